@@ -1,0 +1,83 @@
+"""The only place that knows array libraries: NumPy, torch, JAX, CuPy, array-api-strict."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import array_api_compat as compat
+import numpy as np
+
+__all__ = ["as_array", "device_of", "from_host", "is_floating", "namespace", "real_dtype", "to_host", "widen"]
+
+
+def as_array(x: Any, name: str = "values") -> Any:
+    """Return `x` if it is an array of a known library, else a NumPy array made of numbers in nested sequences."""
+    if compat.is_array_api_obj(x):
+        return x
+    converted = np.asarray(x)
+    if converted.dtype.kind not in "fiub":
+        raise TypeError(f"`{name}` must be an array of real numbers, got {type(x).__name__} of {converted.dtype}")
+    return converted
+
+
+def namespace(*arrays: Any) -> Any:
+    """Array API namespace that all `arrays` belong to."""
+    return compat.array_namespace(*arrays)
+
+
+def device_of(x: Any) -> Any:
+    """Device that `x` lies on, in its library's own terms."""
+    return compat.device(x)
+
+
+def is_floating(x: Any) -> bool:
+    """Whether `x` holds real floating-point numbers of any width, bfloat16 included."""
+    return bool(namespace(x).isdtype(x.dtype, "real floating"))
+
+
+def real_dtype(x: Any) -> Any:
+    """Widest real dtype that the library and device of `x` offer: float64, or float32 (Apple GPUs, JAX's default)."""
+    xp = namespace(x)
+    if compat.is_torch_array(x):
+        return xp.float32 if x.device.type == "mps" else xp.float64
+    if compat.is_jax_array(x):
+        import jax
+
+        return xp.float64 if jax.config.jax_enable_x64 else xp.float32  # pyright: ignore[reportAttributeAccessIssue]
+    return xp.float64
+
+
+def widen(x: Any) -> Any:
+    """`x` in a dtype fit for arithmetic: halves become float32, integers and booleans the widest real dtype.
+
+    Every value is kept exactly (integers up to the real dtype's precision).
+    """
+    xp = namespace(x)
+    if not is_floating(x):
+        return xp.astype(x, real_dtype(x))
+    return xp.astype(x, xp.float32) if x.dtype.itemsize < 4 else x
+
+
+def to_host(x: Any) -> np.ndarray:
+    """`x` as a NumPy array on the host, detached from any graph; bfloat16 becomes float32, which holds it exactly."""
+    if isinstance(x, np.ndarray):
+        return x
+    if compat.is_torch_array(x):
+        x = x.detach()
+        return (x.float() if str(x.dtype) == "torch.bfloat16" else x).cpu().numpy()
+    if compat.is_cupy_array(x):
+        return x.get()
+    host = np.asarray(x)
+    return host.astype(np.float32) if host.dtype.name == "bfloat16" else host
+
+
+def from_host(host: np.ndarray, like: Any, dtype: Any = None) -> Any:
+    """A host array in the library, on the device, and in the dtype of `like` (or in `dtype`)."""
+    if isinstance(like, np.ndarray):
+        return np.asarray(host, dtype=dtype or like.dtype)
+    xp = namespace(like)
+    if compat.is_torch_array(like):
+        torch = sys.modules["torch"]
+        return torch.as_tensor(np.require(host, requirements="W")).to(device=like.device, dtype=dtype or like.dtype)
+    return xp.asarray(host, dtype=dtype or like.dtype, device=device_of(like))
