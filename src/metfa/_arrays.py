@@ -56,7 +56,7 @@ def widen(x: Any) -> Any:
     xp = namespace(x)
     if not is_floating(x):
         return xp.astype(x, real_dtype(x))
-    return xp.astype(x, xp.float32) if x.dtype.itemsize < 4 else x
+    return xp.astype(x, xp.float32) if xp.finfo(x.dtype).bits < 32 else x
 
 
 def to_host(x: Any) -> np.ndarray:

@@ -1,4 +1,9 @@
-"""Warning categories, so that a caller can silence or escalate one kind alone."""
+"""Warning categories, so that a caller can silence or escalate one kind alone; and `warn`."""
+
+from __future__ import annotations
+
+import sys
+import warnings
 
 __all__ = [
     "DegenerateAttributionsWarning",
@@ -7,6 +12,7 @@ __all__ = [
     "ReproducibilityWarning",
     "RowDependenceWarning",
     "SignedAttributionsWarning",
+    "warn",
 ]
 
 
@@ -32,3 +38,13 @@ class ReproducibilityWarning(MetfaWarning):
 
 class RowDependenceWarning(MetfaWarning):
     """The attributions of one row depend on the other rows of its batch."""
+
+
+def warn(message: str, category: type[MetfaWarning]) -> None:
+    """Warn at the line of the caller's own code that called into metfa, however deep we are."""
+    level = 1
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "metfa":
+        level += 1
+        frame = frame.f_back
+    warnings.warn(message, category, stacklevel=level + 1)

@@ -1,0 +1,24 @@
+"""Public names that load their module when they are first used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+__all__ = ["lazy_names"]
+
+
+def lazy_names(package: str, home: dict[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` for `package`, whose names lie in the modules that `home` tells.
+
+    A name that is its own module (``"noise": "metfa.noise"``) stands for the module.
+    """
+
+    def __getattr__(name: str) -> Any:  # noqa: N807
+        if name not in home:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module = import_module(home[name])
+        return module if home[name] == f"{package}.{name}" else getattr(module, name)
+
+    return __getattr__, lambda: sorted(home)

@@ -1,0 +1,116 @@
+"""A request to sample, validated: which rows, which noise, which streams; and one batch of it explained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from metfa._arrays import as_array, to_host
+from metfa._protocol import call_explainer, prediction_of, takes_rngs
+from metfa._rows import Rows
+from metfa._streams import MAX_SAMPLE_ID, Purpose, checked_ids, root_entropy, stream
+from metfa._targets import row_targets, stacked_targets
+from metfa._validation import positive_int
+
+__all__ = ["Job", "Request", "validated"]
+
+DEFAULT_BATCH_SIZE = 10
+
+
+class Job(NamedTuple):
+    """One explanation to compute: which input, and which of its samples."""
+
+    row: int
+    sample_id: int
+
+
+@dataclass(frozen=True)
+class Request:
+    """Everything that the sampling loop needs, and nothing that changes."""
+
+    explainer: Callable[..., Any]
+    rows: Rows
+    noise: Any
+    predict: Callable[..., Any] | None
+    row_args: dict[str, Any]
+    batch_size: int
+    root: int
+    ids: tuple[str, ...]
+
+    def rngs(self, jobs: Sequence[Job], purpose: Purpose = Purpose.EXPLAINER) -> list[np.random.Generator]:
+        return [stream(self.root, self.ids[job.row], job.sample_id, purpose) for job in jobs]
+
+    def noisy_rows(self, jobs: Sequence[Job]) -> list[Any]:
+        streams = self.rngs(jobs, Purpose.NOISE) if self.noise is not None else [None] * len(jobs)
+        return [
+            self.rows.noisy(job.row, self.noise, rng, f"input {job.row}, sample {job.sample_id}")  # pyright: ignore[reportArgumentType]
+            for job, rng in zip(jobs, streams, strict=True)
+        ]
+
+    def explained(
+        self, jobs: Sequence[Job], rows: Sequence[Any], targets: list[Any], purpose: Purpose = Purpose.EXPLAINER
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Attributions and scores of the given rows on the host."""
+        target = stacked_targets([targets[job.row] for job in jobs], self.rows.array)
+        rngs = self.rngs(jobs, purpose) if takes_rngs(self.explainer) else None
+        row_args = self.row_args_of(jobs)
+        attributions, scores = call_explainer(self.explainer, self.rows.batch(rows), target, len(jobs), rngs, row_args)
+        host = to_host(attributions)
+        if host.dtype.kind in "biu":
+            host = host.astype(np.float32)
+        return host, None if scores is None else to_host(as_array(scores, "scores"))
+
+    def row_args_of(self, jobs: Sequence[Job]) -> dict[str, Any]:
+        indices = np.array([job.row for job in jobs])
+        return {
+            name: [values[i] for i in indices] if isinstance(values, list | tuple) else values[indices]
+            for name, values in self.row_args.items()
+        }
+
+
+def validated(
+    explainer: Any,
+    inputs: Any,
+    target: Any,
+    noise: Any,
+    n_samples: Any,
+    predict: Any,
+    row_args: Any,
+    batch_size: Any,
+    rng: Any,
+    input_ids: Any,
+    first_sample: Any,
+) -> tuple[Request, int, int]:
+    if not callable(explainer):
+        hint = "; pass its method, as in `Saliency(model).attribute`" if hasattr(explainer, "attribute") else ""
+        raise TypeError(f"`explainer` must be callable, got {type(explainer).__name__}{hint}")
+    if predict is not None and not callable(predict):
+        raise TypeError(f"`predict` must be a function inputs -> scores, got {type(predict).__name__}")
+    n_samples = positive_int(n_samples, "n_samples")
+    first_sample = positive_int(first_sample, "first_sample", minimum=0)
+    if first_sample + n_samples - 1 > MAX_SAMPLE_ID:
+        raise ValueError(
+            f"`first_sample` + `n_samples` must not exceed {MAX_SAMPLE_ID + 1}, got {first_sample + n_samples}"
+        )
+    batch_size = DEFAULT_BATCH_SIZE if batch_size is None else positive_int(batch_size, "batch_size")
+    root = root_entropy(rng)
+    rows = Rows(inputs)
+    rows.check_noise(noise)
+    predict = prediction_of(explainer) if predict is None else predict
+    if target is not None or predict is None:
+        row_targets(target, None, len(rows))  # a wrong kind or number shows before the model is touched
+    if noise is None and not takes_rngs(explainer):
+        raise ValueError(
+            "`noise` is None, which samples the explainer's own randomness, but `explainer` takes no `rngs`: give a "
+            "noise such as metfa.noise.Uniform(0.1), or wrap a random explainer by metfa.seeded or metfa.randomised"
+        )
+    row_args = {} if row_args is None else dict(row_args)
+    for name, values in row_args.items():
+        if not hasattr(values, "__len__") or len(values) != len(rows):
+            got = f"{len(values)} entries" if hasattr(values, "__len__") else type(values).__name__
+            raise ValueError(f"`row_args[{name!r}]` must have one entry for each of the {len(rows)} inputs, got {got}")
+    ids = rows.ids() if input_ids is None else checked_ids(input_ids, len(rows))
+    return Request(explainer, rows, noise, predict, row_args, batch_size, root, ids), n_samples, first_sample

@@ -1,0 +1,79 @@
+"""Addressed random streams: one generator for each (input, sample, purpose), never drawn in order.
+
+The address scheme, recorded in every result as `SCHEME`: a Philox generator seeded by
+``SeedSequence(root, spawn_key=(*words, sample id, purpose))`` where `words` are the four 32-bit words of the 128-bit
+BLAKE2b digest of the input's id. Numbers are drawn on the host, so every device sees the same ones.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import operator
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+__all__ = ["SCHEME", "Purpose", "address_words", "numbered_ids", "root_entropy", "stream"]
+
+SCHEME = "philox-blake2b-1"
+MAX_SAMPLE_ID = 2**32 - 1
+
+
+class Purpose(IntEnum):
+    """What a stream is for; two purposes of one sample never share numbers."""
+
+    NOISE = 0
+    EXPLAINER = 1
+    CLEAN = 2
+
+
+def root_entropy(rng: Any) -> int:
+    """Root of all streams of one call, from `rng` (None: fresh entropy; int: itself; Generator: one draw of it)."""
+    if rng is None:
+        return int.from_bytes(np.random.SeedSequence().generate_state(4).tobytes(), "little")
+    if isinstance(rng, np.random.Generator):
+        return int.from_bytes(rng.integers(0, 2**32, size=4, dtype=np.uint32).tobytes(), "little")
+    if isinstance(rng, bool) or not hasattr(rng, "__index__"):
+        raise TypeError(f"`rng` must be None, an int or a numpy.random.Generator, got {type(rng).__name__}: {rng!r}")
+    root = operator.index(rng)
+    if root < 0:
+        raise ValueError(f"`rng` must not be negative, got {root}")
+    return root
+
+
+def address_words(input_id: str) -> tuple[int, ...]:
+    """Four 32-bit words that stand for an input's id in a stream's address."""
+    digest = hashlib.blake2b(input_id.encode(), digest_size=16).digest()
+    return tuple(int(word) for word in np.frombuffer(digest, dtype="<u4"))
+
+
+def stream(root: int, input_id: str, sample_id: int, purpose: Purpose) -> np.random.Generator:
+    """Generator at the address (input, sample, purpose) below `root`."""
+    key = (*address_words(input_id), sample_id, int(purpose))
+    return np.random.Generator(np.random.Philox(np.random.SeedSequence(root, spawn_key=key)))
+
+
+def numbered_ids(digests: Iterable[str]) -> tuple[str, ...]:
+    """Ids from content digests: the k-th repetition of a digest carries its number, so equal inputs stay apart."""
+    seen: Counter[str] = Counter()
+    ids: list[str] = []
+    for digest in digests:
+        ids.append(f"{digest}#{seen[digest]}" if seen[digest] else digest)
+        seen[digest] += 1
+    return tuple(ids)
+
+
+def checked_ids(input_ids: Sequence[Any], n_inputs: int) -> tuple[str, ...]:
+    """The caller's ids as strings, one for each input and all different."""
+    if isinstance(input_ids, str):
+        raise TypeError(f"`input_ids` must be a sequence with one id for each input, got the string {input_ids!r}")
+    ids = tuple(str(identity) for identity in input_ids)
+    if len(ids) != n_inputs:
+        raise ValueError(f"`input_ids` must hold one id for each of the {n_inputs} inputs, got {len(ids)}")
+    repeated = [identity for identity, count in Counter(ids).items() if count > 1]
+    if repeated:
+        raise ValueError(f"`input_ids` must differ from each other, got {repeated[0]!r} more than once")
+    return ids

@@ -1,0 +1,77 @@
+"""Settings written on the command line, turned into the objects of the library."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from metfa import noise as noises
+from metfa import stats
+
+__all__ = ["METHODS", "explainer_of", "noise_of", "threshold_of"]
+
+NOISE_FORMS = "uniform:RADIUS, gaussian:STD, laplace:SCALE, brightness:LOW:HIGH[:image|pixel], joined by +, or none"
+
+
+def noise_of(text: str) -> Any:
+    """Noise on pixels in [0, 1] from its text form, such as ``uniform:0.1`` or ``gaussian:0.1+brightness:0.9:1.1``."""
+    parts = [_one_noise(part.strip(), text) for part in text.split("+")]
+    return parts[0] if len(parts) == 1 else noises.Compose(*parts)
+
+
+def _one_noise(text: str, whole: str) -> Any:
+    kind, *fields = text.lower().split(":")
+    bounds = (0.0, 1.0)
+    try:
+        if kind == "brightness" and len(fields) in (2, 3):
+            per: Any = fields[2] if len(fields) == 3 else "image"
+            return noises.Brightness(float(fields[0]), float(fields[1]), per=per, bounds=bounds)
+        simple = {"uniform": noises.Uniform, "gaussian": noises.Gaussian, "laplace": noises.Laplace}
+        if kind in simple and len(fields) == 1:
+            return simple[kind](float(fields[0]), bounds=bounds)
+    except ValueError as error:
+        raise ValueError(f"`--noise` {whole!r} is no noise: {error}") from error
+    raise ValueError(f"`--noise` must be {NOISE_FORMS}, got {whole!r}")
+
+
+def threshold_of(text: str) -> Callable[..., float] | float:
+    """Rule or number from its text form: ``jenks`` or a number."""
+    if text == "jenks":
+        return stats.jenks
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise ValueError(f"`--threshold` must be 'jenks' (natural breaks) or a number, got {text!r}")
+    return number
+
+
+def _gradient(module: Any, autocast: Any) -> Any:
+    import torch
+
+    from metfa.explainers import Gradient
+
+    return Gradient(module, memory_format=torch.channels_last, autocast=autocast)
+
+
+METHODS: dict[str, Callable[[Any, Any], Any]] = {"gradient": _gradient}
+
+
+def explainer_of(method: str, module: Any, autocast: Any = None) -> Any:
+    """Explainer of a model by the method's name, or by ``package.module:callable``, called with the model."""
+    if method in METHODS:
+        return METHODS[method](module, autocast)
+    path, separator, name = method.partition(":")
+    if not separator:
+        raise ValueError(f"`--method` must be one of {sorted(METHODS)} or package.module:callable, got {method!r}")
+    try:
+        factory = getattr(import_module(path), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(f"`--method` {method!r} cannot be imported: {error}") from error
+    explainer = factory(module)
+    if not callable(explainer):
+        raise TypeError(f"`--method` {method!r} must return an explainer, got {type(explainer).__name__}")
+    return explainer

@@ -1,0 +1,2 @@
+from metfa.explainers.gradient import Gradient as Gradient
+from metfa.explainers.heatmaps import heatmap as heatmap

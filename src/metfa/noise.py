@@ -1,0 +1,287 @@
+"""Noise: the laws under which an explanation is sampled.
+
+A noise is any function ``f(x, rng) -> x`` of one input without its batch axis, and a :class:`numpy.random.Generator`.
+The classes here take NumPy arrays and arrays of any other known library, keep the dtype, the device and (torch) the
+graph, and draw their numbers on the host, so that a seed gives the same noise on every device.
+
+All radii and scales are absolute, in the units of the input (pixels in [0, 1]), never fractions of a range.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from metfa._arrays import from_host, is_floating, namespace, to_host
+
+__all__ = ["Brightness", "Compose", "Gaussian", "Laplace", "Noise", "Uniform", "in_pixel_space"]
+
+Noise = Callable[[Any, np.random.Generator], Any]
+Bounds = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """Add independent uniform numbers from [-radius, radius).
+
+    Parameters
+    ----------
+    radius : float
+        Half width of the law, in the units of the input; not negative. The paper uses 0.1 on pixels in [0, 1].
+    bounds : (float, float), optional
+        Range that the noisy input is clamped to, such as (0, 1) for pixels. The clean input must lie in it.
+
+    Examples
+    --------
+    >>> import numpy as np, metfa
+    >>> noise = metfa.noise.Uniform(0.1, bounds=(0, 1))
+    >>> noisy = noise(np.full((3, 8, 8), 0.5), np.random.default_rng(0))
+    >>> bool(abs(noisy - 0.5).max() <= 0.1)
+    True
+    """
+
+    radius: float
+    bounds: Bounds | None = None
+
+    def __post_init__(self) -> None:
+        _require_scale("radius", self.radius)
+        _require_bounds(self.bounds)
+
+    def __call__(self, x: Any, rng: np.random.Generator) -> Any:
+        """Noisy copy of the input `x`, with numbers from `rng`."""
+        return _added(x, (2 * rng.random(x.shape, _draw_dtype(x)) - 1) * self.radius, self.bounds)
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """Add independent normal numbers with mean 0 and standard deviation `std`.
+
+    Parameters
+    ----------
+    std : float
+        Standard deviation (not variance), in the units of the input; not negative. The paper's N(0, 0.01) is std 0.1.
+    bounds : (float, float), optional
+        Range that the noisy input is clamped to, such as (0, 1) for pixels. The clean input must lie in it.
+    """
+
+    std: float
+    bounds: Bounds | None = None
+
+    def __post_init__(self) -> None:
+        _require_scale("std", self.std)
+        _require_bounds(self.bounds)
+
+    def __call__(self, x: Any, rng: np.random.Generator) -> Any:
+        """Noisy copy of the input `x`, with numbers from `rng`."""
+        return _added(x, rng.standard_normal(x.shape, _draw_dtype(x)) * self.std, self.bounds)
+
+
+@dataclass(frozen=True)
+class Laplace:
+    """Add independent Laplace numbers with mean 0 and mean absolute value `scale`.
+
+    Parameters
+    ----------
+    scale : float
+        Scale b of the density exp(-abs(n) / b) / (2 b), in the units of the input; not negative.
+    bounds : (float, float), optional
+        Range that the noisy input is clamped to, such as (0, 1) for pixels. The clean input must lie in it.
+    """
+
+    scale: float
+    bounds: Bounds | None = None
+
+    def __post_init__(self) -> None:
+        _require_scale("scale", self.scale)
+        _require_bounds(self.bounds)
+
+    def __call__(self, x: Any, rng: np.random.Generator) -> Any:
+        """Noisy copy of the input `x`, with numbers from `rng`."""
+        dtype = _draw_dtype(x)
+        difference = rng.standard_exponential(x.shape, dtype) - rng.standard_exponential(x.shape, dtype)
+        return _added(x, difference * self.scale, self.bounds)
+
+
+@dataclass(frozen=True)
+class Brightness:
+    """Multiply by factors drawn uniformly from [low, high).
+
+    Parameters
+    ----------
+    low, high : float
+        Ends of the law, ``0 <= low <= high``. The paper uses 0.9 and 1.1.
+    per : {"image", "pixel"}
+        One factor for the whole input (the paper's released code, the default), or one for each pixel (the paper's
+        text), the same for all channels of that pixel.
+    bounds : (float, float), optional
+        Range that the noisy input is clamped to, such as (0, 1) for pixels. The clean input must lie in it.
+    channel_axis : int or None
+        Axis of the channels in one input, used by ``per="pixel"``; None where there are no channels.
+    """
+
+    low: float
+    high: float
+    per: Literal["image", "pixel"] = "image"
+    bounds: Bounds | None = None
+    channel_axis: int | None = 0
+
+    def __post_init__(self) -> None:
+        _require_scale("low", self.low)
+        _require_scale("high", self.high)
+        if self.low > self.high:
+            raise ValueError(f"`low` must not exceed `high`, got low={self.low} and high={self.high}")
+        if self.per not in ("image", "pixel"):
+            raise ValueError(f"`per` must be 'image' or 'pixel', got {self.per!r}")
+        _require_bounds(self.bounds)
+
+    def __call__(self, x: Any, rng: np.random.Generator) -> Any:
+        """Noisy copy of the input `x`, with numbers from `rng`."""
+        shape = [1] * x.ndim
+        if self.per == "pixel":
+            shape = list(x.shape)
+            if self.channel_axis is not None:
+                shape[self.channel_axis] = 1
+        draws = rng.random(tuple(shape), _draw_dtype(x))
+        factors = from_host(self.low + (self.high - self.low) * draws, like=x)
+        _require_within(x, self.bounds)
+        return _clamped(x * factors, self.bounds)
+
+
+class Compose:
+    """Apply several noises one after the other, each with fresh numbers of the same stream.
+
+    Parameters
+    ----------
+    *noises : callable
+        Noises, applied from left to right.
+    """
+
+    noises: tuple[Noise, ...]
+
+    def __init__(self, *noises: Noise) -> None:
+        if not noises:
+            raise ValueError("`noises` is empty: Compose needs at least one noise, such as Compose(Uniform(0.1))")
+        for noise in noises:
+            if not callable(noise):
+                raise TypeError(f"`noises` must be functions f(x, rng) -> x, got {type(noise).__name__}: {noise!r}")
+        self.noises = noises
+
+    def __repr__(self) -> str:
+        return f"Compose({', '.join(map(repr, self.noises))})"
+
+    def __call__(self, x: Any, rng: np.random.Generator) -> Any:
+        """Noisy copy of the input `x`, with numbers from `rng`."""
+        for noise in self.noises:
+            x = noise(x, rng)
+        return x
+
+
+@dataclass(frozen=True)
+class PixelSpaceNoise:
+    """What :func:`in_pixel_space` returns."""
+
+    noise: Noise
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+
+    def __call__(self, x: Any, rng: np.random.Generator) -> Any:
+        """Noisy copy of the normalised input `x`, with numbers from `rng`."""
+        if x.ndim < 1 or x.shape[0] != len(self.mean):
+            raise ValueError(
+                f"`mean` and `std` have {len(self.mean)} channels, but the input has shape {tuple(x.shape)}: the first "
+                "axis of one input must be its channels"
+            )
+        column = (-1, *[1] * (x.ndim - 1))
+        _draw_dtype(x)
+        mean = from_host(np.reshape(self.mean, column), like=x)
+        std = from_host(np.reshape(self.std, column), like=x)
+        pixels = x * std + mean
+        _require_within(pixels, (0.0, 1.0), slack=1e-2)
+        return (_clamped(self.noise(_clamped(pixels, (0.0, 1.0)), rng), (0.0, 1.0)) - mean) / std
+
+
+def in_pixel_space(noise: Noise, mean: Sequence[float], std: Sequence[float]) -> Noise:
+    """Noise in [0, 1] pixel space for a model that takes normalised images.
+
+    The input ``(pixels - mean) / std`` is turned back into pixels, `noise` is applied, the result clamped to [0, 1]
+    and normalised again (paper, section on the sampling noise).
+
+    Parameters
+    ----------
+    noise : callable
+        Noise on pixels, such as ``Uniform(0.1)``.
+    mean, std : sequence of float
+        The model's normalisation, one number for each channel (the first axis of one input); `std` is positive.
+
+    Returns
+    -------
+    callable
+        A noise ``f(x, rng) -> x`` on normalised images.
+
+    Raises
+    ------
+    ValueError
+        If `mean` and `std` differ in length or a `std` is not positive; when called, if the image does not become
+        pixels in [0, 1] (it was normalised otherwise, or not at all).
+    """
+    if not callable(noise):
+        raise TypeError(f"`noise` must be a function f(x, rng) -> x, got {type(noise).__name__}: {noise!r}")
+    means, stds = tuple(map(float, mean)), tuple(map(float, std))
+    if len(means) != len(stds):
+        raise ValueError(f"`mean` and `std` must have one number a channel, got {len(means)} and {len(stds)} numbers")
+    if not all(math.isfinite(s) and s > 0 for s in stds):
+        raise ValueError(f"`std` must be positive, got {stds}")
+    return PixelSpaceNoise(noise, means, stds)
+
+
+def _draw_dtype(x: Any) -> Any:
+    """Dtype to draw in; refuses inputs to which numeric noise means nothing."""
+    if not is_floating(x):
+        remedy = (
+            "scale the image to floats first, as in `image.astype('float32') / 255`"
+            if "int8" in str(x.dtype)
+            else "token ids need a noise on words, such as a synonym noise, or any function f(x, rng) of yours"
+        )
+        raise TypeError(f"numeric noise needs floating-point inputs, got {x.dtype}: {remedy}")
+    return np.float64 if x.dtype.itemsize >= 8 else np.float32
+
+
+def _added(x: Any, draws: np.ndarray, bounds: Bounds | None) -> Any:
+    _require_within(x, bounds)
+    return _clamped(x + from_host(draws, like=x), bounds)
+
+
+def _clamped(x: Any, bounds: Bounds | None) -> Any:
+    return x if bounds is None else namespace(x).clip(x, *bounds)
+
+
+def _require_within(x: Any, bounds: Bounds | None, slack: float = 1e-6) -> None:
+    if bounds is None:
+        return
+    host = to_host(x)
+    if host.size and not (host.min() >= bounds[0] - slack and host.max() <= bounds[1] + slack):
+        raise ValueError(
+            f"the input has values from {host.min():.4g} to {host.max():.4g}, outside the noise's bounds {bounds}: "
+            "scale the input to them, or, for a model that takes normalised images, wrap the noise with "
+            "`metfa.noise.in_pixel_space(noise, mean, std)`"
+        )
+
+
+def _require_scale(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+        raise TypeError(f"`{name}` must be a number, got {type(value).__name__}: {value!r}")
+    if not (math.isfinite(value) and value >= 0):
+        raise ValueError(f"`{name}` must be finite and not negative, got {value}")
+
+
+def _require_bounds(bounds: Any) -> None:
+    if bounds is None:
+        return
+    if not isinstance(bounds, tuple) or len(bounds) != 2:
+        raise TypeError(f"`bounds` must be None or a pair (low, high), got {bounds!r}")
+    if not bounds[0] < bounds[1]:
+        raise ValueError(f"`bounds` must be a pair (low, high) with low < high, got {bounds}")

@@ -1,0 +1,406 @@
+"""The result of sampling: the samples, and every cheap question that can be asked of them without the model."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from metfa import stats
+from metfa._arrays import to_host
+from metfa._validation import positive_int
+from metfa._warnings import SignedAttributionsWarning, warn
+
+__all__ = ["AttributionSample"]
+
+FEW_FEATURES = 50  # below, a threshold chosen and tested on the same samples rejects too often (see `significance_map`)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class AttributionSample:
+    r"""N attributions of each input under noise, with the exact statistics of their medians.
+
+    Made by `metfa.explain` or `metfa.load`; arrays are NumPy and read-only.
+
+    Attributes
+    ----------
+    values : ndarray, (n_samples, batch, \*features)
+        The samples. With ``store=`` a read-only memory map of the file.
+    inputs : ndarray, tuple or dict of ndarrays, or list
+        The clean inputs, on the host.
+    target : tuple
+        What was explained, one entry an input.
+    vanilla : ndarray, (batch, \*features)
+        The attribution of the clean input.
+    scores : ndarray or None, (batch, classes)
+        The model's scores of the clean input.
+    predictions : ndarray or None, (n_samples, batch)
+        Class predicted on every noisy input, where the explainer returned scores.
+    sample_ids, input_ids : tuple
+        Addresses of the random streams.
+    feature_names : tuple of str or None
+        Names of the features, where they have any.
+    provenance : dict
+        Explainer, noise, seed, versions, time.
+    """
+
+    values: np.ndarray
+    inputs: Any
+    target: tuple[Any, ...]
+    vanilla: np.ndarray
+    scores: np.ndarray | None
+    predictions: np.ndarray | None
+    sample_ids: tuple[int, ...]
+    input_ids: tuple[str, ...]
+    feature_names: tuple[str, ...] | None = None
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for array in (self.values, self.vanilla, self.scores, self.predictions):
+            if array is not None:
+                array.flags.writeable = False
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples N of each input."""
+        return len(self.values)
+
+    @property
+    def feature_shape(self) -> tuple[int, ...]:
+        """Shape of one map."""
+        return self.values.shape[2:]
+
+    @property
+    def n_features(self) -> int:
+        """Number of features of one input."""
+        return math.prod(self.feature_shape)
+
+    @cached_property
+    def flip_rate(self) -> np.ndarray | None:
+        """Share of noisy inputs whose predicted class differs from the clean one, (batch,); None where unknown."""
+        if self.predictions is None or self.scores is None or self.scores.ndim != 2:
+            return None
+        return (self.predictions != self.scores.argmax(axis=1)).mean(axis=0)
+
+    def median(self) -> np.ndarray:
+        r"""Sample median of each feature, (batch, \*features)."""
+        n = self.n_samples
+        middle = stats.Ranks(
+            n=n, low=(n + 1) // 2, high=n // 2 + 1, first=(n + 1) // 2, last=n // 2 + 1, confidence_level=0.0
+        )
+        return stats.smoothed_median(self.values, ranks=middle)
+
+    def mean(self) -> np.ndarray:
+        r"""Mean of the samples, (batch, \*features): SmoothGrad's map where the explainer is a gradient."""
+        total = np.zeros(self.values.shape[1:], dtype=np.float64)
+        for sample in self.values:
+            total += sample
+        return (total / self.n_samples).astype(_at_least_float32(self.values.dtype))
+
+    def std(self) -> np.ndarray:
+        r"""Standard deviation of the samples (n - 1), (batch, \*features); needs two samples."""
+        if self.n_samples < 2:
+            raise ValueError("`std` needs at least 2 samples, got 1")
+        mean = self.mean().astype(np.float64)
+        squares = np.zeros_like(mean)
+        for sample in self.values:
+            squares += (sample - mean) ** 2
+        return np.sqrt(squares / (self.n_samples - 1)).astype(_at_least_float32(self.values.dtype))
+
+    def mean_interval(self, confidence_level: float = 0.95) -> stats.ConfidenceInterval:
+        """Asymptotic interval of the mean (jackknife and central limit theorem), to compare with the exact one.
+
+        This is the error bar that the paper's discussion gives SmoothGrad; unlike `confidence_interval` it holds only
+        for large N.
+        """
+        return stats.mean_interval(self.values, confidence_level)
+
+    def confidence_interval(
+        self, confidence_level: float = 0.95, *, ranks: stats.Ranks | None = None
+    ) -> stats.ConfidenceInterval:
+        r"""Exact interval for each feature's median: lower and upper bound maps, (batch, \*features).
+
+        Parameters
+        ----------
+        confidence_level : float
+            Level asked for; the result carries the exact level reached, at least this.
+        ranks : stats.Ranks, optional
+            Order statistics to use instead, such as ``stats.paper_ranks(n)``.
+
+        Raises
+        ------
+        ValueError
+            If there are too few samples for the level; the message names the smallest number.
+        """
+        return stats.median_interval(self.values, confidence_level, ranks=ranks)
+
+    def smoothed(self, confidence_level: float = 0.95, *, ranks: stats.Ranks | None = None) -> np.ndarray:
+        r"""Smoothed map: the mean of the order statistics inside the interval, (batch, \*features)."""
+        return stats.smoothed_median(self.values, confidence_level, ranks=ranks)
+
+    def test(self, threshold: Any, *, alternative: str = "two-sided") -> stats.MedianTestResult:
+        r"""Test each feature's median against a threshold.
+
+        Parameters
+        ----------
+        threshold : float, array (batch,) or (batch, \*features), or callable
+            One number for all, one an input, one a feature; or a rule such as `stats.jenks`.
+        alternative : {"two-sided", "greater", "less"}
+            See `stats.median_test`.
+
+        Returns
+        -------
+        stats.MedianTestResult
+            Counts and p-values (batch, \*features). ``.test(0)`` reads signed attributions: its `sign` says which
+            side of zero the median is on.
+        """
+        heights = self.threshold(threshold) if callable(threshold) else self._per_feature(threshold)
+        return stats.median_test(self.values, self._per_feature(heights), alternative=alternative)
+
+    def threshold(self, rule: Callable[[np.ndarray], float] = stats.jenks, *, split: int | None = None) -> np.ndarray:
+        r"""Threshold of each input from its own samples, (batch,) float64.
+
+        Parameters
+        ----------
+        rule : callable
+            Values (n, \*features) -> float; by default the exact natural break of all values in two classes.
+        split : int, optional
+            Use only the first `split` samples.
+        """
+        values = self.values if not split else self.values[:split]
+        if rule is stats.jenks:
+            self._warn_if_signed(values)
+        heights = [_threshold(rule, values[:, row]) for row in range(values.shape[1])]
+        return np.array(heights, dtype=np.float64)
+
+    def significance_map(
+        self,
+        threshold: Any = stats.jenks,
+        *,
+        alpha: float = 0.05,
+        correction: str | None = None,
+        split: int | None = None,
+    ) -> np.ndarray:
+        r"""Which features are important (+1), unimportant (-1) or undecided (0), int8 (batch, \*features).
+
+        Parameters
+        ----------
+        threshold : callable, float or array
+            A rule applied to each input's samples (natural breaks by default), or the threshold itself, see `test`.
+        alpha : float
+            Level of each of the two one-sided tests of a feature (the paper's rule), or with `correction` the level
+            for all features of an input together.
+        correction : {None, "bonferroni", "holm", "bh", "by"}
+            Correction for many features: family-wise error (bonferroni, holm) or false discovery rate (bh under
+            positive dependence, by under any). None marks `stats.expected_false_marks` features falsely where every
+            median lies at the threshold.
+        split : int, optional
+            Take a rule's threshold from the first `split` samples and test on the others. By default a quarter of the
+            samples below 50 features, where choosing and testing on the same samples rejects a feature at the
+            threshold in up to .15 instead of .05 of cases; else none. 0 switches it off.
+
+        Raises
+        ------
+        ValueError
+            If nothing could become significant with so few samples; the message names the smallest N.
+        """
+        check_alpha(alpha)
+        held_out = self._split(threshold, split)
+        needed = samples_needed(alpha, correction, self.n_features)
+        tested = self.n_samples - held_out
+        if tested < needed:
+            raise ValueError(_too_few(self.n_samples, held_out, needed, alpha, correction, self.n_features))
+        heights = self.threshold(threshold, split=held_out) if callable(threshold) else threshold
+        outcome = stats.median_test(self.values[held_out:], self._per_feature(heights))
+        if correction is None:
+            significant = outcome.pvalue <= 2 * alpha  # each side at alpha: the smaller tail is half of it
+        else:
+            flat = outcome.pvalue.reshape(len(outcome.pvalue), -1)
+            adjusted = stats.correct(flat, correction, axis=1)
+            significant = (adjusted <= alpha).reshape(outcome.pvalue.shape)
+        return (outcome.sign * significant).astype(np.int8)
+
+    def concat(self, other: AttributionSample) -> AttributionSample:
+        """Join samples of the same inputs from two calls (see `first_sample` of `metfa.explain`).
+
+        Raises
+        ------
+        ValueError
+            If sample ids repeat, or if inputs, target, explainer, noise or seed differ.
+        """
+        if not isinstance(other, AttributionSample):
+            raise TypeError(f"`other` must be an AttributionSample, got {type(other).__name__}")
+        repeated = sorted(set(self.sample_ids) & set(other.sample_ids))
+        if repeated:
+            raise ValueError(
+                f"`other` holds {len(repeated)} sample ids that are here already, from {repeated[0]}: sample it with "
+                f"`first_sample={max(self.sample_ids) + 1}`"
+            )
+        for name in ("input_ids", "target", "feature_names"):
+            if _comparable(getattr(self, name)) != _comparable(getattr(other, name)):
+                raise ValueError(
+                    f"`other` has another {name}: {getattr(other, name)!r:.80} against {getattr(self, name)!r:.80}"
+                )
+        for name in ("explainer", "noise", "rng", "streams"):
+            if self.provenance.get(name) != other.provenance.get(name):
+                raise ValueError(
+                    f"`other` was made with {name}={other.provenance.get(name)}, this with {self.provenance.get(name)}"
+                )
+        if not same_map(self.vanilla, other.vanilla):
+            raise ValueError("`other` explains another model: the attributions of the clean inputs differ")
+        order = np.argsort(np.array(self.sample_ids + other.sample_ids))
+        values = np.concatenate([self.values, other.values])[order]
+        both = self.predictions is not None and other.predictions is not None
+        predictions = np.concatenate([self.predictions, other.predictions])[order] if both else None  # pyright: ignore[reportCallIssue, reportArgumentType]
+        ids = self.sample_ids + other.sample_ids
+        joined = {
+            "n_samples": len(ids),
+            "first_sample": min(ids),
+            "seconds": round(self.provenance.get("seconds", 0) + other.provenance.get("seconds", 0), 3),
+        }
+        return replace(
+            self,
+            values=values,
+            predictions=predictions,
+            sample_ids=tuple(ids[i] for i in order),
+            provenance={**self.provenance, **joined},
+        )
+
+    def summary(self, threshold: Any = stats.jenks, **settings: Any) -> Any:
+        """Figures a person reads first, see `metfa.summary.summarise`."""
+        from metfa.summary import summarise
+
+        return summarise(self, threshold, **settings)
+
+    def save(self, path: str | Path) -> Path:
+        """Write a new folder `path` (arrays as .npy, a manifest last), all or nothing; see `metfa.load`."""
+        from metfa.io import save
+
+        return save(self, path)
+
+    def plot(self, **settings: Any) -> Any:
+        """Draw picture, vanilla, smoothed, bound and significance maps; see `metfa.plot.figure`."""
+        from metfa.plot import figure
+
+        return figure(self, **settings)
+
+    def __repr__(self) -> str:
+        features = "×".join(map(str, self.feature_shape))
+        inputs = "1 input" if self.values.shape[1] == 1 else f"{self.values.shape[1]} inputs"
+        made = self.provenance
+        return (
+            f"AttributionSample({self.n_samples} samples of {inputs}, {features} features, "
+            f"explainer={made.get('explainer')}, noise={made.get('noise')}, rng={made.get('rng')})"
+        )
+
+    def _repr_html_(self) -> str:
+        from metfa.plot import notebook_html
+
+        return notebook_html(self)
+
+    def _split(self, threshold: Any, split: int | None) -> int:
+        if not callable(threshold):
+            if split:
+                raise ValueError(
+                    f"`split` chooses the samples for a threshold rule, but the threshold is given: {threshold!r}"
+                )
+            return 0
+        if split is None:
+            return math.ceil(self.n_samples / 4) if self.n_features < FEW_FEATURES else 0
+        split = positive_int(split, "split", minimum=0)
+        if split >= self.n_samples:
+            raise ValueError(f"`split` must leave samples to test: got {split} of {self.n_samples}")
+        return split
+
+    def _per_feature(self, heights: Any) -> Any:
+        r"""Thresholds in a shape that broadcasts against (batch, \*features)."""
+        host = np.asarray(to_host(heights) if hasattr(heights, "ndim") else heights, dtype=np.float64)
+        batch = self.values.shape[1]
+        if host.ndim == 0 or host.shape == self.values.shape[1:]:
+            return host
+        if host.shape == (batch,):
+            return host.reshape(batch, *[1] * len(self.feature_shape))
+        raise ValueError(
+            f"`threshold` must be a number, one an input ({batch},) or one a feature {self.values.shape[1:]}, "
+            f"got shape {host.shape}"
+        )
+
+    def _warn_if_signed(self, values: np.ndarray) -> None:
+        lowest, highest = float(values.min()), float(values.max())
+        if lowest < 0 and -lowest > 0.05 * highest:
+            warn(
+                f"the attributions are signed (from {lowest:.3g} to {highest:.3g}): natural breaks would call strong "
+                "negative evidence unimportant; use `.test(0)` for positive / negative / undecided, or explain "
+                "absolute values with `metfa.explainers.heatmap(explainer)`",
+                SignedAttributionsWarning,
+            )
+
+
+def check_alpha(alpha: float) -> None:
+    """Raise unless `alpha` is a level for decisions, in (0, 0.5)."""
+    if isinstance(alpha, bool) or not isinstance(alpha, int | float | np.floating):
+        raise TypeError(f"`alpha` must be a number, got {type(alpha).__name__}: {alpha!r}")
+    if not 0 < alpha < 0.5:
+        raise ValueError(f"`alpha` must lie between 0 and 0.5, got {alpha}; 0.05 is usual")
+
+
+def samples_needed(alpha: float, correction: str | None, n_features: int) -> int:
+    """Smallest N at which any feature could become significant."""
+    if correction is None:
+        return stats.min_samples(alpha, "greater")
+    stats.correct(np.ones(1), correction)  # an unknown correction is refused here
+    if correction in ("bonferroni", "holm"):
+        return stats.min_samples(alpha, "two-sided", n_features)
+    factor = sum(1 / k for k in range(1, n_features + 1)) if correction == "by" else 1.0
+    return stats.min_samples(alpha / factor, "two-sided")
+
+
+def same_map(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two attributions of one clean input agree up to the rounding of a model's kernels."""
+    if a.shape != b.shape:
+        return False
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    return bool(np.abs(a - b).sum() <= 0.02 * max(np.abs(a).sum(), np.abs(b).sum()))
+
+
+def _too_few(n: int, held_out: int, needed: int, alpha: float, correction: str | None, n_features: int) -> str:
+    tests = "each side uncorrected" if correction is None else f"{correction} over {n_features} features, both sides"
+    total = next(m for m in range(needed, 4 * needed) if m - math.ceil(m / 4) >= needed) if held_out else needed
+    kept = f" ({held_out} of them kept for the threshold)" if held_out else ""
+    return (
+        f"{n} samples{kept} are too few for `alpha`={alpha} ({tests}): nothing could become significant; use "
+        f"`n_samples` of at least {total}"
+    )
+
+
+def _threshold(rule: Callable[[np.ndarray], float], values: np.ndarray) -> float:
+    if rule is not stats.jenks or not isinstance(values, np.memmap):
+        return float(rule(values))
+    with tempfile.TemporaryFile(dir=_writable_folder(values)) as file:  # sorted in a file: anonymous memory stays flat
+        for sample in values:
+            file.write(np.ascontiguousarray(sample).data)
+        file.flush()
+        on_disk = np.memmap(file, dtype=values.dtype, mode="r+")
+        on_disk.sort()
+        return stats.jenks_sorted(on_disk)
+
+
+def _writable_folder(values: np.memmap) -> Path | None:
+    import os
+
+    folder = Path(str(values.filename)).parent
+    return folder if os.access(folder, os.W_OK) else None
+
+
+def _comparable(value: Any) -> Any:
+    return repr(value)
+
+
+def _at_least_float32(dtype: np.dtype) -> np.dtype:
+    return np.promote_types(dtype, np.float32)

@@ -1,0 +1,297 @@
+"""Sample an explainer under noise: the one loop over (input, sample) jobs, and `explain`."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from metfa._arrays import device_of
+from metfa._guard import loaded_torch, model_in_evaluation, random_state_as_found
+from metfa._protocol import explained_model, known_independent, predict_scores, probe_rows
+from metfa._provenance import describe, versions
+from metfa._request import Job, Request, validated
+from metfa._streams import SCHEME, Purpose
+from metfa._targets import row_targets
+from metfa._warnings import DegenerateAttributionsWarning, ReproducibilityWarning, warn
+from metfa.result import AttributionSample
+from metfa.store import MemorySink, StoreSink
+
+__all__ = ["explain"]
+
+
+def explain(
+    explainer: Callable[..., Any],
+    inputs: Any,
+    target: Any = None,
+    *,
+    noise: Any,
+    n_samples: int = 10,
+    predict: Callable[..., Any] | None = None,
+    row_args: dict[str, Any] | None = None,
+    batch_size: int | None = None,
+    rng: Any = None,
+    input_ids: Sequence[Any] | None = None,
+    first_sample: int = 0,
+    store: str | Path | None = None,
+    progress: bool = False,
+) -> AttributionSample:
+    r"""Explain N noisy copies of each input.
+
+    The samples :math:`e_i = E(x \oplus n_i)`, i = 1..N, are independent draws from the law of the explanation under
+    the noise (paper, section on the sampling of explanations). The result answers questions about each feature's
+    median: which are significant, how uncertain, what the stable map is.
+
+    Parameters
+    ----------
+    explainer : callable
+        Called ``explainer(inputs, target=target)``; returns attributions (batch, \*features), or a pair of them with
+        the model's scores (batch, classes). A bound Captum method such as ``Saliency(model).attribute`` fits as it is.
+        An explainer with randomness of its own takes ``rngs=`` too (`metfa.randomised`) or is wrapped by
+        `metfa.seeded`.
+    inputs : array, tuple or dict of arrays, or list of objects
+        One batch, first axis the batch: NumPy, torch, JAX or CuPy arrays; a list for texts.
+    target : int or sequence, optional
+        What is explained: one class index for all, or one entry a row. None: the class predicted once on the clean
+        input, held fixed for all samples.
+    noise : callable or None
+        ``f(x, rng) -> x`` for one input (NumPy on the host, no batch axis), from `metfa.noise` or your own; it runs in
+        worker threads. For tuple or dict inputs also a tuple or dict of noises, None for parts left alone. None
+        samples only the explainer's own randomness.
+    n_samples : int
+        The paper's N, samples of each input. `metfa.stats.min_samples` tells the smallest N for a level.
+    predict : callable, optional
+        Inputs -> scores (batch, classes). Found by itself on our explainers and on bound Captum methods.
+    row_args : dict of arrays, optional
+        Further keyword arguments of the explainer with one entry a row (baselines, masks), batched like the inputs.
+    batch_size : int, optional
+        Rows a call of the explainer, inputs and samples mixed; 10 by default. Changes speed and memory, not results.
+    rng : int, numpy.random.Generator or None
+        Seed. The same seed gives the same samples (to the rounding of the model's kernels) for every batch size,
+        order of the inputs and split over several calls. None: fresh, recorded in the result.
+    input_ids : sequence, optional
+        One id for each input, the address of its random streams; by default a digest of its content.
+    first_sample : int
+        Id of the first sample: a later call with ``first_sample=10`` continues one of 10, see
+        `AttributionSample.concat`.
+    store : path, optional
+        Folder that the samples are streamed to; memory then does not grow with N. An interrupted call resumes when
+        repeated with the same arguments.
+    progress : bool
+        Show a bar with rate and time left (needs tqdm).
+
+    Returns
+    -------
+    AttributionSample
+        Samples (n, batch, \*features), the vanilla map, target, clean scores, share of flips, and provenance.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For bad arguments, before the model is touched; for attributions of a wrong shape or that are not finite,
+        naming input and sample.
+
+    Warns
+    -----
+    DegenerateAttributionsWarning
+        If maps are constant.
+    RowDependenceWarning
+        If the explainer mixes the rows of a batch; it then goes one row a call.
+    ReproducibilityWarning
+        If the explainer draws from global generators.
+
+    Notes
+    -----
+    The model's mode, gradients and hooks and the global random generators are as before, also after an exception.
+    The model is put in evaluation mode meanwhile.
+
+    Examples
+    --------
+    >>> import numpy as np, metfa
+    >>> weights = np.array([3.0, 0.0, -2.0])
+    >>> explainer = lambda inputs, target: np.abs(inputs * weights)
+    >>> sample = metfa.explain(explainer, np.ones((1, 3)), 0, noise=metfa.noise.Uniform(0.1), n_samples=20, rng=0)
+    >>> sample.significance_map(threshold=1.0)
+    array([[ 1, -1,  1]], dtype=int8)
+    """
+    call, n_samples, first_sample = validated(
+        explainer, inputs, target, noise, n_samples, predict, row_args, batch_size, rng, input_ids, first_sample
+    )
+    started = datetime.now(timezone.utc)
+    clock = time.perf_counter()
+    settings = {
+        "explainer": describe(explainer),
+        "noise": describe(noise),
+        "n_samples": n_samples,
+        "first_sample": first_sample,
+        "rng": hex(call.root),
+        "streams": SCHEME,
+    }
+    sink = MemorySink() if store is None else StoreSink(store, settings, call.ids, explicit_rng=rng is not None)
+    if sink.resumed_root is not None:
+        call = replace(call, root=sink.resumed_root)
+        settings["rng"] = hex(call.root)
+    n_rows = len(call.rows)
+    sample_ids = range(first_sample, first_sample + n_samples)
+    jobs = [Job(row, sample) for sample in sample_ids for row in range(n_rows)]
+    pending = [job for index, job in enumerate(jobs) if not sink.is_done(index)]
+    with ExitStack() as stack:
+        drawn_from = stack.enter_context(random_state_as_found())
+        model = explained_model(explainer)
+        for restored in {id(m): m for m in (model, call.predict)}.values():
+            stack.enter_context(model_in_evaluation(restored))
+        probed = pending[:2]
+        probe_inputs = call.noisy_rows(probed)  # an unfit noise shows here, before the model is touched
+        bar = stack.enter_context(_progress_bar(len(jobs), progress))
+        scores = _clean_scores(call)
+        targets = row_targets(target, scores, n_rows)
+        batch_size = call.batch_size
+        if len(probed) == 2 and batch_size > 1 and not known_independent(explainer):
+            run = _probe_runner(call, probed, probe_inputs, targets)
+            batch_size = batch_size if probe_rows(run) else 1
+        vanilla = _vanilla(call, targets, batch_size)
+        sink.open(len(sample_ids), vanilla, targets)
+        bar.update(len(jobs) - len(pending))
+        constant = 0
+        for chunk, rows in _drawn_ahead(call, pending, batch_size):
+            attributions, noisy_scores = call.explained(chunk, rows, targets)
+            _check_attributions(attributions, vanilla, chunk, n_rows)
+            constant += _count_constant(attributions)
+            predicted = None if noisy_scores is None or noisy_scores.ndim != 2 else noisy_scores.argmax(axis=1)
+            sink.write([(job.sample_id - first_sample, job.row) for job in chunk], attributions, predicted)
+            bar.update(len(chunk))
+        if drawn_from():
+            warn(
+                "`explainer` draws from global random generators, so `rng` does not govern its randomness: wrap it as "
+                "`metfa.seeded(explainer)` to get the same samples every time",
+                ReproducibilityWarning,
+            )
+    if constant:
+        warn(
+            f"{constant} of {len(pending)} maps are constant and say nothing about their features",
+            DegenerateAttributionsWarning,
+        )
+    provenance = {
+        **settings,
+        "batch_size": batch_size,
+        "device": None if call.rows.array is None else str(device_of(call.rows.array)),
+        "started": started.isoformat(timespec="seconds"),
+        "seconds": round(time.perf_counter() - clock, 3),
+        "versions": versions(),
+    }
+    torch = loaded_torch()
+    if torch is not None:
+        provenance["torch_threads"] = torch.get_num_threads()
+    return sink.result(
+        inputs=call.rows.host,
+        target=tuple(targets),
+        vanilla=vanilla,
+        scores=scores,
+        sample_ids=tuple(sample_ids),
+        input_ids=call.ids,
+        provenance=provenance,
+    )
+
+
+def _chunks(jobs: Sequence[Job], size: int) -> Iterator[Sequence[Job]]:
+    return (jobs[start : start + size] for start in range(0, len(jobs), size))
+
+
+def _clean_scores(call: Request) -> np.ndarray | None:
+    if call.predict is None:
+        return None
+    jobs = [Job(row, 0) for row in range(len(call.rows))]
+    scores = []
+    for chunk in _chunks(jobs, call.batch_size):
+        batch = call.rows.batch([call.rows[job.row] for job in chunk])
+        scores.append(predict_scores(call.predict, batch))
+    stacked = np.concatenate(scores)
+    if len(stacked) != len(call.rows):
+        raise ValueError(f"`predict` must return one row of scores an input, got {len(stacked)} for {len(call.rows)}")
+    finite = np.isfinite(stacked.reshape(len(stacked), -1)).all(axis=1)
+    if not finite.all():
+        raise ValueError(f"the model's scores of the clean input {int(np.flatnonzero(~finite)[0])} are not finite")
+    return stacked
+
+
+def _vanilla(call: Request, targets: list[Any], batch_size: int) -> np.ndarray:
+    jobs = [Job(row, 0) for row in range(len(call.rows))]
+    maps = []
+    for chunk in _chunks(jobs, batch_size):
+        attributions, _ = call.explained(chunk, [call.rows[job.row] for job in chunk], targets, Purpose.CLEAN)
+        _check_attributions(attributions, maps[0] if maps else attributions, chunk, None)
+        maps.append(attributions)
+    return np.concatenate(maps)
+
+
+def _probe_runner(
+    call: Request, jobs: Sequence[Job], rows: Sequence[Any], targets: list[Any]
+) -> Callable[[list[int]], np.ndarray]:
+    def run(indices: list[int]) -> np.ndarray:
+        return call.explained([jobs[i] for i in indices], [rows[i] for i in indices], targets)[0]
+
+    return run
+
+
+def _drawn_ahead(call: Request, jobs: Sequence[Job], batch_size: int) -> Iterator[tuple[Sequence[Job], list[Any]]]:
+    """Chunks of jobs with their noisy rows, drawn by threads while the explainer works on the chunk before."""
+    ahead: deque[tuple[Sequence[Job], Future[list[Any]]]] = deque()
+    pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="metfa-noise")
+    try:
+        for chunk in _chunks(jobs, batch_size):
+            ahead.append((chunk, pool.submit(call.noisy_rows, chunk)))
+            if len(ahead) > 2:
+                ready, rows = ahead.popleft()
+                yield ready, rows.result()
+        while ahead:
+            ready, rows = ahead.popleft()
+            yield ready, rows.result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _check_attributions(
+    attributions: np.ndarray, reference: np.ndarray, jobs: Sequence[Job], n_rows: int | None
+) -> None:
+    if attributions.dtype.kind != "f":
+        raise TypeError(f"`explainer` must return real attributions, got {attributions.dtype}")
+    if attributions.shape[1:] != reference.shape[1:]:
+        raise ValueError(
+            f"`explainer` returned features of shape {attributions.shape[1:]} after {reference.shape[1:]}: every row "
+            "needs the same features"
+        )
+    finite = np.isfinite(attributions.reshape(len(attributions), -1)).all(axis=1)
+    if not finite.all():
+        job = jobs[int(np.flatnonzero(~finite)[0])]
+        which = f"the clean input {job.row}" if n_rows is None else f"input {job.row}, sample {job.sample_id}"
+        raise ValueError(f"`explainer` returned NaN or infinity for {which}")
+
+
+def _count_constant(attributions: np.ndarray) -> int:
+    flat = attributions.reshape(len(attributions), -1)
+    return int((flat.min(axis=1) == flat.max(axis=1)).sum()) if flat.shape[1] > 1 else 0
+
+
+class _SilentBar:
+    def __enter__(self) -> _SilentBar:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def update(self, n: int) -> None: ...
+
+
+def _progress_bar(total: int, shown: bool) -> Any:
+    if not shown:
+        return _SilentBar()
+    from tqdm.auto import tqdm
+
+    return tqdm(total=total, unit="map", desc="explaining", dynamic_ncols=True, smoothing=0.1)

@@ -1,0 +1,57 @@
+"""Reducing samples feature by feature, in blocks that fit a processor's cache, so that memory stays small."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from metfa._arrays import is_floating, namespace, widen
+
+__all__ = ["comparable", "feature_blocks", "reduce_rows"]
+
+BLOCK_VALUES = 2**18  # 1 MiB of float32
+LEAST_FEATURES = 1024  # a memory page of float32: narrower blocks would read every page of a file more than once
+
+
+def comparable(rows: Any) -> Any:
+    """`rows` in a dtype that is quick to compare and sort everywhere: halves as float32, booleans as 0 and 1."""
+    xp = namespace(rows)
+    if xp.isdtype(rows.dtype, "bool"):
+        return xp.astype(rows, xp.uint8)
+    return widen(rows) if is_floating(rows) else rows
+
+
+def feature_blocks(shape: tuple[int, ...], width: int) -> Iterator[tuple[slice, ...]]:
+    """Indices that cut an array of `shape` into blocks of at most `width` elements, whatever its memory layout."""
+    if not shape:
+        yield ()
+        return
+    rest = math.prod(shape[1:])
+    step = max(1, width // max(1, rest))
+    for start in range(0, shape[0], step):
+        head = slice(start, start + step)
+        if rest <= width:
+            yield (head,)
+        else:
+            yield from ((head, *tail) for tail in feature_blocks(shape[1:], width))
+
+
+def reduce_rows(reduce: Callable[..., tuple[Any, ...]], rows: Any, *per_feature: Any) -> tuple[Any, ...]:
+    """Arrays that ``reduce(rows, *per_feature)`` gives, where it turns ``(*features, n)`` into ``(*features)`` arrays.
+
+    NumPy arrays go block by block: those on file (memory maps) are never loaded whole. Other libraries get one call.
+    """
+    *features, n = rows.shape
+    width = max(LEAST_FEATURES, BLOCK_VALUES // n)
+    if not isinstance(rows, np.ndarray) or math.prod(features) <= width:
+        return reduce(rows, *per_feature)
+    outputs: tuple[np.ndarray, ...] = ()
+    for index in feature_blocks(tuple(features), width):
+        results = reduce(rows[index], *(array[index] for array in per_feature))
+        outputs = outputs or tuple(np.empty(features, result.dtype) for result in results)
+        for output, result in zip(outputs, results, strict=True):
+            output[index] = result
+    return outputs

@@ -1,0 +1,263 @@
+"""Many features at once: corrections of p-values, and how many false marks to expect without one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from metfa._arrays import from_host, is_floating, real_dtype, to_host
+from metfa._validation import positive_int
+from metfa.stats._sign_null import largest_count
+from metfa.stats._validation import as_axis, as_level, as_real
+
+__all__ = ["bh", "bonferroni", "by", "correct", "expected_false_marks", "holm"]
+
+
+def bonferroni(pvalues: Any, *, axis: int | None = None) -> Any:
+    """P-values adjusted by Bonferroni's method: the chance of any false rejection stays at the level.
+
+    Parameters
+    ----------
+    pvalues : array
+        P-values; those along `axis` form one family.
+    axis : int, optional
+        Axis of a family; by default all p-values form one.
+
+    Returns
+    -------
+    array
+        Adjusted p-values, ``min(1, m p)`` in a family of m, of the shape and library of `pvalues`: reject where they
+        are at most alpha. Valid under any dependence.
+
+    Raises
+    ------
+    ValueError
+        If a p-value is NaN or outside [0, 1].
+
+    Examples
+    --------
+    >>> from metfa import stats
+    >>> stats.bonferroni([0.01, 0.02, 0.5])
+    array([0.03, 0.06, 1.  ])
+    """
+    return _adjust(pvalues, axis, lambda p: p * p.shape[-1])
+
+
+def holm(pvalues: Any, *, axis: int | None = None) -> Any:
+    """P-values adjusted by Holm's step-down method: valid wherever Bonferroni's is, and never less powerful.
+
+    Parameters
+    ----------
+    pvalues : array
+        P-values; those along `axis` form one family.
+    axis : int, optional
+        Axis of a family; by default all p-values form one.
+
+    Returns
+    -------
+    array
+        Adjusted p-values, of the shape and library of `pvalues` [1]_: the i-th smallest of m becomes the largest of
+        ``(m - j + 1) p_(j)`` over j <= i, at most 1.
+
+    Raises
+    ------
+    ValueError
+        If a p-value is NaN or outside [0, 1].
+
+    References
+    ----------
+    .. [1] S. Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian Journal of Statistics 6,
+       1979.
+
+    Examples
+    --------
+    >>> from metfa import stats
+    >>> stats.holm([0.01, 0.02, 0.5])
+    array([0.03, 0.04, 0.5 ])
+    """
+    return _adjust(pvalues, axis, _in_order(_step_down))
+
+
+def bh(pvalues: Any, *, axis: int | None = None) -> Any:
+    """P-values adjusted by Benjamini and Hochberg's method: the false discovery rate stays at the level.
+
+    Parameters
+    ----------
+    pvalues : array
+        P-values; those along `axis` form one family.
+    axis : int, optional
+        Axis of a family; by default all p-values form one.
+
+    Returns
+    -------
+    array
+        Adjusted p-values, of the shape and library of `pvalues` [1]_: the i-th smallest of m becomes the least of
+        ``m p_(j) / j`` over j >= i. Valid for independent tests and under positive dependence; `by` needs neither.
+
+    Raises
+    ------
+    ValueError
+        If a p-value is NaN or outside [0, 1].
+
+    References
+    ----------
+    .. [1] Y. Benjamini and Y. Hochberg, "Controlling the False Discovery Rate", Journal of the Royal Statistical
+       Society B 57, 1995.
+
+    Examples
+    --------
+    >>> from metfa import stats
+    >>> stats.bh([0.01, 0.02, 0.5])
+    array([0.03, 0.03, 0.5 ])
+    """
+    return _adjust(pvalues, axis, _in_order(_step_up))
+
+
+def by(pvalues: Any, *, axis: int | None = None) -> Any:
+    """P-values adjusted by Benjamini and Yekutieli's method: the false discovery rate, under any dependence.
+
+    Parameters
+    ----------
+    pvalues : array
+        P-values; those along `axis` form one family.
+    axis : int, optional
+        Axis of a family; by default all p-values form one.
+
+    Returns
+    -------
+    array
+        Adjusted p-values, of the shape and library of `pvalues` [1]_: those of `bh` before the cut at 1, times
+        ``1 + 1/2 + ... + 1/m``.
+
+    Raises
+    ------
+    ValueError
+        If a p-value is NaN or outside [0, 1].
+
+    References
+    ----------
+    .. [1] Y. Benjamini and D. Yekutieli, "The Control of the False Discovery Rate in Multiple Testing under
+       Dependency", Annals of Statistics 29, 2001.
+
+    Examples
+    --------
+    >>> from metfa import stats
+    >>> stats.by([0.01, 0.02, 0.5])
+    array([0.055     , 0.055     , 0.91666667])
+    """
+    return _adjust(pvalues, axis, _in_order(lambda p: _step_up(p) * (1 / np.arange(1, p.shape[-1] + 1)).sum()))
+
+
+METHODS: dict[str, Callable[..., Any]] = {"bonferroni": bonferroni, "holm": holm, "bh": bh, "by": by}
+
+
+def correct(pvalues: Any, method: str | None, *, axis: int | None = None) -> Any:
+    """P-values adjusted by the method of that name.
+
+    Parameters
+    ----------
+    pvalues : array
+        P-values; those along `axis` form one family.
+    method : {None, "bonferroni", "holm", "bh", "by"}
+        The function to apply; None leaves p-values as they are.
+    axis : int, optional
+        Axis of a family; by default all p-values form one.
+
+    Returns
+    -------
+    array
+        Adjusted p-values, of the shape and library of `pvalues`.
+
+    Raises
+    ------
+    ValueError
+        If there is no such method, or if a p-value is NaN or outside [0, 1].
+
+    Notes
+    -----
+    Give it two-sided p-values. The two one-sided ones of a feature move in opposite directions, which the condition
+    of "bh" excludes.
+
+    Examples
+    --------
+    >>> from metfa import stats
+    >>> stats.correct([0.01, 0.02, 0.5], "bonferroni")
+    array([0.03, 0.06, 1.  ])
+    """
+    if method is None:
+        return _adjust(pvalues, axis, lambda p: p)
+    if not isinstance(method, str):
+        raise TypeError(f"`method` must be a string or None, got {method!r} of type {type(method).__name__}")
+    if method not in METHODS:
+        raise ValueError(f"`method` must be None or one of {', '.join(map(repr, METHODS))}, got {method!r}")
+    return METHODS[method](pvalues, axis=axis)
+
+
+def expected_false_marks(n: int, alpha: float, n_features: int) -> float:
+    """Number of features marked by mistake if the median of every one is at the threshold, without correction.
+
+    Each of the two one-sided tests fires with probability ``P(B >= k*)``, where B ~ Binomial(n, 1/2) and k* is the
+    smallest count whose tail is at most `alpha`; the figure is ``2 P(B >= k*) n_features``, for scores without ties.
+
+    Parameters
+    ----------
+    n : int
+        Number of samples.
+    alpha : float
+        Level of each one-sided test.
+    n_features : int
+        Number of features.
+
+    Returns
+    -------
+    float
+        The expected number; 0.0 if `n` is too small for any mark.
+
+    Examples
+    --------
+    >>> from metfa import stats
+    >>> [round(stats.expected_false_marks(n, 0.05, 224 * 224)) for n in (4, 10, 30, 50, 100)]
+    [0, 1078, 4954, 3257, 4447]
+    """
+    n, n_features = positive_int(n, "n"), positive_int(n_features, "n_features")
+    _, tail = largest_count(n, Fraction(as_level(alpha, "alpha")))  # P(B >= k*) = P(B <= n - k*)
+    return 2 * tail * n_features / (1 << n)
+
+
+def _adjust(pvalues: Any, axis: int | None, rule: Callable[[np.ndarray], np.ndarray]) -> Any:
+    """Apply `rule` to float64 p-values on the host, families along the last axis, and take the result back."""
+    pvalues = as_real(pvalues, "pvalues")
+    p = to_host(pvalues).astype(np.float64)
+    bad = np.count_nonzero(~((p >= 0) & (p <= 1)))
+    if bad:
+        raise ValueError(f"`pvalues` must lie in [0, 1], got {bad} values that are outside or NaN")
+    families = p.reshape(1, -1) if axis is None else np.moveaxis(p, as_axis(axis, p.ndim), -1)
+    adjusted = np.minimum(rule(families), 1)
+    adjusted = adjusted.reshape(p.shape) if axis is None else np.moveaxis(adjusted, -1, as_axis(axis, p.ndim))
+    return from_host(adjusted, pvalues, pvalues.dtype if is_floating(pvalues) else real_dtype(pvalues))
+
+
+def _in_order(rule: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
+    """`rule`, which takes ascending p-values, for p-values in any order."""
+
+    def apply(p: np.ndarray) -> np.ndarray:
+        order = np.argsort(p, axis=-1)
+        adjusted = np.empty_like(p)
+        np.put_along_axis(adjusted, order, rule(np.take_along_axis(p, order, axis=-1)), axis=-1)
+        return adjusted
+
+    return apply
+
+
+def _step_down(ordered: np.ndarray) -> np.ndarray:
+    m = ordered.shape[-1]
+    return np.maximum.accumulate(ordered * np.arange(m, 0, -1), axis=-1)
+
+
+def _step_up(ordered: np.ndarray) -> np.ndarray:
+    m = ordered.shape[-1]
+    ratios = ordered * (m / np.arange(1, m + 1))
+    return np.minimum.accumulate(ratios[..., ::-1], axis=-1)[..., ::-1]

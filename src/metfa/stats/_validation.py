@@ -1,0 +1,76 @@
+"""Checks of what users pass: a bad kind is a TypeError, a bad value a ValueError."""
+
+from __future__ import annotations
+
+import operator
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from metfa._arrays import as_array, namespace
+
+__all__ = ["as_alternative", "as_axis", "as_level", "as_real", "as_rows", "refuse_nan"]
+
+ALTERNATIVES = ("two-sided", "greater", "less")
+
+
+def as_level(value: Any, name: str) -> float:
+    """A probability strictly between 0 and 1."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
+        raise TypeError(f"`{name}` must be a number between 0 and 1, got {value!r} of type {type(value).__name__}")
+    level = float(value)
+    if not 0 < level < 1:
+        hint = f"; for {level:g} % write {level / 100:g}" if 1 < level < 100 else ""
+        raise ValueError(f"`{name}` must lie strictly between 0 and 1, got {level}{hint}")
+    return level
+
+
+def as_alternative(value: Any) -> str:
+    """One of SciPy's names for the alternative hypothesis."""
+    if not isinstance(value, str):
+        raise TypeError(f"`alternative` must be a string, got {value!r} of type {type(value).__name__}")
+    if value not in ALTERNATIVES:
+        raise ValueError(f"`alternative` must be one of {', '.join(map(repr, ALTERNATIVES))}, got {value!r}")
+    return value
+
+
+def as_axis(axis: Any, ndim: int) -> int:
+    """An axis of an array of `ndim` axes, counted from the front."""
+    try:
+        if isinstance(axis, (bool, np.bool_)):
+            raise TypeError
+        position = operator.index(axis)
+    except TypeError:
+        raise TypeError(f"`axis` must be an integer, got {axis!r} of type {type(axis).__name__}") from None
+    if not -ndim <= position < ndim:
+        raise ValueError(f"`axis` must lie in [{-ndim}, {ndim - 1}] for an array of {ndim} axes, got {position}")
+    return position % ndim
+
+
+def as_real(x: Any, name: str) -> Any:
+    """An array of real floating-point numbers, integers or booleans, of any library."""
+    x = as_array(x, name)
+    if isinstance(x, np.ma.MaskedArray):
+        raise TypeError(f"`{name}` must not be a masked array, whose mask would be ignored; pass `{name}`.compressed()")
+    if not namespace(x).isdtype(x.dtype, ("real floating", "integral", "bool")):
+        raise TypeError(f"`{name}` must hold real numbers, got {type(x).__name__} of {x.dtype}")
+    return x
+
+
+def as_rows(samples: Any, axis: Any) -> tuple[Any, int]:
+    """`samples` as a view whose last axis runs over the samples, and the number of samples."""
+    samples = as_real(samples, "samples")
+    if samples.ndim == 0:
+        raise ValueError("`samples` must have an axis that runs over the samples, got a single number")
+    rows = namespace(samples).moveaxis(samples, as_axis(axis, samples.ndim), -1)
+    if rows.shape[-1] == 0:
+        raise ValueError(f"`samples` must hold at least one sample along `axis`={axis}, got shape {samples.shape}")
+    return rows, rows.shape[-1]
+
+
+def refuse_nan(counts: Any, name: str, kind: str = "NaN") -> None:
+    """Raise if any of `counts`, the bad values per feature, is not zero."""
+    total = int(namespace(counts).sum(counts))
+    if total:
+        raise ValueError(f"`{name}` must be free of {kind}, got {total} such values; drop or replace them beforehand")

@@ -1,0 +1,162 @@
+"""Natural breaks: exact against brute force in fractions, and against two other libraries."""
+
+import math
+import tracemalloc
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from metfa import stats
+from metfa._warnings import DegenerateAttributionsWarning
+from metfa.stats import _thresholds
+
+reproducible = settings(deadline=None, database=None, derandomize=True, max_examples=150)
+
+
+def within(values) -> Fraction:
+    values = [Fraction(float(value)) for value in values]
+    mean = sum(values) / len(values)
+    return sum((value - mean) ** 2 for value in values)
+
+
+def slow_cut(values) -> int:
+    """The lowest of the best cuts, by brute force in exact arithmetic."""
+    ordered = sorted(values)
+    cuts = [i for i in range(1, len(ordered)) if ordered[i - 1] < ordered[i]]
+    return min(cuts, key=lambda i: (within(ordered[:i]) + within(ordered[i:]), i))
+
+
+@reproducible
+@given(st.lists(st.integers(-20, 20), min_size=2, max_size=25), st.integers(1, 8))
+def test_integers_with_ties_are_cut_exactly(values, chunk):
+    assume(len(set(values)) > 1)
+    ordered, cut = sorted(values), slow_cut(values)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_thresholds, "CHUNK", chunk)
+        assert stats.jenks(np.array(values)) == (ordered[cut - 1] + ordered[cut]) / 2
+
+
+@reproducible
+@given(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=2, max_size=25))
+def test_no_cut_of_float32_values_is_better(values):
+    assume(len(set(values)) > 1)
+    threshold = stats.jenks(np.array(values, dtype=np.float32))
+    lower, upper = [v for v in values if v < threshold], [v for v in values if v > threshold]
+    assert len(lower) + len(upper) == len(values)
+    cut, ordered = slow_cut(values), sorted(values)
+    best = within(ordered[:cut]) + within(ordered[cut:])
+    assert within(lower) + within(upper) <= best + within(values) * Fraction(1, 10**12)
+
+
+def test_chunks_do_not_show():
+    values = np.random.default_rng(0).integers(0, 1000, 3 * _thresholds.CHUNK + 1)
+    ordered = np.sort(values).astype(float)
+    i = np.arange(1, values.size)
+    between = (values.size * ordered.cumsum()[:-1] - i * ordered.sum()) ** 2 / (i * (values.size - i))
+    between[ordered[1:] == ordered[:-1]] = 0
+    cut = between.argmax() + 1
+    assert stats.jenks(values) == (ordered[cut - 1] + ordered[cut]) / 2
+
+
+def test_jenkspy_agrees(optional):
+    jenkspy = optional("jenkspy")
+    for seed in range(20):
+        values = np.random.default_rng(seed).exponential(size=300)
+        largest_of_lower = jenkspy.jenks_breaks(values, n_classes=2)[1]
+        threshold = stats.jenks(values)
+        assert values[values < threshold].max() == largest_of_lower
+
+
+def test_kmeans1d_agrees_on_all_values_of_a_map(optional):
+    values = np.random.default_rng(0).gamma(0.5, size=50_176 * 5).astype(np.float32)
+    labels = np.asarray(optional("kmeans1d").cluster(values, 2).clusters)
+    np.testing.assert_array_equal(values > stats.jenks(values), labels == 1)
+
+
+def test_three_values():
+    assert stats.jenks([0, 1, -2]) == -1
+    assert stats.jenks([0, 1, 2]) == 0.5  # two equal optima: the lowest
+
+
+def test_any_library_dtype_and_shape(backend):
+    values = np.array([[0, 1, 1], [0, 7, 8]])
+    assert stats.jenks(backend.make(values)) == 4
+
+
+def test_booleans():
+    assert stats.jenks(np.array([True, False, True])) == 0.5
+
+
+def test_all_values_count_and_their_order_does_not():
+    rng = np.random.default_rng(1)
+    values = rng.exponential(size=(10, 50_176)).astype(np.float32)
+    threshold = stats.jenks(values)
+    assert threshold == stats.jenks(rng.permutation(values.ravel()))
+    assert threshold == stats.jenks_sorted(np.sort(values, axis=None))
+    assert threshold != stats.jenks(values[:, :1000])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_threshold_lies_between_adjacent_values(optional, dtype):
+    torch = optional("torch")
+    low = torch.tensor(0.1, dtype=getattr(torch, dtype))
+    high = torch.nextafter(low, torch.ones_like(low))
+    samples = torch.stack([low] * 4 + [high] * 3)
+    threshold = stats.jenks(samples)
+    assert low.item() < threshold < high.item()
+    result = stats.median_test(samples, threshold)
+    assert (int(result.above), int(result.below)) == (3, 4)
+
+
+@pytest.mark.parametrize(
+    ("values", "threshold"),
+    [
+        ([-1.7e308, 1.7e308], 0.0),
+        ([1.5e308, 1.5e308, 1.7e308], 1.6e308),
+        ([-1.7e308, -1.7e308, 1.6e308, 1.7e308], -5e306),
+        ([1e-300, 2e-300, 9e-300], 5.5e-300),
+        ([0.0, 0.0, 4e-323], 2e-323),
+        ([1e15, 1e15 + 1, 1e15 + 8], 1e15 + 4.5),
+    ],
+)
+def test_extreme_magnitudes(values, threshold):
+    assert stats.jenks(np.array(values)) == pytest.approx(threshold, rel=1e-14)
+
+
+@pytest.mark.parametrize("values", [np.zeros(1), np.full((3, 4), 7), np.array([0.0, -0.0]), [True, True]])
+def test_equal_values_have_no_threshold(values):
+    message = f"no threshold separates {np.size(values)} equal values"
+    with pytest.warns(DegenerateAttributionsWarning, match=message) as record:
+        assert math.isnan(stats.jenks(values))
+    assert record[0].filename == __file__
+
+
+@pytest.mark.parametrize("function", [stats.jenks, stats.jenks_sorted])
+def test_bad_values(function):
+    with pytest.raises(ValueError, match=r"must hold at least one number, got shape \(0,\)"):
+        function(np.zeros(0))
+    with pytest.raises(ValueError, match="must be finite, got 3 values"):
+        function(np.array([-np.inf, 0.0, np.inf, np.nan]))
+    with pytest.raises(TypeError, match="must hold real numbers, got ndarray of complex128"):
+        function(np.zeros(3, complex))
+
+
+def test_sorted_values_are_checked():
+    with pytest.raises(ValueError, match=r"`sorted_values` must be in ascending order"):
+        stats.jenks_sorted(np.array([0.0, 2.0, 1.0, 3.0]))
+    with pytest.raises(ValueError, match=r"`sorted_values` must have one axis, got shape \(2, 2\)"):
+        stats.jenks_sorted(np.zeros((2, 2)))
+
+
+def test_a_sorted_file_is_scanned_in_pieces(tmp_path):
+    values = np.lib.format.open_memmap(tmp_path / "sorted.npy", mode="w+", dtype=np.float32, shape=(4_000_000,))
+    values[:] = np.linspace(0, 1, values.size)
+    tracemalloc.start()
+    threshold = stats.jenks_sorted(values)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert threshold == pytest.approx(0.5, abs=1e-6)
+    assert peak < values.nbytes / 4
