@@ -150,7 +150,7 @@ def test_constants(backend, n):
     samples = backend.make(np.full((n, 4), 0.3 if backend.is_floating else 3))
     interval, about_mean = stats.median_interval(samples), stats.mean_interval(samples)
     for array in (interval.low, interval.high, stats.smoothed_median(samples), about_mean.low, about_mean.high):
-        np.testing.assert_array_equal(backend.host(array), backend.host(samples[0]))
+        np.testing.assert_array_equal(backend.host(array), backend.host(samples)[0])
 
 
 def test_infinities_are_ordered_like_any_number():

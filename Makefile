@@ -1,0 +1,39 @@
+# make demo · make test · make docs · make bench: each makes what it needs below .venv and then runs.
+PYTHON ?= python3
+DEMO := .venv/demo
+DEV := .venv/dev
+SOURCE := pyproject.toml constraints-demo.txt constraints-dev.txt
+export MPLBACKEND := Agg
+
+.PHONY: demo test lint docs bench clean
+
+demo: $(DEMO)/done
+	$(DEMO)/bin/metfa demo
+
+test: $(DEV)/done
+	$(DEV)/bin/python -m pytest
+
+lint: $(DEV)/done
+	$(DEV)/bin/ruff check .
+	$(DEV)/bin/ruff format --check .
+	$(DEV)/bin/pyright --pythonpath $(DEV)/bin/python
+
+docs: $(DEV)/done
+	$(DEV)/bin/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
+
+bench: $(DEV)/done
+	$(DEV)/bin/python -m benchmarks
+
+$(DEMO)/done: $(SOURCE)
+	$(PYTHON) -m venv $(DEMO)
+	$(DEMO)/bin/python -m pip install --quiet -c constraints-demo.txt -e ".[demo]"
+	touch $@
+
+$(DEV)/done: $(SOURCE)
+	$(PYTHON) -m venv $(DEV)
+	$(DEV)/bin/python -m pip install --quiet -c constraints-dev.txt -e ".[dev]"
+	touch $@
+
+clean:
+	rm -rf .venv docs/_build docs/gallery docs/generated

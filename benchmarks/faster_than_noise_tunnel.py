@@ -1,0 +1,60 @@
+"""`explain` with Gradient against Captum's NoiseTunnel over Saliency: same N, same batch, same network.
+
+NoiseTunnel returns the mean of |gradient| only; `explain` keeps all samples, scales them, and includes the vanilla map
+and the clean prediction. NoiseTunnel's time depends on glibc's mmap and trim thresholds (malloc hands the activations'
+pages back at every batch), so both sides are timed under the default thresholds and, in a second process, under raised
+ones.
+"""
+
+import argparse
+import subprocess
+import sys
+
+import captum
+import torch
+from captum.attr import NoiseTunnel, Saliency
+
+import metfa
+from benchmarks.measuring import compare, photograph
+
+
+def main(rounds: int, *, raised: bool) -> None:
+    if raised:
+        print("raised thresholds:", "yes" if metfa.allocator.keep_freed_memory() else "no glibc here")
+    model, pixels = photograph()
+    noise = metfa.noise.Uniform(0.1)
+    with torch.no_grad():
+        target = int(model(pixels).argmax())
+    tunnel = NoiseTunnel(Saliency(model))
+
+    def theirs() -> None:
+        tunnel.attribute(pixels, target=target, nt_samples=50, nt_samples_batch_size=10, stdevs=0.1)
+
+    for dtype, limit in ((None, 0.90), (torch.bfloat16, 0.80)):
+        explainer = metfa.explainers.Gradient(model, memory_format=torch.channels_last, autocast=dtype)
+
+        def ours(explainer: object = explainer) -> None:
+            metfa.explain(explainer, pixels, noise=noise, n_samples=50, batch_size=10, rng=0)
+
+        name = "float32" if dtype is None else "bfloat16"
+        compare((f"metfa.explain, {name}", "NoiseTunnel, float32"), ours, theirs, rounds=rounds, target=limit)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--raised", action="store_true", help="raise glibc's thresholds first")
+    options = parser.parse_args()
+    if not options.raised:
+        print(f"torch {torch.__version__}, captum {captum.__version__}; default thresholds")
+    main(options.rounds, raised=options.raised)
+    if not options.raised:
+        again = [
+            sys.executable,
+            "-m",
+            "benchmarks.faster_than_noise_tunnel",
+            "--raised",
+            "--rounds",
+            str(options.rounds),
+        ]
+        sys.exit(subprocess.run(again, check=False).returncode)

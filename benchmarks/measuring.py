@@ -1,0 +1,57 @@
+"""Side-by-side timing: two ways in turn, A B A B ..., and the ratio pair by pair, since machines drift."""
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from PIL import Image
+from skimage import data
+
+import metfa
+
+__all__ = ["compare", "photograph", "synchronised"]
+
+
+def compare(
+    names: tuple[str, str], first: Callable[[], Any], second: Callable[[], Any], *, rounds: int, target: float | None
+) -> float:
+    """Time `first` against `second`, print both medians and the median ratio, and return the ratio."""
+    first(), second()
+    times = [(_seconds(first), _seconds(second)) for _ in range(rounds)]
+    ratios = sorted(a / b for a, b in times)
+    ratio = statistics.median(ratios)
+    aim = "" if target is None else f", target at most {target:g}"
+    print(
+        f"{names[0]}: {statistics.median(a for a, _ in times):.3f} s; "
+        f"{names[1]}: {statistics.median(b for _, b in times):.3f} s; "
+        f"ratio {ratio:.3f} ({ratios[0]:.3f} to {ratios[-1]:.3f} in {rounds} pairs{aim})",
+        flush=True,
+    )
+    return ratio
+
+
+def photograph(device: str = "cpu") -> tuple[Any, torch.Tensor]:
+    """EfficientNet-Lite0 in evaluation mode and one real picture, (1, 3, 224, 224) in [0, 1]."""
+    loaded = metfa.models.load("efficientnet-lite0")
+    pixels = loaded.preprocess(Image.fromarray(data.coffee()))[None]
+    return loaded.module.to(device), pixels.to(device)
+
+
+def synchronised(function: Callable[[], Any]) -> Callable[[], Any]:
+    """`function` followed by a wait for the GPU, where there is one in use."""
+
+    def run() -> Any:
+        result = function()
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()
+        return result
+
+    return run
+
+
+def _seconds(function: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start

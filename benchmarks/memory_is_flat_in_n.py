@@ -1,0 +1,87 @@
+"""Peak anonymous memory of `explain(..., store=)` for N = 50 and 500, beside the bare loop's (EfficientNet-Lite0).
+
+Each figure is a process of its own; its resident anonymous memory is read every two milliseconds while it works, and
+what it held before the work began (imports, model, weights) is taken off.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import torch
+
+import metfa
+from benchmarks.measuring import photograph
+
+
+def anonymous_bytes() -> int:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("RssAnon"):
+            return int(line.split()[1]) * 1024
+    raise OSError("this kernel does not report RssAnon")
+
+
+def peak_during(work) -> float:
+    """MiB above the start while `work` runs."""
+    peak = before = anonymous_bytes()
+    running = True
+
+    def watch() -> None:
+        nonlocal peak
+        while running:
+            peak = max(peak, anonymous_bytes())
+            time.sleep(0.002)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    work()
+    running = False
+    watcher.join()
+    return (peak - before) / 2**20
+
+
+def measure(what: str) -> None:
+    model, pixels = photograph()
+    model.requires_grad_(False)
+
+    def bare(rounds: int) -> None:
+        for _ in range(rounds):
+            leaf = pixels.repeat(10, 1, 1, 1).contiguous(memory_format=torch.channels_last).requires_grad_()
+            torch.autograd.grad(model(leaf)[:, 0].sum(), leaf)
+
+    with tempfile.TemporaryDirectory() as folder:
+        if what == "bare":
+            print(f"bare loop of 50 batches of 10: {peak_during(lambda: bare(50)):.0f} MiB")
+            return
+        n_samples = int(what)
+        explainer = metfa.explainers.Gradient(model, memory_format=torch.channels_last)
+        noise = metfa.noise.Uniform(0.1, bounds=(0.0, 1.0))
+
+        def explain() -> None:
+            metfa.explain(explainer, pixels, noise=noise, n_samples=n_samples, rng=0, store=Path(folder) / "run")
+
+        print(f"explain(store=), N = {n_samples}: {peak_during(explain):.0f} MiB", end="; ")
+        sample = metfa.load(Path(folder) / "run")
+
+        def statistics() -> None:
+            sample.significance_map()
+            sample.confidence_interval()
+            sample.smoothed()
+
+        size = sample.values.nbytes / 2**20
+        print(f"all maps of the stored sample ({size:.0f} MiB): {peak_during(statistics):.0f} MiB")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", nargs="?", help="bare, or N")
+    options = parser.parse_args()
+    if options.what:
+        measure(options.what)
+    else:
+        for what in ("bare", "50", "500"):
+            subprocess.run([sys.executable, "-m", "benchmarks.memory_is_flat_in_n", what], check=True)
