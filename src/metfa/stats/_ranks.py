@@ -90,7 +90,7 @@ def median_ranks(n: int, confidence_level: float = 0.95) -> Ranks:
     """
     n, k, tail = _trim(n, confidence_level)
     level = ((1 << n) - 2 * tail) / (1 << n)
-    return Ranks(n, low=k + 1, high=n - k, first=k + 1, last=n - k - 1, confidence_level=level)
+    return Ranks(n, low=k + 1, high=n - k, first=k + 1, last=n - k, confidence_level=level)
 
 
 def paper_ranks(n: int, confidence_level: float = 0.95) -> Ranks:
