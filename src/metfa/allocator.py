@@ -13,7 +13,7 @@ import sys
 
 __all__ = ["keep_freed_memory"]
 
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_MMAP_MAX = -1, -3, -4
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 
 
 def keep_freed_memory() -> bool:
@@ -32,5 +32,6 @@ def keep_freed_memory() -> bool:
         mallopt = ctypes.CDLL("libc.so.6").mallopt
     except (OSError, AttributeError):
         return False
-    largest = 2**31 - 1
-    return bool(mallopt(_M_MMAP_MAX, 0)) and bool(mallopt(_M_TRIM_THRESHOLD, largest))
+    # Older glibc refuses more than 32 MiB for the first one.
+    mapped = mallopt(_M_MMAP_THRESHOLD, 2**30) or mallopt(_M_MMAP_THRESHOLD, 2**25)
+    return bool(mapped and mallopt(_M_TRIM_THRESHOLD, 2**31 - 1))
