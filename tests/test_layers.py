@@ -23,7 +23,7 @@ LAYERS = [
         "io",
         "store",
         "sampling",
-        "randomised",
+        "_randomised",
         "smoothed",
         "allocator",
     },

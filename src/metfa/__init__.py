@@ -15,8 +15,8 @@ _HOME = {
     "models": "metfa.models",
     "noise": "metfa.noise",
     "plot": "metfa.plot",
-    "randomised": "metfa.randomised",
-    "seeded": "metfa.randomised",
+    "randomised": "metfa._randomised",
+    "seeded": "metfa._randomised",
     "stats": "metfa.stats",
 }
 

@@ -4,9 +4,9 @@ from metfa import models as models
 from metfa import noise as noise
 from metfa import plot as plot
 from metfa import stats as stats
+from metfa._randomised import randomised as randomised
+from metfa._randomised import seeded as seeded
 from metfa.io import load as load
-from metfa.randomised import randomised as randomised
-from metfa.randomised import seeded as seeded
 from metfa.result import AttributionSample as AttributionSample
 from metfa.sampling import explain as explain
 from metfa.smoothed import Smoothed as Smoothed

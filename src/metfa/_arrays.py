@@ -8,14 +8,33 @@ from typing import Any
 import array_api_compat as compat
 import numpy as np
 
-__all__ = ["as_array", "device_of", "from_host", "is_floating", "namespace", "real_dtype", "to_host", "widen"]
+__all__ = [
+    "as_array",
+    "device_of",
+    "first_not_finite",
+    "from_host",
+    "is_array",
+    "is_floating",
+    "namespace",
+    "real_dtype",
+    "to_host",
+    "widen",
+]
+
+
+def is_array(x: Any) -> bool:
+    """Whether `x` is an array (or a NumPy scalar) of a known library."""
+    return hasattr(x, "shape") and compat.is_array_api_obj(x)
 
 
 def as_array(x: Any, name: str = "values") -> Any:
     """Return `x` if it is an array of a known library, else a NumPy array made of numbers in nested sequences."""
-    if compat.is_array_api_obj(x):
+    if is_array(x):
         return x
-    converted = np.asarray(x)
+    try:
+        converted = np.asarray(x)
+    except ValueError as error:
+        raise ValueError(f"`{name}` must be an array, got {type(x).__name__} that makes none: {error}") from None
     if converted.dtype.kind not in "fiub":
         raise TypeError(f"`{name}` must be an array of real numbers, got {type(x).__name__} of {converted.dtype}")
     return converted
@@ -36,8 +55,17 @@ def is_floating(x: Any) -> bool:
     return bool(namespace(x).isdtype(x.dtype, "real floating"))
 
 
+def first_not_finite(rows: Any) -> int | None:
+    """Index of the first row that holds NaN or infinity; None where there is none."""
+    xp = namespace(rows)
+    finite = to_host(xp.all(xp.isfinite(rows), axis=tuple(range(1, rows.ndim))))
+    return None if finite.all() else int(finite.argmin())
+
+
 def real_dtype(x: Any) -> Any:
     """Widest real dtype that the library and device of `x` offer: float64, or float32 (Apple GPUs, JAX's default)."""
+    if isinstance(x, np.ndarray):
+        return np.float64
     xp = namespace(x)
     if compat.is_torch_array(x):
         return xp.float32 if x.device.type == "mps" else xp.float64

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import random
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
 
-from metfa._warnings import ModelStateWarning, warn
+from metfa._warnings import ModelStateWarning, ReproducibilityWarning, warn
 
 __all__ = [
+    "left_as_found",
     "loaded_torch",
     "model_as_found",
     "model_in_evaluation",
-    "random_state",
+    "owner_of",
     "random_state_as_found",
     "seed_global_generators",
 ]
 
-_HOOKS = (
+_MODULE_HOOKS = (
     "_forward_hooks",
     "_forward_hooks_with_kwargs",
     "_forward_hooks_always_called",
@@ -30,6 +33,7 @@ _HOOKS = (
     "_backward_hooks",
     "_backward_pre_hooks",
 )
+_TENSOR_HOOKS = ("_backward_hooks", "_post_accumulate_grad_hooks")
 
 
 def loaded_torch() -> Any:
@@ -37,91 +41,109 @@ def loaded_torch() -> Any:
     return sys.modules.get("torch")
 
 
+def owner_of(function: Any) -> Any:
+    """The object that `function` is, or is a method of, below partial applications."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function.__self__ if inspect.ismethod(function) else function
+
+
+def _module_of(model: Any) -> Any:
+    """The torch module that `model` is or is a method of; None where there is none."""
+    torch, owner = loaded_torch(), owner_of(model)
+    return owner if torch is not None and isinstance(owner, torch.nn.Module) else None
+
+
 @contextmanager
 def model_as_found(model: Any) -> Iterator[None]:
     """Restore a torch module's modes, gradients and hooks on leaving, also after an exception.
 
     Gradients that the parameters hold are set aside meanwhile, so that a backward pass inside cannot add to them.
-    Anything that is not a torch module passes through.
+    Anything that is no torch module, nor a method of one, passes through.
     """
-    torch = loaded_torch()
-    if torch is None or not isinstance(model, torch.nn.Module):
+    model = _module_of(model)
+    if model is None:
         yield
         return
-    modules = [(m, m.training, {n: dict(getattr(m, n)) for n in _HOOKS if hasattr(m, n)}) for m in model.modules()]
-    parameters = [(p, p.requires_grad, p.grad) for p in model.parameters()]
-    for parameter, _, gradient in parameters:
+    modules = [(m, m.training, m._is_full_backward_hook, _hooks(m, _MODULE_HOOKS)) for m in model.modules()]
+    parameters = [(p, p.requires_grad, p.grad, _hooks(p, _TENSOR_HOOKS)) for p in model.parameters()]
+    for parameter, _, gradient, _ in parameters:
         if gradient is not None:
             parameter.grad = None
     try:
         yield
     finally:
-        for module, training, hooks in modules:
+        for module, training, full_backward, hooks in modules:
             module.training = training
-            for name, found in hooks.items():
-                current = getattr(module, name)
-                if dict(current) != found:
-                    current.clear()
-                    current.update(found)
-        for parameter, requires_grad, gradient in parameters:
+            module._is_full_backward_hook = full_backward
+            _restore_hooks(module, hooks)
+        for parameter, requires_grad, gradient, hooks in parameters:
             if parameter.requires_grad != requires_grad:
                 parameter.requires_grad_(requires_grad)
             parameter.grad = gradient
+            _restore_hooks(parameter, hooks)
+
+
+def _hooks(owner: Any, kinds: tuple[str, ...]) -> dict[str, dict[int, Any]]:
+    return {kind: dict(getattr(owner, kind, None) or {}) for kind in kinds}
+
+
+def _restore_hooks(owner: Any, found: dict[str, dict[int, Any]]) -> None:
+    for kind, hooks in found.items():
+        current = getattr(owner, kind, None)
+        if current is not None and dict(current) != hooks:
+            current.clear()
+            current.update(hooks)
 
 
 @contextmanager
 def model_in_evaluation(model: Any) -> Iterator[None]:
     """`model_as_found`, in evaluation mode meanwhile; warns where the caller's model is in training mode."""
-    torch = loaded_torch()
-    with model_as_found(model):
-        if torch is not None and isinstance(model, torch.nn.Module) and any(m.training for m in model.modules()):
+    module = _module_of(model)
+    with model_as_found(module):
+        if module is not None and any(m.training for m in module.modules()):
             warn(
                 "the model is in training mode: it is explained in evaluation mode and put back afterwards; call "
                 "`model.eval()` first to silence this",
                 ModelStateWarning,
             )
-            model.eval()
+            module.eval()
         yield
 
 
-def random_state() -> dict[str, Any]:
-    """States of the global generators of Python, NumPy and, where loaded, torch."""
-    state: dict[str, Any] = {"python": random.getstate(), "numpy": np.random.get_state(legacy=False)}  # noqa: NPY002
-    torch = loaded_torch()
-    if torch is not None:
-        state["torch"] = torch.get_rng_state()
-        if torch.cuda.is_available() and torch.cuda.is_initialized():
-            state["cuda"] = torch.cuda.get_rng_state_all()
-    return state
-
-
 def _same(a: Any, b: Any) -> bool:
-    if isinstance(a, dict):
-        return all(_same(a[key], b[key]) for key in a)
-    if isinstance(a, list):
-        return all(map(_same, a, b))
-    return bool((a == b).all()) if hasattr(a, "all") else a == b
+    return all(_same(a[key], b[key]) for key in a) if isinstance(a, dict) else bool(np.array_equal(a, b))
+
+
+def _torch_generators() -> list[Any]:
+    """Global generators of torch's devices in use; `torch.manual_seed` would also reach those started later."""
+    torch = loaded_torch()
+    return [] if torch is None else [torch.default_generator, *torch.cuda.default_generators]
 
 
 @contextmanager
-def random_state_as_found() -> Iterator[Any]:
-    """Restore the global generators on leaving; yields a function that tells whether they have been drawn from."""
-    found = random_state()
+def random_state_as_found() -> Iterator[Callable[[], bool]]:
+    """Restore the global generators of Python, NumPy and torch on leaving.
+
+    Yields a function that tells whether they have been drawn from (or seeded) meanwhile.
+    """
+    python, numpy = random.getstate(), np.random.get_state(legacy=False)  # noqa: NPY002
+    of_torch = [(generator, generator.get_state()) for generator in _torch_generators()]
 
     def drawn() -> bool:
-        now = random_state()
-        return not all(_same(found[name], now[name]) for name in found)
+        return not (
+            random.getstate() == python
+            and _same(np.random.get_state(legacy=False), numpy)  # noqa: NPY002
+            and all(generator.get_state().equal(state) for generator, state in of_torch)
+        )
 
     try:
         yield drawn
     finally:
-        random.setstate(found["python"])
-        np.random.set_state(found["numpy"])  # noqa: NPY002
-        if "torch" in found:
-            torch = loaded_torch()
-            torch.set_rng_state(found["torch"])
-            if "cuda" in found:
-                torch.cuda.set_rng_state_all(found["cuda"])
+        random.setstate(python)
+        np.random.set_state(numpy)  # noqa: NPY002
+        for generator, state in of_torch:
+            generator.set_state(state)
 
 
 def seed_global_generators(rng: np.random.Generator) -> None:
@@ -129,6 +151,28 @@ def seed_global_generators(rng: np.random.Generator) -> None:
     seeds = [int(seed) for seed in rng.integers(0, 2**32, size=3, dtype=np.uint32)]
     random.seed(seeds[0])
     np.random.seed(seeds[1])  # noqa: NPY002
+    for generator in _torch_generators():
+        generator.manual_seed(seeds[2])
+
+
+@contextmanager
+def left_as_found(*models: Any) -> Iterator[Callable[[], bool]]:
+    """What every sampling runs in: models in evaluation mode, everything restored on leaving.
+
+    Yields the function of `random_state_as_found`, and warns at the end where the global generators were drawn from:
+    no seed of ours governs those numbers. Gradients stay possible under the caller's inference mode.
+    """
     torch = loaded_torch()
-    if torch is not None:
-        torch.manual_seed(seeds[2])
+    with ExitStack() as stack:
+        drawn = stack.enter_context(random_state_as_found())
+        if torch is not None and torch.is_inference_mode_enabled():
+            stack.enter_context(torch.inference_mode(False))
+        for model in {id(model): model for model in models}.values():
+            stack.enter_context(model_in_evaluation(model))
+        yield drawn
+        if drawn():
+            warn(
+                "`explainer` (or `predict`, or `noise`) draws from global random generators, so `rng` does not govern "
+                "it: wrap the explainer as `metfa.seeded(explainer)` to get the same samples every time",
+                ReproducibilityWarning,
+            )

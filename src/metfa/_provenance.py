@@ -4,37 +4,62 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import hashlib
 import inspect
 import platform
+import re
 import sys
 from importlib import metadata
 from typing import Any
 
 import numpy as np
 
-__all__ = ["describe", "versions"]
+__all__ = ["describe", "printable", "versions"]
+
+LONGEST = 300
 
 
 def describe(thing: Any) -> str:
-    """Short name of an explainer or a noise with its settings, equal in every process."""
-    if isinstance(thing, bool | int | float | str | None):
-        return repr(thing)
+    """Short name of an explainer or a noise with its settings, equal in every process.
+
+    Other settings give another name where they can be seen: in the fields of a dataclass, the arguments of a partial
+    function, the content of an array, or the object's own one-line repr. What a name cannot show is cut, never dumped.
+    """
+    text = printable(_described(thing))
+    if len(text) <= LONGEST:
+        return text
+    return f"{text[:LONGEST]}... [{_digest(text.encode())}]"
+
+
+def _described(thing: Any) -> str:
     if isinstance(thing, functools.partial):
-        settings = [*map(describe, thing.args), *(f"{key}={describe(value)}" for key, value in thing.keywords.items())]
-        return f"{describe(thing.func)}({', '.join(settings)})"
+        settings = [*map(_described, thing.args), *(f"{key}={_described(v)}" for key, v in thing.keywords.items())]
+        return f"{_described(thing.func)}({', '.join(settings)})"
     if inspect.ismethod(thing):
-        return f"{describe(thing.__self__)}.{thing.__name__}"
+        return f"{_described(thing.__self__)}.{thing.__name__}"
     if inspect.isroutine(thing) or inspect.isclass(thing):
         return thing.__qualname__.replace(".<locals>", "")
     if isinstance(thing, tuple | list):
-        return f"({', '.join(map(describe, thing))})"
+        return f"({', '.join(map(_described, thing))})"
     if isinstance(thing, dict):
-        return f"{{{', '.join(f'{key}: {describe(value)}' for key, value in thing.items())}}}"
+        return f"{{{', '.join(f'{key}: {_described(value)}' for key, value in thing.items())}}}"
+    if isinstance(thing, np.ndarray):
+        content = repr(thing.tolist()).encode() if thing.dtype.hasobject else thing.tobytes()
+        return f"ndarray({thing.dtype}, {thing.shape}, {_digest(content)})"
     if dataclasses.is_dataclass(thing):
         shown = [f for f in dataclasses.fields(thing) if f.repr]
-        return f"{type(thing).__name__}({', '.join(f'{f.name}={describe(getattr(thing, f.name))}' for f in shown)})"
-    own_repr = type(thing).__repr__
-    return repr(thing) if own_repr is not object.__repr__ and len(repr(thing)) <= 80 else type(thing).__name__
+        return f"{type(thing).__name__}({', '.join(f'{f.name}={_described(getattr(thing, f.name))}' for f in shown)})"
+    own = "" if type(thing).__repr__ is object.__repr__ else re.sub(r" at 0x[0-9A-Fa-f]+", "", repr(thing))
+    return type(thing).__name__ if not own or "\n" in own else own
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=8).hexdigest()
+
+
+def printable(text: str) -> str:
+    """`text` on one line without control characters, so that it cannot write to a terminal."""
+    return "".join(character if character.isprintable() else "?" for character in " ".join(text.split()))
 
 
 def versions() -> dict[str, str]:

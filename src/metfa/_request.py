@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from metfa._arrays import as_array, to_host
+from metfa._arrays import device_of, first_not_finite, is_array, namespace, to_host
 from metfa._protocol import call_explainer, prediction_of, takes_rngs
 from metfa._rows import Rows
 from metfa._streams import MAX_SAMPLE_ID, Purpose, checked_ids, root_entropy, stream
@@ -53,22 +53,38 @@ class Request:
     def explained(
         self, jobs: Sequence[Job], rows: Sequence[Any], targets: list[Any], purpose: Purpose = Purpose.EXPLAINER
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """Attributions and scores of the given rows on the host."""
+        """Attributions and scores of the given rows on the host, checked."""
         target = stacked_targets([targets[job.row] for job in jobs], self.rows.array)
         rngs = self.rngs(jobs, purpose) if takes_rngs(self.explainer) else None
         row_args = self.row_args_of(jobs)
         attributions, scores = call_explainer(self.explainer, self.rows.batch(rows), target, len(jobs), rngs, row_args)
         host = to_host(attributions)
         if host.dtype.kind in "biu":
-            host = host.astype(np.float32)
-        return host, None if scores is None else to_host(as_array(scores, "scores"))
+            host = host.astype(np.result_type(host.dtype, np.float32))
+        self._check_attributions(host, jobs, purpose)
+        return host, None if scores is None else to_host(scores)
 
     def row_args_of(self, jobs: Sequence[Job]) -> dict[str, Any]:
-        indices = np.array([job.row for job in jobs])
-        return {
-            name: [values[i] for i in indices] if isinstance(values, list | tuple) else values[indices]
-            for name, values in self.row_args.items()
-        }
+        indices = [job.row for job in jobs]
+        return {name: _taken(values, indices) for name, values in self.row_args.items()}
+
+    @staticmethod
+    def _check_attributions(attributions: np.ndarray, jobs: Sequence[Job], purpose: Purpose) -> None:
+        if attributions.dtype.kind != "f":
+            raise TypeError(f"`explainer` must return real attributions, got {attributions.dtype}")
+        bad = first_not_finite(attributions)
+        if bad is not None:
+            job = jobs[bad]
+            clean = purpose is Purpose.CLEAN
+            which = f"the clean input {job.row}" if clean else f"input {job.row}, sample {job.sample_id}"
+            raise ValueError(f"`explainer` returned NaN or infinity for {which}")
+
+
+def _taken(values: Any, indices: list[int]) -> Any:
+    if not is_array(values):
+        return [values[index] for index in indices]
+    xp = namespace(values)
+    return xp.take(values, xp.asarray(indices, device=device_of(values)), axis=0)
 
 
 def validated(
@@ -107,10 +123,21 @@ def validated(
             "`noise` is None, which samples the explainer's own randomness, but `explainer` takes no `rngs`: give a "
             "noise such as metfa.noise.Uniform(0.1), or wrap a random explainer by metfa.seeded or metfa.randomised"
         )
-    row_args = {} if row_args is None else dict(row_args)
-    for name, values in row_args.items():
-        if not hasattr(values, "__len__") or len(values) != len(rows):
-            got = f"{len(values)} entries" if hasattr(values, "__len__") else type(values).__name__
-            raise ValueError(f"`row_args[{name!r}]` must have one entry for each of the {len(rows)} inputs, got {got}")
+    row_args = _checked_row_args(row_args, len(rows))
     ids = rows.ids() if input_ids is None else checked_ids(input_ids, len(rows))
     return Request(explainer, rows, noise, predict, row_args, batch_size, root, ids), n_samples, first_sample
+
+
+def _checked_row_args(row_args: Any, n_rows: int) -> dict[str, Any]:
+    if row_args is None:
+        return {}
+    if not isinstance(row_args, Mapping):
+        raise TypeError(f"`row_args` must be a dict of arrays, got {type(row_args).__name__}")
+    for name, values in row_args.items():
+        if name in ("inputs", "target", "rngs"):
+            raise ValueError(f"`row_args` must not hold {name!r}, which metfa passes to the explainer by itself")
+        shape = values.shape if is_array(values) else (len(values),) if isinstance(values, list | tuple) else ()
+        if tuple(shape[:1]) != (n_rows,):
+            got = f"{shape[0]} entries" if shape else f"{type(values).__name__}: {values!r}"
+            raise ValueError(f"`row_args[{name!r}]` must have one entry for each of the {n_rows} inputs, got {got}")
+    return dict(row_args)

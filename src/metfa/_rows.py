@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from metfa._arrays import as_array, from_host, is_floating, namespace, to_host
+from metfa._arrays import as_array, first_not_finite, from_host, is_array, namespace, to_host
 from metfa._streams import numbered_ids
 
-__all__ = ["Rows"]
+__all__ = ["Rows", "count_rows", "like_row", "one_entry", "one_row"]
+
+KINDS = ("bool", "unsigned integer", "signed integer", "real floating")  # each holds the numbers of those before it
 
 
 class Rows:
@@ -32,23 +34,15 @@ class Rows:
         else:
             self.kind, self.keys, self._like = "array", (0,), (inputs,)
         if self.kind != "list":
-            self._like = tuple(
-                _array_part(part, key, self.kind) for key, part in zip(self.keys, self._like, strict=True)
-            )
-            self.hosts = tuple(np.array(to_host(part)) for part in self._like)  # a copy: the result is frozen
-            for host in self.hosts:
-                host.flags.writeable = False
+            names = ["`inputs`" if self.kind == "array" else f"`inputs[{key!r}]`" for key in self.keys]
+            self._like = tuple(_array_part(part, name) for part, name in zip(self._like, names, strict=True))
+            self.hosts = tuple(_frozen(part, name) for part, name in zip(self._like, names, strict=True))
         lengths = {len(host) for host in self.hosts}
         if len(lengths) != 1:
             raise ValueError(f"`inputs` must have one batch axis in common, got lengths {sorted(lengths)}")
         self._length = lengths.pop()
         if self._length == 0:
             raise ValueError("`inputs` is empty: there is nothing to explain")
-        for key, host in zip(self.keys, self.hosts, strict=False):
-            if self.kind != "list" and host.dtype.kind == "f" and not np.isfinite(host).all():
-                row = int(np.flatnonzero(~np.isfinite(host.reshape(len(host), -1)).all(axis=1))[0])
-                part = "" if self.kind == "array" else f"[{key!r}]"
-                raise ValueError(f"`inputs`{part} must be finite, but input {row} holds NaN or infinity")
 
     def __len__(self) -> int:
         return self._length
@@ -56,7 +50,7 @@ class Rows:
     @property
     def host(self) -> Any:
         """All inputs on the host, in the form in which they came."""
-        return self._formed(self.hosts) if self.kind != "list" else self.hosts[0]
+        return self._formed(self.hosts)
 
     @property
     def array(self) -> Any:
@@ -81,21 +75,23 @@ class Rows:
         if self.kind == "list":
             return noise(row, rng)
         if self.kind == "array":
-            return _noised(row, noise, rng, where)
-        if callable(noise):
-            changed = noise(row, rng)
-            return self._formed([_checked(changed[key], row[key], where) for key in self.keys])
-        return self._formed(
-            [row[k] if noise[k] is None else _noised(row[k], noise[k], rng, f"{where}, part {k!r}") for k in self.keys]
-        )
+            return _noisy_host(noise(row, rng), row, where)
+        changed: Any = noise(row, rng) if callable(noise) else self._noisy_parts(row, noise, rng)
+        if _keys(changed) != set(self.keys):
+            raise TypeError(
+                f"`noise` must return a {self.kind} of {list(self.keys)} like the input, got "
+                f"{type(changed).__name__} for {where}"
+            )
+        return self._formed([_noisy_host(changed[key], row[key], f"{where}, part {key!r}") for key in self.keys])
+
+    def _noisy_parts(self, row: Any, noises: Any, rng: np.random.Generator) -> dict[Any, Any]:
+        return {key: row[key] if noises[key] is None else noises[key](row[key], rng) for key in self.keys}
 
     def check_noise(self, noise: Any) -> None:
         """Raise where `noise` cannot be a noise for inputs of this kind."""
         if noise is None or callable(noise):
             return
-        keys = (
-            set(noise) if isinstance(noise, Mapping) else set(range(len(noise))) if isinstance(noise, tuple) else None
-        )
+        keys = _keys(noise)
         if self.kind not in ("tuple", "dict") or keys is None:
             raise TypeError(
                 f"`noise` must be a function f(x, rng) -> x, such as metfa.noise.Uniform(0.1), got "
@@ -106,6 +102,9 @@ class Rows:
                 f"`noise` must have one entry (a noise, or None to leave that part alone) for each of "
                 f"{list(self.keys)}, got {sorted(keys, key=str)}"
             )
+        for key in self.keys:
+            if noise[key] is not None and not callable(noise[key]):
+                raise TypeError(f"`noise[{key!r}]` must be a function f(x, rng) -> x or None, got {noise[key]!r}")
 
     def ids(self) -> tuple[str, ...]:
         """Ids from the rows' content: equal content, equal id, wherever in the batch it stands."""
@@ -117,38 +116,111 @@ class Rows:
         return tuple(parts) if self.kind == "tuple" else dict(zip(self.keys, parts, strict=True))
 
 
-def _array_part(part: Any, key: Any, kind: str) -> Any:
-    name = "inputs" if kind == "array" else f"inputs[{key!r}]"
+def count_rows(inputs: Any) -> int:
+    """Length of the batch axis of inputs that are known to have one."""
+    if isinstance(inputs, Mapping):
+        return count_rows(next(iter(inputs.values())))
+    if isinstance(inputs, tuple):
+        return count_rows(inputs[0])
+    return inputs.shape[0] if is_array(inputs) else len(inputs)
+
+
+def one_row(inputs: Any, index: int) -> Any:
+    """The batch that holds row `index` alone, in the library and the graph of `inputs`."""
+    if isinstance(inputs, Mapping):
+        return {key: one_row(part, index) for key, part in inputs.items()}
+    if isinstance(inputs, tuple):
+        return tuple(one_row(part, index) for part in inputs)
+    return one_entry(inputs, index)
+
+
+def one_entry(values: Any, index: int) -> Any:
+    """Entry `index` of an array, list or tuple with one entry a row, as such of length one."""
+    return values[index : index + 1, ...] if is_array(values) else values[index : index + 1]
+
+
+def like_row(noisy: Any, row: Any, where: str) -> Any:
+    """What a noise returned, in the dtype of its `row`; raises where it does not fit the row."""
+    noisy = as_array(noisy, "noise(x, rng)")
+    if tuple(noisy.shape) != tuple(row.shape):
+        raise ValueError(f"`noise` changed the shape of {where} from {tuple(row.shape)} to {tuple(noisy.shape)}")
+    if _kind(noisy) > _kind(row):
+        raise TypeError(
+            f"`noise` returned {noisy.dtype} for {where}, which is {row.dtype}: it must return numbers of the input's "
+            "kind; scale images to floats first, as in `image.astype('float32') / 255`"
+        )
+    return namespace(noisy).astype(noisy, row.dtype)
+
+
+def _noisy_host(noisy: Any, row: np.ndarray, where: str) -> np.ndarray:
+    with np.errstate(over="ignore"):  # found below
+        host = like_row(to_host(as_array(noisy, "noise(x, rng)")), row, where)
+    if not np.isfinite(host).all():
+        raise ValueError(f"`noise` made NaN or infinity of {where}")
+    return host
+
+
+def _kind(x: Any) -> int:
+    xp = namespace(x)
+    return next((rank for rank, kind in enumerate(KINDS) if xp.isdtype(x.dtype, kind)), len(KINDS))
+
+
+def _keys(thing: Any) -> set[Any] | None:
+    if isinstance(thing, Mapping):
+        return set(thing)
+    return set(range(len(thing))) if isinstance(thing, tuple) else None
+
+
+def _array_part(part: Any, name: str) -> Any:
     if isinstance(part, str):
-        raise TypeError(f"`{name}` must have a batch axis, got the text {part[:40]!r}: write a list, such as [text]")
-    array = as_array(part, name)
+        raise TypeError(f"{name} must have a batch axis, got the text {part[:40]!r}: write a list, such as [text]")
+    array = as_array(part, name.strip("`"))
     if array.ndim == 0:
-        raise ValueError(f"`{name}` must have a batch axis, got a single number")
+        raise ValueError(f"{name} must have a batch axis, got a single number")
     return array
 
 
-def _noised(row: np.ndarray, noise: Callable[..., Any], rng: np.random.Generator, where: str) -> np.ndarray:
-    return _checked(noise(row, rng), row, where)
-
-
-def _checked(noisy: Any, row: np.ndarray, where: str) -> np.ndarray:
-    host = to_host(as_array(noisy, "noise"))
-    if host.shape != row.shape:
-        raise ValueError(f"`noise` changed the shape of {where} from {row.shape} to {host.shape}")
-    if is_floating(row) and not np.isfinite(host).all():
-        raise ValueError(f"`noise` made NaN or infinity of {where}")
-    if not namespace(row).isdtype(host.dtype, ("real floating", "integral", "bool")):
-        raise TypeError(f"`noise` must return real numbers, got {host.dtype} for {where}")
-    return host.astype(row.dtype, copy=False)
+def _frozen(part: Any, name: str) -> np.ndarray:
+    """A host copy of `part` that nobody can change."""
+    if isinstance(part, np.ma.MaskedArray):
+        raise TypeError(f"{name} must not be a masked array, whose mask would be ignored")
+    host = np.array(to_host(part))
+    if host.dtype.kind not in "fiubc":
+        raise TypeError(f"{name} must hold numbers, got an array of {host.dtype}: write texts as a list (`.tolist()`)")
+    row = first_not_finite(host)
+    if row is not None:
+        raise ValueError(f"{name} must be finite, but input {row} holds NaN or infinity")
+    host.flags.writeable = False
+    return host
 
 
 def _digest(row: Any) -> str:
     digest = hashlib.blake2b(digest_size=16)
-    parts = row.items() if isinstance(row, Mapping) else enumerate(row) if isinstance(row, tuple) else [("", row)]
-    for key, part in parts:
-        if isinstance(part, np.ndarray):
-            digest.update(f"{key}|{part.dtype.str}|{part.shape}|".encode())
-            digest.update(np.ascontiguousarray(part).data if part.size else b"")
-        else:
-            digest.update(f"{key}|{type(part).__name__}|{part!r}|".encode())
+    for piece in _content(row):
+        digest.update(piece)
     return digest.hexdigest()
+
+
+def _content(part: Any) -> Iterator[bytes]:
+    """Bytes that two plain objects share if, and only if, they are equal."""
+    if is_array(part):
+        host = to_host(part)
+        yield f"{host.dtype.str}|{host.shape}|".encode()
+        yield host.tobytes()
+    elif isinstance(part, tuple | list):
+        yield f"{type(part).__name__} of {len(part)}|".encode()
+        for entry in part:
+            yield from _content(entry)
+    elif isinstance(part, Mapping):
+        yield f"dict of {len(part)}|".encode()
+        for key, entry in sorted(part.items(), key=lambda item: repr(item[0])):
+            yield from _content(key)
+            yield from _content(entry)
+    elif isinstance(part, str | bytes | int | float | complex | None):
+        text = repr(part)
+        yield f"{type(part).__name__}|{len(text)}|{text}".encode()
+    else:
+        raise TypeError(
+            f"`inputs` holds a {type(part).__name__}, whose content cannot address its random streams: pass "
+            "`input_ids=` with one id for each input"
+        )

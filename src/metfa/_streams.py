@@ -16,7 +16,16 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["SCHEME", "Purpose", "address_words", "numbered_ids", "root_entropy", "stream"]
+__all__ = [
+    "MAX_SAMPLE_ID",
+    "SCHEME",
+    "Purpose",
+    "address_words",
+    "checked_ids",
+    "numbered_ids",
+    "root_entropy",
+    "stream",
+]
 
 SCHEME = "philox-blake2b-1"
 MAX_SAMPLE_ID = 2**32 - 1
@@ -68,9 +77,11 @@ def numbered_ids(digests: Iterable[str]) -> tuple[str, ...]:
 
 def checked_ids(input_ids: Sequence[Any], n_inputs: int) -> tuple[str, ...]:
     """The caller's ids as strings, one for each input and all different."""
-    if isinstance(input_ids, str):
-        raise TypeError(f"`input_ids` must be a sequence with one id for each input, got the string {input_ids!r}")
-    ids = tuple(str(identity) for identity in input_ids)
+    if isinstance(input_ids, str) or not hasattr(input_ids, "__iter__"):
+        raise TypeError(
+            f"`input_ids` must be a sequence with one id for each input, got {type(input_ids).__name__}: {input_ids!r}"
+        )
+    ids = tuple(str(identity) for identity in getattr(input_ids, "tolist", lambda: input_ids)())
     if len(ids) != n_inputs:
         raise ValueError(f"`input_ids` must hold one id for each of the {n_inputs} inputs, got {len(ids)}")
     repeated = [identity for identity, count in Counter(ids).items() if count > 1]

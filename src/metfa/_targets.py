@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from numbers import Integral, Number
 from typing import Any
 
 import numpy as np
 
-from metfa._arrays import as_array, from_host, namespace, to_host
+from metfa._arrays import as_array, device_of, namespace, to_host
 
 __all__ = ["row_targets", "stacked_targets"]
 
@@ -17,32 +18,23 @@ def row_targets(target: Any, scores: np.ndarray | None, n_rows: int) -> list[Any
     A model with one score a row, shape (batch,), needs no target: the rows' targets are None.
     """
     if target is None:
-        if scores is None:
-            raise ValueError(
-                "`target` is None and the explainer's model is unknown: pass `target=`, or `predict=` (inputs -> "
-                "scores) so that the class predicted on the clean input can be explained"
-            )
-        if scores.ndim == 1:
-            return [None] * n_rows
-        if scores.ndim != 2:
-            raise ValueError(
-                f"`target` is None, but the model's scores have shape {scores.shape}, not (batch, classes): pass "
-                "`target=`"
-            )
-        return [int(best) for best in scores.argmax(axis=1)]
+        return _predicted(scores, n_rows)
     if isinstance(target, str):
         raise TypeError(f"`target` must be a class index or one entry a row, got the text {target!r}")
-    if not hasattr(target, "__len__") or getattr(target, "ndim", 1) == 0:
-        targets = [_index(target)] * n_rows
+    if scores is not None and scores.ndim == 1:
+        raise ValueError(f"`target` must be None for a model with one score a row, shape (batch,), got {target!r}")
+    entries = to_host(as_array(target, "target")) if hasattr(target, "ndim") else target
+    if not hasattr(entries, "__len__") or getattr(entries, "ndim", 1) == 0:
+        targets = [_entry(entries)] * n_rows
     else:
-        entries = to_host(as_array(target, "target")) if hasattr(target, "ndim") else target
         if len(entries) != n_rows:
             raise ValueError(
                 f"`target` must be one class index, or one entry for each of the {n_rows} inputs, got {len(entries)} "
                 f"entries; for the same tuple everywhere write [target] * {n_rows}"
             )
-        targets = [_index(entry) for entry in entries]
-    _check_range(targets, scores)
+        targets = [_entry(entry) for entry in entries]
+    for row, entry in enumerate(targets):
+        _check_range(entry, scores, row)
     return targets
 
 
@@ -52,26 +44,54 @@ def stacked_targets(targets: list[Any], like: Any) -> Any:
         return None
     if not all(isinstance(target, int) for target in targets):
         return targets
-    host = np.array(targets, dtype=np.int64)
-    return host if like is None or isinstance(like, np.ndarray) else from_host(host, like, namespace(like).int64)
+    return np.array(targets) if like is None else namespace(like).asarray(targets, device=device_of(like))
 
 
-def _index(entry: Any) -> Any:
-    if isinstance(entry, bool):
-        raise TypeError(f"`target` must be a class index, got the bool {entry!r}")
-    if hasattr(entry, "__index__") and getattr(entry, "ndim", 0) == 0:
+def _predicted(scores: np.ndarray | None, n_rows: int) -> list[Any]:
+    if scores is None:
+        raise ValueError(
+            "`target` is None and the explainer's model is unknown: pass `target=`, or `predict=` (inputs -> scores) "
+            "to `metfa.explain` so that the class predicted on the clean input can be explained"
+        )
+    if scores.ndim == 1:
+        return [None] * n_rows
+    if scores.ndim != 2:
+        raise ValueError(
+            f"`target` is None, but the model's scores have shape {scores.shape}, not (batch, classes): pass `target=`"
+        )
+    return [int(best) for best in scores.argmax(axis=1)]
+
+
+def _entry(entry: Any) -> Any:
+    """A class index as int, a tuple of indices as tuple of ints, an array (such as a mask) as it is."""
+    if isinstance(entry, tuple | list):
+        return tuple(map(_entry, entry))
+    if getattr(entry, "ndim", None) == 0:
+        entry = to_host(entry)[()]
+    if isinstance(entry, Integral) and not isinstance(entry, bool):
         return int(entry)
-    if isinstance(entry, int | float | np.floating | str) or entry is None:
+    if isinstance(entry, Number | np.bool_ | str | None):
         raise TypeError(f"`target` must be a class index (int, tuple or mask), got {type(entry).__name__}: {entry!r}")
     return entry
 
 
-def _check_range(targets: list[Any], scores: np.ndarray | None) -> None:
-    if scores is None or scores.ndim != 2:
+def _check_range(entry: Any, scores: np.ndarray | None, row: int) -> None:
+    indices = (entry,) if isinstance(entry, int) else entry
+    if not (isinstance(indices, tuple) and all(isinstance(index, int) for index in indices)):
         return
-    for row, target in enumerate(targets):
-        if isinstance(target, int) and not 0 <= target < scores.shape[1]:
+    if any(index < 0 for index in indices):
+        raise ValueError(f"`target` must not be negative, got {entry} for input {row}")
+    if scores is None:
+        return
+    sizes = scores.shape[1:]
+    if len(indices) != len(sizes):
+        raise ValueError(
+            f"`target` must choose one score of each row by {len(sizes)} indices (the model's scores have shape "
+            f"{tuple(sizes)}), got {entry} for input {row}"
+        )
+    for index, size in zip(indices, sizes, strict=True):
+        if index >= size:
             raise ValueError(
-                f"`target` must lie in 0..{scores.shape[1] - 1} (the model has {scores.shape[1]} classes), got "
-                f"{target} for input {row}"
+                f"`target` must lie in 0..{size - 1} (the model's scores have shape {tuple(sizes)}), got {entry} for "
+                f"input {row}"
             )

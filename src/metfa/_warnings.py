@@ -41,10 +41,13 @@ class RowDependenceWarning(MetfaWarning):
 
 
 def warn(message: str, category: type[MetfaWarning]) -> None:
-    """Warn at the line of the caller's own code that called into metfa, however deep we are."""
+    """Warn at the line of the caller's own code that called into metfa, however deep we are.
+
+    Frames of `contextlib`, through which our guards warn, count as ours.
+    """
     level = 1
     frame = sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "metfa":
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("metfa", "contextlib"):
         level += 1
         frame = frame.f_back
     warnings.warn(message, category, stacklevel=level + 1)

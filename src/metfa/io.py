@@ -13,8 +13,6 @@ import math
 import os
 import shutil
 import stat
-import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +20,23 @@ import numpy as np
 
 from metfa.result import AttributionSample
 
-__all__ = ["load", "new_folder", "save"]
+__all__ = [
+    "array_offset",
+    "check_targets",
+    "load",
+    "read_json",
+    "require_plain_file",
+    "save",
+    "write_array_header",
+    "write_json",
+    "write_manifest",
+]
 
 MANIFEST = "manifest.json"
 SCHEMA_VERSION = 1
-MAX_MANIFEST_BYTES = 64 * 2**20
+MAX_JSON_BYTES = 64 * 2**20
+MAX_AXES = 32
+KINDS = "biufcmMSU"  # of dtypes without Python objects
 ARRAYS = ("values", "vanilla", "scores", "predictions")
 
 
@@ -38,21 +48,19 @@ def save(sample: AttributionSample, path: str | Path) -> Path:
     FileExistsError
         If `path` exists: nothing is ever overwritten.
     TypeError
-        If the inputs are a list of objects other than texts.
+        If the inputs are a list of objects other than texts, or a target is no integer or tuple of integers.
     """
-    target = new_folder(path)
+    target = _new_folder(path)
     _check_savable(sample)
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    temporary = target.with_name(f".{target.name}.{os.urandom(4).hex()}")
+    temporary.mkdir()
     try:
         for name in ARRAYS:
             if getattr(sample, name) is not None:
                 _write_array(temporary / f"{name}.npy", getattr(sample, name))
         write_manifest(temporary, sample)
-        temporary.chmod(0o777 & ~_umask())
-        if target.exists():
-            raise FileExistsError(f"`path` exists already: {target}; choose a new folder, nothing is overwritten")
-        temporary.rename(target)
+        temporary.rename(_new_folder(target))
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
@@ -80,58 +88,37 @@ def load(path: str | Path) -> AttributionSample:
     ValueError
         If the folder is unfinished, damaged, tampered with or of a newer version; the message names the file.
     """
-    folder = Path(path)
+    folder = Path(path).expanduser()
     if not folder.is_dir():
         raise FileNotFoundError(f"no such folder: {folder}")
-    if not (folder / MANIFEST).exists():
-        if (folder / "run.json").exists():
+    names = {entry.name for entry in folder.iterdir()}
+    if MANIFEST not in names:
+        if "run.json" in names:
             raise ValueError(
                 f"{folder} holds an unfinished run: repeat the call with `store={str(folder)!r}` to resume it"
             )
         raise ValueError(f"{folder} is not a saved result: it has no {MANIFEST}")
     manifest = _read_manifest(folder)
     try:
-        described = manifest["arrays"]
-        arrays = {name: _read_array(folder, name, described[name]) for name in ARRAYS if name in described}
-        inputs = _read_inputs(folder, manifest["inputs"], described)
-        names = manifest["feature_names"]
-        sample = AttributionSample(
-            values=arrays["values"],
-            inputs=inputs,
-            target=tuple(_target_from_json(entry) for entry in manifest["target"]),
-            vanilla=np.array(arrays["vanilla"]),
-            scores=None if "scores" not in arrays else np.array(arrays["scores"]),
-            predictions=None if "predictions" not in arrays else np.array(arrays["predictions"]),
-            sample_ids=tuple(int(i) for i in manifest["sample_ids"]),
-            input_ids=tuple(str(i) for i in manifest["input_ids"]),
-            feature_names=None if names is None else tuple(str(name) for name in names),
-            provenance=dict(manifest["provenance"]),
-        )
-    except (KeyError, TypeError, AttributeError) as error:
+        return _assembled(folder, manifest)
+    except (KeyError, TypeError, AttributeError, OverflowError) as error:
         raise ValueError(f"{folder / MANIFEST} is damaged: {type(error).__name__} at {error}") from error
-    _check_consistent(folder, sample)
-    return sample
-
-
-def new_folder(path: str | Path) -> Path:
-    """`path` if nothing is there yet."""
-    target = Path(path)
-    if target.exists() or target.is_symlink():
-        raise FileExistsError(f"`path` exists already: {target}; choose a new folder, nothing is overwritten")
-    return target
 
 
 def write_manifest(folder: Path, sample: AttributionSample) -> None:
     """Write the inputs and then, as the last file and at once, the manifest that makes `folder` a result."""
     described: dict[str, Any] = {}
     inputs = sample.inputs
-    kind = "array" if isinstance(inputs, np.ndarray) else type(inputs).__name__
-    keys: list[Any] = []
-    if kind == "list":
+    about: dict[str, Any] = {"kind": "array" if isinstance(inputs, np.ndarray) else type(inputs).__name__, "keys": []}
+    if isinstance(inputs, list):
         write_json(folder / "inputs.json", inputs)
+        about["digest"] = _digest(folder / "inputs.json")
     else:
-        keys = list(inputs) if kind == "dict" else list(range(len(inputs))) if kind == "tuple" else []
-        for index, part in enumerate([inputs] if kind == "array" else [inputs[key] for key in keys]):
+        parts = (
+            inputs if isinstance(inputs, dict) else dict(enumerate(inputs if isinstance(inputs, tuple) else [inputs]))
+        )
+        about["keys"] = list(parts)
+        for index, part in enumerate(parts.values()):
             _write_array(folder / f"inputs_{index}.npy", part)
             described[f"inputs_{index}"] = _describe(folder / f"inputs_{index}.npy", part)
     for name in ARRAYS:
@@ -142,14 +129,10 @@ def write_manifest(folder: Path, sample: AttributionSample) -> None:
         {
             "schema_version": SCHEMA_VERSION,
             "arrays": described,
-            "inputs": {
-                "kind": kind,
-                "keys": keys,
-                **({"digest": _digest(folder / "inputs.json")} if kind == "list" else {}),
-            },
-            "target": [_target_to_json(entry) for entry in sample.target],
-            "sample_ids": list(sample.sample_ids),
-            "input_ids": list(sample.input_ids),
+            "inputs": about,
+            "target": sample.target,
+            "sample_ids": sample.sample_ids,
+            "input_ids": sample.input_ids,
             "feature_names": sample.feature_names,
             "provenance": sample.provenance,
         },
@@ -158,40 +141,97 @@ def write_manifest(folder: Path, sample: AttributionSample) -> None:
 
 def write_json(path: Path, content: Any) -> None:
     """Write a JSON file at once: a reader finds the old file or the new one, never half of it."""
+    text = json.dumps(content, indent=1, sort_keys=True, allow_nan=False)
+    if len(text) > MAX_JSON_BYTES:
+        raise ValueError(f"{path} would have {len(text)} bytes, more than the {MAX_JSON_BYTES} that are read back")
     temporary = path.with_name(f".{path.name}.tmp")
-    temporary.write_text(json.dumps(content, indent=1, sort_keys=True, allow_nan=False), encoding="utf-8")
+    temporary.write_text(text, encoding="utf-8")
     temporary.replace(path)
 
 
+def read_json(path: Path) -> Any:
+    """Read a JSON file that anybody may have written; a ValueError that names it where that cannot be done."""
+    require_plain_file(path)
+    if path.stat().st_size > MAX_JSON_BYTES:
+        raise ValueError(f"{path} has {path.stat().st_size} bytes, more than the {MAX_JSON_BYTES} allowed")
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is damaged: {error}") from error
+
+
+def require_plain_file(path: Path) -> None:
+    """Raise unless `path` is a file, and no link to one."""
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError as error:
+        raise ValueError(f"{path} is missing: the folder is incomplete") from error
+    if not stat.S_ISREG(mode):
+        raise ValueError(f"{path} is a link or no plain file, and is not followed")
+
+
+def write_array_header(file: Any, dtype: np.dtype, shape: tuple[int, ...]) -> None:
+    """Write the start of an .npy file; the numbers follow in C order."""
+    np.lib.format.write_array_header_2_0(
+        file, {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
+    )
+
+
+def array_offset(path: Path, dtype: np.dtype, shape: tuple[int, ...]) -> int:
+    """Where the numbers of an .npy file start, after checking that it holds just `shape` numbers of `dtype`."""
+    require_plain_file(path)
+    with path.open("rb") as file:
+        try:
+            version = np.lib.format.read_magic(file)
+            reader = {1: np.lib.format.read_array_header_1_0, 2: np.lib.format.read_array_header_2_0}[version[0]]
+            found = reader(file)
+        except Exception as error:  # whatever NumPy's parser meets in a header that anybody may have written
+            raise ValueError(f"{path} is no array file: {error}") from error
+        offset = file.tell()
+    if found != (shape, False, dtype):
+        raise ValueError(f"{path} holds {found[2]} {found[0]}, expected {dtype} {shape}")
+    expected = offset + math.prod(shape) * dtype.itemsize
+    if path.stat().st_size != expected:
+        raise ValueError(f"{path} is truncated or padded: {path.stat().st_size} bytes, {expected} expected")
+    return offset
+
+
+def check_targets(targets: Any) -> None:
+    """Raise where a target cannot be written to a manifest."""
+    for entry in targets:
+        parts = entry if isinstance(entry, tuple | list) else [entry]
+        if entry is not None and not all(isinstance(part, int) for part in parts):
+            raise TypeError(f"`target` must be integers or tuples of integers to be saved, got {type(entry).__name__}")
+
+
+def _new_folder(path: str | Path) -> Path:
+    target = Path(path).expanduser()
+    if target.exists() or target.is_symlink():
+        raise FileExistsError(f"`path` exists already: {target}; choose a new folder, nothing is overwritten")
+    return target
+
+
 def _check_savable(sample: AttributionSample) -> None:
-    if isinstance(sample.inputs, list) and not all(isinstance(text, str) for text in sample.inputs):
-        kinds = sorted({type(entry).__name__ for entry in sample.inputs})
-        raise TypeError(f"`inputs` must be arrays or a list of texts to be saved, got a list of {', '.join(kinds)}")
-    if isinstance(sample.inputs, dict) and not all(isinstance(key, str) for key in sample.inputs):
-        raise TypeError("`inputs` must be a dict with text keys to be saved")
-    for entry in sample.target:
-        _target_to_json(entry)
-
-
-def _target_to_json(entry: Any) -> Any:
-    if entry is None or isinstance(entry, int):
-        return entry
-    if isinstance(entry, tuple | list) and all(isinstance(part, int) for part in entry):
-        return list(entry)
-    raise TypeError(f"`target` must be integers or tuples of integers to be saved, got {type(entry).__name__}")
-
-
-def _target_from_json(entry: Any) -> Any:
-    return tuple(entry) if isinstance(entry, list) else entry
+    inputs = sample.inputs
+    if isinstance(inputs, list):
+        kinds = sorted({type(entry).__name__ for entry in inputs if not isinstance(entry, str)})
+        if kinds:
+            raise TypeError(f"`inputs` must be arrays or a list of texts to be saved, got a list of {', '.join(kinds)}")
+    else:
+        if isinstance(inputs, dict) and not all(isinstance(key, str) for key in inputs):
+            raise TypeError(f"`inputs` must be a dict with text keys to be saved, got {list(inputs)}")
+        for part in inputs.values() if isinstance(inputs, dict) else inputs if isinstance(inputs, tuple) else [inputs]:
+            if not isinstance(part, np.ndarray) or part.dtype.kind not in KINDS:
+                kind = f"an array of {part.dtype}" if isinstance(part, np.ndarray) else type(part).__name__
+                raise TypeError(f"`inputs` must be arrays or a list of texts to be saved, got {kind}")
+    check_targets(sample.target)
 
 
 def _write_array(path: Path, array: np.ndarray) -> None:
     with path.open("wb") as file:
-        np.lib.format.write_array_header_2_0(
-            file, {"descr": np.lib.format.dtype_to_descr(array.dtype), "fortran_order": False, "shape": array.shape}
-        )
+        write_array_header(file, array.dtype, array.shape)
         for part in array if array.ndim > 1 else [array]:  # one sample at a time: memory stays flat
-            file.write(np.ascontiguousarray(part).data if part.size else b"")
+            file.write(part.tobytes())
 
 
 def _describe(path: Path, array: np.ndarray) -> dict[str, Any]:
@@ -206,95 +246,94 @@ def _digest(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _require_plain_file(path: Path) -> None:
-    try:
-        mode = path.lstat().st_mode
-    except OSError as error:
-        raise ValueError(f"{path} is missing: the folder is incomplete") from error
-    if not stat.S_ISREG(mode):
-        raise ValueError(f"{path} is a link or no plain file, and is not followed")
-
-
-def _read_json(path: Path) -> Any:
-    _require_plain_file(path)
-    if path.stat().st_size > MAX_MANIFEST_BYTES:
-        raise ValueError(f"{path} has {path.stat().st_size} bytes, more than the {MAX_MANIFEST_BYTES} allowed")
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-        raise ValueError(f"{path} is damaged: {error}") from error
-
-
 def _read_manifest(folder: Path) -> dict[str, Any]:
-    manifest = _read_json(folder / MANIFEST)
+    manifest = read_json(folder / MANIFEST)
     if not isinstance(manifest, dict):
         raise ValueError(f"{folder / MANIFEST} is damaged: an object is needed, got {type(manifest).__name__}")
     version = manifest.get("schema_version")
     if version != SCHEMA_VERSION:
         raise ValueError(
-            f"{folder / MANIFEST} has schema version {version!r}; this metfa reads version {SCHEMA_VERSION}"
+            f"{folder / MANIFEST} has schema version {version!r:.40}; this metfa reads version {SCHEMA_VERSION}"
         )
     return manifest
 
 
+def _assembled(folder: Path, manifest: dict[str, Any]) -> AttributionSample:
+    described = manifest["arrays"]
+    values, vanilla, scores, predictions = (
+        _read_array(folder, name, described[name]) if name in described else None for name in ARRAYS
+    )
+    names = manifest["feature_names"]
+    ids, input_ids, target = (_typed(manifest, name, list) for name in ("sample_ids", "input_ids", "target"))
+    check_targets(target)
+    if values is None or vanilla is None or values.ndim < 3 or {values.dtype.kind, vanilla.dtype.kind} - set("biuf"):
+        raise ValueError(f"{folder / MANIFEST} is damaged: values and vanilla must be numbers (n, batch, *features)")
+    n, batch = values.shape[:2]
+    inputs, lengths = _read_inputs(folder, manifest["inputs"], described)
+    holds = {
+        "sample_ids": len(ids) == len(set(ids)) == n and all(type(i) is int and i >= 0 for i in ids),
+        "input_ids": len(input_ids) == batch and all(isinstance(i, str) for i in input_ids),
+        "inputs": lengths == {batch},
+        "target": len(target) == batch,
+        "vanilla": vanilla.shape == values.shape[1:],
+        "scores": scores is None or len(scores) == batch,
+        "predictions": predictions is None or predictions.shape == (n, batch),
+        "feature_names": names is None or (isinstance(names, list) and all(isinstance(name, str) for name in names)),
+    }
+    for name, fits in holds.items():
+        if not fits:
+            raise ValueError(f"{folder / MANIFEST} is damaged: {name} does not fit values of shape {values.shape}")
+    return AttributionSample(
+        values=values,
+        inputs=inputs,
+        target=tuple(tuple(entry) if isinstance(entry, list) else entry for entry in target),
+        vanilla=np.array(vanilla),
+        scores=None if scores is None else np.array(scores),
+        predictions=None if predictions is None else np.array(predictions),
+        sample_ids=tuple(ids),
+        input_ids=tuple(input_ids),
+        feature_names=None if names is None else tuple(names),
+        provenance=_typed(manifest, "provenance", dict),
+    )
+
+
+def _typed(manifest: dict[str, Any], name: str, kind: type) -> Any:
+    if not isinstance(manifest[name], kind):
+        raise TypeError(f"{name}, which must be a {kind.__name__}")
+    return manifest[name]
+
+
 def _read_array(folder: Path, name: str, described: dict[str, Any]) -> np.ndarray:
     path = folder / f"{name}.npy"
-    _require_plain_file(path)
-    dtype, shape = np.dtype(str(described["dtype"])), tuple(int(side) for side in described["shape"])
-    if dtype.kind not in "fiub" or any(side < 0 for side in shape):
-        raise ValueError(f"{folder / MANIFEST} is damaged: {name} has dtype {dtype} and shape {shape}")
-    with path.open("rb") as file:
-        try:
-            version = np.lib.format.read_magic(file)
-            reader = {1: np.lib.format.read_array_header_1_0, 2: np.lib.format.read_array_header_2_0}[version[0]]
-            found_shape, fortran, found_dtype = reader(file)
-        except (ValueError, KeyError) as error:
-            raise ValueError(f"{path} is no array file: {error}") from error
-        offset = file.tell()
-    if (found_shape, fortran, found_dtype) != (shape, False, dtype):
-        raise ValueError(f"{path} holds {found_dtype} {found_shape}, the manifest says {dtype} {shape}")
-    expected = offset + math.prod(shape) * dtype.itemsize
-    if path.stat().st_size != expected:
-        raise ValueError(f"{path} is truncated or padded: {path.stat().st_size} bytes, {expected} expected")
+    shape = tuple(_typed(described, "shape", list))
+    if len(shape) > MAX_AXES or not all(type(side) is int and side >= 0 for side in shape):
+        raise ValueError(f"{folder / MANIFEST} is damaged: {name} has the shape {shape!r:.80}")
+    try:
+        dtype = np.dtype(_typed(described, "dtype", str))
+    except ValueError as error:
+        raise TypeError(error) from error
+    if dtype.kind not in KINDS:
+        raise ValueError(f"{folder / MANIFEST} is damaged: {name} has the dtype {dtype}")
+    offset = array_offset(path, dtype, shape)
     if _digest(path) != described["digest"]:
         raise ValueError(f"{path} was changed after it was saved: its digest differs from the manifest's")
-    return np.load(path, mmap_mode="r", allow_pickle=False)
+    return np.memmap(path, dtype, mode="r", offset=offset, shape=shape)
 
 
-def _read_inputs(folder: Path, described: dict[str, Any], arrays: dict[str, Any]) -> Any:
-    kind, keys = described["kind"], described["keys"]
+def _read_inputs(folder: Path, about: dict[str, Any], arrays: dict[str, Any]) -> tuple[Any, set[int]]:
+    """The inputs, and the lengths of their parts."""
+    kind, keys = about["kind"], _typed(about, "keys", list)
     if kind == "list":
-        texts = _read_json(folder / "inputs.json")
-        if _digest(folder / "inputs.json") != described["digest"]:
+        texts = read_json(folder / "inputs.json")
+        if _digest(folder / "inputs.json") != about["digest"]:
             raise ValueError(f"{folder / 'inputs.json'} was changed after it was saved")
-        return [str(text) for text in texts]
-    if kind not in ("array", "tuple", "dict"):
-        raise ValueError(f"{folder / MANIFEST} is damaged: unknown kind of inputs {kind!r}")
-    count = 1 if kind == "array" else len(keys)
-    parts = [np.array(_read_array(folder, f"inputs_{i}", arrays[f"inputs_{i}"])) for i in range(count)]
-    if kind == "array":
-        return parts[0]
-    return tuple(parts) if kind == "tuple" else {str(key): part for key, part in zip(keys, parts, strict=True)}
-
-
-def _check_consistent(folder: Path, sample: AttributionSample) -> None:
-    n, batch = sample.values.shape[:2] if sample.values.ndim > 1 else (-1, -1)
-    checks: list[tuple[str, Callable[[], bool]]] = [
-        ("sample_ids", lambda: len(sample.sample_ids) == n and len(set(sample.sample_ids)) == n),
-        ("input_ids", lambda: len(sample.input_ids) == batch),
-        ("target", lambda: len(sample.target) == batch),
-        ("vanilla", lambda: sample.vanilla.shape == sample.values.shape[1:]),
-        ("scores", lambda: sample.scores is None or len(sample.scores) == batch),
-        ("predictions", lambda: sample.predictions is None or sample.predictions.shape == (n, batch)),
-    ]
-    for name, holds in checks:
-        if not holds():
-            raise ValueError(
-                f"{folder / MANIFEST} is damaged: {name} does not fit values of shape {sample.values.shape}"
-            )
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            raise ValueError(f"{folder / 'inputs.json'} is damaged: a list of texts is needed")
+        return texts, {len(texts)}
+    parts = [np.array(_read_array(folder, f"inputs_{i}", arrays[f"inputs_{i}"])) for i in range(len(keys))]
+    lengths = {len(part) for part in parts}
+    if kind == "dict" and all(isinstance(key, str) for key in keys):
+        return dict(zip(keys, parts, strict=True)), lengths
+    if kind == "tuple" or (kind == "array" and len(parts) == 1):
+        return (tuple(parts) if kind == "tuple" else parts[0]), lengths
+    raise ValueError(f"{folder / MANIFEST} is damaged: inputs of kind {kind!r:.40} with {len(keys)} keys")

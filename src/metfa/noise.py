@@ -12,11 +12,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
 
-from metfa._arrays import from_host, is_floating, namespace, to_host
+from metfa._arrays import from_host, is_array, is_floating, namespace, to_host
 
 __all__ = ["Brightness", "Compose", "Gaussian", "Laplace", "Noise", "Uniform", "in_pixel_space"]
 
@@ -53,7 +54,7 @@ class Uniform:
 
     def __call__(self, x: Any, rng: np.random.Generator) -> Any:
         """Noisy copy of the input `x`, with numbers from `rng`."""
-        return _added(x, (2 * rng.random(x.shape, _draw_dtype(x)) - 1) * self.radius, self.bounds)
+        return _added(x, lambda shape, dtype: (2 * rng.random(shape, dtype) - 1) * self.radius, self.bounds)
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class Gaussian:
 
     def __call__(self, x: Any, rng: np.random.Generator) -> Any:
         """Noisy copy of the input `x`, with numbers from `rng`."""
-        return _added(x, rng.standard_normal(x.shape, _draw_dtype(x)) * self.std, self.bounds)
+        return _added(x, lambda shape, dtype: rng.standard_normal(shape, dtype) * self.std, self.bounds)
 
 
 @dataclass(frozen=True)
@@ -101,9 +102,11 @@ class Laplace:
 
     def __call__(self, x: Any, rng: np.random.Generator) -> Any:
         """Noisy copy of the input `x`, with numbers from `rng`."""
-        dtype = _draw_dtype(x)
-        difference = rng.standard_exponential(x.shape, dtype) - rng.standard_exponential(x.shape, dtype)
-        return _added(x, difference * self.scale, self.bounds)
+
+        def draws(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+            return (rng.standard_exponential(shape, dtype) - rng.standard_exponential(shape, dtype)) * self.scale
+
+        return _added(x, draws, self.bounds)
 
 
 @dataclass(frozen=True)
@@ -120,7 +123,8 @@ class Brightness:
     bounds : (float, float), optional
         Range that the noisy input is clamped to, such as (0, 1) for pixels. The clean input must lie in it.
     channel_axis : int or None
-        Axis of the channels in one input, used by ``per="pixel"``; None where there are no channels.
+        Axis of the channels in one input (without the batch axis), used by ``per="pixel"``; None where there are no
+        channels.
     """
 
     low: float
@@ -137,20 +141,32 @@ class Brightness:
         if self.per not in ("image", "pixel"):
             raise ValueError(f"`per` must be 'image' or 'pixel', got {self.per!r}")
         _require_bounds(self.bounds)
+        axis = self.channel_axis
+        if axis is not None and (isinstance(axis, bool) or not isinstance(axis, int)):
+            raise TypeError(f"`channel_axis` must be an integer or None, got {type(axis).__name__}: {axis!r}")
 
     def __call__(self, x: Any, rng: np.random.Generator) -> Any:
         """Noisy copy of the input `x`, with numbers from `rng`."""
-        shape = [1] * x.ndim
-        if self.per == "pixel":
-            shape = list(x.shape)
-            if self.channel_axis is not None:
-                shape[self.channel_axis] = 1
-        draws = rng.random(tuple(shape), _draw_dtype(x))
-        factors = from_host(self.low + (self.high - self.low) * draws, like=x)
+        dtype = _draw_dtype(x)
         _require_within(x, self.bounds)
-        return _clamped(x * factors, self.bounds)
+        factors = self.low + (self.high - self.low) * rng.random(self._shape_of_factors(x), dtype)
+        return _clamped(x * from_host(factors, like=x), self.bounds)
+
+    def _shape_of_factors(self, x: Any) -> tuple[int, ...]:
+        if self.per == "image":
+            return (1,) * x.ndim
+        shape = list(x.shape)
+        if self.channel_axis is not None:
+            if not -x.ndim <= self.channel_axis < x.ndim:
+                raise ValueError(
+                    f"`channel_axis` is {self.channel_axis}, but one input has shape {tuple(x.shape)}: write "
+                    "`channel_axis=None` for inputs without channels"
+                )
+            shape[self.channel_axis] = 1
+        return tuple(shape)
 
 
+@dataclass(frozen=True, init=False, repr=False)
 class Compose:
     """Apply several noises one after the other, each with fresh numbers of the same stream.
 
@@ -168,7 +184,7 @@ class Compose:
         for noise in noises:
             if not callable(noise):
                 raise TypeError(f"`noises` must be functions f(x, rng) -> x, got {type(noise).__name__}: {noise!r}")
-        self.noises = noises
+        object.__setattr__(self, "noises", noises)
 
     def __repr__(self) -> str:
         return f"Compose({', '.join(map(repr, self.noises))})"
@@ -190,17 +206,22 @@ class PixelSpaceNoise:
 
     def __call__(self, x: Any, rng: np.random.Generator) -> Any:
         """Noisy copy of the normalised input `x`, with numbers from `rng`."""
+        _draw_dtype(x)
         if x.ndim < 1 or x.shape[0] != len(self.mean):
             raise ValueError(
                 f"`mean` and `std` have {len(self.mean)} channels, but the input has shape {tuple(x.shape)}: the first "
                 "axis of one input must be its channels"
             )
         column = (-1, *[1] * (x.ndim - 1))
-        _draw_dtype(x)
         mean = from_host(np.reshape(self.mean, column), like=x)
         std = from_host(np.reshape(self.std, column), like=x)
         pixels = x * std + mean
-        _require_within(pixels, (0.0, 1.0), slack=1e-2)
+        outside = _range_outside(pixels, (0.0, 1.0), slack=1e-2)
+        if outside:
+            raise ValueError(
+                f"with `mean` {self.mean} and `std` {self.std} the input has pixels {outside}, outside [0, 1]: it was "
+                "normalised otherwise, or not at all"
+            )
         return (_clamped(self.noise(_clamped(pixels, (0.0, 1.0)), rng), (0.0, 1.0)) - mean) / std
 
 
@@ -230,16 +251,31 @@ def in_pixel_space(noise: Noise, mean: Sequence[float], std: Sequence[float]) ->
     """
     if not callable(noise):
         raise TypeError(f"`noise` must be a function f(x, rng) -> x, got {type(noise).__name__}: {noise!r}")
-    means, stds = tuple(map(float, mean)), tuple(map(float, std))
+    means, stds = _channel_numbers("mean", mean), _channel_numbers("std", std)
     if len(means) != len(stds):
         raise ValueError(f"`mean` and `std` must have one number a channel, got {len(means)} and {len(stds)} numbers")
-    if not all(math.isfinite(s) and s > 0 for s in stds):
+    if not all(s > 0 for s in stds):
         raise ValueError(f"`std` must be positive, got {stds}")
     return PixelSpaceNoise(noise, means, stds)
 
 
+def _channel_numbers(name: str, values: Any) -> tuple[float, ...]:
+    if isinstance(values, str) or not hasattr(values, "__iter__"):
+        raise TypeError(f"`{name}` must be a sequence with one number for each channel, got {values!r}")
+    numbers = tuple(map(float, values))
+    if not numbers or not all(map(math.isfinite, numbers)):
+        raise ValueError(f"`{name}` must hold finite numbers, one for each channel, got {numbers}")
+    return numbers
+
+
 def _draw_dtype(x: Any) -> Any:
     """Dtype to draw in; refuses inputs to which numeric noise means nothing."""
+    if not is_array(x):
+        raise TypeError(
+            f"numeric noise needs a floating-point array, got {type(x).__name__}: a list is a batch of objects, so "
+            "write np.array(inputs) for numbers; texts need a noise on words; a tuple or dict of arrays takes one "
+            "noise a part, as in `noise=(metfa.noise.Uniform(0.1), None)`"
+        )
     if not is_floating(x):
         remedy = (
             "scale the image to floats first, as in `image.astype('float32') / 255`"
@@ -247,32 +283,42 @@ def _draw_dtype(x: Any) -> Any:
             else "token ids need a noise on words, such as a synonym noise, or any function f(x, rng) of yours"
         )
         raise TypeError(f"numeric noise needs floating-point inputs, got {x.dtype}: {remedy}")
-    return np.float64 if x.dtype.itemsize >= 8 else np.float32
+    return np.float64 if namespace(x).finfo(x.dtype).bits > 32 else np.float32
 
 
-def _added(x: Any, draws: np.ndarray, bounds: Bounds | None) -> Any:
+def _added(x: Any, draws: Callable[[tuple[int, ...], Any], np.ndarray], bounds: Bounds | None) -> Any:
+    dtype = _draw_dtype(x)
     _require_within(x, bounds)
-    return _clamped(x + from_host(draws, like=x), bounds)
+    return _clamped(x + from_host(draws(tuple(x.shape), dtype), like=x), bounds)
 
 
 def _clamped(x: Any, bounds: Bounds | None) -> Any:
     return x if bounds is None else namespace(x).clip(x, *bounds)
 
 
-def _require_within(x: Any, bounds: Bounds | None, slack: float = 1e-6) -> None:
-    if bounds is None:
-        return
-    host = to_host(x)
-    if host.size and not (host.min() >= bounds[0] - slack and host.max() <= bounds[1] + slack):
+def _require_within(x: Any, bounds: Bounds | None) -> None:
+    outside = bounds is not None and _range_outside(x, bounds, slack=1e-6)
+    if outside:
         raise ValueError(
-            f"the input has values from {host.min():.4g} to {host.max():.4g}, outside the noise's bounds {bounds}: "
-            "scale the input to them, or, for a model that takes normalised images, wrap the noise with "
-            "`metfa.noise.in_pixel_space(noise, mean, std)`"
+            f"the input has values {outside}, outside the noise's bounds {bounds}: scale the input to them, or, for a "
+            "model that takes normalised images, wrap the noise with `metfa.noise.in_pixel_space(noise, mean, std)`"
         )
 
 
+def _range_outside(x: Any, bounds: Bounds, slack: float) -> str:
+    """The range of `x` in words if it leaves the bounds, else an empty text."""
+    host = to_host(x)
+    if not host.size or (host.min() >= bounds[0] - slack and host.max() <= bounds[1] + slack):
+        return ""
+    return f"from {host.min():.4g} to {host.max():.4g}"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 def _require_scale(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+    if not _is_number(value):
         raise TypeError(f"`{name}` must be a number, got {type(value).__name__}: {value!r}")
     if not (math.isfinite(value) and value >= 0):
         raise ValueError(f"`{name}` must be finite and not negative, got {value}")
@@ -281,7 +327,7 @@ def _require_scale(name: str, value: Any) -> None:
 def _require_bounds(bounds: Any) -> None:
     if bounds is None:
         return
-    if not isinstance(bounds, tuple) or len(bounds) != 2:
-        raise TypeError(f"`bounds` must be None or a pair (low, high), got {bounds!r}")
+    if not isinstance(bounds, tuple) or len(bounds) != 2 or not all(map(_is_number, bounds)):
+        raise TypeError(f"`bounds` must be None or a tuple of two numbers (low, high), got {bounds!r}")
     if not bounds[0] < bounds[1]:
         raise ValueError(f"`bounds` must be a pair (low, high) with low < high, got {bounds}")

@@ -5,13 +5,16 @@ from __future__ import annotations
 import base64
 import html
 import io
-from dataclasses import dataclass
+import textwrap
+import warnings
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from metfa import stats
-from metfa.result import AttributionSample
+from metfa._validation import positive_int
+from metfa.result import AttributionSample, TooFewSamplesError, samples_for_interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,8 +35,20 @@ class Palette:
 
 PALETTES = {
     "paper": Palette(important="#ffe11a", undecided="#46085c", unimportant="#12603a", scores="inferno"),
-    "colourblind": Palette(important="#e69f00", undecided="#9a9a9a", unimportant="#0b5394", scores="cividis"),
+    "colourblind": Palette(important="#ffcf33", undecided="#767676", unimportant="#001f4d", scores="cividis"),
 }
+SIGNED_SCORES = "RdBu_r"
+LITERAL: dict[str, Any] = {"parse_math": False, "usetex": False}  # text of others: no mathematics, no TeX
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Colour scale of all score maps of a figure; `cut` where values lie beyond it."""
+
+    low: float
+    high: float
+    colour_map: str
+    cut: bool
 
 
 def figure(
@@ -51,7 +66,7 @@ def figure(
     """Picture, vanilla, smoothed, lower bound, upper bound and significance map of one image.
 
     The four score maps share one colour scale, so that they can be compared; its top is cut where only 1 in 1,000
-    values lies above, and the colour bar's arrow says so.
+    values lies above, and the colour bar's arrow says so. The scale of signed scores is symmetric about 0.
 
     Parameters
     ----------
@@ -61,7 +76,7 @@ def figure(
         Which input of the batch.
     picture : ndarray, optional
         Picture to lay the maps over, (height, width) or (height, width, 3) in [0, 1]; by default the input itself, if
-        it is (channels, height, width) in [0, 1].
+        it is (height, width) or (channels, height, width) with 1 or 3 channels.
     title : str, optional
         Heading; shown as plain text.
     threshold, alpha, correction, confidence_level
@@ -77,7 +92,7 @@ def figure(
     Raises
     ------
     ValueError
-        If the maps are not images, or `index` or `palette` does not exist.
+        If the maps are not images, or an argument is out of range. Too few samples are no error: the panels say so.
     """
     from matplotlib.figure import Figure
 
@@ -87,33 +102,26 @@ def figure(
         )
     if palette not in PALETTES:
         raise ValueError(f"`palette` must be one of {sorted(PALETTES)}, got {palette!r}")
-    batch = sample.values.shape[1]
-    if not 0 <= index < batch:
-        raise ValueError(f"`index` must lie in 0..{batch - 1}, got {index}")
     colours = PALETTES[palette]
-    shown, caption = _picture(sample, index) if picture is None else (np.asarray(picture), "picture")
-    maps = _score_maps(sample, index, confidence_level)
-    drawn = [scores for _, scores in maps if scores is not None]
-    top = max(float(np.quantile(np.stack(drawn), 0.999)), np.finfo(np.float32).tiny)
-    height, width = sample.feature_shape
-    fig = Figure(figsize=_size(height, width))
-    grid = fig.add_gridspec(
-        2, 4, width_ratios=[1, 1, 1, 0.05], left=0.02, right=0.92, top=0.86, bottom=0.1, wspace=0.06
-    )
-    axes = [fig.add_subplot(grid[place // 3, place % 3]) for place in range(6)]
-    for ax in axes:
-        ax.set_axis_off()
+    one, threshold = _one_input(sample, positive_int(index, "index", minimum=0), threshold)
+    shown, caption = _input_picture(one) if picture is None else (_checked_picture(picture, one), "picture")
+    maps = _score_maps(one, confidence_level)
+    scale = _common_scale([scores for _, scores in maps if scores is not None], colours.scores)
+    fig = Figure(figsize=_size(*sample.feature_shape), layout="compressed")
+    axes = fig.subplots(2, 3).ravel()
     _draw_picture(axes[0], shown, caption)
     for ax, (name, scores) in zip(axes[1:5], maps, strict=True):
         if scores is None:
-            needed = stats.min_samples(1 - confidence_level)
-            _draw_note(ax, name, f"{sample.n_samples} samples are too few: {confidence_level:.0%} needs {needed}")
+            needed = samples_for_interval(confidence_level)
+            _draw_note(
+                ax, shown, name, f"{one.n_samples} samples are too few: {100 * confidence_level:.6g}% needs {needed}"
+            )
         else:
-            _draw_scores(ax, shown, scores, top, name, colours.scores)
-    _draw_colour_bar(fig.add_subplot(grid[:, 3]), top, colours.scores, cut=max(float(s.max()) for s in drawn) > top)
-    _draw_significance(axes[5], sample, index, shown, threshold, alpha, correction, colours)
+            _draw_scores(ax, shown, scores, name, scale)
+    _draw_colour_bar(fig, axes, scale)
+    _draw_significance(fig, axes[5], one, shown, threshold, alpha, correction, colours)
     if title is not None:
-        fig.suptitle(_plain(title), fontsize="large")
+        fig.suptitle(textwrap.fill(title, 100), fontsize="large", **LITERAL)
     return fig
 
 
@@ -122,46 +130,85 @@ def notebook_html(sample: AttributionSample) -> str:
     text = f"<pre>{html.escape(repr(sample))}</pre>"
     if len(sample.feature_shape) != 2:
         return text
-    try:
-        drawn = figure(sample)
-    except (ImportError, ValueError):
-        return text
     buffer = io.BytesIO()
-    drawn.savefig(buffer, format="png", dpi=72)
+    batch = sample.values.shape[1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a display warns of nothing; the methods do
+        try:
+            figure(sample, title=f"input 0 of {batch}" if batch > 1 else None).savefig(buffer, format="png", dpi=72)
+        except (ImportError, ValueError):
+            return text
     encoded = base64.b64encode(buffer.getvalue()).decode()
     return f'<img alt="attribution maps with their significance" src="data:image/png;base64,{encoded}">{text}'
 
 
-def _picture(sample: AttributionSample, index: int) -> tuple[np.ndarray, str]:
+def _one_input(sample: AttributionSample, index: int, threshold: Any) -> tuple[AttributionSample, Any]:
+    """The sample of one input alone, and the threshold that is meant for it."""
+    batch = sample.values.shape[1]
+    if index >= batch:
+        raise ValueError(f"`index` must lie in 0..{batch - 1}, got {index}")
+    row = slice(index, index + 1)
+    if not callable(threshold):
+        heights = sample._heights(threshold, 0)
+        threshold = heights[row] if heights.ndim else heights
+        threshold = np.broadcast_to(threshold, (1, *sample.feature_shape))
+    image = sample.inputs[row] if isinstance(sample.inputs, np.ndarray) else None
+    return replace(
+        sample, values=sample.values[:, row], vanilla=sample.vanilla[row], inputs=image, predictions=None
+    ), threshold
+
+
+def _input_picture(sample: AttributionSample) -> tuple[np.ndarray, str]:
     height, width = sample.feature_shape
-    image = sample.inputs[index] if isinstance(sample.inputs, np.ndarray) else np.zeros(0)
-    if (
-        image.shape[-2:] != (height, width)
-        or image.ndim not in (2, 3)
-        or (image.ndim == 3 and image.shape[0] not in (1, 3))
-    ):
+    image = np.zeros(0) if sample.inputs is None else np.asarray(sample.inputs[0], dtype=np.float64)
+    if image.ndim == 2:
+        image = image[None]
+    if image.ndim != 3 or image.shape[0] not in (1, 3) or image.shape[1:] != (height, width):
         return np.ones((height, width)), "no picture"
-    image = np.asarray(image, dtype=np.float64)
     caption = "picture"
     if image.min() < -1e-6 or image.max() > 1 + 1e-6:
-        image = (image - image.min()) / (image.max() - image.min())
+        image = (image - image.min()) / (np.ptp(image) or 1.0)
         caption = "input, rescaled to be shown"
-    return (np.moveaxis(image, 0, -1) if image.shape[0] == 3 else image.reshape(height, width)), caption
+    return (np.moveaxis(image, 0, -1) if image.shape[0] == 3 else image[0]), caption
 
 
-def _score_maps(sample: AttributionSample, index: int, confidence_level: float) -> list[tuple[str, np.ndarray | None]]:
-    vanilla = ("vanilla: one explanation, no noise", sample.vanilla[index])
-    if sample.n_samples < stats.min_samples(1 - confidence_level):
-        return [vanilla, ("smoothed", None), ("lower bound", None), ("upper bound", None)]
+def _checked_picture(picture: Any, sample: AttributionSample) -> np.ndarray:
+    image = np.asarray(picture, dtype=np.float64)
+    height, width = sample.feature_shape
+    if image.shape not in ((height, width), (height, width, 3)):
+        raise ValueError(
+            f"`picture` must be of shape {(height, width)} or {(height, width, 3)}, as the maps, got {image.shape}"
+        )
+    if not (image.min() >= -1e-6 and image.max() <= 1 + 1e-6):
+        raise ValueError(
+            f"`picture` must lie in [0, 1], got {image.min():.4g} to {image.max():.4g}; divide 8-bit pixels by 255"
+        )
+    return image
+
+
+def _score_maps(sample: AttributionSample, confidence_level: float) -> list[tuple[str, np.ndarray | None]]:
+    vanilla = ("vanilla\none explanation, no noise", sample.vanilla[0].astype(np.float64))
+    if sample.n_samples < samples_for_interval(confidence_level):
+        return [vanilla, ("smoothed\n", None), ("lower bound\n", None), ("upper bound\n", None)]
     interval = sample.confidence_interval(confidence_level)
-    smoothed = sample.smoothed(confidence_level)[index]
-    level = f"({interval.confidence_level:.1%})"
+    smoothed = sample.smoothed(confidence_level)[0]
+    level = f"of the {interval.confidence_level:.1%} intervals"
     return [
         vanilla,
-        (f"smoothed over {sample.n_samples} samples", smoothed),
-        (f"lower bound {level}", interval.low[index]),
-        (f"upper bound {level}", interval.high[index]),
+        (f"smoothed\nover {sample.n_samples} samples", smoothed.astype(np.float64)),
+        (f"lower bound\n{level}", interval.low[0].astype(np.float64)),
+        (f"upper bound\n{level}", interval.high[0].astype(np.float64)),
     ]
+
+
+def _common_scale(maps: list[np.ndarray], colour_map: str) -> Scale:
+    scores = np.stack(maps)
+    strength = np.abs(scores)
+    largest = float(strength.max())
+    high = float(np.quantile(strength, 0.999)) or largest or 1.0
+    if float(scores.min()) < 0:
+        return Scale(-high, high, SIGNED_SCORES, cut=largest > high)
+    return Scale(0.0, high, colour_map, cut=largest > high)
 
 
 def _grey(picture: np.ndarray) -> np.ndarray:
@@ -169,42 +216,55 @@ def _grey(picture: np.ndarray) -> np.ndarray:
     return np.repeat(np.clip(0.25 + 0.6 * grey, 0, 1)[..., None], 3, axis=2)
 
 
+def _show(ax: Axes, picture: np.ndarray, title: str) -> None:
+    height, width = picture.shape[:2]
+    stretched = not 1 / 4 <= height / width <= 4  # a strip would be too thin to be seen
+    ax.imshow(np.clip(picture, 0, 1), interpolation="nearest", aspect="auto" if stretched else "equal")
+    ax.set_axis_off()
+    ax.set_title(title, fontsize="medium")
+
+
 def _draw_picture(ax: Axes, picture: np.ndarray, caption: str) -> None:
-    ax.imshow(np.clip(picture, 0, 1), cmap="gray", vmin=0, vmax=1)
-    ax.set_title(caption, fontsize="medium")
+    _show(ax, picture if picture.ndim == 3 else np.repeat(picture[..., None], 3, axis=2), caption)
 
 
-def _draw_scores(ax: Axes, picture: np.ndarray, scores: np.ndarray, top: float, name: str, colour_map: str) -> None:
+def _draw_scores(ax: Axes, picture: np.ndarray, scores: np.ndarray, name: str, scale: Scale) -> None:
     from matplotlib import colormaps
 
-    scaled = np.clip(scores / top, 0, 1)
-    weight = np.clip(0.35 + 2.5 * scaled, 0, 1)[..., None]  # faint scores let the picture through
-    ax.imshow(weight * colormaps[colour_map](scaled)[..., :3] + (1 - weight) * _grey(picture), interpolation="nearest")
-    constant = scores.min() == scores.max()
-    ax.set_title(f"{name} (constant: {scores.flat[0]:.3g})" if constant else name, fontsize="medium")
+    strength = np.clip(np.abs(scores) / scale.high, 0, 1)
+    weight = np.clip(0.35 + 2.5 * strength, 0, 1)[..., None]  # faint scores let the picture through
+    coloured = colormaps[scale.colour_map](np.clip((scores - scale.low) / (scale.high - scale.low), 0, 1))[..., :3]
+    constant = scores.size > 1 and scores.min() == scores.max()
+    title = f"{name.splitlines()[0]}\nconstant: {scores.flat[0]:.3g}" if constant else name
+    _show(ax, weight * coloured + (1 - weight) * _grey(picture), title)
 
 
-def _draw_colour_bar(ax: Axes, top: float, colour_map: str, *, cut: bool) -> None:
+def _draw_colour_bar(fig: Figure, axes: np.ndarray, scale: Scale) -> None:
     from matplotlib.cm import ScalarMappable
-    from matplotlib.colorbar import Colorbar
     from matplotlib.colors import Normalize
 
-    bar = Colorbar(ax, ScalarMappable(Normalize(0, top), colour_map), extend="max" if cut else "neither")
-    bar.set_label("attribution score")
+    extend = "neither" if not scale.cut else "both" if scale.low < 0 else "max"
+    fig.colorbar(
+        ScalarMappable(Normalize(scale.low, scale.high), scale.colour_map),
+        ax=list(axes),
+        extend=extend,
+        label="attribution score",
+        fraction=0.03,
+        pad=0.01,
+        aspect=40,
+    )
 
 
-def _draw_note(ax: Axes, title: str, text: str) -> None:
-    from textwrap import fill
-
-    ax.set_title(title, fontsize="medium")
-    wrapped = fill(_plain(text), 40)
-    ax.text(0.5, 0.5, wrapped, ha="center", va="center", fontsize="small", transform=ax.transAxes)
+def _draw_note(ax: Axes, picture: np.ndarray, title: str, text: str) -> None:
+    _show(ax, np.full((*picture.shape[:2], 3), 0.95), title)
+    wrapped = textwrap.fill(text, 30)
+    ax.text(0.5, 0.5, wrapped, ha="center", va="center", fontsize="small", transform=ax.transAxes, **LITERAL)
 
 
 def _draw_significance(
+    fig: Figure,
     ax: Axes,
     sample: AttributionSample,
-    index: int,
     picture: np.ndarray,
     threshold: Any,
     alpha: float,
@@ -214,13 +274,12 @@ def _draw_significance(
     from matplotlib.colors import to_rgb
     from matplotlib.patches import Patch
 
-    title = f"significance, alpha {alpha:g}, {correction or 'uncorrected'}"
+    title = f"significance\nalpha {alpha:g}, {correction or 'uncorrected'}"
     try:
-        marks = sample.significance_map(threshold, alpha=alpha, correction=correction)[index]
-    except ValueError as error:
-        _draw_note(ax, title, str(error))
+        marks = sample.significance_map(threshold, alpha=alpha, correction=correction)[0]
+    except TooFewSamplesError as error:
+        _draw_note(ax, picture, title, str(error))
         return
-    ax.set_title(title, fontsize="medium")
     kinds = [
         ("important", 1, colours.important),
         ("undecided", 0, colours.undecided),
@@ -229,25 +288,12 @@ def _draw_significance(
     painted = np.zeros((*marks.shape, 3))
     for _, mark, colour in kinds:
         painted[marks == mark] = to_rgb(colour)
-    ax.imshow(0.8 * painted + 0.2 * _grey(picture), interpolation="nearest")
+    _show(ax, 0.8 * painted + 0.2 * _grey(picture), title)
     handles = [Patch(color=colour, label=f"{name} {(marks == mark).mean():.1%}") for name, mark, colour in kinds]
-    ax.legend(
-        handles=handles,
-        loc="upper center",
-        bbox_to_anchor=(0.5, -0.01),
-        ncols=3,
-        frameon=False,
-        fontsize="small",
-        handlelength=1,
-        columnspacing=1,
-    )
+    fig.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False, title="significance of each pixel")
 
 
 def _size(height: int, width: int) -> tuple[float, float]:
     """Size of the figure in inches for maps of this shape; very long or flat ones keep a readable size."""
-    return 11.6, 3.5 * 2 * min(max(height / width, 0.4), 2.0) + 1.6
-
-
-def _plain(text: str) -> str:
-    """Text that matplotlib does not read as mathematics."""
-    return text.replace("$", r"\$")
+    ratio = min(max(height / width, 0.4), 2.0)
+    return 11.6, 3.4 * 2 * ratio + 1.6

@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import math
+import os
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from metfa import stats
-from metfa._arrays import to_host
+from metfa._arrays import as_array, to_host
+from metfa._provenance import printable
 from metfa._validation import positive_int
 from metfa._warnings import SignedAttributionsWarning, warn
+from metfa.stats._validation import as_level
 
-__all__ = ["AttributionSample"]
+if TYPE_CHECKING:
+    from metfa.summary import Summary
+
+__all__ = ["AttributionSample", "TooFewSamplesError"]
 
 FEW_FEATURES = 50  # below, a threshold chosen and tested on the same samples rejects too often (see `significance_map`)
+SORTED_IN_MEMORY = 2**25  # bytes of samples on file that may be sorted in memory; more are sorted on file
+
+
+class TooFewSamplesError(ValueError):
+    """So few samples that no feature could become significant; the message names the smallest number."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -62,9 +73,8 @@ class AttributionSample:
     provenance: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for array in (self.values, self.vanilla, self.scores, self.predictions):
-            if array is not None:
-                array.flags.writeable = False
+        for name in ("values", "inputs", "vanilla", "scores", "predictions"):
+            object.__setattr__(self, name, _read_only(getattr(self, name)))
 
     @property
     def n_samples(self) -> int:
@@ -98,20 +108,25 @@ class AttributionSample:
 
     def mean(self) -> np.ndarray:
         r"""Mean of the samples, (batch, \*features): SmoothGrad's map where the explainer is a gradient."""
-        total = np.zeros(self.values.shape[1:], dtype=np.float64)
-        for sample in self.values:
-            total += sample
-        return (total / self.n_samples).astype(_at_least_float32(self.values.dtype))
+        return self._mean().astype(_at_least_float32(self.values.dtype))
 
     def std(self) -> np.ndarray:
         r"""Standard deviation of the samples (n - 1), (batch, \*features); needs two samples."""
         if self.n_samples < 2:
             raise ValueError("`std` needs at least 2 samples, got 1")
-        mean = self.mean().astype(np.float64)
+        mean = self._mean()
         squares = np.zeros_like(mean)
         for sample in self.values:
             squares += (sample - mean) ** 2
         return np.sqrt(squares / (self.n_samples - 1)).astype(_at_least_float32(self.values.dtype))
+
+    def _mean(self) -> np.ndarray:
+        """Mean in float64, one sample at a time and relative to the first, so that a constant stays what it is."""
+        first = self.values[0].astype(np.float64)
+        total = np.zeros_like(first)
+        for sample in self.values[1:]:
+            total += sample - first
+        return first + total / self.n_samples
 
     def mean_interval(self, confidence_level: float = 0.95) -> stats.ConfidenceInterval:
         """Asymptotic interval of the mean (jackknife and central limit theorem), to compare with the exact one.
@@ -144,7 +159,9 @@ class AttributionSample:
         r"""Smoothed map: the mean of the order statistics inside the interval, (batch, \*features)."""
         return stats.smoothed_median(self.values, confidence_level, ranks=ranks)
 
-    def test(self, threshold: Any, *, alternative: str = "two-sided") -> stats.MedianTestResult:
+    def test(
+        self, threshold: Any, *, alternative: str = "two-sided", split: int | None = None
+    ) -> stats.MedianTestResult:
         r"""Test each feature's median against a threshold.
 
         Parameters
@@ -153,6 +170,8 @@ class AttributionSample:
             One number for all, one an input, one a feature; or a rule such as `stats.jenks`.
         alternative : {"two-sided", "greater", "less"}
             See `stats.median_test`.
+        split : int, optional
+            For a rule, as in `significance_map`.
 
         Returns
         -------
@@ -160,10 +179,10 @@ class AttributionSample:
             Counts and p-values (batch, \*features). ``.test(0)`` reads signed attributions: its `sign` says which
             side of zero the median is on.
         """
-        heights = self.threshold(threshold) if callable(threshold) else self._per_feature(threshold)
-        return stats.median_test(self.values, self._per_feature(heights), alternative=alternative)
+        held_out = self._held_out(threshold, split)
+        return stats.median_test(self.values[held_out:], self._heights(threshold, held_out), alternative=alternative)
 
-    def threshold(self, rule: Callable[[np.ndarray], float] = stats.jenks, *, split: int | None = None) -> np.ndarray:
+    def threshold(self, rule: Callable[[np.ndarray], Any] = stats.jenks, *, split: int | None = None) -> np.ndarray:
         r"""Threshold of each input from its own samples, (batch,) float64.
 
         Parameters
@@ -171,13 +190,17 @@ class AttributionSample:
         rule : callable
             Values (n, \*features) -> float; by default the exact natural break of all values in two classes.
         split : int, optional
-            Use only the first `split` samples.
+            Use only the first `split` samples; by default (and for 0) all of them.
         """
-        values = self.values if not split else self.values[:split]
+        if not callable(rule):
+            raise TypeError(f"`rule` must be a function of an input's values, got {type(rule).__name__}: {rule!r}")
+        split = positive_int(split or self.n_samples, "split")
+        if split > self.n_samples:
+            raise ValueError(f"`split` must not exceed the {self.n_samples} samples, got {split}")
+        values = self.values[:split]
         if rule is stats.jenks:
-            self._warn_if_signed(values)
-        heights = [_threshold(rule, values[:, row]) for row in range(values.shape[1])]
-        return np.array(heights, dtype=np.float64)
+            _warn_if_signed(values)
+        return np.array([_threshold(rule, values[:, row]) for row in range(values.shape[1])], dtype=np.float64)
 
     def significance_map(
         self,
@@ -202,32 +225,42 @@ class AttributionSample:
             median lies at the threshold.
         split : int, optional
             Take a rule's threshold from the first `split` samples and test on the others. By default a quarter of the
-            samples below 50 features, where choosing and testing on the same samples rejects a feature at the
-            threshold in up to .15 instead of .05 of cases; else none. 0 switches it off.
+            samples below 50 features, else none; 0 switches it off. Either way a mark is on the wrong side of the
+            threshold used with probability at most alpha a side; but a threshold from few values is itself uncertain.
 
         Raises
         ------
-        ValueError
-            If nothing could become significant with so few samples; the message names the smallest N.
+        TooFewSamplesError
+            If nothing could become significant with so few samples, a ValueError that names the smallest N.
         """
+        return self._decided(threshold, alpha, correction, split)[0]
+
+    def _decided(
+        self, threshold: Any, alpha: float, correction: str | None, split: int | None
+    ) -> tuple[np.ndarray, np.ndarray, int]:
+        """The significance map, the thresholds behind it and the number of samples kept for choosing them."""
         check_alpha(alpha)
-        held_out = self._split(threshold, split)
+        held_out = self._held_out(threshold, split)
         needed = samples_needed(alpha, correction, self.n_features)
-        tested = self.n_samples - held_out
-        if tested < needed:
-            raise ValueError(_too_few(self.n_samples, held_out, needed, alpha, correction, self.n_features))
-        heights = self.threshold(threshold, split=held_out) if callable(threshold) else threshold
-        outcome = stats.median_test(self.values[held_out:], self._per_feature(heights))
+        if self.n_samples - held_out < needed:
+            tests = "each side" if correction is None else f"{correction} over {self.n_features} features, both sides"
+            kept = f" ({held_out} kept for the threshold)" if held_out else ""
+            total = needed + held_out if split else samples_needed(alpha, correction, self.n_features, bool(held_out))
+            raise TooFewSamplesError(
+                f"too few samples for `alpha`={alpha} ({tests}): got {self.n_samples}{kept}, at least {total} are "
+                "needed for anything to become significant"
+            )
+        heights = self._heights(threshold, held_out)
+        outcome = stats.median_test(self.values[held_out:], heights)
         if correction is None:
             significant = outcome.pvalue <= 2 * alpha  # each side at alpha: the smaller tail is half of it
         else:
             flat = outcome.pvalue.reshape(len(outcome.pvalue), -1)
-            adjusted = stats.correct(flat, correction, axis=1)
-            significant = (adjusted <= alpha).reshape(outcome.pvalue.shape)
-        return (outcome.sign * significant).astype(np.int8)
+            significant = (stats.correct(flat, correction, axis=1) <= alpha).reshape(outcome.pvalue.shape)
+        return (outcome.sign * significant).astype(np.int8), heights, held_out
 
     def concat(self, other: AttributionSample) -> AttributionSample:
-        """Join samples of the same inputs from two calls (see `first_sample` of `metfa.explain`).
+        """Join samples of the same inputs from two calls (see `first_sample` of `metfa.explain`), in memory.
 
         Raises
         ------
@@ -242,22 +275,24 @@ class AttributionSample:
                 f"`other` holds {len(repeated)} sample ids that are here already, from {repeated[0]}: sample it with "
                 f"`first_sample={max(self.sample_ids) + 1}`"
             )
-        for name in ("input_ids", "target", "feature_names"):
-            if _comparable(getattr(self, name)) != _comparable(getattr(other, name)):
+        for name in ("input_ids", "inputs", "target", "feature_names"):
+            if not _equal(getattr(self, name), getattr(other, name)):
                 raise ValueError(
-                    f"`other` has another {name}: {getattr(other, name)!r:.80} against {getattr(self, name)!r:.80}"
+                    f"`other` has another `{name}`: {_short(getattr(other, name))} against "
+                    f"{_short(getattr(self, name))}"
                 )
         for name in ("explainer", "noise", "rng", "streams"):
             if self.provenance.get(name) != other.provenance.get(name):
                 raise ValueError(
                     f"`other` was made with {name}={other.provenance.get(name)}, this with {self.provenance.get(name)}"
                 )
-        if not same_map(self.vanilla, other.vanilla):
+        if not same_maps(self.vanilla, other.vanilla):
             raise ValueError("`other` explains another model: the attributions of the clean inputs differ")
         order = np.argsort(np.array(self.sample_ids + other.sample_ids))
         values = np.concatenate([self.values, other.values])[order]
-        both = self.predictions is not None and other.predictions is not None
-        predictions = np.concatenate([self.predictions, other.predictions])[order] if both else None  # pyright: ignore[reportCallIssue, reportArgumentType]
+        predictions = None
+        if self.predictions is not None and other.predictions is not None:
+            predictions = np.concatenate([self.predictions, other.predictions])[order]
         ids = self.sample_ids + other.sample_ids
         joined = {
             "n_samples": len(ids),
@@ -272,8 +307,8 @@ class AttributionSample:
             provenance={**self.provenance, **joined},
         )
 
-    def summary(self, threshold: Any = stats.jenks, **settings: Any) -> Any:
-        """Figures a person reads first, see `metfa.summary.summarise`."""
+    def summary(self, threshold: Any = stats.jenks, **settings: Any) -> tuple[Summary, ...]:
+        """Figures a person reads first, one summary an input; see `metfa.summary.summarise`."""
         from metfa.summary import summarise
 
         return summarise(self, threshold, **settings)
@@ -293,18 +328,18 @@ class AttributionSample:
     def __repr__(self) -> str:
         features = "×".join(map(str, self.feature_shape))
         inputs = "1 input" if self.values.shape[1] == 1 else f"{self.values.shape[1]} inputs"
-        made = self.provenance
-        return (
-            f"AttributionSample({self.n_samples} samples of {inputs}, {features} features, "
-            f"explainer={made.get('explainer')}, noise={made.get('noise')}, rng={made.get('rng')})"
+        made = ", ".join(
+            f"{name}={printable(str(self.provenance.get(name))):.120}" for name in ("explainer", "noise", "rng")
         )
+        return f"AttributionSample({self.n_samples} samples of {inputs}, {features} features, {made})"
 
     def _repr_html_(self) -> str:
         from metfa.plot import notebook_html
 
         return notebook_html(self)
 
-    def _split(self, threshold: Any, split: int | None) -> int:
+    def _held_out(self, threshold: Any, split: int | None) -> int:
+        """How many of the first samples are kept for choosing the threshold."""
         if not callable(threshold):
             if split:
                 raise ValueError(
@@ -315,31 +350,22 @@ class AttributionSample:
             return math.ceil(self.n_samples / 4) if self.n_features < FEW_FEATURES else 0
         split = positive_int(split, "split", minimum=0)
         if split >= self.n_samples:
-            raise ValueError(f"`split` must leave samples to test: got {split} of {self.n_samples}")
+            raise ValueError(f"`split` must leave samples to test, got {split} of {self.n_samples}")
         return split
 
-    def _per_feature(self, heights: Any) -> Any:
+    def _heights(self, threshold: Any, held_out: int) -> np.ndarray:
         r"""Thresholds in a shape that broadcasts against (batch, \*features)."""
-        host = np.asarray(to_host(heights) if hasattr(heights, "ndim") else heights, dtype=np.float64)
+        given = self.threshold(threshold, split=held_out) if callable(threshold) else threshold
+        heights = to_host(as_array(given, "threshold")).astype(np.float64)
         batch = self.values.shape[1]
-        if host.ndim == 0 or host.shape == self.values.shape[1:]:
-            return host
-        if host.shape == (batch,):
-            return host.reshape(batch, *[1] * len(self.feature_shape))
+        if heights.ndim == 0 or heights.shape == self.values.shape[1:]:
+            return heights
+        if heights.shape == (batch,):
+            return heights.reshape(batch, *[1] * len(self.feature_shape))
         raise ValueError(
             f"`threshold` must be a number, one an input ({batch},) or one a feature {self.values.shape[1:]}, "
-            f"got shape {host.shape}"
+            f"got shape {heights.shape}"
         )
-
-    def _warn_if_signed(self, values: np.ndarray) -> None:
-        lowest, highest = float(values.min()), float(values.max())
-        if lowest < 0 and -lowest > 0.05 * highest:
-            warn(
-                f"the attributions are signed (from {lowest:.3g} to {highest:.3g}): natural breaks would call strong "
-                "negative evidence unimportant; use `.test(0)` for positive / negative / undecided, or explain "
-                "absolute values with `metfa.explainers.heatmap(explainer)`",
-                SignedAttributionsWarning,
-            )
 
 
 def check_alpha(alpha: float) -> None:
@@ -350,39 +376,57 @@ def check_alpha(alpha: float) -> None:
         raise ValueError(f"`alpha` must lie between 0 and 0.5, got {alpha}; 0.05 is usual")
 
 
-def samples_needed(alpha: float, correction: str | None, n_features: int) -> int:
-    """Smallest N at which any feature could become significant."""
+def samples_needed(alpha: float, correction: str | None, n_features: int, split: bool = False) -> int:
+    """Smallest N at which any feature could become significant; with `split`, a quarter of them kept for a rule."""
     if correction is None:
-        return stats.min_samples(alpha, "greater")
-    stats.correct(np.ones(1), correction)  # an unknown correction is refused here
-    if correction in ("bonferroni", "holm"):
-        return stats.min_samples(alpha, "two-sided", n_features)
-    factor = sum(1 / k for k in range(1, n_features + 1)) if correction == "by" else 1.0
-    return stats.min_samples(alpha / factor, "two-sided")
+        needed = stats.min_samples(alpha, "greater")
+    else:
+        stats.correct(np.ones(1), correction)  # an unknown correction is refused here
+        n_tests = n_features if correction in ("bonferroni", "holm") else 1
+        factor = sum(1 / k for k in range(1, n_features + 1)) if correction == "by" else 1.0
+        needed = stats.min_samples(alpha / factor, "two-sided", n_tests)
+    return math.ceil(4 * needed / 3) if split else needed
 
 
-def same_map(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether two attributions of one clean input agree up to the rounding of a model's kernels."""
+def samples_for_interval(confidence_level: float) -> int:
+    """Smallest N with an interval of that level."""
+    return stats.min_samples(1 - as_level(confidence_level, "confidence_level"))
+
+
+def same_maps(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether the attributions of each clean input agree up to the rounding of a model's kernels."""
     if a.shape != b.shape:
         return False
-    a, b = a.astype(np.float64), b.astype(np.float64)
-    return bool(np.abs(a - b).sum() <= 0.02 * max(np.abs(a).sum(), np.abs(b).sum()))
+    a, b = (maps.reshape(len(maps), -1).astype(np.float64) for maps in (a, b))
+    return bool((np.abs(a - b).sum(1) <= 0.02 * np.maximum(np.abs(a).sum(1), np.abs(b).sum(1))).all())
 
 
-def _too_few(n: int, held_out: int, needed: int, alpha: float, correction: str | None, n_features: int) -> str:
-    tests = "each side uncorrected" if correction is None else f"{correction} over {n_features} features, both sides"
-    total = next(m for m in range(needed, 4 * needed) if m - math.ceil(m / 4) >= needed) if held_out else needed
-    kept = f" ({held_out} of them kept for the threshold)" if held_out else ""
-    return (
-        f"{n} samples{kept} are too few for `alpha`={alpha} ({tests}): nothing could become significant; use "
-        f"`n_samples` of at least {total}"
-    )
+def _warn_if_signed(values: np.ndarray) -> None:
+    for row in range(values.shape[1]):
+        lowest, highest = float(values[:, row].min()), float(values[:, row].max())
+        if lowest < 0 and -lowest > 0.05 * highest:
+            warn(
+                f"the attributions are signed (input {row}: from {lowest:.3g} to {highest:.3g}): natural breaks would "
+                "call strong negative evidence unimportant; use `.test(0)` for positive / negative / undecided, or "
+                "explain absolute values with `metfa.explainers.heatmap(explainer)`",
+                SignedAttributionsWarning,
+            )
+            return
 
 
-def _threshold(rule: Callable[[np.ndarray], float], values: np.ndarray) -> float:
-    if rule is not stats.jenks or not isinstance(values, np.memmap):
-        return float(rule(values))
-    with tempfile.TemporaryFile(dir=_writable_folder(values)) as file:  # sorted in a file: anonymous memory stays flat
+def _threshold(rule: Callable[[np.ndarray], Any], values: np.ndarray) -> float:
+    if rule is stats.jenks and values.nbytes > SORTED_IN_MEMORY and isinstance(values, np.memmap) and values.filename:
+        return _jenks_on_file(values, Path(values.filename).parent)
+    height = rule(values)
+    try:
+        return float(height)
+    except (TypeError, ValueError):
+        raise TypeError(f"a threshold rule must return one number, got {type(height).__name__}: {height!r}") from None
+
+
+def _jenks_on_file(values: np.ndarray, folder: Path) -> float:
+    """`stats.jenks` of samples on file, sorted in a file beside them: the process's own memory stays flat."""
+    with tempfile.TemporaryFile(dir=folder if os.access(folder, os.W_OK) else None) as file:
         for sample in values:
             file.write(np.ascontiguousarray(sample).data)
         file.flush()
@@ -391,15 +435,29 @@ def _threshold(rule: Callable[[np.ndarray], float], values: np.ndarray) -> float
         return stats.jenks_sorted(on_disk)
 
 
-def _writable_folder(values: np.memmap) -> Path | None:
-    import os
+def _read_only(value: Any) -> Any:
+    """Views of the arrays in `value` through which nothing can be written."""
+    if isinstance(value, np.ndarray):
+        view = value.view()
+        view.flags.writeable = False
+        return view
+    if isinstance(value, tuple):
+        return tuple(map(_read_only, value))
+    return {key: _read_only(part) for key, part in value.items()} if isinstance(value, dict) else value
 
-    folder = Path(str(values.filename)).parent
-    return folder if os.access(folder, os.W_OK) else None
+
+def _equal(a: Any, b: Any) -> bool:
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return a.dtype == b.dtype and np.array_equal(a, b)
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_equal(a[key], b[key]) for key in a)
+    if isinstance(a, tuple | list) and isinstance(b, tuple | list):
+        return len(a) == len(b) and all(map(_equal, a, b))
+    return repr(a) == repr(b)
 
 
-def _comparable(value: Any) -> Any:
-    return repr(value)
+def _short(value: Any) -> str:
+    return f"an array {value.shape}" if isinstance(value, np.ndarray) else f"{value!r:.80}"
 
 
 def _at_least_float32(dtype: np.dtype) -> np.dtype:

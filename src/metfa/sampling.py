@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import closing
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from metfa._arrays import device_of
-from metfa._guard import loaded_torch, model_in_evaluation, random_state_as_found
-from metfa._protocol import explained_model, known_independent, predict_scores, probe_rows
+from metfa._arrays import device_of, first_not_finite
+from metfa._guard import left_as_found, loaded_torch
+from metfa._protocol import explained_model, predict_scores, safe_batch_size
 from metfa._provenance import describe, versions
 from metfa._request import Job, Request, validated
 from metfa._streams import SCHEME, Purpose
 from metfa._targets import row_targets
-from metfa._warnings import DegenerateAttributionsWarning, ReproducibilityWarning, warn
+from metfa._warnings import DegenerateAttributionsWarning, warn
 from metfa.result import AttributionSample
 from metfa.store import MemorySink, StoreSink
 
@@ -106,7 +106,7 @@ def explain(
     RowDependenceWarning
         If the explainer mixes the rows of a batch; it then goes one row a call.
     ReproducibilityWarning
-        If the explainer draws from global generators.
+        If the explainer draws from global generators, or was seen to have a generator of its own.
 
     Notes
     -----
@@ -143,37 +143,29 @@ def explain(
     sample_ids = range(first_sample, first_sample + n_samples)
     jobs = [Job(row, sample) for sample in sample_ids for row in range(n_rows)]
     pending = [job for index, job in enumerate(jobs) if not sink.is_done(index)]
-    with ExitStack() as stack:
-        drawn_from = stack.enter_context(random_state_as_found())
-        model = explained_model(explainer)
-        for restored in {id(m): m for m in (model, call.predict)}.values():
-            stack.enter_context(model_in_evaluation(restored))
+    with left_as_found(explained_model(explainer), call.predict) as drawn, _progress_bar(len(jobs), progress) as bar:
         probed = pending[:2]
-        probe_inputs = call.noisy_rows(probed)  # an unfit noise shows here, before the model is touched
-        bar = stack.enter_context(_progress_bar(len(jobs), progress))
+        probe_inputs = call.noisy_rows(probed)  # an unfit noise shows here, before the model is called
         scores = _clean_scores(call)
         targets = row_targets(target, scores, n_rows)
-        batch_size = call.batch_size
-        if len(probed) == 2 and batch_size > 1 and not known_independent(explainer):
-            run = _probe_runner(call, probed, probe_inputs, targets)
-            batch_size = batch_size if probe_rows(run) else 1
-        vanilla = _vanilla(call, targets, batch_size)
+
+        def run(indices: list[int]) -> np.ndarray:
+            return call.explained([probed[i] for i in indices], [probe_inputs[i] for i in indices], targets)[0]
+
+        batch_size = safe_batch_size(explainer, call.batch_size, len(probed), run, drawn)
+        vanilla, given_scores = _vanilla(call, targets, batch_size)
+        scores = given_scores if scores is None else scores
         sink.open(len(sample_ids), vanilla, targets)
         bar.update(len(jobs) - len(pending))
         constant = 0
-        for chunk, rows in _drawn_ahead(call, pending, batch_size):
-            attributions, noisy_scores = call.explained(chunk, rows, targets)
-            _check_attributions(attributions, vanilla, chunk, n_rows)
-            constant += _count_constant(attributions)
-            predicted = None if noisy_scores is None or noisy_scores.ndim != 2 else noisy_scores.argmax(axis=1)
-            sink.write([(job.sample_id - first_sample, job.row) for job in chunk], attributions, predicted)
-            bar.update(len(chunk))
-        if drawn_from():
-            warn(
-                "`explainer` draws from global random generators, so `rng` does not govern its randomness: wrap it as "
-                "`metfa.seeded(explainer)` to get the same samples every time",
-                ReproducibilityWarning,
-            )
+        with closing(_noisy_chunks(call, pending, batch_size)) as chunks:
+            for chunk, rows in chunks:
+                attributions, noisy_scores = call.explained(chunk, rows, targets)
+                _check_features(attributions, vanilla)
+                constant += _count_constant(attributions)
+                predicted = None if noisy_scores is None or noisy_scores.ndim != 2 else noisy_scores.argmax(axis=1)
+                sink.write([(job.sample_id - first_sample, job.row) for job in chunk], attributions, predicted)
+                bar.update(len(chunk))
     if constant:
         warn(
             f"{constant} of {len(pending)} maps are constant and say nothing about their features",
@@ -216,32 +208,29 @@ def _clean_scores(call: Request) -> np.ndarray | None:
     stacked = np.concatenate(scores)
     if len(stacked) != len(call.rows):
         raise ValueError(f"`predict` must return one row of scores an input, got {len(stacked)} for {len(call.rows)}")
-    finite = np.isfinite(stacked.reshape(len(stacked), -1)).all(axis=1)
-    if not finite.all():
-        raise ValueError(f"the model's scores of the clean input {int(np.flatnonzero(~finite)[0])} are not finite")
+    bad = first_not_finite(stacked)
+    if bad is not None:
+        raise ValueError(f"the model's scores of the clean input {bad} are not finite")
     return stacked
 
 
-def _vanilla(call: Request, targets: list[Any], batch_size: int) -> np.ndarray:
+def _vanilla(call: Request, targets: list[Any], batch_size: int) -> tuple[np.ndarray, np.ndarray | None]:
+    """Maps of the clean inputs, and their scores (batch, classes) where the explainer returns such."""
     jobs = [Job(row, 0) for row in range(len(call.rows))]
-    maps = []
+    maps, scores = [], []
     for chunk in _chunks(jobs, batch_size):
-        attributions, _ = call.explained(chunk, [call.rows[job.row] for job in chunk], targets, Purpose.CLEAN)
-        _check_attributions(attributions, maps[0] if maps else attributions, chunk, None)
+        attributions, given = call.explained(chunk, [call.rows[job.row] for job in chunk], targets, Purpose.CLEAN)
+        _check_features(attributions, maps[0] if maps else attributions)
         maps.append(attributions)
-    return np.concatenate(maps)
+        scores.append(given)
+    have_scores = all(given is not None and given.ndim == 2 for given in scores)
+    return np.concatenate(maps), np.concatenate(scores) if have_scores else None
 
 
-def _probe_runner(
-    call: Request, jobs: Sequence[Job], rows: Sequence[Any], targets: list[Any]
-) -> Callable[[list[int]], np.ndarray]:
-    def run(indices: list[int]) -> np.ndarray:
-        return call.explained([jobs[i] for i in indices], [rows[i] for i in indices], targets)[0]
-
-    return run
+Chunk = tuple[Sequence[Job], list[Any]]
 
 
-def _drawn_ahead(call: Request, jobs: Sequence[Job], batch_size: int) -> Iterator[tuple[Sequence[Job], list[Any]]]:
+def _noisy_chunks(call: Request, jobs: Sequence[Job], batch_size: int) -> Generator[Chunk, None, None]:
     """Chunks of jobs with their noisy rows, drawn by threads while the explainer works on the chunk before."""
     ahead: deque[tuple[Sequence[Job], Future[list[Any]]]] = deque()
     pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="metfa-noise")
@@ -258,21 +247,12 @@ def _drawn_ahead(call: Request, jobs: Sequence[Job], batch_size: int) -> Iterato
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _check_attributions(
-    attributions: np.ndarray, reference: np.ndarray, jobs: Sequence[Job], n_rows: int | None
-) -> None:
-    if attributions.dtype.kind != "f":
-        raise TypeError(f"`explainer` must return real attributions, got {attributions.dtype}")
+def _check_features(attributions: np.ndarray, reference: np.ndarray) -> None:
     if attributions.shape[1:] != reference.shape[1:]:
         raise ValueError(
             f"`explainer` returned features of shape {attributions.shape[1:]} after {reference.shape[1:]}: every row "
             "needs the same features"
         )
-    finite = np.isfinite(attributions.reshape(len(attributions), -1)).all(axis=1)
-    if not finite.all():
-        job = jobs[int(np.flatnonzero(~finite)[0])]
-        which = f"the clean input {job.row}" if n_rows is None else f"input {job.row}, sample {job.sample_id}"
-        raise ValueError(f"`explainer` returned NaN or infinity for {which}")
 
 
 def _count_constant(attributions: np.ndarray) -> int:

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from metfa import stats
-from metfa._arrays import as_array, namespace, to_host
-from metfa._guard import model_in_evaluation, random_state_as_found
-from metfa._protocol import (
-    call_explainer,
-    explained_model,
-    known_independent,
-    predict_scores,
-    probe_rows,
-    takes_rngs,
-)
+from metfa._arrays import as_array, first_not_finite, namespace, to_host
+from metfa._guard import left_as_found
+from metfa._protocol import call_explainer, explained_model, predict_scores, prediction_of, safe_batch_size, takes_rngs
+from metfa._randomised import row_generators
+from metfa._rows import like_row
 from metfa._streams import Purpose, root_entropy, stream
 from metfa._targets import row_targets, stacked_targets
 from metfa._validation import positive_int
-from metfa.randomised import row_generators
 
 __all__ = ["Smoothed"]
 
@@ -70,7 +63,7 @@ class Smoothed:
     n_samples: int = field(default=10, kw_only=True)
     confidence_level: float = field(default=0.95, kw_only=True)
     batch_size: int = field(default=10, kw_only=True)
-    rng: Any = field(default=None, kw_only=True)
+    rng: Any = field(default=None, kw_only=True, repr=False)
 
     rows_independent = True
 
@@ -87,10 +80,6 @@ class Smoothed:
     def model(self) -> Any:
         """Model of the inner explainer, None where unknown."""
         return explained_model(self.explainer)
-
-    def attribute(self, inputs: Any, target: Any = None) -> Any:
-        """Same as calling the object: Captum's name for it."""
-        return self(inputs, target)
 
     def __call__(self, inputs: Any, target: Any = None, *, rngs: Sequence[np.random.Generator] | None = None) -> Any:
         r"""Smoothed maps of a batch.
@@ -110,40 +99,51 @@ class Smoothed:
             In the library and on the device of `inputs`.
         """
         inputs = as_array(inputs, "inputs")
-        with ExitStack() as stack:
-            stack.enter_context(random_state_as_found())
-            stack.enter_context(model_in_evaluation(self.model))
-            targets = self._targets(inputs, target)
-            roots = [root_entropy(rng) for rng in row_generators(inputs, rngs, self.rng)]
-            jobs = [(row, sample) for row in range(len(inputs)) for sample in range(self.n_samples)]
-            run = self._runner(inputs, targets, roots)
-            batch_size = self.batch_size
-            if len(jobs) > 1 and batch_size > 1 and not known_independent(self.explainer):
-                probed = [jobs[0], jobs[-1]]
-                batch_size = batch_size if probe_rows(lambda at: to_host(run([probed[i] for i in at]))) else 1
+        roots = [root_entropy(rng) for rng in row_generators(inputs, rngs, self.rng)]
+        with left_as_found(self.model) as drawn:
+            targets = self._targets(inputs, target, len(roots))
+            jobs = [(row, sample) for row in range(len(roots)) for sample in range(self.n_samples)]
+            probed = [jobs[0], jobs[-1]]
+
+            def run(chunk: Sequence[tuple[int, int]]) -> Any:
+                return self._explained(inputs, targets, roots, chunk)
+
+            batch_size = safe_batch_size(
+                self.explainer, self.batch_size, len(jobs), lambda at: to_host(run([probed[i] for i in at])), drawn
+            )
             maps = [run(jobs[start : start + batch_size]) for start in range(0, len(jobs), batch_size)]
-            xp = namespace(maps[0])
-            samples = xp.concat(maps, axis=0)
-            samples = xp.reshape(samples, (len(inputs), self.n_samples, *samples.shape[1:]))
-            return stats.smoothed_median(samples, self.confidence_level, axis=1)
+        xp = namespace(maps[0])
+        samples = xp.concat(maps, axis=0)
+        samples = xp.reshape(samples, (len(roots), self.n_samples, *samples.shape[1:]))
+        return stats.smoothed_median(samples, self.confidence_level, axis=1)
 
-    def _targets(self, inputs: Any, target: Any) -> list[Any]:
-        scores = None
-        if target is None and self.model is not None:
-            scores = predict_scores(self.model, inputs)
-        return row_targets(target, scores, len(inputs))
+    attribute = __call__  # Captum's name for it
 
-    def _runner(self, inputs: Any, targets: list[Any], roots: list[int]) -> Callable[[Sequence[tuple[int, int]]], Any]:
-        xp = namespace(inputs)
-        random_inner = takes_rngs(self.explainer)
+    def _targets(self, inputs: Any, target: Any, n_rows: int) -> list[Any]:
+        predict = prediction_of(self.explainer)
+        scores = predict_scores(predict, inputs) if target is None and predict is not None else None
+        return row_targets(target, scores, n_rows)
 
-        def draws(row: int, sample: int, purpose: Purpose) -> np.random.Generator:
-            return stream(roots[row], "", sample, purpose)
+    def _explained(self, inputs: Any, targets: list[Any], roots: list[int], jobs: Sequence[tuple[int, int]]) -> Any:
+        """Attributions of the jobs (row, sample), in the graph of `inputs`."""
+        batch = namespace(inputs).stack(
+            [self._noisy(inputs[row, ...], roots[row], row, sample) for row, sample in jobs]
+        )
+        _require_finite(batch, "`noise` made NaN or infinity of", jobs)
+        rngs = None
+        if takes_rngs(self.explainer):
+            rngs = [stream(roots[row], "", sample, Purpose.EXPLAINER) for row, sample in jobs]
+        target = stacked_targets([targets[row] for row, _ in jobs], inputs)
+        maps = call_explainer(self.explainer, batch, target, len(jobs), rngs, {})[0]
+        _require_finite(maps, "`explainer` returned NaN or infinity for", jobs)
+        return maps
 
-        def run(jobs: Sequence[tuple[int, int]]) -> Any:
-            batch = xp.stack([self.noise(inputs[row], draws(row, sample, Purpose.NOISE)) for row, sample in jobs])
-            rngs = [draws(row, sample, Purpose.EXPLAINER) for row, sample in jobs] if random_inner else None
-            target = stacked_targets([targets[row] for row, _ in jobs], inputs)
-            return call_explainer(self.explainer, batch, target, len(jobs), rngs, {})[0]
+    def _noisy(self, clean: Any, root: int, row: int, sample: int) -> Any:
+        noisy = self.noise(clean, stream(root, "", sample, Purpose.NOISE))
+        return like_row(noisy, clean, f"input {row}, sample {sample}")
 
-        return run
+
+def _require_finite(rows: Any, message: str, jobs: Sequence[tuple[int, int]]) -> None:
+    bad = first_not_finite(rows)
+    if bad is not None:
+        raise ValueError(f"{message} input {jobs[bad][0]}, sample {jobs[bad][1]}")

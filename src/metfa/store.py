@@ -7,14 +7,25 @@ the process's own memory does not grow with N. The last step turns the folder in
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
 from metfa._provenance import describe
-from metfa.io import MANIFEST, _read_json, load, write_json, write_manifest
-from metfa.result import AttributionSample, same_map
+from metfa.io import (
+    MANIFEST,
+    array_offset,
+    check_targets,
+    load,
+    read_json,
+    require_plain_file,
+    write_array_header,
+    write_json,
+    write_manifest,
+)
+from metfa.result import AttributionSample, same_maps
 
 __all__ = ["MemorySink", "Sink", "StoreSink"]
 
@@ -84,7 +95,7 @@ class StoreSink:
     """
 
     def __init__(self, path: str | Path, settings: dict[str, Any], input_ids: tuple[str, ...], explicit_rng: bool):
-        self.folder = Path(path)
+        self.folder = Path(path).expanduser()
         self.resumed_root: int | None = None
         self._asked = {**settings, "input_ids": list(input_ids)}
         self._done = bytearray()
@@ -95,48 +106,62 @@ class StoreSink:
             )
         if (self.folder / RUN).exists():
             self._resume(explicit_rng)
-        elif self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
-            raise FileExistsError(f"`store` exists and is no unfinished run: {self.folder}; give a new or empty folder")
         else:
+            if self.folder.exists() and not self.folder.is_dir():
+                raise FileExistsError(f"`store` must be a folder, but {self.folder} is a file")
             self.folder.mkdir(parents=True, exist_ok=True)
+            if {entry.name for entry in self.folder.iterdir()} - {f".{RUN}.tmp"}:
+                raise FileExistsError(
+                    f"`store` holds files, but no unfinished run: {self.folder}; give a new or empty folder"
+                )
 
     def _resume(self, explicit_rng: bool) -> None:
-        kept = _read_json(self.folder / RUN)
-        compared = [name for name in self._asked if explicit_rng or name != "rng"]
-        differing = [name for name in compared if kept.get(name) != self._asked[name]]
-        if differing:
-            name = differing[0]
-            raise ValueError(
-                f"`store` holds an unfinished run with {name}={kept.get(name)}, this call has {self._asked[name]}: "
-                "repeat the call as it was to resume, or give another folder"
-            )
+        kept = read_json(self.folder / RUN)
+        try:
+            root = int(kept["rng"], 16)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{self.folder / RUN} is damaged and cannot be resumed: give another folder") from error
+        for name, asked in self._asked.items():
+            if kept.get(name) != asked and (explicit_rng or name != "rng"):
+                raise self._of_another_call(f"{name}={kept.get(name)}", asked)
         self._asked["rng"] = kept["rng"]
-        self.resumed_root = int(kept["rng"], 16)
+        self.resumed_root = root
         if (self.folder / DONE).exists():
+            require_plain_file(self.folder / DONE)
             self._done = bytearray((self.folder / DONE).read_bytes())
+            n_jobs = self._asked["n_samples"] * len(self._asked["input_ids"])
+            if len(self._done) != n_jobs:
+                raise ValueError(
+                    f"{self.folder / DONE} is damaged and cannot be resumed: it has {len(self._done)} bytes for "
+                    f"{n_jobs} maps; give another folder"
+                )
 
     def open(self, n_samples: int, vanilla: np.ndarray, targets: list[Any]) -> None:
         """See `Sink`."""
+        check_targets(targets)
         self._shape = (n_samples, *vanilla.shape)
         self._dtype = vanilla.dtype
-        values = self.folder / "values.npy"
         if self._done:
-            kept = _read_json(self.folder / RUN)
-            if kept["target"] != describe(targets):
+            kept = read_json(self.folder / RUN).get("target")
+            if kept != describe(targets):
+                raise self._of_another_call(f"target={kept}", describe(targets))
+            array_offset(self.folder / "values.npy", self._dtype, self._shape)
+            offset = array_offset(self.folder / "vanilla.npy", vanilla.dtype, vanilla.shape)
+            if not same_maps(
+                np.memmap(self.folder / "vanilla.npy", vanilla.dtype, "r", offset, vanilla.shape), vanilla
+            ):
                 raise ValueError(
-                    f"`store` holds an unfinished run for target {kept['target']}, not {describe(targets)}"
-                )
-            if not same_map(np.load(self.folder / "vanilla.npy", allow_pickle=False), vanilla):
-                raise ValueError(
-                    "`store` holds an unfinished run of another model: the clean input's attributions differ"
+                    "`store` holds an unfinished run of another model: the clean input's attributions differ; "
+                    "give another folder"
                 )
         else:
             write_json(self.folder / RUN, {**self._asked, "target": describe(targets)})
-            _sparse_array(values, self._shape, self._dtype)
+            self._new_array("values.npy", self._shape, self._dtype)
             np.save(self.folder / "vanilla.npy", vanilla)
-            self._done = bytearray(n_samples * len(vanilla))
-            (self.folder / DONE).write_bytes(self._done)  # last: its presence says that the files above are whole
-        self._offset = values.stat().st_size - int(np.prod(self._shape)) * self._dtype.itemsize
+            self._done = bytearray(math.prod(self._shape[:2]))
+            temporary = self.folder / f".{DONE}.tmp"
+            temporary.write_bytes(self._done)
+            temporary.replace(self.folder / DONE)  # last: its presence says that the files above are whole
 
     def is_done(self, job: int) -> bool:
         """See `Sink`."""
@@ -144,16 +169,16 @@ class StoreSink:
 
     def write(self, places: list[tuple[int, int]], maps: np.ndarray, predictions: np.ndarray | None) -> None:
         """See `Sink`."""
-        batch = self._shape[1]
-        jobs = [sample * batch + row for sample, row in places]
-        self._write_rows(self.folder / "values.npy", self._offset, jobs, maps)
+        jobs = [sample * self._shape[1] + row for sample, row in places]
+        self._write_rows("values.npy", self._shape, jobs, maps.astype(self._dtype, copy=False))
         if predictions is not None:
-            path = self.folder / "predictions.npy"
-            if not path.exists():
-                _sparse_array(path, self._shape[:2], np.dtype(np.int64))
-            offset = path.stat().st_size - self._shape[0] * batch * 8
-            self._write_rows(path, offset, jobs, predictions.astype(np.int64))
-        self._write_rows(self.folder / DONE, 0, jobs, np.ones(len(jobs), dtype=np.uint8))
+            if not (self.folder / "predictions.npy").exists():
+                self._new_array("predictions.npy", self._shape[:2], np.dtype(np.int64))
+            self._write_rows("predictions.npy", self._shape[:2], jobs, predictions.astype(np.int64))
+        with (self.folder / DONE).open("r+b") as file:
+            for job in jobs:
+                file.seek(job)
+                file.write(b"\1")
 
     def result(self, **fields: Any) -> AttributionSample:
         """See `Sink`."""
@@ -168,19 +193,23 @@ class StoreSink:
             (self.folder / name).unlink()
         return load(self.folder)
 
-    @staticmethod
-    def _write_rows(path: Path, offset: int, jobs: list[int], rows: np.ndarray) -> None:
-        rows = np.ascontiguousarray(rows)
-        size = rows[0].nbytes
-        with path.open("r+b") as file:
+    def _new_array(self, name: str, shape: tuple[int, ...], dtype: np.dtype) -> None:
+        """Make an .npy file of zeros, at once, that takes no room until it is written to."""
+        temporary = self.folder / f".{name}.tmp"
+        with temporary.open("wb") as file:
+            write_array_header(file, dtype, shape)
+            file.truncate(file.tell() + math.prod(shape) * dtype.itemsize)
+        temporary.replace(self.folder / name)
+
+    def _write_rows(self, name: str, shape: tuple[int, ...], jobs: list[int], rows: np.ndarray) -> None:
+        offset = array_offset(self.folder / name, rows.dtype, shape)
+        with (self.folder / name).open("r+b") as file:
             for job, row in zip(jobs, rows, strict=True):
-                file.seek(offset + job * size)
+                file.seek(offset + job * row.nbytes)
                 file.write(row.tobytes())
 
-
-def _sparse_array(path: Path, shape: tuple[int, ...], dtype: np.dtype) -> None:
-    """An .npy file of zeros that takes no room until it is written to."""
-    with path.open("wb") as file:
-        header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
-        np.lib.format.write_array_header_2_0(file, header)
-        file.truncate(file.tell() + int(np.prod(shape)) * dtype.itemsize)
+    def _of_another_call(self, kept: str, asked: Any) -> ValueError:
+        return ValueError(
+            f"`store` holds an unfinished run with {kept}, this call has {asked}: repeat the call as it was to resume, "
+            "or give another folder"
+        )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from metfa import stats
-from metfa.result import AttributionSample
+from metfa.result import AttributionSample, samples_for_interval
 
 __all__ = ["Summary", "summarise"]
 
@@ -21,7 +22,9 @@ class Summary:
     ----------
     n_samples, n_features : int
         N, and the number of features tested.
-    threshold : float
+    held_out : int
+        How many of the samples chose the threshold and were not tested.
+    threshold : float or None
         Threshold of the test; nan where none exists (constant attributions), None where it differs by feature.
     alpha : float
         Level of the decisions.
@@ -31,8 +34,10 @@ class Summary:
         Shares of the features, adding to 1.
     expected_false_marks : float or None
         Features marked falsely where every median lies at the threshold; None with a correction.
+    level_asked : float
+        Level asked of the intervals.
     confidence_level : float or None
-        Exact level of the intervals; None where N is too small for one.
+        Exact level of the intervals; None where N is too small for the level asked.
     mean_interval_width : float or None
         Mean width of the intervals over the features.
     flip_rate : float or None
@@ -41,6 +46,7 @@ class Summary:
 
     n_samples: int
     n_features: int
+    held_out: int
     threshold: float | None
     alpha: float
     correction: str | None
@@ -48,6 +54,7 @@ class Summary:
     unimportant: float
     undecided: float
     expected_false_marks: float | None
+    level_asked: float
     confidence_level: float | None
     mean_interval_width: float | None
     flip_rate: float | None
@@ -57,25 +64,25 @@ class Summary:
 
     def lines(self) -> list[tuple[str, str]]:
         """Names and texts of the summary's lines."""
-        at = "by feature" if self.threshold is None else f"{self.threshold:.4g}"
+        kept = f", {self.held_out} of them for the threshold alone" if self.held_out else ""
+        at = "that of its own" if self.threshold is None else f"{self.threshold:.4g}"
+        if self.threshold is not None and math.isnan(self.threshold):
+            at = "none exists: all scores are equal"
         lines = [
-            ("samples", f"{self.n_samples} of each feature's score, {self.n_features:,} features"),
-            ("important", f"{self.important:7.2%} (median above the threshold {at})"),
+            ("samples", f"{self.n_samples} of each feature's score{kept}; {self.n_features:,} features"),
+            ("important", f"{self.important:7.2%} (median above the threshold, {at})"),
             ("unimportant", f"{self.unimportant:7.2%} (median below it)"),
             ("undecided", f"{self.undecided:7.2%}"),
             ("false marks", self._errors()),
         ]
         if self.confidence_level is None:
-            needed = stats.min_samples(0.05)
-            lines.append(("intervals", f"none: {self.n_samples} samples are too few, 95 % needs {needed}"))
+            needed = samples_for_interval(self.level_asked)
+            intervals = f"none: {self.n_samples} samples are too few, {100 * self.level_asked:.6g}% needs {needed}"
         else:
-            lines.append(
-                (
-                    "intervals",
-                    f"exact coverage {self.confidence_level:.2%} for each median, "
-                    f"mean width {self.mean_interval_width:.3g}",
-                )
+            intervals = (
+                f"exact coverage {self.confidence_level:.2%} for each median, mean width {self.mean_interval_width:.3g}"
             )
+        lines.append(("intervals", intervals))
         if self.flip_rate is not None:
             lines.append(("prediction flips", f"{self.flip_rate:.0%} of the noisy inputs"))
         return lines
@@ -118,40 +125,33 @@ def summarise(
     tuple of Summary
         One for each input.
     """
-    held_out = sample._split(threshold, split)
-    heights = sample.threshold(threshold, split=held_out) if callable(threshold) else threshold
-    marks = (
-        sample.significance_map(heights, alpha=alpha, correction=correction)
-        if not held_out
-        else (sample.significance_map(threshold, alpha=alpha, correction=correction, split=held_out))
-    )
-    per_input = np.asarray(heights, dtype=np.float64)
-    batch = sample.values.shape[1]
-    if per_input.size in (1, batch):
-        shown: list[float | None] = [float(height) for height in np.broadcast_to(per_input.reshape(-1), (batch,))]
-    else:
-        shown = [None] * batch
-    width: Any = [None] * batch
-    level = None
-    if sample.n_samples >= stats.min_samples(1 - confidence_level):
+    marks, heights, held_out = sample._decided(threshold, alpha, correction, split)
+    batch = len(marks)
+    by_input = heights.size in (1, batch)
+    shown = np.broadcast_to(heights.reshape(-1), (batch,)) if by_input else None
+    level = width = None
+    if sample.n_samples >= samples_for_interval(confidence_level):
         interval = sample.confidence_interval(confidence_level)
         level = interval.confidence_level
-        width = (interval.high - interval.low).reshape(batch, -1).mean(axis=1, dtype=np.float64)
-    tested = sample.n_samples - held_out
-    false_marks = None if correction else stats.expected_false_marks(tested, alpha, sample.n_features)
+        width = np.subtract(interval.high, interval.low, dtype=np.float64).reshape(batch, -1).mean(axis=1)
+    false_marks = (
+        None if correction else stats.expected_false_marks(sample.n_samples - held_out, alpha, sample.n_features)
+    )
     return tuple(
         Summary(
             n_samples=sample.n_samples,
             n_features=sample.n_features,
-            threshold=shown[row],
+            held_out=held_out,
+            threshold=None if shown is None else float(shown[row]),
             alpha=alpha,
             correction=correction,
             important=float((marks[row] == 1).mean()),
             unimportant=float((marks[row] == -1).mean()),
             undecided=float((marks[row] == 0).mean()),
             expected_false_marks=false_marks,
+            level_asked=confidence_level,
             confidence_level=level,
-            mean_interval_width=None if level is None else float(width[row]),
+            mean_interval_width=None if width is None else float(width[row]),
             flip_rate=None if sample.flip_rate is None else float(sample.flip_rate[row]),
         )
         for row in range(batch)

@@ -5,29 +5,32 @@ from __future__ import annotations
 import enum
 import functools
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
+from metfa._provenance import printable
 from metfa.allocator import keep_freed_memory
 from metfa.cli.images import demo_photo, open_image
 from metfa.cli.parsing import METHODS, NOISE_FORMS
 from metfa.cli.run import (
-    FIGURE,
-    REPORT,
     Analysis,
     Sampling,
+    call_of,
     check_before_sampling,
+    check_folder,
+    device_of,
     explain_picture,
+    is_finished,
     read_folder,
+    report,
     write_views,
 )
 
-__all__ = ["app"]
+__all__ = ["app", "run"]
 
 app = typer.Typer(
     help="Error bars for feature attributions: what in a picture is significantly important to a network?",
@@ -35,8 +38,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
 
 
 class Correction(str, enum.Enum):
@@ -74,19 +75,43 @@ BFloat16 = Annotated[bool, typer.Option("--bfloat16", help="Run the model in bfl
 Palette = Annotated[Colours, typer.Option(help="Colours of the significance map.")]
 
 
+def run() -> NoReturn:
+    """Run the command line, with typer's own complaints in the form of ours."""
+    if len(sys.argv) == 1:
+        app()  # shows the help
+    try:
+        code = app(standalone_mode=False)
+    except Exception as error:
+        if not hasattr(error, "format_message"):  # typer's exceptions have it, and no public base class
+            raise
+        _complain(error.format_message())  # pyright: ignore[reportAttributeAccessIssue]
+        code = 2
+    sys.exit(code)
+
+
+def _complain(text: str) -> None:
+    typer.echo(f"error: {printable(text)}", err=True)
+
+
 def _reported(command: Callable[..., None]) -> Callable[..., None]:
-    """Turn what a user can mend into one line and exit code 2; a fault of ours keeps its traceback."""
+    """Turn warnings, and what a user can mend, into one line (and exit code 2); faults of ours keep their traceback."""
+
+    def show_warning(message: Warning | str, *_: Any) -> None:
+        typer.echo(f"warning: {printable(str(message))}", err=True)
 
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
         try:
-            command(*args, **kwargs)
-        except KeyboardInterrupt:
-            err.print("interrupted: the samples so far are kept; repeat the command to resume")
-            sys.exit(130)
+            with warnings.catch_warnings():
+                warnings.showwarning = show_warning
+                command(*args, **kwargs)
+        except KeyboardInterrupt as interrupt:
+            typer.echo(f"interrupted{interrupt}", err=True)
+            raise typer.Exit(130) from None
         except (ValueError, TypeError, OSError, ImportError) as error:
-            err.print(Text(f"error: {' '.join(str(error).split())}"), soft_wrap=True)
-            sys.exit(2)
+            system = isinstance(error, OSError) and error.strerror and error.filename
+            _complain(f"{error.filename}: {error.strerror}" if system else str(error))  # pyright: ignore[reportAttributeAccessIssue]
+            raise typer.Exit(2) from None
 
     return run
 
@@ -106,13 +131,14 @@ def demo(
         "efficientnet-lite0", "gradient", None, "uniform:0.1", samples, seed, 10, "auto", bfloat16=False
     )
     analysis = Analysis(0.05, 0.95, None, "jenks", palette.value)
-    _explain({f"scikit-image's {photo}": image}, [folder or _unused(Path("metfa-demo"))], sampling, analysis)
+    name = f"scikit-image's {photo}"
+    _explain([(name, lambda: image)], [folder or _demo_folder(name, sampling)], sampling, analysis)
 
 
 @app.command()
 @_reported
 def explain(
-    images: Annotated[list[Path], typer.Argument(help="Picture files.", show_default=False)],
+    images: Annotated[list[Path], typer.Argument(metavar="IMAGE", help="Picture files.", show_default=False)],
     model: Model = "efficientnet-lite0",
     method: Method = "gradient",
     target: Target = None,
@@ -136,9 +162,10 @@ def explain(
     analysis = Analysis(
         alpha, confidence, None if correction is Correction.none else correction.value, threshold, palette.value
     )
-    pictures = {str(path): open_image(path) for path in images}
+    for path in images:
+        open_image(path)  # before the model is loaded; opened again when its turn comes, to hold one at a time
     folders = [folder] if len(images) == 1 else _folders(folder, images)
-    _explain(pictures, folders, sampling, analysis)
+    _explain([(str(path), functools.partial(open_image, path)) for path in images], folders, sampling, analysis)
 
 
 @app.command()
@@ -155,53 +182,68 @@ def show(
     ] = None,
 ) -> None:
     """Read results again, with other levels, without the model."""
-    from metfa.cli.run import report
-
     analysis = Analysis(
         alpha, confidence, None if correction is Correction.none else correction.value, threshold, palette.value
     )
     sample, about = read_folder(folder)
     if views is None:
-        out.print(Text(report(sample, about, analysis)), soft_wrap=True)
+        typer.echo(report(sample, about, analysis))
         return
-    views.mkdir(parents=True, exist_ok=True)
-    for name in (FIGURE, REPORT):
-        if (views / name).exists():
-            raise FileExistsError(f"{views / name} exists already: give another folder")
-    out.print(Text(write_views(sample, about, analysis, views)), soft_wrap=True)
-    out.print(Text(f"\n{views / FIGURE}"), soft_wrap=True)
+    _print_views(*write_views(sample, about, analysis, views))
 
 
-def _explain(pictures: dict[str, Any], folders: list[Path], sampling: Sampling, analysis: Analysis) -> None:
-    check_before_sampling(sampling, analysis, n_features=None)
-    for folder in folders:
-        if (folder / FIGURE).exists():
-            raise FileExistsError(
-                f"{folder} holds a finished result: `metfa show {folder}` reads it; give another --out"
-            )
-        folder.mkdir(parents=True, exist_ok=True)
-    if keep_freed_memory():
-        err.print(
-            "malloc keeps freed memory (glibc thresholds raised): large batches run up to twice as fast", style="dim"
+def _explain(
+    pictures: list[tuple[str, Callable[[], Any]]], folders: list[Path], sampling: Sampling, analysis: Analysis
+) -> None:
+    check_before_sampling(sampling, analysis)
+    for (name, _), folder in zip(pictures, folders, strict=True):
+        check_folder(folder, call_of(name, sampling))
+    todo = [(*picture, folder) for picture, folder in zip(pictures, folders, strict=True) if not is_finished(folder)]
+    if not todo:
+        raise FileExistsError(
+            f"{folders[0]} holds a finished result: `metfa show {folders[0]}` reads it; give another `--out`"
         )
-    from metfa.models import load
+    if keep_freed_memory():
+        typer.echo("malloc keeps freed memory (glibc's thresholds raised): large batches run faster", err=True)
+    try:
+        from metfa.models import load
 
-    loaded = load(sampling.model)
-    for (name, image), folder in zip(pictures.items(), folders, strict=True):
-        sample, about = explain_picture(image, loaded, sampling, analysis, folder, name)
-        out.print(Text(write_views(sample, about, analysis, folder)), soft_wrap=True)
-        out.print(Text(f"\nfigure: {folder / FIGURE}"), soft_wrap=True)
+        device = device_of(sampling.device)
+        loaded = load(sampling.model)
+        for name, image, folder in todo:
+            call = call_of(name, sampling)
+            sample, about = explain_picture(image(), call, loaded, device, sampling, analysis, folder)
+            _print_views(*write_views(sample, about, analysis, folder))
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(": the samples so far are kept; repeat the command to resume") from None
 
 
-def _unused(folder: Path) -> Path:
-    numbered = (folder.with_name(f"{folder.name}-{k}") for k in range(2, 1000))
-    return folder if not folder.exists() else next(path for path in numbered if not path.exists())
+def _print_views(text: str, figures: list[Path]) -> None:
+    typer.echo(f"{text}\n")
+    for path in figures:
+        typer.echo(f"figure: {printable(str(path))}")
+
+
+def _demo_folder(name: str, sampling: Sampling) -> Path:
+    """First of metfa-demo, metfa-demo-2, ... that is free or holds an unfinished run of the same call."""
+    for folder in (Path(f"metfa-demo-{k}" if k > 1 else "metfa-demo") for k in range(1, 10_000)):
+        try:
+            check_folder(folder, call_of(name, sampling))
+        except (FileExistsError, NotADirectoryError, ValueError):
+            continue
+        if not is_finished(folder):
+            return folder
+    raise FileExistsError("metfa-demo, metfa-demo-2, ... are all taken: give `--out`")
 
 
 def _folders(folder: Path, images: list[Path]) -> list[Path]:
-    """One folder a picture, named by its file; equal names are numbered."""
-    names: list[str] = []
+    """One folder a picture, named by its file; equal names (also for file systems that ignore case) are numbered."""
+    taken: set[str] = set()
+    folders = []
     for path in images:
-        stem = path.stem or "picture"
-        names.append(stem if stem not in names else f"{stem}-{sum(n.startswith(stem) for n in names) + 1}")
-    return [folder / name for name in names]
+        stem = path.stem.strip(".") or "picture"
+        names = (f"{stem}-{k}" if k > 1 else stem for k in range(1, len(images) + 2))
+        name = next(name for name in names if name.casefold() not in taken)
+        taken.add(name.casefold())
+        folders.append(folder / name)
+    return folders

@@ -10,13 +10,18 @@ from typing import Any
 from metfa import noise as noises
 from metfa import stats
 
-__all__ = ["METHODS", "explainer_of", "noise_of", "threshold_of"]
+__all__ = ["METHODS", "NOISE_FORMS", "check_method", "explainer_of", "noise_of", "threshold_of"]
 
 NOISE_FORMS = "uniform:RADIUS, gaussian:STD, laplace:SCALE, brightness:LOW:HIGH[:image|pixel], joined by +, or none"
 
 
 def noise_of(text: str) -> Any:
-    """Noise on pixels in [0, 1] from its text form, such as ``uniform:0.1`` or ``gaussian:0.1+brightness:0.9:1.1``."""
+    """Noise on pixels in [0, 1] from its text form, such as ``uniform:0.1`` or ``gaussian:0.1+brightness:0.9:1.1``.
+
+    ``none`` is None, for methods with randomness of their own.
+    """
+    if text == "none":
+        return None
     parts = [_one_noise(part.strip(), text) for part in text.split("+")]
     return parts[0] if len(parts) == 1 else noises.Compose(*parts)
 
@@ -60,13 +65,18 @@ def _gradient(module: Any, autocast: Any) -> Any:
 METHODS: dict[str, Callable[[Any, Any], Any]] = {"gradient": _gradient}
 
 
+def check_method(method: str) -> None:
+    """Raise unless `method` is a known name or reads package.module:callable."""
+    if method not in METHODS and ":" not in method:
+        raise ValueError(f"`--method` must be one of {sorted(METHODS)} or package.module:callable, got {method!r}")
+
+
 def explainer_of(method: str, module: Any, autocast: Any = None) -> Any:
     """Explainer of a model by the method's name, or by ``package.module:callable``, called with the model."""
+    check_method(method)
     if method in METHODS:
         return METHODS[method](module, autocast)
-    path, separator, name = method.partition(":")
-    if not separator:
-        raise ValueError(f"`--method` must be one of {sorted(METHODS)} or package.module:callable, got {method!r}")
+    path, _, name = method.partition(":")
     try:
         factory = getattr(import_module(path), name)
     except (ImportError, AttributeError, ValueError) as error:

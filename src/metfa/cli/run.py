@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
+import io
+import os
+import warnings
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from metfa import sampling, stats
-from metfa.cli.parsing import explainer_of, noise_of, threshold_of
-from metfa.io import load, write_json
-from metfa.result import AttributionSample, check_alpha, samples_needed
+from metfa._provenance import printable
+from metfa.cli.parsing import check_method, explainer_of, noise_of, threshold_of
+from metfa.io import MANIFEST, load, read_json, write_json
+from metfa.result import FEW_FEATURES, AttributionSample, check_alpha, samples_needed
 from metfa.summary import summarise
 
-__all__ = ["Analysis", "Sampling", "check_before_sampling", "explain_picture", "read_folder", "write_views"]
+__all__ = [
+    "Analysis",
+    "Sampling",
+    "call_of",
+    "check_before_sampling",
+    "check_folder",
+    "device_of",
+    "explain_picture",
+    "is_finished",
+    "read_folder",
+    "report",
+    "write_views",
+]
 
 SAMPLE, ABOUT, REPORT, FIGURE = "sample", "about.json", "report.txt", "figure.png"
 
@@ -32,8 +47,13 @@ class Analysis:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Arguments of the significance map."""
-        return {"threshold": threshold_of(self.threshold), "alpha": self.alpha, "correction": self.correction}
+        """Arguments that figure and summary have in common."""
+        return {
+            "threshold": threshold_of(self.threshold),
+            "alpha": self.alpha,
+            "correction": self.correction,
+            "confidence_level": self.confidence,
+        }
 
 
 @dataclass(frozen=True)
@@ -51,107 +71,174 @@ class Sampling:
     bfloat16: bool
 
 
-def check_before_sampling(sampling: Sampling, analysis: Analysis, n_features: int | None) -> None:
+def check_before_sampling(sampling: Sampling, analysis: Analysis, n_features: int | None = None) -> None:
     """Refuse settings that could give no answer, before any model runs; the corrections once `n_features` is known."""
     noise_of(sampling.noise)
-    threshold_of(analysis.threshold)
+    check_method(sampling.method)
     check_alpha(analysis.alpha)
     stats.median_ranks(sampling.n_samples, analysis.confidence)
-    needed = samples_needed(analysis.alpha, analysis.correction, n_features or 1)
+    split = callable(threshold_of(analysis.threshold)) and (n_features or FEW_FEATURES) < FEW_FEATURES
+    needed = samples_needed(analysis.alpha, analysis.correction, n_features or 1, split)
     if sampling.n_samples < needed:
-        tests = (
-            f"{analysis.correction} over {n_features:,} pixels" if analysis.correction and n_features else "one test"
-        )
+        tests = f"{analysis.correction} over {n_features or 1:,} pixels" if analysis.correction else "each side"
         raise ValueError(
             f"`--samples` {sampling.n_samples} are too few for `--alpha` {analysis.alpha} ({tests}): nothing could "
             f"become significant; at least {needed} are needed"
         )
 
 
+def call_of(name: str, sampling: Sampling) -> dict[str, Any]:
+    """What must be equal for a run to be resumed: the picture's name and how samples are made."""
+    settings = {key: value for key, value in asdict(sampling).items() if key not in ("batch_size", "device")}
+    return {"image": name, **settings}
+
+
+def check_folder(folder: Path, call: dict[str, Any]) -> None:
+    """Refuse a folder that cannot be made or that holds anything but results of the same call."""
+    if (folder / ABOUT).exists():
+        kept = _read_about(folder)
+        differing = [name for name in call if kept.get(name) != call[name]]
+        begun = is_finished(folder) or any((folder / SAMPLE).glob("*"))
+        if differing and (begun or not call.keys() <= kept.keys()):
+            name = differing[0]
+            raise FileExistsError(
+                f"{folder} holds results with {name}={kept.get(name)}, not {call[name]}; give another `--out`"
+            )
+        return
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    if not existing.is_dir():
+        raise NotADirectoryError(f"`--out` must be a folder, but {existing} is a file")
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise PermissionError(f"`--out`: nothing can be written in {existing}")
+    if existing == folder and {path.name for path in folder.iterdir()} - {f".{ABOUT}.tmp"}:
+        raise FileExistsError(f"`--out`: {folder} is not empty and holds no results of such a call; give a new folder")
+
+
+def is_finished(folder: Path) -> bool:
+    """Whether `folder` holds a report of its samples, the first of the views to be written."""
+    return (folder / REPORT).exists()
+
+
+def device_of(name: str) -> Any:
+    """The torch device of that name; auto is the GPU if there is one."""
+    import torch
+
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise ValueError(f"`--device` {name!r} is not available: {str(error).splitlines()[0]}") from error
+    return device
+
+
 def explain_picture(
-    image: Any, loaded: Any, sampling_settings: Sampling, analysis: Analysis, folder: Path, name: str
-) -> Any:
+    image: Any, call: dict[str, Any], loaded: Any, device: Any, settings: Sampling, analysis: Analysis, folder: Path
+) -> tuple[AttributionSample, dict[str, Any]]:
     """Sample one picture into `folder`; an interrupted run there is resumed. Returns the sample and its description."""
     import torch
 
-    device = _device(sampling_settings.device)
-    pixels = loaded.preprocess(image)[None].to(device)
-    check_before_sampling(sampling_settings, analysis, pixels.shape[-1] * pixels.shape[-2])
+    try:
+        pixels = loaded.preprocess(image)[None].to(device)
+    except ValueError as error:
+        raise ValueError(f"{call['image']}: {error}") from error
+    check_before_sampling(settings, analysis, pixels.shape[-1] * pixels.shape[-2])
     module = loaded.module.to(device)
-    autocast = torch.bfloat16 if sampling_settings.bfloat16 else None
-    explainer = explainer_of(sampling_settings.method, module, autocast)
-    sample = sampling.explain(
-        explainer,
-        pixels,
-        sampling_settings.target,
-        noise=noise_of(sampling_settings.noise),
-        n_samples=sampling_settings.n_samples,
-        predict=module,
-        batch_size=sampling_settings.batch_size,
-        rng=sampling_settings.seed,
-        store=folder / SAMPLE,
-        progress=True,
-    )
-    about = {
-        "image": name,
-        "model": sampling_settings.model,
-        "weights": loaded.weights,
-        "method": sampling_settings.method,
-        "noise": sampling_settings.noise,
-        **_prediction(sample, loaded.class_names),
-    }
+    explainer = explainer_of(settings.method, module, torch.bfloat16 if settings.bfloat16 else None)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / ABOUT, call)
+    if (folder / SAMPLE / MANIFEST).exists():  # interrupted between the samples and the figure
+        sample = load(folder / SAMPLE)
+        if not np.array_equal(sample.inputs, pixels.cpu().numpy()):
+            raise FileExistsError(f"{folder} holds the samples of another picture; give another `--out`")
+    else:
+        sample = sampling.explain(
+            explainer,
+            pixels,
+            settings.target,
+            noise=noise_of(settings.noise),
+            n_samples=settings.n_samples,
+            predict=module,
+            batch_size=settings.batch_size,
+            rng=settings.seed,
+            store=folder / SAMPLE,
+            progress=True,
+        )
+    about = {**call, "weights": loaded.weights, **_prediction(sample, loaded.class_names)}
     write_json(folder / ABOUT, about)
     return sample, about
 
 
-def write_views(sample: AttributionSample, about: dict[str, Any], analysis: Analysis, folder: Path) -> str:
-    """Write figure.png and report.txt beside the sample; returns the report's text."""
+def write_views(
+    sample: AttributionSample, about: dict[str, Any], analysis: Analysis, folder: Path
+) -> tuple[str, list[Path]]:
+    """Write the report and a figure of each input, nothing before all are made; returns the text and the figures."""
     from metfa.plot import figure
 
+    batch = sample.values.shape[1]
+    figures = [folder / (FIGURE if batch == 1 else f"figure-{index}.png") for index in range(batch)]
+    for path in (folder / REPORT, *figures):
+        if path.exists():
+            raise FileExistsError(f"{path} exists already: give another `--out`")
     text = report(sample, about, analysis)
-    (folder / REPORT).write_text(text + "\n", encoding="utf-8")
-    drawn = figure(
-        sample, title=_title(about), confidence_level=analysis.confidence, palette=analysis.palette, **analysis.settings
-    )
-    drawn.savefig(folder / FIGURE, dpi=110)
-    return text
+    pictures = []
+    for index in range(batch):
+        buffer = io.BytesIO()
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Glyph .* missing from")  # a title in a script that the font lacks
+            drawn = figure(sample, index=index, title=_title(about), palette=analysis.palette, **analysis.settings)
+            drawn.savefig(buffer, format="png", dpi=110)
+        pictures.append(buffer.getvalue())
+    folder.mkdir(parents=True, exist_ok=True)
+    for path, content in zip((folder / REPORT, *figures), (f"{text}\n".encode(), *pictures), strict=True):
+        path.write_bytes(content)
+    return text, figures
 
 
 def read_folder(folder: Path) -> tuple[AttributionSample, dict[str, Any]]:
     """Sample and description of a folder written by `explain_picture`, or of a bare saved sample."""
     if not folder.is_dir():
         raise FileNotFoundError(f"no such folder: {folder}")
-    inside = folder / SAMPLE
-    if not inside.is_dir():
+    if not (folder / SAMPLE).is_dir():
         nested = sorted(path.parent.name for path in folder.glob(f"*/{SAMPLE}"))
         if nested:
             raise ValueError(f"{folder} holds several results, show one of them: {', '.join(nested)}")
         return load(folder), {}
-    sample = load(inside)
-    path = folder / ABOUT
-    about: Any = {}
-    if path.is_file() and not path.is_symlink() and path.stat().st_size < 2**20:
-        try:
-            about = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise ValueError(f"{path} is damaged: {error}") from error
-    return sample, about if isinstance(about, dict) else {}
+    sample = load(folder / SAMPLE)
+    return sample, _read_about(folder) if (folder / ABOUT).exists() else {}
+
+
+def _read_about(folder: Path) -> dict[str, Any]:
+    about = read_json(folder / ABOUT)
+    if not isinstance(about, dict):
+        raise ValueError(f"{folder / ABOUT} is damaged: an object is needed, got {type(about).__name__}")
+    return about
 
 
 def report(sample: AttributionSample, about: dict[str, Any], analysis: Analysis) -> str:
     """The text that a person reads: prediction, what is significant, what it may get wrong, how it was made."""
-    summary = summarise(sample, confidence_level=analysis.confidence, **analysis.settings)[0]
-    lines = [(name, str(about[name])) for name in ("image", "model", "method", "noise") if name in about]
+    about = {name: printable(str(value))[:300] for name, value in about.items()}
+    lines = [(name, about[name]) for name in ("image", "model", "method", "noise") if name in about]
     if "predicted" in about:
-        lines.append(("prediction", str(about["predicted"])))
-    if about.get("explained") not in (None, about.get("predicted")):
-        lines.append(("explained", str(about["explained"])))
-    lines += summary.lines()
-    made = sample.provenance
-    lines.append(
-        ("time", f"{made.get('seconds', 0):.1f} s for the samples, seed {int(str(made.get('rng', '0x0')), 16)}")
-    )
-    return "\n".join(f"{_plain(name) + ':':<18}{_plain(text)}" for name, text in lines)
+        lines.append(("prediction", about["predicted"]))
+    if about.get("explained") != about.get("predicted"):
+        lines.append(("explained", about.get("explained", "")))
+    summaries = summarise(sample, **analysis.settings)
+    for index, summary in enumerate(summaries):
+        if len(summaries) > 1:
+            lines.append(("input", f"{index} of {len(summaries)}"))
+        lines += summary.lines()
+    lines.append(("time", _time(sample.provenance)))
+    return "\n".join(f"{name + ':':<18}{text}" for name, text in lines)
+
+
+def _time(provenance: dict[str, Any]) -> str:
+    try:
+        seed = str(int(provenance["rng"], 16))
+        return f"{float(provenance['seconds']):.1f} s for the samples, seed {seed}"
+    except (KeyError, TypeError, ValueError):
+        return "not recorded"
 
 
 def _prediction(sample: AttributionSample, class_names: Any) -> dict[str, str]:
@@ -165,33 +252,15 @@ def _prediction(sample: AttributionSample, class_names: Any) -> dict[str, str]:
         name = f"class {index}" if class_names is None or index >= len(class_names) else class_names[index]
         return f"{name} ({probabilities[index]:.2f})"
 
-    best = int(probabilities.argmax())
     target = sample.target[0]
-    return {"predicted": named(best), "explained": named(target) if isinstance(target, int) else str(target)}
+    explained = named(target) if isinstance(target, int) else str(target)
+    return {"predicted": named(int(probabilities.argmax())), "explained": explained}
 
 
 def _title(about: dict[str, Any]) -> str | None:
     if not about:
         return None
-    explained = about.get("explained") or about.get("predicted") or ""
-    return _plain(
+    explained = about.get("explained") or about.get("predicted") or "this class"
+    return printable(
         f"{about.get('image', '')}: why “{explained}”? {about.get('method', '')} of {about.get('model', '')}"
-    )[:140]
-
-
-def _plain(text: str) -> str:
-    """Text from outside without control characters, so that it cannot write to the terminal."""
-    return "".join(character if character.isprintable() else "?" for character in text)
-
-
-def _device(name: str) -> Any:
-    import torch
-
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
-        raise ValueError(f"`--device` {name!r} is not available: {str(error).splitlines()[0]}") from error
-    return device
+    )[:200]

@@ -10,7 +10,7 @@ import torch
 
 from metfa._guard import model_in_evaluation
 from metfa._targets import row_targets
-from metfa.explainers.heatmaps import reduce_channels, scale_to_unit
+from metfa.explainers.heatmaps import check_channel_axis, reduce_channels, require_channels, scale_to_unit
 
 __all__ = ["Gradient"]
 
@@ -24,7 +24,8 @@ class Gradient:
     model : torch.nn.Module or callable
         Inputs (batch, channels, \*features) -> scores (batch, classes), before a softmax.
     channel_axis : int or None
-        Axis of the channels, reduced by the maximum; None where there are none (tables).
+        Axis of the channels, at least 1 (axis 0 is the batch), reduced by the maximum; None where there are none
+        (tables).
     scale : bool
         Scale each map to [0, 1] by its smallest and largest value (the paper's convention). False: raw gradients.
     autocast : torch.dtype, optional
@@ -51,11 +52,15 @@ class Gradient:
     autocast: torch.dtype | None = field(default=None, kw_only=True)
     memory_format: torch.memory_format | None = field(default=None, kw_only=True)
 
-    rows_independent = True
+    @property
+    def rows_independent(self) -> bool:
+        """Whether rows cannot depend on each other: true of a module in evaluation mode, unknown of a function."""
+        return isinstance(self.model, torch.nn.Module) and not any(map(_mixes_rows, self.model.modules()))
 
     def __post_init__(self) -> None:
         if not callable(self.model):
             raise TypeError(f"`model` must be a module or a function inputs -> scores, got {type(self.model).__name__}")
+        check_channel_axis(self.channel_axis)
         for name, kind in (("autocast", torch.dtype), ("memory_format", torch.memory_format)):
             value = getattr(self, name)
             if value is not None and not isinstance(value, kind):
@@ -102,14 +107,14 @@ class Gradient:
             raise TypeError(f"`inputs` must be a torch.Tensor, got {type(inputs).__name__}")
         if not inputs.is_floating_point():
             raise TypeError(f"`inputs` must be floating point to have a gradient, got {inputs.dtype}")
-        if self.channel_axis is not None and inputs.ndim <= max(self.channel_axis, 2):
-            raise ValueError(
-                f"`inputs` must be (batch, channels, *features) with channels on axis {self.channel_axis}, got shape "
-                f"{tuple(inputs.shape)}; for inputs without channels write `channel_axis=None`"
-            )
+        require_channels(inputs, self.channel_axis, "inputs")
 
     def _precision(self, device: torch.device) -> Any:
         return nullcontext() if self.autocast is None else torch.autocast(device.type, dtype=self.autocast)
+
+
+def _mixes_rows(module: torch.nn.Module) -> bool:
+    return isinstance(module, torch.nn.modules.batchnorm._BatchNorm) and module.running_mean is None
 
 
 def freeze(model: torch.nn.Module) -> None:
@@ -121,11 +126,9 @@ def freeze(model: torch.nn.Module) -> None:
 
 def chosen_scores(scores: torch.Tensor, target: Any) -> torch.Tensor:
     """Score of each row's target, (batch,); the best class where `target` is None."""
-    if scores.ndim == 1:
-        if target is not None:
-            raise ValueError("`target` must be None for a model with one score a row, shape (batch,)")
-        return scores
     targets = row_targets(target, scores.detach().float().cpu().numpy(), len(scores))
+    if scores.ndim == 1:
+        return scores
     rows = torch.arange(len(scores), device=scores.device)
     if all(isinstance(entry, int) for entry in targets):
         return scores[rows, torch.tensor(targets, device=scores.device)]

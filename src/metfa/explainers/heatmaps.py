@@ -8,10 +8,26 @@ from typing import Any, Literal
 
 from metfa._arrays import as_array, namespace, widen
 from metfa._protocol import explained_model, known_independent, takes_rngs
+from metfa._validation import positive_int
 
-__all__ = ["heatmap", "reduce_channels", "scale_to_unit"]
+__all__ = ["check_channel_axis", "heatmap", "reduce_channels", "require_channels", "scale_to_unit"]
 
 Sign = Literal["absolute", "positive"]
+
+
+def check_channel_axis(channel_axis: Any) -> None:
+    """Raise unless `channel_axis` is None or an axis behind the batch."""
+    if channel_axis is not None:
+        positive_int(channel_axis, "channel_axis")
+
+
+def require_channels(array: Any, channel_axis: int | None, name: str) -> None:
+    """Raise unless `array` has channels on that axis and features beside them."""
+    if channel_axis is not None and array.ndim <= max(channel_axis, 2):
+        raise ValueError(
+            f"`{name}` must be (batch, channels, *features) with channels on axis {channel_axis}, got shape "
+            f"{tuple(array.shape)}; where there are no channels write `channel_axis=None`"
+        )
 
 
 def reduce_channels(attributions: Any, channel_axis: int | None, sign: Sign = "absolute") -> Any:
@@ -48,11 +64,7 @@ class _Heatmap:
         output = self.explainer(inputs, target=target, **row_args)
         attributions, *scores = output if isinstance(output, tuple) else (output,)
         attributions = widen(as_array(attributions, "attributions"))
-        if self.channel_axis is not None and attributions.ndim <= max(self.channel_axis, 2):
-            raise ValueError(
-                f"`channel_axis` is {self.channel_axis}, but the attributions have shape {tuple(attributions.shape)} "
-                "with no such axis beside batch and features: write `channel_axis=None`"
-            )
+        require_channels(attributions, self.channel_axis, "attributions")
         maps = scale_to_unit(reduce_channels(attributions, self.channel_axis, self.sign))
         return (maps, *scores) if scores else maps
 
@@ -77,7 +89,8 @@ def heatmap(
         ``explainer(inputs, target=...)`` -> attributions (batch, channels, \*features), such as
         ``Saliency(model).attribute`` of Captum.
     channel_axis : int or None
-        Axis of the channels in the attributions; None where there are none (tables, texts).
+        Axis of the channels in the attributions, at least 1 (axis 0 is the batch); None where there are none (tables,
+        texts).
     sign : {"absolute", "positive"}
         "absolute" counts negative evidence by its strength; "positive" sets it to zero.
 
@@ -97,8 +110,7 @@ def heatmap(
     """
     if not callable(explainer):
         raise TypeError(f"`explainer` must be callable, got {type(explainer).__name__}")
-    if channel_axis is not None and (isinstance(channel_axis, bool) or channel_axis < 1):
-        raise ValueError(f"`channel_axis` must be None or at least 1 (axis 0 is the batch), got {channel_axis}")
+    check_channel_axis(channel_axis)
     if sign not in ("absolute", "positive"):
         raise ValueError(f"`sign` must be 'absolute' or 'positive', got {sign!r}")
     kind = _RandomisedHeatmap if takes_rngs(explainer) else _Heatmap

@@ -1,0 +1,64 @@
+"""Settings in text form."""
+
+import re
+
+import pytest
+
+from metfa import noise, stats
+from metfa.cli.parsing import check_method, explainer_of, noise_of, threshold_of
+
+PIXELS = (0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("uniform:0.1", noise.Uniform(0.1, bounds=PIXELS)),
+        ("Gaussian:1e-1", noise.Gaussian(0.1, bounds=PIXELS)),
+        ("laplace:.05", noise.Laplace(0.05, bounds=PIXELS)),
+        ("brightness:0.9:1.1", noise.Brightness(0.9, 1.1, bounds=PIXELS)),
+        ("brightness:0.9:1.1:pixel", noise.Brightness(0.9, 1.1, per="pixel", bounds=PIXELS)),
+        ("none", None),
+    ],
+)
+def test_noises(text, expected):
+    assert noise_of(text) == expected
+
+
+def test_noises_are_joined():
+    joined = noise_of("uniform:0.1 + brightness:0.9:1.1")
+    assert joined.noises == (noise.Uniform(0.1, bounds=PIXELS), noise.Brightness(0.9, 1.1, bounds=PIXELS))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "salt:0.1", "uniform", "uniform:", "uniform:x", "uniform:0.1:0.2", "brightness:1", "uniform:0.1+"),
+        *("uniform:nan", "uniform:-1", "uniform:inf", "brightness:1.1:0.9", "brightness:0.9:1.1:word", "[red]:0.1"),
+        "none+none",
+    ],
+)
+def test_what_is_no_noise(text):
+    with pytest.raises(ValueError, match=rf"`--noise` .*{re.escape(repr(text))}"):
+        noise_of(text)
+
+
+def test_thresholds():
+    assert threshold_of("jenks") is stats.jenks
+    assert threshold_of("0.25") == 0.25
+    for text in ("", "otsu", "nan", "inf", "1e999", "0,5"):
+        with pytest.raises(ValueError, match=f"`--threshold` must be 'jenks' .*, got {re.escape(repr(text))}"):
+            threshold_of(text)
+
+
+def test_methods(tiny):
+    model = __import__("tiny").model()
+    assert explainer_of("gradient", model).model is model
+    assert type(explainer_of("tiny:slow", model)).__name__ == "slow"
+    with pytest.raises(ValueError, match=r"`--method` must be one of \['gradient'\] or package.*, got 'gradiant'"):
+        check_method("gradiant")
+    for method in ("tiny:nothing", "no.such.module:name", ":name", "tiny:"):
+        with pytest.raises(ValueError, match=f"`--method` '{method}' cannot be imported: "):
+            explainer_of(method, model)
+    with pytest.raises(TypeError, match="`--method` 'builtins:id' must return an explainer, got int"):
+        explainer_of("builtins:id", model)
