@@ -8,6 +8,7 @@ from metfa._lazy import lazy_names
 _HOME = {
     "AttributionSample": "metfa.result",
     "Smoothed": "metfa.smoothed",
+    "TooFewSamplesError": "metfa.result",
     "allocator": "metfa.allocator",
     "explain": "metfa.sampling",
     "explainers": "metfa.explainers",
@@ -19,6 +20,16 @@ _HOME = {
     "seeded": "metfa._randomised",
     "stats": "metfa.stats",
 }
+
+_WARNINGS = (
+    "DegenerateAttributionsWarning",
+    "MetfaWarning",
+    "ModelStateWarning",
+    "ReproducibilityWarning",
+    "RowDependenceWarning",
+    "SignedAttributionsWarning",
+)
+_HOME |= dict.fromkeys(_WARNINGS, "metfa._warnings")
 
 __all__ = sorted(_HOME)  # pyright: ignore[reportUnsupportedDunderAll]
 __getattr__, __dir__ = lazy_names("metfa", _HOME)

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["AttributionSample", "TooFewSamplesError"]
 
-FEW_FEATURES = 50  # below, a threshold chosen and tested on the same samples rejects too often (see `significance_map`)
 SORTED_IN_MEMORY = 2**25  # bytes of samples on file that may be sorted in memory; more are sorted on file
 
 
@@ -224,14 +223,21 @@ class AttributionSample:
             positive dependence, by under any). None marks `stats.expected_false_marks` features falsely where every
             median lies at the threshold.
         split : int, optional
-            Take a rule's threshold from the first `split` samples and test on the others. By default a quarter of the
-            samples below 50 features, else none; 0 switches it off. Either way a mark is on the wrong side of the
-            threshold used with probability at most alpha a side; but a threshold from few values is itself uncertain.
+            Take a rule's threshold from the first `split` samples and test on the others, so that it is a fixed number
+            for the test. By default choosing and testing share all samples. Either way a feature's mark is on the
+            wrong side of the threshold used with probability at most alpha a side (see the notes).
 
         Raises
         ------
         TooFewSamplesError
             If nothing could become significant with so few samples, a ValueError that names the smallest N.
+
+        Notes
+        -----
+        A threshold h chosen from the very samples that are tested does not raise the error of a mark: if a feature's
+        median V is at most h, then ``#{e > h} <= #{e > V}``, whatever h is and however it was found, so a false
+        "important" needs ``#{e > V}`` to reach the critical count, which has probability at most alpha; and mirrored.
+        What a threshold from few values lacks is precision: it may lie far from the natural break of the whole law.
         """
         return self._decided(threshold, alpha, correction, split)[0]
 
@@ -245,10 +251,9 @@ class AttributionSample:
         if self.n_samples - held_out < needed:
             tests = "each side" if correction is None else f"{correction} over {self.n_features} features, both sides"
             kept = f" ({held_out} kept for the threshold)" if held_out else ""
-            total = needed + held_out if split else samples_needed(alpha, correction, self.n_features, bool(held_out))
             raise TooFewSamplesError(
-                f"too few samples for `alpha`={alpha} ({tests}): got {self.n_samples}{kept}, at least {total} are "
-                "needed for anything to become significant"
+                f"too few samples for `alpha`={alpha} ({tests}): got {self.n_samples}{kept}, at least "
+                f"{needed + held_out} are needed for anything to become significant"
             )
         heights = self._heights(threshold, held_out)
         outcome = stats.median_test(self.values[held_out:], heights)
@@ -340,15 +345,11 @@ class AttributionSample:
 
     def _held_out(self, threshold: Any, split: int | None) -> int:
         """How many of the first samples are kept for choosing the threshold."""
-        if not callable(threshold):
-            if split:
-                raise ValueError(
-                    f"`split` chooses the samples for a threshold rule, but the threshold is given: {threshold!r}"
-                )
-            return 0
-        if split is None:
-            return math.ceil(self.n_samples / 4) if self.n_features < FEW_FEATURES else 0
-        split = positive_int(split, "split", minimum=0)
+        split = 0 if split is None else positive_int(split, "split", minimum=0)
+        if split and not callable(threshold):
+            raise ValueError(
+                f"`split` chooses the samples for a threshold rule, but the threshold is given: {threshold!r}"
+            )
         if split >= self.n_samples:
             raise ValueError(f"`split` must leave samples to test, got {split} of {self.n_samples}")
         return split
@@ -376,16 +377,14 @@ def check_alpha(alpha: float) -> None:
         raise ValueError(f"`alpha` must lie between 0 and 0.5, got {alpha}; 0.05 is usual")
 
 
-def samples_needed(alpha: float, correction: str | None, n_features: int, split: bool = False) -> int:
-    """Smallest N at which any feature could become significant; with `split`, a quarter of them kept for a rule."""
+def samples_needed(alpha: float, correction: str | None, n_features: int) -> int:
+    """Smallest N at which any feature could become significant."""
     if correction is None:
-        needed = stats.min_samples(alpha, "greater")
-    else:
-        stats.correct(np.ones(1), correction)  # an unknown correction is refused here
-        n_tests = n_features if correction in ("bonferroni", "holm") else 1
-        factor = sum(1 / k for k in range(1, n_features + 1)) if correction == "by" else 1.0
-        needed = stats.min_samples(alpha / factor, "two-sided", n_tests)
-    return math.ceil(4 * needed / 3) if split else needed
+        return stats.min_samples(alpha, "greater")
+    stats.correct(np.ones(1), correction)  # an unknown correction is refused here
+    n_tests = n_features if correction in ("bonferroni", "holm") else 1
+    factor = sum(1 / k for k in range(1, n_features + 1)) if correction == "by" else 1.0
+    return stats.min_samples(alpha / factor, "two-sided", n_tests)
 
 
 def samples_for_interval(confidence_level: float) -> int:

@@ -88,8 +88,10 @@ class Summary:
         return lines
 
     def _errors(self) -> str:
-        if self.correction in ("bonferroni", "holm"):
-            return f"any at all with probability at most {self.alpha:g} ({self.correction} over all features)"
+        if self.correction == "bonferroni":
+            return f"any at all with probability at most {self.alpha:g} (bonferroni over all features)"
+        if self.correction == "holm":
+            return f"any feature at the threshold marked with probability at most {self.alpha:g} (holm)"
         if self.correction is not None:
             condition = " under positive dependence" if self.correction == "bh" else " under any dependence"
             return f"at most {self.alpha:.0%} of the marks on average{condition} ({self.correction})"

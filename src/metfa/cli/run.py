@@ -15,7 +15,7 @@ from metfa import sampling, stats
 from metfa._provenance import printable
 from metfa.cli.parsing import check_method, explainer_of, noise_of, threshold_of
 from metfa.io import MANIFEST, load, read_json, write_json
-from metfa.result import FEW_FEATURES, AttributionSample, check_alpha, samples_needed
+from metfa.result import AttributionSample, check_alpha, samples_needed
 from metfa.summary import summarise
 
 __all__ = [
@@ -77,8 +77,8 @@ def check_before_sampling(sampling: Sampling, analysis: Analysis, n_features: in
     check_method(sampling.method)
     check_alpha(analysis.alpha)
     stats.median_ranks(sampling.n_samples, analysis.confidence)
-    split = callable(threshold_of(analysis.threshold)) and (n_features or FEW_FEATURES) < FEW_FEATURES
-    needed = samples_needed(analysis.alpha, analysis.correction, n_features or 1, split)
+    threshold_of(analysis.threshold)
+    needed = samples_needed(analysis.alpha, analysis.correction, n_features or 1)
     if sampling.n_samples < needed:
         tests = f"{analysis.correction} over {n_features or 1:,} pixels" if analysis.correction else "each side"
         raise ValueError(
