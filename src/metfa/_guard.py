@@ -76,24 +76,25 @@ def model_as_found(model: Any) -> Iterator[None]:
         for module, training, full_backward, hooks in modules:
             module.training = training
             module._is_full_backward_hook = full_backward
-            _restore_hooks(module, hooks)
+            _restore_hooks(module, _MODULE_HOOKS, hooks)
         for parameter, requires_grad, gradient, hooks in parameters:
             if parameter.requires_grad != requires_grad:
                 parameter.requires_grad_(requires_grad)
             parameter.grad = gradient
-            _restore_hooks(parameter, hooks)
+            _restore_hooks(parameter, _TENSOR_HOOKS, hooks)
 
 
 def _hooks(owner: Any, kinds: tuple[str, ...]) -> dict[str, dict[int, Any]]:
-    return {kind: dict(getattr(owner, kind, None) or {}) for kind in kinds}
+    """Hooks of the kinds that have any; most have none, and a network has thousands of kinds."""
+    return {kind: dict(hooks) for kind in kinds if (hooks := getattr(owner, kind, None))}
 
 
-def _restore_hooks(owner: Any, found: dict[str, dict[int, Any]]) -> None:
-    for kind, hooks in found.items():
+def _restore_hooks(owner: Any, kinds: tuple[str, ...], found: dict[str, dict[int, Any]]) -> None:
+    for kind in kinds:
         current = getattr(owner, kind, None)
-        if current is not None and dict(current) != hooks:
+        if current is not None and (current or kind in found) and dict(current) != found.get(kind, {}):
             current.clear()
-            current.update(hooks)
+            current.update(found.get(kind, {}))
 
 
 @contextmanager
