@@ -15,12 +15,11 @@ import torch
 from captum.attr import NoiseTunnel, Saliency
 
 import metfa
-from benchmarks.measuring import compare, photograph
+from benchmarks.measuring import compare, photograph, raise_thresholds
 
 
 def main(rounds: int, *, raised: bool) -> None:
-    if raised:
-        print("raised thresholds:", "yes" if metfa.allocator.keep_freed_memory() else "no glibc here")
+    raise_thresholds(raised=raised)
     model, pixels = photograph()
     noise = metfa.noise.Uniform(0.1)
     with torch.no_grad():
@@ -46,7 +45,7 @@ if __name__ == "__main__":
     parser.add_argument("--raised", action="store_true", help="raise glibc's thresholds first")
     options = parser.parse_args()
     if not options.raised:
-        print(f"torch {torch.__version__}, captum {captum.__version__}; default thresholds")
+        print(f"torch {torch.__version__}, captum {captum.__version__}")
     main(options.rounds, raised=options.raised)
     if not options.raised:
         again = [

@@ -11,7 +11,7 @@ from skimage import data
 
 import metfa
 
-__all__ = ["compare", "photograph", "synchronised"]
+__all__ = ["compare", "photograph", "raise_thresholds", "synchronised"]
 
 
 def compare(
@@ -37,6 +37,12 @@ def photograph(device: str = "cpu") -> tuple[Any, torch.Tensor]:
     loaded = metfa.models.load("efficientnet-lite0")
     pixels = loaded.preprocess(Image.fromarray(data.coffee()))[None]
     return loaded.module.to(device), pixels.to(device)
+
+
+def raise_thresholds(*, raised: bool) -> None:
+    """Say which thresholds glibc's malloc has, raised first if asked for: they decide what freed memory costs."""
+    took_effect = raised and metfa.allocator.keep_freed_memory()
+    print("raised thresholds:" if took_effect else "no glibc to raise:" if raised else "default thresholds:")
 
 
 def synchronised(function: Callable[[], Any]) -> Callable[[], Any]:

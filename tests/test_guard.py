@@ -220,7 +220,7 @@ def test_models_behind_methods_and_partial_functions_are_guarded():
     net = network().eval()
     for function in (net.forward, functools.partial(net), functools.partial(net.forward, 1)):
         assert owner_of(function) is net
-        with model_in_evaluation(function):
+        with left_as_found(function):
             net.train()
         assert not net.training
     assert owner_of(len) is len

@@ -99,17 +99,22 @@ def _restore_hooks(owner: Any, kinds: tuple[str, ...], found: dict[str, dict[int
 
 @contextmanager
 def model_in_evaluation(model: Any) -> Iterator[None]:
-    """`model_as_found`, in evaluation mode meanwhile; warns where the caller's model is in training mode."""
+    """A torch module in evaluation mode, with a warning where that differs from what the caller left."""
     module = _module_of(model)
-    with model_as_found(module):
-        if module is not None and any(m.training for m in module.modules()):
-            warn(
-                "the model is in training mode: it is explained in evaluation mode and put back afterwards; call "
-                "`model.eval()` first to silence this",
-                ModelStateWarning,
-            )
-            module.eval()
+    training = [] if module is None else [m for m in module.modules() if m.training]
+    if training:
+        warn(
+            "the model is in training mode: it is explained in evaluation mode and put back afterwards; call "
+            "`model.eval()` first to silence this",
+            ModelStateWarning,
+        )
+    try:
+        for found in training:
+            found.training = False
         yield
+    finally:
+        for found in training:
+            found.training = True
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -169,6 +174,7 @@ def left_as_found(*models: Any) -> Iterator[Callable[[], bool]]:
         if torch is not None and torch.is_inference_mode_enabled():
             stack.enter_context(torch.inference_mode(False))
         for model in {id(model): model for model in models}.values():
+            stack.enter_context(model_as_found(model))
             stack.enter_context(model_in_evaluation(model))
         yield drawn
         if drawn():

@@ -54,7 +54,15 @@ class Uniform:
 
     def __call__(self, x: Any, rng: np.random.Generator) -> Any:
         """Noisy copy of the input `x`, with numbers from `rng`."""
-        return _added(x, lambda shape, dtype: (2 * rng.random(shape, dtype) - 1) * self.radius, self.bounds)
+
+        def draws(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+            numbers = rng.random(shape, dtype)
+            numbers *= 2
+            numbers -= 1
+            numbers *= self.radius
+            return numbers
+
+        return _added(x, draws, self.bounds)
 
 
 @dataclass(frozen=True)
@@ -289,7 +297,11 @@ def _draw_dtype(x: Any) -> Any:
 def _added(x: Any, draws: Callable[[tuple[int, ...], Any], np.ndarray], bounds: Bounds | None) -> Any:
     dtype = _draw_dtype(x)
     _require_within(x, bounds)
-    return _clamped(x + from_host(draws(tuple(x.shape), dtype), like=x), bounds)
+    noise = from_host(draws(tuple(x.shape), dtype), like=x)
+    if not isinstance(noise, np.ndarray):
+        return _clamped(x + noise, bounds)
+    noise += x  # in place: fresh memory would cost more than the arithmetic
+    return noise if bounds is None else np.clip(noise, *bounds, out=noise)
 
 
 def _clamped(x: Any, bounds: Bounds | None) -> Any:

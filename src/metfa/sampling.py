@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -153,12 +152,12 @@ def explain(
             return call.explained([probed[i] for i in indices], [probe_inputs[i] for i in indices], targets)[0]
 
         batch_size = safe_batch_size(explainer, call.batch_size, len(probed), run, drawn)
-        vanilla, given_scores = _vanilla(call, targets, batch_size)
-        scores = given_scores if scores is None else scores
-        sink.open(len(sample_ids), vanilla, targets)
-        bar.update(len(jobs) - len(pending))
         constant = 0
-        with closing(_noisy_chunks(call, pending, batch_size)) as chunks:
+        with _NoiseAhead(call, list(_chunks(pending, batch_size))) as chunks:
+            vanilla, given_scores = _vanilla(call, targets, batch_size)
+            scores = given_scores if scores is None else scores
+            sink.open(len(sample_ids), vanilla, targets)
+            bar.update(len(jobs) - len(pending))
             for chunk, rows in chunks:
                 attributions, noisy_scores = call.explained(chunk, rows, targets)
                 _check_features(attributions, vanilla)
@@ -227,24 +226,34 @@ def _vanilla(call: Request, targets: list[Any], batch_size: int) -> tuple[np.nda
     return np.concatenate(maps), np.concatenate(scores) if have_scores else None
 
 
-Chunk = tuple[Sequence[Job], list[Any]]
+class _NoiseAhead:
+    """Chunks of jobs with their noisy rows, drawn by threads while the explainer works on earlier ones."""
 
+    AHEAD = 2
 
-def _noisy_chunks(call: Request, jobs: Sequence[Job], batch_size: int) -> Generator[Chunk, None, None]:
-    """Chunks of jobs with their noisy rows, drawn by threads while the explainer works on the chunk before."""
-    ahead: deque[tuple[Sequence[Job], Future[list[Any]]]] = deque()
-    pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="metfa-noise")
-    try:
-        for chunk in _chunks(jobs, batch_size):
-            ahead.append((chunk, pool.submit(call.noisy_rows, chunk)))
-            if len(ahead) > 2:
-                ready, rows = ahead.popleft()
-                yield ready, rows.result()
-        while ahead:
-            ready, rows = ahead.popleft()
-            yield ready, rows.result()
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+    def __init__(self, call: Request, chunks: Sequence[Sequence[Job]]) -> None:
+        self._call, self._waiting = call, deque(chunks)
+        self._drawing: deque[tuple[Sequence[Job], Future[list[Any]]]] = deque()
+        self._pool = ThreadPoolExecutor(max_workers=self.AHEAD, thread_name_prefix="metfa-noise")
+
+    def __enter__(self) -> _NoiseAhead:
+        self._start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def __iter__(self) -> Iterator[tuple[Sequence[Job], list[Any]]]:
+        while self._drawing:
+            chunk, rows = self._drawing.popleft()
+            drawn = rows.result()
+            self._start()
+            yield chunk, drawn
+
+    def _start(self) -> None:
+        while self._waiting and len(self._drawing) < self.AHEAD:
+            chunk = self._waiting.popleft()
+            self._drawing.append((chunk, self._pool.submit(self._call.noisy_rows, chunk)))
 
 
 def _check_features(attributions: np.ndarray, reference: np.ndarray) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -87,9 +88,7 @@ class Gradient:
         """
         self._check(inputs)
         differentiable = inputs.requires_grad and torch.is_grad_enabled()
-        with torch.enable_grad(), model_in_evaluation(self.model), self._precision(inputs.device):
-            if isinstance(self.model, torch.nn.Module):
-                freeze(self.model)
+        with torch.enable_grad(), weights_frozen(self.model), self._precision(inputs.device):
             leaf = inputs if differentiable else inputs.detach()
             if self.memory_format is not None and leaf.ndim in (4, 5):
                 leaf = leaf.contiguous(memory_format=self.memory_format)
@@ -117,11 +116,19 @@ def _mixes_rows(module: torch.nn.Module) -> bool:
     return isinstance(module, torch.nn.modules.batchnorm._BatchNorm) and module.running_mean is None
 
 
-def freeze(model: torch.nn.Module) -> None:
-    """Spare the backward pass the weights' gradients; inside `model_in_evaluation`, which undoes it."""
-    for parameter in model.parameters():
-        if parameter.is_leaf:
-            parameter.requires_grad_(False)
+@contextmanager
+def weights_frozen(model: Any) -> Iterator[None]:
+    """The model in evaluation mode, and its weights without gradients, so that the backward pass is spared them."""
+    parameters = model.parameters() if isinstance(model, torch.nn.Module) else ()
+    trained = [parameter for parameter in parameters if parameter.requires_grad and parameter.is_leaf]
+    with model_in_evaluation(model):
+        try:
+            for parameter in trained:
+                parameter.requires_grad_(False)
+            yield
+        finally:
+            for parameter in trained:
+                parameter.requires_grad_(True)
 
 
 def chosen_scores(scores: torch.Tensor, target: Any) -> torch.Tensor:
