@@ -47,7 +47,9 @@ def scale_to_unit(maps: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class _Heatmap:
+class Heatmap:
+    """What :func:`heatmap` returns."""
+
     explainer: Callable[..., Any]
     channel_axis: int | None = field(default=1, kw_only=True)
     sign: Sign = field(default="absolute", kw_only=True)
@@ -70,7 +72,9 @@ class _Heatmap:
 
 
 @dataclass(frozen=True)
-class _RandomisedHeatmap(_Heatmap):
+class RandomisedHeatmap(Heatmap):
+    """What :func:`heatmap` returns for an explainer that takes `rngs`."""
+
     def __call__(self, inputs: Any, target: Any = None, *, rngs: Any = None, **row_args: Any) -> Any:
         return super().__call__(inputs, target, rngs=rngs, **row_args)
 
@@ -113,5 +117,5 @@ def heatmap(
     check_channel_axis(channel_axis)
     if sign not in ("absolute", "positive"):
         raise ValueError(f"`sign` must be 'absolute' or 'positive', got {sign!r}")
-    kind = _RandomisedHeatmap if takes_rngs(explainer) else _Heatmap
+    kind = RandomisedHeatmap if takes_rngs(explainer) else Heatmap
     return kind(explainer, channel_axis=channel_axis, sign=sign)
