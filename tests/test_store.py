@@ -449,3 +449,12 @@ def test_natural_breaks_on_file_are_those_in_memory(tmp_path, monkeypatch):
     )
     stored = metfa.load(half.save(tmp_path / "half"))
     np.testing.assert_array_equal(stored.threshold(), half.threshold())
+
+
+def test_inputs_that_cannot_be_saved_are_refused_before_anything_is_explained(tmp_path):
+    def explainer(inputs, target):
+        pytest.fail("not reached")
+
+    with pytest.raises(TypeError, match="`inputs` must be arrays or a list of texts to be saved, got a list of object"):
+        metfa.explain(explainer, [object()], 0, noise=lambda x, rng: x, input_ids=["a"], store=tmp_path / "run")
+    assert not (tmp_path / "run").exists()

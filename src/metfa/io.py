@@ -51,7 +51,8 @@ def save(sample: AttributionSample, path: str | Path) -> Path:
         If the inputs are a list of objects other than texts, or a target is no integer or tuple of integers.
     """
     target = _new_folder(path)
-    _check_savable(sample)
+    check_inputs(sample.inputs)
+    check_targets(sample.target)
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{target.name}.{os.urandom(4).hex()}")
     temporary.mkdir()
@@ -211,8 +212,8 @@ def _new_folder(path: str | Path) -> Path:
     return target
 
 
-def _check_savable(sample: AttributionSample) -> None:
-    inputs = sample.inputs
+def check_inputs(inputs: Any) -> None:
+    """Raise where inputs cannot be written beside a manifest."""
     if isinstance(inputs, list):
         kinds = sorted({type(entry).__name__ for entry in inputs if not isinstance(entry, str)})
         if kinds:
@@ -224,7 +225,6 @@ def _check_savable(sample: AttributionSample) -> None:
             if not isinstance(part, np.ndarray) or part.dtype.kind not in KINDS:
                 kind = f"an array of {part.dtype}" if isinstance(part, np.ndarray) else type(part).__name__
                 raise TypeError(f"`inputs` must be arrays or a list of texts to be saved, got {kind}")
-    check_targets(sample.target)
 
 
 def _write_array(path: Path, array: np.ndarray) -> None:

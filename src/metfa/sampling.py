@@ -21,6 +21,7 @@ from metfa._request import Job, Request, validated
 from metfa._streams import SCHEME, Purpose
 from metfa._targets import row_targets
 from metfa._warnings import DegenerateAttributionsWarning, warn
+from metfa.io import check_inputs
 from metfa.result import AttributionSample
 from metfa.store import MemorySink, StoreSink
 
@@ -134,7 +135,11 @@ def explain(
         "rng": hex(call.root),
         "streams": SCHEME,
     }
-    sink = MemorySink() if store is None else StoreSink(store, settings, call.ids, explicit_rng=rng is not None)
+    if store is None:
+        sink = MemorySink()
+    else:
+        check_inputs(call.rows.host)
+        sink = StoreSink(store, settings, call.ids, explicit_rng=rng is not None)
     if sink.resumed_root is not None:
         call = replace(call, root=sink.resumed_root)
         settings["rng"] = hex(call.root)
@@ -142,7 +147,7 @@ def explain(
     sample_ids = range(first_sample, first_sample + n_samples)
     jobs = [Job(row, sample) for sample in sample_ids for row in range(n_rows)]
     pending = [job for index, job in enumerate(jobs) if not sink.is_done(index)]
-    with left_as_found(explained_model(explainer), call.predict) as drawn, _progress_bar(len(jobs), progress) as bar:
+    with left_as_found(explained_model(explainer), call.predict) as drawn:
         probed = pending[:2]
         probe_inputs = call.noisy_rows(probed)  # an unfit noise shows here, before the model is called
         scores = _clean_scores(call)
@@ -153,7 +158,8 @@ def explain(
 
         batch_size = safe_batch_size(explainer, call.batch_size, len(probed), run, drawn)
         constant = 0
-        with _NoiseAhead(call, list(_chunks(pending, batch_size))) as chunks:
+        noise_ahead = _NoiseAhead(call, list(_chunks(pending, batch_size)))
+        with noise_ahead as chunks, _progress_bar(len(jobs), progress) as bar:
             vanilla, given_scores = _vanilla(call, targets, batch_size)
             scores = given_scores if scores is None else scores
             sink.open(len(sample_ids), vanilla, targets)
