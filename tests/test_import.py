@@ -161,3 +161,22 @@ sample = metfa.explain(metfa.explainers.Gradient(net, channel_axis=None), torch.
 print(json.dumps(sample.values.shape))
 """
     assert fresh(code) == [3, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("missing", "code", "what"),
+    [
+        ("torch", "metfa.explainers.Gradient", "metfa.explainers.Gradient needs torch"),
+        ("tqdm", "metfa.explain(f, x, 0, noise=n, progress=True)", "`progress` needs tqdm"),
+        ("matplotlib", "metfa.explain(f, x, 0, noise=n).plot()", "a figure needs matplotlib"),
+    ],
+)
+def test_a_missing_extra_says_what_to_install(missing, code, what):
+    setup = (
+        f"import sys; sys.modules[{missing!r}] = None\n"
+        "import numpy as np, metfa\n"
+        "f, n = lambda inputs, target: abs(inputs), metfa.noise.Uniform(0.1)\n"
+        "x = np.random.default_rng(0).random((1, 60, 60))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", setup + code], capture_output=True, text=True, check=False)
+    assert f"ModuleNotFoundError: {what}: pip install 'metfa[image]'" in done.stderr.splitlines()[-1]

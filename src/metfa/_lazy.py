@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-__all__ = ["lazy_names"]
+__all__ = ["lazy_names", "needs_extra"]
+
+
+@contextmanager
+def needs_extra(what: str, extra: str = "image") -> Iterator[None]:
+    """Say what to install where an optional library is missing; a missing module of ours stays a fault of ours."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing in ("", "metfa") or "pip install" in str(error):
+            raise
+        message = f"{what} needs {missing}: pip install 'metfa[{extra}]'"
+        raise ModuleNotFoundError(message, name=error.name) from error
 
 
 def lazy_names(package: str, home: dict[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
@@ -18,7 +32,8 @@ def lazy_names(package: str, home: dict[str, str]) -> tuple[Callable[[str], Any]
     def __getattr__(name: str) -> Any:  # noqa: N807
         if name not in home:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module = import_module(home[name])
+        with needs_extra(f"{package}.{name}"):
+            module = import_module(home[name])
         return module if home[name] == f"{package}.{name}" else getattr(module, name)
 
     return __getattr__, lambda: sorted(home)

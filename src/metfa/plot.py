@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metfa import stats
+from metfa._lazy import needs_extra
 from metfa._validation import positive_int
 from metfa.result import AttributionSample, TooFewSamplesError, samples_for_interval
 
@@ -94,7 +95,8 @@ def figure(
     ValueError
         If the maps are not images, or an argument is out of range. Too few samples are no error: the panels say so.
     """
-    from matplotlib.figure import Figure
+    with needs_extra("a figure"):
+        from matplotlib.figure import Figure
 
     if len(sample.feature_shape) != 2:
         raise ValueError(

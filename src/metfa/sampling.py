@@ -15,6 +15,7 @@ import numpy as np
 
 from metfa._arrays import device_of, first_not_finite
 from metfa._guard import left_as_found, loaded_torch
+from metfa._lazy import needs_extra
 from metfa._protocol import explained_model, predict_scores, safe_batch_size
 from metfa._provenance import describe, versions
 from metfa._request import Job, Request, validated
@@ -287,6 +288,7 @@ class _SilentBar:
 def _progress_bar(total: int, shown: bool) -> Any:
     if not shown:
         return _SilentBar()
-    from tqdm.auto import tqdm
+    with needs_extra("`progress`"):
+        from tqdm.auto import tqdm
 
     return tqdm(total=total, unit="map", desc="explaining", dynamic_ncols=True, smoothing=0.1)
