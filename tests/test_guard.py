@@ -290,12 +290,15 @@ class TestRandomState:
             seed_global_generators(np.random.default_rng(6))
             assert not set(global_draws()) & set(first)
 
-    def test_seeding_leaves_no_seed_for_devices_that_start_later(self):
-        """torch.manual_seed would queue one, with which the caller's CUDA generator would begin."""
-        before = list(torch.cuda._queued_calls)
+    def test_seeding_leaves_no_seed_for_devices_that_start_later(self, monkeypatch):
+        """torch.manual_seed queues one (by this function), with which the caller's CUDA generator would begin."""
+        queued = []
+        monkeypatch.setattr(torch.cuda, "manual_seed_all", queued.append)
+        torch.manual_seed(5)
+        assert queued == [5]
         with random_state_as_found():
             seed_global_generators(np.random.default_rng(5))
-        assert torch.cuda._queued_calls == before
+        assert queued == [5]
 
 
 class TestLeftAsFound:

@@ -112,7 +112,8 @@ def explain(
     Notes
     -----
     The model's mode, gradients and hooks and the global random generators are as before, also after an exception.
-    The model is put in evaluation mode meanwhile.
+    The model is put in evaluation mode meanwhile. It is the one that the explainer shows (`model`, or Captum's
+    ``forward_func``) or that `predict` is or belongs to: one hidden in a function of yours is not seen.
 
     Examples
     --------
