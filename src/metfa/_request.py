@@ -50,14 +50,20 @@ class Request:
             for job, rng in zip(jobs, streams, strict=True)
         ]
 
+    def noisy_batch(self, jobs: Sequence[Job]) -> Any:
+        return self.rows.batch(self.noisy_rows(jobs))
+
+    def clean_batch(self, jobs: Sequence[Job]) -> Any:
+        return self.rows.batch([self.rows[job.row] for job in jobs])
+
     def explained(
-        self, jobs: Sequence[Job], rows: Sequence[Any], targets: list[Any], purpose: Purpose = Purpose.EXPLAINER
+        self, jobs: Sequence[Job], batch: Any, targets: list[Any], purpose: Purpose = Purpose.EXPLAINER
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """Attributions and scores of the given rows on the host, checked."""
+        """Attributions and scores of the jobs' rows on the host, checked."""
         target = stacked_targets([targets[job.row] for job in jobs], self.rows.array)
         rngs = self.rngs(jobs, purpose) if takes_rngs(self.explainer) else None
         row_args = self.row_args_of(jobs)
-        attributions, scores = call_explainer(self.explainer, self.rows.batch(rows), target, len(jobs), rngs, row_args)
+        attributions, scores = call_explainer(self.explainer, batch, target, len(jobs), rngs, row_args)
         host = to_host(attributions)
         if host.dtype.kind in "biu":
             host = host.astype(np.result_type(host.dtype, np.float32))

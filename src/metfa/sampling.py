@@ -151,12 +151,12 @@ def explain(
     pending = [job for index, job in enumerate(jobs) if not sink.is_done(index)]
     with left_as_found(explained_model(explainer), call.predict) as drawn:
         probed = pending[:2]
-        probe_inputs = call.noisy_rows(probed)  # an unfit noise shows here, before the model is called
+        rows = call.noisy_rows(probed)  # an unfit noise shows here, before the model is called
         scores = _clean_scores(call)
         targets = row_targets(target, scores, n_rows)
 
         def run(indices: list[int]) -> np.ndarray:
-            return call.explained([probed[i] for i in indices], [probe_inputs[i] for i in indices], targets)[0]
+            return call.explained([probed[i] for i in indices], call.rows.batch([rows[i] for i in indices]), targets)[0]
 
         batch_size = safe_batch_size(explainer, call.batch_size, len(probed), run, drawn)
         constant = 0
@@ -166,8 +166,8 @@ def explain(
             scores = given_scores if scores is None else scores
             sink.open(len(sample_ids), vanilla, targets)
             bar.update(len(jobs) - len(pending))
-            for chunk, rows in chunks:
-                attributions, noisy_scores = call.explained(chunk, rows, targets)
+            for chunk, batch in chunks:
+                attributions, noisy_scores = call.explained(chunk, batch, targets)
                 _check_features(attributions, vanilla)
                 constant += _count_constant(attributions)
                 predicted = None if noisy_scores is None or noisy_scores.ndim != 2 else noisy_scores.argmax(axis=1)
@@ -208,11 +208,8 @@ def _clean_scores(call: Request) -> np.ndarray | None:
     if call.predict is None:
         return None
     jobs = [Job(row, 0) for row in range(len(call.rows))]
-    scores = []
-    for chunk in _chunks(jobs, call.batch_size):
-        batch = call.rows.batch([call.rows[job.row] for job in chunk])
-        scores.append(predict_scores(call.predict, batch))
-    stacked = np.concatenate(scores)
+    chunks = _chunks(jobs, call.batch_size)
+    stacked = np.concatenate([predict_scores(call.predict, call.clean_batch(chunk)) for chunk in chunks])
     if len(stacked) != len(call.rows):
         raise ValueError(f"`predict` must return one row of scores an input, got {len(stacked)} for {len(call.rows)}")
     bad = first_not_finite(stacked)
@@ -226,7 +223,7 @@ def _vanilla(call: Request, targets: list[Any], batch_size: int) -> tuple[np.nda
     jobs = [Job(row, 0) for row in range(len(call.rows))]
     maps, scores = [], []
     for chunk in _chunks(jobs, batch_size):
-        attributions, given = call.explained(chunk, [call.rows[job.row] for job in chunk], targets, Purpose.CLEAN)
+        attributions, given = call.explained(chunk, call.clean_batch(chunk), targets, Purpose.CLEAN)
         _check_features(attributions, maps[0] if maps else attributions)
         maps.append(attributions)
         scores.append(given)
@@ -235,13 +232,13 @@ def _vanilla(call: Request, targets: list[Any], batch_size: int) -> tuple[np.nda
 
 
 class _NoiseAhead:
-    """Chunks of jobs with their noisy rows, drawn by threads while the explainer works on earlier ones."""
+    """Chunks of jobs with their noisy batches, drawn and moved by threads while the explainer works on earlier ones."""
 
     AHEAD = 2
 
     def __init__(self, call: Request, chunks: Sequence[Sequence[Job]]) -> None:
         self._call, self._waiting = call, deque(chunks)
-        self._drawing: deque[tuple[Sequence[Job], Future[list[Any]]]] = deque()
+        self._drawing: deque[tuple[Sequence[Job], Future[Any]]] = deque()
         self._pool = ThreadPoolExecutor(max_workers=self.AHEAD, thread_name_prefix="metfa-noise")
 
     def __enter__(self) -> _NoiseAhead:
@@ -251,17 +248,17 @@ class _NoiseAhead:
     def __exit__(self, *_: object) -> None:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def __iter__(self) -> Iterator[tuple[Sequence[Job], list[Any]]]:
+    def __iter__(self) -> Iterator[tuple[Sequence[Job], Any]]:
         while self._drawing:
-            chunk, rows = self._drawing.popleft()
-            drawn = rows.result()
+            chunk, batch = self._drawing.popleft()
+            drawn = batch.result()
             self._start()
             yield chunk, drawn
 
     def _start(self) -> None:
         while self._waiting and len(self._drawing) < self.AHEAD:
             chunk = self._waiting.popleft()
-            self._drawing.append((chunk, self._pool.submit(self._call.noisy_rows, chunk)))
+            self._drawing.append((chunk, self._pool.submit(self._call.noisy_batch, chunk)))
 
 
 def _check_features(attributions: np.ndarray, reference: np.ndarray) -> None:
