@@ -18,6 +18,7 @@ LAYERS = [
         "_targets",
         "_protocol",
         "_request",
+        "_sample_size",
         "result",
         "summary",
         "io",

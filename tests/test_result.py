@@ -11,8 +11,9 @@ import scipy.stats
 
 import metfa
 from metfa import stats
+from metfa._sample_size import TooFewSamplesError
 from metfa._warnings import DegenerateAttributionsWarning, SignedAttributionsWarning
-from metfa.result import AttributionSample, TooFewSamplesError
+from metfa.result import AttributionSample
 
 SHAPES = [(3,), (4, 5), (2, 3, 4)]
 

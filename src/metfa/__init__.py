@@ -3,12 +3,13 @@
 Importing metfa loads NumPy alone; torch, matplotlib and the rest come with the first name that needs them.
 """
 
+from metfa import _warnings
 from metfa._lazy import lazy_names
 
 _HOME = {
     "AttributionSample": "metfa.result",
     "Smoothed": "metfa.smoothed",
-    "TooFewSamplesError": "metfa.result",
+    "TooFewSamplesError": "metfa._sample_size",
     "allocator": "metfa.allocator",
     "explain": "metfa.sampling",
     "explainers": "metfa.explainers",
@@ -21,15 +22,7 @@ _HOME = {
     "stats": "metfa.stats",
 }
 
-_WARNINGS = (
-    "DegenerateAttributionsWarning",
-    "MetfaWarning",
-    "ModelStateWarning",
-    "ReproducibilityWarning",
-    "RowDependenceWarning",
-    "SignedAttributionsWarning",
-)
-_HOME |= dict.fromkeys(_WARNINGS, "metfa._warnings")
+_HOME |= {name: "metfa._warnings" for name in _warnings.__all__ if name.endswith("Warning")}
 
 __all__ = sorted(_HOME)  # pyright: ignore[reportUnsupportedDunderAll]
 __getattr__, __dir__ = lazy_names("metfa", _HOME)

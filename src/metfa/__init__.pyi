@@ -6,6 +6,7 @@ from metfa import plot as plot
 from metfa import stats as stats
 from metfa._randomised import randomised as randomised
 from metfa._randomised import seeded as seeded
+from metfa._sample_size import TooFewSamplesError as TooFewSamplesError
 from metfa._warnings import DegenerateAttributionsWarning as DegenerateAttributionsWarning
 from metfa._warnings import MetfaWarning as MetfaWarning
 from metfa._warnings import ModelStateWarning as ModelStateWarning
@@ -14,6 +15,5 @@ from metfa._warnings import RowDependenceWarning as RowDependenceWarning
 from metfa._warnings import SignedAttributionsWarning as SignedAttributionsWarning
 from metfa.io import load as load
 from metfa.result import AttributionSample as AttributionSample
-from metfa.result import TooFewSamplesError as TooFewSamplesError
 from metfa.sampling import explain as explain
 from metfa.smoothed import Smoothed as Smoothed

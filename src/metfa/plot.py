@@ -14,8 +14,9 @@ import numpy as np
 
 from metfa import stats
 from metfa._lazy import needs_extra
+from metfa._sample_size import TooFewSamplesError, samples_for_interval
 from metfa._validation import positive_int
-from metfa.result import AttributionSample, TooFewSamplesError, samples_for_interval
+from metfa.result import AttributionSample
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

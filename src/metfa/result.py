@@ -16,20 +16,16 @@ import numpy as np
 from metfa import stats
 from metfa._arrays import as_array, to_host
 from metfa._provenance import printable
+from metfa._sample_size import TooFewSamplesError, check_alpha, samples_needed
 from metfa._validation import positive_int
 from metfa._warnings import SignedAttributionsWarning, warn
-from metfa.stats._validation import as_level
 
 if TYPE_CHECKING:
     from metfa.summary import Summary
 
-__all__ = ["AttributionSample", "TooFewSamplesError"]
+__all__ = ["AttributionSample"]
 
 SORTED_IN_MEMORY = 2**25  # bytes of samples on file that may be sorted in memory; more are sorted on file
-
-
-class TooFewSamplesError(ValueError):
-    """So few samples that no feature could become significant; the message names the smallest number."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -367,29 +363,6 @@ class AttributionSample:
             f"`threshold` must be a number, one an input ({batch},) or one a feature {self.values.shape[1:]}, "
             f"got shape {heights.shape}"
         )
-
-
-def check_alpha(alpha: float) -> None:
-    """Raise unless `alpha` is a level for decisions, in (0, 0.5)."""
-    if isinstance(alpha, bool) or not isinstance(alpha, int | float | np.floating):
-        raise TypeError(f"`alpha` must be a number, got {type(alpha).__name__}: {alpha!r}")
-    if not 0 < alpha < 0.5:
-        raise ValueError(f"`alpha` must lie between 0 and 0.5, got {alpha}; 0.05 is usual")
-
-
-def samples_needed(alpha: float, correction: str | None, n_features: int) -> int:
-    """Smallest N at which any feature could become significant."""
-    if correction is None:
-        return stats.min_samples(alpha, "greater")
-    stats.correct(np.ones(1), correction)  # an unknown correction is refused here
-    n_tests = n_features if correction in ("bonferroni", "holm") else 1
-    factor = sum(1 / k for k in range(1, n_features + 1)) if correction == "by" else 1.0
-    return stats.min_samples(alpha / factor, "two-sided", n_tests)
-
-
-def samples_for_interval(confidence_level: float) -> int:
-    """Smallest N with an interval of that level."""
-    return stats.min_samples(1 - as_level(confidence_level, "confidence_level"))
 
 
 def same_maps(a: np.ndarray, b: np.ndarray) -> bool:

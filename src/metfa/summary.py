@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from metfa import stats
-from metfa.result import AttributionSample, samples_for_interval
+from metfa._sample_size import samples_for_interval
+from metfa.result import AttributionSample
 
 __all__ = ["Summary", "summarise"]
 

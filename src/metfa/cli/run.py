@@ -13,9 +13,10 @@ import numpy as np
 
 from metfa import sampling, stats
 from metfa._provenance import printable
+from metfa._sample_size import check_alpha, samples_needed
 from metfa.cli.parsing import check_method, explainer_of, noise_of, threshold_of
 from metfa.io import MANIFEST, load, read_json, write_json
-from metfa.result import AttributionSample, check_alpha, samples_needed
+from metfa.result import AttributionSample
 from metfa.summary import summarise
 
 __all__ = [
