@@ -149,7 +149,7 @@ def like_row(noisy: Any, row: Any, where: str) -> Any:
             f"`noise` returned {noisy.dtype} for {where}, which is {row.dtype}: it must return numbers of the input's "
             "kind; scale images to floats first, as in `image.astype('float32') / 255`"
         )
-    return namespace(noisy).astype(noisy, row.dtype)
+    return namespace(noisy).astype(noisy, row.dtype, copy=False)
 
 
 def _noisy_host(noisy: Any, row: np.ndarray, where: str) -> np.ndarray:

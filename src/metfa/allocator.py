@@ -1,7 +1,7 @@
 """Keep glibc from handing every batch's memory back to the system.
 
 On Linux, glibc returns large freed blocks at once and maps fresh, zeroed pages for the next batch. A network's
-activations are such blocks, so each batch pays for its pages anew: half the time of a large batch on a CPU. Raising
+activations are such blocks, so each batch pays for its pages anew: a third to a half of its time on a CPU. Raising
 malloc's thresholds keeps the pages. It is a setting of the whole process, so the library never does it by itself; the
 command line does, at start.
 """
