@@ -8,6 +8,7 @@ import warnings
 __all__ = [
     "DegenerateAttributionsWarning",
     "MetfaWarning",
+    "ModelOutputWarning",
     "ModelStateWarning",
     "ReproducibilityWarning",
     "RowDependenceWarning",
@@ -26,6 +27,10 @@ class DegenerateAttributionsWarning(MetfaWarning):
 
 class SignedAttributionsWarning(MetfaWarning):
     """A threshold made for one-signed scores meets strong negative scores."""
+
+
+class ModelOutputWarning(MetfaWarning):
+    """The model's scores are not what the explainer's settings take them for, such as probabilities for logits."""
 
 
 class ModelStateWarning(MetfaWarning):

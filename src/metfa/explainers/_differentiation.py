@@ -1,0 +1,42 @@
+"""Derivatives of class scores by inputs: weights without gradients, and the score of each row's target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from metfa._guard import model_in_evaluation
+from metfa._targets import row_targets
+
+__all__ = ["chosen_scores", "weights_frozen"]
+
+
+@contextmanager
+def weights_frozen(model: Any) -> Iterator[None]:
+    """The model in evaluation mode, and its weights without gradients, so that the backward pass is spared them."""
+    parameters = model.parameters() if isinstance(model, torch.nn.Module) else ()
+    trained = [parameter for parameter in parameters if parameter.requires_grad and parameter.is_leaf]
+    with model_in_evaluation(model):
+        try:
+            for parameter in trained:
+                parameter.requires_grad_(False)
+            yield
+        finally:
+            for parameter in trained:
+                parameter.requires_grad_(True)
+
+
+def chosen_scores(scores: torch.Tensor, target: Any) -> torch.Tensor:
+    """Score of each row's target, (batch,); the best class where `target` is None."""
+    targets = row_targets(target, scores.detach().float().cpu().numpy(), len(scores))
+    if scores.ndim == 1:
+        return scores
+    rows = torch.arange(len(scores), device=scores.device)
+    if all(isinstance(entry, int) for entry in targets):
+        return scores[rows, torch.tensor(targets, device=scores.device)]
+    if all(isinstance(entry, tuple | list) for entry in targets):
+        return torch.stack([scores[(row, *entry)] for row, entry in enumerate(targets)])
+    raise TypeError("`target` must be class indices, or one tuple of indices for each row")

@@ -1,0 +1,103 @@
+"""Explainers that ask the model about many perturbed copies of an input: forward passes only, in batches that fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from metfa._arrays import namespace, to_host, widen
+from metfa._guard import loaded_torch, model_in_evaluation
+from metfa._targets import row_targets
+from metfa._validation import positive_int
+from metfa._warnings import ModelOutputWarning, warn
+from metfa.explainers._model_explainer import ModelExplainer
+
+__all__ = ["PerturbationExplainer"]
+
+CPU_BATCH_SIZE = 16  # a larger batch leaves the cache; see benchmarks
+GPU_BATCH_SIZE = 256  # halved until it fits
+
+
+@dataclass(frozen=True)
+class PerturbationExplainer(ModelExplainer):
+    """What RISE, LIME and Score-CAM have in common: class probabilities of perturbed copies, batch by batch."""
+
+    batch_size: int | None = field(default=None, kw_only=True)
+    softmax: bool = field(default=True, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.batch_size is not None:
+            positive_int(self.batch_size, "batch_size")
+        if not isinstance(self.softmax, bool):
+            raise TypeError(f"`softmax` must be True or False, got {type(self.softmax).__name__}: {self.softmax!r}")
+
+    @contextmanager
+    def _forward_only(self) -> Iterator[None]:
+        """The model in evaluation mode, without a graph."""
+        torch = loaded_torch()
+        with model_in_evaluation(self.model), nullcontext() if torch is None else torch.no_grad():
+            yield
+
+    def _scores(self, images: Any) -> Any:
+        """The model's scores of a batch, (batch, classes), at least float32."""
+        with self._precision(images):
+            scores = self.model(self._laid_out(images))
+        return widen(scores)
+
+    def _probabilities(self, scores: Any) -> Any:
+        """Scores by which perturbed copies are weighted: probabilities, or the scores as they are (`softmax=False`)."""
+        if not self.softmax:
+            return scores
+        if scores.ndim < 2 or scores.shape[1] < 2:
+            raise ValueError(
+                f"the model gives scores of shape {tuple(scores.shape)}, of which there is no softmax over classes: "
+                "write `softmax=False` to use them as they are"
+            )
+        xp = namespace(scores)
+        weights = xp.exp(scores - xp.max(scores, axis=1, keepdims=True))
+        return weights / xp.sum(weights, axis=1, keepdims=True)
+
+    def _targets(self, target: Any, scores: Any) -> list[Any]:
+        """One target a row: those asked for, or the best class of the clean scores."""
+        host = to_host(scores)
+        if self.softmax and host.ndim > 1 and host.min() >= 0 and np.allclose(host.sum(axis=1), 1, atol=1e-3):
+            warn(
+                "the model's scores look like probabilities, and a second softmax flattens them: write `softmax=False`",
+                ModelOutputWarning,
+            )
+        return row_targets(target, host, len(host))
+
+    def _in_batches(self, n: int, like: Any, work: Callable[[int, int], None]) -> None:
+        """Call ``work(start, stop)`` over 0..n in batches; one that is too large for the memory is halved and repeated.
+
+        A `batch_size` of the caller's is taken as it is.
+        """
+        size = self.batch_size or (CPU_BATCH_SIZE if _on_cpu(like) else GPU_BATCH_SIZE)
+        start = 0
+        while start < n:
+            stop = min(start + size, n)
+            try:
+                work(start, stop)
+            except (MemoryError, RuntimeError) as error:
+                full = isinstance(error, MemoryError) or "out of memory" in str(error)
+                if not full or self.batch_size is not None or stop - start == 1:
+                    raise
+                size = (stop - start) // 2
+            else:
+                start = stop
+
+
+def one_score(scores: Any, target: Any) -> Any:
+    """Score of one target in every row, (batch,)."""
+    if target is None:
+        return scores
+    return scores[:, target] if isinstance(target, int) else scores[(slice(None), *target)]
+
+
+def _on_cpu(x: Any) -> bool:
+    return isinstance(x, np.ndarray) or getattr(getattr(x, "device", None), "type", "cpu") == "cpu"
