@@ -2,7 +2,11 @@
 
 from metfa._lazy import lazy_names
 
-_HOME = {"Gradient": "metfa.explainers.gradient", "heatmap": "metfa.explainers.heatmaps"}
+_HOME = {
+    "Gradient": "metfa.explainers.gradient",
+    "RISE": "metfa.explainers.rise",
+    "heatmap": "metfa.explainers.heatmaps",
+}
 
 __all__ = sorted(_HOME)  # pyright: ignore[reportUnsupportedDunderAll]
 __getattr__, __dir__ = lazy_names("metfa.explainers", _HOME)

@@ -1,2 +1,3 @@
 from metfa.explainers.gradient import Gradient as Gradient
 from metfa.explainers.heatmaps import heatmap as heatmap
+from metfa.explainers.rise import RISE as RISE

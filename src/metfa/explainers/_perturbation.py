@@ -16,7 +16,7 @@ from metfa._validation import positive_int
 from metfa._warnings import ModelOutputWarning, warn
 from metfa.explainers._model_explainer import ModelExplainer
 
-__all__ = ["PerturbationExplainer"]
+__all__ = ["PerturbationExplainer", "one_score"]
 
 CPU_BATCH_SIZE = 16  # a larger batch leaves the cache; see benchmarks
 GPU_BATCH_SIZE = 256  # halved until it fits
@@ -48,6 +48,12 @@ class PerturbationExplainer(ModelExplainer):
         with self._precision(images):
             scores = self.model(self._laid_out(images))
         return widen(scores)
+
+    def _clean_scores(self, inputs: Any) -> Any:
+        """Scores of the inputs themselves, (batch, classes)."""
+        parts = []
+        self._in_batches(len(inputs), inputs, lambda start, stop: parts.append(self._scores(inputs[start:stop])))
+        return namespace(*parts).concat(parts, axis=0)
 
     def _probabilities(self, scores: Any) -> Any:
         """Scores by which perturbed copies are weighted: probabilities, or the scores as they are (`softmax=False`)."""

@@ -3,10 +3,11 @@
 Importing this package imports torch and Pillow; timm and torchvision are imported only by a `load` that names them.
 """
 
+from metfa.models._folding import fold_batch_norm
 from metfa.models._load import load
 from metfa.models._loaded_model import LoadedModel
 from metfa.models._normalised import Normalised
 from metfa.models._preprocess import CentreCrop
 from metfa.models.efficientnet_lite import EfficientNetLite
 
-__all__ = ["CentreCrop", "EfficientNetLite", "LoadedModel", "Normalised", "load"]
+__all__ = ["CentreCrop", "EfficientNetLite", "LoadedModel", "Normalised", "fold_batch_norm", "load"]
