@@ -1,8 +1,10 @@
 """Side-by-side timing: two ways in turn, A B A B ..., and the ratio pair by pair, since machines drift."""
 
 import statistics
+import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -11,7 +13,7 @@ from skimage import data
 
 import metfa
 
-__all__ = ["compare", "photograph", "raise_thresholds", "synchronised"]
+__all__ = ["compare", "networks", "peak_during", "photograph", "raise_thresholds", "synchronised"]
 
 
 def compare(
@@ -39,10 +41,49 @@ def photograph(device: str = "cpu") -> tuple[Any, torch.Tensor]:
     return loaded.module.to(device), pixels.to(device)
 
 
+def networks() -> tuple[torch.Tensor, dict[str, tuple[torch.nn.Module, int]]]:
+    """One real picture, and two networks with the class that each sees: EfficientNet-Lite0 and a random ResNet-18."""
+    import torchvision
+
+    lite, pixels = photograph()
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        residual = torchvision.models.resnet18().eval()
+    models = {"EfficientNet-Lite0": lite, "ResNet-18, random weights": residual}
+    with torch.no_grad():
+        return pixels, {name: (model, int(model(pixels).argmax())) for name, model in models.items()}
+
+
 def raise_thresholds(*, raised: bool) -> None:
     """Say which thresholds glibc's malloc has, raised first if asked for: they decide what freed memory costs."""
     took_effect = raised and metfa.allocator.keep_freed_memory()
     print("raised thresholds:" if took_effect else "no glibc to raise:" if raised else "default thresholds:")
+
+
+def _anonymous_bytes() -> int:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("RssAnon"):
+            return int(line.split()[1]) * 1024
+    raise OSError("this kernel does not report RssAnon")
+
+
+def peak_during(work: Callable[[], Any]) -> float:
+    """Peak of the resident anonymous memory while `work` runs, in MiB above the start, read every two milliseconds."""
+    peak = before = _anonymous_bytes()
+    running = True
+
+    def watch() -> None:
+        nonlocal peak
+        while running:
+            peak = max(peak, _anonymous_bytes())
+            time.sleep(0.002)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    work()
+    running = False
+    watcher.join()
+    return (peak - before) / 2**20
 
 
 def synchronised(function: Callable[[], Any]) -> Callable[[], Any]:

@@ -8,40 +8,12 @@ import argparse
 import subprocess
 import sys
 import tempfile
-import threading
-import time
 from pathlib import Path
 
 import torch
 
 import metfa
-from benchmarks.measuring import photograph
-
-
-def anonymous_bytes() -> int:
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("RssAnon"):
-            return int(line.split()[1]) * 1024
-    raise OSError("this kernel does not report RssAnon")
-
-
-def peak_during(work) -> float:
-    """MiB above the start while `work` runs."""
-    peak = before = anonymous_bytes()
-    running = True
-
-    def watch() -> None:
-        nonlocal peak
-        while running:
-            peak = max(peak, anonymous_bytes())
-            time.sleep(0.002)
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    work()
-    running = False
-    watcher.join()
-    return (peak - before) / 2**20
+from benchmarks.measuring import peak_during, photograph
 
 
 def measure(what: str) -> None:

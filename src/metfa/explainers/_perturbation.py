@@ -14,12 +14,10 @@ from metfa._guard import loaded_torch, model_in_evaluation
 from metfa._targets import row_targets
 from metfa._validation import positive_int
 from metfa._warnings import ModelOutputWarning, warn
+from metfa.explainers._batches import in_batches
 from metfa.explainers._model_explainer import ModelExplainer
 
 __all__ = ["PerturbationExplainer", "one_score"]
-
-CPU_BATCH_SIZE = 16  # a larger batch leaves the cache; see benchmarks
-GPU_BATCH_SIZE = 256  # halved until it fits
 
 
 @dataclass(frozen=True)
@@ -79,23 +77,7 @@ class PerturbationExplainer(ModelExplainer):
         return row_targets(target, host, len(host))
 
     def _in_batches(self, n: int, like: Any, work: Callable[[int, int], None]) -> None:
-        """Call ``work(start, stop)`` over 0..n in batches; one that is too large for the memory is halved and repeated.
-
-        A `batch_size` of the caller's is taken as it is.
-        """
-        size = self.batch_size or (CPU_BATCH_SIZE if _on_cpu(like) else GPU_BATCH_SIZE)
-        start = 0
-        while start < n:
-            stop = min(start + size, n)
-            try:
-                work(start, stop)
-            except (MemoryError, RuntimeError) as error:
-                full = isinstance(error, MemoryError) or "out of memory" in str(error)
-                if not full or self.batch_size is not None or stop - start == 1:
-                    raise
-                size = (stop - start) // 2
-            else:
-                start = stop
+        in_batches(n, self.batch_size, like, work)
 
 
 def one_score(scores: Any, target: Any) -> Any:
@@ -103,7 +85,3 @@ def one_score(scores: Any, target: Any) -> Any:
     if target is None:
         return scores
     return scores[:, target] if isinstance(target, int) else scores[(slice(None), *target)]
-
-
-def _on_cpu(x: Any) -> bool:
-    return isinstance(x, np.ndarray) or getattr(getattr(x, "device", None), "type", "cpu") == "cpu"

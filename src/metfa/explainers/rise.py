@@ -147,11 +147,14 @@ class RISE(PerturbationExplainer):
         contrast = self._laid_out(image - baseline)
         total = xp.zeros_like(widen(image[0, 0]))
         lowest, highest = math.inf, -math.inf
+        black = not bool(xp.any(baseline != 0))
 
         def add(start: int, stop: int) -> None:
             nonlocal total, lowest, highest
             kept = masks[start:stop]
-            masked = contrast * xp.astype(kept, image.dtype)[:, None] + baseline
+            masked = contrast * xp.astype(kept, image.dtype)[:, None]
+            if not black:
+                masked = masked + baseline
             weights = one_score(self._probabilities(self._scores(masked)), target)
             total = total + xp.tensordot(xp.astype(weights, kept.dtype), kept, axes=1)
             lowest, highest = min(lowest, float(xp.min(weights))), max(highest, float(xp.max(weights)))

@@ -1,0 +1,132 @@
+"""RISE with 1000 masks: against its bare forwards, against the authors' recipe, and its memory.
+
+The bare forwards are 1000 images in the best layout that was found here, batches of 16: batch normalisation folded,
+channels-last, bfloat16 autocast. The recipe is that of `eclique/RISE`: masks by scikit-image, all masks and all masked
+images in memory, batches of 100, float32, contiguous. Both are timed under glibc's default malloc thresholds and, in a
+second process, under raised ones.
+"""
+
+import argparse
+import subprocess
+import sys
+from itertools import combinations, product
+
+import numpy as np
+import skimage
+import torch
+from skimage.transform import resize
+
+from benchmarks.measuring import compare, networks, peak_during, raise_thresholds
+from metfa.explainers import RISE
+from metfa.models import fold_batch_norm
+
+BEST = {"autocast": torch.bfloat16, "memory_format": torch.channels_last}
+
+
+def bare(model, pixels, n, *, autocast=None, memory_format=torch.contiguous_format, batch=16) -> None:
+    images = pixels.repeat(batch, 1, 1, 1).contiguous(memory_format=memory_format)
+    with torch.no_grad(), torch.autocast("cpu", dtype=autocast or torch.bfloat16, enabled=autocast is not None):
+        for start in range(0, n, batch):
+            model(images[: min(batch, n - start)])
+
+
+def recipe_masks(n, side, rng, grid=8, keep=0.5) -> torch.Tensor:
+    cell = -(-side // grid)
+    masks = np.empty((n, 1, side, side), dtype=np.float32)
+    for mask in masks:
+        cells = (rng.random((grid, grid)) < keep).astype(np.float64)
+        down, across = rng.integers(0, cell, 2)
+        large = resize(cells, ((grid + 1) * cell,) * 2, order=1, mode="reflect", anti_aliasing=False)
+        mask[0] = large[down : down + side, across : across + side]
+    return torch.from_numpy(masks)
+
+
+def recipe(model, pixels, target, n, seed, batch=100) -> torch.Tensor:
+    masks = recipe_masks(n, pixels.shape[-1], np.random.default_rng(seed))
+    with torch.no_grad():
+        stack = masks * pixels
+        weights = torch.cat([model(stack[k : k + batch]).softmax(1)[:, target] for k in range(0, n, batch)])
+    return torch.tensordot(weights, masks[:, 0], dims=1) / n / 0.5
+
+
+def difference(a, b) -> float:
+    return float((a - b).abs().mean() / a.mean())
+
+
+def main(n: int, rounds: int, *, raised: bool) -> None:
+    raise_thresholds(raised=raised)
+    pixels, models = networks()
+    for name, (model, target) in models.items():
+        print(f"{name}, {n} masks:")
+        folded = fold_batch_norm(model, pixels)
+        best = RISE(folded, n_masks=n, rng=0, **BEST)
+        single = RISE(folded, n_masks=n, rng=0, memory_format=torch.channels_last)
+        plain = RISE(model, n_masks=n, rng=0)
+        compare(
+            ("RISE, best layout", "bare forwards in it"),
+            lambda best=best, target=target: best(pixels, target),
+            lambda folded=folded: bare(folded, pixels, n, **BEST),
+            rounds=rounds, target=1.08,
+        )  # fmt: skip
+        compare(
+            ("RISE, float32, contiguous, not folded", "bare forwards in it"),
+            lambda plain=plain, target=target: plain(pixels, target),
+            lambda model=model: bare(model, pixels, n),
+            rounds=rounds, target=None,
+        )  # fmt: skip
+
+        def theirs(model=model, target=target) -> None:
+            recipe(model, pixels, target, n, 0)
+
+        for layout, explainer, limit in (("float32", single, 0.8), ("bfloat16", best, 0.4)):
+            ours = lambda explainer=explainer, target=target: explainer(pixels, target)  # noqa: E731
+            compare((f"RISE, {layout}", "the recipe"), ours, theirs, rounds=max(rounds // 2, 1), target=limit)
+        if not raised:
+            maps(model, folded, pixels, target, n)
+
+
+def maps(model, folded, pixels, target, n) -> None:
+    raw = {"n_masks": n, "scale": False, "memory_format": torch.channels_last}
+    ours = [RISE(folded, rng=seed, **raw)(pixels, target)[0][0] for seed in range(3)]
+    low = RISE(folded, rng=0, autocast=torch.bfloat16, **raw)(pixels, target)[0][0]
+    recipes = [recipe(model, pixels, target, n, seed) for seed in range(10, 13)]
+
+    def mean_difference(pairs) -> float:
+        return sum(difference(a, b) for a, b in pairs) / len(pairs)
+
+    print(
+        "mean absolute difference over the mean score: "
+        f"recipe to recipe {mean_difference(list(combinations(recipes, 2))):.4f}, "
+        f"ours to ours {mean_difference(list(combinations(ours, 2))):.4f}, "
+        f"ours to the recipe {mean_difference(list(product(ours, recipes))):.4f} (three runs each); "
+        f"float32 to bfloat16 with the same masks {difference(ours[0], low):.4f}",
+        flush=True,
+    )
+
+
+def memory(n: int) -> None:
+    pixels, models = networks()
+    model, target = models["EfficientNet-Lite0"]
+    explainer = RISE(fold_batch_norm(model, pixels), n_masks=n, rng=0, **BEST)
+    print(f"peak memory with {n} masks: {peak_during(lambda: explainer(pixels, target)):.0f} MiB", flush=True)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--n-masks", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--raised", action="store_true", help="raise glibc's thresholds first")
+    parser.add_argument("--memory", action="store_true", help="peak memory alone")
+    options = parser.parse_args()
+    again = [sys.executable, "-m", "benchmarks.rise_costs_its_forwards"]
+    if options.memory:
+        memory(options.n_masks)
+        sys.exit()
+    if not options.raised:
+        print(f"torch {torch.__version__}, scikit-image {skimage.__version__}")
+    main(options.n_masks, options.rounds, raised=options.raised)
+    if not options.raised:
+        sizes = ["--n-masks", str(options.n_masks), "--rounds", str(options.rounds)]
+        subprocess.run([*again, "--raised", *sizes], check=True)
+        for n in (options.n_masks // 4, options.n_masks, 4 * options.n_masks):
+            subprocess.run([*again, "--memory", "--n-masks", str(n)], check=True)
