@@ -5,6 +5,7 @@ from metfa._lazy import lazy_names
 _HOME = {
     "Gradient": "metfa.explainers.gradient",
     "RISE": "metfa.explainers.rise",
+    "SmoothGrad": "metfa.explainers.smooth_grad",
     "heatmap": "metfa.explainers.heatmaps",
 }
 

@@ -68,6 +68,11 @@ class Gradient(ModelExplainer):
         scores : torch.Tensor, (batch, classes)
             The model's scores, detached.
         """
+        gradient, scores = self._signed(inputs, target)
+        return self._finished(reduce_channels(gradient, self.channel_axis)), scores
+
+    def _signed(self, inputs: torch.Tensor, target: Any) -> tuple[torch.Tensor, torch.Tensor]:
+        """Gradient of each row's score by the inputs, with its sign, and all scores."""
         self._check(inputs)
         differentiable = inputs.requires_grad and torch.is_grad_enabled()
         with torch.enable_grad(), weights_frozen(self.model), self._precision(inputs):
@@ -77,7 +82,7 @@ class Gradient(ModelExplainer):
             scores = self.model(leaf)
             chosen = chosen_scores(scores, target)
             (gradient,) = torch.autograd.grad(chosen.sum(), leaf, create_graph=differentiable)
-        return self._finished(reduce_channels(gradient, self.channel_axis)), scores.detach()
+        return gradient, scores.detach()
 
     def _check(self, inputs: Any) -> None:
         require_tensor(inputs)
