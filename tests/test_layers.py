@@ -10,7 +10,7 @@ import metfa
 ROOT = Path(metfa.__file__).parent
 
 LAYERS = [
-    {"_lazy", "_warnings", "_validation", "_streams", "_provenance", "_guard"},
+    {"_lazy", "_warnings", "_validation", "_columns", "_streams", "_provenance", "_guard"},
     {"_arrays", "stats"},
     {"noise"},
     {
@@ -18,6 +18,7 @@ LAYERS = [
         "_targets",
         "_protocol",
         "_request",
+        "_feature_names",
         "_sample_size",
         "result",
         "summary",

@@ -4,13 +4,14 @@ A noise is any function ``f(x, rng) -> x`` of one input without its batch axis, 
 The classes here take NumPy arrays and arrays of any other known library, keep the dtype, the device and (torch) the
 graph, and draw their numbers on the host, so that a seed gives the same noise on every device.
 
-All radii and scales are absolute, in the units of the input (pixels in [0, 1]), never fractions of a range.
+All radii and scales are absolute, in the units of the input (pixels in [0, 1]), never fractions of a range. Where the
+columns of a table have units of their own, :func:`per_column` finds one for each from data.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Literal
@@ -18,11 +19,13 @@ from typing import Any, Literal
 import numpy as np
 
 from metfa._arrays import from_host, is_array, is_floating, namespace, to_host
+from metfa._columns import column_stds
 
-__all__ = ["Brightness", "Compose", "Gaussian", "Laplace", "Noise", "Uniform", "in_pixel_space"]
+__all__ = ["Brightness", "Compose", "Gaussian", "Laplace", "Noise", "Uniform", "in_pixel_space", "per_column"]
 
 Noise = Callable[[Any, np.random.Generator], Any]
 Bounds = tuple[float, float]
+Strength = float | Sequence[float] | np.ndarray
 
 
 @dataclass(frozen=True)
@@ -31,8 +34,9 @@ class Uniform:
 
     Parameters
     ----------
-    radius : float
-        Half width of the law, in the units of the input; not negative. The paper uses 0.1 on pixels in [0, 1].
+    radius : float or sequence of float
+        Half width of the law, in the units of the input; not negative. The paper uses 0.1 on pixels in [0, 1]. A
+        sequence has one for each column (the last axis of one input), 0 for columns to be left alone.
     bounds : (float, float), optional
         Range that the noisy input is clamped to, such as (0, 1) for pixels. The clean input must lie in it.
 
@@ -45,11 +49,11 @@ class Uniform:
     True
     """
 
-    radius: float
+    radius: Strength
     bounds: Bounds | None = None
 
     def __post_init__(self) -> None:
-        _require_scale("radius", self.radius)
+        _keep_strength(self, "radius")
         _require_bounds(self.bounds)
 
     def __call__(self, x: Any, rng: np.random.Generator) -> Any:
@@ -59,10 +63,9 @@ class Uniform:
             numbers = rng.random(shape, dtype)
             numbers *= 2
             numbers -= 1
-            numbers *= self.radius
             return numbers
 
-        return _added(x, draws, self.bounds)
+        return _added(x, draws, "radius", self.radius, self.bounds)
 
 
 @dataclass(frozen=True)
@@ -71,22 +74,23 @@ class Gaussian:
 
     Parameters
     ----------
-    std : float
+    std : float or sequence of float
         Standard deviation (not variance), in the units of the input; not negative. The paper's N(0, 0.01) is std 0.1.
+        A sequence has one for each column (the last axis of one input), 0 for columns to be left alone.
     bounds : (float, float), optional
         Range that the noisy input is clamped to, such as (0, 1) for pixels. The clean input must lie in it.
     """
 
-    std: float
+    std: Strength
     bounds: Bounds | None = None
 
     def __post_init__(self) -> None:
-        _require_scale("std", self.std)
+        _keep_strength(self, "std")
         _require_bounds(self.bounds)
 
     def __call__(self, x: Any, rng: np.random.Generator) -> Any:
         """Noisy copy of the input `x`, with numbers from `rng`."""
-        return _added(x, lambda shape, dtype: rng.standard_normal(shape, dtype) * self.std, self.bounds)
+        return _added(x, rng.standard_normal, "std", self.std, self.bounds)
 
 
 @dataclass(frozen=True)
@@ -95,26 +99,27 @@ class Laplace:
 
     Parameters
     ----------
-    scale : float
-        Scale b of the density exp(-abs(n) / b) / (2 b), in the units of the input; not negative.
+    scale : float or sequence of float
+        Scale b of the density exp(-abs(n) / b) / (2 b), in the units of the input; not negative. A sequence has one
+        for each column (the last axis of one input), 0 for columns to be left alone.
     bounds : (float, float), optional
         Range that the noisy input is clamped to, such as (0, 1) for pixels. The clean input must lie in it.
     """
 
-    scale: float
+    scale: Strength
     bounds: Bounds | None = None
 
     def __post_init__(self) -> None:
-        _require_scale("scale", self.scale)
+        _keep_strength(self, "scale")
         _require_bounds(self.bounds)
 
     def __call__(self, x: Any, rng: np.random.Generator) -> Any:
         """Noisy copy of the input `x`, with numbers from `rng`."""
 
         def draws(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-            return (rng.standard_exponential(shape, dtype) - rng.standard_exponential(shape, dtype)) * self.scale
+            return rng.standard_exponential(shape, dtype) - rng.standard_exponential(shape, dtype)
 
-        return _added(x, draws, self.bounds)
+        return _added(x, draws, "scale", self.scale, self.bounds)
 
 
 @dataclass(frozen=True)
@@ -267,6 +272,57 @@ def in_pixel_space(noise: Noise, mean: Sequence[float], std: Sequence[float]) ->
     return PixelSpaceNoise(noise, means, stds)
 
 
+def per_column(
+    data: Any,
+    fraction: float,
+    *,
+    law: Callable[[Sequence[float]], Noise] = Gaussian,
+    categorical: Sequence[int | str] = (),
+    feature_names: Sequence[str] | None = None,
+) -> Any:
+    """Noise for one row of a table: the same fraction of each column's own standard deviation.
+
+    Categorical columns are left exactly as they are, and so are constant ones.
+
+    Parameters
+    ----------
+    data : array or data frame, (rows, columns)
+        Data that the columns' standard deviations are taken from (n, not n - 1, as `StandardScaler` does), such as the
+        training table; columns as in the rows to be explained.
+    fraction : float
+        The setting of the law is this multiple of the standard deviation; not negative.
+    law : {Gaussian, Uniform, Laplace}
+        Law with one setting a column: `Gaussian` has it for its standard deviation, `Uniform` for its radius,
+        `Laplace` for its scale.
+    categorical : sequence of int or str
+        Columns to be left alone, by position or by name. They alone may hold texts or missing values.
+    feature_names : sequence of str, optional
+        Names of the columns; by default those of the data frame.
+
+    Returns
+    -------
+    Gaussian, Uniform or Laplace
+        With absolute numbers, one a column: look at it before use.
+
+    Raises
+    ------
+    TypeError
+        If a column that is not categorical holds no numbers.
+    ValueError
+        If a column that is not categorical holds NaN or infinity, which the message names, if there is no such column
+        in the table, or if no column varies.
+
+    Examples
+    --------
+    >>> import metfa
+    >>> table = [[1.0, 20.0, 0], [3.0, 60.0, 1], [1.0, 20.0, 2], [3.0, 60.0, 1]]
+    >>> metfa.noise.per_column(table, 0.25, categorical=[2])
+    Gaussian(std=(0.25, 5.0, 0.0), bounds=None)
+    """
+    _require_scale("fraction", fraction)
+    return law([fraction * std for std in column_stds(data, categorical, feature_names)])
+
+
 def _channel_numbers(name: str, values: Any) -> tuple[float, ...]:
     if isinstance(values, str) or not hasattr(values, "__iter__"):
         raise TypeError(f"`{name}` must be a sequence with one number for each channel, got {values!r}")
@@ -288,16 +344,26 @@ def _draw_dtype(x: Any) -> Any:
         remedy = (
             "scale the image to floats first, as in `image.astype('float32') / 255`"
             if "int8" in str(x.dtype)
-            else "token ids need a noise on words, such as a synonym noise, or any function f(x, rng) of yours"
+            else "token ids need a noise on words, such as a synonym noise, or any function f(x, rng) of yours; whole "
+            "numbers that are measurements go as `table.astype(float)`"
         )
         raise TypeError(f"numeric noise needs floating-point inputs, got {x.dtype}: {remedy}")
     return np.float64 if namespace(x).finfo(x.dtype).bits > 32 else np.float32
 
 
-def _added(x: Any, draws: Callable[[tuple[int, ...], Any], np.ndarray], bounds: Bounds | None) -> Any:
+def _added(x: Any, unit_draws: Callable[..., Any], name: str, strength: Any, bounds: Bounds | None) -> Any:
+    """`x` plus draws of a law of unit size, times `strength`, which is called `name`."""
     dtype = _draw_dtype(x)
+    shape = tuple(x.shape)
+    if isinstance(strength, tuple) and shape[-1:] != (len(strength),):
+        columns = f"{shape[-1]} columns" if shape else "no axis"
+        raise ValueError(f"`{name}` has {len(strength)} numbers, one a column, but one input has {columns}: {shape}")
     _require_within(x, bounds)
-    noise = from_host(draws(tuple(x.shape), dtype), like=x)
+    draws = unit_draws(shape, dtype)
+    draws *= np.asarray(strength, dtype=dtype)  # all columns are drawn: to leave one alone does not change the others
+    if isinstance(strength, tuple):
+        draws[..., np.equal(strength, 0)] = -0.0  # of the two zeros the one that changes no number's bits
+    noise = from_host(draws, like=x)
     if not isinstance(noise, np.ndarray):
         return _clamped(x + noise, bounds)
     noise += x  # in place: fresh memory would cost more than the arithmetic
@@ -334,6 +400,20 @@ def _require_scale(name: str, value: Any) -> None:
         raise TypeError(f"`{name}` must be a number, got {type(value).__name__}: {value!r}")
     if not (math.isfinite(value) and value >= 0):
         raise ValueError(f"`{name}` must be finite and not negative, got {value}")
+
+
+def _keep_strength(noise: Any, name: str) -> None:
+    """Check the strength of a law; one for each column becomes a tuple, so that noises stay values."""
+    value = getattr(noise, name)
+    if isinstance(value, str | Mapping) or not hasattr(value, "__iter__") or getattr(value, "ndim", 1) == 0:
+        _require_scale(name, value)
+        return
+    entries = [entry.item() if hasattr(entry, "item") else entry for entry in value]
+    if not entries:
+        raise ValueError(f"`{name}` is empty: it needs one number for each column, or one for all")
+    for entry in entries:
+        _require_scale(name, entry)
+    object.__setattr__(noise, name, tuple(map(float, entries)))
 
 
 def _require_bounds(bounds: Any) -> None:

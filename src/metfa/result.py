@@ -51,7 +51,7 @@ class AttributionSample:
     sample_ids, input_ids : tuple
         Addresses of the random streams.
     feature_names : tuple of str or None
-        Names of the features, where they have any.
+        Names of the features along one axis, where they have any.
     provenance : dict
         Explainer, noise, seed, versions, time.
     """
@@ -321,10 +321,10 @@ class AttributionSample:
         return save(self, path)
 
     def plot(self, **settings: Any) -> Any:
-        """Draw picture, vanilla, smoothed, bound and significance maps; see `metfa.plot.figure`."""
-        from metfa.plot import figure
+        """Draw the maps of an image (`metfa.plot.figure`), or bars of features along one axis (`metfa.plot.bars`)."""
+        from metfa.plot import bars, figure
 
-        return figure(self, **settings)
+        return (bars if len(self.feature_shape) == 1 else figure)(self, **settings)
 
     def __repr__(self) -> str:
         features = "×".join(map(str, self.feature_shape))

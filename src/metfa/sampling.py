@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import device_of, first_not_finite
+from metfa._feature_names import checked_names, fitting_names
 from metfa._guard import left_as_found, loaded_torch
 from metfa._lazy import needs_extra
 from metfa._protocol import explained_model, predict_scores, safe_batch_size
@@ -41,6 +42,7 @@ def explain(
     batch_size: int | None = None,
     rng: Any = None,
     input_ids: Sequence[Any] | None = None,
+    feature_names: Sequence[str] | None = None,
     first_sample: int = 0,
     store: str | Path | None = None,
     progress: bool = False,
@@ -80,6 +82,9 @@ def explain(
         order of the inputs and split over several calls. None: fresh, recorded in the result.
     input_ids : sequence, optional
         One id for each input, the address of its random streams; by default a digest of its content.
+    feature_names : sequence of str, optional
+        One name for each feature of an attribution (batch, features), kept in the result and shown in figures; by
+        default the columns of a data frame, where there are as many features.
     first_sample : int
         Id of the first sample: a later call with ``first_sample=10`` continues one of 10, see
         `AttributionSample.concat`.
@@ -127,6 +132,7 @@ def explain(
     call, n_samples, first_sample = validated(
         explainer, inputs, target, noise, n_samples, predict, row_args, batch_size, rng, input_ids, first_sample
     )
+    names = checked_names(feature_names, inputs)
     started = datetime.now(timezone.utc)
     clock = time.perf_counter()
     settings = {
@@ -164,6 +170,7 @@ def explain(
         with noise_ahead as chunks, _progress_bar(len(jobs), progress) as bar:
             vanilla, given_scores = _vanilla(call, targets, batch_size)
             scores = given_scores if scores is None else scores
+            names = fitting_names(names, vanilla.shape[1:], required=feature_names is not None)
             sink.open(len(sample_ids), vanilla, targets)
             bar.update(len(jobs) - len(pending))
             for chunk, batch in chunks:
@@ -196,6 +203,7 @@ def explain(
         scores=scores,
         sample_ids=tuple(sample_ids),
         input_ids=call.ids,
+        feature_names=names,
         provenance=provenance,
     )
 

@@ -8,9 +8,7 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 import torch
-from PIL import Image
 from scipy.stats import binom
-from skimage import data
 from skimage.transform import resize
 
 import metfa
@@ -373,18 +371,8 @@ def test_intervals_cover_the_median_at_their_exact_level():
     assert (covered <= high).all()
 
 
-def cat_on_grass():
-    """Pixels (1, 3, 224, 224) of a cat's head on a texture, and where the head is."""
-    scene = Image.fromarray(data.grass()).convert("RGB").resize((256, 256)).crop((0, 0, 224, 224))
-    head = Image.fromarray(data.chelsea()).crop((75, 0, 375, 300)).resize((120, 120))
-    scene.paste(head, (96, 92))
-    where = np.zeros((224, 224), dtype=bool)
-    where[92:212, 96:216] = True
-    return torch.from_numpy(np.array(scene)).permute(2, 0, 1)[None].float() / 255, where
-
-
-def test_finds_the_cat():
-    pixels, where = cat_on_grass()
+def test_finds_the_cat(cat_on_grass):
+    pixels, where = cat_on_grass
     network = metfa.models.fold_batch_norm(metfa.models.load("efficientnet-lite0").module, pixels)
     explainer = RISE(network, n_masks=150, autocast=torch.bfloat16, memory_format=torch.channels_last)
     noise = metfa.noise.Uniform(0.1, bounds=(0, 1))

@@ -3,9 +3,20 @@
 from metfa._lazy import lazy_names
 
 _HOME = {
+    "Blur": "metfa.explainers._mask_optimisation",
+    "CAM": "metfa.explainers.cam",
     "Gradient": "metfa.explainers.gradient",
+    "IGOS": "metfa.explainers.igos",
+    "LIME": "metfa.explainers.lime",
+    "LRP": "metfa.explainers.lrp",
+    "MASK": "metfa.explainers.mask",
+    "MaskState": "metfa.explainers.mask",
     "RISE": "metfa.explainers.rise",
+    "ScoreCAM": "metfa.explainers.score_cam",
     "SmoothGrad": "metfa.explainers.smooth_grad",
+    "Surrogate": "metfa.explainers.lime",
+    "from_captum": "metfa.explainers.captum_adapter",
+    "from_gradcam": "metfa.explainers.gradcam_adapter",
     "heatmap": "metfa.explainers.heatmaps",
 }
 

@@ -1,4 +1,15 @@
+from metfa.explainers._mask_optimisation import Blur as Blur
+from metfa.explainers.cam import CAM as CAM
+from metfa.explainers.captum_adapter import from_captum as from_captum
+from metfa.explainers.gradcam_adapter import from_gradcam as from_gradcam
 from metfa.explainers.gradient import Gradient as Gradient
 from metfa.explainers.heatmaps import heatmap as heatmap
+from metfa.explainers.igos import IGOS as IGOS
+from metfa.explainers.lime import LIME as LIME
+from metfa.explainers.lime import Surrogate as Surrogate
+from metfa.explainers.lrp import LRP as LRP
+from metfa.explainers.mask import MASK as MASK
+from metfa.explainers.mask import MaskState as MaskState
 from metfa.explainers.rise import RISE as RISE
+from metfa.explainers.score_cam import ScoreCAM as ScoreCAM
 from metfa.explainers.smooth_grad import SmoothGrad as SmoothGrad

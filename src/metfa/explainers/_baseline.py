@@ -13,20 +13,20 @@ from metfa._arrays import from_host
 __all__ = ["baseline_like", "check_baseline"]
 
 
-def check_baseline(baseline: Any) -> None:
+def check_baseline(baseline: Any, name: str = "baseline") -> None:
     """Raise unless `baseline` is a finite number, or one for each channel."""
     numbers = baseline if isinstance(baseline, tuple | list) else [baseline]
     if not all(isinstance(number, Real) and not isinstance(number, bool) for number in numbers):
-        raise TypeError(f"`baseline` must be a number or a sequence with one for each channel, got {baseline!r}")
+        raise TypeError(f"`{name}` must be a number or a sequence with one for each channel, got {baseline!r}")
     if not numbers or not all(map(math.isfinite, numbers)):
-        raise ValueError(f"`baseline` must hold finite numbers, one or one for each channel, got {baseline!r}")
+        raise ValueError(f"`{name}` must hold finite numbers, one or one for each channel, got {baseline!r}")
 
 
-def baseline_like(baseline: Any, images: Any) -> Any:
+def baseline_like(baseline: Any, images: Any, name: str = "baseline") -> Any:
     """Baseline as an array (1, channels or 1, 1, 1) beside images (batch, channels, height, width)."""
     numbers = np.atleast_1d(np.asarray(baseline, dtype=np.float64))
     if len(numbers) not in (1, images.shape[1]):
         raise ValueError(
-            f"`baseline` must be one number or one for each of the {images.shape[1]} channels, got {len(numbers)}"
+            f"`{name}` must be one number or one for each of the {images.shape[1]} channels, got {len(numbers)}"
         )
     return from_host(numbers.reshape(1, -1, 1, 1), like=images)

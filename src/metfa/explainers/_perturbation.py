@@ -1,4 +1,4 @@
-"""Explainers that ask the model about many perturbed copies of an input: forward passes only, in batches that fit."""
+"""Explainers that ask the model about many changed copies of an input, in batches that fit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["PerturbationExplainer", "one_score"]
 
 @dataclass(frozen=True)
 class PerturbationExplainer(ModelExplainer):
-    """What RISE, LIME and Score-CAM have in common: class probabilities of perturbed copies, batch by batch."""
+    """What explainers have in common that ask about changed copies of an input: class probabilities, batch by batch."""
 
     batch_size: int | None = field(default=None, kw_only=True)
     softmax: bool = field(default=True, kw_only=True)

@@ -1,13 +1,9 @@
-"""Figures with matplotlib: the six maps of one image, on one colour scale, with what they claim beside them."""
+"""The six maps of one image, on one colour scale."""
 
 from __future__ import annotations
 
-import base64
-import html
-import io
 import textwrap
-import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,32 +11,15 @@ import numpy as np
 from metfa import stats
 from metfa._lazy import needs_extra
 from metfa._sample_size import TooFewSamplesError, samples_for_interval
-from metfa._validation import positive_int
+from metfa.plot._one_input import one_input
+from metfa.plot._palettes import LITERAL, SIGNED_SCORES, Palette, palette_named
 from metfa.result import AttributionSample
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["PALETTES", "figure", "notebook_html"]
-
-
-@dataclass(frozen=True)
-class Palette:
-    """Colours of the significance map and the colour map of the scores."""
-
-    important: str
-    undecided: str
-    unimportant: str
-    scores: str
-
-
-PALETTES = {
-    "paper": Palette(important="#ffe11a", undecided="#46085c", unimportant="#12603a", scores="inferno"),
-    "colourblind": Palette(important="#ffcf33", undecided="#767676", unimportant="#001f4d", scores="cividis"),
-}
-SIGNED_SCORES = "RdBu_r"
-LITERAL: dict[str, Any] = {"parse_math": False, "usetex": False}  # text of others: no mathematics, no TeX
+__all__ = ["figure"]
 
 
 @dataclass(frozen=True)
@@ -101,12 +80,11 @@ def figure(
 
     if len(sample.feature_shape) != 2:
         raise ValueError(
-            f"`sample` must hold maps (height, width) to be drawn, got features of shape {sample.feature_shape}"
+            f"`sample` must hold maps (height, width) to be drawn, got features of shape {sample.feature_shape}; "
+            "`metfa.plot.bars` draws features along one axis"
         )
-    if palette not in PALETTES:
-        raise ValueError(f"`palette` must be one of {sorted(PALETTES)}, got {palette!r}")
-    colours = PALETTES[palette]
-    one, threshold = _one_input(sample, positive_int(index, "index", minimum=0), threshold)
+    colours = palette_named(palette)
+    one, threshold = one_input(sample, index, threshold)
     shown, caption = _input_picture(one) if picture is None else (_checked_picture(picture, one), "picture")
     maps = _score_maps(one, confidence_level)
     scale = _common_scale([scores for _, scores in maps if scores is not None], colours.scores)
@@ -126,39 +104,6 @@ def figure(
     if title is not None:
         fig.suptitle(textwrap.fill(title, 100), fontsize="large", **LITERAL)
     return fig
-
-
-def notebook_html(sample: AttributionSample) -> str:
-    """What a notebook shows: the first image's figure and the sample's repr, everything escaped."""
-    text = f"<pre>{html.escape(repr(sample))}</pre>"
-    if len(sample.feature_shape) != 2:
-        return text
-    buffer = io.BytesIO()
-    batch = sample.values.shape[1]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a display warns of nothing; the methods do
-        try:
-            figure(sample, title=f"input 0 of {batch}" if batch > 1 else None).savefig(buffer, format="png", dpi=72)
-        except (ImportError, ValueError):
-            return text
-    encoded = base64.b64encode(buffer.getvalue()).decode()
-    return f'<img alt="attribution maps with their significance" src="data:image/png;base64,{encoded}">{text}'
-
-
-def _one_input(sample: AttributionSample, index: int, threshold: Any) -> tuple[AttributionSample, Any]:
-    """The sample of one input alone, and the threshold that is meant for it."""
-    batch = sample.values.shape[1]
-    if index >= batch:
-        raise ValueError(f"`index` must lie in 0..{batch - 1}, got {index}")
-    row = slice(index, index + 1)
-    if not callable(threshold):
-        heights = sample._heights(threshold, 0)
-        threshold = heights[row] if heights.ndim else heights
-        threshold = np.broadcast_to(threshold, (1, *sample.feature_shape))
-    image = sample.inputs[row] if isinstance(sample.inputs, np.ndarray) else None
-    return replace(
-        sample, values=sample.values[:, row], vanilla=sample.vanilla[row], inputs=image, predictions=None
-    ), threshold
 
 
 def _input_picture(sample: AttributionSample) -> tuple[np.ndarray, str]:

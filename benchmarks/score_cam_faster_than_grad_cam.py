@@ -1,0 +1,115 @@
+"""Score-CAM against grad-cam's ScoreCAM: same layer, same definition ("grad-cam"), same batch of 16.
+
+grad-cam enlarges all channels at once and runs every one of them; metfa enlarges a batch at a time and runs flat
+channels once. Both are timed under glibc's default malloc thresholds and, in a second process, under raised ones.
+grad-cam is timed as its users call it (float32, contiguous); metfa in float32 and bfloat16, channels-last, with the
+batch normalisation folded, and once with nothing changed about the model or the layout.
+"""
+
+import argparse
+import contextlib
+import importlib.metadata
+import io
+import subprocess
+import sys
+from functools import partial
+
+import numpy as np
+import pytorch_grad_cam
+import torch
+from pytorch_grad_cam.utils.model_targets import ClassifierOutputTarget
+
+from benchmarks.measuring import compare, networks, peak_during, raise_thresholds
+from metfa.explainers import ScoreCAM
+from metfa.models import fold_batch_norm
+
+BEST = {"autocast": torch.bfloat16, "memory_format": torch.channels_last}
+LAYERS = {"EfficientNet-Lite0": "head.act", "ResNet-18, random weights": "layer4"}
+
+
+def theirs(cam: pytorch_grad_cam.ScoreCAM, pixels: torch.Tensor, target: int) -> np.ndarray:
+    """Its map, without its progress bar."""
+    with contextlib.redirect_stderr(io.StringIO()):
+        return cam(pixels, [ClassifierOutputTarget(target)])[0]
+
+
+def differences(explainers: dict, reference: np.ndarray, pixels: torch.Tensor, target: int) -> None:
+    maps = {name: explainer(pixels, target)[0][0].numpy() for name, explainer in explainers.items()}
+    print(
+        "largest (mean) difference of the maps in [0, 1]: to grad-cam's "
+        + ", ".join(f"{name} {np.abs(map_ - reference).max():.2g} ({np.abs(map_ - reference).mean():.2g})"
+                    for name, map_ in maps.items()),
+        flush=True,
+    )  # fmt: skip
+
+
+def main(side: int, rounds: int, *, raised: bool) -> None:
+    raise_thresholds(raised=raised)
+    pixels, models = networks()
+    pixels = torch.nn.functional.interpolate(pixels, (side, side), mode="bilinear", antialias=True)
+    for name, (model, _) in models.items():
+        with torch.no_grad():
+            target = int(model(pixels).argmax())
+        layer = LAYERS[name]
+        folded = fold_batch_norm(model, pixels)
+        same = {"variant": "grad-cam", "batch_size": 16}
+        explainers = {
+            "float32, as the model is": ScoreCAM(model, layer, **same),
+            "float32": ScoreCAM(folded, layer, memory_format=torch.channels_last, **same),
+            "bfloat16": ScoreCAM(folded, layer, **BEST, **same),
+        }
+        weights = explainers["float32"].channel_weights(pixels, target)
+        print(f"{name}, {weights.shape[1]} channels of {layer}, {side} pixels a side:")
+        found = next(module for path, module in model.named_modules() if path.endswith(layer))
+        with pytorch_grad_cam.ScoreCAM(model, [found]) as cam:
+            for layout, limit in (("float32, as the model is", None), ("float32", 0.85), ("bfloat16", 0.55)):
+                compare(
+                    (f"ScoreCAM, {layout}", "grad-cam's ScoreCAM"),
+                    partial(explainers[layout], pixels, target),
+                    partial(theirs, cam, pixels, target),
+                    rounds=rounds, target=limit,
+                )  # fmt: skip
+            reference = theirs(cam, pixels, target)
+            if not raised:
+                differences(explainers, reference, pixels, target)
+                original = [
+                    ScoreCAM(folded, layer, **settings)(pixels, target)[0][0].numpy()
+                    for settings in ({"memory_format": torch.channels_last}, BEST)
+                ]
+                change = np.abs(original[0] - original[1])
+                print(f"original definition, float32 to bfloat16: {change.max():.2g} ({change.mean():.2g})", flush=True)
+
+
+def memory(side: int, whose: str) -> None:
+    """In a process of its own: memory that was freed before would hide a peak."""
+    pixels, models = networks()
+    pixels = torch.nn.functional.interpolate(pixels, (side, side), mode="bilinear", antialias=True)
+    name = "EfficientNet-Lite0"
+    model, target = models[name]
+    if whose == "metfa":
+        explainer = ScoreCAM(model, LAYERS[name], variant="grad-cam", batch_size=16)
+        peak = peak_during(partial(explainer, pixels, target))
+    else:
+        with pytorch_grad_cam.ScoreCAM(model, [model.get_submodule(f"model.{LAYERS[name]}")]) as cam:
+            peak = peak_during(partial(theirs, cam, pixels, target))
+    print(f"peak memory above the start, {name}, float32: {whose} {peak:.0f} MiB", flush=True)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--side", type=int, default=224, help="of the image, in pixels; small ones for a trial")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--raised", action="store_true", help="raise glibc's thresholds first")
+    parser.add_argument("--memory", choices=["metfa", "grad-cam"], help="peak memory alone")
+    options = parser.parse_args()
+    if options.memory:
+        memory(options.side, options.memory)
+        sys.exit()
+    if not options.raised:
+        print(f"torch {torch.__version__}, grad-cam {importlib.metadata.version('grad-cam')}")
+    main(options.side, options.rounds, raised=options.raised)
+    if not options.raised:
+        again = [sys.executable, "-m", "benchmarks.score_cam_faster_than_grad_cam", "--side", str(options.side)]
+        subprocess.run([*again, "--raised", "--rounds", str(options.rounds)], check=True)
+        for whose in ("metfa", "grad-cam"):
+            subprocess.run([*again, "--memory", whose], check=True)

@@ -1,0 +1,167 @@
+"""Layers of a module: found by name or as the last feature map, and watched during one call."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+import torch
+from torch import nn
+
+from metfa._guard import owner_of
+
+__all__ = ["LastUse", "Watch", "check_layer", "last_use", "layer_of", "name_of", "watched"]
+
+NAMES_SHOWN = 12
+
+
+def check_layer(layer: Any, model: Any) -> None:
+    """Raise unless `layer` is None, a name or a module, and a module to look for it in is there."""
+    if layer is not None and not isinstance(layer, str | nn.Module):
+        raise TypeError(f"`layer` must be a name, a module or None, got {type(layer).__name__}: {layer!r}")
+    if not isinstance(layer, nn.Module) and not isinstance(owner_of(model), nn.Module):
+        raise TypeError(
+            f"`model` must be a torch.nn.Module for its layers to be found, got {type(model).__name__}; of a function "
+            "that calls a module, pass the layer itself: `layer=module.features`"
+        )
+
+
+def layer_of(model: Any, layer: str | nn.Module) -> nn.Module:
+    """The module that `layer` names: a dotted name, or the end of just one (``"head.act"`` of ``"model.head.act"``)."""
+    if isinstance(layer, nn.Module):
+        return layer
+    modules = _named_modules(model)
+    if layer in modules:
+        return modules[layer]
+    found = {name: module for name, module in modules.items() if layer and name.endswith(f".{layer}")}
+    if len(set(found.values())) == 1:
+        return next(iter(found.values()))
+    if found:
+        raise ValueError(f"`layer` {layer!r} is the end of {len(found)} names: write one of {_listed(found)}")
+    close = get_close_matches(layer, modules, n=3, cutoff=0.5)
+    raise ValueError(f"`model` has no layer {layer!r}; it has {_listed(close or modules)}")
+
+
+def name_of(model: Any, layer: nn.Module) -> str:
+    """The layer's dotted name in the model; its type where it has none."""
+    return next((repr(name) for name, module in _named_modules(model).items() if module is layer), type(layer).__name__)
+
+
+class Watch:
+    """What a forward pass shows of a named layer, or of the last feature map.
+
+    The last feature map is the output of the last module, leaf or container, that is as high and as wide as the output
+    of the last convolution before it (of those that give more than one pixel): behind batch normalisation, activation
+    and the sum of a residual block, before pooling. What counts is the order of execution. It is kept by reference, so
+    that a function which works on it in place (DenseNet's ReLU) is seen; the output of a named layer is copied as it
+    left the layer.
+    """
+
+    def __init__(self, model: Any, layer: str | nn.Module | None) -> None:
+        self.model = model
+        self.named = None if layer is None else layer_of(model, layer)
+        self.module: nn.Module | None = self.named
+        self.output: Any = None
+        self.calls = Counter[nn.Module]()
+
+    def see(self, module: nn.Module, _: Any, output: Any) -> None:
+        """Forward hook."""
+        self.calls[module] += 1
+        if self.named is not None:
+            self.output = output.clone() if isinstance(output, torch.Tensor) else output
+        elif _is_feature_map(output) and output.shape[2:].numel() > 1:
+            same_size = self.output is not None and output.shape[2:] == self.output.shape[2:]
+            if same_size or isinstance(module, nn.Conv2d):
+                self.module, self.output = module, output
+
+    @property
+    def name(self) -> str:
+        """Name of the layer, for messages."""
+        return "of no layer" if self.module is None else name_of(self.model, self.module)
+
+    def feature_map(self, n_rows: int) -> torch.Tensor:
+        """The layer's output (batch, channels, height, width), of the one call that was watched."""
+        if self.module is None:
+            raise ValueError(
+                "`model` has no convolution that gives a feature map of more than one pixel (for a larger input, it "
+                f"may have); name the layer by `layer=`, of {_listed(_named_modules(self.model))}"
+            )
+        if self.named is not None:
+            self.require_one_call()
+        if not _is_feature_map(self.output) or len(self.output) != n_rows:
+            got = f"shape {tuple(self.output.shape)}" if hasattr(self.output, "shape") else type(self.output).__name__
+            raise ValueError(
+                f"`layer` {self.name} must give a feature map (batch, channels, height, width) of {n_rows} rows, got "
+                f"{got}; name another one"
+            )
+        return self.output
+
+    def require_one_call(self) -> None:
+        """Raise unless the layer was called once: else its name does not say which output is meant."""
+        assert self.module is not None
+        if not self.calls[self.module]:
+            raise ValueError(f"`layer` {self.name} is not called by the model, so it has no output")
+        if self.calls[self.module] > 1:
+            raise ValueError(
+                f"`layer` {self.name} is used {self.calls[self.module]} times in a forward pass, so that it has no one "
+                "output: name a layer around one of its uses"
+            )
+
+
+@contextmanager
+def watched(model: Any, layer: str | nn.Module | None = None) -> Iterator[Watch]:
+    """Watch a layer, or for the last feature map, during one forward pass; all hooks are gone afterwards."""
+    watch = Watch(model, layer)
+    modules = owner_of(model).modules() if watch.named is None else (watch.named,)
+    hooks = [module.register_forward_hook(watch.see) for module in modules]
+    try:
+        yield watch
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+@dataclass
+class LastUse:
+    """Which module was called last, and on what; None before there was a call."""
+
+    module: Any = None
+    input: Any = None
+
+
+@contextmanager
+def last_use(model: Any, kinds: tuple[type[nn.Module], ...]) -> Iterator[LastUse]:
+    """The last call of a module of these kinds."""
+    use = LastUse()
+
+    def see(module: nn.Module, arguments: Any) -> None:
+        use.module, use.input = module, arguments[0]
+
+    hooks = [m.register_forward_pre_hook(see) for m in owner_of(model).modules() if isinstance(m, kinds)]
+    try:
+        yield use
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def _is_feature_map(output: Any) -> bool:
+    return isinstance(output, torch.Tensor) and output.ndim == 4 and output.is_floating_point()
+
+
+def _named_modules(model: Any) -> dict[str, nn.Module]:
+    owner = owner_of(model)
+    if not isinstance(owner, nn.Module):
+        return {}
+    return {name: module for name, module in owner.named_modules(remove_duplicate=False) if name}
+
+
+def _listed(names: Any) -> str:
+    """Names for a message; of many the last, near which one usually looks."""
+    names = list(names)
+    left_out = "..., " if len(names) > NAMES_SHOWN else ""
+    return left_out + ", ".join(map(repr, names[-NAMES_SHOWN:])) if names else "none"

@@ -1,0 +1,275 @@
+"""What I-GOS and MASK share: a coarse mask for each image, which chooses between the image and its baseline."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from functools import lru_cache
+from numbers import Real
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from metfa._arrays import from_host
+from metfa._randomised import row_generators
+from metfa._validation import positive_int
+from metfa._warnings import DegenerateAttributionsWarning, warn
+from metfa.explainers._baseline import baseline_like, check_baseline
+from metfa.explainers._differentiation import weights_frozen
+from metfa.explainers._model_explainer import check_images, require_tensor
+from metfa.explainers._perturbation import PerturbationExplainer
+
+__all__ = [
+    "Blend",
+    "Blur",
+    "MaskOptimiser",
+    "check_number",
+    "enlargement",
+    "resized",
+    "target_index",
+    "variation",
+    "variation_of_pairs",
+]
+
+Enlargement = Literal["nearest", "corners", "centres"]
+
+
+def check_number(value: Any, name: str, *, least: float = 0.0, above: float = -math.inf) -> None:
+    """Raise unless `value` is a finite number of at least `least` that is larger than `above`."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise TypeError(f"`{name}` must be a number, got {type(value).__name__}: {value!r}")
+    if not (math.isfinite(value) and least <= float(value) > above):
+        allowed = f"above {above:g}" if above >= least else f"at least {least:g}"
+        raise ValueError(f"`{name}` must be finite and {allowed}, got {value}")
+
+
+@dataclass(frozen=True)
+class Blur:
+    """Gaussian blur of images (batch, channels, height, width): a baseline, and what softens a mask.
+
+    Parameters
+    ----------
+    sigma : float
+        Standard deviation in pixels, above 0.
+    kernel : int, optional
+        Width of the kernel in pixels, odd. None: four standard deviations to each side.
+    border : {"replicate", "reflect"}
+        What lies beyond the image: its outermost pixels repeated (Pillow), or the image mirrored about them (OpenCV's
+        default).
+
+    Examples
+    --------
+    >>> import torch
+    >>> from metfa.explainers._mask_optimisation import Blur
+    >>> point = torch.zeros(1, 1, 1, 5)
+    >>> point[..., 2] = 1
+    >>> [round(value, 3) for value in Blur(1.0, kernel=3)(point).flatten().tolist()]
+    [0.0, 0.274, 0.452, 0.274, 0.0]
+    """
+
+    sigma: float
+    kernel: int | None = field(default=None, kw_only=True)
+    border: Literal["replicate", "reflect"] = field(default="replicate", kw_only=True)
+
+    def __post_init__(self) -> None:
+        check_number(self.sigma, "sigma", above=0)
+        if self.kernel is not None and positive_int(self.kernel, "kernel") % 2 == 0:
+            raise ValueError(f"`kernel` must be odd, got {self.kernel}")
+        if self.border not in ("replicate", "reflect"):
+            raise ValueError(f"`border` must be 'replicate' or 'reflect', got {self.border!r}")
+
+    def __call__(self, images: torch.Tensor) -> torch.Tensor:
+        """Images blurred, of the same shape; differentiable."""
+        return resized(images, [self.matrix(pixels) for pixels in images.shape[2:]])
+
+    def matrix(self, pixels: int) -> np.ndarray:
+        """The blur of a row of pixels as a matrix (pixels, pixels): any kernel fits any image."""
+        reach = math.ceil(4 * self.sigma) if self.kernel is None else self.kernel // 2
+        taps = np.arange(-reach, reach + 1)
+        weights = np.exp(-0.5 * (taps / self.sigma) ** 2)
+        places = np.arange(pixels)[:, None] + taps
+        if self.border == "replicate":
+            places = places.clip(0, pixels - 1)
+        else:
+            period = max(2 * (pixels - 1), 1)
+            places = np.abs(places) % period
+            places = np.minimum(places, period - places) if pixels > 1 else places * 0
+        matrix = np.zeros((pixels, pixels))
+        np.add.at(matrix, (np.arange(pixels)[:, None], places), weights / weights.sum())
+        return matrix
+
+
+@lru_cache(maxsize=32)  # an optimisation asks for the same ones at every step
+def enlargement(cells: int, pixels: int, how: Enlargement, blur: Blur | None = None) -> np.ndarray:
+    """Enlargement of a row of cells, blurred afterwards if asked for, as a matrix (pixels, cells).
+
+    "nearest" repeats cells; the bilinear ones match the outer "corners" (torch's ``align_corners=True``), or the
+    "centres" of the cells' extents, with the outer cells repeated beyond theirs (``align_corners=False``).
+    """
+    if how == "nearest":
+        matrix = np.eye(cells)[np.arange(pixels) * cells // pixels]
+    else:
+        halves = ((np.arange(pixels) + 0.5) * cells / pixels - 0.5).clip(0, cells - 1)
+        places = np.linspace(0, cells - 1, pixels) if how == "corners" else halves
+        matrix = np.clip(1 - np.abs(places[:, None] - np.arange(cells)), 0, 1)
+    return matrix if blur is None else blur.matrix(pixels) @ matrix
+
+
+def resized(images: torch.Tensor, matrices: list[np.ndarray]) -> torch.Tensor:
+    """Rows and columns of images (..., height, width) mapped by one matrix each."""
+    down, across = (from_host(matrix, like=images) for matrix in matrices)
+    return down @ images @ across.mT
+
+
+def variation(masks: torch.Tensor, beta: float) -> torch.Tensor:
+    """Total variation of each mask: the mean of |difference|^beta over vertical pairs, plus that over horizontal."""
+    total: Any = 0
+    for axis in (1, 2):
+        steps = masks.diff(dim=axis).abs() ** beta
+        total = total + steps.sum((1, 2)) / max(steps[0].numel(), 1)  # an axis of one cell has no pairs
+    return total
+
+
+def variation_of_pairs(masks: torch.Tensor, beta: float, floor: float = 1e-5) -> torch.Tensor:
+    """Total variation of each mask: the sum over cells of (down² + right²)^(beta / 2), differences to neighbours.
+
+    Below `floor` a term is straight in the squares, as in the gradient of Fong and Vedaldi's code. That keeps its
+    second derivatives finite, where masks are flat.
+    """
+    down = torch.nn.functional.pad(masks.diff(dim=1), (0, 0, 0, 1))
+    right = torch.nn.functional.pad(masks.diff(dim=2), (0, 1))
+    squares, least = down**2 + right**2, floor ** (2 / beta)
+    slope = beta / 2 * least ** (beta / 2 - 1)
+    return (squares.clamp(min=least) ** (beta / 2) + slope * (squares.clamp(max=least) - least)).sum((1, 2))
+
+
+@dataclass(frozen=True)
+class Blend:
+    """Images and baselines, between which masks choose: the image where a mask is 1, the baseline where 0."""
+
+    baseline: torch.Tensor
+    contrast: torch.Tensor  # image - baseline
+    index: torch.Tensor  # of each row's target among its scores, (batch, axes)
+    dtype: torch.dtype  # the model's: a blend of halves is made in float32
+
+    def __getitem__(self, rows: Any) -> Blend:
+        return Blend(self.baseline[rows], self.contrast[rows], self.index[rows], self.dtype)
+
+    def __call__(self, masks: torch.Tensor) -> torch.Tensor:
+        """Images (batch, channels, height, width) under masks (batch, height, width)."""
+        return (self.baseline + self.contrast * masks[:, None]).to(self.dtype)
+
+
+@dataclass(frozen=True)
+class MaskOptimiser(PerturbationExplainer):
+    """Settings and course of both explainers, documented by each."""
+
+    n_iterations: int = field(kw_only=True)
+    grid: int | tuple[int, int] = field(default=28, kw_only=True)
+    l1_weight: float = field(kw_only=True)
+    tv_weight: float = field(kw_only=True)
+    tv_beta: float = field(kw_only=True)
+    baseline: Any = field(kw_only=True)
+    rng: Any = field(default=None, kw_only=True, repr=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        positive_int(self.n_iterations, "n_iterations")
+        if len(self._sides) != 2:
+            raise ValueError(f"`grid` must be an integer or a pair (rows, columns), got {self.grid!r}")
+        for side in self._sides:
+            positive_int(side, "grid")
+        check_number(self.l1_weight, "l1_weight")
+        check_number(self.tv_weight, "tv_weight")
+        check_number(self.tv_beta, "tv_beta", least=1)
+        if not callable(self.baseline):
+            check_baseline(self.baseline)
+
+    @property
+    def _sides(self) -> tuple[int, ...]:
+        return self.grid if isinstance(self.grid, tuple) else (self.grid, self.grid)
+
+    def __call__(
+        self, inputs: torch.Tensor, target: Any = None, *, rngs: Any = None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Maps and scores of a batch.
+
+        Parameters
+        ----------
+        inputs : torch.Tensor, (batch, channels, height, width)
+            Floating point, pixels in [0, 1].
+        target : int, sequence or tensor, optional
+            Class of each row; None: the predicted one.
+        rngs : list of numpy.random.Generator, optional
+            One generator for each row.
+
+        Returns
+        -------
+        maps : torch.Tensor, (batch, height, width)
+            1 - mask, high where hiding lowers the score; float32 (or wider), in [0, 1] with `scale`. Never part of a
+            graph.
+        scores : torch.Tensor, (batch, classes)
+            The model's scores of the inputs themselves.
+        """
+        self._check(inputs)
+        generators = row_generators(inputs, rngs, self.rng)
+        with torch.no_grad(), weights_frozen(self.model):
+            inputs = inputs.detach()
+            scores = self._clean_scores(inputs)
+            index = target_index(self._targets(target, scores), inputs.device)
+            masks = self._optimised(inputs, index, generators)
+            flat = masks.amax((1, 2)) == masks.amin((1, 2))
+            enlarged = torch.where(flat[:, None, None], masks[:, :1, :1], self._enlarged(masks, inputs.shape))
+        if flat.any():
+            warn(
+                f"the masks of {int(flat.sum())} of {len(masks)} inputs are the same everywhere: hiding one part of "
+                "the image changes the class's score no more than hiding another",
+                DegenerateAttributionsWarning,
+            )
+        return self._finished(1 - enlarged), scores
+
+    @abstractmethod
+    def _optimised(self, inputs: torch.Tensor, index: torch.Tensor, rngs: list[np.random.Generator]) -> torch.Tensor:
+        """Masks (batch, rows, columns), at which the sum of score and penalties is low."""
+
+    @abstractmethod
+    def _matrices(self, height: int, width: int) -> list[np.ndarray]:
+        """What enlarges a mask to an image, one matrix for its rows and one for its columns."""
+
+    def _enlarged(self, masks: torch.Tensor, shape: Any) -> torch.Tensor:
+        return resized(masks, self._matrices(*shape[2:]))
+
+    def _blend(self, images: torch.Tensor, index: torch.Tensor, dtype: torch.dtype) -> Blend:
+        """Images with their baselines and targets, for a model that takes `dtype`."""
+        if not callable(self.baseline):
+            baseline = baseline_like(self.baseline, images).expand_as(images)
+        else:
+            baseline: Any = self.baseline(images)
+            if getattr(baseline, "shape", None) != images.shape:
+                raise ValueError(
+                    f"`baseline` must return images of the shape it is given, {tuple(images.shape)}, got "
+                    f"{tuple(getattr(baseline, 'shape', ())) or type(baseline).__name__}"
+                )
+        return Blend(baseline, images - baseline, index, dtype)
+
+    def _chosen(self, images: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+        """Score of each row's target, (batch,): a probability unless `softmax=False`."""
+        scores = self._probabilities(self._scores(images))
+        return scores[(torch.arange(len(scores), device=scores.device), *index.T)]
+
+    def _check(self, inputs: Any) -> None:
+        """Raise unless the inputs fit the settings, before the model is asked."""
+        require_tensor(inputs)
+        check_images(inputs)
+        if not callable(self.baseline):
+            baseline_like(self.baseline, inputs)
+
+
+def target_index(targets: list[Any], device: Any) -> torch.Tensor:
+    """Targets as indices (batch, axes of a row's scores)."""
+    rows = [() if target is None else (target,) if isinstance(target, int) else target for target in targets]
+    if not all(isinstance(row, tuple) for row in rows):
+        raise TypeError("`target` must be class indices, or one tuple of indices for each row")
+    return torch.tensor(rows, dtype=torch.int64, device=device).reshape(len(rows), len(rows[0]))

@@ -1,0 +1,161 @@
+"""CAM: the last feature map weighted by what the linear classifier makes of each channel for the class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from metfa._arrays import to_host, widen
+from metfa._targets import row_targets
+from metfa._warnings import DegenerateAttributionsWarning, warn
+from metfa.explainers._differentiation import weights_frozen
+from metfa.explainers._layers import LastUse, Watch, check_layer, last_use, name_of, watched
+from metfa.explainers._model_explainer import ModelExplainer, check_images, require_tensor
+
+__all__ = ["CAM", "enlarged", "warn_if_constant"]
+
+TOLERANCE = 1e-2  # of the largest value: bfloat16 rounds each to 2**-9, other poolings differ by far more
+REQUIRED = "CAM needs a model that averages its last feature map over all pixels and classifies it by one linear layer"
+INSTEAD = "use `ScoreCAM(model)` or `from_gradcam(GradCAM, model)`"
+
+
+@dataclass(frozen=True)
+class CAM(ModelExplainer):
+    r"""Class activation mapping (Zhou et al. 2016): :math:`\sum_k w_{ck} A_k`, exact for networks made for it.
+
+    The network must average its last feature map A over all pixels and classify the average by one linear layer w
+    (dropout between them does nothing here). Then the map's mean is the class score without its bias. That it is so is
+    checked by the numbers at each call. As in the authors' ``zhoubolei/CAM`` (``pytorch_CAM.py``), the map is not
+    rectified: 0 is the strongest evidence against the class, not its absence.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        Images (batch, channels, height, width) -> scores (batch, classes). The last feature map and the classifier are
+        found by running it: ResNet, DenseNet, EfficientNet, MobileNet-V2, SqueezeNet and others like them.
+    upsample : bool
+        Enlarge the map to the image, bilinearly with pixel centres matched. (The authors round the map to 8 bits first
+        and resize it to 256 pixels.) False: the map as it is, (batch, height, width) of the features; the ADV² attack
+        compares maps so.
+    scale : bool
+        Scale each map to [0, 1] by its smallest and largest value, as the authors do. False: the sum above.
+    autocast : torch.dtype, optional
+        Run the model in this lower precision, such as ``torch.bfloat16``. Maps are float32.
+    memory_format : torch.memory_format, optional
+        Layout of the inputs, such as ``torch.channels_last``: often faster on a CPU, the same maps to rounding.
+
+    Notes
+    -----
+    Where the classifier is a 1x1 convolution that is averaged afterwards (SqueezeNet), its input is A and its kernel
+    w; a ReLU behind it, as in SqueezeNet, is left out, and so is the bias, as in the authors' script.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from metfa.explainers import CAM
+    >>> model = torch.nn.Sequential(
+    ...     torch.nn.Conv2d(3, 8, 3), torch.nn.ReLU(),
+    ...     torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(8, 4),
+    ... ).eval()
+    >>> maps, scores = CAM(model)(torch.rand(2, 3, 9, 12), target=1)
+    >>> maps.shape, scores.shape
+    (torch.Size([2, 9, 12]), torch.Size([2, 4]))
+    """
+
+    upsample: bool = field(default=True, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_layer(None, self.model)
+        if not isinstance(self.upsample, bool):
+            raise TypeError(f"`upsample` must be True or False, got {type(self.upsample).__name__}: {self.upsample!r}")
+
+    def __call__(self, inputs: torch.Tensor, target: Any = None) -> tuple[torch.Tensor, torch.Tensor]:
+        """Maps and scores of a batch.
+
+        Parameters
+        ----------
+        inputs : torch.Tensor, (batch, channels, height, width)
+            Floating point. Where they require a gradient, the maps are differentiable in them.
+        target : int, sequence or tensor, optional
+            Class of each row; None: the predicted one.
+
+        Returns
+        -------
+        maps : torch.Tensor, (batch, height, width)
+            float32 (or wider), in [0, 1] with `scale`.
+        scores : torch.Tensor, (batch, classes)
+            The model's scores, detached.
+
+        Raises
+        ------
+        ValueError
+            If the model is not made so; the message says what was found.
+        """
+        require_tensor(inputs)
+        check_images(inputs)
+        differentiable = inputs.requires_grad and torch.is_grad_enabled()
+        with (
+            weights_frozen(self.model),
+            torch.set_grad_enabled(differentiable),
+            self._precision(inputs),
+            watched(self.model) as watch,
+            last_use(self.model, (nn.Linear, nn.Conv2d)) as classifier,
+        ):
+            scores = self.model(self._laid_out(inputs))
+        features = self._averaged(watch, classifier, scores)
+        targets = row_targets(target, to_host(scores), len(scores))
+        if not all(isinstance(entry, int) for entry in targets):
+            raise TypeError("`target` must be a class index, or one for each row")
+        weights = classifier.module.weight.detach().flatten(1)[targets].to(features.dtype)
+        maps = torch.einsum("bk,bkhw->bhw", weights, features)
+        warn_if_constant(maps, f"the feature map {watch.name} shows nothing of the class")
+        return self._finished(enlarged(maps, inputs.shape[2:]) if self.upsample else maps), scores.detach()
+
+    def _averaged(self, watch: Watch, classifier: LastUse, scores: torch.Tensor) -> torch.Tensor:
+        """The feature map (batch, channels, height, width) of which the classifier sees the average."""
+        found = watch.feature_map(len(scores))
+        module, given = classifier.module, classifier.input
+        name = name_of(self.model, module)
+        if scores.ndim != 2 or module.weight.shape[0] != scores.shape[1]:
+            raise ValueError(
+                f"{REQUIRED}: its last layer {name} gives {module.weight.shape[0]} numbers, but its scores have shape "
+                f"{tuple(scores.shape)}; {INSTEAD}"
+            )
+        if isinstance(module, nn.Conv2d) and given.shape[2:].numel() > 1:
+            pixelwise = module.kernel_size == (1, 1) and module.groups == 1 and given.shape[2:] == found.shape[2:]
+            if pixelwise and _equal_average(found, scores):
+                return widen(given)
+            raise ValueError(
+                f"{REQUIRED}: it ends with the convolution {name}, and its scores are not the average of a 1x1 "
+                f"convolution's output; {INSTEAD}"
+            )
+        for features in (found, found.relu()):  # a ReLU may be a function, which no hook sees
+            if _equal_average(features, given.flatten(1)):
+                return widen(features)
+        raise ValueError(
+            f"{REQUIRED}: its classifier {name} takes an input of shape {tuple(given.shape)} that is not the average "
+            f"of the last feature map {watch.name}, of shape {tuple(found.shape)}; {INSTEAD}"
+        )
+
+
+def _equal_average(features: torch.Tensor, vector: torch.Tensor) -> bool:
+    mean, vector = widen(features.detach()).mean((2, 3)), widen(vector.detach())
+    return mean.shape == vector.shape and bool((mean - vector).abs().max() <= TOLERANCE * vector.abs().max())
+
+
+def enlarged(maps: torch.Tensor, size: Any, *, align_corners: bool = False) -> torch.Tensor:
+    """Maps (batch, height, width) enlarged bilinearly to `size`; a constant map stays exactly constant."""
+    low = maps.amin((1, 2), keepdim=True)  # interpolation rounds, but never zero
+    return low + functional.interpolate((maps - low)[:, None], size, mode="bilinear", align_corners=align_corners)[:, 0]
+
+
+def warn_if_constant(maps: torch.Tensor, why: str) -> None:
+    """Warn once of the maps (batch, height, width) that are constant."""
+    constant = int((maps.amax((1, 2)) == maps.amin((1, 2))).sum())
+    if constant:
+        warn(f"{constant} of {len(maps)} maps are constant: {why}", DegenerateAttributionsWarning)

@@ -1,0 +1,159 @@
+"""Captum's methods by name, as explainers with one map for each image."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+from metfa._arrays import to_host
+from metfa._guard import loaded_torch, model_as_found, model_in_evaluation
+from metfa._lazy import needs_extra
+from metfa._randomised import seeded
+from metfa._targets import row_targets, stacked_targets
+from metfa.explainers._model_explainer import require_tensor
+from metfa.explainers.heatmaps import Sign, heatmap
+
+__all__ = ["from_captum"]
+
+RANDOM = {"GradientShap", "KernelShap", "Lime", "ShapleyValueSampling"}
+GOVERNED = {
+    "self",
+    "inputs",
+    "target",
+    "additional_forward_args",
+    "return_convergence_delta",
+    "return_input_shape",
+    "kwargs",
+}
+ELSEWHERE = {
+    "FeaturePermutation": "it permutes features across the rows of a batch, so one input alone has no attribution",
+    "NoiseTunnel": "`metfa.explain(...)` samples under noise, and `.mean()` is its map",
+}
+
+
+@dataclass(frozen=True)
+class CaptumMethod:
+    """An explainer from one of Captum's attribution objects."""
+
+    attribution: Any
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def model(self) -> Any:
+        """Model of the attribution."""
+        return self.attribution.forward_func
+
+    def __call__(self, inputs: Any, target: Any = None) -> Any:
+        """Attributions of the inputs' shape; `target=None` explains the class predicted."""
+        from captum.attr import GradientAttribution
+
+        torch: Any = loaded_torch()
+        require_tensor(inputs)
+        inputs = inputs.detach()
+        with model_as_found(self.model), model_in_evaluation(self.model), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Setting (forward, )?backward hooks", UserWarning)  # undone on leaving
+            if target is None:
+                with torch.no_grad():
+                    targets = row_targets(None, to_host(self.model(inputs)), len(inputs))
+                target = stacked_targets(targets, inputs)
+            leaf = inputs.requires_grad_() if isinstance(self.attribution, GradientAttribution) else inputs
+            return self.attribution.attribute(leaf, target=target, **self.settings).detach()
+
+
+def from_captum(
+    model: Any, name: str, *, channel_axis: int | None = 1, sign: Sign = "absolute", **settings: Any
+) -> Any:
+    r"""Explainer from the name of one of Captum's classes, with maps (batch, \*features) in [0, 1].
+
+    Where the object is at hand, ``heatmap(Saliency(model).attribute)`` does; this is for names, as on the command line.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        Inputs (batch, channels, \*features) -> scores (batch, classes).
+    name : str
+        A class of ``captum.attr`` that takes only a model: "Saliency", "InputXGradient", "IntegratedGradients",
+        "DeepLift", "DeepLiftShap", "GradientShap", "GuidedBackprop", "Deconvolution", "FeatureAblation", "Occlusion",
+        "ShapleyValueSampling", "ShapleyValues", "Lime", "KernelShap" or "LRP". Those that draw random numbers are
+        wrapped in `metfa.seeded`: one row a call, each from its own stream.
+    channel_axis, sign
+        As for :func:`heatmap`.
+    **settings
+        Arguments of the class or of its ``attribute`` method, such as ``n_steps=20`` (IntegratedGradients) or
+        ``sliding_window_shapes=(3, 16, 16), strides=(3, 8, 8)`` (Occlusion).
+
+    Returns
+    -------
+    callable
+        Explainer; it has ``.model``, so the class predicted on the clean input is found.
+
+    Raises
+    ------
+    ValueError
+        If Captum has no such method, if it has no such setting, or lacks one that it needs.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from metfa.explainers import from_captum
+    >>> model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 3)).eval()
+    >>> from_captum(model, "IntegratedGradients", n_steps=8)(torch.rand(2, 3, 2, 2), target=0).shape
+    torch.Size([2, 2, 2])
+    """
+    methods = _methods()
+    if name not in methods:
+        raise ValueError(_unknown_method(name, methods))
+    kind = methods[name]
+    made_with = _settings_of(kind)[1:]  # the first is the model
+    called_with = _settings_of(kind.attribute)
+    known = {parameter.name for parameter in made_with + called_with}
+    for setting in settings:
+        if setting not in known:
+            close = difflib.get_close_matches(setting, known, n=1)
+            hint = f", did you mean {close[0]!r}?" if close else ""
+            raise ValueError(
+                f"captum's {name} has no setting {setting!r}{hint}; it has {', '.join(sorted(known)) or 'none'}"
+            )
+    needed = {parameter.name for parameter in made_with + called_with if parameter.default is parameter.empty}
+    if needed - settings.keys():
+        raise ValueError(f"captum's {name} needs the setting {', '.join(sorted(needed - settings.keys()))}")
+    constructor = {parameter.name for parameter in made_with}
+    attribution = kind(model, **{key: value for key, value in settings.items() if key in constructor})
+    method: Any = CaptumMethod(attribution, {key: value for key, value in settings.items() if key not in constructor})
+    return heatmap(seeded(method) if name in RANDOM else method, channel_axis=channel_axis, sign=sign)
+
+
+def _methods() -> dict[str, Any]:
+    """Captum's classes that need nothing but a model."""
+    with needs_extra("Captum's methods", "captum"):
+        from captum import attr
+    methods = {}
+    for name in attr.__all__:
+        kind = getattr(attr, name)
+        if inspect.isclass(kind) and issubclass(kind, attr.Attribution) and hasattr(kind, "attribute"):
+            needed = [p for p in inspect.signature(kind).parameters.values() if p.default is p.empty]
+            if [p.name for p in needed] in (["forward_func"], ["model"]) and name not in ELSEWHERE:
+                methods[name] = kind
+    return methods
+
+
+def _settings_of(function: Any) -> list[inspect.Parameter]:
+    return [p for p in inspect.signature(function).parameters.values() if p.name not in GOVERNED]
+
+
+def _unknown_method(name: Any, methods: dict[str, Any]) -> str:
+    from captum import attr
+
+    if name in ELSEWHERE:
+        return f"captum's {name} is no explainer here: {ELSEWHERE[name]}"
+    if isinstance(name, str) and name in attr.__all__:
+        return (
+            f"captum's {name} needs more than a model: make it yourself and pass "
+            "`heatmap(lambda inputs, target: ...)`; by name there are " + ", ".join(sorted(methods))
+        )
+    close = difflib.get_close_matches(str(name), methods, n=2, cutoff=0.4)
+    hint = f", did you mean {' or '.join(map(repr, close))}?" if close else ""
+    return f"captum has no method {name!r}{hint}; by name there are {', '.join(sorted(methods))}"

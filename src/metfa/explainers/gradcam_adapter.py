@@ -1,0 +1,235 @@
+"""The methods of the grad-cam library, as explainers that leave the model as they find it."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import nn
+
+from metfa._arrays import to_host
+from metfa._guard import model_as_found, model_in_evaluation
+from metfa._lazy import needs_extra
+from metfa._randomised import seeded
+from metfa._targets import row_targets
+from metfa.explainers._layers import check_layer, watched
+from metfa.explainers._model_explainer import ModelExplainer, check_images, require_tensor
+from metfa.explainers.heatmaps import scale_to_unit
+
+__all__ = ["from_gradcam"]
+
+# Read in grad-cam 1.5.7: each sums its loss over the rows, and weights a row by that row's own gradients or forwards.
+INDEPENDENT = [
+    "AblationCAM", "FEM", "FinerCAM", "FullGrad", "GradCAM", "GradCAMElementWise", "GradCAMPlusPlus", "HiResCAM",
+    "LayerCAM", "RefineCAM", "SESS", "ScoreCAM", "SegEigenCAM", "ShapleyCAM", "XGradCAM",
+]  # fmt: skip
+# One row a call: random numbers (scikit-learn's kernel PCA of large maps starts from a random vector), or a sign of the
+# map that is decided by the rounding of a singular vector, which changes with the size of the batch.
+ALONE = ["EigenCAM", "EigenGradCAM", "KPCA_CAM", "RandomCAM"]
+GOVERNED = {"self", "model", "target_layers", "input_tensor", "targets", "args", "kwargs"}
+
+
+@dataclass(frozen=True)
+class GradCAMMethod:
+    """An explainer from a class of the library, made anew for each call, or from an object of it."""
+
+    method: Any
+    model: nn.Module
+    layers: tuple[str | nn.Module | None, ...]
+    target_of: Callable[[Any], Any]
+    made_with: dict[str, Any] = field(default_factory=dict)
+    called_with: dict[str, Any] = field(default_factory=dict)
+    known: bool = False
+
+    @property
+    def rows_independent(self) -> bool:
+        """Whether it is one of the library's methods that were read, and the model mixes no rows."""
+        return self.known and ModelExplainer(self.model).rows_independent
+
+    def __call__(self, inputs: torch.Tensor, target: Any = None) -> tuple[torch.Tensor, torch.Tensor]:
+        """Maps (batch, height, width) in [0, 1] and the model's scores (batch, classes)."""
+        require_tensor(inputs)
+        check_images(inputs)
+        leaf = inputs.detach().requires_grad_()  # else there is no backward pass where the weights are frozen
+        with (
+            model_as_found(self.model),
+            model_in_evaluation(self.model),
+            _modules_as_found(self.model),
+            torch.enable_grad(),
+        ):
+            layers, scores = self._looked_into(inputs)
+            targets = [self.target_of(entry) for entry in row_targets(target, to_host(scores), len(scores))]
+            made = inspect.isclass(self.method)
+            cam = self.method(self.model, layers, **self.made_with) if made else self.method
+            maps = cam(leaf, targets, **self.called_with)
+        return scale_to_unit(torch.from_numpy(maps).to(inputs.device)), scores
+
+    def _looked_into(self, inputs: torch.Tensor) -> tuple[list[nn.Module], torch.Tensor]:
+        """The layers to explain by, and the scores of the inputs."""
+        with torch.no_grad(), ExitStack() as stack:
+            watches = [stack.enter_context(watched(self.model, layer)) for layer in self.layers]
+            scores = self.model(inputs)
+        for watch in watches:
+            if watch.named is None:
+                watch.feature_map(len(inputs))
+            watch.require_one_call()
+        return [watch.module for watch in watches if watch.module is not None], scores
+
+
+def from_gradcam(
+    method: Any,
+    model: nn.Module | None = None,
+    layer: str | nn.Module | Sequence[str | nn.Module] | None = None,
+    *,
+    target_of: Callable[[Any], Any] | None = None,
+    **settings: Any,
+) -> Any:
+    """Explainer from a method of the grad-cam library (``jacobgil/pytorch-grad-cam``).
+
+    Parameters
+    ----------
+    method : class, str or object
+        A class of ``pytorch_grad_cam`` such as ``GradCAM``, or its name. It is made anew for each call, so that none of
+        its hooks stay. An object that is made already is used as it is, with its own model and layers.
+    model : torch.nn.Module
+        Images (batch, channels, height, width) -> scores (batch, classes).
+    layer : str, torch.nn.Module, or a sequence of them, optional
+        As for `ScoreCAM`; several layers are combined as the method does. None: the last feature map. (FullGrad takes
+        all layers with a bias, and none may be named.)
+    target_of : callable, optional
+        Makes grad-cam's target of each row's entry in `target`. None: ``ClassifierOutputTarget``, for class indices.
+        FinerCAM needs one: ``target_of=lambda index: FinerWeightedTarget(index, [3, 7], 1.0)``.
+    **settings
+        Arguments of the class or of its call, such as ``eigen_smooth=True``, ``reshape_transform=`` for transformers,
+        or ``batch_size=`` of AblationCAM.
+
+    Returns
+    -------
+    callable
+        Explainer with ``.model``; maps (batch, height, width) in [0, 1], on the inputs' device, and scores. RandomCAM
+        and KPCA_CAM, which draw random numbers, and EigenCAM, EigenGradCAM and ``eigen_smooth=True``, whose sign is
+        decided by rounding, are wrapped in `metfa.seeded`: one row a call, each from its own stream.
+
+    Raises
+    ------
+    ValueError
+        If grad-cam has no such method, or the method no such setting.
+
+    Notes
+    -----
+    The model's modes, gradients, hooks and modules are as before after each call (grad-cam leaves it in evaluation
+    mode, with hooks; AblationCAM after an exception with a layer replaced). ScoreCAM and AblationCAM of grad-cam draw
+    progress bars, which ``TQDM_DISABLE=1`` in the environment turns off; metfa's own `ScoreCAM` has the variant
+    "grad-cam".
+
+    Examples
+    --------
+    >>> import torch
+    >>> from metfa.explainers import from_gradcam
+    >>> model = torch.nn.Sequential(
+    ...     torch.nn.Conv2d(3, 8, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(8 * 36, 4)
+    ... ).eval()
+    >>> maps, scores = from_gradcam("GradCAM", model)(torch.rand(2, 3, 8, 8), target=[1, 2])
+    >>> maps.shape
+    torch.Size([2, 8, 8])
+    """
+    with needs_extra("grad-cam's methods", "gradcam"):
+        import pytorch_grad_cam as library
+    if isinstance(method, str):
+        method = _by_name(method, library)
+    made = inspect.isclass(method)
+    kind: Any = method if made else type(method)
+    if not {"model", "target_layers"} <= inspect.signature(kind).parameters.keys():
+        raise TypeError(f"`method` must be a method of grad-cam, got {kind.__name__} that takes no `target_layers`")
+    if made:
+        if not isinstance(model, nn.Module):
+            raise TypeError(f"`model` must be a torch.nn.Module, got {type(model).__name__}")
+    elif model is not None or layer is not None:
+        raise ValueError(f"`model` and `layer` belong to the {kind.__name__} object that is given: leave them out")
+    if kind is library.FullGrad and layer is not None:
+        raise ValueError("`layer` must be None: FullGrad takes all layers with a bias")
+    if kind is getattr(library, "FinerCAM", None) and target_of is None:
+        raise ValueError(
+            "FinerCAM compares the class with others, and `target` names only one: write "
+            "`target_of=lambda index: FinerWeightedTarget(index, [3, 7], 1.0)`"
+        )
+    layers: tuple[Any, ...] = tuple(layer) if isinstance(layer, list | tuple) else (layer,)
+    for one in layers:
+        check_layer(one, model if made else nn.Identity())
+    made_with, called_with = _settings(kind, settings, made=made)
+    inner = settings.get("base_method", getattr(method, "base_cam", None))
+    kinds = {kind, inner if inspect.isclass(inner) or inner is None else type(inner)} - {None}
+    explainer = GradCAMMethod(
+        method,
+        model if isinstance(model, nn.Module) else _model_of(method),
+        layers if made and kind is not library.FullGrad else (),
+        target_of or _class_score,
+        made_with,
+        called_with,
+        known=kinds <= {getattr(library, name, None) for name in INDEPENDENT},
+    )
+    alone = kinds & {getattr(library, name, None) for name in ALONE} or called_with.get("eigen_smooth")
+    return seeded(explainer) if alone else explainer
+
+
+def _by_name(name: str, library: Any) -> Any:
+    known = sorted(known for known in INDEPENDENT + ALONE if hasattr(library, known))
+    if name in known:
+        return getattr(library, name)
+    close = difflib.get_close_matches(name, known, n=2, cutoff=0.4)
+    hint = f", did you mean {' or '.join(map(repr, close))}?" if close else ""
+    raise ValueError(f"grad-cam has no method {name!r}{hint}; it has {', '.join(known)}")
+
+
+def _settings(kind: Any, settings: dict[str, Any], *, made: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Settings of the class, and those of its call."""
+    constructor = inspect.signature(kind).parameters if made else {}
+    call = {**inspect.signature(kind.__call__).parameters, **inspect.signature(kind.forward).parameters}
+    passed_on = any(parameter.kind is parameter.VAR_KEYWORD for parameter in constructor.values())
+    known = (constructor.keys() | call.keys()) - GOVERNED
+    for name in settings:
+        if name not in known and (name in GOVERNED or not passed_on):
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f", did you mean {close[0]!r}?" if close else ""
+            raise ValueError(f"{kind.__name__} has no setting {name!r}{hint}; it has {', '.join(sorted(known))}")
+    called_with = {name: value for name, value in settings.items() if name in call and name not in constructor}
+    return {name: value for name, value in settings.items() if name not in called_with}, called_with
+
+
+def _model_of(cam: Any) -> nn.Module:
+    """The model of an object: its own, or that of the method that it is built on."""
+    for owner in (cam, getattr(cam, "base_cam", None), *getattr(cam, "base_cam_per_layer", ())):
+        model = getattr(owner, "model", None)
+        if isinstance(model, nn.Module):
+            return model
+    raise TypeError(f"`method` must have a model, got {type(cam).__name__} without one")
+
+
+def _class_score(entry: Any) -> Any:
+    """The score of a class, as the library differentiates or asks it."""
+    from pytorch_grad_cam.utils.model_targets import ClassifierOutputTarget
+
+    if not isinstance(entry, int):
+        raise TypeError(
+            f"`target` must hold class indices, got {type(entry).__name__}; for other targets of grad-cam write "
+            "`target_of=`, such as `target_of=lambda mask: SemanticSegmentationTarget(8, mask)`"
+        )
+    return ClassifierOutputTarget(entry)
+
+
+@contextmanager
+def _modules_as_found(model: nn.Module) -> Iterator[None]:
+    """Put back the modules inside a model: AblationCAM replaces a layer, and leaves it so after an exception."""
+    found = [(module, dict(module._modules)) for module in model.modules()]
+    try:
+        yield
+    finally:
+        for module, children in found:
+            if module._modules != children:
+                module._modules.clear()
+                module._modules.update(children)

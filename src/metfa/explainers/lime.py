@@ -1,0 +1,302 @@
+"""LIME for images: a linear model of which segments are shown, fitted to the class probability."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from metfa._arrays import from_host, namespace, to_host, widen
+from metfa._randomised import row_generators
+from metfa._validation import positive_int
+from metfa._warnings import DegenerateAttributionsWarning, warn
+from metfa.explainers._baseline import baseline_like, check_baseline
+from metfa.explainers._model_explainer import check_images
+from metfa.explainers._perturbation import PerturbationExplainer, one_score
+from metfa.explainers._segments import check_segmentation, segments_of
+from metfa.explainers.heatmaps import scale_to_unit
+
+__all__ = ["LIME", "Surrogate"]
+
+
+@dataclass(frozen=True, eq=False)
+class Surrogate:
+    """The linear model that LIME fitted around one image.
+
+    Parameters
+    ----------
+    labels : ndarray of int, (height, width)
+        Segment of each pixel, from 0 on.
+    coefficients : ndarray, (n_segments,)
+        By how much showing a segment raises the class probability. All exactly 0 where the probability is the same,
+        to rounding, whatever is shown; NaN where the model gave one.
+    intercept : float
+        Probability with all segments hidden, by the linear model.
+    r2 : float
+        Weighted coefficient of determination of the fit, at most 1; 0 where the probability does not vary.
+    """
+
+    labels: np.ndarray
+    coefficients: np.ndarray
+    intercept: float
+    r2: float
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Coefficient of each pixel's segment, (height, width)."""
+        return self.coefficients[self.labels]
+
+    def strongest(self, n_segments: int) -> np.ndarray:
+        """1 on the `n_segments` segments with the largest positive coefficients, 0 elsewhere, (height, width).
+
+        Of equal coefficients the segment with the smaller label comes first.
+        """
+        order = np.argsort(-self.coefficients, kind="stable")[:n_segments]
+        chosen = np.where(np.isfinite(self.coefficients), 0.0, np.nan)
+        chosen[order[self.coefficients[order] > 0]] = 1
+        return chosen[self.labels]
+
+
+@dataclass(frozen=True)
+class LIME(PerturbationExplainer):
+    r"""Local linear surrogate over segments (Ribeiro et al. 2016): which superpixels raise the class probability?
+
+    The image is cut into segments; copies of it hide each segment with probability ½; a ridge regression of the class
+    probability on what is shown, weighted by closeness to the image, gives each segment its coefficient. Segmentation,
+    weights and regression are those of ``marcotcr/lime`` 0.2.0.1 (``lime_image.py``, ``lime_base.py``).
+
+    Parameters
+    ----------
+    model : torch.nn.Module or callable
+        Images (batch, channels, height, width) -> scores (batch, classes). Any function of arrays will do: it is only
+        called.
+    n_perturbations : int
+        Copies for each image, the first of which hides nothing. 1000 in the lime package and the MeTFA paper.
+    segmentation : {"quickshift", "slic"}, array or callable
+        "quickshift" with kernel size 4, maximal distance 200 and ratio 0.2 (the lime package's); "slic" with
+        scikit-image's defaults and a blur of one pixel; integer labels (height, width) for all images; or a function from an image (height,
+        width, channels), a float64 NumPy array, to labels. The first two need scikit-image and pixels in [0, 1]; they
+        work in Lab colours on three channels and on one, and on the values as they are otherwise.
+    n_segments_shown : int or None
+        The map is 1 on that many segments with the largest positive coefficients, or on fewer where fewer are
+        positive, and 0 elsewhere (5 in the MeTFA paper and in the lime package's ``get_image_and_mask``). None: the
+        coefficient of each pixel's segment.
+    hide : "mean", float or sequence of float
+        What hides a segment: its own mean colour (the lime package's default), or a colour in the units of the
+        inputs, one number or one for each channel; 0 is black. The MeTFA paper's code hides with 0 in *normalised*
+        images, which is the training mean: write ``hide=(0.485, 0.456, 0.406)`` for the usual ImageNet networks.
+    kernel_width : float
+        Width w of the closeness :math:`\sqrt{\exp(-d^2 / w^2)}`, d the cosine distance of what is shown.
+    regularization : float
+        Ridge penalty on the coefficients, 1 in the lime package; the intercept is free.
+    batch_size : int, optional
+        Copies in a forward pass. None: 16 on a CPU; on a GPU 256, halved as often as it does not fit. Changes speed
+        and memory only.
+    softmax : bool
+        Turn the model's scores into probabilities by a softmax. False uses them as they are: for models that give
+        probabilities already.
+    rng : int, numpy.random.Generator or None
+        Seed of direct calls without `rngs`; `metfa.explain` passes its own generators. It governs segmentation and
+        perturbations.
+    scale : bool
+        With ``n_segments_shown=None``: True sets negative coefficients to 0 and scales each map to [0, 1], False
+        returns the coefficients with their signs. Maps of zeros and ones stay as they are.
+    autocast : torch.dtype, optional
+        Run the model in this lower precision, such as ``torch.bfloat16``.
+    memory_format : torch.memory_format, optional
+        Layout of the copies, such as ``torch.channels_last``: often faster on a CPU, the same maps to rounding.
+
+    Notes
+    -----
+    Copies are made on the model's device, a batch at a time: memory grows with `n_perturbations` by a few numbers for
+    each segment, not by an image. Segments are found on the host, and anew for each row, so that noise moves them too:
+    part of LIME's instability is theirs. Own labels keep them fixed.
+
+    All segments enter the regression, as in the lime package, whose choice of features keeps up to 100,000.
+
+    A warning tells of inputs whose score no perturbation changes, of images that are a single segment, and of fits
+    whose R² is not above n_segments / (n_perturbations - 1), what scores that have nothing to do with the segments
+    give on average (their adjusted R² is not positive): such coefficients are noise. `fit` gives the segments, the
+    coefficients and R² of each row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metfa.explainers import LIME
+    >>> def model(images):  # probabilities of two classes, by the brightness of the upper left quarter
+    ...     bright = images[:, 0, :8, :8].mean(axis=(1, 2))
+    ...     return np.stack([bright, 1 - bright], axis=1)
+    >>> quarters = np.kron([[0, 1], [2, 3]], np.ones((8, 8), dtype=int))
+    >>> explainer = LIME(model, segmentation=quarters, hide=0, n_segments_shown=1, softmax=False, rng=0)
+    >>> maps, scores = explainer(np.ones((1, 1, 16, 16)), target=0)
+    >>> maps[0, ::8, ::8]
+    array([[1., 0.],
+           [0., 0.]])
+    """
+
+    n_perturbations: int = field(default=1000, kw_only=True)
+    segmentation: Any = field(default="quickshift", kw_only=True)
+    n_segments_shown: int | None = field(default=5, kw_only=True)
+    hide: str | float | Sequence[float] = field(default="mean", kw_only=True)
+    kernel_width: float = field(default=0.25, kw_only=True)
+    regularization: float = field(default=1.0, kw_only=True)
+    rng: Any = field(default=None, kw_only=True, repr=False)
+
+    @property
+    def rows_independent(self) -> bool:
+        """True of any model: the rows are explained one after the other, so that no forward pass holds two of them."""
+        return True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        positive_int(self.n_perturbations, "n_perturbations", minimum=2)
+        check_segmentation(self.segmentation)
+        if self.n_segments_shown is not None:
+            positive_int(self.n_segments_shown, "n_segments_shown")
+        if isinstance(self.hide, str):
+            if self.hide != "mean":
+                raise ValueError(f"`hide` must be 'mean', a number or one number a channel, got {self.hide!r}")
+        else:
+            check_baseline(self.hide, "hide")
+        for name in ("kernel_width", "regularization"):
+            value = getattr(self, name)
+            if not isinstance(value, int | float) or isinstance(value, bool):
+                raise TypeError(f"`{name}` must be a number, got {type(value).__name__}: {value!r}")
+            if not 0 < float(value) < np.inf:
+                raise ValueError(f"`{name}` must be positive and finite, got {value}")
+
+    def __call__(self, inputs: Any, target: Any = None, *, rngs: Any = None) -> tuple[Any, Any]:
+        """Maps and scores of a batch.
+
+        Parameters
+        ----------
+        inputs : array, (batch, channels, height, width)
+            Floating point.
+        target : int, sequence or array, optional
+            Class of each row; None: the predicted one.
+        rngs : list of numpy.random.Generator, optional
+            One generator for each row.
+
+        Returns
+        -------
+        maps : array, (batch, height, width)
+            float32 (or wider).
+        scores : array, (batch, classes)
+            The model's scores of the inputs themselves.
+        """
+        surrogates, scores = self.fit(inputs, target, rngs=rngs)
+        if self.n_segments_shown is not None:
+            maps = np.stack([surrogate.strongest(self.n_segments_shown) for surrogate in surrogates])
+        else:
+            maps = np.stack([surrogate.weights for surrogate in surrogates])
+            maps = scale_to_unit(np.clip(maps, 0, None)) if self.scale else maps
+        return from_host(maps, like=widen(inputs[:, 0])), scores
+
+    def fit(self, inputs: Any, target: Any = None, *, rngs: Any = None) -> tuple[list[Surrogate], Any]:
+        """The linear model of each row, and the model's scores of the inputs themselves.
+
+        Parameters
+        ----------
+        inputs, target, rngs
+            As for a call.
+
+        Returns
+        -------
+        surrogates : list of Surrogate
+            One for each row: its segments, coefficients, intercept and R².
+        scores : array, (batch, classes)
+        """
+        check_images(inputs)
+        generators = row_generators(inputs, rngs, self.rng)
+        if self.hide != "mean":
+            baseline_like(self.hide, inputs, "hide")
+        segments = segments_of(to_host(inputs), self.segmentation, generators)
+        with self._forward_only():
+            scores = self._clean_scores(inputs)
+            targets = self._targets(target, scores)
+            surrogates = [
+                self._surrogate(inputs[row : row + 1], labels, entry, rng)
+                for row, (labels, entry, rng) in enumerate(zip(segments, targets, generators, strict=True))
+            ]
+        self._warn_of_noise(surrogates)
+        return surrogates, scores
+
+    def _surrogate(self, image: Any, labels: np.ndarray, target: Any, rng: np.random.Generator) -> Surrogate:
+        xp = namespace(image)
+        shown = rng.integers(0, 2, (self.n_perturbations, labels.max() + 1), dtype=bool)
+        shown[0] = True
+        hidden = self._laid_out(self._hidden(image, labels))
+        original = self._laid_out(image)
+        shown_there = from_host(shown, image, xp.bool)
+        pixels = from_host(labels.ravel(), image, xp.int32)
+        answers = []
+
+        def ask(start: int, stop: int) -> None:
+            kept = xp.take(shown_there[start:stop], pixels, axis=1)
+            copies = xp.where(xp.reshape(kept, (stop - start, 1, *labels.shape)), original, hidden)
+            answers.append(to_host(one_score(self._probabilities(self._scores(copies)), target)))
+
+        self._in_batches(self.n_perturbations, image, ask)
+        distances = 1 - np.sqrt(shown.mean(axis=1))  # cosine distance of zeros and ones to all ones
+        closeness = np.exp(-((distances / self.kernel_width) ** 2) / 2)
+        return Surrogate(labels, *weighted_ridge(shown, np.concatenate(answers), closeness, self.regularization))
+
+    def _warn_of_noise(self, surrogates: list[Surrogate]) -> None:
+        n, copies = len(surrogates), self.n_perturbations
+        flat = [fit for fit in surrogates if not fit.coefficients.any()]
+        if flat:
+            warn(
+                f"LIME's coefficients are all 0 for {len(flat)} of {n} inputs: the class has the same score in each of "
+                f"{copies} copies that is close enough to count",
+                DegenerateAttributionsWarning,
+            )
+        whole = sum(len(fit.coefficients) == 1 for fit in surrogates)
+        if whole:
+            warn(
+                f"{whole} of {n} images are a single segment, so their maps are constant: quickshift does that to "
+                "small images; try 'slic', or labels of your own, as `segmentation`",
+                DegenerateAttributionsWarning,
+            )
+        poor = [fit for fit in surrogates if fit not in flat and fit.r2 * (copies - 1) <= len(fit.coefficients)]
+        if poor:
+            worst = min(poor, key=lambda fit: fit.r2)
+            warn(
+                f"LIME's linear model explains no more of the scores of {len(poor)} of {n} inputs than of unrelated "
+                f"scores (R² {worst.r2:.2f} with {len(worst.coefficients)} segments and {copies} copies): take more "
+                "`n_perturbations`, or fewer segments",
+                DegenerateAttributionsWarning,
+            )
+
+    def _hidden(self, image: Any, labels: np.ndarray) -> Any:
+        """The image with all its segments hidden, (1, channels, height, width) or what broadcasts to it."""
+        if self.hide != "mean":
+            return baseline_like(self.hide, image, "hide")
+        segment, channels = labels.ravel(), to_host(image[0])
+        sums = [np.bincount(segment, channel.ravel()) for channel in channels]
+        return from_host((sums / np.bincount(segment))[None, :, labels], like=image)
+
+
+def weighted_ridge(
+    features: np.ndarray, scores: np.ndarray, weights: np.ndarray, penalty: float
+) -> tuple[np.ndarray, float, float]:
+    """Coefficients, intercept and weighted R² of scikit-learn's ``Ridge(penalty).fit(features, scores, weights)``.
+
+    Scores that differ by the rounding of their own precision only are taken for equal: a batch of another size rounds
+    otherwise, and would give other coefficients.
+    """
+    n_rows, n_features = features.shape
+    if not np.isfinite(scores).all():
+        return np.full(n_features, np.nan), np.nan, np.nan
+    if np.ptp(scores) <= 4 * np.finfo(scores.dtype).eps * np.abs(scores).max():
+        return np.zeros(n_features), float(scores[0]), 0.0
+    share = weights / weights.sum()
+    means, mean = share @ features, share @ scores.astype(np.float64)
+    rows, deviations = np.sqrt(weights)[:, None] * (features - means), np.sqrt(weights) * (scores - mean)
+    if n_features <= n_rows:
+        coefficients = np.linalg.solve(rows.T @ rows + penalty * np.eye(n_features), rows.T @ deviations)
+    else:  # the same from the smaller matrix
+        coefficients = rows.T @ np.linalg.solve(rows @ rows.T + penalty * np.eye(n_rows), deviations)
+    total, residual = np.sum(deviations**2), np.sum((deviations - rows @ coefficients) ** 2)
+    return coefficients, float(mean - means @ coefficients), float(1 - residual / total) if total > 0 else 0.0

@@ -1,0 +1,273 @@
+"""LRP: the class score handed back layer by layer, through zennit's rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import nn
+
+from metfa._arrays import widen
+from metfa._lazy import needs_extra
+from metfa._warnings import MetfaWarning, warn
+from metfa.explainers._differentiation import chosen_scores, weights_frozen
+from metfa.explainers._model_explainer import ModelExplainer, require_tensor
+from metfa.explainers._relevance import RelevancePass, check_layers, linear_types
+from metfa.explainers.heatmaps import check_channel_axis, require_channels
+
+__all__ = ["LRP"]
+
+PAPER = "zbox-alpha1beta0"
+BOXED = "epsilon_gamma_box"  # the one composite of zennit's that needs the range of the pixels
+STABILISER = 1e-9
+
+
+@dataclass(frozen=True)
+class LRP(ModelExplainer):
+    r"""Layer-wise relevance propagation (Bach et al. 2015), by zennit's rules.
+
+    The score of the class is handed back layer by layer, each unit's share divided among its inputs by what they
+    contributed. The default is the setting of Dombrowski et al. 2019 ("Explanations can be manipulated and geometry is
+    to blame"; pankessel/adv_explanation_ref, ``src/nn/networks.py``), which the paper explains and attacks.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        Inputs (batch, channels, \*features) -> scores (batch, classes), before a softmax: logits. It may normalise its
+        inputs itself, as loaded models do.
+    composite : str or zennit.core.Composite
+        Which rule each layer has:
+
+        - ``"zbox-alpha1beta0"``: the first layer z-B (with `bounds`), every other convolution and linear layer
+          alpha-beta with alpha 1 and beta 0, that is z+; stabiliser 1e-9, no biases in the denominators;
+        - a name in ``zennit.composites.COMPOSITES``, such as ``"epsilon_plus_flat"`` or ``"epsilon_gamma_box"``, with
+          zennit's own settings (stabiliser 1e-6, positive biases in the denominators);
+        - any composite object. Its canonisers are applied to a copy of the model, which costs a copy a call.
+    bounds : pair
+        Lowest and highest value of the inputs, for rules with a box: numbers, or one number per channel. (0, 1) is
+        right for models that take pixels; for one that takes normalised input give ``((0 - mean) / std,
+        (1 - mean) / std)``.
+    scale : bool
+        True: the absolute relevance, summed over channels, each map scaled to [0, 1] by its smallest and largest value
+        (the reference divides by the map's sum instead: the same picture). False: the relevance itself, with its sign,
+        summed over channels.
+    channel_axis : int or None
+        Axis of the channels, at least 1 (axis 0 is the batch); None where there are none (tables).
+    autocast : torch.dtype, optional
+        As for :class:`Gradient`, but not ``torch.float16``, in which the stabiliser is zero.
+    memory_format : torch.memory_format, optional
+        As for :class:`Gradient`.
+
+    Notes
+    -----
+    *Conservation.* Without biases, and up to the stabiliser, the relevance of the inputs adds up to the class score.
+    A unit that only its bias makes active (z+: without any positive contribution) keeps its relevance. Depthwise
+    filters that are negative throughout are such: of the cat's score in EfficientNet-Lite0, 4 % arrive at the pixels.
+
+    *What is between the layers* is seen too. Additions (residual connections) and averages divide relevance in
+    proportion; max pooling gives it to the winner; a step that multiplies or shifts each value by a constant, such as a
+    normalisation of the pixels, passes it on unchanged, and so do monotone activations. Functions of torch are treated
+    as the modules that do the same. Anything else (GELU, attention, products of activations, ...) is refused by name. A
+    module may be called more than once. Custom autograd functions cannot be seen: they pass their gradient.
+
+    *Batch normalisation* right after a convolution or linear layer is merged into it; elsewhere (before the
+    convolution) it passes relevance unchanged. The model itself is never changed, and scores are its own.
+
+    *z-B's box* is what the images of lowest and of highest values become on their way to the first layer that is
+    called, so normalisation, padding and the order of channels are accounted for.
+
+    Half-precision models are explained as a copy in float32: the stabiliser is less than half precision can tell.
+
+    Composites that only bend gradients (``"guided_backprop"``, ``"deconvnet"``, ``"beta_smooth"``) give that gradient,
+    times the score.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from metfa.explainers import LRP
+    >>> model = torch.nn.Sequential(
+    ...     torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(4 * 4, 2)
+    ... )
+    >>> maps, scores = LRP(model.eval())(torch.rand(2, 3, 4, 4))
+    >>> maps.shape, scores.shape
+    (torch.Size([2, 4, 4]), torch.Size([2, 2]))
+    """
+
+    composite: Any = field(default=PAPER, kw_only=True)
+    bounds: tuple[Any, Any] = field(default=(0.0, 1.0), kw_only=True)
+    channel_axis: int | None = field(default=1, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.model, nn.Module):
+            raise TypeError(
+                f"`model` must be a torch.nn.Module, got {type(self.model).__name__}: LRP looks at its layers"
+            )
+        if self.autocast == torch.float16:
+            raise ValueError("`autocast` must not be torch.float16, in which LRP divides by zero: use torch.bfloat16")
+        check_channel_axis(self.channel_axis)
+        self._check_bounds()
+        with needs_extra("LRP", "lrp"):
+            from zennit.composites import COMPOSITES
+            from zennit.core import Composite
+        if isinstance(self.composite, str):
+            if self.composite not in (PAPER, *COMPOSITES):
+                names = ", ".join(map(repr, (PAPER, *sorted(COMPOSITES))))
+                raise ValueError(f"`composite` must be one of {names}, or a zennit composite, got {self.composite!r}")
+        elif not isinstance(self.composite, Composite):
+            raise TypeError(
+                f"`composite` must be a name or a zennit.core.Composite, got {type(self.composite).__name__}: "
+                f"{self.composite!r}"
+            )
+
+    def __call__(self, inputs: torch.Tensor, target: Any = None) -> tuple[torch.Tensor, torch.Tensor]:
+        r"""Maps and scores of a batch.
+
+        Parameters
+        ----------
+        inputs : torch.Tensor, (batch, channels, \*features)
+            Floating point, within `bounds`. Where they require a gradient, the maps are differentiable in them.
+        target : int, sequence or tensor, optional
+            Class of each row; None: the predicted one.
+
+        Returns
+        -------
+        maps : torch.Tensor, (batch, \*features)
+            float32 (or wider), in [0, 1] with `scale`.
+        scores : torch.Tensor, (batch, classes)
+            The model's scores, detached.
+
+        Raises
+        ------
+        ValueError
+            If the model has layers or steps for which there is no rule (each is named), or relevance is not finite.
+        """
+        self._check(inputs)
+        differentiable = inputs.requires_grad and torch.is_grad_enabled()
+        with torch.enable_grad(), weights_frozen(self.model), self._precision(inputs):
+            model, leaf = self._in_full_precision(inputs if differentiable else inputs.detach())
+            leaf = self._laid_out(leaf)
+            if not differentiable:
+                leaf = leaf.requires_grad_()
+            composite = self._made_composite(model, leaf)
+            if composite.canonizers:
+                model = deepcopy(model)
+                for canonizer in composite.canonizers:
+                    canonizer.apply(model)
+            check_layers(model, composite)
+            forward = RelevancePass(model, composite)
+            try:
+                with forward.watching():
+                    scores = model(leaf)
+                if not scores.detach().isfinite().all():
+                    raise ValueError("the model's scores are not finite, so there is no relevance to hand back")
+                chosen = chosen_scores(scores, target)
+                relevance = forward.relevance(chosen, leaf, create_graph=differentiable)
+            finally:
+                forward.close()
+        relevance = relevance.abs() if self.scale else relevance
+        maps = relevance if self.channel_axis is None else relevance.sum(dim=self.channel_axis)
+        return self._finished(maps), scores.detach()
+
+    def _in_full_precision(self, inputs: torch.Tensor) -> tuple[nn.Module, torch.Tensor]:
+        halves = (torch.float16, torch.bfloat16)
+        if any(parameter.dtype in halves for parameter in self.model.parameters()):
+            return deepcopy(self.model).float(), widen(inputs)
+        return self.model, inputs
+
+    def _made_composite(self, model: nn.Module, inputs: torch.Tensor) -> Any:
+        if not isinstance(self.composite, str):
+            return self.composite
+        from zennit.composites import COMPOSITES
+
+        if self.composite not in (PAPER, BOXED):
+            return COMPOSITES[self.composite]()
+        low, high = _at_first_layer(model, *(self._bound(bound, inputs) for bound in self.bounds))
+        return _papers_rules(low, high) if self.composite == PAPER else COMPOSITES[BOXED](low=low, high=high)
+
+    def _bound(self, bound: Any, inputs: torch.Tensor) -> torch.Tensor:
+        """One input that has the bound everywhere."""
+        values = torch.as_tensor(bound, dtype=inputs.dtype, device=inputs.device)
+        if values.ndim == 1 and self.channel_axis is not None:
+            values = values.reshape([-1 if axis == self.channel_axis else 1 for axis in range(1, inputs.ndim)])
+        try:
+            return values.expand(inputs.shape[1:])
+        except RuntimeError:
+            raise ValueError(
+                f"`bounds` must be numbers, or one for each channel of inputs {tuple(inputs.shape)}, got {bound!r}"
+            ) from None
+
+    def _check_bounds(self) -> None:
+        if not (isinstance(self.bounds, Sequence) and len(self.bounds) == 2):
+            raise TypeError(f"`bounds` must be a pair (lowest, highest), got {self.bounds!r}")
+        try:
+            low, high = (torch.as_tensor(bound, dtype=torch.float64) for bound in self.bounds)
+            ordered = bool((low < high).all())
+        except (TypeError, ValueError, RuntimeError):
+            raise TypeError(f"`bounds` must be numbers, or one for each channel, got {self.bounds!r}") from None
+        if not ordered:
+            raise ValueError(f"`bounds` must be (lowest, highest), got {self.bounds!r}")
+
+    def _check(self, inputs: Any) -> None:
+        require_tensor(inputs)
+        if not inputs.is_floating_point():
+            raise TypeError(f"`inputs` must be floating point to have relevance, got {inputs.dtype}")
+        require_channels(inputs, self.channel_axis, "inputs")
+        if self.composite not in (PAPER, BOXED):
+            return
+        low, high = (self._bound(bound, inputs) for bound in self.bounds)
+        with torch.no_grad():
+            if ((inputs < low) | (inputs > high)).any():
+                warn(
+                    f"`inputs` reach from {float(inputs.min()):.3g} to {float(inputs.max()):.3g}, beyond `bounds` "
+                    f"{self.bounds!r} of the box rule: clip the noise (`bounds=(0, 1)`), or say what the model takes",
+                    MetfaWarning,
+                )
+
+
+def _papers_rules(low: torch.Tensor, high: torch.Tensor) -> Any:
+    """Composite "zbox-alpha1beta0"; it has no rule for activations that are not monotone."""
+    from zennit import rules
+    from zennit.composites import SpecialFirstLayerMapComposite
+    from zennit.layer import Sum
+    from zennit.types import AvgPool, BatchNorm
+
+    monotone = (
+        nn.ReLU, nn.ReLU6, nn.LeakyReLU, nn.ELU, nn.CELU, nn.SELU, nn.Softplus, nn.Hardtanh, nn.Tanh, nn.Sigmoid,
+    )  # fmt: skip
+    settings: dict[str, Any] = {"stabilizer": STABILISER, "zero_params": ["bias"]}
+    return SpecialFirstLayerMapComposite(
+        layer_map=[
+            ((*monotone, BatchNorm), rules.Pass()),
+            ((Sum, AvgPool), rules.Norm(stabilizer=STABILISER)),
+            (linear_types(), rules.ZPlus(**settings)),  # alpha 1, beta 0 without the work for beta
+        ],
+        first_map=[(linear_types(), rules.ZBox(low, high, **settings))],
+    )
+
+
+class _Arrived(Exception):  # noqa: N818 - carries a result out of a forward pass
+    """What came to the first layer."""
+
+
+def _at_first_layer(model: nn.Module, low: torch.Tensor, high: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """What images of lowest and of highest values become where the first convolution or linear layer takes them."""
+
+    def arrive(_: nn.Module, args: Any) -> None:
+        raise _Arrived(args[0])
+
+    layers = [module for module in model.modules() if isinstance(module, linear_types())]
+    handles = [layer.register_forward_pre_hook(arrive) for layer in layers]
+    try:
+        with torch.no_grad():
+            model(torch.stack([low, high]))
+    except _Arrived as arrived:
+        low, high = arrived.args[0]
+        return torch.minimum(low, high)[None], torch.maximum(low, high)[None]
+    finally:
+        for handle in handles:
+            handle.remove()
+    raise ValueError("`model` calls no convolution or linear layer (as a module), so LRP has no first layer")

@@ -1,0 +1,348 @@
+"""MASK: a mask learnt by gradient descent, which hides as little as can be while the class's probability falls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from numbers import Real
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from metfa._arrays import widen
+from metfa._targets import row_targets
+from metfa._validation import positive_int
+from metfa.explainers._differentiation import weights_frozen
+from metfa.explainers._mask_optimisation import (
+    Blend,
+    Blur,
+    Enlargement,
+    MaskOptimiser,
+    check_number,
+    enlargement,
+    resized,
+    target_index,
+    variation,
+    variation_of_pairs,
+)
+from metfa.explainers.heatmaps import scale_to_unit
+
+__all__ = ["MASK", "MaskState", "blur_and_median"]
+
+DECAY, DECAY_OF_SQUARES, EPSILON = 0.9, 0.999, 1e-8  # Adam's
+RADII = np.arange(0, 175, 5) / 224  # of the circles that start a mask, in longer sides of the image
+SOFTNESS = 10 / 224  # of their edges
+
+
+@dataclass(frozen=True)
+class MaskState:
+    """Where the optimisation of a batch stands.
+
+    Attributes
+    ----------
+    masks : torch.Tensor, (batch, rows, columns)
+        Masks on the grid, in [0, 1]; 0 hides.
+    mean, square : torch.Tensor, (batch, rows, columns)
+        Adam's running means of the gradient and of its square.
+    count : int
+        Steps taken.
+    """
+
+    masks: torch.Tensor
+    mean: torch.Tensor
+    square: torch.Tensor
+    count: int = 0
+
+
+@dataclass(frozen=True)
+class MASK(MaskOptimiser):
+    r"""Meaningful perturbation (Fong and Vedaldi 2017): the smallest deletion that makes the class go away.
+
+    A mask m on a coarse grid descends, by Adam and clipped to [0, 1], on
+
+    .. math:: f(m x + (1 - m) x_0) + l \sum |1 - m| + t \, TV(m),
+
+    f the class's probability, x0 a blurred x, under the enlarged and softened mask. Every row has an optimiser of its
+    own. The map is 1 - m, enlarged and softened.
+
+    The defaults are those of the authors' code (``ruthcfong/perturb_explanations``, ``defaults.py`` and
+    ``optimize_mask.py``). Other implementations are the class methods `gildenblat`, `adv2` and `adv2_v2`: they swap the
+    sizes of the two penalties, and a mean of 28 x 28 cells is 784 times smaller than their sum.
+
+    Parameters
+    ----------
+    model : torch.nn.Module or callable
+        Images (batch, channels, height, width) -> scores (batch, classes).
+    n_iterations : int
+        Adam's steps.
+    learning_rate : float
+        Adam's, with the decays .9 and .999.
+    grid : int or (int, int)
+        Cells of the mask along (rows, columns): 28 is an eighth of 224 pixels.
+    enlargement : {"nearest", "corners", "centres"}
+        Cells become pixels by repetition, or bilinearly: corner to corner, or with each cell's value at its centre.
+    mask_blur : Blur or None
+        What softens the enlarged mask.
+    init : "circle" or float
+        What a mask starts from. "circle" hides a soft disc in the middle: the smallest of 35 which takes 99 % of the
+        probability that the largest takes. A number fills the mask.
+    l1_weight, l1_reduction : float, {"sum", "mean"}
+        Weight of \|1 - m\|, and how it runs over cells.
+    tv_weight, tv_beta, tv_reduction : float, float, {"sum", "mean"}
+        Weight and exponent of the total variation. "sum": (down² + right²)^(beta / 2), summed over cells, of the
+        differences to the cells below and to the right. "mean": the mean of \|down\|^beta, plus that of \|right\|^beta.
+    baseline : callable, float or sequence of float
+        What a pixel becomes where the mask is 0: a function of images (each by itself), a number, or one number for
+        each channel. The default is a Gaussian blur, sigma 10 (Pillow's "radius" is sigma).
+    jitter : int
+        Images are enlarged by so many pixels, and each step sees a window of the original size at one of ``jitter``
+        times ``jitter`` random places, under the mask that stays. 0: none.
+    batch_size : int, optional
+        Rows that are optimised together. None: 16 on a CPU; on a GPU 256, halved as often as they do not fit. Changes
+        speed and memory only.
+    softmax : bool
+        Turn the model's scores into probabilities by a softmax. False uses them as they are: for models that give
+        probabilities already.
+    rng : int, numpy.random.Generator or None
+        Seed of direct calls without `rngs`; `metfa.explain` passes its own generators.
+    scale : bool
+        Scale each map to [0, 1] by its smallest and largest value (the paper's convention). False: 1 - m.
+    autocast : torch.dtype, optional
+        Run the model in this lower precision, such as ``torch.bfloat16``. Adam divides gradients by their size, so
+        maps change by more than rounding.
+    memory_format : torch.memory_format, optional
+        Layout of the images, such as ``torch.channels_last``: often faster on a CPU, the same maps to rounding.
+
+    Notes
+    -----
+    Images are not rounded to 8 bits on the way, as they are in the authors' code.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from metfa.explainers.mask import MASK
+    >>> def model(images):  # probabilities of two classes, by the brightness of the upper left corner
+    ...     bright = images[:, 0, :4, :4].mean((1, 2))
+    ...     return torch.stack([bright, 1 - bright], dim=1)
+    >>> explainer = MASK(model, n_iterations=20, grid=8, baseline=0, mask_blur=None, jitter=0, init=1.0, softmax=False)
+    >>> maps, scores = explainer(torch.ones(1, 1, 16, 16), target=0)
+    >>> bool(maps[0, :4, :4].mean() > 2 * maps[0, 8:, 8:].mean())
+    True
+    """
+
+    n_iterations: int = field(default=300, kw_only=True)
+    learning_rate: float = field(default=0.1, kw_only=True)
+    enlargement: Enlargement = field(default="nearest", kw_only=True)
+    mask_blur: Blur | None = field(default=Blur(5.0), kw_only=True)
+    init: Literal["circle"] | float = field(default="circle", kw_only=True)
+    l1_weight: float = field(default=1e-4, kw_only=True)
+    l1_reduction: Literal["sum", "mean"] = field(default="sum", kw_only=True)
+    tv_weight: float = field(default=1e-2, kw_only=True)
+    tv_beta: float = field(default=3.0, kw_only=True)
+    tv_reduction: Literal["sum", "mean"] = field(default="sum", kw_only=True)
+    baseline: Any = field(default=Blur(10.0), kw_only=True)
+    jitter: int = field(default=4, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number(self.learning_rate, "learning_rate", above=0)
+        for name, choices in (
+            ("enlargement", ("nearest", "corners", "centres")),
+            ("l1_reduction", ("sum", "mean")),
+            ("tv_reduction", ("sum", "mean")),
+        ):
+            if getattr(self, name) not in choices:
+                raise ValueError(f"`{name}` must be {' or '.join(map(repr, choices))}, got {getattr(self, name)!r}")
+        if self.mask_blur is not None and not isinstance(self.mask_blur, Blur):
+            raise TypeError(f"`mask_blur` must be a Blur or None, got {type(self.mask_blur).__name__}")
+        if self.init != "circle" and not isinstance(self.init, Real):
+            raise TypeError(f"`init` must be 'circle' or a number, got {self.init!r}")
+        if isinstance(self.init, Real) and not 0 <= self.init <= 1:
+            raise ValueError(f"`init` must lie in [0, 1], got {self.init}")
+        positive_int(self.jitter, "jitter", minimum=0)
+
+    @classmethod
+    def gildenblat(cls, model: Any, **settings: Any) -> MASK:
+        """As in ``jacobgil/pytorch-explain-black-box``, ``explain.py``; `settings` replace single ones.
+
+        Both penalties are means, the mask starts at 1, and the baseline is the mean of a Gaussian and a median blur.
+        """
+        reductions = {"l1_reduction": "mean", "tv_reduction": "mean"}
+        baseline = {"baseline": blur_and_median, "mask_blur": None, "enlargement": "corners"}
+        return cls(model, **{"init": 1.0, "jitter": 0, **reductions, **baseline, **settings})
+
+    @classmethod
+    def adv2(cls, model: Any, **settings: Any) -> MASK:
+        """As in the first version of ADV² (``alps-lab/adv2``, ``mask_model.py``); `settings` replace single ones.
+
+        400 steps from 0.5, L1 a mean with weight 1e-2, and total variation a sum with weight 1e-4. (Their sum pairs the
+        downward difference at cell (i, j) with the rightward one at (j, i); here both are the cell's own.)
+        """
+        penalties = {"l1_weight": 1e-2, "l1_reduction": "mean", "tv_weight": 1e-4}
+        baseline = {"baseline": Blur(10.0, kernel=11, border="reflect"), "mask_blur": None, "enlargement": "centres"}
+        return cls(model, **{"n_iterations": 400, "init": 0.5, "jitter": 0, **penalties, **baseline, **settings})
+
+    @classmethod
+    def adv2_v2(cls, model: Any, **settings: Any) -> MASK:
+        """As in the second version of ADV² (``alps-lab/adv2``, ``rev1/mask_v2``); `settings` replace single ones.
+
+        300 steps from 0.5 with the authors' weights, narrower blurs, and jitter.
+        """
+        baseline = {"baseline": Blur(3.5, kernel=21, border="reflect"), "enlargement": "centres"}
+        mask_blur = Blur(2.0, kernel=11, border="reflect")
+        return cls(model, **{"init": 0.5, "mask_blur": mask_blur, **baseline, **settings})
+
+    def start(self, inputs: torch.Tensor, target: Any) -> MaskState:
+        """State from which `step` sets out, for inputs (batch, channels, height, width) and a class or one a row."""
+        self._check(inputs)
+        with torch.no_grad(), weights_frozen(self.model):
+            return self._started(inputs.detach(), self._given(inputs, target))
+
+    def step(
+        self,
+        inputs: torch.Tensor,
+        target: Any,
+        state: MaskState,
+        *,
+        shifts: Any = None,
+        create_graph: bool = False,
+    ) -> MaskState:
+        """One step of Adam: what a call does `n_iterations` times, as a function without randomness.
+
+        Parameters
+        ----------
+        inputs : torch.Tensor, (batch, channels, height, width)
+            Floating point, pixels in [0, 1].
+        target : int, sequence or tensor
+            Class of each row.
+        state : MaskState
+            Masks and Adam's means before the step.
+        shifts : array of int, (batch, 2), optional
+            Place (down, right) of each row's window, in 0..`jitter`. None: the middle.
+        create_graph : bool
+            Keep the graph: the new masks and means are differentiable in the inputs and in the state. That takes
+            second derivatives of the model, of which those inside a ReLU are 0.
+
+        Returns
+        -------
+        MaskState
+        """
+        self._check(inputs)
+        places = np.full((len(inputs), 2), self.jitter // 2) if shifts is None else np.asarray(shifts)
+        if places.shape != (len(inputs), 2) or places.dtype.kind not in "iu":
+            raise ValueError(f"`shifts` must be integers ({len(inputs)}, 2), got {places.dtype} {places.shape}")
+        if places.min() < 0 or places.max() > self.jitter:
+            raise ValueError(f"`shifts` must lie in 0..{self.jitter}, got {places.min()}..{places.max()}")
+        with torch.set_grad_enabled(create_graph), weights_frozen(self.model):
+            return self._stepped(self._wide(inputs, self._given(inputs, target)), state, places, create_graph)
+
+    @staticmethod
+    def _given(inputs: torch.Tensor, target: Any) -> torch.Tensor:
+        if target is None:
+            raise ValueError("`target` must be a class, or one for each row: single steps predict none, got None")
+        return target_index(row_targets(target, None, len(inputs)), inputs.device)
+
+    def _matrices(self, height: int, width: int) -> list[np.ndarray]:
+        return [
+            enlargement(*sizes, self.enlargement, self.mask_blur)
+            for sizes in zip(self._sides, (height, width), strict=True)
+        ]
+
+    def _optimised(self, inputs: torch.Tensor, index: torch.Tensor, rngs: list[np.random.Generator]) -> torch.Tensor:
+        shifts = np.stack([rng.integers(0, max(self.jitter, 1), (self.n_iterations, 2)) for rng in rngs])
+        parts: list[torch.Tensor] = []
+
+        def optimise(start: int, stop: int) -> None:
+            part = slice(start, stop)
+            wide, state = self._wide(inputs[part], index[part]), self._started(inputs[part], index[part])
+            for iteration in range(self.n_iterations):
+                state = self._stepped(wide, state, shifts[part, iteration])
+            parts.append(state.masks)
+
+        self._in_batches(len(inputs), inputs, optimise)
+        return torch.cat(parts)
+
+    def _wide(self, inputs: torch.Tensor, index: torch.Tensor) -> Blend:
+        """Images and baselines, enlarged so that windows of the original size can move in them."""
+        images = widen(inputs)
+        if self.jitter:
+            images = resized(images, [enlargement(size, size + self.jitter, "centres") for size in images.shape[2:]])
+        return self._blend(images, index, inputs.dtype)
+
+    def _window(self, wide: Blend, shifts: np.ndarray) -> Blend:
+        if not self.jitter:
+            return wide
+        height, width = (size - self.jitter for size in wide.contrast.shape[2:])
+        baseline, contrast = (
+            torch.stack([row[:, i : i + height, j : j + width] for row, (i, j) in zip(images, shifts, strict=True)])
+            for images in (wide.baseline, wide.contrast)
+        )
+        return Blend(baseline, contrast, wide.index, wide.dtype)
+
+    def _stepped(self, wide: Blend, state: MaskState, shifts: np.ndarray, create_graph: bool = False) -> MaskState:
+        window = self._window(wide, shifts)
+        masks = state.masks
+        if not (create_graph and masks.requires_grad):
+            masks = masks.detach().requires_grad_()
+        with torch.enable_grad():
+            scores = self._chosen(window(self._enlarged(masks, window.contrast.shape)), window.index)
+            loss = (scores + self._penalties(masks)).sum()
+            (gradient,) = torch.autograd.grad(loss, masks, create_graph=create_graph)
+        count = state.count + 1
+        mean = DECAY * state.mean + (1 - DECAY) * gradient
+        square = DECAY_OF_SQUARES * state.square + (1 - DECAY_OF_SQUARES) * gradient**2
+        size = (square / (1 - DECAY_OF_SQUARES**count)).clamp(min=1e-30).sqrt()  # whose derivative at 0 is infinite
+        change = mean / (1 - DECAY**count) / (size + EPSILON)
+        return MaskState((masks - self.learning_rate * change).clamp(0, 1), mean, square, count)
+
+    def _penalties(self, masks: torch.Tensor) -> torch.Tensor:
+        deleted = (1 - masks).abs()
+        l1 = deleted.sum((1, 2)) if self.l1_reduction == "sum" else deleted.mean((1, 2))
+        tv = (variation_of_pairs if self.tv_reduction == "sum" else variation)(masks, self.tv_beta)
+        return self.l1_weight * l1 + self.tv_weight * tv
+
+    def _started(self, inputs: torch.Tensor, index: torch.Tensor) -> MaskState:
+        blank = widen(inputs[:, 0, :1, :1]).new_zeros((len(inputs), *self._sides))
+        masks = self._circles(inputs, index) if self.init == "circle" else blank + self.init
+        return MaskState(masks, blank, blank)
+
+    def _circles(self, inputs: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+        """Masks that hide a disc in the middle of each image, as large as it needs."""
+        blend, n = self._blend(widen(inputs), index, inputs.dtype), len(RADII)
+        parts: list[torch.Tensor] = []
+
+        def ask(start: int, stop: int) -> None:
+            pairs = torch.arange(start, stop, device=inputs.device)
+            shown = _discs(RADII[np.arange(start, stop) % n], blend.contrast)
+            parts.append(self._chosen(blend[pairs // n](shown), index[pairs // n]))
+
+        self._in_batches(len(inputs) * n, inputs, ask)
+        scores = torch.cat(parts).reshape(-1, n)
+        whole = self._chosen(inputs, index)
+        left = (scores - scores[:, -1:]) / (whole[:, None] - scores[:, -1:])
+        enough = (left < 0.01).int()  # NaN, where no disc changes anything, is not
+        chosen = torch.where(enough.any(1), enough.argmax(1), n - 1).cpu().numpy()
+        middles = [
+            ((np.arange(cells) + 0.5) * size // cells).astype(int)
+            for cells, size in zip(self._sides, inputs.shape[2:], strict=True)
+        ]
+        discs = _discs(RADII[chosen], blend.contrast)[:, middles[0]][:, :, middles[1]]
+        return scale_to_unit(discs.round(decimals=6))  # one that covers the image is flat but for rounding
+
+
+def _discs(radii: np.ndarray, images: torch.Tensor) -> torch.Tensor:
+    """Masks (radius, height, width) which are 0 in the middle, with soft edges."""
+    height, width = images.shape[2:]
+    longer = max(height, width)
+    away = (np.arange(height)[:, None] - height // 2) ** 2 + (np.arange(width) - width // 2) ** 2
+    discs = torch.as_tensor(away <= (radii * longer)[:, None, None] ** 2, device=images.device).to(images.dtype)
+    return 1 - Blur(SOFTNESS * longer)(discs[:, None])[:, 0]
+
+
+def blur_and_median(images: torch.Tensor) -> torch.Tensor:
+    """Mean of a Gaussian blur (11 pixels, sigma 5) and the median of 11 x 11 pixels: the baseline of `gildenblat`."""
+    padded = torch.nn.functional.pad(images, (5, 5, 5, 5), mode="replicate")
+    medians = [
+        channel.unfold(0, 11, 1).unfold(1, 11, 1).flatten(2).median(2).values for row in padded for channel in row
+    ]
+    return (Blur(5.0, kernel=11, border="reflect")(images) + torch.stack(medians).reshape(images.shape)) / 2

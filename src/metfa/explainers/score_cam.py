@@ -1,0 +1,243 @@
+"""Score-CAM: channels of a feature map, each weighted by the class score of what it lets through of the image."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import torch
+from torch import nn
+
+from metfa._arrays import to_host, widen
+from metfa._targets import row_targets
+from metfa.explainers._baseline import baseline_like, check_baseline
+from metfa.explainers._layers import check_layer, watched
+from metfa.explainers._model_explainer import check_images, require_tensor
+from metfa.explainers._perturbation import PerturbationExplainer
+from metfa.explainers.cam import enlarged, warn_if_constant
+
+__all__ = ["ScoreCAM"]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What the definitions in use differ in; as it stands here, the authors' own."""
+
+    over_channels: bool = False  # weights are a softmax of raw scores over the channels, flat ones included
+    of_masks: bool = False  # the map sums the masks, not the activations
+    scaled_first: bool = False  # a mask is scaled before it is enlarged
+    align_corners: bool = False  # so masks are enlarged
+    rectified_first: bool = False  # the map is, before it is enlarged
+    epsilon: float = 0.0  # added to a channel's range
+
+    def masks(self, channels: torch.Tensor, size: Any) -> torch.Tensor:
+        """Masks (n, height, width) in [0, 1] of channels that are not flat."""
+        if self.scaled_first:
+            return enlarged(self._scaled(channels), size, align_corners=self.align_corners)
+        return self._scaled(enlarged(channels, size, align_corners=self.align_corners))
+
+    def _scaled(self, channels: torch.Tensor) -> torch.Tensor:
+        low = channels.amin((1, 2), keepdim=True)
+        return (channels - low) / (channels.amax((1, 2), keepdim=True) - low + self.epsilon)
+
+
+VARIANTS = {
+    "original": Variant(),
+    "metfa": Variant(of_masks=True),
+    "grad-cam": Variant(over_channels=True, align_corners=True, rectified_first=True, epsilon=1e-8),
+    "torch-cam": Variant(over_channels=True, scaled_first=True, rectified_first=True, epsilon=1e-8),
+}
+
+
+@dataclass(frozen=True)
+class ScoreCAM(PerturbationExplainer):
+    r"""Score-weighted class activation mapping (Wang et al. 2020): class activation without gradients.
+
+    Each channel :math:`A_k` of a feature map is enlarged to the image (U, bilinear) and scaled to [0, 1]; the image is
+    multiplied by it, and the probability of the class that is left is the channel's weight. The map is
+    :math:`\mathrm{ReLU}\big(\sum_k f(x \odot s(U(A_k))) \, U(A_k)\big)`, as in the authors' code
+    (``haofanwang/Score-CAM``, ``cam/scorecam.py``).
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        Images (batch, channels, height, width) -> scores (batch, classes).
+    layer : str or torch.nn.Module, optional
+        Whose output is taken: a dotted name such as ``"layer4"`` (or the end of one, so that ``"head.act"`` is found in
+        a wrapped model too), or the module itself. None: the last feature map, that is the output of the last module,
+        in the order of execution, that is as high and wide as the last convolution's: behind its batch normalisation,
+        activation and residual sum, before pooling. It is the authors' choice for VGG16 (``features.29``) and ResNet
+        (``layer4``). Of a transformer it would be the embedding of the patches: name a layer there.
+    variant : {"original", "metfa", "grad-cam", "torch-cam"}
+        The definition, see Notes.
+    baseline : float or sequence of float
+        What takes the place of hidden pixels, in the units of the inputs: one number, or one for each channel. 0, the
+        default, is black for pixels in [0, 1]. The authors mask images that are normalised already, which hides
+        with the mean colour: ``baseline=(0.485, 0.456, 0.406)`` for the usual ImageNet networks.
+    batch_size : int, optional
+        Masked images in a forward pass. None: 16 on a CPU; on a GPU 256, halved as often as it does not fit. Changes
+        speed and memory only.
+    softmax : bool
+        Turn the model's scores into probabilities by a softmax. False uses them as they are: for models that give
+        probabilities already. "grad-cam" and "torch-cam" always use them as they are.
+    scale : bool
+        Scale each map to [0, 1] by its smallest and largest value (the authors' convention). False: the sum above.
+    autocast : torch.dtype, optional
+        Run the model in this lower precision, such as ``torch.bfloat16``. Maps are float32 (see the benchmarks for how
+        much they change).
+    memory_format : torch.memory_format, optional
+        Layout of the masked images, such as ``torch.channels_last``: often faster on a CPU, the same maps to rounding.
+
+    Notes
+    -----
+    Implementations differ in what they compute:
+
+    - "original": as above.
+    - "metfa": the masks :math:`s(U(A_k))` are summed, not the activations, so strong channels count no more than weak
+      ones (the MeTFA paper's code, ``cam/scorecam.py``).
+    - "grad-cam": the weights are a softmax of the class's raw scores *over the channels*; masks are enlarged with
+      corners matched, and the sum is rectified before it is enlarged (``jacobgil/pytorch-grad-cam`` 1.5.7,
+      ``score_cam.py``). Where scores differ much, one channel takes nearly all the weight; where little, all get the
+      same.
+    - "torch-cam": weights as in "grad-cam" (that the clean score is subtracted first changes no softmax), masks scaled
+      at the layer's resolution and then enlarged (``frgfm/torch-cam``, ``methods/activation.py``; its maps keep the
+      layer's resolution, here they are enlarged).
+
+    Flat channels are not run through the model: they say nothing ("original", "metfa"), or all leave the same hidden
+    image, which is run once. Channels are called flat by the layer's output, before enlargement rounds it.
+
+    Masks are made a batch at a time. Beside that, memory holds one feature map for each row. The sum is taken at the
+    layer's resolution and enlarged once, which is the same: enlargement is linear.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from metfa.explainers import ScoreCAM
+    >>> model = torch.nn.Sequential(
+    ...     torch.nn.Conv2d(3, 8, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(8 * 36, 4)
+    ... ).eval()
+    >>> maps, scores = ScoreCAM(model)(torch.rand(2, 3, 8, 8), target=1)
+    >>> maps.shape, scores.shape
+    (torch.Size([2, 8, 8]), torch.Size([2, 4]))
+    >>> ScoreCAM(model).channel_weights(torch.rand(2, 3, 8, 8), target=1).shape
+    torch.Size([2, 8])
+    """
+
+    layer: str | nn.Module | None = None
+    variant: Literal["original", "metfa", "grad-cam", "torch-cam"] = field(default="original", kw_only=True)
+    baseline: float | Sequence[float] = field(default=0.0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_layer(self.layer, self.model)
+        if self.variant not in VARIANTS:
+            raise ValueError(f"`variant` must be one of {', '.join(VARIANTS)}, got {self.variant!r}")
+        check_baseline(self.baseline)
+
+    def __call__(self, inputs: torch.Tensor, target: Any = None) -> tuple[torch.Tensor, torch.Tensor]:
+        """Maps and scores of a batch.
+
+        Parameters
+        ----------
+        inputs : torch.Tensor, (batch, channels, height, width)
+            Floating point.
+        target : int, sequence or tensor, optional
+            Class of each row; None: the predicted one.
+
+        Returns
+        -------
+        maps : torch.Tensor, (batch, height, width)
+            float32 (or wider), in [0, 1] with `scale`.
+        scores : torch.Tensor, (batch, classes)
+            The model's scores of the inputs themselves.
+
+        Raises
+        ------
+        ValueError
+            If there is no such layer, if it is used more than once, or if it gives no feature map.
+        """
+        variant = VARIANTS[self.variant]
+        features, weights, maps, scores, name = self._weighed(inputs, target)
+        if not variant.of_masks:
+            combined = torch.einsum("bk,bkhw->bhw", weights, features)
+            maps = enlarged(combined.relu() if variant.rectified_first else combined, inputs.shape[2:]).relu()
+        warn_if_constant(maps, f"the weighted channels of layer {name} are flat, or nowhere positive")
+        return self._finished(maps), scores
+
+    def channel_weights(self, inputs: torch.Tensor, target: Any = None) -> torch.Tensor:
+        """Weight of each channel, (batch, channels): 0 for flat ones, but for the softmax over channels.
+
+        Weights that hardly differ mean that the map is the mean of the channels, whatever the class.
+        """
+        return self._weighed(inputs, target)[1]
+
+    def _weighed(self, inputs: torch.Tensor, target: Any) -> tuple[Any, Any, Any, Any, str]:
+        """The feature map, its channels' weights, the weighted sum of the masks (if it is wanted), scores, layer."""
+        require_tensor(inputs)
+        check_images(inputs)
+        baseline = baseline_like(self.baseline, inputs)
+        with self._forward_only():
+            features, scores, name = self._looked_into(inputs)
+            weights, summed = self._weights(inputs, baseline, features, self._wanted(target, scores))
+        return features, weights, summed, scores, name
+
+    def _looked_into(self, inputs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, str]:
+        """The layer's feature map of the inputs (batch, channels, height, width), the scores, the layer's name."""
+        parts: list[tuple[torch.Tensor, torch.Tensor]] = []
+        name = ""
+
+        def look(start: int, stop: int) -> None:
+            nonlocal name
+            with watched(self.model, self.layer) as watch:
+                scores = self._scores(inputs[start:stop])
+            parts.append((widen(watch.feature_map(stop - start)), scores))
+            name = watch.name
+
+        self._in_batches(len(inputs), inputs, look)
+        features, scores = map(torch.cat, zip(*parts, strict=True))
+        return features, scores, name
+
+    def _wanted(self, target: Any, scores: torch.Tensor) -> torch.Tensor:
+        """Targets as indices (batch, axes) into the scores behind the batch: none of them for one score a row."""
+        raw = VARIANTS[self.variant].over_channels
+        targets = row_targets(target, to_host(scores), len(scores)) if raw else self._targets(target, scores)
+        entries = [() if t is None else t if isinstance(t, tuple) else (t,) for t in targets]
+        if not all(isinstance(index, int) for entry in entries for index in entry):
+            raise TypeError("`target` must be class indices, or one tuple of indices for each row")
+        return torch.tensor(entries, dtype=torch.int64, device=scores.device)
+
+    def _weights(
+        self, inputs: torch.Tensor, baseline: torch.Tensor, features: torch.Tensor, wanted: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Weights (batch, channels), and the weighted sum of masks for the variant that is made of it."""
+        variant = VARIANTS[self.variant]
+        contrast = self._laid_out(inputs - baseline)
+        size = inputs.shape[2:]
+        flat = features.amax((2, 3)) == features.amin((2, 3))
+        rows, channels = (~flat).nonzero(as_tuple=True)
+        weights = torch.zeros_like(features[:, :, 0, 0])
+        summed = features.new_zeros((len(inputs), *size) if variant.of_masks else (0, *size))
+
+        def weight_of(images: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
+            scores = self._scores(images)
+            scores = scores if variant.over_channels else self._probabilities(scores)
+            each = torch.arange(len(indices), device=scores.device)
+            return scores.expand(len(indices), *scores.shape[1:])[(each, *indices.T)]
+
+        def weigh(start: int, stop: int) -> None:
+            row, channel = rows[start:stop], channels[start:stop]
+            masks = variant.masks(features[row, channel], size)
+            masked = torch.addcmul(baseline, contrast[row], masks[:, None].to(contrast.dtype))
+            weight = weight_of(masked, wanted[row]).to(weights.dtype)
+            weights[row, channel] = weight
+            if variant.of_masks:
+                summed.index_add_(0, row, weight[:, None, None] * masks)
+
+        self._in_batches(len(rows), inputs, weigh)
+        if variant.over_channels:
+            if flat.any():
+                hidden = weight_of(baseline.expand_as(contrast[:1]), wanted).to(weights.dtype)
+                weights = torch.where(flat, hidden[:, None], weights)
+            weights = weights.softmax(1)
+        return weights, summed

@@ -1,0 +1,32 @@
+"""What a notebook shows of a sample."""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+import warnings
+
+from metfa.plot._bars import bars
+from metfa.plot._images import figure
+from metfa.result import AttributionSample
+
+__all__ = ["notebook_html"]
+
+
+def notebook_html(sample: AttributionSample) -> str:
+    """The first input's figure and the sample's repr, everything escaped."""
+    text = f"<pre>{html.escape(repr(sample))}</pre>"
+    draw = {1: bars, 2: figure}.get(len(sample.feature_shape))
+    if draw is None:
+        return text
+    buffer = io.BytesIO()
+    batch = sample.values.shape[1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a display warns of nothing; the methods do
+        try:
+            draw(sample, title=f"input 0 of {batch}" if batch > 1 else None).savefig(buffer, format="png", dpi=72)
+        except (ImportError, ValueError):
+            return text
+    encoded = base64.b64encode(buffer.getvalue()).decode()
+    return f'<img alt="attributions with their significance" src="data:image/png;base64,{encoded}">{text}'
