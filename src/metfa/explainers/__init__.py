@@ -17,6 +17,8 @@ _HOME = {
     "Surrogate": "metfa.explainers.lime",
     "from_captum": "metfa.explainers.captum_adapter",
     "from_gradcam": "metfa.explainers.gradcam_adapter",
+    "from_shap": "metfa.explainers.shap_adapter",
+    "from_lime": "metfa.explainers.lime_adapter",
     "heatmap": "metfa.explainers.heatmaps",
 }
 

@@ -62,7 +62,7 @@ class Blur:
     Examples
     --------
     >>> import torch
-    >>> from metfa.explainers._mask_optimisation import Blur
+    >>> from metfa.explainers import Blur
     >>> point = torch.zeros(1, 1, 1, 5)
     >>> point[..., 2] = 1
     >>> [round(value, 3) for value in Blur(1.0, kernel=3)(point).flatten().tolist()]

@@ -89,7 +89,7 @@ class IGOS(MaskOptimiser):
     Examples
     --------
     >>> import torch
-    >>> from metfa.explainers.igos import IGOS
+    >>> from metfa.explainers import IGOS
     >>> def model(images):  # probabilities of two classes, by the brightness of the upper left corner
     ...     bright = images[:, 0, :4, :4].mean((1, 2))
     ...     return torch.stack([bright, 1 - bright], dim=1)

@@ -120,7 +120,7 @@ class MASK(MaskOptimiser):
     Examples
     --------
     >>> import torch
-    >>> from metfa.explainers.mask import MASK
+    >>> from metfa.explainers import MASK
     >>> def model(images):  # probabilities of two classes, by the brightness of the upper left corner
     ...     bright = images[:, 0, :4, :4].mean((1, 2))
     ...     return torch.stack([bright, 1 - bright], dim=1)

@@ -1,0 +1,184 @@
+"""SHAP's explainers, as explainers of each row's own class."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from metfa._arrays import as_array, is_array, to_host
+from metfa._guard import model_as_found, model_in_evaluation
+from metfa._protocol import predict_scores
+from metfa._randomised import seeded
+from metfa._targets import row_targets
+
+__all__ = ["from_shap"]
+
+# Their values depend on the row alone; all others draw random numbers, or may.
+DETERMINISTIC = {
+    "AdditiveExplainer",
+    "DeepExplainer",
+    "ExactExplainer",
+    "GPUTreeExplainer",
+    "LinearExplainer",
+    "TreeExplainer",
+}
+
+
+@dataclass(frozen=True)
+class ShapExplainer:
+    """An explainer from one of SHAP's."""
+
+    explainer: Any
+    predict: Callable[..., Any] | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    rows_independent = True
+
+    @property
+    def model(self) -> Any:
+        """The function that predicts: given, or found in SHAP's explainer; None where unknown."""
+        return _model_behind(self.explainer) if self.predict is None else self.predict
+
+    def __call__(self, inputs: Any, target: Any = None) -> Any:
+        """SHAP values of the inputs' shape for each row's target, and the model's scores where it is known."""
+        inputs = as_array(inputs, "inputs")
+        model = self.model
+        with model_as_found(model), model_in_evaluation(model):
+            scores = None if model is None else predict_scores(model, inputs)
+            values = _values(self._explained(inputs), tuple(inputs.shape))
+        targets = None
+        if target is not None or scores is not None:
+            targets = row_targets(target, scores, len(inputs))
+        maps = _of_each_class(values, inputs.ndim, scores, targets)
+        return maps if scores is None else (maps, scores)
+
+    def _explained(self, inputs: Any) -> Any:
+        return _method(self.explainer)(inputs, **self.settings)
+
+
+def from_shap(explainer: Any, predict: Callable[..., Any] | None = None, **settings: Any) -> Any:
+    r"""Explainer from one of SHAP's: signed values (batch, \*features) of the class that is explained.
+
+    Parameters
+    ----------
+    explainer : shap.Explainer
+        ``TreeExplainer``, ``KernelExplainer``, ``DeepExplainer`` or any other, made as SHAP's documentation shows.
+        Those that draw random numbers are wrapped in `metfa.seeded`: one row a call, each from its own stream.
+    predict : callable, optional
+        Inputs -> scores (batch, classes), such as ``forest.predict_proba``; for a regression ``model.predict``. It
+        finds the class predicted on the clean input, counts flips, and tells what a single SHAP output is about.
+        Kernel, permutation, gradient and deep explainers hold it themselves; tree and linear explainers do not.
+    **settings
+        Arguments of ``explainer.shap_values``, such as ``nsamples=200`` or ``check_additivity=False``.
+
+    Returns
+    -------
+    callable
+        Explainer; with ``.model`` if the prediction is known.
+
+    Raises
+    ------
+    TypeError
+        If `explainer` is none, or a setting is unknown to it.
+    ValueError
+        When called, if SHAP gives a single value a feature and it is unknown of which class.
+
+    Notes
+    -----
+    All forms of SHAP's results are understood: a list with one array a class (before 0.45), an array (batch,
+    \*features, classes), or (batch, \*features) for a single output. A classifier of two classes whose single output
+    is the margin or the probability of class 1 (boosted trees, linear models) has for class 0 the values with the
+    opposite sign, which is exact: the outputs for the two classes are opposite up to a constant.
+
+    With ``noise=None`` the samples of a kernel or permutation explainer show its own randomness alone, for tree and
+    deep explainers noise on the inputs is the only one.
+
+    Examples
+    --------
+    .. code-block:: python
+
+       explainer = from_shap(shap.TreeExplainer(forest), forest.predict_proba)
+       explainer = from_shap(shap.KernelExplainer(predict, background), nsamples=200)
+       explainer = from_shap(shap.DeepExplainer(network, background))
+    """
+    names = {kind.__name__ for kind in type(explainer).__mro__}
+    if not any(name.endswith("Explainer") for name in names):
+        raise TypeError(
+            "`explainer` must be one of SHAP's explainers, made for a model, such as shap.TreeExplainer(model), got "
+            f"{getattr(explainer, '__name__', type(explainer).__name__)}"
+        )
+    if predict is not None and not callable(predict):
+        raise TypeError(f"`predict` must be a function inputs -> scores, got {type(predict).__name__}")
+    parameters = inspect.signature(_method(explainer)).parameters
+    open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+    known = list(parameters)[1:]  # the first are the inputs
+    for name in settings:
+        if not open_ended and name not in known:
+            raise TypeError(f"{type(explainer).__name__} has no setting {name!r}; it has {', '.join(known)}")
+    if open_ended or "silent" in parameters:
+        settings = {"silent": True, **settings}  # no progress bar for every row
+    made = ShapExplainer(explainer, predict, settings)
+    return made if names & DETERMINISTIC else seeded(made)
+
+
+def _method(explainer: Any) -> Callable[..., Any]:
+    return explainer.shap_values if hasattr(explainer, "shap_values") else explainer
+
+
+def _model_behind(explainer: Any) -> Any:
+    """The caller's own function or module inside SHAP's wrappers."""
+    inner = getattr(explainer, "explainer", None)  # deep and gradient explainers: one class a framework
+    wrapped = getattr(explainer, "model", None)
+    found = (getattr(inner, "model", None), getattr(wrapped, "f", None), getattr(wrapped, "inner_model", None))
+    return next((model for model in found if callable(model)), None)
+
+
+def _values(output: Any, shape: tuple[int, ...]) -> np.ndarray:
+    r"""SHAP's result as (batch, \*features), of a single output, or (batch, \*features, classes)."""
+    output = getattr(output, "values", output)
+    if isinstance(output, list | tuple):
+        output = np.stack([to_host(part) if is_array(part) else np.asarray(part) for part in output], axis=-1)
+    values = np.asarray(output)
+    if values.shape == shape:
+        return values
+    if values.shape[:-1] != shape:
+        raise ValueError(
+            f"SHAP returned values of shape {values.shape} for inputs of shape {shape}: one value a feature is needed, "
+            "or one a feature and class"
+        )
+    return values[..., 0] if values.shape[-1] == 1 else values
+
+
+def _of_each_class(values: np.ndarray, axes: int, scores: np.ndarray | None, targets: list[Any] | None) -> np.ndarray:
+    if values.ndim == axes:
+        return values * _side_of_each_class(scores, targets, axes)
+    n_classes = values.shape[-1]
+    targets = row_targets(None, None, len(values)) if targets is None else targets
+    for row, target in enumerate(targets):
+        if not isinstance(target, int) or target >= n_classes:
+            raise ValueError(f"`target` must be a class in 0..{n_classes - 1}, got {target!r} for input {row}")
+    return np.stack([row[..., target] for row, target in zip(values, targets, strict=True)])
+
+
+def _side_of_each_class(scores: np.ndarray | None, targets: list[Any] | None, axes: int) -> np.ndarray | int:
+    """1 where the single output speaks for the target, -1 where it speaks for the other one of two classes."""
+    n_classes = 1 if scores is None or scores.ndim == 1 else scores.shape[1]
+    if targets is None or all(target is None for target in targets):
+        return 1
+    if scores is None:
+        raise ValueError(
+            "SHAP gives a single value a feature, of which class is unknown: pass the prediction, as in "
+            "from_shap(explainer, model.predict_proba), or from_shap(explainer, model.predict) for a regression"
+        )
+    if n_classes > 2:
+        raise ValueError(
+            f"SHAP gives a single value a feature, but the model has {n_classes} classes: explain a model with one "
+            "output a class"
+        )
+    if n_classes == 1:
+        return 1
+    return np.where(np.array(targets) == 1, 1, -1).reshape(-1, *[1] * (axes - 1))

@@ -1,0 +1,281 @@
+"""SHAP's explainers through `from_shap`, against SHAP's own calls and against Shapley's definition."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import shap
+import torch
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
+from sklearn.linear_model import LogisticRegression
+
+import metfa
+from metfa.explainers.shap_adapter import from_shap
+
+IRIS = load_iris()
+ROWS = IRIS.data[[0, 60, 101, 133]]
+FOREST = RandomForestClassifier(8, max_depth=4, random_state=0).fit(IRIS.data, IRIS.target)
+BACKGROUND = IRIS.data[::30]
+NOISE = metfa.noise.per_column(IRIS.data, 0.2)
+
+
+def two_classes():
+    return GradientBoostingClassifier(n_estimators=5, max_depth=2, random_state=0).fit(IRIS.data, IRIS.target > 1)
+
+
+def network(outputs=3):
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, outputs)).eval()
+
+
+def shapley_values(predict, row, background):
+    """Shapley's definition: mean over the background of what a feature adds to each subset of the others."""
+    n, values = len(row), 0
+    worth = {}
+    for size in range(n + 1):
+        for subset in itertools.combinations(range(n), size):
+            mixed = background.copy()
+            mixed[:, list(subset)] = row[list(subset)]
+            worth[frozenset(subset)] = predict(mixed).mean(axis=0)
+    values = []
+    for feature in range(n):
+        others = [f for f in range(n) if f != feature]
+        gain = 0
+        for size in range(n):
+            weight = math.factorial(size) * math.factorial(n - size - 1) / math.factorial(n)
+            for subset in itertools.combinations(others, size):
+                gain = gain + weight * (worth[frozenset((*subset, feature))] - worth[frozenset(subset)])
+        values.append(gain)
+    return np.array(values)
+
+
+def test_trees_of_each_rows_class():
+    tree = shap.TreeExplainer(FOREST)
+    sample = metfa.explain(from_shap(tree, FOREST.predict_proba), ROWS, noise=NOISE, n_samples=12, rng=0)
+    assert sample.target == tuple(FOREST.predict(ROWS))
+    theirs = tree.shap_values(ROWS)
+    for row, target in enumerate(sample.target):
+        np.testing.assert_allclose(sample.vanilla[row], theirs[row, :, target])
+    np.testing.assert_array_equal(sample.scores, FOREST.predict_proba(ROWS))
+    assert sample.flip_rate is not None
+    alone = metfa.explain(from_shap(tree, FOREST.predict_proba), ROWS[2:3], noise=NOISE, n_samples=12, rng=0)
+    np.testing.assert_array_equal(alone.values[:, 0], sample.values[:, 2])
+
+
+def test_kernel_is_shapleys_definition_and_is_seeded():  # bugs.md 30
+    explainer = from_shap(shap.KernelExplainer(FOREST.predict_proba, BACKGROUND))
+    values, scores = explainer(ROWS, target=[0, 1, 2, 0])
+    for row, target in enumerate([0, 1, 2, 0]):
+        expected = shapley_values(FOREST.predict_proba, ROWS[row], BACKGROUND)[:, target]
+        np.testing.assert_allclose(values[row], expected, atol=1e-6)
+    np.testing.assert_array_equal(scores, FOREST.predict_proba(ROWS))
+
+
+def test_few_draws_of_the_kernel_vary_and_follow_the_seed():
+    weights = np.random.default_rng(0).normal(size=(20, 2))
+
+    def predict(inputs):
+        return 1 / (1 + np.exp(-(inputs @ weights) * inputs[:, :2]))
+
+    rows, background = np.random.default_rng(1).random((2, 20)), np.zeros((1, 20))
+    kernel = shap.KernelExplainer(predict, background)
+    state = np.random.get_state()[1].copy()
+    samples = [
+        metfa.explain(from_shap(kernel, nsamples=100), rows, 1, noise=None, n_samples=6, rng=0, batch_size=size)
+        for size in (1, 5)
+    ]
+    np.testing.assert_array_equal(samples[0].values, samples[1].values)
+    assert (samples[0].std() > 0).any()
+    np.testing.assert_array_equal(np.random.get_state()[1], state)
+
+
+def test_deep_explainer_on_torch():
+    net = network()
+    background = torch.tensor(BACKGROUND, dtype=torch.float32)
+    rows = torch.tensor(ROWS, dtype=torch.float32)
+    deep = shap.DeepExplainer(net, background)
+    explainer = from_shap(deep)
+    assert explainer.model is net
+    sample = metfa.explain(explainer, rows, noise=metfa.noise.Gaussian(0.1), n_samples=8, rng=0)
+    assert sample.target == tuple(net(rows).argmax(1).tolist())
+    theirs = deep.shap_values(rows)
+    for row, target in enumerate(sample.target):
+        np.testing.assert_allclose(sample.vanilla[row], theirs[row, :, target], atol=1e-6)
+    assert not any(m._forward_hooks or m._backward_hooks or m._forward_pre_hooks for m in net.modules())
+    assert not rows.requires_grad
+
+
+def test_a_deep_network_with_one_output():
+    net = network(outputs=1)
+    rows = torch.tensor(ROWS, dtype=torch.float32)
+    deep = shap.DeepExplainer(net, torch.tensor(BACKGROUND, dtype=torch.float32))
+    values, scores = from_shap(deep)(rows, target=0)
+    assert scores.shape == (4, 1)
+    np.testing.assert_allclose(values, deep.shap_values(rows)[..., 0], atol=1e-6)
+
+
+def test_the_model_comes_back_after_an_exception():
+    net = network()
+    deep = shap.DeepExplainer(net, torch.tensor(BACKGROUND, dtype=torch.float32))
+    net[0].weight.requires_grad_(False)
+    with pytest.raises(Exception, match=r"mat1 and mat2|shape"):
+        from_shap(deep)(torch.ones(2, 5), target=0)
+    assert not any(m._forward_hooks or m._backward_hooks or m._forward_pre_hooks for m in net.modules())
+    assert [p.requires_grad for p in net.parameters()] == [False, True, True, True]
+    assert all(p.grad is None for p in net.parameters())
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: shap.PermutationExplainer(FOREST.predict_proba, BACKGROUND),
+        lambda: shap.SamplingExplainer(FOREST.predict_proba, BACKGROUND),
+        lambda: shap.ExactExplainer(FOREST.predict_proba, BACKGROUND),
+        lambda: shap.PartitionExplainer(FOREST.predict_proba, shap.maskers.Partition(BACKGROUND)),
+        lambda: shap.Explainer(FOREST.predict_proba, BACKGROUND),
+    ],
+    ids=["permutation", "sampling", "exact", "partition", "auto"],
+)
+def test_other_explainers_of_a_function(make):
+    explainer = from_shap(make())
+    assert explainer.model is not None
+    values, _ = explainer(ROWS[:2], target=[0, 2])
+    shifts = FOREST.predict_proba(ROWS[:2]) - FOREST.predict_proba(BACKGROUND).mean(axis=0)
+    np.testing.assert_allclose(values.sum(axis=1), shifts[[0, 1], [0, 2]], atol=1e-6)  # efficiency
+
+
+def test_gradient_explainer_on_torch_draws_from_the_row():
+    rows = torch.tensor(ROWS, dtype=torch.float32)
+    explainer = from_shap(shap.GradientExplainer(network(), torch.tensor(BACKGROUND, dtype=torch.float32)), nsamples=10)
+    sample = metfa.explain(explainer, rows, noise=None, n_samples=4, rng=0, batch_size=3)
+    again = metfa.explain(explainer, rows, noise=None, n_samples=4, rng=0, batch_size=1)
+    np.testing.assert_array_equal(sample.values, again.values)
+    assert (sample.std() > 0).all()
+
+
+# Which class a single output is about
+
+
+@pytest.mark.parametrize(
+    ("fit", "shap_of"),
+    [
+        (two_classes, shap.TreeExplainer),
+        (
+            lambda: LogisticRegression().fit(IRIS.data, IRIS.target > 1),
+            lambda model: shap.LinearExplainer(model, BACKGROUND),
+        ),
+    ],
+    ids=["boosted trees", "linear"],
+)
+def test_the_other_of_two_classes_has_the_opposite_values(fit, shap_of):
+    model = fit()
+    explainer = from_shap(shap_of(model), model.predict_proba)
+    values, scores = explainer(ROWS)
+    log_odds = np.log(scores[:, 1] / scores[:, 0])
+    theirs = shap_of(model).shap_values(ROWS)
+    sides = np.where(scores.argmax(1) == 1, 1, -1)
+    assert set(sides) == {-1, 1}
+    np.testing.assert_allclose(values, theirs * sides[:, None])
+    base = np.ravel(shap_of(model).expected_value)[0]
+    np.testing.assert_allclose(values.sum(axis=1), sides * (log_odds - base), atol=1e-6)
+
+
+def test_a_regression_has_no_target():
+    table = load_diabetes()
+    forest = RandomForestRegressor(5, max_depth=3, random_state=0).fit(table.data, table.target)
+    explainer = from_shap(shap.TreeExplainer(forest), forest.predict)
+    noise = metfa.noise.per_column(table.data, 0.2, categorical=[1])
+    sample = metfa.explain(explainer, table.data[:2], noise=noise, n_samples=6, rng=0)
+    assert sample.target == (None, None)
+    np.testing.assert_allclose(sample.vanilla, shap.TreeExplainer(forest).shap_values(table.data[:2]))
+
+
+def test_a_single_output_of_an_unknown_model_is_refused_unless_no_class_is_asked_for():
+    explainer = from_shap(shap.TreeExplainer(two_classes()))
+    assert explainer.model is None
+    with pytest.raises(ValueError, match=r"of which class is unknown: pass the prediction, as in from_shap\("):
+        explainer(ROWS, target=0)
+    assert explainer(ROWS).shape == (4, 4)
+
+
+def test_no_target_and_no_model():
+    with pytest.raises(ValueError, match="`target` is None and the explainer's model is unknown"):
+        metfa.explain(from_shap(shap.TreeExplainer(FOREST)), ROWS, noise=NOISE)
+
+
+@pytest.mark.parametrize("target", [3, (0, 1), [0, 1, 2, 3]])
+def test_targets_that_are_no_class(target):
+    with pytest.raises(ValueError, match=r"`target` must .*|for the same tuple"):
+        from_shap(shap.TreeExplainer(FOREST))(ROWS, target=target)
+
+
+def test_a_single_output_for_many_classes_is_refused():
+    kernel = shap.KernelExplainer(lambda x: FOREST.predict_proba(x)[:, 0], BACKGROUND)
+    with pytest.raises(ValueError, match="the model has 3 classes"):
+        from_shap(kernel, FOREST.predict_proba)(ROWS, target=0)
+    values = from_shap(kernel)(ROWS[:1])[0]
+    expected = shapley_values(lambda x: FOREST.predict_proba(x)[:, :1], ROWS[0], BACKGROUND)[:, 0]
+    np.testing.assert_allclose(values[0], expected, atol=1e-6)
+
+
+class OldTreeExplainer:
+    """What SHAP gave before 0.45: a list with one array a class."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def shap_values(self, X):
+        return self.values
+
+
+@pytest.mark.parametrize("old", [list, tuple])
+def test_the_form_of_old_versions(old):
+    theirs = shap.TreeExplainer(FOREST).shap_values(ROWS)
+    explainer = from_shap(OldTreeExplainer(old(np.moveaxis(theirs, -1, 0))), FOREST.predict_proba)
+    np.testing.assert_array_equal(explainer(ROWS, target=[2, 1, 0, 0])[0], theirs[np.arange(4), :, [2, 1, 0, 0]])
+    one = from_shap(OldTreeExplainer([theirs[..., 0]]), lambda x: x[:, 0])
+    np.testing.assert_array_equal(one(ROWS)[0], theirs[..., 0])
+
+
+def test_values_of_another_shape_are_refused():
+    with pytest.raises(ValueError, match=r"values of shape \(4, 3\) for inputs of shape \(4, 4\)"):
+        from_shap(OldTreeExplainer(np.zeros((4, 3))))(ROWS)
+
+
+# Settings
+
+
+def test_settings_reach_shap():
+    approximate = from_shap(shap.TreeExplainer(FOREST), FOREST.predict_proba, approximate=True, check_additivity=False)
+    expected = shap.TreeExplainer(FOREST).shap_values(ROWS, approximate=True, check_additivity=False)
+    np.testing.assert_array_equal(approximate(ROWS, target=0)[0], expected[..., 0])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings", "message"),
+    [
+        ((shap.TreeExplainer,), {}, r"`explainer` must be one of SHAP's explainers, .* got TreeExplainer"),
+        ((FOREST,), {}, "got RandomForestClassifier"),
+        ((FOREST.predict_proba,), {}, "got predict_proba"),
+        ((shap.TreeExplainer(FOREST), 3), {}, "`predict` must be a function inputs -> scores, got int"),
+        (
+            (shap.TreeExplainer(FOREST),),
+            {"nsamples": 3},
+            "TreeExplainer has no setting 'nsamples'; it has y, tree_limit",
+        ),
+    ],
+)
+def test_unfit_arguments(arguments, settings, message):
+    with pytest.raises(TypeError, match=message):
+        from_shap(*arguments, **settings)
+
+
+def test_provenance_names_the_explainer_and_its_settings():
+    sample = metfa.explain(
+        from_shap(shap.TreeExplainer(FOREST), FOREST.predict_proba), ROWS[:1], noise=NOISE, n_samples=2, rng=0
+    )
+    assert sample.provenance["explainer"].startswith("ShapExplainer(explainer=TreeExplainer")
+    assert sample.provenance["versions"]["shap"] == shap.__version__
