@@ -13,16 +13,14 @@ from torch import nn
 from metfa._arrays import widen
 from metfa._lazy import needs_extra
 from metfa._warnings import MetfaWarning, warn
+from metfa.explainers._composites import BOXED, PAPER, box_at_first_layer, composite_named, composite_names
 from metfa.explainers._differentiation import chosen_scores, weights_frozen
 from metfa.explainers._model_explainer import ModelExplainer, require_tensor
-from metfa.explainers._relevance import RelevancePass, check_layers, linear_types
+from metfa.explainers._relevance import RelevancePass
+from metfa.explainers._supported_layers import check_layers
 from metfa.explainers.heatmaps import check_channel_axis, require_channels
 
 __all__ = ["LRP"]
-
-PAPER = "zbox-alpha1beta0"
-BOXED = "epsilon_gamma_box"  # the one composite of zennit's that needs the range of the pixels
-STABILISER = 1e-9
 
 
 @dataclass(frozen=True)
@@ -111,11 +109,10 @@ class LRP(ModelExplainer):
         check_channel_axis(self.channel_axis)
         self._check_bounds()
         with needs_extra("LRP", "lrp"):
-            from zennit.composites import COMPOSITES
             from zennit.core import Composite
         if isinstance(self.composite, str):
-            if self.composite not in (PAPER, *COMPOSITES):
-                names = ", ".join(map(repr, (PAPER, *sorted(COMPOSITES))))
+            if self.composite not in composite_names():
+                names = ", ".join(map(repr, composite_names()))
                 raise ValueError(f"`composite` must be one of {names}, or a zennit composite, got {self.composite!r}")
         elif not isinstance(self.composite, Composite):
             raise TypeError(
@@ -152,13 +149,13 @@ class LRP(ModelExplainer):
             leaf = self._laid_out(leaf)
             if not differentiable:
                 leaf = leaf.requires_grad_()
-            composite = self._made_composite(model, leaf)
+            composite = self._composite_of(model, leaf)
             if composite.canonizers:
                 model = deepcopy(model)
                 for canonizer in composite.canonizers:
                     canonizer.apply(model)
             check_layers(model, composite)
-            forward = RelevancePass(model, composite)
+            forward = RelevancePass(model, composite, lambda: self._precision(inputs))
             try:
                 with forward.watching():
                     scores = model(leaf)
@@ -178,18 +175,16 @@ class LRP(ModelExplainer):
             return deepcopy(self.model).float(), widen(inputs)
         return self.model, inputs
 
-    def _made_composite(self, model: nn.Module, inputs: torch.Tensor) -> Any:
-        if not isinstance(self.composite, str):
-            return self.composite
-        from zennit.composites import COMPOSITES
+    def _composite_of(self, model: nn.Module, inputs: torch.Tensor) -> Any:
+        if self.composite not in BOXED:
+            return self.composite if not isinstance(self.composite, str) else composite_named(self.composite)
+        return composite_named(self.composite, *box_at_first_layer(model, *self._box(inputs)))
 
-        if self.composite not in (PAPER, BOXED):
-            return COMPOSITES[self.composite]()
-        low, high = _at_first_layer(model, *(self._bound(bound, inputs) for bound in self.bounds))
-        return _papers_rules(low, high) if self.composite == PAPER else COMPOSITES[BOXED](low=low, high=high)
+    def _box(self, inputs: torch.Tensor) -> list[torch.Tensor]:
+        """Inputs that are lowest and highest everywhere, without batch axis."""
+        return [self._bound(bound, inputs) for bound in self.bounds]
 
     def _bound(self, bound: Any, inputs: torch.Tensor) -> torch.Tensor:
-        """One input that has the bound everywhere."""
         values = torch.as_tensor(bound, dtype=inputs.dtype, device=inputs.device)
         if values.ndim == 1 and self.channel_axis is not None:
             values = values.reshape([-1 if axis == self.channel_axis else 1 for axis in range(1, inputs.ndim)])
@@ -216,9 +211,9 @@ class LRP(ModelExplainer):
         if not inputs.is_floating_point():
             raise TypeError(f"`inputs` must be floating point to have relevance, got {inputs.dtype}")
         require_channels(inputs, self.channel_axis, "inputs")
-        if self.composite not in (PAPER, BOXED):
+        if self.composite not in BOXED:
             return
-        low, high = (self._bound(bound, inputs) for bound in self.bounds)
+        low, high = self._box(inputs)
         with torch.no_grad():
             if ((inputs < low) | (inputs > high)).any():
                 warn(
@@ -226,48 +221,3 @@ class LRP(ModelExplainer):
                     f"{self.bounds!r} of the box rule: clip the noise (`bounds=(0, 1)`), or say what the model takes",
                     MetfaWarning,
                 )
-
-
-def _papers_rules(low: torch.Tensor, high: torch.Tensor) -> Any:
-    """Composite "zbox-alpha1beta0"; it has no rule for activations that are not monotone."""
-    from zennit import rules
-    from zennit.composites import SpecialFirstLayerMapComposite
-    from zennit.layer import Sum
-    from zennit.types import AvgPool, BatchNorm
-
-    monotone = (
-        nn.ReLU, nn.ReLU6, nn.LeakyReLU, nn.ELU, nn.CELU, nn.SELU, nn.Softplus, nn.Hardtanh, nn.Tanh, nn.Sigmoid,
-    )  # fmt: skip
-    settings: dict[str, Any] = {"stabilizer": STABILISER, "zero_params": ["bias"]}
-    return SpecialFirstLayerMapComposite(
-        layer_map=[
-            ((*monotone, BatchNorm), rules.Pass()),
-            ((Sum, AvgPool), rules.Norm(stabilizer=STABILISER)),
-            (linear_types(), rules.ZPlus(**settings)),  # alpha 1, beta 0 without the work for beta
-        ],
-        first_map=[(linear_types(), rules.ZBox(low, high, **settings))],
-    )
-
-
-class _Arrived(Exception):  # noqa: N818 - carries a result out of a forward pass
-    """What came to the first layer."""
-
-
-def _at_first_layer(model: nn.Module, low: torch.Tensor, high: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """What images of lowest and of highest values become where the first convolution or linear layer takes them."""
-
-    def arrive(_: nn.Module, args: Any) -> None:
-        raise _Arrived(args[0])
-
-    layers = [module for module in model.modules() if isinstance(module, linear_types())]
-    handles = [layer.register_forward_pre_hook(arrive) for layer in layers]
-    try:
-        with torch.no_grad():
-            model(torch.stack([low, high]))
-    except _Arrived as arrived:
-        low, high = arrived.args[0]
-        return torch.minimum(low, high)[None], torch.maximum(low, high)[None]
-    finally:
-        for handle in handles:
-            handle.remove()
-    raise ValueError("`model` calls no convolution or linear layer (as a module), so LRP has no first layer")

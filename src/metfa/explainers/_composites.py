@@ -1,0 +1,75 @@
+"""Zennit's composites by name, the paper's setting among them, and the box that some of them need."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from metfa.explainers._supported_layers import linear_types
+
+__all__ = ["BOXED", "PAPER", "box_at_first_layer", "composite_named", "composite_names"]
+
+PAPER = "zbox-alpha1beta0"
+BOXED = (PAPER, "epsilon_gamma_box")  # these need the range of the pixels
+STABILISER = 1e-9
+
+
+def composite_names() -> tuple[str, ...]:
+    """The paper's, then zennit's own."""
+    from zennit.composites import COMPOSITES
+
+    return PAPER, *sorted(COMPOSITES)
+
+
+def composite_named(name: str, *box: torch.Tensor) -> Any:
+    """A fresh composite; those in `BOXED` take the lowest and highest values at the first layer."""
+    from zennit.composites import COMPOSITES
+
+    return papers_composite(*box) if name == PAPER else COMPOSITES[name](*box)
+
+
+def papers_composite(low: torch.Tensor, high: torch.Tensor) -> Any:
+    """Composite "zbox-alpha1beta0"; it has no rule for activations that are not monotone."""
+    from zennit import rules
+    from zennit.composites import SpecialFirstLayerMapComposite
+    from zennit.layer import Sum
+    from zennit.types import AvgPool, BatchNorm
+
+    monotone = (
+        nn.ReLU, nn.ReLU6, nn.LeakyReLU, nn.ELU, nn.CELU, nn.SELU, nn.Softplus, nn.Hardtanh, nn.Tanh, nn.Sigmoid,
+    )  # fmt: skip
+    settings: dict[str, Any] = {"stabilizer": STABILISER, "zero_params": ["bias"]}
+    return SpecialFirstLayerMapComposite(
+        layer_map=[
+            ((*monotone, BatchNorm), rules.Pass()),
+            ((Sum, AvgPool), rules.Norm(stabilizer=STABILISER)),
+            (linear_types(), rules.ZPlus(**settings)),  # alpha 1, beta 0 without the work for beta
+        ],
+        first_map=[(linear_types(), rules.ZBox(low, high, **settings))],
+    )
+
+
+class _Arrived(Exception):  # noqa: N818 - carries a result out of a forward pass
+    """What came to the first layer."""
+
+
+def box_at_first_layer(model: nn.Module, low: torch.Tensor, high: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """What images of lowest and of highest values become where the first convolution or linear layer takes them."""
+
+    def arrive(_: nn.Module, args: Any) -> None:
+        raise _Arrived(args[0])
+
+    layers = [module for module in model.modules() if isinstance(module, linear_types())]
+    handles = [layer.register_forward_pre_hook(arrive) for layer in layers]
+    try:
+        with torch.no_grad():
+            model(torch.stack([low, high]))
+    except _Arrived as arrived:
+        low, high = arrived.args[0]
+        return torch.minimum(low, high)[None], torch.maximum(low, high)[None]
+    finally:
+        for handle in handles:
+            handle.remove()
+    raise ValueError("`model` calls no convolution or linear layer (as a module), so LRP has no first layer")

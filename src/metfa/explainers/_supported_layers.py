@@ -1,0 +1,86 @@
+"""Which parts of a model relevance passes, and the refusal that names all others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.modules import batchnorm, dropout, padding
+
+__all__ = ["MOVING_FUNCTIONS", "check_layers", "distributes", "linear_types", "refuse"]
+
+CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict, nn.ParameterList, nn.ParameterDict)
+# Relevance follows the gradient through what only selects, moves or copies values; batch normalisation passes it on.
+MOVING = (
+    nn.Identity, nn.ReLU, nn.Flatten, nn.Unflatten, nn.PixelShuffle, nn.PixelUnshuffle, nn.ChannelShuffle,
+    nn.MaxPool1d, nn.MaxPool2d, nn.MaxPool3d, nn.AdaptiveMaxPool1d, nn.AdaptiveMaxPool2d, nn.AdaptiveMaxPool3d,
+    batchnorm._BatchNorm, dropout._DropoutNd,
+    padding._ConstantPadNd, padding._ReflectionPadNd, padding._ReplicationPadNd,
+)  # fmt: skip
+MOVING_FUNCTIONS = {
+    "relu", "reshape", "view", "view_as", "reshape_as", "flatten", "unflatten", "ravel", "permute", "transpose",
+    "swapaxes", "swapdims", "movedim", "moveaxis", "t", "squeeze", "unsqueeze", "cat", "concat", "concatenate", "stack",
+    "hstack", "vstack", "chunk", "split", "split_with_sizes", "tensor_split", "unbind", "getitem", "narrow", "select",
+    "index_select", "pad", "contiguous", "clone", "to", "type", "type_as", "float", "double", "get", "expand",
+    "expand_as", "broadcast_to", "broadcast_tensors", "flip", "roll", "pixel_shuffle", "pixel_unshuffle",
+    "channel_shuffle", "max", "amax", "maximum", "max_pool1d", "max_pool2d", "max_pool3d", "max_pool1d_with_indices",
+    "max_pool2d_with_indices", "max_pool3d_with_indices", "adaptive_max_pool1d", "adaptive_max_pool2d",
+    "adaptive_max_pool3d", "dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout",
+}  # fmt: skip
+
+
+def distributes(composite: Any) -> bool:
+    """Whether a composite hands relevance on by rules for layers; some only bend the gradient at ReLUs."""
+    return composite.module_map({}, "", nn.Linear(1, 1, device="meta")) is not None
+
+
+def check_layers(model: nn.Module, composite: Any) -> None:
+    """Raise where relevance finds no way through layers, naming each."""
+    if not distributes(composite):
+        return
+    context: dict[Any, Any] = {}
+    found = []
+    for name, module in model.named_modules():
+        kind = type(module).__name__
+        ruled = composite.module_map(context, name, module) is not None
+        if isinstance(module, torch.jit.ScriptModule):
+            found.append(("scripted module", name))
+        elif isinstance(module, linear_types()) and "weight" not in module._parameters:
+            found.append((f"{kind} with a computed weight (remove the parametrisation)", name))
+        elif not ruled and _is_of_torch(module) and not isinstance(module, (*CONTAINERS, *MOVING)):
+            found.append((kind, name))
+    refuse(found)
+
+
+def refuse(found: list[tuple[str, str]]) -> None:
+    """Raise if there is any (kind, dotted name of the place) that has no rule."""
+    if not found:
+        return
+    places: dict[str, list[str]] = {}
+    for kind, name in dict.fromkeys(found):
+        places.setdefault(kind, []).append(repr(name) if name else "the model itself")
+    shown = "; ".join(f"{kind} in {_shortened(names)}" for kind, names in places.items())
+    hint = " (LRP starts at logits: give the model without its softmax)" if "softmax" in shown.lower() else ""
+    raise ValueError(
+        f"`model` has parts for which the composite has no rule: {shown}{hint}. Convolutions, linear layers, batch "
+        "normalisation, monotone activations such as ReLU, pooling, dropout, padding, reshaping and additions work; "
+        "for others pass a zennit composite that has a rule for them"
+    )
+
+
+def _shortened(names: list[str], shown: int = 8) -> str:
+    more = f" and {len(names) - shown} more" if len(names) > shown else ""
+    return ", ".join(names[:shown]) + more
+
+
+def linear_types() -> Any:
+    """Zennit's type of convolutions and linear layers."""
+    from zennit.types import Linear
+
+    return Linear
+
+
+def _is_of_torch(module: nn.Module) -> bool:
+    """Whether a class of torch itself does the work; other modules are seen through."""
+    return any(kind.__module__.startswith("torch.nn.") and kind is not nn.Module for kind in type(module).__mro__)
