@@ -3,11 +3,13 @@
 import dataclasses
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from scipy import stats as scipy_stats
 
-from metfa.noise import Brightness, Compose, Gaussian, Laplace, Uniform, in_pixel_space
+import metfa
+from metfa.noise import Brightness, Compose, Gaussian, Laplace, Uniform, in_pixel_space, per_column
 
 N = 20_000
 ALARM = 1e-3  # a test of a law fails with this probability on a right law; the seeds are fixed, so it passes or not
@@ -247,12 +249,172 @@ def test_only_functions_are_noises():
         (True, TypeError, "must be a number, got bool: True"),
         ("0.1", TypeError, "must be a number, got str: '0.1'"),
         (None, TypeError, "must be a number, got NoneType: None"),
-        ((0.1, 0.2), TypeError, r"must be a number, got tuple: \(0.1, 0.2\)"),
+        ({"age": 0.1}, TypeError, "must be a number, got dict: {'age': 0.1}"),
+        (np.array(-0.1), TypeError, "must be a number, got ndarray"),
     ],
 )
 def test_strengths_are_checked(law, value, error, message):
     with pytest.raises(error, match=rf"`(radius|std|scale|low|high)` {message}"):
         law(value)
+
+
+def test_brightness_has_one_range_for_all():
+    with pytest.raises(TypeError, match=r"`low` must be a number, got tuple: \(0.1, 0.2\)"):
+        Brightness((0.1, 0.2), 2)
+
+
+# One strength a column
+
+COLUMNS = {
+    "uniform": (Uniform, lambda size: scipy_stats.uniform(-size, 2 * size)),
+    "gaussian": (Gaussian, lambda size: scipy_stats.norm(0, size)),
+    "laplace": (Laplace, lambda size: scipy_stats.laplace(0, size)),
+}
+
+
+@pytest.mark.parametrize("law", COLUMNS)
+def test_every_column_follows_its_own_law(law):
+    kind, expected = COLUMNS[law]
+    sizes = (0.1, 30.0, 0.0, 2e-4)
+    draws = kind(sizes)(np.zeros((N, 4)), rng(2))
+    for column, size in enumerate(sizes):
+        if size:
+            assert scipy_stats.kstest(draws[:, column], expected(size).cdf).pvalue > ALARM
+    assert (draws[:, 2] == 0).all()
+    assert abs(np.corrcoef(draws[:, 0], draws[:, 1])[0, 1]) < scipy_stats.norm.isf(ALARM / 2) / np.sqrt(N)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("law", COLUMNS)
+def test_columns_left_alone_keep_their_bits(law, kind):
+    host = rng().random((3, 4, 4))
+    host[0, 0] = [-0.0, 0.0, 3e4, -1e-7]
+    library, dtype = kind.split("-")
+    if library == "torch":
+        x = torch.tensor(host).to(getattr(torch, dtype))
+    else:
+        xp = pytest.importorskip({"numpy": "numpy", "jax": "jax.numpy", "strict": "array_api_strict"}[library])
+        x = xp.asarray(host, dtype=getattr(xp, dtype))
+    noisy = COLUMNS[law][0]([0, 0.5, 0, 0])(x, rng())
+    assert type(noisy) is type(x)
+    assert noisy.dtype == x.dtype
+    before, after = (np.asarray(a.float() if isinstance(a, torch.Tensor) else a).astype(np.float64) for a in (x, noisy))
+    assert before[..., [0, 2, 3]].tobytes() == after[..., [0, 2, 3]].tobytes()
+    assert (before[..., 1] != after[..., 1]).all()
+
+
+@pytest.mark.parametrize("law", COLUMNS)
+def test_leaving_a_column_alone_does_not_change_the_others(law):
+    kind = COLUMNS[law][0]
+    x = rng().random(4)
+    every, some = kind([1, 2, 3, 4])(x, rng(1)), kind([1, 0, 3, 0])(x, rng(1))
+    assert (every[[0, 2]] == some[[0, 2]]).all()
+    np.testing.assert_array_equal(kind([2.0] * 4)(x, rng(1)), kind(2.0)(x, rng(1)))
+
+
+def test_strengths_of_columns_are_values():
+    made = [
+        Uniform([0.1, 2]),
+        Uniform((0.1, 2.0)),
+        Uniform(np.array([0.1, 2])),
+        Uniform(torch.tensor([0.1, 2.0], dtype=torch.float64)),
+    ]
+    assert len(set(made)) == 1
+    assert repr(made[0]) == "Uniform(radius=(0.1, 2.0), bounds=None)"
+    assert Gaussian(pd.Series([1, 2])).std == (1.0, 2.0)
+
+
+@pytest.mark.parametrize("law", COLUMNS)
+@pytest.mark.parametrize(
+    ("value", "error", "message"),
+    [
+        ([0.1, -2], ValueError, "must be finite and not negative, got -2"),
+        ([0.1, float("nan")], ValueError, "must be finite and not negative, got nan"),
+        ([0.1, "2"], TypeError, "must be a number, got str: '2'"),
+        ([[0.1], [0.2]], TypeError, r"must be a number, got list: \[0.1\]"),
+        ([True, False], TypeError, "must be a number, got bool: True"),
+        ([], ValueError, "is empty: it needs one number for each column"),
+    ],
+)
+def test_strengths_of_columns_are_checked(law, value, error, message):
+    with pytest.raises(error, match=rf"`(radius|std|scale)` {message}"):
+        COLUMNS[law][0](value)
+
+
+@pytest.mark.parametrize(
+    ("shape", "seen"), [((3,), r"3 columns: \(3,\)"), ((2, 5), r"5 columns: \(2, 5\)"), ((), r"no axis: \(\)")]
+)
+def test_another_number_of_columns_is_named(shape, seen):
+    with pytest.raises(ValueError, match=f"`std` has 2 numbers, one a column, but one input has {seen}"):
+        Gaussian([0.1, 0.2])(np.zeros(shape), rng())
+
+
+def test_a_row_of_the_batch_is_an_input():
+    inputs = np.zeros((2, 3))
+    sample = metfa.explain(lambda x, target: x + 1, inputs, 0, noise=Gaussian([1, 0, 5]), n_samples=200, rng=0)
+    spread = sample.std().mean(axis=0)
+    np.testing.assert_allclose(spread, [1, 0, 5], rtol=0.2)
+
+
+TABLE = np.array([[1.0, 20.0, 0.0, 7.1], [3.0, 60.0, 1.0, 7.1], [1.0, 20.0, 2.0, 7.1], [3.0, 60.0, 1.0, 7.1]])
+FRAME = pd.DataFrame({"age": [1.0, 3, 1, 3], "income": [20, 60, 20, 60], "town": ["a", None, "c", "b"]})
+
+
+@pytest.mark.parametrize("law", [Gaussian, Uniform, Laplace])
+def test_per_column_is_a_fraction_of_each_columns_standard_deviation(law):
+    noise = per_column(TABLE, 0.5, law=law)
+    np.testing.assert_allclose(getattr(noise, dataclasses.fields(law)[0].name), 0.5 * TABLE.std(axis=0), atol=1e-12)
+    assert isinstance(noise, law)
+
+
+def test_categorical_and_constant_columns_are_left_alone():
+    assert per_column(TABLE, 0.5, categorical=[2]).std == (0.5, 10.0, 0.0, 0.0)
+    many = np.column_stack([rng().random(1000), np.full(1000, 0.1)])  # the rounded mean is not .1
+    assert per_column(many, 0.5).std[1] == 0
+    assert per_column(TABLE.astype(int), 0.5, categorical=np.array([2, 3])).std == (0.5, 10.0, 0.0, 0.0)
+    assert per_column(TABLE.tolist(), 0, categorical=(0,)).std == (0, 0, 0, 0)
+
+
+def test_columns_by_name():
+    assert per_column(FRAME, 0.5, categorical=["town"]).std == (0.5, 10.0, 0.0)
+    assert per_column(TABLE, 0.5, categorical=["c"], feature_names="abcd").std == (0.5, 10.0, 0.0, 0.0)
+    assert per_column(FRAME, 0.5, categorical=[2, "age"]).std == (0.0, 10.0, 0.0)
+    assert per_column(torch.tensor(TABLE), 0.5, categorical=[0, 2]).std == (0.0, 10.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("data", "settings", "error", "message"),
+    [
+        (FRAME, {}, TypeError, r"column 2 \('town'\) of `data` holds no numbers, such as 'a': name it"),
+        (FRAME.assign(old=[True, False, True, False]), {"categorical": ["town"]}, TypeError, r"column 3 \('old'\)"),
+        (TABLE > 1, {}, TypeError, "column 0 of `data` holds no numbers, such as (np.)?False"),
+        (np.where(TABLE == 60, np.nan, TABLE), {}, ValueError, "column 1 of `data` holds NaN or infinity in 2 of 4"),
+        (FRAME.replace(3, np.inf), {"categorical": [2]}, ValueError, r"column 0 \('age'\) .* in 2 of 4 rows"),
+        (TABLE[0], {}, ValueError, r"must be a table \(rows, columns\), got ndarray of shape \(4,\)"),
+        (TABLE[:0], {}, ValueError, r"got ndarray of shape \(0, 4\)"),
+        (TABLE[:1], {}, ValueError, "0 of its 4 columns are categorical, and no other varies over its 1 rows"),
+        (TABLE, {"categorical": [0, 1, 2, 3]}, ValueError, "4 of its 4 columns are categorical"),
+        (TABLE, {"categorical": [4]}, ValueError, r"`categorical` must lie in 0\.\.3, got 4"),
+        (TABLE, {"categorical": [-1]}, ValueError, "`categorical` must be at least 0, got -1"),
+        (TABLE, {"categorical": [1.0]}, TypeError, "`categorical` must be an integer, got float: 1.0"),
+        (TABLE, {"categorical": ["town"]}, ValueError, "names 'town', which is no column of `data`: its columns"),
+        (FRAME, {"categorical": ["twon"]}, ValueError, "names 'twon', .* did you mean 'town'"),
+        (FRAME, {"categorical": "town"}, TypeError, r"must be a list of columns, got 'town': write \['town'\]"),
+        (FRAME, {"categorical": 2}, TypeError, r"must be a list of columns, got 2: write \[2\]"),
+        (TABLE, {"categorical": TABLE[0] > 5}, TypeError, r"got true and false: write `np\.flatnonzero\(mask\)`"),
+        (TABLE, {"feature_names": ["a"]}, ValueError, "`feature_names` has 1 names, but `data` has 4 columns"),
+    ],
+)  # fmt: skip
+def test_tables_that_do_not_fit(data, settings, error, message):
+    with pytest.raises(error, match=message):
+        per_column(data, 0.5, **settings)
+
+
+def test_the_fraction_is_checked():
+    with pytest.raises(ValueError, match="`fraction` must be finite and not negative, got -1"):
+        per_column(TABLE, -1)
+    with pytest.raises(TypeError, match="`fraction` must be a number, got list"):
+        per_column(TABLE, [0.1, 0.2, 0.3, 0.4])
 
 
 @pytest.mark.parametrize("law", [Uniform, Gaussian, Laplace])

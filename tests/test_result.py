@@ -557,19 +557,28 @@ def test_repr_is_short_and_true():
     assert repr(hostile).isprintable()
 
 
-@pytest.mark.parametrize("shape", [(3,), (9, 9)])
+@pytest.mark.parametrize("shape", [(3,), (9, 9), (2, 9, 9)])
 def test_notebook_repr_escapes_names(shape):
     sample = make(scores(20, 1, shape), provenance={"explainer": "<script>alert(1)</script>", "noise": '"&'})
     text = sample._repr_html_()
     assert "<script" not in text
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
-    assert ("data:image/png;base64," in text) == (len(shape) == 2)
+    assert ("data:image/png;base64," in text) == (len(shape) < 3)
 
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("change", [lambda v: v - 0.5, np.zeros_like, lambda v: v[:1]])
 def test_notebook_repr_neither_warns_nor_fails(change):
     assert "<img" in make(change(scores(20, 1, (9, 9))))._repr_html_()
+
+
+def test_plot_draws_bars_of_features_and_maps_of_images():
+    assert len(make(scores(20, 1, (5,))).plot(max_features=3).axes) == 1
+    assert len(make(scores(20, 1, (5, 5))).plot().axes) == 7
+    with pytest.raises(
+        ValueError, match=r"must hold maps \(height, width\) to be drawn, got features of shape \(2, 5, 5\)"
+    ):
+        make(scores(20, 1, (2, 5, 5))).plot()
 
 
 # Joining
@@ -618,6 +627,13 @@ def test_joined_samples_equal_one_run():
 def test_what_cannot_be_joined(other, message):
     with pytest.raises(ValueError, match=message):
         explained(8).concat(other())
+
+
+def test_other_feature_names_are_not_joined():
+    one = explained(4, feature_names=list("abcdef"))
+    with pytest.raises(ValueError, match=r"another `feature_names`: .*'x'"):
+        one.concat(explained(4, 4, feature_names=list("abcdex")))
+    assert one.concat(explained(4, 4, feature_names=list("abcdef"))).feature_names == tuple("abcdef")
 
 
 def test_equal_ids_of_other_inputs_are_not_joined():

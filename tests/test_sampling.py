@@ -6,6 +6,7 @@ import threading
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from captum import attr
@@ -244,6 +245,73 @@ class TestWhatTheExplainerMeets:
         draws = (sample.values - TABLE).reshape(15, 12)
         assert len(np.unique(draws, axis=0)) == 15
         assert not (sample.vanilla[:, None] == sample.values.swapaxes(0, 1)).all(axis=2).any()  # a stream of its own
+
+
+class TestFeatureNames:
+    NAMES = tuple("abcdefghijkl")
+
+    @pytest.mark.parametrize("names", [NAMES, list(NAMES), np.array(NAMES), pd.Index(NAMES)])
+    def test_are_kept(self, names, tmp_path):
+        sample = metfa.explain(linear, TABLE, 0, noise=NOISE, rng=0, feature_names=names, store=tmp_path / "s")
+        assert sample.feature_names == self.NAMES
+        assert all(type(name) is str for name in sample.feature_names)
+        assert metfa.load(tmp_path / "s").feature_names == self.NAMES
+
+    def test_of_a_data_frame_are_its_columns(self):
+        frame = pd.DataFrame(TABLE, columns=list(self.NAMES))
+        sample = metfa.explain(linear, frame, 0, noise=NOISE, rng=0)
+        plain = metfa.explain(linear, TABLE, 0, noise=NOISE, rng=0)
+        np.testing.assert_array_equal(sample.values, plain.values)
+        assert sample.input_ids == plain.input_ids
+        assert sample.feature_names == self.NAMES
+        assert plain.feature_names is None
+        given = metfa.explain(linear, frame, 0, noise=NOISE, rng=0, feature_names=self.NAMES[::-1])
+        assert given.feature_names == self.NAMES[::-1]
+
+    def test_of_a_data_frame_that_are_not_those_of_the_features_are_left(self):
+        frame = pd.DataFrame(TABLE, columns=list(self.NAMES))
+        sample = metfa.explain(lambda x, target: x[:, :3], frame, 0, noise=NOISE, rng=0)
+        assert sample.feature_names is None
+        assert metfa.explain(linear, pd.DataFrame(TABLE), 0, noise=NOISE, rng=0).feature_names is None
+
+    def test_a_data_frame_with_texts_is_refused(self):
+        frame = pd.DataFrame({"age": [1.0, 2.0], "town": ["a", "b"]})
+        with pytest.raises(TypeError, match="`inputs` must be an array of real numbers, got DataFrame of object"):
+            metfa.explain(linear, frame, 0, noise=NOISE)
+
+    @pytest.mark.parametrize(
+        ("names", "error", "message"),
+        [
+            ("abcdefghijkl", TypeError, "must be a list of texts, got str: 'abcdefghijkl'"),
+            (12, TypeError, "must be a list of texts, got int: 12"),
+            (range(12), TypeError, "must be a list of texts, but holds int: 0"),
+        ],
+    )
+    def test_unfit_names_are_refused_before_the_model_is_touched(self, names, error, message):
+        def never(inputs, target):
+            raise AssertionError
+
+        with pytest.raises(error, match=f"`feature_names` {message}"):
+            metfa.explain(never, TABLE, 0, noise=NOISE, feature_names=names)
+
+    @pytest.mark.parametrize(
+        ("explainer", "inputs", "message"),
+        [
+            (linear, TABLE, "has 2 names, but an attribution has 12 features"),
+            (lambda x, target: x, PICTURES, r"has 2 names, but an attribution has features of shape \(3, 2, 2\)"),
+        ],
+    )
+    def test_another_number_is_refused_at_the_first_map(self, explainer, inputs, message):
+        calls = []
+
+        def counted(inputs, target):
+            calls.append(len(inputs))
+            return explainer(inputs, target)
+
+        counted.rows_independent = True
+        with pytest.raises(ValueError, match=f"`feature_names` {message}"):
+            metfa.explain(counted, inputs, 0, noise=NOISE, n_samples=100, feature_names=["a", "b"])
+        assert calls == [5]
 
 
 # Inputs of every kind.

@@ -31,7 +31,7 @@ def fitting_names(
         return None
     if len(feature_shape) != 1:
         raise ValueError(
-            f"`feature_names` has {len(names)} names, but the features of this explainer have shape {feature_shape}: "
+            f"`feature_names` has {len(names)} names, but an attribution has features of shape {feature_shape}: "
             "only features along one axis have names"
         )
-    raise ValueError(f"`feature_names` has {len(names)} names, but the explainer returned {feature_shape[0]} features")
+    raise ValueError(f"`feature_names` has {len(names)} names, but an attribution has {feature_shape[0]} features")

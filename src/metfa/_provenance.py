@@ -65,7 +65,7 @@ def printable(text: str) -> str:
 def versions() -> dict[str, str]:
     """Versions of Python, NumPy, metfa and of the model libraries in use."""
     found = {"python": platform.python_version(), "numpy": np.__version__, "metfa": metadata.version("metfa")}
-    for name in ("torch", "jax", "captum", "zennit", "skimage", "sklearn", "shap", "onnxruntime"):
+    for name in ("torch", "jax", "captum", "zennit", "skimage", "sklearn", "shap", "lime", "onnxruntime"):
         module = sys.modules.get(name)
         if module is not None and hasattr(module, "__version__"):
             found[name] = str(module.__version__)

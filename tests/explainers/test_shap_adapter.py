@@ -18,6 +18,7 @@ IRIS = load_iris()
 ROWS = IRIS.data[[0, 60, 101, 133]]
 FOREST = RandomForestClassifier(8, max_depth=4, random_state=0).fit(IRIS.data, IRIS.target)
 BACKGROUND = IRIS.data[::30]
+OF_SHAP_ITSELF = pytest.mark.filterwarnings("ignore:__array_wrap__ must accept:DeprecationWarning")
 NOISE = metfa.noise.per_column(IRIS.data, 0.2)
 
 
@@ -92,6 +93,7 @@ def test_few_draws_of_the_kernel_vary_and_follow_the_seed():
     np.testing.assert_array_equal(np.random.get_state()[1], state)
 
 
+@OF_SHAP_ITSELF
 def test_deep_explainer_on_torch():
     net = network()
     background = torch.tensor(BACKGROUND, dtype=torch.float32)
@@ -108,6 +110,7 @@ def test_deep_explainer_on_torch():
     assert not rows.requires_grad
 
 
+@OF_SHAP_ITSELF
 def test_a_deep_network_with_one_output():
     net = network(outputs=1)
     rows = torch.tensor(ROWS, dtype=torch.float32)
@@ -221,8 +224,8 @@ def test_a_single_output_for_many_classes_is_refused():
     np.testing.assert_allclose(values[0], expected, atol=1e-6)
 
 
-class OldTreeExplainer:
-    """What SHAP gave before 0.45: a list with one array a class."""
+class TreeExplainer:
+    """An explainer with results of another form, such as those before SHAP 0.45: a list with one array a class."""
 
     def __init__(self, values):
         self.values = values
@@ -234,15 +237,15 @@ class OldTreeExplainer:
 @pytest.mark.parametrize("old", [list, tuple])
 def test_the_form_of_old_versions(old):
     theirs = shap.TreeExplainer(FOREST).shap_values(ROWS)
-    explainer = from_shap(OldTreeExplainer(old(np.moveaxis(theirs, -1, 0))), FOREST.predict_proba)
+    explainer = from_shap(TreeExplainer(old(np.moveaxis(theirs, -1, 0))), FOREST.predict_proba)
     np.testing.assert_array_equal(explainer(ROWS, target=[2, 1, 0, 0])[0], theirs[np.arange(4), :, [2, 1, 0, 0]])
-    one = from_shap(OldTreeExplainer([theirs[..., 0]]), lambda x: x[:, 0])
+    one = from_shap(TreeExplainer([theirs[..., 0]]), lambda x: x[:, 0])
     np.testing.assert_array_equal(one(ROWS)[0], theirs[..., 0])
 
 
 def test_values_of_another_shape_are_refused():
     with pytest.raises(ValueError, match=r"values of shape \(4, 3\) for inputs of shape \(4, 4\)"):
-        from_shap(OldTreeExplainer(np.zeros((4, 3))))(ROWS)
+        from_shap(TreeExplainer(np.zeros((4, 3))))(ROWS)
 
 
 # Settings

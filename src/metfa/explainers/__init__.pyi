@@ -7,11 +7,11 @@ from metfa.explainers.heatmaps import heatmap as heatmap
 from metfa.explainers.igos import IGOS as IGOS
 from metfa.explainers.lime import LIME as LIME
 from metfa.explainers.lime import Surrogate as Surrogate
+from metfa.explainers.lime_adapter import from_lime as from_lime
 from metfa.explainers.lrp import LRP as LRP
 from metfa.explainers.mask import MASK as MASK
 from metfa.explainers.mask import MaskState as MaskState
 from metfa.explainers.rise import RISE as RISE
 from metfa.explainers.score_cam import ScoreCAM as ScoreCAM
-from metfa.explainers.smooth_grad import SmoothGrad as SmoothGrad
 from metfa.explainers.shap_adapter import from_shap as from_shap
-from metfa.explainers.lime_adapter import from_lime as from_lime
+from metfa.explainers.smooth_grad import SmoothGrad as SmoothGrad

@@ -76,9 +76,10 @@ class LIME(PerturbationExplainer):
         Copies for each image, the first of which hides nothing. 1000 in the lime package and the MeTFA paper.
     segmentation : {"quickshift", "slic"}, array or callable
         "quickshift" with kernel size 4, maximal distance 200 and ratio 0.2 (the lime package's); "slic" with
-        scikit-image's defaults and a blur of one pixel; integer labels (height, width) for all images; or a function from an image (height,
-        width, channels), a float64 NumPy array, to labels. The first two need scikit-image and pixels in [0, 1]; they
-        work in Lab colours on three channels and on one, and on the values as they are otherwise.
+        scikit-image's defaults and a blur of one pixel; integer labels (height, width) for all images; or a function
+        from an image (height, width, channels), a float64 NumPy array, to labels. The first two need scikit-image and
+        pixels in [0, 1]; they work in Lab colours on three channels and on one, and on the values as they are
+        otherwise.
     n_segments_shown : int or None
         The map is 1 on that many segments with the largest positive coefficients, or on fewer where fewer are
         positive, and 0 elsewhere (5 in the MeTFA paper and in the lime package's ``get_image_and_mask``). None: the

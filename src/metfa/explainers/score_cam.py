@@ -56,7 +56,7 @@ class ScoreCAM(PerturbationExplainer):
 
     Each channel :math:`A_k` of a feature map is enlarged to the image (U, bilinear) and scaled to [0, 1]; the image is
     multiplied by it, and the probability of the class that is left is the channel's weight. The map is
-    :math:`\mathrm{ReLU}\big(\sum_k f(x \odot s(U(A_k))) \, U(A_k)\big)`, as in the authors' code
+    :math:`\mathrm{ReLU}(\sum_k f(x \odot s(U(A_k))) \, U(A_k))`, as in the authors' code
     (``haofanwang/Score-CAM``, ``cam/scorecam.py``).
 
     Parameters

@@ -53,7 +53,7 @@ def bars(
     sample: AttributionSample,
     *,
     index: int = 0,
-    names: Sequence[str] | None = None,
+    feature_names: Sequence[str] | None = None,
     title: str | None = None,
     threshold: Any = None,
     alpha: float | None = None,
@@ -73,14 +73,14 @@ def bars(
         With features along one axis, such as the columns of a table.
     index : int
         Which input of the batch.
-    names : sequence of str, optional
-        Names of the features; by default the sample's ``feature_names``, else "feature 0" and so on. Where the input
-        itself has as many numbers, each is shown with its name.
+    feature_names : sequence of str, optional
+        By default those of the sample, else "feature 0" and so on. Where the input itself has as many numbers, each is
+        shown with its name.
     title : str, optional
         Heading; shown as plain text.
     threshold : callable, float or array, optional
-        As for `AttributionSample.significance_map`. None: 0 where the input has negative samples, else the natural
-        break of its samples (`metfa.stats.jenks`).
+        As for `AttributionSample.significance_map`. None: 0 where any score of the sample is negative, else the natural
+        break of the input's samples (`metfa.stats.jenks`). Write 0 for signed scores that happen to be all positive.
     alpha : float, optional
         Level of the decisions, as for `AttributionSample.significance_map`. None: the level at which colours and error
         bars say the same, (1 - `confidence_level`) / 2 a side: a feature is decided just if its interval leaves out
@@ -110,7 +110,7 @@ def bars(
     >>> import numpy as np, metfa
     >>> explainer = lambda inputs, target: inputs * np.array([3.0, 0.0, -2.0])
     >>> sample = metfa.explain(explainer, np.ones((1, 3)), 0, noise=metfa.noise.Gaussian(0.1), n_samples=20, rng=0)
-    >>> figure = metfa.plot.bars(sample, names=["age", "height", "weight"])
+    >>> figure = metfa.plot.bars(sample, feature_names=["age", "height", "weight"])
     """
     with needs_extra("a figure"):
         from matplotlib.figure import Figure
@@ -122,9 +122,10 @@ def bars(
         )
     colours = palette_named(palette)
     max_features = positive_int(max_features, "max_features")
-    labels = fitting_names(sample.feature_names if names is None else checked_names(names, None), sample.feature_shape)
+    names = sample.feature_names if feature_names is None else checked_names(feature_names, None)
+    names = fitting_names(names, sample.feature_shape)
     one, given = one_input(sample, index, stats.jenks if threshold is None else threshold)
-    if threshold is None and one.values.min() < 0:
+    if threshold is None and min(sample.values.min(), sample.vanilla.min()) < 0:  # of any input: one kind for all
         given = 0.0
     if alpha is None:
         alpha = round((1 - confidence_level) / (2 if correction is None else 1), 15)
@@ -141,7 +142,7 @@ def bars(
     fig = Figure(figsize=(8.5, ROW_HEIGHT * len(shown) + 1.9 + 0.2 * len(notes)), layout="constrained")
     ax = fig.subplots()
     handles = _draw_bars(ax, scores, decisions, shown, colours)
-    _label_features(ax, one, labels, shown)
+    _label_features(ax, one, names, shown)
     below = [f"attribution score: {scores.called}", *(textwrap.fill(note, 105) for note in notes)]
     ax.set_xlabel("\n".join(below), fontsize="small")
     fig.legend(
