@@ -23,6 +23,7 @@ from skimage import data
 import metfa
 from metfa.explainers import LIME
 
+metfa.allocator.keep_freed_memory()  # large batches then do not pay for fresh memory each time
 loaded = metfa.models.load("efficientnet-lite0")
 images = loaded.preprocess(Image.fromarray(data.chelsea()))[None]
 network = metfa.models.fold_batch_norm(loaded.module, images)
@@ -48,17 +49,18 @@ print(f"Of the pixels that one of the runs shows, both show {float(both / either
 # What many runs agree on
 # -----------------------
 #
-# `metfa.explain` runs LIME 20 times, each time on a noisy copy and with random numbers of its own. The scores are 0 and
+# `metfa.explain` runs LIME 12 times, each time on a noisy copy and with random numbers of its own. The scores are 0 and
 # 1 here, so "the median lies above ½" means that LIME shows the pixel in more than half of the runs; ``threshold=0.5``
 # asks just that.
 
 noise = metfa.noise.Uniform(0.1, bounds=(0, 1))
-sample = metfa.explain(LIME(network, **settings), images, target, noise=noise, n_samples=20, rng=0)
-figure = sample.plot(threshold=0.5, title="20 runs of LIME")
+sample = metfa.explain(LIME(network, **settings), images, target, noise=noise, n_samples=12, rng=0)
+figure = sample.plot(threshold=0.5, title="12 runs of LIME")
 
 # %%
-# Yellow is what LIME shows reliably, green what it reliably leaves out. Purple is where another run may say anything:
-# a reader of one map would have taken it for one or the other.
+# Green is what LIME reliably leaves out, yellow what it reliably shows: on this picture, of which the network is not
+# sure, hardly anything. Purple is where another run may say anything; the segments that a single run has painted lie
+# mostly there.
 
 print(sample.summary(threshold=0.5)[0])
 

@@ -24,6 +24,7 @@ from skimage import data
 import metfa
 from metfa.explainers import IGOS, LIME, RISE, Gradient, ScoreCAM
 
+metfa.allocator.keep_freed_memory()  # large batches then do not pay for fresh memory each time
 loaded = metfa.models.load("efficientnet-lite0")
 images = loaded.preprocess(Image.fromarray(data.coffee()))[None]
 network = metfa.models.fold_batch_norm(loaded.module, images)
