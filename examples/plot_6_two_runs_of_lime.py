@@ -12,8 +12,8 @@ of them can be relied on?
 #
 # LIME cuts the picture into segments, hides random sets of them and fits a linear model; the five segments that speak
 # most for the class are its answer. Nothing below changes but the seed. (The copies are classified in bfloat16 by a
-# network whose batch normalisation is folded away: the same answers in half the time. 200 copies instead of the usual
-# 1000 keep this page quick, and LIME less steady.)
+# network whose batch normalisation is folded away, which is faster and nearly the same. 200 copies instead of the usual
+# 1000 keep this page quick, and make LIME less steady.)
 
 import matplotlib.pyplot as plt
 import torch
@@ -58,9 +58,10 @@ sample = metfa.explain(LIME(network, **settings), images, target, noise=noise, n
 figure = sample.plot(threshold=0.5, title="12 runs of LIME")
 
 # %%
-# Green is what LIME reliably leaves out, yellow what it reliably shows: on this picture, of which the network is not
-# sure, hardly anything. Purple is where another run may say anything; the segments that a single run has painted lie
-# mostly there.
+# Green is what LIME reliably leaves out once the picture is a little noisy. That takes in much of what single runs on
+# the clean picture have painted, such as the cheek: the segments themselves move with the noise. Yellow would be what it
+# reliably shows, and on this picture, of which the network is not sure, there is hardly any. Purple is where another run
+# may say anything.
 
 print(sample.summary(threshold=0.5)[0])
 

@@ -1,4 +1,4 @@
-"""SmoothGrad against a loop by hand and against Captum's NoiseTunnel without noise."""
+"""SmoothGrad against a loop by hand, and against the gradient where the noise is none."""
 
 import numpy as np
 import pytest

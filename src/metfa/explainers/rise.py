@@ -65,11 +65,11 @@ class RISE(PerturbationExplainer):
 
     Notes
     -----
-    Masks are made on the model's device, a batch at a time: memory does not grow with `n_masks`, but for 64 bytes a
-    mask. Every row has masks of its own, from its own generator. The MeTFA code draws 1000 masks of one pool of
+    Masks are made on the model's device, a batch at a time: memory does not grow with `n_masks`, but for about 100
+    bytes a mask. Every row has masks of its own, from its own generator. The MeTFA code draws 1000 masks of one pool of
     10,000 for every explanation instead; samples that share masks are not independent, which the intervals need.
 
-    A mask may hide everything (0.1 % of them at ``grid=8, keep=0.1``). It adds nothing to the sum and counts in N, as
+    A mask may hide everything (about 0.15 % of them at ``grid=8, keep=0.1``). It adds nothing to the sum and counts in N, as
     in the formula.
 
     Examples
