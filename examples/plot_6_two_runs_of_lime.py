@@ -60,8 +60,8 @@ figure = sample.plot(threshold=0.5, title="12 runs of LIME")
 # %%
 # Green is what LIME reliably leaves out once the picture is a little noisy. That takes in much of what single runs on
 # the clean picture have painted, such as the cheek (the segments move with the noise, too). Yellow would be what it
-# reliably shows; on this picture, of which the network is not sure, there is hardly any. Purple is where another run may
-# say anything.
+# reliably shows; on this picture, of which the network is not sure, there is hardly any. Purple is where another run
+# may say anything.
 
 print(sample.summary(threshold=0.5)[0])
 

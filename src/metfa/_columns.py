@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from metfa._validation import positive_int
+from metfa._validation import did_you_mean, positive_int
 
 __all__ = ["column_stds"]
 
@@ -74,8 +73,7 @@ def _position(entry: Any, names: list[Any], n_columns: int) -> int:
     if isinstance(entry, str):
         if entry in names:
             return names.index(entry)
-        close = difflib.get_close_matches(entry, map(str, names), n=1)
-        hint = f", did you mean {close[0]!r}?" if close else "" if names else ": its columns have no names"
+        hint = did_you_mean(entry, map(str, names)) if names else ": its columns have no names"
         raise ValueError(f"`categorical` names {entry!r}, which is no column of `data`{hint}")
     position = positive_int(entry, "categorical", minimum=0)
     if position >= n_columns:

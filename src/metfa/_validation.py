@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 import operator
+from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["positive_int"]
+__all__ = ["did_you_mean", "positive_int"]
 
 
 def positive_int(value: Any, name: str, minimum: int = 1) -> int:
@@ -16,3 +18,10 @@ def positive_int(value: Any, name: str, minimum: int = 1) -> int:
     if number < minimum:
         raise ValueError(f"`{name}` must be at least {minimum}, got {number}")
     return number
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """End of an error message: the known name nearest to `name`, whatever its case, or nothing."""
+    spelt = {candidate.casefold(): candidate for candidate in known}
+    close = difflib.get_close_matches(name.casefold(), spelt, n=1)
+    return f", did you mean {spelt[close[0]]!r}?" if close else ""

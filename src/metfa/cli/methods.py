@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-import difflib
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from typing import Any
 
 from metfa import explainers
+from metfa._validation import did_you_mean
 
 __all__ = ["METHODS", "METHOD_FORMS", "check_method", "check_settings", "explainer_of", "settings_of"]
 
@@ -48,7 +48,7 @@ def settings_of(texts: Sequence[str]) -> dict[str, Any]:
 def check_method(method: str, *, bfloat16: bool) -> None:
     """Raise unless there is such a method; torch is not needed to tell."""
     if ":" not in method and method not in METHODS:
-        raise ValueError(f"`--method` must be one of {METHOD_FORMS}, got {method!r}{_nearest(method, METHODS)}")
+        raise ValueError(f"`--method` must be one of {METHOD_FORMS}, got {method!r}{did_you_mean(method, METHODS)}")
     if ":" in method and bfloat16:
         raise ValueError(f"`--bfloat16` is for {', '.join(METHODS)}; {method} runs in the model's own precision")
 
@@ -112,11 +112,6 @@ def _check_names(settings: dict[str, Any], allowed: Iterable[str], method: str) 
     for name in settings:
         if name not in allowed:
             raise ValueError(
-                f"`--set`: {method} has no setting {name!r}{_nearest(name, allowed)}; it has "
+                f"`--set`: {method} has no setting {name!r}{did_you_mean(name, allowed)}; it has "
                 f"{', '.join(allowed) or 'none'}"
             )
-
-
-def _nearest(name: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
-    return f", did you mean {close[0]!r}?" if close else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import warnings
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from metfa._guard import loaded_torch, model_as_found, model_in_evaluation
 from metfa._lazy import needs_extra
 from metfa._randomised import seeded
 from metfa._targets import row_targets, stacked_targets
+from metfa._validation import did_you_mean
 from metfa.explainers._model_explainer import require_tensor
 from metfa.explainers.heatmaps import Sign, heatmap
 
@@ -112,10 +112,9 @@ def from_captum(
     known = {parameter.name for parameter in made_with + called_with}
     for setting in settings:
         if setting not in known:
-            close = difflib.get_close_matches(setting, known, n=1)
-            hint = f", did you mean {close[0]!r}?" if close else ""
             raise ValueError(
-                f"captum's {name} has no setting {setting!r}{hint}; it has {', '.join(sorted(known)) or 'none'}"
+                f"captum's {name} has no setting {setting!r}{did_you_mean(setting, known)}; it has "
+                f"{', '.join(sorted(known)) or 'none'}"
             )
     needed = {parameter.name for parameter in made_with + called_with if parameter.default is parameter.empty}
     if needed - settings.keys():
@@ -154,6 +153,5 @@ def _unknown_method(name: Any, methods: dict[str, Any]) -> str:
             f"captum's {name} needs more than a model: make it yourself and pass "
             "`heatmap(lambda inputs, target: ...)`; by name there are " + ", ".join(sorted(methods))
         )
-    close = difflib.get_close_matches(str(name), methods, n=2, cutoff=0.4)
-    hint = f", did you mean {' or '.join(map(repr, close))}?" if close else ""
-    return f"captum has no method {name!r}{hint}; by name there are {', '.join(sorted(methods))}"
+    nearest = did_you_mean(str(name), methods)
+    return f"captum has no method {name!r}{nearest}; by name there are {', '.join(sorted(methods))}"

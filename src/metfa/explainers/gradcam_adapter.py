@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -17,6 +16,7 @@ from metfa._guard import model_as_found, model_in_evaluation
 from metfa._lazy import needs_extra
 from metfa._randomised import seeded
 from metfa._targets import row_targets
+from metfa._validation import did_you_mean
 from metfa.explainers._layers import check_layer, watched
 from metfa.explainers._model_explainer import ModelExplainer, check_images, require_tensor
 from metfa.explainers.heatmaps import scale_to_unit
@@ -181,9 +181,7 @@ def _by_name(name: str, library: Any) -> Any:
     known = sorted(known for known in INDEPENDENT + ALONE if hasattr(library, known))
     if name in known:
         return getattr(library, name)
-    close = difflib.get_close_matches(name, known, n=2, cutoff=0.4)
-    hint = f", did you mean {' or '.join(map(repr, close))}?" if close else ""
-    raise ValueError(f"grad-cam has no method {name!r}{hint}; it has {', '.join(known)}")
+    raise ValueError(f"grad-cam has no method {name!r}{did_you_mean(name, known)}; it has {', '.join(known)}")
 
 
 def _settings(kind: Any, settings: dict[str, Any], *, made: bool) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -194,9 +192,9 @@ def _settings(kind: Any, settings: dict[str, Any], *, made: bool) -> tuple[dict[
     known = (constructor.keys() | call.keys()) - GOVERNED
     for name in settings:
         if name not in known and (name in GOVERNED or not passed_on):
-            close = difflib.get_close_matches(name, known, n=1)
-            hint = f", did you mean {close[0]!r}?" if close else ""
-            raise ValueError(f"{kind.__name__} has no setting {name!r}{hint}; it has {', '.join(sorted(known))}")
+            raise ValueError(
+                f"{kind.__name__} has no setting {name!r}{did_you_mean(name, known)}; it has {', '.join(sorted(known))}"
+            )
     called_with = {name: value for name, value in settings.items() if name in call and name not in constructor}
     return {name: value for name, value in settings.items() if name not in called_with}, called_with
 

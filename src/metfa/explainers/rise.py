@@ -69,8 +69,8 @@ class RISE(PerturbationExplainer):
     bytes a mask. Every row has masks of its own, from its own generator. The MeTFA code draws 1000 masks of one pool of
     10,000 for every explanation instead; samples that share masks are not independent, which the intervals need.
 
-    A mask may hide everything (about 0.15 % of them at ``grid=8, keep=0.1``). It adds nothing to the sum and counts in N, as
-    in the formula.
+    A mask may hide everything (about 0.15 % of them at ``grid=8, keep=0.1``). It adds nothing to the sum and counts in
+    N, as in the formula.
 
     Examples
     --------

@@ -2,10 +2,11 @@
 
 import torch
 
+from metfa._validation import did_you_mean
 from metfa.models._loaded_model import LoadedModel
 from metfa.models._normalised import Normalised
 from metfa.models._preprocess import CentreCrop
-from metfa.models._sources import did_you_mean, from_callable, from_timm, from_torchvision
+from metfa.models._sources import from_callable, from_timm, from_torchvision
 from metfa.models.efficientnet_lite import VARIANTS, EfficientNetLite, imagenet_classes, load_weights, weights_file
 
 __all__ = ["load"]

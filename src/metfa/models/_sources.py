@@ -1,9 +1,8 @@
 """Models of other libraries and of the user, in the form that `load` returns."""
 
-import difflib
 import importlib
 import pkgutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -11,17 +10,12 @@ from typing import Any
 from PIL import Image
 from torch import nn
 
+from metfa._validation import did_you_mean
 from metfa.models._loaded_model import LoadedModel
 from metfa.models._normalised import Normalised
 from metfa.models._preprocess import CentreCrop
 
-__all__ = ["did_you_mean", "from_callable", "from_timm", "from_torchvision"]
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """End of an error message: the known name nearest to `name`, or nothing."""
-    close = difflib.get_close_matches(name.lower(), known, n=1)
-    return f", did you mean {close[0]!r}?" if close else ""
+__all__ = ["from_callable", "from_timm", "from_torchvision"]
 
 
 def from_timm(name: str, pretrained: bool) -> LoadedModel:
