@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import math
 import operator
 from collections.abc import Iterable
+from numbers import Real
 from typing import Any
 
-__all__ = ["did_you_mean", "positive_int"]
+__all__ = ["check_number", "did_you_mean", "positive_int"]
 
 
 def positive_int(value: Any, name: str, minimum: int = 1) -> int:
@@ -18,6 +20,15 @@ def positive_int(value: Any, name: str, minimum: int = 1) -> int:
     if number < minimum:
         raise ValueError(f"`{name}` must be at least {minimum}, got {number}")
     return number
+
+
+def check_number(value: Any, name: str, *, least: float = 0.0, above: float = -math.inf) -> None:
+    """Raise unless `value` is a finite number of at least `least` that is larger than `above`."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise TypeError(f"`{name}` must be a number, got {type(value).__name__}: {value!r}")
+    if not (math.isfinite(value) and least <= float(value) > above):
+        allowed = f"above {above:g}" if above >= least else f"at least {least:g}" if least else "not negative"
+        raise ValueError(f"`{name}` must be finite and {allowed}, got {value}")
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

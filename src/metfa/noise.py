@@ -20,6 +20,7 @@ import numpy as np
 
 from metfa._arrays import from_host, is_array, is_floating, namespace, to_host
 from metfa._columns import column_stds
+from metfa._validation import check_number
 
 __all__ = ["Brightness", "Compose", "Gaussian", "Laplace", "Noise", "Uniform", "in_pixel_space", "per_column"]
 
@@ -147,8 +148,8 @@ class Brightness:
     channel_axis: int | None = 0
 
     def __post_init__(self) -> None:
-        _require_scale("low", self.low)
-        _require_scale("high", self.high)
+        check_number(self.low, "low")
+        check_number(self.high, "high")
         if self.low > self.high:
             raise ValueError(f"`low` must not exceed `high`, got low={self.low} and high={self.high}")
         if self.per not in ("image", "pixel"):
@@ -319,7 +320,7 @@ def per_column(
     >>> metfa.noise.per_column(table, 0.25, categorical=[2])
     Gaussian(std=(0.25, 5.0, 0.0), bounds=None)
     """
-    _require_scale("fraction", fraction)
+    check_number(fraction, "fraction")
     return law([fraction * std for std in column_stds(data, categorical, feature_names)])
 
 
@@ -395,24 +396,17 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def _require_scale(name: str, value: Any) -> None:
-    if not _is_number(value):
-        raise TypeError(f"`{name}` must be a number, got {type(value).__name__}: {value!r}")
-    if not (math.isfinite(value) and value >= 0):
-        raise ValueError(f"`{name}` must be finite and not negative, got {value}")
-
-
 def _keep_strength(noise: Any, name: str) -> None:
     """Check the strength of a law; one for each column becomes a tuple, so that noises stay values."""
     value = getattr(noise, name)
     if isinstance(value, str | Mapping) or not hasattr(value, "__iter__") or getattr(value, "ndim", 1) == 0:
-        _require_scale(name, value)
+        check_number(value, name)
         return
     entries = [entry.item() if hasattr(entry, "item") else entry for entry in value]
     if not entries:
         raise ValueError(f"`{name}` is empty: it needs one number for each column, or one for all")
     for entry in entries:
-        _require_scale(name, entry)
+        check_number(entry, name)
     object.__setattr__(noise, name, tuple(map(float, entries)))
 
 

@@ -337,7 +337,7 @@ def test_probabilities():
         ({"n_segments_shown": 0}, ValueError, "`n_segments_shown` must be at least 1, got 0"),
         ({"hide": "black"}, ValueError, "`hide` must be 'mean', a number or one number a channel, got 'black'"),
         ({"hide": None}, TypeError, "`hide` must be a number or a sequence with one for each channel, got None"),
-        ({"kernel_width": 0}, ValueError, "`kernel_width` must be positive and finite, got 0"),
+        ({"kernel_width": 0}, ValueError, "`kernel_width` must be finite and above 0, got 0"),
         ({"regularization": "1"}, TypeError, "`regularization` must be a number, got str: '1'"),
         ({"batch_size": 2.5}, TypeError, r"`batch_size` must be an integer, got float: 2\.5"),
     ],

@@ -6,7 +6,6 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from functools import lru_cache
-from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +13,7 @@ import torch
 
 from metfa._arrays import from_host
 from metfa._randomised import row_generators
-from metfa._validation import positive_int
+from metfa._validation import check_number, positive_int
 from metfa._warnings import DegenerateAttributionsWarning, warn
 from metfa.explainers._baseline import baseline_like, check_baseline
 from metfa.explainers._differentiation import weights_frozen
@@ -25,7 +24,6 @@ __all__ = [
     "Blend",
     "Blur",
     "MaskOptimiser",
-    "check_number",
     "enlargement",
     "resized",
     "target_index",
@@ -34,15 +32,6 @@ __all__ = [
 ]
 
 Enlargement = Literal["nearest", "corners", "centres"]
-
-
-def check_number(value: Any, name: str, *, least: float = 0.0, above: float = -math.inf) -> None:
-    """Raise unless `value` is a finite number of at least `least` that is larger than `above`."""
-    if not isinstance(value, Real) or isinstance(value, bool):
-        raise TypeError(f"`{name}` must be a number, got {type(value).__name__}: {value!r}")
-    if not (math.isfinite(value) and least <= float(value) > above):
-        allowed = f"above {above:g}" if above >= least else f"at least {least:g}"
-        raise ValueError(f"`{name}` must be finite and {allowed}, got {value}")
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 
 from metfa._arrays import from_host, widen
-from metfa._validation import positive_int
-from metfa.explainers._mask_optimisation import Blend, Blur, MaskOptimiser, check_number, enlargement, variation
+from metfa._validation import check_number, positive_int
+from metfa.explainers._mask_optimisation import Blend, Blur, MaskOptimiser, enlargement, variation
 
 __all__ = ["IGOS"]
 

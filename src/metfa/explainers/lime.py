@@ -10,7 +10,7 @@ import numpy as np
 
 from metfa._arrays import from_host, namespace, to_host, widen
 from metfa._randomised import row_generators
-from metfa._validation import positive_int
+from metfa._validation import check_number, positive_int
 from metfa._warnings import DegenerateAttributionsWarning, warn
 from metfa.explainers._baseline import baseline_like, check_baseline
 from metfa.explainers._model_explainer import check_images
@@ -161,12 +161,8 @@ class LIME(PerturbationExplainer):
                 raise ValueError(f"`hide` must be 'mean', a number or one number a channel, got {self.hide!r}")
         else:
             check_baseline(self.hide, "hide")
-        for name in ("kernel_width", "regularization"):
-            value = getattr(self, name)
-            if not isinstance(value, int | float) or isinstance(value, bool):
-                raise TypeError(f"`{name}` must be a number, got {type(value).__name__}: {value!r}")
-            if not 0 < float(value) < np.inf:
-                raise ValueError(f"`{name}` must be positive and finite, got {value}")
+        check_number(self.kernel_width, "kernel_width", above=0)
+        check_number(self.regularization, "regularization", above=0)
 
     def __call__(self, inputs: Any, target: Any = None, *, rngs: Any = None) -> tuple[Any, Any]:
         """Maps and scores of a batch.

@@ -11,14 +11,13 @@ import torch
 
 from metfa._arrays import widen
 from metfa._targets import row_targets
-from metfa._validation import positive_int
+from metfa._validation import check_number, positive_int
 from metfa.explainers._differentiation import weights_frozen
 from metfa.explainers._mask_optimisation import (
     Blend,
     Blur,
     Enlargement,
     MaskOptimiser,
-    check_number,
     enlargement,
     resized,
     target_index,

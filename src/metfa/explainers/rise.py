@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from metfa._arrays import from_host, namespace, widen
 from metfa._randomised import row_generators
-from metfa._validation import positive_int
+from metfa._validation import check_number, positive_int
 from metfa._warnings import DegenerateAttributionsWarning, warn
 from metfa.explainers._baseline import baseline_like, check_baseline
 from metfa.explainers._model_explainer import check_images
@@ -103,9 +102,8 @@ class RISE(PerturbationExplainer):
             raise ValueError(f"`grid` must be an integer or a pair (rows, columns), got {self.grid!r}")
         for side in sides:
             positive_int(side, "grid")
-        if not isinstance(self.keep, Real) or isinstance(self.keep, bool):
-            raise TypeError(f"`keep` must be a number, got {type(self.keep).__name__}: {self.keep!r}")
-        if not 0 < self.keep < 1:
+        check_number(self.keep, "keep", above=0)
+        if self.keep >= 1:
             raise ValueError(f"`keep` must lie between 0 and 1, got {self.keep}")
         check_baseline(self.baseline)
 

@@ -11,7 +11,7 @@ import torch
 from metfa._arrays import from_host, to_host
 from metfa._randomised import row_generators
 from metfa._targets import row_targets
-from metfa._validation import positive_int
+from metfa._validation import check_number, positive_int
 from metfa.explainers._batches import in_batches
 from metfa.explainers._differentiation import weights_frozen
 from metfa.explainers.gradient import Gradient
@@ -70,7 +70,7 @@ class SmoothGrad(Gradient):
     def __post_init__(self) -> None:
         super().__post_init__()
         positive_int(self.n_perturbations, "n_perturbations")
-        Gaussian(self.std)
+        check_number(self.std, "std")
         if self.average not in ("signed", "absolute"):
             raise ValueError(f"`average` must be 'signed' or 'absolute', got {self.average!r}")
         if self.batch_size is not None:
