@@ -54,8 +54,7 @@ def fold_batch_norm(model: nn.Module, example: torch.Tensor) -> nn.Module:
         raise TypeError(f"`model` must be a torch.nn.Module, got {type(model).__name__}")
     folded = copy.deepcopy(model).eval()
     with torch.no_grad():
-        pairs = _fed_directly(folded, example)
-        expected = folded(example)
+        expected, pairs = _fed_directly(folded, example)
         for before, after in pairs:
             layer, norm = folded.get_submodule(before), folded.get_submodule(after)
             fuse = fuse_linear_bn_eval if isinstance(layer, nn.Linear) else fuse_conv_bn_eval
@@ -70,8 +69,11 @@ def fold_batch_norm(model: nn.Module, example: torch.Tensor) -> nn.Module:
     return folded
 
 
-def _fed_directly(model: nn.Module, example: torch.Tensor) -> list[tuple[str, str]]:
-    """Names of each layer whose output goes into a batch normalisation as it is, and of that; both called once."""
+def _fed_directly(model: nn.Module, example: torch.Tensor) -> tuple[torch.Tensor, list[tuple[str, str]]]:
+    """Scores, and names of each layer whose output goes into a batch normalisation as it is, and of that.
+
+    Both are called once.
+    """
     made: dict[str, list[torch.Tensor]] = {}
     taken: dict[str, list[torch.Tensor]] = {}
     hooks = []
@@ -81,12 +83,12 @@ def _fed_directly(model: nn.Module, example: torch.Tensor) -> list[tuple[str, st
         elif isinstance(module, BATCH_NORMS) and module.running_mean is not None:
             hooks.append(module.register_forward_pre_hook(lambda *a, n=name: taken.setdefault(n, []).append(a[1][0])))
     try:
-        model(example)
+        scores = model(example)
     finally:
         for hook in hooks:
             hook.remove()
     once = {name: outputs[0] for name, outputs in made.items() if len(outputs) == 1}
-    return [
+    return scores, [
         (before, after)
         for after, inputs in taken.items()
         for before, output in once.items()
