@@ -94,15 +94,14 @@ def test_a_method_of_the_users_own(model):
 class TestCaptum:
     def test_by_name(self, model):
         maps = explainer_of("captum:InputXGradient", model, {})(torch.rand(2, 3, 16, 16), target=torch.tensor([0, 1]))
-        maps = maps[0] if isinstance(maps, tuple) else maps
         assert maps.shape == (2, 16, 16)
 
     def test_settings(self, model):
         explainer = explainer_of("captum:IntegratedGradients", model, {"n_steps": 4})
         explainer(torch.rand(1, 3, 16, 16), target=torch.tensor([0]))
-        with pytest.raises((ValueError, TypeError), match="steps"):
+        with pytest.raises(ValueError, match="no setting 'steps', did you mean 'n_steps'"):
             explainer_of("captum:IntegratedGradients", model, {"steps": 4})
 
     def test_unknown(self):
-        with pytest.raises(ValueError, match="Salience"):
+        with pytest.raises(ValueError, match="no method 'Salience', did you mean 'Saliency'"):
             check_settings("captum:Salience", {})

@@ -221,7 +221,7 @@ def test_memory_does_not_grow_with_the_number_of_masks():
         tracemalloc.stop()
         return highest
 
-    assert peak(4000) < peak(400) + 4000 * 8**2 * 8  # the cells, while they are drawn; masks would take 7 MB more
+    assert peak(4000) < peak(400) + 4000 * 8**2 * 6  # the cells, while they are drawn; masks would take 3.1 MB more
 
 
 class TestBatches:
