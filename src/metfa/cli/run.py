@@ -16,6 +16,7 @@ from metfa._provenance import printable
 from metfa._sample_size import check_alpha, samples_needed
 from metfa.cli.methods import check_method, explainer_of
 from metfa.cli.parsing import noise_of, threshold_of
+from metfa.explainers._perturbation import softmax
 from metfa.io import MANIFEST, load, read_json, write_json
 from metfa.result import AttributionSample
 from metfa.summary import summarise
@@ -248,9 +249,7 @@ def _time(provenance: dict[str, Any]) -> str:
 def _prediction(sample: AttributionSample, class_names: Any) -> dict[str, str]:
     if sample.scores is None or sample.scores.ndim != 2:
         return {}
-    logits = sample.scores[0].astype(np.float64)
-    probabilities = np.exp(logits - logits.max())
-    probabilities /= probabilities.sum()
+    probabilities = softmax(sample.scores[:1].astype(np.float64))[0]
 
     def named(index: int) -> str:
         name = f"class {index}" if class_names is None or index >= len(class_names) else class_names[index]

@@ -17,7 +17,7 @@ from metfa._warnings import ModelOutputWarning, warn
 from metfa.explainers._batches import in_batches
 from metfa.explainers._model_explainer import ModelExplainer
 
-__all__ = ["PerturbationExplainer", "one_score"]
+__all__ = ["PerturbationExplainer", "one_score", "softmax"]
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,7 @@ class PerturbationExplainer(ModelExplainer):
                 f"the model gives scores of shape {tuple(scores.shape)}, of which there is no softmax over classes: "
                 "write `softmax=False` to use them as they are"
             )
-        xp = namespace(scores)
-        weights = xp.exp(scores - xp.max(scores, axis=1, keepdims=True))
-        return weights / xp.sum(weights, axis=1, keepdims=True)
+        return softmax(scores)
 
     def _targets(self, target: Any, scores: Any) -> list[Any]:
         """One target a row: those asked for, or the best class of the clean scores."""
@@ -78,6 +76,13 @@ class PerturbationExplainer(ModelExplainer):
 
     def _in_batches(self, n: int, like: Any, work: Callable[[int, int], None]) -> None:
         in_batches(n, self.batch_size, like, work)
+
+
+def softmax(scores: Any) -> Any:
+    """Probabilities of the classes, axis 1."""
+    xp = namespace(scores)
+    weights = xp.exp(scores - xp.max(scores, axis=1, keepdims=True))
+    return weights / xp.sum(weights, axis=1, keepdims=True)
 
 
 def one_score(scores: Any, target: Any) -> Any:

@@ -19,6 +19,7 @@ from metfa._targets import row_targets
 from metfa._validation import positive_int
 from metfa._warnings import ModelOutputWarning, warn
 from metfa.explainers._model_explainer import check_images
+from metfa.explainers._perturbation import softmax
 
 __all__ = ["from_lime"]
 
@@ -76,10 +77,7 @@ class LimeExplainer:
     def _probabilities(self, batch: Any) -> np.ndarray:
         """What is fitted, on the host: the model's scores, through a softmax if asked for."""
         scores = predict_scores(self.predict, batch)
-        if not self.softmax or scores.ndim != 2:
-            return scores
-        weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-        return weights / weights.sum(axis=1, keepdims=True)
+        return softmax(scores) if self.softmax and scores.ndim == 2 else scores
 
     def _check_scores(self, scores: np.ndarray) -> None:
         if scores.ndim == 2 and not self.softmax and (scores.min() < 0 or scores.max() > 1 + 1e-6):
