@@ -17,6 +17,7 @@ from metfa._validation import check_number, positive_int
 from metfa._warnings import DegenerateAttributionsWarning, warn
 from metfa.explainers._baseline import baseline_like, check_baseline
 from metfa.explainers._differentiation import weights_frozen
+from metfa.explainers._grid import grid_sides
 from metfa.explainers._model_explainer import check_images, require_tensor
 from metfa.explainers._perturbation import PerturbationExplainer
 
@@ -166,10 +167,7 @@ class MaskOptimiser(PerturbationExplainer):
     def __post_init__(self) -> None:
         super().__post_init__()
         positive_int(self.n_iterations, "n_iterations")
-        if len(self._sides) != 2:
-            raise ValueError(f"`grid` must be an integer or a pair (rows, columns), got {self.grid!r}")
-        for side in self._sides:
-            positive_int(side, "grid")
+        grid_sides(self.grid)
         check_number(self.l1_weight, "l1_weight")
         check_number(self.tv_weight, "tv_weight")
         check_number(self.tv_beta, "tv_beta", least=1)
@@ -177,8 +175,8 @@ class MaskOptimiser(PerturbationExplainer):
             check_baseline(self.baseline)
 
     @property
-    def _sides(self) -> tuple[int, ...]:
-        return self.grid if isinstance(self.grid, tuple) else (self.grid, self.grid)
+    def _sides(self) -> tuple[int, int]:
+        return grid_sides(self.grid)
 
     def __call__(
         self, inputs: torch.Tensor, target: Any = None, *, rngs: Any = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +13,7 @@ from metfa._randomised import row_generators
 from metfa._validation import check_number, positive_int
 from metfa._warnings import DegenerateAttributionsWarning, warn
 from metfa.explainers._baseline import baseline_like, check_baseline
+from metfa.explainers._grid import grid_sides
 from metfa.explainers._model_explainer import check_images
 from metfa.explainers._perturbation import PerturbationExplainer, one_score
 
@@ -97,11 +97,7 @@ class RISE(PerturbationExplainer):
     def __post_init__(self) -> None:
         super().__post_init__()
         positive_int(self.n_masks, "n_masks")
-        sides = self.grid if isinstance(self.grid, tuple) else (self.grid, self.grid)
-        if len(sides) != 2:
-            raise ValueError(f"`grid` must be an integer or a pair (rows, columns), got {self.grid!r}")
-        for side in sides:
-            positive_int(side, "grid")
+        grid_sides(self.grid)
         check_number(self.keep, "keep", above=0)
         if self.keep >= 1:
             raise ValueError(f"`keep` must lie between 0 and 1, got {self.keep}")
@@ -141,27 +137,27 @@ class RISE(PerturbationExplainer):
     def _map(self, image: Any, baseline: Any, target: Any, rng: np.random.Generator) -> Any:
         """Sum over all masks of one image, (height, width)."""
         xp = namespace(image)
-        masks = Masks.drawn(rng, self.n_masks, self.grid, self.keep, image)
+        masks = Masks.drawn(rng, self.n_masks, grid_sides(self.grid), self.keep, image)
         contrast = self._laid_out(image - baseline)
-        total = xp.zeros_like(widen(image[0, 0]))
-        lowest, highest = math.inf, -math.inf
+        total, asked = xp.zeros_like(widen(image[0, 0])), []
         black = not bool(xp.any(baseline != 0))
 
         def add(start: int, stop: int) -> None:
-            nonlocal total, lowest, highest
+            nonlocal total
             kept = masks[start:stop]
             masked = contrast * xp.astype(kept, image.dtype)[:, None]
             if not black:
                 masked = masked + baseline
             weights = one_score(self._probabilities(self._scores(masked)), target)
             total = total + xp.tensordot(xp.astype(weights, kept.dtype), kept, axes=1)
-            lowest, highest = min(lowest, float(xp.min(weights))), max(highest, float(xp.max(weights)))
+            asked.append(weights)
 
         self._in_batches(self.n_masks, image, add)
-        if lowest == highest:
+        scores = xp.concat(asked)
+        if bool(xp.all(scores == scores[0])):
             warn(
-                f"the class has the score {lowest:.4g} under each of {self.n_masks} masks: the map shows the masks, "
-                "not the model",
+                f"the class has the score {float(scores[0]):.4g} under each of {self.n_masks} masks: the map "
+                "shows the masks, not the model",
                 DegenerateAttributionsWarning,
             )
         return total / (self.n_masks * self.keep)
@@ -177,12 +173,9 @@ class Masks:
     size: tuple[int, int]
 
     @classmethod
-    def drawn(
-        cls, rng: np.random.Generator, n_masks: int, grid: int | tuple[int, int], keep: float, image: Any
-    ) -> Masks:
+    def drawn(cls, rng: np.random.Generator, n_masks: int, sides: tuple[int, int], keep: float, image: Any) -> Masks:
         """Draw masks for an image (1, channels, height, width), on its device."""
         xp, like = namespace(image), widen(image[0, 0])
-        sides = grid if isinstance(grid, tuple) else (grid, grid)
         size = tuple(image.shape[2:])
         steps = [-(-length // side) for length, side in zip(size, sides, strict=True)]
         blocks = [min(DRAWN_AT_ONCE, n_masks - start) for start in range(0, n_masks, DRAWN_AT_ONCE)]
