@@ -9,7 +9,7 @@ from skimage import data
 
 import metfa
 from metfa._warnings import DegenerateAttributionsWarning, ModelOutputWarning
-from metfa.explainers._mask_optimisation import Blur
+from metfa.explainers.blur import Blur
 from metfa.explainers.igos import IGOS
 
 

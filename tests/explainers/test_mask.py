@@ -11,8 +11,8 @@ from skimage import data
 
 import metfa
 from metfa._warnings import DegenerateAttributionsWarning
-from metfa.explainers._mask_optimisation import Blur
-from metfa.explainers.mask import MASK, MaskState, blur_and_median
+from metfa.explainers.blur import Blur, blur_and_median
+from metfa.explainers.mask import MASK, MaskState
 
 
 def network(dtype=torch.float64):

@@ -14,7 +14,7 @@ from skimage.transform import resize
 import metfa
 from metfa import DegenerateAttributionsWarning, ModelOutputWarning, ModelStateWarning
 from metfa.explainers import RISE
-from metfa.explainers.rise import enlargement
+from metfa.explainers._enlargement import enlargement
 
 IMAGES = np.random.default_rng(0).random((3, 2, 12, 9))
 WEIGHTS = np.random.default_rng(1).normal(size=(2 * 12 * 9, 3))
@@ -68,7 +68,7 @@ def test_masks_are_enlarged_as_scikit_image_does(cells, step):
     grid = np.random.default_rng(0).random((cells, cells))
     side = (cells + 1) * step
     expected = resize(grid, (side, side), order=1, mode="reflect", anti_aliasing=False)
-    matrix = enlargement(cells, step)
+    matrix = enlargement(cells, side, "mirrored")
     np.testing.assert_allclose(matrix @ grid @ matrix.T, expected, atol=1e-12)
 
 

@@ -3,7 +3,7 @@
 from metfa._lazy import lazy_names
 
 _HOME = {
-    "Blur": "metfa.explainers._mask_optimisation",
+    "Blur": "metfa.explainers.blur",
     "CAM": "metfa.explainers.cam",
     "Gradient": "metfa.explainers.gradient",
     "IGOS": "metfa.explainers.igos",

@@ -2,115 +2,30 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
 
-from metfa._arrays import from_host
 from metfa._randomised import row_generators
 from metfa._validation import check_number, positive_int
 from metfa._warnings import DegenerateAttributionsWarning, warn
 from metfa.explainers._baseline import baseline_like, check_baseline
 from metfa.explainers._differentiation import weights_frozen
+from metfa.explainers._enlargement import resized
 from metfa.explainers._grid import grid_sides
 from metfa.explainers._model_explainer import check_images, require_tensor
 from metfa.explainers._perturbation import PerturbationExplainer
 
 __all__ = [
     "Blend",
-    "Blur",
     "MaskOptimiser",
-    "enlargement",
-    "resized",
     "target_index",
     "variation",
     "variation_of_pairs",
 ]
-
-Enlargement = Literal["nearest", "corners", "centres"]
-
-
-@dataclass(frozen=True)
-class Blur:
-    """Gaussian blur of images (batch, channels, height, width): a baseline, and what softens a mask.
-
-    Parameters
-    ----------
-    sigma : float
-        Standard deviation in pixels, above 0.
-    kernel : int, optional
-        Width of the kernel in pixels, odd. None: four standard deviations to each side.
-    border : {"replicate", "reflect"}
-        What lies beyond the image: its outermost pixels repeated (Pillow), or the image mirrored about them (OpenCV's
-        default).
-
-    Examples
-    --------
-    >>> import torch
-    >>> from metfa.explainers import Blur
-    >>> point = torch.zeros(1, 1, 1, 5)
-    >>> point[..., 2] = 1
-    >>> [round(value, 3) for value in Blur(1.0, kernel=3)(point).flatten().tolist()]
-    [0.0, 0.274, 0.452, 0.274, 0.0]
-    """
-
-    sigma: float
-    kernel: int | None = field(default=None, kw_only=True)
-    border: Literal["replicate", "reflect"] = field(default="replicate", kw_only=True)
-
-    def __post_init__(self) -> None:
-        check_number(self.sigma, "sigma", above=0)
-        if self.kernel is not None and positive_int(self.kernel, "kernel") % 2 == 0:
-            raise ValueError(f"`kernel` must be odd, got {self.kernel}")
-        if self.border not in ("replicate", "reflect"):
-            raise ValueError(f"`border` must be 'replicate' or 'reflect', got {self.border!r}")
-
-    def __call__(self, images: torch.Tensor) -> torch.Tensor:
-        """Images blurred, of the same shape; differentiable."""
-        return resized(images, [self.matrix(pixels) for pixels in images.shape[2:]])
-
-    def matrix(self, pixels: int) -> np.ndarray:
-        """The blur of a row of pixels as a matrix (pixels, pixels): any kernel fits any image."""
-        reach = math.ceil(4 * self.sigma) if self.kernel is None else self.kernel // 2
-        taps = np.arange(-reach, reach + 1)
-        weights = np.exp(-0.5 * (taps / self.sigma) ** 2)
-        places = np.arange(pixels)[:, None] + taps
-        if self.border == "replicate":
-            places = places.clip(0, pixels - 1)
-        else:
-            period = max(2 * (pixels - 1), 1)
-            places = np.abs(places) % period
-            places = np.minimum(places, period - places) if pixels > 1 else places * 0
-        matrix = np.zeros((pixels, pixels))
-        np.add.at(matrix, (np.arange(pixels)[:, None], places), weights / weights.sum())
-        return matrix
-
-
-@lru_cache(maxsize=32)  # an optimisation asks for the same ones at every step
-def enlargement(cells: int, pixels: int, how: Enlargement, blur: Blur | None = None) -> np.ndarray:
-    """Enlargement of a row of cells, blurred afterwards if asked for, as a matrix (pixels, cells).
-
-    "nearest" repeats cells; the bilinear ones match the outer "corners" (torch's ``align_corners=True``), or the
-    "centres" of the cells' extents, with the outer cells repeated beyond theirs (``align_corners=False``).
-    """
-    if how == "nearest":
-        matrix = np.eye(cells)[np.arange(pixels) * cells // pixels]
-    else:
-        halves = ((np.arange(pixels) + 0.5) * cells / pixels - 0.5).clip(0, cells - 1)
-        places = np.linspace(0, cells - 1, pixels) if how == "corners" else halves
-        matrix = np.clip(1 - np.abs(places[:, None] - np.arange(cells)), 0, 1)
-    return matrix if blur is None else blur.matrix(pixels) @ matrix
-
-
-def resized(images: torch.Tensor, matrices: list[np.ndarray]) -> torch.Tensor:
-    """Rows and columns of images (..., height, width) mapped by one matrix each."""
-    down, across = (from_host(matrix, like=images) for matrix in matrices)
-    return down @ images @ across.mT
 
 
 def variation(masks: torch.Tensor, beta: float) -> torch.Tensor:

@@ -12,7 +12,9 @@ import torch
 
 from metfa._arrays import from_host, widen
 from metfa._validation import check_number, positive_int
-from metfa.explainers._mask_optimisation import Blend, Blur, MaskOptimiser, enlargement, variation
+from metfa.explainers._enlargement import enlargement
+from metfa.explainers._mask_optimisation import Blend, MaskOptimiser, variation
+from metfa.explainers.blur import Blur
 
 __all__ = ["IGOS"]
 

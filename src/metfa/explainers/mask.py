@@ -13,20 +13,18 @@ from metfa._arrays import widen
 from metfa._targets import row_targets
 from metfa._validation import check_number, positive_int
 from metfa.explainers._differentiation import weights_frozen
+from metfa.explainers._enlargement import Enlargement, enlargement, resized
 from metfa.explainers._mask_optimisation import (
     Blend,
-    Blur,
-    Enlargement,
     MaskOptimiser,
-    enlargement,
-    resized,
     target_index,
     variation,
     variation_of_pairs,
 )
+from metfa.explainers.blur import Blur, blur_and_median
 from metfa.explainers.heatmaps import scale_to_unit
 
-__all__ = ["MASK", "MaskState", "blur_and_median"]
+__all__ = ["MASK", "MaskState"]
 
 DECAY, DECAY_OF_SQUARES, EPSILON = 0.9, 0.999, 1e-8  # Adam's
 RADII = np.arange(0, 175, 5) / 224  # of the circles that start a mask, in longer sides of the image
@@ -336,12 +334,3 @@ def _discs(radii: np.ndarray, images: torch.Tensor) -> torch.Tensor:
     away = (np.arange(height)[:, None] - height // 2) ** 2 + (np.arange(width) - width // 2) ** 2
     discs = torch.as_tensor(away <= (radii * longer)[:, None, None] ** 2, device=images.device).to(images.dtype)
     return 1 - Blur(SOFTNESS * longer)(discs[:, None])[:, 0]
-
-
-def blur_and_median(images: torch.Tensor) -> torch.Tensor:
-    """Mean of a Gaussian blur (11 pixels, sigma 5) and the median of 11 x 11 pixels: the baseline of `gildenblat`."""
-    padded = torch.nn.functional.pad(images, (5, 5, 5, 5), mode="replicate")
-    medians = [
-        channel.unfold(0, 11, 1).unfold(1, 11, 1).flatten(2).median(2).values for row in padded for channel in row
-    ]
-    return (Blur(5.0, kernel=11, border="reflect")(images) + torch.stack(medians).reshape(images.shape)) / 2

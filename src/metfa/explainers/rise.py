@@ -13,6 +13,7 @@ from metfa._randomised import row_generators
 from metfa._validation import check_number, positive_int
 from metfa._warnings import DegenerateAttributionsWarning, warn
 from metfa.explainers._baseline import baseline_like, check_baseline
+from metfa.explainers._enlargement import enlargement
 from metfa.explainers._grid import grid_sides
 from metfa.explainers._model_explainer import check_images
 from metfa.explainers._perturbation import PerturbationExplainer, one_score
@@ -181,7 +182,10 @@ class Masks:
         blocks = [min(DRAWN_AT_ONCE, n_masks - start) for start in range(0, n_masks, DRAWN_AT_ONCE)]
         kept = np.concatenate([rng.random((block, *sides), np.float32) < keep for block in blocks])
         shifts = [from_host(rng.integers(0, step, n_masks), like, xp.int64) for step in steps]
-        enlarge = [from_host(enlargement(side, step), like) for side, step in zip(sides, steps, strict=True)]
+        enlarge = [
+            from_host(enlargement(side, (side + 1) * step, "mirrored"), like)
+            for side, step in zip(sides, steps, strict=True)
+        ]
         return cls(from_host(kept, like, xp.uint8), (shifts[0], shifts[1]), (enlarge[0], enlarge[1]), size)
 
     def __getitem__(self, part: slice) -> Any:
@@ -193,16 +197,3 @@ class Masks:
             for matrix, shift, length in zip(self.enlarge, self.shifts, self.size, strict=True)
         )
         return down @ cells @ xp.matrix_transpose(across)
-
-
-def enlargement(cells: int, step: int) -> np.ndarray:
-    """Bilinear enlargement of a row of cells to (cells + 1) * step pixels, as a matrix (pixels, cells).
-
-    That of scikit-image's ``resize(order=1, mode="reflect", anti_aliasing=False)``: pixel centres are matched, and
-    beyond the outer cells' centres the row is mirrored.
-    """
-    pixels = (cells + 1) * step
-    places = (np.arange(pixels) + 0.5) * cells / pixels - 0.5
-    places = np.abs(places)
-    places = np.minimum(places, 2 * (cells - 1) - places) if cells > 1 else np.zeros(pixels)
-    return np.clip(1 - np.abs(places[:, None] - np.arange(cells)), 0, 1)

@@ -1,0 +1,40 @@
+"""Enlargement of coarse masks to images, as one matrix for the rows and one for the columns."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+
+from metfa._arrays import from_host
+
+__all__ = ["Enlargement", "enlargement", "resized"]
+
+Enlargement = Literal["nearest", "corners", "centres", "mirrored"]
+
+
+@lru_cache(maxsize=32)  # an optimisation asks for the same ones at every step
+def enlargement(cells: int, pixels: int, how: Enlargement, blur: Any = None) -> np.ndarray:
+    """Enlargement of a row of cells, blurred afterwards if asked for, as a matrix (pixels, cells).
+
+    "nearest" repeats cells; the bilinear ones match the outer "corners" (torch's ``align_corners=True``), or the
+    centres of the cells' extents. Beyond the outer cells' centres these are repeated ("centres", torch's
+    ``align_corners=False``), or the row is mirrored there ("mirrored", scikit-image's ``resize(order=1,
+    mode="reflect", anti_aliasing=False)``).
+    """
+    if how == "nearest":
+        matrix = np.eye(cells)[np.arange(pixels) * cells // pixels]
+    else:
+        centres = (np.arange(pixels) + 0.5) * cells / pixels - 0.5
+        mirrored = cells - 1 - np.abs(cells - 1 - np.abs(centres))
+        places = np.linspace(0, cells - 1, pixels) if how == "corners" else mirrored if how == "mirrored" else centres
+        places = places.clip(0, cells - 1)
+        matrix = np.clip(1 - np.abs(places[:, None] - np.arange(cells)), 0, 1)
+    return matrix if blur is None else blur.matrix(pixels) @ matrix
+
+
+def resized(images: Any, matrices: list[np.ndarray]) -> Any:
+    """Rows and columns of images (..., height, width) mapped by one matrix each."""
+    down, across = (from_host(matrix, like=images) for matrix in matrices)
+    return down @ images @ across.mT
