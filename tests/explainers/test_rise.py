@@ -10,6 +10,7 @@ import pytest
 import torch
 from scipy.stats import binom
 from skimage.transform import resize
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import metfa
 from metfa import DegenerateAttributionsWarning, ModelOutputWarning, ModelStateWarning
@@ -170,6 +171,20 @@ class TestLibraries:
         maps, _ = explainer(images, 0, rngs=generators())
         assert set(seen) == {1, torch.bfloat16}
         assert 0 < (maps - exact).abs().max() < 0.1
+
+    def test_autocast_casts_the_weights_once(self):
+        class Casts(TorchDispatchMode):
+            of_weights = 0
+
+            def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+                self.of_weights += function is torch.ops.aten._to_copy.default and args[0] is net.linear.weight
+                return function(*args, **kwargs or {})
+
+        net = Net(torch.float32)
+        with Casts() as casts:
+            RISE(net, n_masks=50, autocast=torch.bfloat16)(torch.from_numpy(IMAGES).float(), 0, rngs=generators())
+        assert casts.of_weights == 1  # of 13 passes
+        assert net.linear.weight.dtype == torch.float32
 
     def test_without_torch(self):
         code = (

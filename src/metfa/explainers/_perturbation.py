@@ -38,8 +38,15 @@ class PerturbationExplainer(ModelExplainer):
     def _forward_only(self) -> Iterator[None]:
         """The model in evaluation mode, without a graph."""
         torch = loaded_torch()
-        with model_in_evaluation(self.model), nullcontext() if torch is None else torch.no_grad():
+        with model_in_evaluation(self.model), nullcontext() if torch is None else torch.no_grad(), self._casts_kept():
             yield
+
+    def _casts_kept(self) -> Any:
+        """A context around many forward passes that casts the weights to `autocast` once, not in each.
+
+        torch forgets what it cast when the outermost autocast ends, even one that is switched off and so casts nothing.
+        """
+        return nullcontext() if self.autocast is None else loaded_torch().autocast("cpu", enabled=False)
 
     def _scores(self, images: Any) -> Any:
         """The model's scores of a batch, (batch, classes), at least float32."""
