@@ -37,6 +37,8 @@ class Purpose(IntEnum):
     NOISE = 0
     EXPLAINER = 1
     CLEAN = 2
+    OUTER = 3  # noise of the robust metrics
+    TIES = 4  # order of equal scores
 
 
 def root_entropy(rng: Any) -> int:

@@ -16,7 +16,7 @@ from metfa._provenance import printable
 from metfa._sample_size import check_alpha, samples_needed
 from metfa.cli.methods import check_method, explainer_of
 from metfa.cli.parsing import noise_of, threshold_of
-from metfa.explainers._perturbation import softmax
+from metfa.explainers._probability_model import softmax
 from metfa.io import MANIFEST, load, read_json, write_json
 from metfa.result import AttributionSample
 from metfa.summary import summarise

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from metfa._arrays import from_host
+from metfa._arrays import from_host, namespace
 
 __all__ = ["Enlargement", "enlargement", "resized"]
 
@@ -37,4 +37,4 @@ def enlargement(cells: int, pixels: int, how: Enlargement, blur: Any = None) -> 
 def resized(images: Any, matrices: list[np.ndarray]) -> Any:
     """Rows and columns of images (..., height, width) mapped by one matrix each."""
     down, across = (from_host(matrix, like=images) for matrix in matrices)
-    return down @ images @ across.mT
+    return down @ images @ namespace(images).matrix_transpose(across)

@@ -14,7 +14,8 @@ from metfa._validation import check_number, positive_int
 from metfa._warnings import DegenerateAttributionsWarning, warn
 from metfa.explainers._baseline import baseline_like, check_baseline
 from metfa.explainers._model_explainer import check_images
-from metfa.explainers._perturbation import PerturbationExplainer, one_score
+from metfa.explainers._perturbation import PerturbationExplainer
+from metfa.explainers._probability_model import one_score
 from metfa.explainers._segments import check_segmentation, segments_of
 from metfa.explainers.heatmaps import scale_to_unit
 

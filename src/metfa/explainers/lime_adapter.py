@@ -19,7 +19,7 @@ from metfa._targets import row_targets
 from metfa._validation import positive_int
 from metfa._warnings import ModelOutputWarning, warn
 from metfa.explainers._model_explainer import check_images
-from metfa.explainers._perturbation import softmax
+from metfa.explainers._probability_model import softmax
 
 __all__ = ["from_lime"]
 

@@ -16,7 +16,8 @@ from metfa.explainers._baseline import baseline_like, check_baseline
 from metfa.explainers._enlargement import enlargement
 from metfa.explainers._grid import grid_sides
 from metfa.explainers._model_explainer import check_images
-from metfa.explainers._perturbation import PerturbationExplainer, one_score
+from metfa.explainers._perturbation import PerturbationExplainer
+from metfa.explainers._probability_model import one_score
 
 __all__ = ["RISE"]
 
