@@ -14,6 +14,7 @@ _HOME = {
     "explain": "metfa.sampling",
     "explainers": "metfa.explainers",
     "load": "metfa.io",
+    "metrics": "metfa.metrics",
     "models": "metfa.models",
     "noise": "metfa.noise",
     "plot": "metfa.plot",

@@ -1,5 +1,6 @@
 from metfa import allocator as allocator
 from metfa import explainers as explainers
+from metfa import metrics as metrics
 from metfa import models as models
 from metfa import noise as noise
 from metfa import plot as plot

@@ -1,0 +1,16 @@
+from metfa.metrics.captum_infidelity import infidelity as infidelity
+from metfa.metrics.curves import FaithfulnessCurve as FaithfulnessCurve
+from metfa.metrics.curves import OverallFaithfulness as OverallFaithfulness
+from metfa.metrics.curves import deletion as deletion
+from metfa.metrics.curves import insertion as insertion
+from metfa.metrics.curves import overall as overall
+from metfa.metrics.regions import region_score as region_score
+from metfa.metrics.robustness import RobustScore as RobustScore
+from metfa.metrics.robustness import robust as robust
+from metfa.metrics.scores import Scores as Scores
+from metfa.metrics.stability import Stability as Stability
+from metfa.metrics.stability import interval_width as interval_width
+from metfa.metrics.stability import max_sensitivity as max_sensitivity
+from metfa.metrics.stability import mstd as mstd
+from metfa.metrics.stability import prediction_agreement as prediction_agreement
+from metfa.metrics.stability import top_k_overlap as top_k_overlap

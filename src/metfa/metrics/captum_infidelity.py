@@ -1,0 +1,113 @@
+"""Infidelity by Captum, with draws of our own, batches that fit, and one score for each input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from metfa._arrays import as_array, from_host, to_host
+from metfa._lazy import needs_extra
+from metfa._rows import Rows
+from metfa._streams import Purpose, root_entropy, stream
+from metfa._targets import stacked_targets
+from metfa._validation import positive_int
+from metfa.explainers._model_explainer import require_tensor
+from metfa.metrics._hidden import check_features, checked_inputs
+from metfa.metrics._target_probability import TargetProbability
+from metfa.metrics.scores import Scores, faults_of, warn_of_missing
+
+__all__ = ["infidelity"]
+
+
+def infidelity(
+    model: Any,
+    inputs: torch.Tensor,
+    attributions: Any,
+    target: Any = None,
+    *,
+    noise: Callable[..., Any],
+    n_samples: int = 10,
+    normalise: bool = True,
+    batch_size: int | None = None,
+    softmax: bool = True,
+    autocast: Any = None,
+    memory_format: Any = None,
+    rng: Any = 0,
+) -> Scores:
+    r"""Infidelity by Captum: do the attributions tell how the class probability changes under noise?
+
+    The mean over draws of :math:`(n^\top a - (f_c(I) - f_c(I - n)))^2` (Yeh et al. 2019). The lower, the more faithful.
+
+    Parameters
+    ----------
+    model : torch.nn.Module or callable
+        Inputs (batch, ...) -> scores (batch, classes).
+    inputs : torch.Tensor, (batch, ...)
+        Floating point.
+    attributions : array, (batch, \*features)
+        One score a feature; a pixel's stands for each of its channels.
+    target : int, sequence or tensor, optional
+        Class of each input; None: the predicted one.
+    noise : callable
+        ``f(x, rng) -> x`` for one input on the host; n is what it takes away.
+    n_samples : int
+        Draws for each input: Captum's default.
+    normalise : bool
+        Scale the attributions of each input by the factor that fits best, so that maps in [0, 1] can be compared
+        (``normalize`` of Captum, where it is off by default).
+    batch_size : int, optional
+        Noisy copies in a forward pass. None: 16 on a CPU; on a GPU 256, halved as often as it does not fit.
+    softmax, autocast, memory_format
+        As for :func:`metfa.metrics.insertion`.
+    rng : int, numpy.random.Generator or None
+        Seed. Draws depend on the input, not on the attributions: all maps of an input meet the same ones.
+
+    Returns
+    -------
+    Scores
+        `score` (batch,), not relative to anything. Attributions that are constant or not finite have none.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        Without Captum: ``pip install 'metfa[captum]'``.
+    """
+    positive_int(n_samples, "n_samples")
+    if not callable(noise):
+        raise TypeError(f"`noise` must be a function f(x, rng) -> x, got {type(noise).__name__}")
+    asked = TargetProbability(
+        model, batch_size=batch_size, softmax=softmax, autocast=autocast, memory_format=memory_format
+    )
+    require_tensor(inputs)
+    inputs, attributions = checked_inputs(inputs).detach(), as_array(attributions, "attributions")
+    check_features(attributions, inputs, "attributions")
+    root = root_entropy(rng)
+    faults = faults_of(to_host(attributions))
+    with needs_extra("`infidelity`", "captum"):
+        import captum.metrics
+    rows = Rows(inputs)
+    raw = np.full(len(inputs), np.nan)
+    with asked.asked():
+        targets, clean = asked.clean(inputs, target)
+        for row, identity in enumerate(rows.ids()):
+            if faults[row] is not None:
+                continue
+            image = inputs[row : row + 1]
+            weights = from_host(to_host(attributions[row : row + 1]), like=inputs)
+            streams = (stream(root, identity, draw, Purpose.OUTER) for draw in range(n_samples))
+            noisy = rows.batch([rows.noisy(row, noise, rng, f"input {row}") for rng in streams])
+            raw[row] = captum.metrics.infidelity(
+                asked.probabilities,
+                lambda copies, noisy=noisy: (copies - noisy, noisy),
+                image,
+                (weights[:, None] if weights.ndim < inputs.ndim else weights).expand_as(image),
+                target=stacked_targets(targets[row : row + 1], inputs),
+                n_perturb_samples=n_samples,
+                normalize=normalise,
+            )
+    ones = np.ones(len(clean))
+    warn_of_missing(faults, ones)
+    return Scores(raw, ones, faults)

@@ -1,0 +1,312 @@
+"""Insertion and deletion: the class probability as the best features are shown, and as they are hidden."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from metfa._arrays import as_array, from_host, namespace, to_host
+from metfa._rows import Rows
+from metfa._streams import Purpose, root_entropy, stream
+from metfa._validation import positive_int
+from metfa.metrics._hidden import Baseline, Hidden, check_features, checked_inputs
+from metfa.metrics._target_probability import TargetProbability
+from metfa.metrics.scores import NOT_FINITE, SMALLEST_CLEAN, Scores, faults_of, warn_of_missing
+
+__all__ = ["FaithfulnessCurve", "OverallFaithfulness", "deletion", "insertion", "overall"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FaithfulnessCurve(Scores):
+    """Class probability of every input against the share of its features that are inserted, or deleted.
+
+    Attributes
+    ----------
+    raw : numpy.ndarray, (batch,)
+        Area below `values` by the trapezoid rule; NaN where `degenerate` tells why.
+    clean : numpy.ndarray, (batch,)
+        Class probability of the clean input.
+    degenerate : tuple of (str or None), one an input
+        Why an input has no score: its map is constant or not finite.
+    fractions : numpy.ndarray, (points,)
+        Share of the features that are inserted or deleted, 0 to 1.
+    values : numpy.ndarray, (batch, points)
+        Class probability at each of them; of a constant map in an order at random, of one that is not finite NaN.
+    """
+
+    fractions: np.ndarray
+    values: np.ndarray
+
+    @cached_property
+    def normalised(self) -> np.ndarray:
+        """Values over the clean probability, (batch, points), NaN where that is below 1e-6; `score` is their area."""
+        return self.values / np.where(self.clean < SMALLEST_CLEAN, np.nan, self.clean)[:, None]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OverallFaithfulness(Scores):
+    """Insertion minus deletion; also of curves that were made with baselines of their own.
+
+    Attributes
+    ----------
+    insertion, deletion : FaithfulnessCurve
+        Of the same inputs, targets and attributions.
+    """
+
+    raw: np.ndarray = field(init=False)
+    clean: np.ndarray = field(init=False)
+    degenerate: tuple[str | None, ...] = field(init=False)
+    insertion: FaithfulnessCurve
+    deletion: FaithfulnessCurve
+
+    def __post_init__(self) -> None:
+        if not np.allclose(self.insertion.clean, self.deletion.clean, rtol=1e-4, atol=1e-6):
+            raise ValueError(
+                "`insertion` and `deletion` are not of the same inputs and targets: their clean scores differ"
+            )
+        object.__setattr__(self, "raw", self.insertion.raw - self.deletion.raw)
+        object.__setattr__(self, "clean", self.insertion.clean)
+        object.__setattr__(self, "degenerate", self.insertion.degenerate)
+
+
+@dataclass(frozen=True)
+class Walk:
+    """The features of every input, from the highest score to the lowest, cut into steps."""
+
+    counts: np.ndarray  # (points,), of the features moved at each point
+    moved_at: np.ndarray  # (batch, *features), the first point at which a feature is moved
+    degenerate: tuple[str | None, ...]
+
+    @classmethod
+    def along(cls, attributions: Any, steps: int, ids: tuple[str, ...], root: int) -> Walk:
+        """Equal scores go in an order at random, which depends on the input alone: the same for every map of it."""
+        maps = to_host(attributions)
+        flat = maps.reshape(len(maps), -1)
+        n_features = flat.shape[1]
+        counts = np.unique(np.arange(steps + 1) * n_features // steps)  # fewer steps, where there are fewer features
+        moved_at = np.empty(flat.shape, dtype=np.int32)
+        point_of_place = np.searchsorted(counts, np.arange(n_features), side="right")
+        for row, (scores, identity) in enumerate(zip(flat, ids, strict=True)):
+            at_random = stream(root, identity, 0, Purpose.TIES).permutation(n_features)
+            moved_at[row, np.lexsort((at_random, -scores.astype(np.float64)))] = point_of_place
+        return cls(counts, moved_at.reshape(maps.shape), faults_of(maps))
+
+
+Kind = Literal["insertion", "deletion"]
+
+
+@dataclass(frozen=True)
+class Walker(TargetProbability):
+    """Settings of the curves, documented by :func:`insertion`."""
+
+    baseline: Baseline = field(default="black", kw_only=True)
+    steps: int = field(default=100, kw_only=True)
+    rng: Any = field(default=0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        positive_int(self.steps, "steps")
+
+    def curves(self, inputs: Any, attributions: Any, target: Any, *kinds: Kind) -> list[FaithfulnessCurve]:
+        """The curves asked for; what two of them have in common, the model is asked once."""
+        inputs, attributions = checked_inputs(inputs), as_array(attributions, "attributions")
+        check_features(attributions, inputs, "attributions")
+        hidden = Hidden.behind(self.baseline, inputs)
+        walk = Walk.along(attributions, self.steps, Rows(inputs).ids(), root_entropy(self.rng))
+        last = len(walk.counts) - 1
+        whole: dict[Kind, int] = {"insertion": last, "deletion": 0}  # points at which nothing is hidden
+        asked: list[tuple[Kind, int]] = [
+            (kind, point) for kind in kinds for point in range(last + 1) if point != whole[kind]
+        ]
+        if len(kinds) == 2:
+            asked.remove(("deletion", last))  # everything is hidden, as at the start of the insertion
+        with self.asked():
+            targets, clean = self.clean(inputs, target)
+            found = self._asked_at(asked, hidden, walk, targets)
+        warn_of_missing(walk.degenerate, clean)
+        curves = []
+        for kind in kinds:
+            values = np.empty((len(clean), last + 1))
+            values[:, [point for of, point in asked if of == kind]] = found[:, [of == kind for of, _ in asked]]
+            values[:, whole[kind]] = clean
+            if kind == "deletion" and len(kinds) == 2:
+                values[:, last] = curves[0].values[:, 0]
+            values[[fault == NOT_FINITE for fault in walk.degenerate]] = np.nan
+            curves.append(self._curve(values, clean, walk))
+        return curves
+
+    def _curve(self, values: np.ndarray, clean: np.ndarray, walk: Walk) -> FaithfulnessCurve:
+        fractions = walk.counts / walk.counts[-1]
+        missing = [fault is not None for fault in walk.degenerate]
+        area = np.where(missing, np.nan, _area(values, fractions))
+        return FaithfulnessCurve(area, clean, walk.degenerate, fractions, values)
+
+    def _asked_at(self, asked: list[tuple[Kind, int]], hidden: Hidden, walk: Walk, targets: list[Any]) -> np.ndarray:
+        """Class probabilities of every input at the points asked, (batch, len(asked))."""
+        xp, like = namespace(hidden.inputs), hidden.inputs
+        n = len(targets)
+        moved_at = from_host(walk.moved_at, like, xp.int32)
+        rows = from_host(np.repeat(np.arange(n), len(asked)), like, xp.int64)
+        points = from_host(np.tile([point for _, point in asked], n), like, xp.int32)
+        deleted = from_host(np.tile([kind == "deletion" for kind, _ in asked], n), like, xp.bool)
+        beside = (..., *[None] * (moved_at.ndim - 1))
+
+        def copies(start: int, stop: int) -> Any:
+            row = rows[start:stop]
+            moved = moved_at[row] <= points[start:stop][beside]
+            return hidden.keeping(moved != deleted[start:stop][beside], row)
+
+        of_copies = [target for target in targets for _ in asked]
+        return self.of_copies(n * len(asked), like, copies, of_copies).reshape(n, len(asked))
+
+
+def _area(values: np.ndarray, fractions: np.ndarray) -> np.ndarray:
+    """Area below each curve, by the trapezoid rule."""
+    return ((values[:, 1:] + values[:, :-1]) / 2 * np.diff(fractions)).sum(axis=1)
+
+
+def insertion(
+    model: Any,
+    inputs: Any,
+    attributions: Any,
+    target: Any = None,
+    *,
+    baseline: Baseline = "black",
+    steps: int = 100,
+    batch_size: int | None = None,
+    softmax: bool = True,
+    autocast: Any = None,
+    memory_format: Any = None,
+    rng: Any = 0,
+) -> FaithfulnessCurve:
+    r"""Show the features of each input, best first, and watch the class probability grow.
+
+    The score is :math:`\frac{1}{f_c(I)} \int_0^1 f_c(I^{M+}_n)\, dn`, where only the share n of the features with the
+    highest attributions is kept (paper, section on faithfulness metrics; Petsiuk et al. 2018, who do not divide). The
+    higher, the more faithful.
+
+    Parameters
+    ----------
+    model : torch.nn.Module or callable
+        Inputs (batch, ...) -> scores (batch, classes).
+    inputs : array, (batch, ...)
+        Floating point; images (batch, channels, height, width) with pixels in [0, 1].
+    attributions : array, (batch, \*features)
+        One score a feature, (batch, height, width) for images: their channels are hidden together.
+    target : int, sequence or array, optional
+        Class of each input; None: the predicted one.
+    baseline : {"black", "mean", "blur"}, float, sequence of float or callable
+        What takes the place of hidden features. "black" is zero, the paper's blank image; "mean" the mean colour of
+        each image; "blur" a Gaussian blur of 11 pixels, sigma 5 (``eclique/RISE``, ``Evaluation.ipynb``, for insertion;
+        we mirror the image at its border, which they surround by black); a number, or one for each channel; or a
+        function of the inputs.
+    steps : int
+        Steps from 0 % to 100 %, both included: at step k the first :math:`\lfloor k F / steps \rfloor` of F features
+        are shown. With fewer features than steps, one feature a step.
+    batch_size : int, optional
+        Copies in a forward pass, of one input or several. None: 16 on a CPU; on a GPU 256, halved as often as it does
+        not fit. Changes speed and memory only.
+    softmax : bool
+        Turn the model's scores into probabilities by a softmax. False uses them as they are.
+    autocast : torch.dtype, optional
+        Run the model in this lower precision, such as ``torch.bfloat16``.
+    memory_format : torch.memory_format, optional
+        Layout of the copies, such as ``torch.channels_last``.
+    rng : int or numpy.random.Generator
+        Seed of the order of equal scores. It depends on the input, not on the attributions: all maps of an input that
+        are compared have their equal scores in the same order.
+
+    Returns
+    -------
+    FaithfulnessCurve
+        `score` (batch,), `raw` (batch,) not divided by the clean probability, and the curves.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For bad arguments, before the model is asked; for scores that are not finite.
+
+    Warns
+    -----
+    DegenerateAttributionsWarning
+        For attributions that are constant, whose order would be the tie rule's, or not finite. Their score is NaN:
+        they must not win.
+    ModelOutputWarning
+        For a clean probability below 1e-6, where the normalised score is NaN; and for scores that look like
+        probabilities already.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metfa import metrics
+    >>> def model(images):  # the class is in the upper left pixel
+    ...     return np.stack([images[:, 0, 0, 0], 1 - images[:, 0, 0, 0]], axis=1)
+    >>> good, bad = np.array([[[4, 3], [2, 1]]]), np.array([[[1, 2], [3, 4]]])
+    >>> curve = metrics.insertion(model, np.ones((1, 1, 2, 2)), good, target=0, softmax=False)
+    >>> curve.fractions, curve.values[0]
+    (array([0.  , 0.25, 0.5 , 0.75, 1.  ]), array([0., 1., 1., 1., 1.]))
+    >>> curve.score
+    array([0.875])
+    >>> metrics.insertion(model, np.ones((1, 1, 2, 2)), bad, target=0, softmax=False).score
+    array([0.125])
+    """
+    walker = Walker(
+        model, baseline=baseline, steps=steps, batch_size=batch_size, softmax=softmax, autocast=autocast,
+        memory_format=memory_format, rng=rng,
+    )  # fmt: skip
+    return walker.curves(inputs, attributions, target, "insertion")[0]
+
+
+def deletion(
+    model: Any,
+    inputs: Any,
+    attributions: Any,
+    target: Any = None,
+    *,
+    baseline: Baseline = "black",
+    steps: int = 100,
+    batch_size: int | None = None,
+    softmax: bool = True,
+    autocast: Any = None,
+    memory_format: Any = None,
+    rng: Any = 0,
+) -> FaithfulnessCurve:
+    """Hide the features of each input, best first, and watch the class probability fall.
+
+    The score is that of :func:`insertion`, with the share n of the features with the highest attributions hidden. The
+    lower, the more faithful. Parameters, result, errors and warnings as there.
+    """
+    walker = Walker(
+        model, baseline=baseline, steps=steps, batch_size=batch_size, softmax=softmax, autocast=autocast,
+        memory_format=memory_format, rng=rng,
+    )  # fmt: skip
+    return walker.curves(inputs, attributions, target, "deletion")[0]
+
+
+def overall(
+    model: Any,
+    inputs: Any,
+    attributions: Any,
+    target: Any = None,
+    *,
+    baseline: Baseline = "black",
+    steps: int = 100,
+    batch_size: int | None = None,
+    softmax: bool = True,
+    autocast: Any = None,
+    memory_format: Any = None,
+    rng: Any = 0,
+) -> OverallFaithfulness:
+    """Insertion minus deletion, the paper's overall score: the higher, the more faithful.
+
+    The whole input and the baseline alone, which both curves meet, are asked once. Parameters, errors and warnings as
+    for :func:`insertion`; the result holds both curves.
+    """
+    walker = Walker(
+        model, baseline=baseline, steps=steps, batch_size=batch_size, softmax=softmax, autocast=autocast,
+        memory_format=memory_format, rng=rng,
+    )  # fmt: skip
+    return OverallFaithfulness(*walker.curves(inputs, attributions, target, "insertion", "deletion"))

@@ -1,0 +1,193 @@
+"""Stability of explanations under noise, input by input, from a sample of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from metfa._validation import positive_int
+from metfa._warnings import DegenerateAttributionsWarning, warn
+from metfa.metrics.scores import Scores
+from metfa.result import AttributionSample
+
+__all__ = ["Stability", "interval_width", "max_sensitivity", "mstd", "prediction_agreement", "top_k_overlap"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Stability(Scores):
+    """Spread of every input's maps, beside what tells whether it means something.
+
+    Attributes
+    ----------
+    raw : numpy.ndarray, (batch,)
+        Mean over the features of the standard deviation; NaN where `degenerate` tells why.
+    clean : numpy.ndarray, (batch,)
+        Ones: the spread is not relative to anything.
+    degenerate : tuple of (str or None), one an input
+        That all maps of an input are constant, which is perfectly stable and worthless.
+    level : numpy.ndarray, (batch,)
+        Mean of the maps over samples and features: a map near zero varies little.
+    constant : numpy.ndarray, (batch,)
+        Share of the samples whose map is constant.
+    """
+
+    level: np.ndarray
+    constant: np.ndarray
+
+
+def mstd(sample: AttributionSample) -> Stability:
+    r"""Mean standard deviation of the maps under outer noise (paper, section on the stability metric).
+
+    :math:`\mathrm{mstd} = \mathrm{Mean}_{i}\, \mathrm{std}_{n \sim O_n} E(I + n)_i`, for every input; the paper
+    averages over inputs as well. The standard deviation is that of a sample (n - 1), as in the paper's code. The lower,
+    the more stable.
+
+    Parameters
+    ----------
+    sample : AttributionSample
+        Explanations under the *outer* noise, as ``metfa.explain(explainer, inputs, noise=outer, n_samples=10)`` draws
+        them (the paper takes 10). For the mstd of smoothed maps the explainer is a `metfa.Smoothed` with a noise of its
+        own.
+
+    Returns
+    -------
+    Stability
+        `score` (batch,), with the level of the maps and the share that is constant.
+
+    Warns
+    -----
+    DegenerateAttributionsWarning
+        If all maps of an input are constant: it has no score.
+
+    Examples
+    --------
+    >>> import numpy as np, metfa
+    >>> explainer = lambda inputs, target: np.abs(inputs)
+    >>> noise = metfa.noise.Gaussian(0.1)
+    >>> x = np.array([[1.0, 2.0, 3.0]])
+    >>> single = metfa.explain(explainer, x, 0, noise=noise, n_samples=50, rng=0)
+    >>> smooth = metfa.Smoothed(explainer, noise=noise, n_samples=20)
+    >>> smoothed = metfa.explain(smooth, x, 0, noise=noise, n_samples=50, rng=0)
+    >>> bool(metfa.metrics.mstd(smoothed).score < 1.2 * metfa.metrics.mstd(single).score)
+    True
+    """
+    if sample.n_samples < 2:
+        raise ValueError("`sample` must hold at least 2 samples of each input to tell their spread, got 1")
+    flat = _flat(sample.values)
+    spread = sample.std().reshape(flat.shape[1], -1).mean(axis=1, dtype=np.float64)
+    constant = (flat.min(axis=2) == flat.max(axis=2)).mean(axis=0)
+    useless = constant == 1 if sample.n_features > 1 else np.zeros(len(constant), dtype=bool)
+    degenerate = tuple("constant maps" if flag else None for flag in useless)
+    if useless.any():
+        warn(
+            f"{int(useless.sum())} of {len(useless)} inputs have constant maps only, which are stable and say nothing: "
+            "they have no mstd",
+            DegenerateAttributionsWarning,
+        )
+    return Stability(
+        raw=np.where(useless, np.nan, spread),
+        clean=np.ones(len(spread)),
+        degenerate=degenerate,
+        level=flat.mean(axis=(0, 2), dtype=np.float64),
+        constant=constant,
+    )
+
+
+def interval_width(sample: AttributionSample, confidence_level: float = 0.95) -> np.ndarray:
+    """Mean over the features of the width of the medians' intervals, (batch,), in the unit of the maps.
+
+    Parameters
+    ----------
+    sample : AttributionSample
+        Explanations under the sampling noise.
+    confidence_level : float
+        Of the interval; the level reached is that of the ranks, see `AttributionSample.confidence_interval`.
+
+    Raises
+    ------
+    ValueError
+        If N is too small for the level.
+    """
+    interval = sample.confidence_interval(confidence_level)
+    return (interval.high - interval.low).reshape(len(interval.low), -1).mean(axis=1, dtype=np.float64)
+
+
+def top_k_overlap(sample: AttributionSample, k: int) -> np.ndarray:
+    """Mean overlap of the k features with the highest scores between two samples, (batch,), from 0 to 1.
+
+    The paper's "overlap of the top n" for texts, for any features: the mean over all pairs of samples of the share of
+    the k highest that they have in common. By chance alone it is k over the number of features.
+
+    A feature whose score equals the k-th highest counts by its share: of m features that are equal there and c places
+    left for them each counts c / m. So it is not the order of the features that decides; the overlap of a map with
+    itself is then below 1.
+
+    Parameters
+    ----------
+    sample : AttributionSample
+        Explanations under the *outer* noise, at least two of each input.
+    k : int
+        From 1 to the number of features.
+    """
+    if positive_int(k, "k") > sample.n_features:
+        raise ValueError(f"`k` must be at most the number of features, {sample.n_features}, got {k}")
+    if sample.n_samples < 2:
+        raise ValueError("`sample` must hold at least 2 samples of each input to be compared, got 1")
+    total = np.zeros((len(sample.target), sample.n_features))
+    squares = np.zeros(len(total))
+    for scores in _flat(sample.values):
+        inside = _membership(scores, k)
+        total += inside
+        squares += (inside**2).sum(axis=1)
+    n = sample.n_samples
+    return ((total**2).sum(axis=1) - squares) / (n * (n - 1) * k)
+
+
+def max_sensitivity(sample: AttributionSample) -> np.ndarray:
+    r"""Largest relative change of the map under the noise, (batch,): :math:`\max_n \|E(I + n) - E(I)\| / \|E(I)\|`.
+
+    Max-sensitivity (Yeh et al. 2019) in the Euclidean norm, the figure of Captum's ``sensitivity_max`` for the same
+    noisy inputs. Captum's own sampling takes no explainer with randomness of its own and no noise but uniform, whose
+    radius is 0.02 there by default.
+
+    Parameters
+    ----------
+    sample : AttributionSample
+        Explanations under the noise; Captum draws 10. A map of zeros is divided by 1, as in Captum.
+    """
+    vanilla = sample.vanilla.reshape(len(sample.vanilla), -1).astype(np.float64)
+    size = np.linalg.norm(vanilla, axis=1)
+    changes = [np.linalg.norm(maps - vanilla, axis=1) for maps in _flat(sample.values)]
+    return np.max(changes, axis=0) / np.where(size == 0, 1, size)
+
+
+def prediction_agreement(sample: AttributionSample) -> np.ndarray:
+    """Share of the noisy inputs for which the model predicts the class that it predicts for the clean one, (batch,).
+
+    The paper's condition on a noise is that the output changes little under it.
+
+    Raises
+    ------
+    ValueError
+        If the sample holds no predictions: the explainer returns no scores.
+    """
+    if sample.flip_rate is None:
+        raise ValueError(
+            "`sample` holds no predictions of the noisy inputs: the explainer must return (attributions, scores), as "
+            "those of metfa do"
+        )
+    return 1 - sample.flip_rate
+
+
+def _membership(scores: np.ndarray, k: int) -> np.ndarray:
+    """Whether each feature is among the k highest of its input, (batch, features): shares of one at a tie."""
+    kth = np.partition(scores, -k, axis=1)[:, -k, None]
+    above, equal = scores > kth, scores == kth
+    left = k - above.sum(axis=1, keepdims=True)
+    return above + equal * left / equal.sum(axis=1, keepdims=True)
+
+
+def _flat(values: np.ndarray) -> np.ndarray:
+    """Samples with one axis of features, (samples, batch, features)."""
+    return values.reshape(*values.shape[:2], -1)
