@@ -169,8 +169,8 @@ class TestInsideExplain:
     def test_provenance_names_no_seed_of_direct_calls(self):
         made = metfa.explain(smoothed(rng=np.random.default_rng()), TABLE, 0, **self.settings).provenance
         assert made["explainer"] == (
-            "Smoothed(explainer=square, noise=Uniform(radius=0.1, bounds=None), n_samples=10, confidence_level=0.95, "
-            "batch_size=10)"
+            "Smoothed(explainer=square, noise=Uniform(radius=0.1, bounds=None), n_samples=10, batch_size=10, "
+            "confidence_level=0.95)"
         )
 
     def test_shared_global_draws_of_the_inner_explainer_are_reported(self):

@@ -9,8 +9,11 @@ from metfa._lazy import lazy_names
 _HOME = {
     "AttributionSample": "metfa.result",
     "Smoothed": "metfa.smoothed",
+    "Study": "metfa.evaluation.study",
     "TooFewSamplesError": "metfa._sample_size",
     "allocator": "metfa.allocator",
+    "evaluate": "metfa.evaluation.run",
+    "evaluation": "metfa.evaluation",
     "explain": "metfa.sampling",
     "explainers": "metfa.explainers",
     "load": "metfa.io",

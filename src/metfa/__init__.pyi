@@ -1,4 +1,5 @@
 from metfa import allocator as allocator
+from metfa import evaluation as evaluation
 from metfa import explainers as explainers
 from metfa import metrics as metrics
 from metfa import models as models
@@ -15,6 +16,8 @@ from metfa._warnings import ModelStateWarning as ModelStateWarning
 from metfa._warnings import ReproducibilityWarning as ReproducibilityWarning
 from metfa._warnings import RowDependenceWarning as RowDependenceWarning
 from metfa._warnings import SignedAttributionsWarning as SignedAttributionsWarning
+from metfa.evaluation.run import evaluate as evaluate
+from metfa.evaluation.study import Study as Study
 from metfa.io import load as load
 from metfa.result import AttributionSample as AttributionSample
 from metfa.sampling import explain as explain

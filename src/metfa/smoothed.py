@@ -18,11 +18,102 @@ from metfa._streams import Purpose, root_entropy, stream
 from metfa._targets import row_targets, stacked_targets
 from metfa._validation import positive_int
 
-__all__ = ["Smoothed"]
+__all__ = ["SampledExplainer", "Smoothed"]
 
 
 @dataclass(frozen=True)
-class Smoothed:
+class SampledExplainer:
+    """Explainer that makes its map of samples of another one under noise; what of, subclasses tell."""
+
+    explainer: Callable[..., Any]
+    noise: Callable[..., Any] = field(kw_only=True)
+    n_samples: int = field(default=10, kw_only=True)
+    batch_size: int = field(default=10, kw_only=True)
+    rng: Any = field(default=None, kw_only=True, repr=False)
+
+    rows_independent = True
+
+    def __post_init__(self) -> None:
+        if not callable(self.explainer):
+            raise TypeError(f"`explainer` must be callable, got {type(self.explainer).__name__}")
+        if not callable(self.noise):
+            raise TypeError(f"`noise` must be a function f(x, rng) -> x, got {type(self.noise).__name__}")
+        positive_int(self.n_samples, "n_samples")
+        positive_int(self.batch_size, "batch_size")
+
+    @property
+    def model(self) -> Any:
+        """Model of the inner explainer, None where unknown."""
+        return explained_model(self.explainer)
+
+    def _summarised(self, samples: Any) -> Any:
+        r"""The map made of samples (batch, n, \*features)."""
+        raise NotImplementedError
+
+    def __call__(self, inputs: Any, target: Any = None, *, rngs: Sequence[np.random.Generator] | None = None) -> Any:
+        r"""Maps of a batch.
+
+        Parameters
+        ----------
+        inputs : array, (batch, ...)
+            Clean inputs.
+        target : int or sequence, optional
+            Class explained; None: as predicted on the clean input.
+        rngs : sequence of numpy.random.Generator, optional
+            One generator for each row, given by `metfa.explain`.
+
+        Returns
+        -------
+        array, (batch, \*features)
+            In the library and on the device of `inputs`.
+        """
+        inputs = as_array(inputs, "inputs")
+        roots = [root_entropy(rng) for rng in row_generators(inputs, rngs, self.rng)]
+        with left_as_found(self.model) as drawn:
+            targets = self._targets(inputs, target, len(roots))
+            jobs = [(row, sample) for row in range(len(roots)) for sample in range(self.n_samples)]
+            probed = [jobs[0], jobs[-1]]
+
+            def run(chunk: Sequence[tuple[int, int]]) -> Any:
+                return self._explained(inputs, targets, roots, chunk)
+
+            batch_size = safe_batch_size(
+                self.explainer, self.batch_size, len(jobs), lambda at: to_host(run([probed[i] for i in at])), drawn
+            )
+            maps = [run(jobs[start : start + batch_size]) for start in range(0, len(jobs), batch_size)]
+        xp = namespace(maps[0])
+        samples = xp.concat(maps, axis=0)
+        samples = xp.reshape(samples, (len(roots), self.n_samples, *samples.shape[1:]))
+        return self._summarised(samples)
+
+    attribute = __call__  # Captum's name for it
+
+    def _targets(self, inputs: Any, target: Any, n_rows: int) -> list[Any]:
+        predict = prediction_of(self.explainer)
+        scores = predict_scores(predict, inputs) if target is None and predict is not None else None
+        return row_targets(target, scores, n_rows)
+
+    def _explained(self, inputs: Any, targets: list[Any], roots: list[int], jobs: Sequence[tuple[int, int]]) -> Any:
+        """Attributions of the jobs (row, sample), in the graph of `inputs`."""
+        batch = namespace(inputs).stack(
+            [self._noisy(inputs[row, ...], roots[row], row, sample) for row, sample in jobs]
+        )
+        _require_finite(batch, "`noise` made NaN or infinity of", jobs)
+        rngs = None
+        if takes_rngs(self.explainer):
+            rngs = [stream(roots[row], "", sample, Purpose.EXPLAINER) for row, sample in jobs]
+        target = stacked_targets([targets[row] for row, _ in jobs], inputs)
+        maps = call_explainer(self.explainer, batch, target, len(jobs), rngs, {})[0]
+        _require_finite(maps, "`explainer` returned NaN or infinity for", jobs)
+        return maps
+
+    def _noisy(self, clean: Any, root: int, row: int, sample: int) -> Any:
+        noisy = self.noise(clean, stream(root, "", sample, Purpose.NOISE))
+        return like_row(noisy, clean, f"input {row}, sample {sample}")
+
+
+@dataclass(frozen=True)
+class Smoothed(SampledExplainer):
     """Explainer whose map is the smoothed median of another one's under noise (paper, the smoothed map).
 
     It takes torch, NumPy or other arrays with a batch axis and returns maps in their library and on their device,
@@ -58,89 +149,14 @@ class Smoothed:
     (1, 4)
     """
 
-    explainer: Callable[..., Any]
-    noise: Callable[..., Any] = field(kw_only=True)
-    n_samples: int = field(default=10, kw_only=True)
     confidence_level: float = field(default=0.95, kw_only=True)
-    batch_size: int = field(default=10, kw_only=True)
-    rng: Any = field(default=None, kw_only=True, repr=False)
-
-    rows_independent = True
 
     def __post_init__(self) -> None:
-        if not callable(self.explainer):
-            raise TypeError(f"`explainer` must be callable, got {type(self.explainer).__name__}")
-        if not callable(self.noise):
-            raise TypeError(f"`noise` must be a function f(x, rng) -> x, got {type(self.noise).__name__}")
-        positive_int(self.n_samples, "n_samples")
-        positive_int(self.batch_size, "batch_size")
+        super().__post_init__()
         stats.median_ranks(self.n_samples, self.confidence_level)  # too few samples for the level are refused here
 
-    @property
-    def model(self) -> Any:
-        """Model of the inner explainer, None where unknown."""
-        return explained_model(self.explainer)
-
-    def __call__(self, inputs: Any, target: Any = None, *, rngs: Sequence[np.random.Generator] | None = None) -> Any:
-        r"""Smoothed maps of a batch.
-
-        Parameters
-        ----------
-        inputs : array, (batch, ...)
-            Clean inputs.
-        target : int or sequence, optional
-            Class explained; None: as predicted on the clean input.
-        rngs : sequence of numpy.random.Generator, optional
-            One generator for each row, given by `metfa.explain`.
-
-        Returns
-        -------
-        array, (batch, \*features)
-            In the library and on the device of `inputs`.
-        """
-        inputs = as_array(inputs, "inputs")
-        roots = [root_entropy(rng) for rng in row_generators(inputs, rngs, self.rng)]
-        with left_as_found(self.model) as drawn:
-            targets = self._targets(inputs, target, len(roots))
-            jobs = [(row, sample) for row in range(len(roots)) for sample in range(self.n_samples)]
-            probed = [jobs[0], jobs[-1]]
-
-            def run(chunk: Sequence[tuple[int, int]]) -> Any:
-                return self._explained(inputs, targets, roots, chunk)
-
-            batch_size = safe_batch_size(
-                self.explainer, self.batch_size, len(jobs), lambda at: to_host(run([probed[i] for i in at])), drawn
-            )
-            maps = [run(jobs[start : start + batch_size]) for start in range(0, len(jobs), batch_size)]
-        xp = namespace(maps[0])
-        samples = xp.concat(maps, axis=0)
-        samples = xp.reshape(samples, (len(roots), self.n_samples, *samples.shape[1:]))
+    def _summarised(self, samples: Any) -> Any:
         return stats.smoothed_median(samples, self.confidence_level, axis=1)
-
-    attribute = __call__  # Captum's name for it
-
-    def _targets(self, inputs: Any, target: Any, n_rows: int) -> list[Any]:
-        predict = prediction_of(self.explainer)
-        scores = predict_scores(predict, inputs) if target is None and predict is not None else None
-        return row_targets(target, scores, n_rows)
-
-    def _explained(self, inputs: Any, targets: list[Any], roots: list[int], jobs: Sequence[tuple[int, int]]) -> Any:
-        """Attributions of the jobs (row, sample), in the graph of `inputs`."""
-        batch = namespace(inputs).stack(
-            [self._noisy(inputs[row, ...], roots[row], row, sample) for row, sample in jobs]
-        )
-        _require_finite(batch, "`noise` made NaN or infinity of", jobs)
-        rngs = None
-        if takes_rngs(self.explainer):
-            rngs = [stream(roots[row], "", sample, Purpose.EXPLAINER) for row, sample in jobs]
-        target = stacked_targets([targets[row] for row, _ in jobs], inputs)
-        maps = call_explainer(self.explainer, batch, target, len(jobs), rngs, {})[0]
-        _require_finite(maps, "`explainer` returned NaN or infinity for", jobs)
-        return maps
-
-    def _noisy(self, clean: Any, root: int, row: int, sample: int) -> Any:
-        noisy = self.noise(clean, stream(root, "", sample, Purpose.NOISE))
-        return like_row(noisy, clean, f"input {row}, sample {sample}")
 
 
 def _require_finite(rows: Any, message: str, jobs: Sequence[tuple[int, int]]) -> None:

@@ -1,0 +1,14 @@
+"""Evaluation of explainers over data sets: studies, their units, where results are kept, tables."""
+
+from metfa._lazy import lazy_names
+
+_HOME = {
+    "Evaluation": "metfa.evaluation.results",
+    "Study": "metfa.evaluation.study",
+    "Table": "metfa.evaluation.tables",
+    "UnitStore": "metfa.evaluation.store",
+    "evaluate": "metfa.evaluation.run",
+}
+
+__all__ = sorted(_HOME)  # pyright: ignore[reportUnsupportedDunderAll]
+__getattr__, __dir__ = lazy_names("metfa.evaluation", _HOME)

@@ -1,0 +1,203 @@
+"""What a study can measure: metrics by name, each turned into rows (metric, score, raw, ...) of one input."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from metfa import metrics
+from metfa._validation import did_you_mean
+from metfa.result import AttributionSample
+
+__all__ = ["MEASURES", "Measure", "check_measures", "number"]
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One entry of a study's metrics.
+
+    `of` tells what it is a function of: "maps" (model, inputs, maps, target), "maps under noise" (the same, and the
+    outer noise and the seed), "outer samples" (explanations under an outer noise) or "samples" (under a sampling
+    noise).
+    """
+
+    name: str
+    of: str
+    rows: Callable[..., list[Row]]
+    needs: tuple[str, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+def number(value: Any) -> float | None:
+    """A figure as JSON holds it: None where there is none."""
+    value = float(np.asarray(value).reshape(()))
+    return value if np.isfinite(value) else None
+
+
+def _row(metric: str, scores: metrics.Scores, **more: Any) -> Row:
+    clean = number(scores.clean[0])
+    reason = scores.degenerate[0] or (None if number(scores.score[0]) is not None else "clean score below 1e-6")
+    return {
+        "metric": metric,
+        "score": number(scores.score[0]),
+        "raw": number(scores.raw[0]),
+        "clean": clean,
+        "reason": reason,
+        **more,
+    }
+
+
+def _plain(metric: str, value: Any) -> list[Row]:
+    return [{"metric": metric, "score": number(value), "raw": number(value)}]
+
+
+def _faithfulness(model: Any, inputs: Any, maps: Any, target: Any, **settings: Any) -> list[Row]:
+    result = metrics.overall(model, inputs, maps, target, **settings)
+    return [_row("insertion", result.insertion), _row("deletion", result.deletion), _row("overall", result)]
+
+
+def _robust_faithfulness(
+    model: Any, inputs: Any, maps: Any, target: Any, *, noise: Any, rng: int, n_samples: int, **settings: Any
+) -> list[Row]:
+    """RI, RD and RO of the same draws, each curve asked once."""
+    seen: list[metrics.OverallFaithfulness] = []
+
+    def overall(*arguments: Any, **more: Any) -> metrics.OverallFaithfulness:
+        seen.append(metrics.overall(*arguments, **more))
+        return seen[-1]
+
+    judged = metrics.robust(overall, noise=noise, n_samples=n_samples, rng=rng)
+    both = judged(model, inputs, maps, target, **settings)
+    rows = []
+    for name, kind in (("RI", "insertion"), ("RD", "deletion")):
+        raws = np.stack([getattr(result, kind).raw for result in seen])
+        one = metrics.RobustScore(raws.mean(axis=0), both.clean, both.degenerate, raws, both.cleans)
+        rows.append(_robust_row(name, one))
+    return [*rows, _robust_row("RO", both)]
+
+
+def _robust_row(metric: str, score: metrics.RobustScore) -> Row:
+    return _row(
+        metric,
+        score,
+        mean_of_ratios=number(score.mean_of_ratios[0]),
+        median_of_ratios=number(score.median_of_ratios[0]),
+    )
+
+
+def _infidelity(model: Any, inputs: Any, maps: Any, target: Any, **settings: Any) -> list[Row]:
+    return [_row("infidelity", metrics.infidelity(model, inputs, maps, target, **settings))]
+
+
+def _mstd(sample: AttributionSample) -> list[Row]:
+    result = metrics.mstd(sample)
+    return [_row("mstd", result, level=number(result.level[0]), constant=number(result.constant[0]))]
+
+
+def _top_k_overlap(sample: AttributionSample, k: int) -> list[Row]:
+    return _plain("top_k_overlap", metrics.top_k_overlap(sample, k))
+
+
+def _max_sensitivity(sample: AttributionSample) -> list[Row]:
+    return _plain("max_sensitivity", metrics.max_sensitivity(sample))
+
+
+def _prediction_agreement(sample: AttributionSample) -> list[Row]:
+    return [] if sample.flip_rate is None else _plain("prediction_agreement", metrics.prediction_agreement(sample))
+
+
+def _interval_width(model: Any, inputs: Any, sample: AttributionSample, level: float) -> list[Row]:  # noqa: ARG001
+    """It needs neither model nor inputs, which others do that are functions of a sample."""
+    return _plain("interval_width", metrics.interval_width(sample, level))
+
+
+def _region_score(model: Any, inputs: Any, sample: AttributionSample, level: float, **settings: Any) -> list[Row]:
+    """The model's score of the significantly important region alone, at alpha = 1 - level."""
+    important = sample.significance_map(alpha=1 - level) == 1
+    return [_row("region_score", metrics.region_score(model, inputs, important, list(sample.target), **settings))]
+
+
+MEASURES = {
+    measure.name: measure
+    for measure in (
+        Measure("faithfulness", "maps", _faithfulness),
+        Measure("infidelity", "maps", _infidelity, needs=("noise",)),
+        Measure("robust_faithfulness", "maps under noise", _robust_faithfulness),
+        Measure("mstd", "outer samples", _mstd),
+        Measure("top_k_overlap", "outer samples", _top_k_overlap, needs=("k",)),
+        Measure("max_sensitivity", "outer samples", _max_sensitivity),
+        Measure("prediction_agreement", "outer samples", _prediction_agreement),
+        Measure("interval_width", "samples", _interval_width),
+        Measure("region_score", "samples", _region_score),
+    )
+}
+SETTINGS = {
+    "faithfulness": metrics.overall,
+    "robust_faithfulness": metrics.overall,
+    "infidelity": metrics.infidelity,
+    "top_k_overlap": metrics.top_k_overlap,
+    "region_score": metrics.region_score,
+}
+GOVERNED = {"model", "inputs", "attributions", "regions", "sample", "target", "rng"}
+
+
+def check_measures(entries: Any, sampling: Mapping[str, Any], outer: Mapping[str, Any]) -> tuple[Measure, ...]:
+    """The measures asked for, with their settings; raises where one is unknown or lacks the noise that it needs."""
+    if isinstance(entries, str) or not isinstance(entries, Mapping | Sequence):
+        raise TypeError(f"`metrics` must be a sequence of names or a dict of names, got {type(entries).__name__}")
+    chosen = entries if isinstance(entries, Mapping) else {name: {} for name in entries}
+    if not chosen:
+        raise ValueError(f"`metrics` is empty: name some of {', '.join(MEASURES)}")
+    measures = tuple(_measure(name, settings) for name, settings in chosen.items())
+    for measure in measures:
+        noises, name = (sampling, "sampling") if measure.of == "samples" else (outer, "outer")
+        if measure.of != "maps" and not noises:
+            raise ValueError(f"`metrics`: {measure.name} is measured under noise, and `{name}` names none")
+        if measure.of == "maps under noise" and all(noise is None for noise in noises.values()):
+            raise ValueError(f"`metrics`: {measure.name} needs a noise in `outer` that is not None")
+    return measures
+
+
+def _measure(name: Any, settings: Any) -> Measure:
+    if callable(settings):
+        return Measure(str(name), "maps", _Own(str(name), settings))
+    if name not in MEASURES:
+        raise ValueError(
+            f"`metrics` must be of {', '.join(MEASURES)}, or a name and a function, got {name!r}"
+            f"{did_you_mean(str(name), MEASURES)}"
+        )
+    measure = MEASURES[name]
+    settings = dict(settings or {})
+    allowed = [
+        setting for setting in inspect.signature(SETTINGS[name]).parameters if setting not in GOVERNED
+    ] if name in SETTINGS else []  # fmt: skip
+    for setting in settings:
+        if setting not in allowed:
+            raise ValueError(
+                f"`metrics`: {name} has no setting {setting!r}{did_you_mean(str(setting), allowed)}; it has "
+                f"{', '.join(allowed) or 'none'}"
+            )
+    missing = [setting for setting in measure.needs if setting not in settings]
+    if missing:
+        raise ValueError(f"`metrics`: {name} needs {', '.join(missing)}, as in {{'{name}': {{'{missing[0]}': ...}}}}")
+    return Measure(measure.name, measure.of, measure.rows, measure.needs, settings)
+
+
+@dataclass(frozen=True)
+class _Own:
+    """Rows of a metric of the user's."""
+
+    name: str
+    metric: Callable[..., Any]
+
+    def __call__(self, model: Any, inputs: Any, maps: Any, target: Any) -> list[Row]:
+        result = self.metric(model, inputs, maps, target)
+        if isinstance(result, metrics.Scores):
+            return [_row(self.name, result)]
+        return _plain(self.name, getattr(result, "score", result))

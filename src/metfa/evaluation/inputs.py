@@ -1,0 +1,150 @@
+"""The inputs of a study: pictures in a folder or listed in a file, or arrays; one is in memory at a time."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from metfa._arrays import as_array, is_array
+from metfa._rows import Rows
+from metfa._validation import positive_int
+
+__all__ = ["Arrays", "ImageFiles", "study_inputs"]
+
+SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm")
+
+
+@dataclass(frozen=True)
+class ImageFiles:
+    """Pictures in files, made into pixels by the model's preprocessing when their turn comes."""
+
+    paths: tuple[Path, ...]
+    names: tuple[str, ...]
+    targets: tuple[int | None, ...]
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def digest(self, index: int) -> str:
+        """Digest of the file, without decoding it."""
+        return hashlib.blake2b(self.paths[index].read_bytes(), digest_size=16).hexdigest()
+
+    def load(self, index: int, preprocess: Callable[[Any], Any] | None) -> Any:
+        """Pixels (3, height, width)."""
+        from metfa.cli.images import open_image
+
+        if preprocess is None:
+            raise ValueError(
+                "`model` has no preprocessing for pictures: give its name, or a metfa.models.LoadedModel that has one"
+            )
+        return preprocess(open_image(self.paths[index]))
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """Arrays without a batch axis, as the model takes them; a sequence is asked for one at a time."""
+
+    sequence: Any
+    names: tuple[str, ...]
+    targets: tuple[int | None, ...]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def digest(self, index: int) -> str:
+        """Digest of the content."""
+        return Rows(self.load(index, None)[None]).ids()[0]
+
+    def load(self, index: int, preprocess: Callable[[Any], Any] | None) -> Any:  # noqa: ARG002
+        """The array itself, as it is."""
+        return as_array(self.sequence[index], f"inputs[{index}]")
+
+
+def study_inputs(inputs: Any, targets: Any, limit: int | None) -> ImageFiles | Arrays:
+    """Inputs of any kind that a study takes.
+
+    Raises
+    ------
+    TypeError, ValueError, OSError
+        For inputs of no known kind, files that are not there, an index without the column "path", targets that do not
+        fit.
+    """
+    if limit is not None:
+        positive_int(limit, "limit")
+    if isinstance(inputs, str | Path):
+        return _files(Path(inputs), targets, limit)
+    if is_array(inputs):
+        sequence: Any = inputs
+    elif hasattr(inputs, "__getitem__") and hasattr(inputs, "__len__") and not isinstance(inputs, dict):
+        sequence = inputs
+    elif isinstance(inputs, Iterable) and not isinstance(inputs, dict | set):
+        sequence = list(inputs if limit is None else (entry for entry, _ in zip(inputs, range(limit), strict=False)))
+    else:
+        raise TypeError(
+            "`inputs` must be a folder of pictures, a CSV file with a column 'path', an array with a batch axis or a "
+            f"sequence of arrays, got {type(inputs).__name__}"
+        )
+    n = len(sequence) if limit is None else min(limit, len(sequence))
+    if n == 0:
+        raise ValueError("`inputs` is empty: there is nothing to explain")
+    return Arrays(sequence, tuple(f"{index:0{len(str(n - 1))}d}" for index in range(n)), _targets(targets, n))
+
+
+def _files(path: Path, targets: Any, limit: int | None) -> ImageFiles:
+    if path.is_dir():
+        paths = sorted(file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES and file.is_file())
+        if not paths:
+            raise ValueError(f"`inputs`: no pictures ({', '.join(SUFFIXES)}) in {path}")
+        names = [file.relative_to(path).as_posix() for file in paths]
+        paths, names = paths[:limit], names[:limit]
+        return ImageFiles(tuple(paths), tuple(names), _targets(targets, len(paths)))
+    if not path.is_file():
+        raise FileNotFoundError(f"`inputs`: no such folder or file: {path}")
+    if path.suffix.lower() != ".csv":
+        raise ValueError(f"`inputs` must be a folder or a .csv file, got {path}")
+    if targets is not None:
+        raise ValueError("`targets` belong into the column 'target' of the CSV file")
+    return _index(path, limit)
+
+
+def _index(path: Path, limit: int | None) -> ImageFiles:
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        reader = csv.DictReader(file)
+        columns = reader.fieldnames or []
+        if "path" not in columns:
+            raise ValueError(f"{path} must have a column 'path', it has {', '.join(columns) or 'none'}")
+        lines = [(number, line) for number, line in enumerate(reader, start=2)][:limit]
+    if not lines:
+        raise ValueError(f"`inputs`: {path} lists no pictures")
+    paths, targets = [], []
+    for number, line in lines:
+        file = path.parent / (line["path"] or "")
+        if not file.is_file():
+            raise FileNotFoundError(f"{path}, line {number}: no such picture: {file}")
+        paths.append(file)
+        targets.append(_target_of(line.get("target"), f"{path}, line {number}"))
+    return ImageFiles(tuple(paths), tuple(line["path"] for _, line in lines), tuple(targets))
+
+
+def _target_of(text: str | None, where: str) -> int | None:
+    if text is None or not text.strip():
+        return None
+    if not text.strip().isdecimal():
+        raise ValueError(f"{where}: `target` must be a class index or empty, got {text!r}")
+    return int(text)
+
+
+def _targets(targets: Any, n: int) -> tuple[int | None, ...]:
+    if targets is None:
+        return (None,) * n
+    if isinstance(targets, str) or not isinstance(targets, Sequence | np.ndarray):
+        raise TypeError(f"`targets` must be a sequence with one class index for each input, got {targets!r}")
+    if len(targets) < n:
+        raise ValueError(f"`targets` must hold one class index for each of the {n} inputs, got {len(targets)}")
+    return tuple(None if target is None else positive_int(target, "targets", 0) for target in targets[:n])

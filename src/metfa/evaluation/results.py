@@ -1,0 +1,88 @@
+"""What an evaluation found: tidy rows, tables in the paper's layouts, failures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from metfa._lazy import needs_extra
+from metfa.evaluation.study import Study
+from metfa.evaluation.tables import Table, faithfulness_table, stability_table
+from metfa.evaluation.units import Unit
+from metfa.evaluation.worker import COLUMNS
+
+__all__ = ["Evaluation"]
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Results of a study.
+
+    Attributes
+    ----------
+    study : Study
+        What was asked.
+    units : tuple of Unit
+        One input and one explainer each, in the order of the tables.
+    results : dict of str to dict
+        What the store holds of the finished ones, by address: rows, and the record of how they were made.
+    failures : dict of str to dict
+        Error and traceback of those that failed, by address.
+    """
+
+    study: Study = field(repr=False)
+    units: tuple[Unit, ...] = field(repr=False)
+    results: Mapping[str, dict[str, Any]] = field(repr=False)
+    failures: Mapping[str, dict[str, Any]] = field(repr=False)
+
+    @cached_property
+    def rows(self) -> list[dict[str, Any]]:
+        """One row for each unit, metric and map: figures and where they belong; None where there is none."""
+        return [
+            {"input": unit.input, "explainer": unit.explainer, **row}
+            for unit in self.units
+            if unit.address in self.results
+            for row in self.results[unit.address]["rows"]
+        ]
+
+    def to_dataframe(self) -> Any:
+        """The rows as a pandas.DataFrame, in an order and with figures that depend on the study alone."""
+        with needs_extra("`to_dataframe`", "study"):
+            import pandas as pd
+        return pd.DataFrame(self.rows, columns=["input", "explainer", *COLUMNS]).astype(
+            {name: "float64" for name in COLUMNS if name in FIGURES}
+        )
+
+    def table(self, metric: str, *, explainer: str | None = None, differences: bool = False) -> Table:
+        """A table in the layout of the paper.
+
+        Parameters
+        ----------
+        metric : str
+            Of maps under an outer noise ("mstd", ...): sampling noises against outer noises, with the average over the
+            latter (paper, tables on stability). "faithfulness" or "robust_faithfulness": explainers against insertion,
+            deletion and overall (RI, RD, RO), each as a pair of smoothed and vanilla map (paper, tables on
+            faithfulness). Any other metric of maps likewise, with one column.
+        explainer : str, optional
+            Whose stability; may be left out where there is one.
+        differences : bool
+            Smoothed minus vanilla, input by input, in place of either: its standard error counts that both are of the
+            same inputs.
+
+        Returns
+        -------
+        Table
+            Means over inputs with standard errors, and how many inputs each counts.
+        """
+        if metric in STABILITY:
+            return stability_table(self, metric, explainer=explainer, differences=differences)
+        return faithfulness_table(self, metric, differences=differences)
+
+    def __repr__(self) -> str:
+        return f"Evaluation({len(self.results)} of {len(self.units)} units, {len(self.failures)} failed)"
+
+
+FIGURES = {"score", "raw", "clean", "mean_of_ratios", "median_of_ratios", "level", "constant", "confidence_level"}
+STABILITY = ("mstd", "top_k_overlap", "max_sensitivity", "prediction_agreement")

@@ -1,0 +1,142 @@
+"""`evaluate`: the units of a study that are not in the store yet are measured, and all of them read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from metfa._lazy import needs_extra
+from metfa._provenance import printable
+from metfa._validation import did_you_mean, positive_int
+from metfa._warnings import MetfaWarning, warn
+from metfa.evaluation.executors import run_here
+from metfa.evaluation.results import Evaluation
+from metfa.evaluation.store import UnitStore
+from metfa.evaluation.study import Study
+from metfa.evaluation.units import units_of
+from metfa.evaluation.worker import load_model
+
+__all__ = ["evaluate"]
+
+EXECUTORS = ("local", "ray")
+
+
+def evaluate(
+    study: Study,
+    *,
+    store: str | Path,
+    store_options: dict[str, Any] | None = None,
+    executor: Literal["local", "ray"] = "local",
+    workers: int = 1,
+    progress: bool = False,
+) -> Evaluation:
+    """Measure explainers over a data set; what the store holds already is not computed again.
+
+    A study is cut into units, one input and one explainer each. A unit's result is one file in the store, addressed by
+    a hash of everything that it computes: a run that was killed goes on where it was, a changed study never meets old
+    figures, an extended one keeps those that it shares. A unit that fails is recorded, and the rest goes on; the next
+    call tries it again.
+
+    Parameters
+    ----------
+    study : Study
+        What to measure.
+    store : path or URL
+        A folder, or a URL of fsspec such as ``s3://bucket/folder``.
+    store_options : dict, optional
+        Passed to fsspec.
+    executor : {"local", "ray"}
+        This process, or actors of Ray (``pip install 'metfa[ray]'``): those of the cluster that this process is
+        connected to or that ``RAY_ADDRESS`` names, else of this machine.
+    workers : int
+        Actors of Ray.
+    progress : bool
+        Show a bar with rate and time left.
+
+    Returns
+    -------
+    Evaluation
+        Tidy rows, tables and failures.
+
+    Raises
+    ------
+    TypeError, ValueError, OSError
+        For bad arguments, an unreadable input, or a store that cannot be written to.
+
+    Warns
+    -----
+    MetfaWarning
+        If units failed; `Evaluation.failures` holds why.
+
+    Examples
+    --------
+    >>> import numpy as np, metfa
+    >>> def model(rows):
+    ...     return np.stack([rows.sum(axis=1), -rows.sum(axis=1)], axis=1)
+    >>> def sizes(model):
+    ...     return lambda inputs, target: np.abs(inputs)
+    >>> study = metfa.Study(
+    ...     model=model, inputs=np.eye(3) + 1, explainers={"sizes": sizes}, metrics=["mstd"],
+    ...     sampling={"normal": metfa.noise.Gaussian(0.1)}, outer={"normal": metfa.noise.Gaussian(0.1)}, version="1",
+    ... )
+    >>> result = metfa.evaluate(study, store="memory://example")
+    >>> len(result.rows), sorted(result.rows[0])[:3]
+    (9, ['aggregate', 'clean', 'confidence_level'])
+    """
+    if not isinstance(study, Study):
+        raise TypeError(f"`study` must be a metfa.Study, got {type(study).__name__}")
+    if executor not in EXECUTORS:
+        known = f"{', '.join(EXECUTORS)}, got {executor!r}{did_you_mean(str(executor), EXECUTORS)}"
+        raise ValueError(f"`executor` must be one of {known}")
+    if positive_int(workers, "workers") > 1 and executor == "local":
+        raise ValueError(f"`workers` is {workers}, but `executor='local'` is this process alone: write executor='ray'")
+    kept = UnitStore(store, store_options)
+    model = load_model(study)
+    units = units_of(study, model)
+    addresses = [unit.address for unit in units]
+    done = kept.read(addresses)
+    todo = [unit for unit in units if unit.address not in done]
+    if executor == "ray":
+        with needs_extra("`executor='ray'`", "ray"):
+            from metfa.evaluation.on_ray import run_on_ray
+        running = run_on_ray(study, todo, kept, workers)
+    else:
+        running = run_here(study, model, todo, kept)
+    failed = 0
+    with _bar(len(units), progress) as bar:
+        bar.update(len(done))
+        for unit, failure in running:
+            failed += failure is not None
+            if failure is not None and progress:
+                bar.write(f"failed: {printable(unit.input)}, {unit.explainer}: {failure}")
+            bar.update(1)
+    if todo:
+        done |= kept.read([unit.address for unit in todo])
+    failures = kept.read_failures([address for address in addresses if address not in done])
+    if failures:
+        first = next(iter(failures.values()))
+        warn(
+            f"{len(failures)} of {len(units)} units failed, the first with {first.get('error')}; see `failures`",
+            MetfaWarning,
+        )
+    return Evaluation(study, tuple(units), {a: done[a] for a in addresses if a in done}, failures)
+
+
+class _SilentBar:
+    def __enter__(self) -> _SilentBar:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def update(self, n: int) -> None: ...
+
+    def write(self, text: str) -> None: ...
+
+
+def _bar(total: int, shown: bool) -> Any:
+    if not shown:
+        return _SilentBar()
+    with needs_extra("`progress`", "study"):
+        from tqdm.auto import tqdm
+
+    return tqdm(total=total, unit="unit", desc="evaluating", dynamic_ncols=True, smoothing=0.1)

@@ -1,0 +1,142 @@
+"""Where the results of units are kept: one small file each, under any file system that fsspec knows."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from metfa._lazy import needs_extra
+from metfa._validation import did_you_mean
+
+__all__ = ["UnitStore"]
+
+PROTOCOLS = ("file", "local", "memory", "s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "hdfs", "sftp", "smb")
+MAX_BYTES = 64 * 2**20
+READ_AT_ONCE = 256
+
+
+class UnitStore:
+    """Results of units by their address, below one URL.
+
+    A file is written under another name and then renamed, so what lies at an address is whole; its content carries a
+    digest, so what was damaged later is known, and counts as missing. Writing an address again replaces equal figures
+    by equal figures: two processes on one store do no damage.
+
+    Parameters
+    ----------
+    url : str or Path
+        A folder, or a URL of fsspec such as ``s3://bucket/study``.
+    options : dict
+        Passed to fsspec, such as ``{"endpoint_url": ...}`` for S3.
+
+    Raises
+    ------
+    ValueError
+        If the URL's protocol is not one that can be written to and renamed in.
+    """
+
+    def __init__(self, url: str | Path, options: dict[str, Any] | None = None) -> None:
+        self.url, self.options = str(url), dict(options or {})
+        protocol = self.url.partition("://")[0] if "://" in self.url else "file"
+        if "::" in self.url or protocol not in PROTOCOLS:
+            raise ValueError(
+                f"`store` must be a folder or a URL of {', '.join(PROTOCOLS)}, got {self.url!r}"
+                f"{did_you_mean(protocol, PROTOCOLS)}"
+            )
+        with needs_extra("`store`", "study"):
+            import fsspec
+        self.fs, root = fsspec.core.url_to_fs(self.url, **self.options)
+        self.root = root.rstrip("/")
+        if self.fs.isfile(self.root):
+            raise NotADirectoryError(f"`store` must be a folder, but {self.url} is a file")
+
+    def write(self, address: str, result: dict[str, Any]) -> None:
+        """Keep the result of a unit."""
+        text = _canonical(result)
+        self._put(self._path("units", address), _canonical({"digest": _digest(text), "result": result}))
+
+    def write_failure(self, address: str, failure: dict[str, Any]) -> None:
+        """Keep why a unit failed."""
+        self._put(self._path("failures", address), _canonical(failure))
+
+    def read(self, addresses: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """Results of those units that are here and whole."""
+        here = self._listed("units")
+        wanted = [address for address in addresses if self._path("units", address) in here]
+        results = {}
+        for start in range(0, len(wanted), READ_AT_ONCE):
+            part = {self._path("units", address): address for address in wanted[start : start + READ_AT_ONCE]}
+            for path, content in self._contents(list(part)).items():
+                result = _whole(content)
+                if result is not None:
+                    results[part[path]] = result
+        return results
+
+    def read_failures(self, addresses: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """Why units failed, of those that did."""
+        here = self._listed("failures")
+        paths = {self._path("failures", address): address for address in addresses}
+        found = self._contents([path for path in paths if path in here])
+        return {paths[path]: failure for path, content in found.items() if (failure := _parsed(content)) is not None}
+
+    def forget_failure(self, address: str) -> None:
+        """Remove the record of a failure, once the unit has a result."""
+        path = self._path("failures", address)
+        if self.fs.exists(path):
+            self.fs.rm_file(path)
+
+    def _path(self, kind: str, address: str) -> str:
+        return f"{self.root}/{kind}/{address[:2]}/{address}.json"
+
+    def _listed(self, kind: str) -> set[str]:
+        self.fs.invalidate_cache()
+        folder = f"{self.root}/{kind}"
+        return set(self.fs.find(folder)) if self.fs.exists(folder) else set()
+
+    def _contents(self, paths: list[str]) -> dict[str, bytes]:
+        """Files at once, where the file system can; those that cannot be read are left out."""
+        if not paths:
+            return {}
+        found = self.fs.cat(paths, on_error="omit")
+        return found if isinstance(found, dict) else {paths[0]: found}
+
+    def _put(self, path: str, text: str) -> None:
+        self.fs.makedirs(path.rpartition("/")[0], exist_ok=True)
+        temporary = f"{path}.{os.urandom(6).hex()}.tmp"
+        self.fs.pipe_file(temporary, text.encode())
+        self.fs.mv(temporary, path)
+
+
+def _canonical(content: Any) -> str:
+    return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def _parsed(content: bytes) -> dict[str, Any] | None:
+    if len(content) > MAX_BYTES:
+        return None
+    try:
+        parsed = json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+    return parsed if isinstance(parsed, dict) else None
+
+
+def _whole(content: bytes) -> dict[str, Any] | None:
+    """The result that a file holds; None where it is damaged."""
+    parsed = _parsed(content)
+    result = None if parsed is None else parsed.get("result")
+    if not isinstance(result, dict) or not isinstance(result.get("rows"), list):
+        return None
+    try:
+        intact = _digest(_canonical(result)) == parsed.get("digest")  # pyright: ignore[reportOptionalMemberAccess]
+    except ValueError:
+        return None
+    return result if intact else None

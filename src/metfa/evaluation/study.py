@@ -1,0 +1,212 @@
+"""A study: which explainers, on which inputs of which model, under which noise, measured how."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+from metfa import stats
+from metfa._randomised import randomised
+from metfa._validation import did_you_mean, positive_int
+from metfa.evaluation._measures import Measure, check_measures
+from metfa.evaluation.inputs import Arrays, ImageFiles, study_inputs
+
+__all__ = ["AGGREGATES", "NamedMethod", "Study"]
+
+AGGREGATES = ("vanilla", "mean", "smoothed")
+Aggregate = Literal["vanilla", "mean", "smoothed"]
+
+
+@dataclass(frozen=True)
+class NamedMethod:
+    """An explainer by its name on the command line, made when a worker has the model."""
+
+    method: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __call__(self, model: Any) -> Any:
+        """The explainer."""
+        from metfa.cli.methods import explainer_of
+
+        return explainer_of(self.method, model, dict(self.settings))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """Description of an evaluation; nothing is run or loaded before `metfa.evaluate`.
+
+    Parameters
+    ----------
+    model : str, LoadedModel, torch.nn.Module or callable
+        A name for `metfa.models.load`, what that returns, or inputs -> scores (batch, classes).
+    inputs : path, array or sequence of arrays
+        A folder of pictures, a CSV file with a column "path" (relative to the file) and perhaps "target", an array with
+        a batch axis, or anything with ``len`` and ``[i]`` that gives arrays without one, such as a data set of torch.
+    explainers : dict of str to (str or callable)
+        A name for the tables -> the method's name on the command line ("gradient", "rise", ...), or a function of the
+        model that returns an explainer: ``metfa.explainers.RISE`` or ``functools.partial(RISE, n_masks=500)``.
+    sampling : dict of str to noise
+        The paper's P: noises under which explanations are sampled to be smoothed, by name.
+    outer : dict of str to (noise or None)
+        The paper's :math:`O_n`: noises under which stability and robust faithfulness are judged, by name. None leaves
+        the input alone, to see the explanation's own randomness.
+    metrics : sequence of str, or dict of str to (dict or callable)
+        Names of the measures below, with settings where a dict is given; or a name of yours and a function
+        ``metric(model, inputs, attributions, target)`` that returns something with `score` (batch,).
+    aggregates : sequence of {"vanilla", "mean", "smoothed"}
+        Maps that are measured: the explanation itself, the mean of N samples (SmoothGrad's map), the smoothed median.
+    n_samples : int or sequence of int
+        The paper's N, samples under P. Of several, smaller ones are the first of the largest.
+    confidence_level : float or sequence of float
+        Of the interval whose inside the smoothed map averages, 1 - alpha.
+    n_outer : int
+        Draws of an outer noise, the paper's 10.
+    targets : sequence of int, optional
+        Class of each input; by default the predicted one.
+    limit : int, optional
+        Only the first inputs.
+    seed : int
+        The same seed gives the same figures.
+    batch_size : int
+        Rows a call of an explainer.
+    device : str
+        Of the model, such as "cuda". Part of the record of a unit.
+    version : str, optional
+        Yours, for functions without an import path: change it when they change.
+
+    Notes
+    -----
+    Measures by name: of maps, ``faithfulness`` (insertion, deletion, overall), ``robust_faithfulness`` (RI, RD, RO
+    under each outer noise) and ``infidelity``; of maps under an outer noise, ``mstd``, ``top_k_overlap``,
+    ``max_sensitivity`` and ``prediction_agreement``; of the samples under P, ``interval_width`` and ``region_score``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For settings that cannot work, before anything is loaded.
+    """
+
+    model: Any
+    inputs: Any
+    explainers: Mapping[str, str | Callable[[Any], Any]]
+    metrics: Sequence[str] | Mapping[str, Any]
+    sampling: Mapping[str, Any] = field(default_factory=dict)
+    outer: Mapping[str, Any] = field(default_factory=dict)
+    aggregates: Sequence[Aggregate] = AGGREGATES
+    n_samples: int | Sequence[int] = 10
+    confidence_level: float | Sequence[float] = 0.95
+    n_outer: int = 10
+    targets: Any = None
+    limit: int | None = None
+    seed: int = 0
+    batch_size: int = 10
+    device: str = "cpu"
+    version: str | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.model, str) and not callable(getattr(self.model, "module", self.model)):
+            raise TypeError(f"`model` must be a name, a LoadedModel or a function, got {type(self.model).__name__}")
+        for name in ("n_outer", "batch_size"):
+            positive_int(getattr(self, name), name)
+        positive_int(self.seed, "seed", 0)
+        for name in ("methods", "noises", "outer_noises", "maps", "sizes", "levels", "measures", "data"):
+            getattr(self, name)  # each raises where it was given something else
+        if "smoothed" in self.maps:
+            for n in self.sizes:
+                for level in self.levels:
+                    stats.median_ranks(n, level)
+
+    @cached_property
+    def methods(self) -> dict[str, Callable[[Any], Any]]:
+        """Functions that make an explainer of the model, by name."""
+        return {name: _explainer(name, value) for name, value in _named(self.explainers, "explainers")}
+
+    @cached_property
+    def noises(self) -> dict[str, Callable[..., Any]]:
+        """Sampling noises by name."""
+        return dict(_noises(self.sampling, "sampling", none_allowed=False))
+
+    @cached_property
+    def outer_noises(self) -> dict[str, Callable[..., Any] | None]:
+        """Outer noises by name."""
+        return dict(_noises(self.outer, "outer", none_allowed=True))
+
+    @cached_property
+    def maps(self) -> tuple[str, ...]:
+        """Aggregates that can be made: the vanilla map alone, where nothing is sampled."""
+        return _aggregates(self.aggregates, self.noises)
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Sample sizes N, ascending."""
+        return _each(self.n_samples, "n_samples", lambda n: positive_int(n, "n_samples"))
+
+    @cached_property
+    def levels(self) -> tuple[float, ...]:
+        """Confidence levels, ascending."""
+        return _each(self.confidence_level, "confidence_level", float)
+
+    @cached_property
+    def measures(self) -> tuple[Measure, ...]:
+        """Metrics with their settings."""
+        return check_measures(self.metrics, self.noises, self.outer_noises)
+
+    @cached_property
+    def data(self) -> ImageFiles | Arrays:
+        """The inputs, one of which is loaded at a time."""
+        return study_inputs(self.inputs, self.targets, self.limit)
+
+
+def _named(mapping: Any, name: str) -> list[tuple[str, Any]]:
+    if not isinstance(mapping, Mapping):
+        raise TypeError(f"`{name}` must be a dict of names, got {type(mapping).__name__}: {mapping!r}")
+    if not all(isinstance(key, str) and key for key in mapping):
+        raise TypeError(f"`{name}` must have texts as names, got {list(mapping)}")
+    if not mapping and name == "explainers":
+        raise ValueError("`explainers` is empty: there is nothing to measure")
+    return list(mapping.items())
+
+
+def _explainer(name: str, value: Any) -> Any:
+    if isinstance(value, str):
+        from metfa.cli.methods import METHODS, check_method
+
+        check_method(value, bfloat16=False) if ":" not in value or value in METHODS else None
+        return NamedMethod(value)
+    if not callable(value) or isinstance(value, randomised):
+        raise TypeError(
+            f"`explainers[{name!r}]` must be a method's name or a function of the model that returns an explainer, got "
+            f"{type(value).__name__}: for an explainer at hand write `lambda model: explainer` and give a `version=`"
+        )
+    return value
+
+
+def _noises(mapping: Any, name: str, *, none_allowed: bool) -> list[tuple[str, Any]]:
+    for key, noise in _named(mapping, name):
+        if not (callable(noise) or (noise is None and none_allowed)):
+            raise TypeError(
+                f"`{name}[{key!r}]` must be a function f(x, rng) -> x, such as metfa.noise.Uniform(0.1), got {noise!r}"
+            )
+    return _named(mapping, name)
+
+
+def _aggregates(aggregates: Any, sampling: Mapping[str, Any]) -> tuple[str, ...]:
+    if isinstance(aggregates, str):
+        raise TypeError(f"`aggregates` must be a sequence, got the text {aggregates!r}")
+    for entry in aggregates:
+        if entry not in AGGREGATES:
+            raise ValueError(
+                f"`aggregates` must be of {', '.join(AGGREGATES)}, got {entry!r}{did_you_mean(str(entry), AGGREGATES)}"
+            )
+    if sampling:
+        return tuple(dict.fromkeys(aggregates))
+    return tuple(entry for entry in dict.fromkeys(aggregates) if entry == "vanilla")
+
+
+def _each(value: Any, name: str, check: Callable[[Any], Any]) -> tuple[Any, ...]:
+    entries = tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
+    if not entries:
+        raise ValueError(f"`{name}` is empty")
+    return tuple(sorted({check(entry) for entry in entries}))

@@ -1,0 +1,100 @@
+"""Units of a study: one input and one explainer each, addressed by a hash of everything that they compute."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+
+from metfa._guard import loaded_torch
+from metfa._provenance import describe
+from metfa._streams import SCHEME
+from metfa.evaluation._identity import identity, weights_digest
+from metfa.evaluation.study import Study
+
+__all__ = ["SCHEMA", "Unit", "units_of"]
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What one worker computes at a time."""
+
+    address: str
+    index: int  # of the input in the study
+    input: str  # its name
+    digest: str  # of its content: the id of its random streams
+    explainer: str
+
+
+def units_of(study: Study, model: Any) -> list[Unit]:
+    """Units in the order of the tables: input by input, explainer by explainer.
+
+    An address holds whatever changes a figure: named settings, the digests of weights and content, versions. It holds
+    no path, no thread count and nothing of the other units, so that a study can be extended and moved.
+    """
+    common = _common(study, model)
+    explainers = {
+        name: identity(factory, f"explainers[{name!r}]", study.version) for name, factory in study.methods.items()
+    }
+    units = []
+    for index, name in enumerate(study.data.names):
+        digest = study.data.digest(index)
+        for explainer, described in explainers.items():
+            content = {
+                **common, "input": digest, "target": study.data.targets[index], "explainer": [explainer, described]
+            }  # fmt: skip
+            units.append(Unit(_hash(content), index, name, digest, explainer))
+    return units
+
+
+def _common(study: Study, model: Any) -> dict[str, Any]:
+    torch = loaded_torch()
+    module = getattr(model, "module", model)
+    weights = weights_digest(module)
+    kind = type(module) if weights else module
+    return {
+        "schema": SCHEMA,
+        "versions": {
+            "metfa": metadata.version("metfa"),
+            "numpy": np.__version__,
+            "torch": None if torch is None else str(torch.__version__),
+        },
+        "streams": SCHEME,
+        "model": [identity(kind, "model", study.version), weights, describe(getattr(model, "preprocess", None))],
+        "sampling": _noises(study.noises, "sampling", study),
+        "outer": _noises(study.outer_noises, "outer", study),
+        "metrics": [
+            [measure.name, _settings(measure.rows, study), describe(dict(measure.settings))]
+            for measure in study.measures
+        ],
+        "aggregates": list(study.maps),
+        "n_samples": list(study.sizes),
+        "confidence_level": list(study.levels),
+        "n_outer": study.n_outer,
+        "seed": study.seed,
+        "batch_size": study.batch_size,
+        "device": study.device.partition(":")[0],
+        "version": study.version,
+    }
+
+
+def _noises(noises: Any, name: str, study: Study) -> dict[str, str | None]:
+    return {
+        key: None if noise is None else identity(noise, f"{name}[{key!r}]", study.version)
+        for key, noise in noises.items()
+    }
+
+
+def _settings(rows: Any, study: Study) -> str:
+    return identity(getattr(rows, "metric", rows), "metrics", study.version)
+
+
+def _hash(content: dict[str, Any]) -> str:
+    text = json.dumps(content, sort_keys=True, allow_nan=False)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

@@ -1,0 +1,221 @@
+"""A worker: it holds the model and its explainers, and measures one unit after the other."""
+
+from __future__ import annotations
+
+import platform
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from metfa import stats
+from metfa._arrays import is_array, namespace
+from metfa._guard import loaded_torch
+from metfa._protocol import takes_rngs
+from metfa._provenance import versions
+from metfa._warnings import DegenerateAttributionsWarning, ModelOutputWarning
+from metfa.evaluation.study import Study
+from metfa.evaluation.units import Unit
+from metfa.result import AttributionSample
+from metfa.sampling import explain
+from metfa.smoothed import SampledExplainer
+
+__all__ = ["Worker", "load_model"]
+
+
+class Aggregate(NamedTuple):
+    """Which map is measured: how it is made of which samples."""
+
+    aggregate: str
+    sampling: str | None = None
+    n_samples: int | None = None
+    confidence_level: float | None = None
+
+    @property
+    def level(self) -> float:
+        """Level of a smoothed map, which has one."""
+        assert self.confidence_level is not None
+        return self.confidence_level
+
+
+@dataclass(frozen=True)
+class Aggregates(SampledExplainer):
+    """All maps that a study makes of the same samples, side by side: (batch, maps, *features)."""
+
+    wanted: tuple[Aggregate, ...] = field(default=(), kw_only=True)
+
+    def _summarised(self, samples: Any) -> Any:
+        xp = namespace(samples)
+        maps = []
+        for entry in self.wanted:
+            part = samples[:, : entry.n_samples]
+            if entry.aggregate == "mean":
+                maps.append(xp.mean(part, axis=1))
+            else:
+                maps.append(stats.smoothed_median(part, entry.level, axis=1))
+        return xp.stack(maps, axis=1)
+
+
+def load_model(study: Study) -> Any:
+    """The study's model on its device: a LoadedModel for a name, else what the study was given."""
+    from metfa import models
+
+    model = models.load(study.model) if isinstance(study.model, str) else study.model
+    module: Any = getattr(model, "module", model)
+    if loaded_torch() is not None and study.device != "cpu" and hasattr(module, "to"):
+        module.to(study.device)  # in place, as torch does with modules
+    return model
+
+
+@dataclass
+class Worker:
+    """Measures units of one study; made once in each process."""
+
+    study: Study
+    model: Any = None
+    threads: int | None = None
+    explainers: dict[str, Callable[..., Any]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.model = load_model(self.study) if self.model is None else self.model
+        self.explainers = {name: factory(self.module) for name, factory in self.study.methods.items()}
+
+    @property
+    def module(self) -> Any:
+        """Inputs -> scores."""
+        return getattr(self.model, "module", self.model)
+
+    def measure(self, unit: Unit) -> dict[str, Any]:
+        """What a unit's file holds: rows of figures, and the record of how they were made."""
+        clock = time.perf_counter()
+        with self._threads_set() as threads, warnings.catch_warnings():
+            warnings.simplefilter("ignore", DegenerateAttributionsWarning)  # in the rows, with their reason
+            warnings.simplefilter("ignore", ModelOutputWarning)
+            rows = [_complete(row) for row in self._rows(unit)]
+        record = {
+            "threads": threads,
+            "device": self.study.device,
+            "machine": platform.machine(),
+            "versions": versions(),
+            "seconds": round(time.perf_counter() - clock, 3),
+        }
+        return {"input": unit.input, "explainer": unit.explainer, "rows": rows, "record": record}
+
+    @contextmanager
+    def _threads_set(self) -> Iterator[int | None]:
+        torch = loaded_torch()
+        if torch is None:
+            yield None
+            return
+        before = torch.get_num_threads()
+        if self.threads is not None:
+            torch.set_num_threads(self.threads)
+        try:
+            yield torch.get_num_threads()
+        finally:
+            torch.set_num_threads(before)
+
+    def _batch(self, unit: Unit) -> Any:
+        """The input as a batch of one, on the model's device."""
+        array = self.study.data.load(unit.index, getattr(self.model, "preprocess", None))
+        if not is_array(array):
+            raise TypeError(f"input {unit.input} is no array but {type(array).__name__}")
+        batch = array[None]
+        return batch.to(self.study.device) if hasattr(batch, "to") else batch
+
+    def _rows(self, unit: Unit) -> Iterator[dict[str, Any]]:
+        study, inputs, explainer = self.study, self._batch(unit), self.explainers[unit.explainer]
+        target = study.data.targets[unit.index]
+
+        def sampled(explained: Any, noise: Any, n: int, goal: Any = target) -> AttributionSample:
+            return explain(
+                explained, inputs, goal, noise=noise, n_samples=n, predict=self.module, batch_size=study.batch_size,
+                rng=study.seed, input_ids=[unit.digest],
+            )  # fmt: skip
+
+        most = max(study.sizes)
+        samples = {name: sampled(explainer, noise, most) for name, noise in study.noises.items()}
+        clean = next(iter(samples.values())) if samples else sampled(explainer, _unchanged, 1)
+        maps = {Aggregate("vanilla"): clean.vanilla} if "vanilla" in study.maps else {}
+        for name, sample in samples.items():
+            maps |= {entry: _map(sample, entry) for entry in self._wanted(name)}
+        goal = list(clean.target)
+        for measure in study.measures:
+            if measure.of == "maps":
+                for entry, map_ in maps.items():
+                    yield from _about(measure.rows(self.module, inputs, map_, goal, **measure.settings), entry)
+            elif measure.of == "maps under noise":
+                for outer, noise in study.outer_noises.items():
+                    for entry, map_ in maps.items() if noise is not None else ():
+                        rows = measure.rows(
+                            self.module, inputs, map_, goal, noise=noise, rng=study.seed, n_samples=study.n_outer,
+                            **measure.settings,
+                        )  # fmt: skip
+                        yield from _about(rows, entry, outer)
+            elif measure.of == "samples":
+                for name, sample in samples.items():
+                    for n in study.sizes:
+                        for level in study.levels:
+                            rows = measure.rows(self.module, inputs, _first(sample, n), level, **measure.settings)
+                            yield from _about(rows, Aggregate("samples", name, n, level))
+        of_samples = [measure for measure in study.measures if measure.of == "outer samples"]
+        for outer, noise in study.outer_noises.items() if of_samples else ():
+            for entry, sample in self._under(explainer, noise, lambda e, n: sampled(e, n, study.n_outer, goal)):
+                for measure in of_samples:
+                    yield from _about(measure.rows(sample, **measure.settings), entry, outer)
+
+    def _wanted(self, name: str) -> list[Aggregate]:
+        study = self.study
+        wanted = []
+        for n in study.sizes:
+            if "mean" in study.maps:
+                wanted.append(Aggregate("mean", name, n))
+            if "smoothed" in study.maps:
+                wanted += [Aggregate("smoothed", name, n, level) for level in study.levels]
+        return wanted
+
+    def _under(self, explainer: Any, noise: Any, sampled: Callable[[Any, Any], AttributionSample]) -> Iterator[Any]:
+        """Every map's sample under an outer noise, the maps of one sampling noise from the same inner samples."""
+        if "vanilla" in self.study.maps and (noise is not None or takes_rngs(explainer)):
+            yield Aggregate("vanilla"), sampled(explainer, noise)
+        for name, inner in self.study.noises.items():
+            wanted = tuple(self._wanted(name))
+            if not wanted:
+                continue
+            most = max(self.study.sizes)
+            both = Aggregates(explainer, noise=inner, n_samples=most, batch_size=self.study.batch_size, wanted=wanted)
+            sample = sampled(both, noise)
+            for place, entry in enumerate(wanted):
+                yield entry, replace(sample, values=sample.values[:, :, place], vanilla=sample.vanilla[:, place])
+
+
+def _unchanged(x: Any, rng: np.random.Generator) -> Any:  # noqa: ARG001 - a noise takes a generator
+    return x
+
+
+def _first(sample: AttributionSample, n: int) -> AttributionSample:
+    predictions = None if sample.predictions is None else sample.predictions[:n]
+    return replace(sample, values=sample.values[:n], predictions=predictions, sample_ids=sample.sample_ids[:n])
+
+
+def _map(sample: AttributionSample, entry: Aggregate) -> np.ndarray:
+    part = _first(sample, entry.n_samples or sample.n_samples)
+    return part.mean() if entry.aggregate == "mean" else part.smoothed(entry.level)
+
+
+def _about(rows: list[dict[str, Any]], entry: Aggregate, outer: str | None = None) -> list[dict[str, Any]]:
+    return [{**entry._asdict(), "outer": outer, **row} for row in rows]
+
+
+COLUMNS = (
+    "metric", "aggregate", "sampling", "outer", "n_samples", "confidence_level", "score", "raw", "clean",
+    "mean_of_ratios", "median_of_ratios", "level", "constant", "reason",
+)  # fmt: skip
+
+
+def _complete(row: dict[str, Any]) -> dict[str, Any]:
+    return {column: row.get(column) for column in COLUMNS}
