@@ -10,6 +10,7 @@ from metfa._randomised import randomised as randomised
 from metfa._randomised import seeded as seeded
 from metfa._sample_size import TooFewSamplesError as TooFewSamplesError
 from metfa._warnings import DegenerateAttributionsWarning as DegenerateAttributionsWarning
+from metfa._warnings import FailedUnitsWarning as FailedUnitsWarning
 from metfa._warnings import MetfaWarning as MetfaWarning
 from metfa._warnings import ModelOutputWarning as ModelOutputWarning
 from metfa._warnings import ModelStateWarning as ModelStateWarning

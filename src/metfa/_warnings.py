@@ -7,6 +7,7 @@ import warnings
 
 __all__ = [
     "DegenerateAttributionsWarning",
+    "FailedUnitsWarning",
     "MetfaWarning",
     "ModelOutputWarning",
     "ModelStateWarning",
@@ -23,6 +24,10 @@ class MetfaWarning(UserWarning):
 
 class DegenerateAttributionsWarning(MetfaWarning):
     """Attributions hold no evidence: a map is constant, or no threshold separates the scores."""
+
+
+class FailedUnitsWarning(MetfaWarning):
+    """Units of a study failed; the others have their results."""
 
 
 class SignedAttributionsWarning(MetfaWarning):

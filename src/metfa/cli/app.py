@@ -199,6 +199,45 @@ def show(
     _print_views(*write_views(sample, about, analysis, views))
 
 
+@app.command()
+@_reported
+def evaluate(
+    study: Annotated[Path, typer.Argument(metavar="STUDY.toml", help="What to measure.", show_default=False)],
+    store: Annotated[str, typer.Option(help="Folder or URL (s3://bucket/folder, ...) of the results; a run resumes.")],
+    executor: Annotated[str, typer.Option(help="local, or ray: actors on this machine or a cluster.")] = "local",
+    workers: Annotated[int, typer.Option(min=1, help="Actors of Ray.")] = 1,
+    tables: Annotated[Path | None, typer.Option("--out", help="New folder for the tables.")] = None,
+    only_estimate: Annotated[bool, typer.Option("--estimate", help="Say what it will cost, and stop.")] = False,
+    allow_import: Annotated[bool, typer.Option("--allow-import", help="Run code that the study names.")] = False,
+    allow_download: Annotated[bool, typer.Option("--allow-download", help="Download weights that it names.")] = False,
+) -> None:
+    """Measure explainers over a data set: stability, faithfulness, robust faithfulness, with standard errors."""
+    from metfa.evaluation import prepare, read_study
+    from metfa.evaluation.written import write_tables
+
+    if tables is not None and tables.exists():
+        raise FileExistsError(f"{tables} exists already: give another `--out`")
+    described = read_study(study, allow_import=allow_import, allow_download=allow_download)
+    keep_freed_memory()
+    try:
+        prepared = prepare(described, store=store)
+        typer.echo(f"{len(prepared.done):,} of {len(prepared.units):,} units are in the store", err=True)
+        if prepared.todo:
+            typer.echo(str(prepared.estimate()), err=True)
+        if only_estimate:
+            return
+        result = prepared.run(executor, workers, progress=True)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(": the units so far are kept; repeat the command to resume") from None
+    for table in result.tables():
+        typer.echo(f"\n{table}")
+    if tables is not None:
+        write_tables(result, tables)
+        typer.echo(f"tables: {printable(str(tables))}")
+    if result.failures:
+        raise typer.Exit(1)
+
+
 def _explain(
     pictures: list[tuple[str, Callable[[], Any]]], folders: list[Path], sampling: Sampling, analysis: Analysis
 ) -> None:

@@ -8,6 +8,8 @@ _HOME = {
     "Table": "metfa.evaluation.tables",
     "UnitStore": "metfa.evaluation.store",
     "evaluate": "metfa.evaluation.run",
+    "prepare": "metfa.evaluation.run",
+    "read_study": "metfa.evaluation.toml",
 }
 
 __all__ = sorted(_HOME)  # pyright: ignore[reportUnsupportedDunderAll]

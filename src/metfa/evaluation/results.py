@@ -9,7 +9,7 @@ from typing import Any
 
 from metfa._lazy import needs_extra
 from metfa.evaluation.study import Study
-from metfa.evaluation.tables import Table, faithfulness_table, stability_table
+from metfa.evaluation.tables import PAIRS, Table, faithfulness_table, samples_table, stability_table
 from metfa.evaluation.units import Unit
 from metfa.evaluation.worker import COLUMNS
 
@@ -64,7 +64,8 @@ class Evaluation:
             Of maps under an outer noise ("mstd", ...): sampling noises against outer noises, with the average over the
             latter (paper, tables on stability). "faithfulness" or "robust_faithfulness": explainers against insertion,
             deletion and overall (RI, RD, RO), each as a pair of smoothed and vanilla map (paper, tables on
-            faithfulness). Any other metric of maps likewise, with one column.
+            faithfulness). Any other metric of maps likewise, with one column. Metrics of the samples under P
+            ("interval_width", "region_score"): explainers against sampling noises.
         explainer : str, optional
             Whose stability; may be left out where there is one.
         differences : bool
@@ -78,11 +79,26 @@ class Evaluation:
         """
         if metric in STABILITY:
             return stability_table(self, metric, explainer=explainer, differences=differences)
+        if metric in OF_SAMPLES:
+            return samples_table(self, metric)
         return faithfulness_table(self, metric, differences=differences)
+
+    def tables(self) -> list[Table]:
+        """Every table that the study's metrics make: stability explainer by explainer, then the others."""
+        made = []
+        for measure in self.study.measures:
+            if not any(row["metric"] in PAIRS.get(measure.name, (measure.name,)) for row in self.rows):
+                continue
+            if measure.name in STABILITY:
+                made += [self.table(measure.name, explainer=name) for name in self.study.methods]
+            else:
+                made.append(self.table(measure.name))
+        return made
 
     def __repr__(self) -> str:
         return f"Evaluation({len(self.results)} of {len(self.units)} units, {len(self.failures)} failed)"
 
 
 FIGURES = {"score", "raw", "clean", "mean_of_ratios", "median_of_ratios", "level", "constant", "confidence_level"}
+OF_SAMPLES = ("interval_width", "region_score")
 STABILITY = ("mstd", "top_k_overlap", "max_sensitivity", "prediction_agreement")

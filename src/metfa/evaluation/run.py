@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from metfa._lazy import needs_extra
 from metfa._provenance import printable
 from metfa._validation import did_you_mean, positive_int
-from metfa._warnings import MetfaWarning, warn
+from metfa._warnings import FailedUnitsWarning, warn
+from metfa.evaluation.estimate import Estimate, estimate
 from metfa.evaluation.executors import run_here
 from metfa.evaluation.results import Evaluation
 from metfa.evaluation.store import UnitStore
 from metfa.evaluation.study import Study
-from metfa.evaluation.units import units_of
-from metfa.evaluation.worker import load_model
+from metfa.evaluation.units import Unit, units_of
+from metfa.evaluation.worker import Worker, load_model
 
-__all__ = ["evaluate"]
+__all__ = ["Run", "evaluate", "prepare"]
 
 EXECUTORS = ("local", "ray")
 
@@ -65,7 +67,7 @@ def evaluate(
 
     Warns
     -----
-    MetfaWarning
+    FailedUnitsWarning
         If units failed; `Evaluation.failures` holds why.
 
     Examples
@@ -83,43 +85,82 @@ def evaluate(
     >>> len(result.rows), sorted(result.rows[0])[:3]
     (9, ['aggregate', 'clean', 'confidence_level'])
     """
+    return prepare(study, store=store, store_options=store_options).run(executor, workers, progress=progress)
+
+
+def prepare(study: Study, *, store: str | Path, store_options: dict[str, Any] | None = None) -> Run:
+    """A study beside its store: which units are done, which are to do, what they will cost; nothing is measured yet."""
     if not isinstance(study, Study):
         raise TypeError(f"`study` must be a metfa.Study, got {type(study).__name__}")
-    if executor not in EXECUTORS:
-        known = f"{', '.join(EXECUTORS)}, got {executor!r}{did_you_mean(str(executor), EXECUTORS)}"
-        raise ValueError(f"`executor` must be one of {known}")
-    if positive_int(workers, "workers") > 1 and executor == "local":
-        raise ValueError(f"`workers` is {workers}, but `executor='local'` is this process alone: write executor='ray'")
     kept = UnitStore(store, store_options)
     model = load_model(study)
-    units = units_of(study, model)
-    addresses = [unit.address for unit in units]
-    done = kept.read(addresses)
-    todo = [unit for unit in units if unit.address not in done]
-    if executor == "ray":
-        with needs_extra("`executor='ray'`", "ray"):
-            from metfa.evaluation.on_ray import run_on_ray
-        running = run_on_ray(study, todo, kept, workers)
-    else:
-        running = run_here(study, model, todo, kept)
-    failed = 0
-    with _bar(len(units), progress) as bar:
-        bar.update(len(done))
-        for unit, failure in running:
-            failed += failure is not None
-            if failure is not None and progress:
-                bar.write(f"failed: {printable(unit.input)}, {unit.explainer}: {failure}")
-            bar.update(1)
-    if todo:
-        done |= kept.read([unit.address for unit in todo])
-    failures = kept.read_failures([address for address in addresses if address not in done])
-    if failures:
-        first = next(iter(failures.values()))
-        warn(
-            f"{len(failures)} of {len(units)} units failed, the first with {first.get('error')}; see `failures`",
-            MetfaWarning,
-        )
-    return Evaluation(study, tuple(units), {a: done[a] for a in addresses if a in done}, failures)
+    units = tuple(units_of(study, model))
+    return Run(study, model, kept, units, kept.read([unit.address for unit in units]))
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A study that can be run, or go on.
+
+    Attributes
+    ----------
+    units : tuple of Unit
+        All of them, in the order of the tables.
+    done : dict of str to dict
+        Results that the store holds, by address.
+    """
+
+    study: Study = field(repr=False)
+    model: Any = field(repr=False)
+    store: UnitStore
+    units: tuple[Unit, ...] = field(repr=False)
+    done: dict[str, dict[str, Any]] = field(repr=False)
+
+    @property
+    def todo(self) -> list[Unit]:
+        """Units without a result."""
+        return [unit for unit in self.units if unit.address not in self.done]
+
+    def estimate(self) -> Estimate:
+        """What the units to do will cost, from a short trial."""
+        return estimate(Worker(self.study, self.model), self.todo)
+
+    def run(self, executor: str = "local", workers: int = 1, *, progress: bool = False) -> Evaluation:
+        """Measure what is to do, see :func:`evaluate`."""
+        if executor not in EXECUTORS:
+            known = f"{', '.join(EXECUTORS)}, got {executor!r}{did_you_mean(str(executor), EXECUTORS)}"
+            raise ValueError(f"`executor` must be one of {known}")
+        if positive_int(workers, "workers") > 1 and executor == "local":
+            raise ValueError(
+                f"`workers` is {workers}, but `executor='local'` is this process alone: write executor='ray'"
+            )
+        todo = self.todo
+        if executor == "ray":
+            with needs_extra("`executor='ray'`", "ray"):
+                from metfa.evaluation.on_ray import run_on_ray
+            running = run_on_ray(self.study, todo, self.store, workers)
+        else:
+            running = run_here(self.study, self.model, todo, self.store)
+        with _bar(len(self.units), progress) as bar:
+            bar.update(len(self.done))
+            for unit, failure in running:
+                if failure is not None:
+                    bar.write(f"failed: {printable(unit.input)}, {unit.explainer}: {failure}")
+                bar.update(1)
+        return self._read(todo)
+
+    def _read(self, measured: list[Unit]) -> Evaluation:
+        done = self.done | self.store.read([unit.address for unit in measured])
+        results = {unit.address: done[unit.address] for unit in self.units if unit.address in done}
+        failures = self.store.read_failures([unit.address for unit in self.units if unit.address not in done])
+        if failures:
+            first = next(iter(failures.values()))
+            warn(
+                f"{len(failures)} of {len(self.units)} units failed, the first with {first.get('error')}; see "
+                "`failures`",
+                FailedUnitsWarning,
+            )
+        return Evaluation(self.study, self.units, results, failures)
 
 
 class _SilentBar:

@@ -15,7 +15,7 @@ from metfa._validation import did_you_mean
 if TYPE_CHECKING:
     from metfa.evaluation.results import Evaluation
 
-__all__ = ["Cell", "Table", "faithfulness_table", "stability_table"]
+__all__ = ["PAIRS", "Cell", "Table", "faithfulness_table", "samples_table", "stability_table"]
 
 PAIRS = {"faithfulness": ("insertion", "deletion", "overall"), "robust_faithfulness": ("RI", "RD", "RO")}
 
@@ -39,7 +39,7 @@ class Cell:
 
     def __str__(self) -> str:
         if not self.n:
-            return "none"
+            return "–"
         error = "" if math.isnan(self.standard_error) else f" ± {self.standard_error:.4f}"
         return f"{self.mean:.4f}{error}" + (
             f" ({self.missing} of {self.n + self.missing} missing)" if self.missing else ""
@@ -171,6 +171,29 @@ def faithfulness_table(evaluation: Evaluation, metric: str, *, differences: bool
     return Table(title, "explainer", wanted, tuple(rows), tuple(cells))
 
 
+def samples_table(evaluation: Evaluation, metric: str) -> Table:
+    """Explainers, with N and level where there are several, against sampling noises."""
+    study = evaluation.study
+    _require(metric, evaluation)
+    rows, cells, inputs = [], [], []
+    for explainer in study.methods:
+        chosen = _Chosen(evaluation, metric, explainer)
+        inputs = inputs or chosen.inputs
+        for n in study.sizes:
+            for level in study.levels:
+                entries = [("samples", sampling, n, level) for sampling in study.noises]
+                label = [explainer, *_sizes(n, level, study)]
+                rows.append(", ".join(label))
+                cells.append(
+                    tuple(
+                        (Cell.of([chosen.values(entry).get((name, None)) for name in chosen.inputs]),)
+                        for entry in entries
+                    )
+                )
+    title = f"{metric.replace('_', ' ')} ({len(inputs)} inputs)"
+    return Table(title, "explainer", tuple(f"P = {name}" for name in study.noises), tuple(rows), tuple(cells))
+
+
 Entry = tuple[str, str | None, int | None, float | None]
 
 
@@ -211,12 +234,13 @@ def _label(entry: Entry, study: Any) -> str:
     aggregate, sampling, n, level = entry
     if sampling is None:
         return aggregate
-    parts = [f"P = {sampling}"]
-    if len(study.sizes) > 1:
-        parts.append(f"N = {n}")
-    if len(study.levels) > 1 and level is not None:
-        parts.append(f"level {level:g}")
-    return f"{aggregate}, {', '.join(parts)}"
+    return ", ".join([aggregate, f"P = {sampling}", *_sizes(n, level, study)])
+
+
+def _sizes(n: int | None, level: float | None, study: Any) -> list[str]:
+    """Sample size and level, where the study has several."""
+    shown = [f"N = {n}"] if len(study.sizes) > 1 else []
+    return [*shown, f"level {level:g}"] if len(study.levels) > 1 and level is not None else shown
 
 
 def _require(metric: str, evaluation: Evaluation) -> None:

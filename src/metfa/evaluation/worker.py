@@ -119,7 +119,7 @@ class Worker:
         finally:
             torch.set_num_threads(before)
 
-    def _batch(self, unit: Unit) -> Any:
+    def batch(self, unit: Unit) -> Any:
         """The input as a batch of one, on the model's device."""
         array = self.study.data.load(unit.index, getattr(self.model, "preprocess", None))
         if not is_array(array):
@@ -128,7 +128,7 @@ class Worker:
         return batch.to(self.study.device) if hasattr(batch, "to") else batch
 
     def _rows(self, unit: Unit) -> Iterator[dict[str, Any]]:
-        study, inputs, explainer = self.study, self._batch(unit), self.explainers[unit.explainer]
+        study, inputs, explainer = self.study, self.batch(unit), self.explainers[unit.explainer]
         target = study.data.targets[unit.index]
 
         def sampled(explained: Any, noise: Any, n: int, goal: Any = target) -> AttributionSample:

@@ -1,0 +1,173 @@
+"""What a study will cost, from a short trial: explanations, forward and backward passes, time, disk."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from metfa._arrays import namespace
+from metfa._guard import left_as_found, loaded_torch, model_in_evaluation
+from metfa._protocol import call_explainer, predict_scores, takes_rngs
+from metfa._targets import row_targets, stacked_targets
+from metfa.evaluation.study import Study
+from metfa.evaluation.units import Unit
+from metfa.evaluation.worker import Worker
+
+__all__ = ["Estimate", "estimate"]
+
+BYTES_A_ROW = 400
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Cost of the units that are not in the store yet.
+
+    Attributes
+    ----------
+    units : int
+    explanations : int
+        Single maps to be computed.
+    forwards, backwards : int
+        Images that pass through the model and back.
+    seconds : float
+        With one worker, by the trial's speed.
+    bytes : int
+        In the store.
+    """
+
+    units: int
+    explanations: int
+    forwards: int
+    backwards: int
+    seconds: float
+    bytes: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.units:,} units: {self.explanations:,} explanations, {self.forwards:,} forward and "
+            f"{self.backwards:,} backward images, about {_duration(self.seconds)} with one worker, "
+            f"{self.bytes / 1e6:.1f} MB of results"
+        )
+
+
+def estimate(worker: Worker, units: list[Unit]) -> Estimate:
+    """Explain one batch of noisy copies by every explainer, ask the model once, and multiply."""
+    study = worker.study
+    explanations = forwards = backwards = 0
+    seconds = 0.0
+    for name in study.methods:
+        mine = [unit for unit in units if unit.explainer == name]
+        if not mine:
+            continue
+        trial = _trial(worker, mine[0])
+        wanted, asked = _explanations(study, takes_rngs(worker.explainers[name])), _asked_by_metrics(study)
+        explanations += len(mine) * wanted
+        forwards += len(mine) * round(wanted * trial.forwards + asked)
+        backwards += len(mine) * round(wanted * trial.backwards)
+        seconds += len(mine) * (wanted * trial.seconds + asked * trial.seconds_asked)
+    size = len(units) * _rows(study) * BYTES_A_ROW
+    return Estimate(len(units), explanations, forwards, backwards, seconds, size)
+
+
+def _explanations(study: Study, own_randomness: bool) -> int:
+    """Maps that one unit takes: every sampling has a vanilla map of its own."""
+    most, sampled = max(study.sizes), len(study.noises)
+    total = sampled * (1 + most) if sampled else 2
+    if any(measure.of == "outer samples" for measure in study.measures):
+        for noise in study.outer_noises.values():
+            vanilla = "vanilla" in study.maps and (noise is not None or own_randomness)
+            total += (1 + study.n_outer) * (vanilla + most * sampled * (len(study.maps) > ("vanilla" in study.maps)))
+    return total
+
+
+def _n_maps(study: Study) -> int:
+    of_one = ("mean" in study.maps) + ("smoothed" in study.maps) * len(study.levels)
+    return ("vanilla" in study.maps) + len(study.noises) * len(study.sizes) * of_one
+
+
+def _asked_by_metrics(study: Study) -> int:
+    """Images that the metrics of one unit's maps ask the model about."""
+    total = 0
+    noisy = sum(noise is not None for noise in study.outer_noises.values())
+    for measure in study.measures:
+        curve = 2 * measure.settings.get("steps", 100)
+        if measure.of == "maps":
+            total += _n_maps(study) * curve
+        elif measure.of == "maps under noise":
+            total += _n_maps(study) * noisy * study.n_outer * curve
+    return total
+
+
+def _rows(study: Study) -> int:
+    of = [measure.of for measure in study.measures]
+    outer, sampled = len(study.outer_noises), len(study.noises) * len(study.sizes) * len(study.levels)
+    by_map = 3 * of.count("maps") + outer * (3 * of.count("maps under noise") + of.count("outer samples"))
+    return _n_maps(study) * by_map + sampled * of.count("samples")
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """Cost of one explanation, and of one image that the model is asked about."""
+
+    forwards: float
+    backwards: float
+    seconds: float
+    seconds_asked: float
+
+
+def _trial(worker: Worker, unit: Unit) -> _Trial:
+    batch = worker.batch(unit)
+    copies = namespace(batch).concat([batch] * worker.study.batch_size, axis=0)
+
+    def explained() -> None:
+        call_explainer(explainer, copies, target, len(copies), rngs, {})
+
+    explainer = worker.explainers[unit.explainer]
+    rngs = [np.random.default_rng(index) for index in range(len(copies))]
+    with left_as_found(worker.module), model_in_evaluation(worker.module), _counted(worker.module) as count:
+        scores = predict_scores(worker.module, copies)  # warms up as well
+        asked = _timed(lambda: predict_scores(worker.module, copies))
+        target = stacked_targets(row_targets(None, scores, len(copies)), copies)
+        count.update(forwards=0, backwards=0)
+        seconds = _timed(explained)
+    n = len(copies)
+    return _Trial(count["forwards"] / n, count["backwards"] / n, seconds / n, asked / n)
+
+
+def _timed(work: Callable[[], Any]) -> float:
+    clock = time.perf_counter()
+    work()
+    return time.perf_counter() - clock
+
+
+@contextmanager
+def _counted(module: Any) -> Iterator[dict[str, int]]:
+    """Count the images that go through a torch module; of another model nothing is known."""
+    count = {"forwards": 0, "backwards": 0}
+    torch = loaded_torch()
+    if torch is None or not isinstance(module, torch.nn.Module):
+        yield count
+        return
+
+    def forward(*called: Any) -> None:
+        output = called[-1]
+        count["forwards"] += len(output)
+        if output.requires_grad:
+            output.register_hook(lambda gradient: count.__setitem__("backwards", count["backwards"] + len(gradient)))
+
+    handle = module.register_forward_hook(forward)
+    try:
+        yield count
+    finally:
+        handle.remove()
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

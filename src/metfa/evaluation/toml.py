@@ -1,0 +1,150 @@
+"""A study written in a TOML file. It names things; it runs code or downloads weights only where that is allowed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from metfa._lazy import needs_extra
+from metfa._validation import did_you_mean
+from metfa.cli.methods import explainer_of
+from metfa.cli.parsing import noise_of
+from metfa.evaluation.study import NamedMethod, Study
+
+__all__ = ["read_study"]
+
+MAX_BYTES = 2**20
+TABLES = ("study", "model", "data", "explainers", "sampling", "outer", "metrics")
+STUDY = ("aggregates", "n_samples", "confidence_level", "n_outer", "seed", "batch_size", "device", "version")
+EXPLAINER = ("method", "settings")
+DOWNLOADED = ("timm", "torchvision")
+
+
+def read_study(path: str | Path, *, allow_import: bool = False, allow_download: bool = False) -> Study:
+    """Study of a TOML file.
+
+    Tables: ``[study]`` with the settings of `metfa.Study` (n_samples, confidence_level, n_outer, seed, aggregates,
+    batch_size, device, version); ``[model] name``; ``[data]`` with ``inputs`` (a folder of pictures or a CSV file,
+    relative to the TOML file) and perhaps ``limit``; ``[explainers]``, a method's name for each name, or a table with
+    ``method`` and ``settings``; ``[sampling]`` and ``[outer]``, noises such as ``normal = "gaussian:0.1"`` (``"none"``
+    for no outer noise); ``[metrics]``, a table of settings for each name.
+
+    Parameters
+    ----------
+    path : path
+        The file, of 1 MiB at most.
+    allow_import : bool
+        Import ``package.module:callable`` where the file names such a model or method: it runs that code.
+    allow_download : bool
+        Let timm and torchvision download the weights of a model that the file names.
+
+    Raises
+    ------
+    ValueError
+        If it is no TOML, has unknown entries, or names what is not allowed.
+    """
+    path = Path(path)
+    content = _parsed(path)
+    _known(content, TABLES, "the file")
+    for name in ("model", "data", "explainers", "metrics"):
+        if name not in content:
+            raise ValueError(f"{path}: the table [{name}] is missing")
+    study, data, model = content.get("study", {}), content["data"], content["model"]
+    _known(study, STUDY, "[study]")
+    _known(data, ("inputs", "limit"), "[data]")
+    _known(model, ("name",), "[model]")
+    for table, name in ((data, "inputs"), (model, "name")):
+        if not isinstance(table.get(name), str):
+            raise ValueError(f"{path}: `{name}` must be a text, got {table.get(name)!r}")
+    _check_model(model["name"], allow_import=allow_import, allow_download=allow_download)
+    return Study(
+        model=model["name"],
+        inputs=path.parent / data["inputs"],
+        limit=data.get("limit"),
+        explainers={name: _method(name, entry, allow_import) for name, entry in content["explainers"].items()},
+        sampling={name: _noise(name, text, "sampling") for name, text in content.get("sampling", {}).items()},
+        outer={name: _noise(name, text, "outer") for name, text in content.get("outer", {}).items()},
+        metrics={name: _metric(settings) for name, settings in content["metrics"].items()},
+        **study,
+    )
+
+
+def _parsed(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise FileNotFoundError(f"no such study: {path}")
+    if path.stat().st_size > MAX_BYTES:
+        raise ValueError(f"{path} is larger than a study can be ({MAX_BYTES} bytes)")
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        with needs_extra("a study file", "study"):
+            import tomli as tomllib
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is no TOML file: {error}") from error
+
+
+def _known(table: Any, names: Iterable[str], where: str) -> None:
+    if not isinstance(table, Mapping):
+        raise ValueError(f"{where} must be a table, got {table!r}")
+    for name in table:
+        if name not in names:
+            raise ValueError(
+                f"{where} has no entry {name!r}{did_you_mean(name, names)}; it may have {', '.join(names)}"
+            )
+
+
+def _check_model(name: str, *, allow_import: bool, allow_download: bool) -> None:
+    source, colon, _ = name.partition(":")
+    if not colon:
+        return
+    if source in DOWNLOADED:
+        if not allow_download:
+            raise ValueError(
+                f"the study names {name!r}, whose weights {source} may download: allow it by --allow-download"
+            )
+    elif not allow_import:
+        raise ValueError(f"the study names {name!r}, whose import runs its code: allow it by --allow-import")
+
+
+def _method(name: str, entry: Any, allow_import: bool) -> NamedMethod:
+    if isinstance(entry, str):
+        entry = {"method": entry}
+    _known(entry, EXPLAINER, f"[explainers.{name}]")
+    method, settings = entry.get("method", name), entry.get("settings", {})
+    if not isinstance(method, str) or not isinstance(settings, Mapping):
+        raise ValueError(f"[explainers.{name}]: `method` must be a text and `settings` a table")
+    settings = {key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()}
+    source, colon, _ = method.partition(":")
+    if colon and source != "captum":
+        if not allow_import:
+            raise ValueError(
+                f"[explainers.{name}] names {method!r}, whose import runs its code: allow it by --allow-import"
+            )
+    else:
+        import torch
+
+        try:
+            explainer_of(method, torch.nn.Identity(), settings)  # a wrong name or setting shows now
+        except (ValueError, TypeError) as error:
+            raise type(error)(f"[explainers.{name}]: {error}") from error
+    return NamedMethod(method, settings)
+
+
+def _noise(name: str, text: Any, table: str) -> Any:
+    if not isinstance(text, str):
+        raise ValueError(f"[{table}]: `{name}` must be a text such as 'gaussian:0.1', got {text!r}")
+    try:
+        return noise_of(text)
+    except ValueError as error:
+        raise ValueError(f"[{table}] {name}: {error}") from error
+
+
+def _metric(settings: Any) -> Any:
+    """Settings of a metric, of which a noise is written as text."""
+    if isinstance(settings, Mapping) and isinstance(settings.get("noise"), str):
+        return {**settings, "noise": _noise("noise", settings["noise"], "metrics")}
+    return settings

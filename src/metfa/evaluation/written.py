@@ -1,0 +1,46 @@
+"""An evaluation written into a folder: its rows, its tables, the failures."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+from metfa.evaluation.results import Evaluation
+
+__all__ = ["write_tables"]
+
+
+def write_tables(evaluation: Evaluation, folder: str | Path) -> Path:
+    """Write rows.csv, tables.md, tables.tex, one CSV a table, and failures.json where there are any.
+
+    All or nothing, into a new folder. Its bytes depend on the study and the units' figures alone.
+
+    Raises
+    ------
+    FileExistsError
+        If the folder exists.
+    """
+    folder = Path(folder)
+    if folder.exists():
+        raise FileExistsError(f"{folder} exists already: give another folder")
+    tables = evaluation.tables()
+    contents = {
+        "rows.csv": evaluation.to_dataframe().to_csv(index=False, lineterminator="\n"),
+        "tables.md": "\n".join(table.to_markdown() for table in tables),
+        "tables.tex": "\n".join(table.to_latex() for table in tables),
+        **{f"table-{number}.csv": table.to_csv() for number, table in enumerate(tables, start=1)},
+    }
+    if evaluation.failures:
+        contents["failures.json"] = json.dumps(dict(evaluation.failures), indent=1, sort_keys=True)
+    temporary = folder.with_name(f".{folder.name}.{os.urandom(4).hex()}")
+    temporary.mkdir(parents=True)
+    try:
+        for name, content in contents.items():
+            (temporary / name).write_text(content, encoding="utf-8", newline="\n")
+        temporary.rename(folder)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    return folder
