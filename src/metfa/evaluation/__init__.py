@@ -10,6 +10,7 @@ _HOME = {
     "evaluate": "metfa.evaluation.run",
     "prepare": "metfa.evaluation.run",
     "read_study": "metfa.evaluation.toml",
+    "write_tables": "metfa.evaluation.written",
 }
 
 __all__ = sorted(_HOME)  # pyright: ignore[reportUnsupportedDunderAll]

@@ -4,8 +4,18 @@
 """
 
 from metfa.plot._bars import bars
+from metfa.plot._curves import curves
 from metfa.plot._images import figure
 from metfa.plot._notebook import notebook_html
 from metfa.plot._palettes import PALETTES
+from metfa.plot._studies import mstd_ratio, stability_and_faithfulness
 
-__all__ = ["PALETTES", "bars", "figure", "notebook_html"]
+__all__ = [
+    "PALETTES",
+    "bars",
+    "curves",
+    "figure",
+    "mstd_ratio",
+    "notebook_html",
+    "stability_and_faithfulness",
+]

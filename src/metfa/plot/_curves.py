@@ -1,0 +1,99 @@
+"""Insertion and deletion curves, with bands."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from metfa._lazy import needs_extra
+from metfa._provenance import printable
+from metfa.metrics.curves import FaithfulnessCurve
+from metfa.plot._palettes import LITERAL
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["curves"]
+
+COLOURS = ("#0b5394", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")  # distinct for colour-blind readers
+
+
+def curves(
+    named: Mapping[str, FaithfulnessCurve],
+    *,
+    normalised: bool = True,
+    index: int | None = None,
+    title: str | None = None,
+) -> Figure:
+    """Insertion or deletion curves: their mean over inputs, and a band of two standard errors to each side.
+
+    Parameters
+    ----------
+    named : dict of str to FaithfulnessCurve
+        By what the legend calls them, such as ``{"vanilla": ..., "smoothed": ...}``; of the same inputs.
+    normalised : bool
+        Divide by the clean probability, as the score does.
+    index : int, optional
+        The curves of this input alone, without bands.
+    title : str, optional
+        Heading; shown as plain text.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Not registered with pyplot.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If there is no curve, or one is none; if there is no such input.
+    """
+    with needs_extra("a figure"):
+        from matplotlib.figure import Figure
+
+    if not isinstance(named, Mapping) or not named:
+        raise ValueError("`named` must be a dict with at least one curve, such as {'vanilla': insertion(...)}")
+    for name, curve in named.items():
+        if not isinstance(curve, FaithfulnessCurve):
+            raise TypeError(f"`named[{name!r}]` must be a FaithfulnessCurve, got {type(curve).__name__}")
+        if index is not None and not -len(curve) <= index < len(curve):
+            raise ValueError(f"`index` must lie in 0..{len(curve) - 1}, got {index}")
+    fig = Figure(figsize=(6.5, 4.2), layout="constrained")
+    ax = fig.subplots()
+    for place, (name, curve) in enumerate(named.items()):
+        colour = COLOURS[place % len(COLOURS)]
+        values = curve.normalised if normalised else curve.values
+        scores = curve.score if normalised else curve.raw
+        if index is None:
+            values, scores = values[~np.isnan(scores)], scores[~np.isnan(scores)]
+        else:
+            values, scores = values[[index]], scores[[index]]
+        label = f"{printable(name)}: {scores.mean():.3f}" if len(scores) else f"{printable(name)}: no score"
+        missing = 0 if index is not None else len(curve) - len(scores)
+        label += f" ({missing} of {len(curve)} without a score left out)" if missing else ""
+        if not len(values):
+            ax.plot([], [], color=colour, label=label)
+            continue
+        mean = values.mean(axis=0)
+        ax.plot(100 * curve.fractions, mean, color=colour, label=label)
+        if len(values) > 1:
+            error = 2 * values.std(axis=0, ddof=1) / np.sqrt(len(values))
+            ax.fill_between(100 * curve.fractions, mean - error, mean + error, color=colour, alpha=0.2, linewidth=0)
+    ax.set_xlabel("features inserted or deleted, best first (%)")
+    ax.set_ylabel("class probability / that of the clean input" if normalised else "class probability")
+    ax.set_xlim(0, 100)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(color="#dddddd", linewidth=0.6)
+    n = max(len(curve) for curve in named.values())
+    about = (
+        "area below the curve" if index is not None or n == 1 else f"mean area; bands: ± 2 standard errors, {n} inputs"
+    )
+    ax.legend(title=about, frameon=False, fontsize="small", title_fontsize="small")
+    for text in ax.get_legend().get_texts():  # pyright: ignore[reportOptionalMemberAccess]
+        text.set(**LITERAL)
+    if title is not None:
+        fig.suptitle(textwrap.fill(title, 80), fontsize="large", **LITERAL)
+    return fig
