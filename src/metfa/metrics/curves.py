@@ -149,13 +149,15 @@ class Walker(TargetProbability):
         xp, like = namespace(hidden.inputs), hidden.inputs
         n = len(targets)
         moved_at = from_host(walk.moved_at, like, xp.int32)
-        rows = from_host(np.repeat(np.arange(n), len(asked)), like, xp.int64)
+        of_row = np.repeat(np.arange(n), len(asked))
+        rows = from_host(of_row, like, xp.int64)
         points = from_host(np.tile([point for _, point in asked], n), like, xp.int32)
         deleted = from_host(np.tile([kind == "deletion" for kind, _ in asked], n), like, xp.bool)
         beside = (..., *[None] * (moved_at.ndim - 1))
 
         def copies(start: int, stop: int) -> Any:
-            row = rows[start:stop]
+            first, last = of_row[start], of_row[stop - 1]
+            row = slice(first, first + 1) if first == last else rows[start:stop]  # one row is broadcast, not gathered
             moved = moved_at[row] <= points[start:stop][beside]
             return hidden.keeping(moved != deleted[start:stop][beside], row)
 

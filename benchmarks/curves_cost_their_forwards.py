@@ -1,0 +1,78 @@
+"""Insertion and deletion of one 224 x 224 map, 100 steps each: against the bare forwards, and against Quantus.
+
+Bare forwards are 200 images in batches of 16, as many as both curves ask about. Quantus's pixel flipping deletes 512
+pixels a step, 98 steps, since it takes divisors of the number of pixels only; ours deletes in as many steps. It runs a
+step at a time, so with one map a forward pass has one image, and with ten maps ten; both are timed.
+"""
+
+import argparse
+import contextlib
+import warnings
+from functools import partial
+from importlib.metadata import version
+
+import numpy as np
+import torch
+
+from benchmarks.measuring import compare, networks, raise_thresholds
+from metfa import metrics
+from metfa.explainers import Gradient
+from metfa.models import fold_batch_norm
+
+BEST = {"autocast": torch.bfloat16, "memory_format": torch.channels_last}
+
+
+def bare(model, pixels, n, *, autocast=None, memory_format=torch.contiguous_format, batch=16) -> None:
+    images = pixels.repeat(batch, 1, 1, 1).contiguous(memory_format=memory_format)
+    with torch.no_grad(), torch.autocast("cpu", dtype=autocast or torch.bfloat16, enabled=autocast is not None):
+        for start in range(0, n, batch):
+            model(images[: min(batch, n - start)])
+
+
+def flipping():
+    """Quantus's metric, without its average: the curve is what costs."""
+    with contextlib.redirect_stdout(None), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import quantus
+
+        return quantus.PixelFlipping(
+            features_in_step=512, perturb_baseline="black", abs=False, normalise=False, display_progressbar=False,
+            disable_warnings=True, return_auc_per_sample=False,
+        )  # fmt: skip
+
+
+def main(rounds: int, *, raised: bool) -> None:
+    raise_thresholds(raised=raised)
+    pixels, models = networks()
+    for name, (model, target) in models.items():
+        print(f"{name}:")
+        maps = Gradient(model)(pixels, target)[0]
+        folded = fold_batch_norm(model, pixels)
+        for layout, network, settings in (("float32 as it is", model, {}), ("best layout", folded, BEST)):
+            compare(
+                (f"insertion and deletion, {layout}", "bare forwards in it"),
+                partial(metrics.overall, network, pixels, maps, target, **settings),
+                partial(bare, network, pixels, 200, **settings),
+                rounds=rounds, target=1.10,
+            )  # fmt: skip
+        for n in (1, 10):
+            images, many = pixels.repeat(n, 1, 1, 1), maps.repeat(n, 1, 1)
+            theirs, x, y, a = flipping(), images.numpy(), np.full(n, target), many[:, None].numpy()
+
+            def quantus(theirs=theirs, x=x, y=y, a=a, model=model) -> None:
+                theirs(model=model, x_batch=x, y_batch=y, a_batch=a, softmax=True, device="cpu", batch_size=len(x))
+
+            compare(
+                (f"deletion of {n} map(s), as the model is", "Quantus"),
+                partial(metrics.deletion, model, images, many, target, steps=98),
+                quantus, rounds=max(rounds // (2 if n > 1 else 1), 1), target=0.7,
+            )  # fmt: skip
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--raised", action="store_true", help="raise glibc's thresholds first")
+    options = parser.parse_args()
+    print(f"torch {torch.__version__}, quantus {version('quantus')}")
+    main(options.rounds, raised=options.raised)

@@ -1,0 +1,26 @@
+"""Tables on stability: mstd under every P and O_n, of smoothed and vanilla maps.
+
+In the paper: RISE on DenseNet-169; Gradient, LIME, I-GOS and Score-CAM on ResNet-50; Gradient on DenseNet-169. 100
+pictures, N = 10, 10 draws of O_n.
+"""
+
+from paper.setting import NOISES, chosen, parser, run
+
+if __name__ == "__main__":
+    made = parser(__doc__, images=100)
+    options = made.parse_args()
+    result = run(
+        options,
+        explainers=chosen(
+            options, ("Gradient",) if options.quick else ("Gradient", "LIME", "RISE", "I-GOS", "Score-CAM")
+        ),
+        sampling=NOISES,
+        outer=NOISES,
+        metrics=["mstd"],
+        n_samples=10,
+        n_outer=4 if options.quick else 10,
+    )
+    for table in result.tables():
+        print(f"\n{table}")
+    for name in result.study.methods:
+        print(f"\n{result.table('mstd', explainer=name, differences=True)}")
