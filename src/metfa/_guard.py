@@ -19,6 +19,7 @@ __all__ = [
     "loaded_torch",
     "model_as_found",
     "model_in_evaluation",
+    "normalises_by_batch",
     "owner_of",
     "random_state_as_found",
     "seed_global_generators",
@@ -52,6 +53,15 @@ def _module_of(model: Any) -> Any:
     """The torch module that `model` is or is a method of; None where there is none."""
     torch, owner = loaded_torch(), owner_of(model)
     return owner if torch is not None and isinstance(owner, torch.nn.Module) else None
+
+
+def normalises_by_batch(model: Any) -> bool:
+    """Whether a torch module has batch normalisation without running statistics, which mixes the rows of a batch."""
+    module, torch = _module_of(model), loaded_torch()
+    if module is None:
+        return False
+    batch_norm = torch.nn.modules.batchnorm._BatchNorm
+    return any(isinstance(part, batch_norm) and part.running_mean is None for part in module.modules())
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import as_array, to_host
-from metfa._guard import loaded_torch, owner_of
+from metfa._guard import loaded_torch, normalises_by_batch, owner_of
 from metfa._warnings import ReproducibilityWarning, RowDependenceWarning, warn
 
 __all__ = [
@@ -139,6 +139,8 @@ def safe_batch_size(
     """
     if min(batch_size, n_jobs) < 2 or known_independent(explainer):
         return batch_size
+    if normalises_by_batch(explained_model(explainer)):
+        return _one_row_a_call()
     together, alone = run([0, 1]), [run([0])[0], run([1])[0]]
     if _needs_company(together, alone, run):
         raise ValueError(
@@ -159,8 +161,10 @@ def safe_batch_size(
             )
         twins = (run([0, 0]) for _ in ROUNDS)
         independent = not all(_alike(first, second, 1e-3) for first, second in twins)
-    if independent:
-        return batch_size
+    return batch_size if independent else _one_row_a_call()
+
+
+def _one_row_a_call() -> int:
     warn(
         "`explainer` lets the rows of a batch depend on each other (shared random draws or statistics), which would "
         "void the intervals: going on with one row a call; pass `batch_size=1` to silence this",

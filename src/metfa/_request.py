@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from metfa._arrays import device_of, first_not_finite, is_array, namespace, to_host
-from metfa._protocol import call_explainer, prediction_of, takes_rngs
+from metfa._guard import loaded_torch
+from metfa._protocol import call_explainer, explained_model, prediction_of, takes_rngs
 from metfa._rows import Rows
 from metfa._streams import MAX_SAMPLE_ID, Purpose, checked_ids, root_entropy, stream
 from metfa._targets import row_targets, stacked_targets
@@ -121,7 +122,9 @@ def validated(
     root = root_entropy(rng)
     rows = Rows(inputs)
     rows.check_noise(noise)
-    predict = prediction_of(explainer) if predict is None else predict
+    if predict is None:
+        _check_library(explained_model(explainer), rows)
+        predict = prediction_of(explainer)
     if target is not None or predict is None:
         row_targets(target, None, len(rows))  # a wrong kind or number shows before the model is touched
     if noise is None and not takes_rngs(explainer):
@@ -132,6 +135,17 @@ def validated(
     row_args = _checked_row_args(row_args, len(rows))
     ids = rows.ids() if input_ids is None else checked_ids(input_ids, len(rows))
     return Request(explainer, rows, noise, predict, row_args, batch_size, root, ids), n_samples, first_sample
+
+
+def _check_library(model: Any, rows: Rows) -> None:
+    torch = loaded_torch()
+    if torch is None or rows.kind != "array" or not isinstance(model, torch.nn.Module):
+        return
+    if not isinstance(rows.array, torch.Tensor):
+        raise TypeError(
+            f"`inputs` must be a torch.Tensor for a torch model, got {type(rows.array).__name__}: write "
+            "`torch.from_numpy(inputs)`, or pass `predict=` if the explainer converts them"
+        )
 
 
 def _checked_row_args(row_args: Any, n_rows: int) -> dict[str, Any]:

@@ -6,9 +6,11 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
-from metfa._guard import loaded_torch
+from metfa._arrays import is_array, is_floating, namespace, to_host
+from metfa._guard import loaded_torch, normalises_by_batch
+from metfa._warnings import RowDependenceWarning, warn
 
-__all__ = ["CalledModel"]
+__all__ = ["CalledModel", "checked_scores"]
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class CalledModel:
         """Whether rows cannot depend on each other: true of a module in evaluation mode, unknown of a function."""
         torch = loaded_torch()
         known = torch is not None and isinstance(self.model, torch.nn.Module)
-        return known and not any(map(_mixes_rows, self.model.modules()))
+        return known and not normalises_by_batch(self.model)
 
     def __post_init__(self) -> None:
         if not callable(self.model):
@@ -34,6 +36,12 @@ class CalledModel:
             value, kind = getattr(self, name), "dtype" if name == "autocast" else "memory_format"
             if value is not None and not (torch is not None and isinstance(value, getattr(torch, kind))):
                 raise TypeError(f"`{name}` must be a torch.{kind} or None, got {type(value).__name__}: {value!r}")
+        if normalises_by_batch(self.model):
+            warn(
+                "the model normalises each batch by its own mean and variance (batch normalisation without running "
+                "statistics), so that a row's scores depend on the other rows, and maps on `batch_size`",
+                RowDependenceWarning,
+            )
 
     def _precision(self, batch: Any) -> Any:
         """Context in which the model is called."""
@@ -47,7 +55,36 @@ class CalledModel:
             return batch
         return batch.contiguous(memory_format=self.memory_format)
 
+    def _called(self, batch: Any) -> Any:
+        """The model's scores of a batch, as it gives them."""
+        torch = loaded_torch()
+        if torch is not None and isinstance(self.model, torch.nn.Module) and not isinstance(batch, torch.Tensor):
+            raise TypeError(
+                f"`inputs` must be a torch.Tensor for a torch model, got {type(batch).__name__}: write "
+                "`torch.from_numpy(inputs)`"
+            )
+        with self._precision(batch):
+            return checked_scores(self.model(self._laid_out(batch)), len(batch))
 
-def _mixes_rows(module: Any) -> bool:
-    batch_norm = loaded_torch().nn.modules.batchnorm._BatchNorm
-    return isinstance(module, batch_norm) and module.running_mean is None
+
+def checked_scores(scores: Any, n_rows: int) -> Any:
+    """What a model returned, if it is an array with one row of scores an input; raises otherwise."""
+    if not is_array(scores):
+        part = "[0]" if isinstance(scores, tuple | list) else "['logits']" if hasattr(scores, "keys") else ""
+        hint = f": wrap it so that it gives them alone, as in `lambda inputs: model(inputs){part}`" if part else ""
+        raise TypeError(f"`model` must return an array of scores (batch, classes), got {type(scores).__name__}{hint}")
+    if scores.ndim < 1 or scores.shape[0] != n_rows:
+        raise ValueError(
+            f"`model` must return one row of scores an input, got shape {tuple(scores.shape)} for {n_rows} inputs"
+        )
+    bad = _first_nan(scores)
+    if bad is not None:
+        raise ValueError(f"the model's scores are NaN for row {bad} of {n_rows}")
+    return scores
+
+
+def _first_nan(scores: Any) -> int | None:
+    host = (
+        to_host(namespace(scores).isnan(scores)).reshape(len(scores), -1).any(axis=1) if is_floating(scores) else None
+    )
+    return None if host is None or not host.any() else int(host.argmax())

@@ -55,7 +55,7 @@ def as_layer(func: Any, args: Any, kwargs: Any, activations: list[torch.Tensor])
     if name in PRODUCTS and x is first and _is_matrix(args[1]):
         product = _product(name, *args, **kwargs)
         return product, product, (x,)
-    if name in AFFINE and _keeps_shape(x, args) and (x is first or "div" not in name):
+    if name in AFFINE and _keeps_shape(name, x, args) and (x is first or "div" not in name):
         return AFFINE_LAYER, Function(func, args, kwargs, x), (x,)
     if name in LIKE_LAYER and x is first:
         return LIKE_LAYER[name], Function(func, args, kwargs, x), (x,)
@@ -96,6 +96,8 @@ def _product(name: str, _: Any, weight: torch.Tensor, bias: torch.Tensor | None 
     return layer
 
 
-def _keeps_shape(x: torch.Tensor, args: Any) -> bool:
+def _keeps_shape(name: str, x: torch.Tensor, args: Any) -> bool:
+    if name == "batch_norm":  # its other tensors lie along the channels
+        return True
     shapes = [arg.shape for arg in args[:2] if isinstance(arg, torch.Tensor)]
     return torch.broadcast_shapes(*shapes) == x.shape

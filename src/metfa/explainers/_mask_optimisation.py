@@ -28,6 +28,9 @@ __all__ = [
 ]
 
 
+SMALLEST_CHANGE = 1e-4  # of a mask from 0 to 1: what differs less is rounding, which scaling would make a map of
+
+
 def variation(masks: torch.Tensor, beta: float) -> torch.Tensor:
     """Total variation of each mask: the mean of |difference|^beta over vertical pairs, plus that over horizontal."""
     total: Any = 0
@@ -122,7 +125,7 @@ class MaskOptimiser(PerturbationExplainer):
             scores = self._clean_scores(inputs)
             index = target_index(self._targets(target, scores), inputs.device)
             masks = self._optimised(inputs, index, generators)
-            flat = masks.amax((1, 2)) == masks.amin((1, 2))
+            flat = masks.amax((1, 2)) - masks.amin((1, 2)) < SMALLEST_CHANGE
             enlarged = torch.where(flat[:, None, None], masks[:, :1, :1], self._enlarged(masks, inputs.shape))
         if flat.any():
             warn(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from metfa._arrays import is_array, is_floating, widen
+from metfa._arrays import first_not_finite, is_array, is_floating, widen
 from metfa._guard import loaded_torch
 from metfa.explainers._called_model import CalledModel
 from metfa.explainers.heatmaps import scale_to_unit
 
-__all__ = ["ModelExplainer", "check_images", "require_tensor"]
+__all__ = ["ModelExplainer", "check_finite", "check_images", "require_tensor"]
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,11 @@ class ModelExplainer(CalledModel):
 
     def _finished(self, maps: Any) -> Any:
         maps = widen(maps)
+        bad = first_not_finite(maps)
+        if bad is not None:
+            raise ValueError(
+                f"the map of input {bad} is not finite: the input or the model's scores hold NaN or infinity"
+            )
         return scale_to_unit(maps) if self.scale else maps
 
 
@@ -41,6 +46,14 @@ def check_images(inputs: Any) -> None:
         raise TypeError(
             f"`inputs` must be floating point, got {inputs.dtype}: scale 8-bit images by `images / 255` first"
         )
+    check_finite(inputs)
+
+
+def check_finite(inputs: Any) -> None:
+    """Raise where an input holds NaN or infinity, which rectifiers turn into maps that look sound."""
+    bad = first_not_finite(inputs)
+    if bad is not None:
+        raise ValueError(f"`inputs` must be finite, but input {bad} holds NaN or infinity")
 
 
 def require_tensor(inputs: Any) -> None:

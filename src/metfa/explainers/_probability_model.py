@@ -50,14 +50,16 @@ class ProbabilityModel(CalledModel):
 
     def _scores(self, images: Any) -> Any:
         """The model's scores of a batch, (batch, classes), at least float32."""
-        with self._precision(images):
-            scores = self.model(self._laid_out(images))
-        return widen(scores)
+        return widen(self._called(images))
 
     def _clean_scores(self, inputs: Any) -> Any:
-        """Scores of the inputs themselves, (batch, classes)."""
-        parts = []
-        self._in_batches(len(inputs), inputs, lambda start, stop: parts.append(self._scores(inputs[start:stop])))
+        """Scores of the inputs themselves, (batch, classes), of copies: a model may work in place on what it gets."""
+        parts, xp = [], namespace(inputs)
+
+        def ask(start: int, stop: int) -> None:
+            parts.append(self._scores(xp.asarray(inputs[start:stop], copy=True)))
+
+        self._in_batches(len(inputs), inputs, ask)
         return namespace(*parts).concat(parts, axis=0)
 
     def _probabilities(self, scores: Any) -> Any:

@@ -13,6 +13,7 @@ from metfa._lazy import needs_extra
 from metfa._randomised import seeded
 from metfa._targets import row_targets, stacked_targets
 from metfa._validation import did_you_mean
+from metfa.explainers._called_model import checked_scores
 from metfa.explainers._model_explainer import require_tensor
 from metfa.explainers.heatmaps import Sign, heatmap
 
@@ -55,12 +56,16 @@ class CaptumMethod:
         inputs = inputs.detach()
         with model_as_found(self.model), model_in_evaluation(self.model), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Setting (forward, )?backward hooks", UserWarning)  # undone on leaving
-            if target is None:
-                with torch.no_grad():
-                    targets = row_targets(None, to_host(self.model(inputs)), len(inputs))
-                target = stacked_targets(targets, inputs)
+            with torch.no_grad():
+                scores = checked_scores(self.model(inputs.clone()), len(inputs))
+            target = stacked_targets(row_targets(target, to_host(scores), len(inputs)), inputs)
             leaf = inputs.requires_grad_() if isinstance(self.attribution, GradientAttribution) else inputs
-            return self.attribution.attribute(leaf, target=target, **self.settings).detach()
+            try:
+                return self.attribution.attribute(leaf, target=target, **self.settings).detach()
+            except (AssertionError, TypeError) as error:  # what Captum raises for a setting that it cannot take
+                name = type(self.attribution).__name__
+                given = ", ".join(f"{key}={value!r}" for key, value in self.settings.items())
+                raise ValueError(f"Captum's {name}({given}) cannot explain this: {error}") from error
 
 
 def from_captum(

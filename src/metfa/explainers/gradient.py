@@ -7,8 +7,9 @@ from typing import Any
 
 import torch
 
+from metfa.explainers._called_model import checked_scores
 from metfa.explainers._differentiation import chosen_scores, weights_frozen
-from metfa.explainers._model_explainer import ModelExplainer, require_tensor
+from metfa.explainers._model_explainer import ModelExplainer, check_finite, require_tensor
 from metfa.explainers.heatmaps import check_channel_axis, reduce_channels, require_channels
 
 __all__ = ["Gradient"]
@@ -79,7 +80,7 @@ class Gradient(ModelExplainer):
             leaf = self._laid_out(inputs if differentiable else inputs.detach())
             if not differentiable:
                 leaf = leaf.requires_grad_()
-            scores = self.model(leaf)
+            scores = checked_scores(self.model(leaf), len(leaf))
             chosen = chosen_scores(scores, target)
             (gradient,) = torch.autograd.grad(chosen.sum(), leaf, create_graph=differentiable)
         return gradient, scores.detach()
@@ -89,3 +90,6 @@ class Gradient(ModelExplainer):
         if not inputs.is_floating_point():
             raise TypeError(f"`inputs` must be floating point to have a gradient, got {inputs.dtype}")
         require_channels(inputs, self.channel_axis, "inputs")
+        if len(inputs) == 0:
+            raise ValueError(f"`inputs` has no rows: shape {tuple(inputs.shape)}")
+        check_finite(inputs)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from metfa._arrays import as_array, namespace, widen
+from metfa._arrays import as_array, is_array, namespace, widen
 from metfa._protocol import explained_model, known_independent, takes_rngs
 from metfa._validation import positive_int
 
@@ -67,8 +67,19 @@ class Heatmap:
         attributions, *scores = output if isinstance(output, tuple) else (output,)
         attributions = widen(as_array(attributions, "attributions"))
         require_channels(attributions, self.channel_axis, "attributions")
+        if self.channel_axis == 1 and is_array(inputs) and _without_channels(attributions, inputs):
+            raise ValueError(
+                f"`explainer` returns maps {tuple(attributions.shape)} without channels for inputs "
+                f"{tuple(inputs.shape)}: metfa's own explainers are heat maps already, use them as they are; to scale "
+                "another one's write `channel_axis=None`"
+            )
         maps = scale_to_unit(reduce_channels(attributions, self.channel_axis, self.sign))
         return (maps, *scores) if scores else maps
+
+
+def _without_channels(attributions: Any, inputs: Any) -> bool:
+    spatial = tuple(inputs.shape[:1]) + tuple(inputs.shape[2:])
+    return inputs.ndim == 4 and tuple(attributions.shape) == spatial
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,8 @@ class IGOS(MaskOptimiser):
         squared gradient (the Armijo condition) or the step lies below 1e-5.
     batch_size : int, optional
         Images (rows times points) in a pass. None: 16 on a CPU; on a GPU 256, halved as often as it does not fit.
-        Changes speed and memory only.
+        Changes speed and memory, and maps by what the line search makes of rounding: where two steps are nearly as
+        good, a network's kernels, which round otherwise for another batch, decide.
     softmax : bool
         Turn the model's scores into probabilities by a softmax. False uses them as they are: for models that give
         probabilities already.

@@ -13,9 +13,10 @@ from torch import nn
 from metfa._arrays import widen
 from metfa._lazy import needs_extra
 from metfa._warnings import MetfaWarning, warn
+from metfa.explainers._called_model import checked_scores
 from metfa.explainers._composites import BOXED, PAPER, box_at_first_layer, composite_named, composite_names
 from metfa.explainers._differentiation import chosen_scores, weights_frozen
-from metfa.explainers._model_explainer import ModelExplainer, require_tensor
+from metfa.explainers._model_explainer import ModelExplainer, check_finite, require_tensor
 from metfa.explainers._relevance import RelevancePass
 from metfa.explainers._supported_layers import check_layers
 from metfa.explainers.heatmaps import check_channel_axis, require_channels
@@ -158,7 +159,7 @@ class LRP(ModelExplainer):
             forward = RelevancePass(model, composite, lambda: self._precision(inputs))
             try:
                 with forward.watching():
-                    scores = model(leaf)
+                    scores = checked_scores(model(leaf), len(leaf))
                 if not scores.detach().isfinite().all():
                     raise ValueError("the model's scores are not finite, so there is no relevance to hand back")
                 chosen = chosen_scores(scores, target)
@@ -211,6 +212,9 @@ class LRP(ModelExplainer):
         if not inputs.is_floating_point():
             raise TypeError(f"`inputs` must be floating point to have relevance, got {inputs.dtype}")
         require_channels(inputs, self.channel_axis, "inputs")
+        if len(inputs) == 0:
+            raise ValueError(f"`inputs` has no rows: shape {tuple(inputs.shape)}")
+        check_finite(inputs)
         if self.composite not in BOXED:
             return
         low, high = self._box(inputs)

@@ -315,7 +315,7 @@ class MASK(MaskOptimiser):
 
         self._in_batches(len(inputs) * n, inputs, ask)
         scores = torch.cat(parts).reshape(-1, n)
-        whole = self._chosen(inputs, index)
+        whole = self._chosen(inputs.clone(), index)  # a model may work in place on what it gets
         left = (scores - scores[:, -1:]) / (whole[:, None] - scores[:, -1:])
         enough = (left < 0.01).int()  # NaN, where no disc changes anything, is not
         chosen = torch.where(enough.any(1), enough.argmax(1), n - 1).cpu().numpy()

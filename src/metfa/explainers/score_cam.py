@@ -190,7 +190,7 @@ class ScoreCAM(PerturbationExplainer):
         def look(start: int, stop: int) -> None:
             nonlocal name
             with watched(self.model, self.layer) as watch:
-                scores = self._scores(inputs[start:stop])
+                scores = self._scores(inputs[start:stop].clone())  # a model may work in place on what it is given
             parts.append((widen(watch.feature_map(stop - start)), scores))
             name = watch.name
 

@@ -155,7 +155,7 @@ def stability_and_faithfulness(
 def _only(name: str | None, names: Sequence[str]) -> str:
     if name is None and len(names) == 1:
         return names[0]
-    if name not in names:
+    if name is None or name not in names:
         raise ValueError(f"`explainer` must be one of {', '.join(names)}, got {name!r}")
     return name
 

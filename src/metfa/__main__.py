@@ -1,0 +1,5 @@
+"""`python -m metfa` is the command line."""
+
+from metfa.cli import main
+
+main()

@@ -1,0 +1,174 @@
+"""What explainers have in common about the model: it may work in place, must give scores, must not mix rows."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import metfa
+from metfa import DegenerateAttributionsWarning, RowDependenceWarning, metrics
+from metfa.explainers import CAM, IGOS, LIME, LRP, MASK, RISE, Gradient, ScoreCAM, SmoothGrad, from_captum, heatmap
+
+NOISE = metfa.noise.Uniform(0.1, bounds=(0, 1))
+SQUARES = np.arange(12)[:, None] // 4 * 4 + np.arange(16)[None] // 4
+MAKERS = {
+    "RISE": lambda model: RISE(model, n_masks=20, rng=0),
+    "LIME": lambda model: LIME(model, n_perturbations=20, segmentation=SQUARES, n_segments_shown=None, rng=0),
+    "MASK": lambda model: MASK(model, n_iterations=4, grid=4, rng=0),
+    "IGOS": lambda model: IGOS(model, n_iterations=2, n_steps=3, grid=4, rng=0),
+    "ScoreCAM": ScoreCAM,
+    "CAM": CAM,
+    "SmoothGrad": lambda model: SmoothGrad(model, n_perturbations=3, std=0.1, rng=0),
+}
+
+
+class Sharp(nn.Linear):
+    """Scores that differ much."""
+
+    def forward(self, x):
+        return 30 * super().forward(x)
+
+
+def net(seed=0, **norm):
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return nn.Sequential(
+            nn.Conv2d(3, 8, 3, padding=1),
+            nn.BatchNorm2d(8, **norm),
+            nn.ReLU(),
+            nn.AdaptiveAvgPool2d(1),
+            nn.Flatten(),
+            Sharp(8, 5),
+        ).eval()
+
+
+class Around(nn.Module):
+    """A network behind a change of its inputs or scores."""
+
+    def __init__(self, before=lambda x: x, after=lambda scores: scores):
+        super().__init__()
+        self.network, self.before, self.after = net(), before, after
+
+    def forward(self, x):
+        return self.after(self.network(self.before(x)))
+
+
+IMAGES = torch.rand(2, 3, 12, 16, generator=torch.Generator().manual_seed(0))
+
+
+@pytest.mark.filterwarnings("ignore::metfa.DegenerateAttributionsWarning")
+@pytest.mark.parametrize("name", [name for name in MAKERS if name != "SmoothGrad"])
+def test_a_model_that_works_in_place_gets_copies(name):
+    given = IMAGES.clone()
+    in_place = Around(before=lambda x: x.sub_(0.5).div_(0.25)).eval()
+    pure = Around(before=lambda x: (x - 0.5) / 0.25).eval()
+    maps, scores = MAKERS[name](in_place)(given, target=1)
+    expected = MAKERS[name](pure)(IMAGES, target=1)
+    assert torch.equal(given, IMAGES)
+    torch.testing.assert_close(maps, expected[0])
+    torch.testing.assert_close(scores, expected[1])
+
+
+def test_a_metric_s_model_that_works_in_place_gets_copies():
+    maps = np.random.default_rng(0).random((2, 12, 16))
+    given = IMAGES.clone()
+    in_place = Around(before=lambda x: x.sub_(0.5).div_(0.25)).eval()
+    pure = Around(before=lambda x: (x - 0.5) / 0.25).eval()
+    result = metrics.overall(in_place, given, maps, 1)
+    assert torch.equal(given, IMAGES)
+    np.testing.assert_allclose(result.score, metrics.overall(pure, IMAGES, maps, 1).score, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("after", "error", "message"),
+    [
+        (
+            lambda s: (s, s),
+            TypeError,
+            r"must return an array of scores .* got tuple: .*`lambda inputs: model\(inputs\)\[0\]`",
+        ),
+        (lambda s: {"logits": s}, TypeError, r"got dict: .*model\(inputs\)\['logits'\]"),
+        (lambda s: s.sum(), ValueError, r"one row of scores an input, got shape \(\) for"),
+        (lambda s: s[:0], ValueError, r"got shape \(0, 5\) for"),
+        (lambda s: s * torch.nan, ValueError, "the model's scores are NaN for row 0"),
+    ],
+)
+@pytest.mark.parametrize("name", [*MAKERS, "Gradient", "LRP"])
+def test_what_are_no_scores(name, after, error, message):
+    if name == "LRP" and error is ValueError and "NaN" in message:
+        pytest.skip("the change of the scores is a step without a rule")
+    maker = {**MAKERS, "Gradient": Gradient, "LRP": LRP}[name]
+    with pytest.raises(error, match=message):
+        maker(Around(after=after).eval())(IMAGES, target=1)
+
+
+@pytest.mark.parametrize("name", [*MAKERS, "Gradient", "LRP"])
+def test_inputs_that_are_not_finite(name):
+    images = IMAGES.clone()
+    images[1, 0, 3, 3] = torch.nan
+    with pytest.raises(ValueError, match="`inputs` must be finite, but input 1 holds NaN or infinity"):
+        {**MAKERS, "Gradient": Gradient, "LRP": LRP}[name](net())(images, target=1)
+
+
+def test_numpy_into_a_torch_model():
+    with pytest.raises(TypeError, match=r"must be a torch\.Tensor for a torch model, got ndarray: .*from_numpy"):
+        RISE(net(), n_masks=2)(IMAGES.numpy(), target=1)
+    with pytest.raises(TypeError, match=r"must be a torch\.Tensor for a torch model, got ndarray: .*`predict=`"):
+        metfa.explain(RISE(net(), n_masks=2), IMAGES.numpy(), 1, noise=NOISE, n_samples=2)
+
+
+@pytest.mark.parametrize("make", [CAM, LRP, Gradient, ScoreCAM])
+def test_a_model_that_normalises_by_the_batch_goes_one_row_a_call(make):
+    with pytest.warns(RowDependenceWarning, match="normalises each batch by its own mean"):
+        explainer = make(net(track_running_stats=False))
+    settings = {"noise": NOISE, "n_samples": 3, "rng": 0}
+    with pytest.warns(RowDependenceWarning, match="going on with one row a call"):
+        together = metfa.explain(explainer, IMAGES, 1, batch_size=6, **settings)
+    alone = metfa.explain(explainer, IMAGES, 1, batch_size=1, **settings)
+    np.testing.assert_array_equal(together.values, alone.values)
+
+
+def test_rounding_is_no_map():
+    """I-GOS cannot move the mask of this network: what little it moves is rounding, and not scaled to [0, 1]."""
+    with pytest.warns(DegenerateAttributionsWarning, match="masks of 2 of 2 inputs are the same everywhere"):
+        maps, _ = IGOS(Around(after=lambda scores: scores / 3000).eval())(IMAGES, target=1)
+    assert not maps.any()
+
+
+@pytest.mark.parametrize("composite", ["guided_backprop", "deconvnet", "beta_smooth"])
+def test_composites_without_a_rule_for_batch_normalisation(composite):
+    maps, _ = LRP(net(), composite=composite)(IMAGES, target=1)
+    assert maps.shape == (2, 12, 16)
+    if composite == "beta_smooth":
+        return
+    plain, _ = LRP(metfa.models.fold_batch_norm(net(), IMAGES), composite=composite)(IMAGES, target=1)
+    torch.testing.assert_close(maps, plain, rtol=1e-3, atol=1e-4)
+
+
+def test_heatmap_of_a_heat_map():
+    with pytest.raises(ValueError, match=r"maps \(2, 12, 16\) without channels .* use them as they are"):
+        heatmap(Gradient(net()))(IMAGES, target=1)
+
+
+class TestCaptum:
+    @pytest.mark.parametrize(
+        ("target", "message"),
+        [(-1, "must not be negative, got -1"), (5, r"must lie in 0\.\.4"), ([1], "got 1 entries")],
+    )
+    def test_targets_are_checked(self, target, message):
+        with pytest.raises(ValueError, match=message):
+            from_captum(net(), "Saliency")(IMAGES, target=target)
+
+    @pytest.mark.parametrize("n_steps", [0, "abc"])
+    def test_settings_that_it_cannot_take(self, n_steps):
+        with pytest.raises(ValueError, match=rf"IntegratedGradients\(n_steps={n_steps!r}\) cannot explain this"):
+            from_captum(net(), "IntegratedGradients", n_steps=n_steps)(IMAGES, target=1)
+
+
+def test_python_dash_m():
+    done = subprocess.run([sys.executable, "-m", "metfa", "--help"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert "explain" in done.stdout
