@@ -33,7 +33,7 @@ LAYERS = [
     {"metrics"},
     {"attacks"},
     {"text", "segmentation"},
-    {"evaluation", "plot", "report", "cli"},
+    {"evaluation", "plot", "report", "cli", "__main__"},
 ]
 LAYER_OF = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 

@@ -14,7 +14,7 @@ from skimage import data
 from torch import nn
 
 import metfa
-from metfa import ModelStateWarning
+from metfa import ModelStateWarning, RowDependenceWarning
 from metfa._protocol import known_independent, takes_rngs
 from metfa.explainers.gradcam_adapter import ALONE, INDEPENDENT, from_gradcam
 from metfa.explainers.heatmaps import scale_to_unit
@@ -300,7 +300,8 @@ def test_unknown_methods_promise_nothing():
     assert not known_independent(from_gradcam(Shared, NET))
     assert not known_independent(from_gradcam("RefineCAM", NET, base_method=Shared))
     mixing = nn.Sequential(NET, nn.BatchNorm1d(4, track_running_stats=False))
-    assert not known_independent(from_gradcam("GradCAM", mixing))
+    with pytest.warns(RowDependenceWarning, match="normalises each batch"):
+        assert not known_independent(from_gradcam("GradCAM", mixing))
 
 
 def test_without_the_library():

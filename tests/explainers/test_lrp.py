@@ -591,8 +591,12 @@ class TestUnsupported:
             LRP(net.eval(), composite=composites.LayerMapComposite(no_stabiliser))(torch.rand(1, 3, 4, 4), 0)
 
     def test_scores_that_are_not_finite(self):
-        with pytest.raises(ValueError, match="scores are not finite"):
+        with pytest.raises(ValueError, match="`inputs` must be finite"):
             LRP(residual_net(), composite="epsilon_plus")(PIXELS * torch.nan, 0)
+        net = residual_net()
+        net[-1].bias.data[0] = torch.inf
+        with pytest.raises(ValueError, match="scores are not finite"):
+            LRP(net, composite="epsilon_plus")(PIXELS, 0)
 
 
 class TestGraph:

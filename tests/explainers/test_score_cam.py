@@ -15,7 +15,7 @@ from torch.nn import functional
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import metfa
-from metfa import DegenerateAttributionsWarning, ModelOutputWarning, ModelStateWarning
+from metfa import DegenerateAttributionsWarning, ModelOutputWarning, ModelStateWarning, RowDependenceWarning
 from metfa.explainers.score_cam import VARIANTS, ScoreCAM
 from metfa.models import Normalised
 
@@ -256,7 +256,8 @@ class TestRows:
         assert not any(module._forward_hooks for module in net.modules())
 
     def test_a_model_that_mixes_rows_promises_nothing(self):
-        assert not ScoreCAM(nn.Sequential(NET, nn.BatchNorm1d(4, track_running_stats=False))).rows_independent
+        with pytest.warns(RowDependenceWarning, match="normalises each batch"):
+            assert not ScoreCAM(nn.Sequential(NET, nn.BatchNorm1d(4, track_running_stats=False))).rows_independent
 
 
 class LargestTensor(TorchDispatchMode):

@@ -213,15 +213,20 @@ def evaluate(
 ) -> None:
     """Measure explainers over a data set: stability, faithfulness, robust faithfulness, with standard errors."""
     from metfa.evaluation import prepare, read_study
+    from metfa.evaluation.run import check_executor
     from metfa.evaluation.written import write_tables
 
+    check_executor(executor, workers)
     if tables is not None and tables.exists():
         raise FileExistsError(f"{tables} exists already: give another `--out`")
     described = read_study(study, allow_import=allow_import, allow_download=allow_download)
     keep_freed_memory()
     try:
         prepared = prepare(described, store=store)
-        typer.echo(f"{len(prepared.done):,} of {len(prepared.units):,} units are in the store", err=True)
+        typer.echo(
+            f"{len(prepared.done):,} of {len({unit.address for unit in prepared.units}):,} units are in the store",
+            err=True,
+        )
         if prepared.todo:
             typer.echo(str(prepared.estimate()), err=True)
         if only_estimate:

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 import functools
 import hashlib
 import inspect
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from metfa._guard import loaded_torch
-from metfa._provenance import describe
+import numpy as np
 
-__all__ = ["identity", "weights_digest"]
+from metfa._arrays import is_array, to_host
+from metfa._guard import loaded_torch, owner_of
+
+__all__ = ["identity", "model_identity"]
+
+PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, enum.Enum, range)
 
 
 def identity(thing: Any, name: str, version: str | None) -> str:
@@ -20,33 +28,94 @@ def identity(thing: Any, name: str, version: str | None) -> str:
     Raises
     ------
     ValueError
-        If it has no import path (a lambda, a function within a function) and the study no `version`, so that a change
-        of its code could not be told.
+        If a part of it has no import path (a lambda, a function within a function) or shows no settings, and the study
+        has no `version`, so that a change of it could not be told.
     """
-    root = thing
-    while isinstance(root, functools.partial):
-        root = root.func
-    where = root if inspect.isroutine(root) or inspect.isclass(root) else type(root)
-    path = f"{where.__module__}:{where.__qualname__}"
-    nameless = "<" in path
-    unseen = where is not root and not dataclasses.is_dataclass(root) and type(root).__repr__ is object.__repr__
-    if (nameless or unseen) and version is None:
-        reason = "has no import path" if nameless else "shows no settings"
-        raise ValueError(
-            f"`{name}` {reason} ({path}), so that results of another one could be taken for its own: use a function or "
-            "dataclass at the top of a module, or give the study a `version=` that you change with its code"
-        )
-    return f"{path} {describe(thing)}"
+    return _Reading(name, version).of(thing)
 
 
-def weights_digest(module: Any) -> str | None:
-    """Digest of a torch module's parameters and buffers; None for anything else."""
-    torch = loaded_torch()
-    if torch is None or not isinstance(module, torch.nn.Module):
-        return None
+def model_identity(model: Any, version: str | None) -> str:
+    """What the model is, weights included where it is a torch module or a method of one.
+
+    Of any other object no weights can be seen: such a model needs a `version`.
+    """
+    return _Reading("model", version, trusts_text=False).of(model)
+
+
+@dataclass
+class _Reading:
+    """One thing read with all its parts; what cannot be told apart by the text is refused without a `version`."""
+
+    name: str
+    version: str | None
+    trusts_text: bool = field(default=True, kw_only=True)
+
+    def of(self, thing: Any) -> str:
+        if isinstance(thing, PLAIN):
+            return repr(thing)
+        if isinstance(thing, functools.partial):
+            arguments = [self.of(part) for part in thing.args]
+            arguments += [f"{key}={self.of(thing.keywords[key])}" for key in sorted(thing.keywords)]
+            return f"{self.of(thing.func)}({', '.join(arguments)})"
+        if inspect.ismethod(thing) and not inspect.isclass(thing.__self__):
+            return f"{self.of(owner_of(thing))}.{thing.__name__}"
+        if inspect.isroutine(thing) or inspect.isclass(thing):
+            return self.path(thing)
+        if isinstance(thing, Mapping):
+            return f"{{{', '.join(sorted(f'{self.of(key)}: {self.of(value)}' for key, value in thing.items()))}}}"
+        if isinstance(thing, tuple | list):
+            return f"({', '.join(map(self.of, thing))})"
+        if isinstance(thing, set | frozenset):
+            return f"{{{', '.join(sorted(map(self.of, thing)))}}}"
+        if is_array(thing):
+            host = to_host(thing)
+            content = repr(host.tolist()).encode() if host.dtype.hasobject else host.tobytes()
+            return f"array({thing.dtype}, {host.shape}, {_digest(content)})"
+        return self.of_object(thing)
+
+    def of_object(self, thing: Any) -> str:
+        path, torch = self.path(type(thing)), loaded_torch()
+        text = repr(thing)
+        plain = re.sub(r" at 0x[0-9A-Fa-f]+", "", text)
+        if torch is not None and isinstance(thing, torch.nn.Module):
+            # the text of the layers tells what weights do not: activations, strides, ...
+            return f"{path} {_digest(plain.encode())} {_weights_digest(thing)}"
+        if dataclasses.is_dataclass(thing):
+            return f"{path}({', '.join(self.fields(thing))})"
+        if not self.trusts_text or plain != text:
+            self.doubt(f"shows no settings ({path})")
+        return f"{path} {plain}"
+
+    def fields(self, thing: Any) -> Iterator[str]:
+        """What it was made of; a generator of its own gives way to those of the study."""
+        for entry in dataclasses.fields(thing):
+            if entry.repr or (entry.init and entry.name != "rng"):
+                yield f"{entry.name}={self.of(getattr(thing, entry.name))}"
+
+    def path(self, thing: Any) -> str:
+        path = f"{getattr(thing, '__module__', None)}:{getattr(thing, '__qualname__', type(thing).__name__)}"
+        if "<" in path:
+            self.doubt(f"has no import path ({path})")
+        return path
+
+    def doubt(self, reason: str) -> None:
+        if self.version is None:
+            raise ValueError(
+                f"`{self.name}` {reason}, so that results of another one could be taken for its own: use a function or "
+                "dataclass at the top of a module, or give the study a `version=` that you change with its code"
+            )
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+def _weights_digest(module: Any) -> str:
+    """Digest of parameters and buffers, those too that a state dict leaves out."""
     digest = hashlib.blake2b(digest_size=16)
-    for name, tensor in sorted(module.state_dict().items()):
+    tensors = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+    for name, tensor in sorted(tensors.items()):
         host = tensor.detach().cpu().contiguous()
         digest.update(f"{name}|{host.dtype}|{tuple(host.shape)}|".encode())
-        digest.update(host.view(torch.uint8).numpy().tobytes() if host.ndim else repr(host.item()).encode())
+        digest.update(host.reshape(-1).view(loaded_torch().uint8).numpy().tobytes())
     return digest.hexdigest()

@@ -10,7 +10,11 @@ from typing import Any
 import numpy as np
 
 from metfa import metrics
-from metfa._validation import did_you_mean
+from metfa._arrays import as_array, to_host
+from metfa._validation import did_you_mean, positive_int
+from metfa.explainers._baseline import check_baseline
+from metfa.metrics._hidden import Hidden
+from metfa.metrics._target_probability import TargetProbability
 from metfa.result import AttributionSample
 
 __all__ = ["MEASURES", "Measure", "check_measures", "number"]
@@ -23,8 +27,8 @@ class Measure:
     """One entry of a study's metrics.
 
     `of` tells what it is a function of: "maps" (model, inputs, maps, target), "maps under noise" (the same, and the
-    outer noise and the seed), "outer samples" (explanations under an outer noise) or "samples" (under a sampling
-    noise).
+    outer noise and the seed), "outer samples" (explanations under an outer noise), "predictions" (the same, of the
+    vanilla map alone, beside which the model's scores are at hand) or "samples" (under a sampling noise).
     """
 
     name: str
@@ -36,7 +40,7 @@ class Measure:
 
 def number(value: Any) -> float | None:
     """A figure as JSON holds it: None where there is none."""
-    value = float(np.asarray(value).reshape(()))
+    value = float(to_host(as_array(value, "score")).reshape(()))
     return value if np.isfinite(value) else None
 
 
@@ -53,8 +57,18 @@ def _row(metric: str, scores: metrics.Scores, **more: Any) -> Row:
     }
 
 
-def _plain(metric: str, value: Any) -> list[Row]:
-    return [{"metric": metric, "score": number(value), "raw": number(value)}]
+def _plain(metric: str, value: Any, reason: str | None = None) -> list[Row]:
+    """A figure without a clean one; with a reason, only the raw figure stands."""
+    raw = number(value)
+    reason = reason or (None if raw is not None else "not finite")
+    return [{"metric": metric, "score": None if reason else raw, "raw": raw, "reason": reason}]
+
+
+def _worthless(sample: AttributionSample) -> str | None:
+    """A sample of constant maps is perfectly stable, and tells nothing."""
+    flat = sample.values.reshape(len(sample.values), -1)
+    constant = sample.n_features > 1 and (flat.min(axis=1) == flat.max(axis=1)).all()
+    return "constant maps" if constant else None
 
 
 def _faithfulness(model: Any, inputs: Any, maps: Any, target: Any, **settings: Any) -> list[Row]:
@@ -101,20 +115,22 @@ def _mstd(sample: AttributionSample) -> list[Row]:
 
 
 def _top_k_overlap(sample: AttributionSample, k: int) -> list[Row]:
-    return _plain("top_k_overlap", metrics.top_k_overlap(sample, k))
+    return _plain("top_k_overlap", metrics.top_k_overlap(sample, k), _worthless(sample))
 
 
 def _max_sensitivity(sample: AttributionSample) -> list[Row]:
-    return _plain("max_sensitivity", metrics.max_sensitivity(sample))
+    return _plain("max_sensitivity", metrics.max_sensitivity(sample), _worthless(sample))
 
 
 def _prediction_agreement(sample: AttributionSample) -> list[Row]:
-    return [] if sample.flip_rate is None else _plain("prediction_agreement", metrics.prediction_agreement(sample))
+    if sample.flip_rate is None:
+        return _plain("prediction_agreement", np.nan, "the explainer returns no scores")
+    return _plain("prediction_agreement", metrics.prediction_agreement(sample))
 
 
 def _interval_width(model: Any, inputs: Any, sample: AttributionSample, level: float) -> list[Row]:  # noqa: ARG001
     """It needs neither model nor inputs, which others do that are functions of a sample."""
-    return _plain("interval_width", metrics.interval_width(sample, level))
+    return _plain("interval_width", metrics.interval_width(sample, level), _worthless(sample))
 
 
 def _region_score(model: Any, inputs: Any, sample: AttributionSample, level: float, **settings: Any) -> list[Row]:
@@ -132,7 +148,7 @@ MEASURES = {
         Measure("mstd", "outer samples", _mstd),
         Measure("top_k_overlap", "outer samples", _top_k_overlap, needs=("k",)),
         Measure("max_sensitivity", "outer samples", _max_sensitivity),
-        Measure("prediction_agreement", "outer samples", _prediction_agreement),
+        Measure("prediction_agreement", "predictions", _prediction_agreement),
         Measure("interval_width", "samples", _interval_width),
         Measure("region_score", "samples", _region_score),
     )
@@ -144,6 +160,7 @@ SETTINGS = {
     "top_k_overlap": metrics.top_k_overlap,
     "region_score": metrics.region_score,
 }
+ROWS = {"insertion", "deletion", "overall", "RI", "RD", "RO"}  # metrics that a measure of another name makes
 GOVERNED = {"model", "inputs", "attributions", "regions", "sample", "target", "rng"}
 
 
@@ -151,6 +168,9 @@ def check_measures(entries: Any, sampling: Mapping[str, Any], outer: Mapping[str
     """The measures asked for, with their settings; raises where one is unknown or lacks the noise that it needs."""
     if isinstance(entries, str) or not isinstance(entries, Mapping | Sequence):
         raise TypeError(f"`metrics` must be a sequence of names or a dict of names, got {type(entries).__name__}")
+    for entry in entries:
+        if not isinstance(entry, str):
+            raise TypeError(f"`metrics` must hold names, got {type(entry).__name__}: {entry!r}")
     chosen = entries if isinstance(entries, Mapping) else {name: {} for name in entries}
     if not chosen:
         raise ValueError(f"`metrics` is empty: name some of {', '.join(MEASURES)}")
@@ -164,15 +184,19 @@ def check_measures(entries: Any, sampling: Mapping[str, Any], outer: Mapping[str
     return measures
 
 
-def _measure(name: Any, settings: Any) -> Measure:
+def _measure(name: str, settings: Any) -> Measure:
     if callable(settings):
-        return Measure(str(name), "maps", _Own(str(name), settings))
+        if name in MEASURES or name in ROWS:
+            raise ValueError(f"`metrics`: {name!r} is a name of ours, give your function another one")
+        return Measure(name, "maps", _Own(name, settings))
     if name not in MEASURES:
         raise ValueError(
             f"`metrics` must be of {', '.join(MEASURES)}, or a name and a function, got {name!r}"
-            f"{did_you_mean(str(name), MEASURES)}"
+            f"{did_you_mean(name, MEASURES)}"
         )
     measure = MEASURES[name]
+    if not isinstance(settings, Mapping | None):
+        raise TypeError(f"`metrics[{name!r}]` must be a dict of settings, got {type(settings).__name__}: {settings!r}")
     settings = dict(settings or {})
     allowed = [
         setting for setting in inspect.signature(SETTINGS[name]).parameters if setting not in GOVERNED
@@ -186,7 +210,27 @@ def _measure(name: Any, settings: Any) -> Measure:
     missing = [setting for setting in measure.needs if setting not in settings]
     if missing:
         raise ValueError(f"`metrics`: {name} needs {', '.join(missing)}, as in {{'{name}': {{'{missing[0]}': ...}}}}")
+    try:
+        _check_settings(settings)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"`metrics[{name!r}]`: {error}") from error
     return Measure(measure.name, measure.of, measure.rows, measure.needs, settings)
+
+
+def _check_settings(settings: dict[str, Any]) -> None:
+    """What the metrics themselves would refuse, unit by unit."""
+    asking = {key: settings[key] for key in ("batch_size", "softmax", "autocast", "memory_format") if key in settings}
+    TargetProbability(lambda inputs: inputs, **asking)
+    for count in ("k", "steps", "n_samples"):
+        if count in settings:
+            positive_int(settings[count], count)
+    if "noise" in settings and not callable(settings["noise"]):
+        raise TypeError(f"`noise` must be a function f(x, rng) -> x, got {settings['noise']!r}")
+    baseline = settings.get("baseline", "black")
+    if isinstance(baseline, str):
+        Hidden.behind(baseline, np.zeros((1, 1, 12, 12)))  # pyright: ignore[reportArgumentType]
+    elif not callable(baseline):
+        check_baseline(baseline)
 
 
 @dataclass(frozen=True)

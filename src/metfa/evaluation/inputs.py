@@ -6,13 +6,13 @@ import csv
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from metfa._arrays import as_array, is_array
+from metfa._arrays import as_array, is_array, to_host
 from metfa._rows import Rows
+from metfa._streams import numbered_ids
 from metfa._validation import positive_int
 
 __all__ = ["Arrays", "ImageFiles", "study_inputs"]
@@ -59,11 +59,20 @@ class Arrays:
 
     def digest(self, index: int) -> str:
         """Digest of the content."""
-        return Rows(self.load(index, None)[None]).ids()[0]
+        try:
+            return Rows(self.load(index, None)[None]).ids()[0]
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"`inputs[{index}]`: {error}") from error
 
     def load(self, index: int, preprocess: Callable[[Any], Any] | None) -> Any:  # noqa: ARG002
         """The array itself, as it is."""
-        return as_array(self.sequence[index], f"inputs[{index}]")
+        entry = self.sequence[index]
+        if isinstance(entry, tuple | dict | str):
+            raise TypeError(
+                f"`inputs[{index}]` must be an array, got {type(entry).__name__}: of a data set of pairs give the "
+                "arrays alone, and the labels as `targets`"
+            )
+        return as_array(entry, f"inputs[{index}]")
 
 
 def study_inputs(inputs: Any, targets: Any, limit: int | None) -> ImageFiles | Arrays:
@@ -78,13 +87,17 @@ def study_inputs(inputs: Any, targets: Any, limit: int | None) -> ImageFiles | A
     if limit is not None:
         positive_int(limit, "limit")
     if isinstance(inputs, str | Path):
-        return _files(Path(inputs), targets, limit)
+        return _files(Path(inputs).absolute(), targets, limit)
     if is_array(inputs):
+        if inputs.ndim < 2:
+            raise ValueError(
+                f"`inputs` must have a batch axis and features, got an array of shape {tuple(inputs.shape)}"
+            )
         sequence: Any = inputs
     elif hasattr(inputs, "__getitem__") and hasattr(inputs, "__len__") and not isinstance(inputs, dict):
         sequence = inputs
     elif isinstance(inputs, Iterable) and not isinstance(inputs, dict | set):
-        sequence = list(inputs if limit is None else (entry for entry, _ in zip(inputs, range(limit), strict=False)))
+        sequence = list(islice(inputs, limit))
     else:
         raise TypeError(
             "`inputs` must be a folder of pictures, a CSV file with a column 'path', an array with a batch axis or a "
@@ -93,17 +106,18 @@ def study_inputs(inputs: Any, targets: Any, limit: int | None) -> ImageFiles | A
     n = len(sequence) if limit is None else min(limit, len(sequence))
     if n == 0:
         raise ValueError("`inputs` is empty: there is nothing to explain")
-    return Arrays(sequence, tuple(f"{index:0{len(str(n - 1))}d}" for index in range(n)), _targets(targets, n))
+    names = tuple(f"{index:0{len(str(n - 1))}d}" for index in range(n))
+    return Arrays(sequence, names, _targets(targets, n, len(sequence)))
 
 
 def _files(path: Path, targets: Any, limit: int | None) -> ImageFiles:
     if path.is_dir():
-        paths = sorted(file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES and file.is_file())
-        if not paths:
+        found = sorted(file for file in path.rglob("*") if _is_picture(file, path))
+        if not found:
             raise ValueError(f"`inputs`: no pictures ({', '.join(SUFFIXES)}) in {path}")
-        names = [file.relative_to(path).as_posix() for file in paths]
-        paths, names = paths[:limit], names[:limit]
-        return ImageFiles(tuple(paths), tuple(names), _targets(targets, len(paths)))
+        paths = found[:limit]
+        names = _names(file.relative_to(path).as_posix() for file in paths)
+        return ImageFiles(tuple(paths), names, _targets(targets, len(paths), len(found)))
     if not path.is_file():
         raise FileNotFoundError(f"`inputs`: no such folder or file: {path}")
     if path.suffix.lower() != ".csv":
@@ -113,23 +127,37 @@ def _files(path: Path, targets: Any, limit: int | None) -> ImageFiles:
     return _index(path, limit)
 
 
+def _is_picture(file: Path, folder: Path) -> bool:
+    """Hidden files and folders are no data: other programs keep copies and notes in them."""
+    hidden = any(part.startswith(".") for part in file.relative_to(folder).parts)
+    return file.suffix.lower() in SUFFIXES and not hidden and file.is_file()
+
+
 def _index(path: Path, limit: int | None) -> ImageFiles:
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        reader = csv.DictReader(file)
-        columns = reader.fieldnames or []
-        if "path" not in columns:
-            raise ValueError(f"{path} must have a column 'path', it has {', '.join(columns) or 'none'}")
-        lines = [(number, line) for number, line in enumerate(reader, start=2)][:limit]
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.DictReader(file)
+            columns = reader.fieldnames or []
+            lines = [(reader.line_num, line) for line in islice(reader, limit)]
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise ValueError(f"`inputs`: {path} is no CSV file in UTF-8: {error}") from error
+    if "path" not in columns:
+        raise ValueError(f"`inputs`: {path} must have a column 'path', it has {', '.join(columns) or 'none'}")
     if not lines:
         raise ValueError(f"`inputs`: {path} lists no pictures")
     paths, targets = [], []
     for number, line in lines:
         file = path.parent / (line["path"] or "")
-        if not file.is_file():
-            raise FileNotFoundError(f"{path}, line {number}: no such picture: {file}")
+        if not line["path"] or not file.is_file():
+            raise FileNotFoundError(f"{path}, line {number}: no such picture: {line['path'] or 'nothing is named'}")
         paths.append(file)
         targets.append(_target_of(line.get("target"), f"{path}, line {number}"))
-    return ImageFiles(tuple(paths), tuple(line["path"] for _, line in lines), tuple(targets))
+    return ImageFiles(tuple(paths), _names(line["path"] for _, line in lines), tuple(targets))
+
+
+def _names(texts: Iterable[str]) -> tuple[str, ...]:
+    """Each input's name, of its own and fit for UTF-8: a picture listed twice is counted."""
+    return numbered_ids(text.encode("utf-8", "backslashreplace").decode() for text in texts)
 
 
 def _target_of(text: str | None, where: str) -> int | None:
@@ -140,11 +168,17 @@ def _target_of(text: str | None, where: str) -> int | None:
     return int(text)
 
 
-def _targets(targets: Any, n: int) -> tuple[int | None, ...]:
+def _targets(targets: Any, n: int, of: int) -> tuple[int | None, ...]:
+    """Targets of the first n inputs, given for them or for all."""
     if targets is None:
         return (None,) * n
-    if isinstance(targets, str) or not isinstance(targets, Sequence | np.ndarray):
+    if is_array(targets):
+        targets = to_host(targets).tolist()
+    if isinstance(targets, str) or not isinstance(targets, Sequence):
         raise TypeError(f"`targets` must be a sequence with one class index for each input, got {targets!r}")
-    if len(targets) < n:
-        raise ValueError(f"`targets` must hold one class index for each of the {n} inputs, got {len(targets)}")
-    return tuple(None if target is None else positive_int(target, "targets", 0) for target in targets[:n])
+    if len(targets) not in (n, of):
+        raise ValueError(f"`targets` must hold one class index for each of the {of} inputs, got {len(targets)}")
+    return tuple(
+        None if target is None else positive_int(target, f"targets[{index}]", 0)
+        for index, target in enumerate(targets[:n])
+    )

@@ -9,7 +9,7 @@ from typing import Any
 
 from metfa._lazy import needs_extra
 from metfa.evaluation.study import Study
-from metfa.evaluation.tables import PAIRS, Table, faithfulness_table, samples_table, stability_table
+from metfa.evaluation.tables import PAIRS, Table, faithfulness_table, figures_of, samples_table, stability_table
 from metfa.evaluation.units import Unit
 from metfa.evaluation.worker import COLUMNS
 
@@ -41,18 +41,28 @@ class Evaluation:
     def rows(self) -> list[dict[str, Any]]:
         """One row for each unit, metric and map: figures and where they belong; None where there is none."""
         return [
-            {"input": unit.input, "explainer": unit.explainer, **row}
+            {"input": unit.input, "explainer": unit.explainer, **NOTHING, **row}
             for unit in self.units
             if unit.address in self.results
             for row in self.results[unit.address]["rows"]
         ]
+
+    @cached_property
+    def inputs(self) -> list[str]:
+        """Names of the inputs, those included whose units failed: the tables count them as missing."""
+        return list(dict.fromkeys(unit.input for unit in self.units))
+
+    @cached_property
+    def figures(self) -> dict[tuple[str, str], Any]:
+        """Scores by (metric, explainer), then by map, then by (input, outer noise)."""
+        return figures_of(self.rows)
 
     def to_dataframe(self) -> Any:
         """The rows as a pandas.DataFrame, in an order and with figures that depend on the study alone."""
         with needs_extra("`to_dataframe`", "study"):
             import pandas as pd
         return pd.DataFrame(self.rows, columns=["input", "explainer", *COLUMNS]).astype(
-            {name: "float64" for name in COLUMNS if name in FIGURES}
+            {**{name: "float64" for name in COLUMNS if name in FIGURES}, "n_samples": "Int64"}
         )
 
     def table(self, metric: str, *, explainer: str | None = None, differences: bool = False) -> Table:
@@ -77,6 +87,8 @@ class Evaluation:
         Table
             Means over inputs with standard errors, and how many inputs each counts.
         """
+        if differences and "vanilla" not in self.study.maps:
+            raise ValueError("`differences` are from the vanilla map, which is not among the study's `aggregates`")
         if metric in STABILITY:
             return stability_table(self, metric, explainer=explainer, differences=differences)
         if metric in OF_SAMPLES:
@@ -85,9 +97,9 @@ class Evaluation:
 
     def tables(self) -> list[Table]:
         """Every table that the study's metrics make: stability explainer by explainer, then the others."""
-        made = []
+        made, measured = [], {name for name, _ in self.figures}
         for measure in self.study.measures:
-            if not any(row["metric"] in PAIRS.get(measure.name, (measure.name,)) for row in self.rows):
+            if measured.isdisjoint(PAIRS.get(measure.name, (measure.name,))):
                 continue
             if measure.name in STABILITY:
                 made += [self.table(measure.name, explainer=name) for name in self.study.methods]
@@ -96,9 +108,11 @@ class Evaluation:
         return made
 
     def __repr__(self) -> str:
-        return f"Evaluation({len(self.results)} of {len(self.units)} units, {len(self.failures)} failed)"
+        done = sum(unit.address in self.results for unit in self.units)  # equal inputs share their results
+        return f"Evaluation({done} of {len(self.units)} units, {len(self.failures)} failed)"
 
 
+NOTHING = dict.fromkeys(COLUMNS)
 FIGURES = {"score", "raw", "clean", "mean_of_ratios", "median_of_ratios", "level", "constant", "confidence_level"}
 OF_SAMPLES = ("interval_width", "region_score")
 STABILITY = ("mstd", "top_k_overlap", "max_sensitivity", "prediction_agreement")

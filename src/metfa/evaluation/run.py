@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -18,9 +19,10 @@ from metfa.evaluation.study import Study
 from metfa.evaluation.units import Unit, units_of
 from metfa.evaluation.worker import Worker, load_model
 
-__all__ = ["Run", "evaluate", "prepare"]
+__all__ = ["Run", "check_executor", "evaluate", "prepare"]
 
 EXECUTORS = ("local", "ray")
+LOST = {"error": "it was measured, but the store holds neither its result nor why it failed"}
 
 
 def evaluate(
@@ -85,6 +87,7 @@ def evaluate(
     >>> len(result.rows), sorted(result.rows[0])[:3]
     (9, ['aggregate', 'clean', 'confidence_level'])
     """
+    check_executor(executor, workers)
     return prepare(study, store=store, store_options=store_options).run(executor, workers, progress=progress)
 
 
@@ -119,7 +122,8 @@ class Run:
     @property
     def todo(self) -> list[Unit]:
         """Units without a result."""
-        return [unit for unit in self.units if unit.address not in self.done]
+        missing = {unit.address: unit for unit in self.units if unit.address not in self.done}
+        return list(missing.values())  # equal inputs have one address
 
     def estimate(self) -> Estimate:
         """What the units to do will cost, from a short trial."""
@@ -127,13 +131,7 @@ class Run:
 
     def run(self, executor: str = "local", workers: int = 1, *, progress: bool = False) -> Evaluation:
         """Measure what is to do, see :func:`evaluate`."""
-        if executor not in EXECUTORS:
-            known = f"{', '.join(EXECUTORS)}, got {executor!r}{did_you_mean(str(executor), EXECUTORS)}"
-            raise ValueError(f"`executor` must be one of {known}")
-        if positive_int(workers, "workers") > 1 and executor == "local":
-            raise ValueError(
-                f"`workers` is {workers}, but `executor='local'` is this process alone: write executor='ray'"
-            )
+        check_executor(executor, workers)
         todo = self.todo
         if executor == "ray":
             with needs_extra("`executor='ray'`", "ray"):
@@ -141,18 +139,18 @@ class Run:
             running = run_on_ray(self.study, todo, self.store, workers)
         else:
             running = run_here(self.study, self.model, todo, self.store)
-        with _bar(len(self.units), progress) as bar:
-            bar.update(len(self.done))
+        with _bar(len(self.done) + len(todo), len(self.done), progress) as bar:
             for unit, failure in running:
                 if failure is not None:
-                    bar.write(f"failed: {printable(unit.input)}, {unit.explainer}: {failure}")
+                    bar.write(f"failed: {printable(f'{unit.input}, {unit.explainer}: {failure}')}", file=sys.stderr)
                 bar.update(1)
         return self._read(todo)
 
     def _read(self, measured: list[Unit]) -> Evaluation:
         done = self.done | self.store.read([unit.address for unit in measured])
         results = {unit.address: done[unit.address] for unit in self.units if unit.address in done}
-        failures = self.store.read_failures([unit.address for unit in self.units if unit.address not in done])
+        failed = {unit.address: LOST for unit in self.units if unit.address not in done}
+        failures = failed | self.store.read_failures(list(failed))
         if failures:
             first = next(iter(failures.values()))
             warn(
@@ -171,13 +169,22 @@ class _SilentBar:
 
     def update(self, n: int) -> None: ...
 
-    def write(self, text: str) -> None: ...
+    def write(self, text: str, file: Any) -> None: ...
 
 
-def _bar(total: int, shown: bool) -> Any:
+def check_executor(executor: Any, workers: Any) -> None:
+    """Raise unless there is such an executor, and it can have so many workers."""
+    if executor not in EXECUTORS:
+        known = f"{', '.join(EXECUTORS)}, got {executor!r}{did_you_mean(str(executor), EXECUTORS)}"
+        raise ValueError(f"`executor` must be one of {known}")
+    if positive_int(workers, "workers") > 1 and executor == "local":
+        raise ValueError(f"`workers` is {workers}, but `executor='local'` is this process alone: write executor='ray'")
+
+
+def _bar(total: int, done: int, shown: bool) -> Any:
     if not shown:
         return _SilentBar()
     with needs_extra("`progress`", "study"):
         from tqdm.auto import tqdm
 
-    return tqdm(total=total, unit="unit", desc="evaluating", dynamic_ncols=True, smoothing=0.1)
+    return tqdm(total=total, initial=done, unit="unit", desc="evaluating", dynamic_ncols=True, smoothing=0.1)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,10 @@ class UnitStore:
     """
 
     def __init__(self, url: str | Path, options: dict[str, Any] | None = None) -> None:
+        if not isinstance(url, str | Path) or not str(url).strip():
+            raise TypeError(f"`store` must be a folder or a URL, got {type(url).__name__}: {url!r}")
+        if not isinstance(options, Mapping | None):
+            raise TypeError(f"`store_options` must be a dict, got {type(options).__name__}: {options!r}")
         self.url, self.options = str(url), dict(options or {})
         protocol = self.url.partition("://")[0] if "://" in self.url else "file"
         if "::" in self.url or protocol not in PROTOCOLS:
@@ -49,15 +54,21 @@ class UnitStore:
             )
         with needs_extra("`store`", "study"):
             import fsspec
+            from fsspec.implementations.local import LocalFileSystem
         self.fs, root = fsspec.core.url_to_fs(self.url, **self.options)
         self.root = root.rstrip("/")
+        self._is_local = isinstance(self.fs, LocalFileSystem)
+        if not self._is_local and any(character in self.root for character in "*?["):
+            raise ValueError(
+                f"`store` must be a URL without *, ? and [, which fsspec takes for patterns, got {self.url!r}"
+            )
         if self.fs.isfile(self.root):
             raise NotADirectoryError(f"`store` must be a folder, but {self.url} is a file")
 
     def write(self, address: str, result: dict[str, Any]) -> None:
         """Keep the result of a unit."""
         text = _canonical(result)
-        self._put(self._path("units", address), _canonical({"digest": _digest(text), "result": result}))
+        self._put(self._path("units", address), _file(_digest(address, text), text))
 
     def write_failure(self, address: str, failure: dict[str, Any]) -> None:
         """Keep why a unit failed."""
@@ -71,7 +82,7 @@ class UnitStore:
         for start in range(0, len(wanted), READ_AT_ONCE):
             part = {self._path("units", address): address for address in wanted[start : start + READ_AT_ONCE]}
             for path, content in self._contents(list(part)).items():
-                result = _whole(content)
+                result = _whole(content, part[path])
                 if result is not None:
                     results[part[path]] = result
         return results
@@ -87,7 +98,8 @@ class UnitStore:
         """Remove the record of a failure, once the unit has a result."""
         path = self._path("failures", address)
         if self.fs.exists(path):
-            self.fs.rm_file(path)
+            with suppress(FileNotFoundError):  # another process was quicker
+                self.fs.rm_file(path)
 
     def _path(self, kind: str, address: str) -> str:
         return f"{self.root}/{kind}/{address[:2]}/{address}.json"
@@ -98,25 +110,39 @@ class UnitStore:
         return set(self.fs.find(folder)) if self.fs.exists(folder) else set()
 
     def _contents(self, paths: list[str]) -> dict[str, bytes]:
-        """Files at once, where the file system can; those that cannot be read are left out."""
-        if not paths:
-            return {}
-        found = self.fs.cat(paths, on_error="omit")
-        return found if isinstance(found, dict) else {paths[0]: found}
+        """Files at once, where the file system can; those that cannot be read are left out.
 
-    def _put(self, path: str, text: str) -> None:
+        By ranges, as the other call of fsspec for many files takes brackets and stars in a name for patterns.
+        """
+        found = self.fs.cat_ranges(paths, None, None, on_error="return") if paths else []
+        return {path: content for path, content in zip(paths, found, strict=True) if isinstance(content, bytes)}
+
+    def _put(self, path: str, content: bytes) -> None:
         self.fs.makedirs(path.rpartition("/")[0], exist_ok=True)
         temporary = f"{path}.{os.urandom(6).hex()}.tmp"
-        self.fs.pipe_file(temporary, text.encode())
-        self.fs.mv(temporary, path)
+        self.fs.pipe_file(temporary, content)
+        if self._is_local:  # fsspec's own call would move it into a folder of that name
+            with suppress(OSError):
+                Path(path).rmdir()
+            Path(temporary).replace(path)
+        else:
+            self.fs.mv(temporary, path)
 
 
-def _canonical(content: Any) -> str:
-    return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+def _canonical(content: Any) -> bytes:
+    return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 
-def _digest(text: str) -> str:
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+BEFORE, BETWEEN = b'{"digest":"', b'","result":'
+
+
+def _file(digest: bytes, text: bytes) -> bytes:
+    return BEFORE + digest + BETWEEN + text + b"}"
+
+
+def _digest(address: str, text: bytes) -> bytes:
+    """Of a result and where it belongs: a file that lies at another unit's address counts as damaged."""
+    return hashlib.blake2b(f"{address} ".encode() + text, digest_size=16).hexdigest().encode()
 
 
 def _parsed(content: bytes) -> dict[str, Any] | None:
@@ -129,14 +155,11 @@ def _parsed(content: bytes) -> dict[str, Any] | None:
     return parsed if isinstance(parsed, dict) else None
 
 
-def _whole(content: bytes) -> dict[str, Any] | None:
-    """The result that a file holds; None where it is damaged."""
-    parsed = _parsed(content)
-    result = None if parsed is None else parsed.get("result")
-    if not isinstance(result, dict) or not isinstance(result.get("rows"), list):
+def _whole(content: bytes, address: str) -> dict[str, Any] | None:
+    """The result that a file holds; None where it is damaged. The digest is of the bytes as they lie there."""
+    digest, between, text = content.removeprefix(BEFORE).partition(BETWEEN)
+    text = text.removesuffix(b"}")
+    if content != _file(digest, text) or not between or digest != _digest(address, text):
         return None
-    try:
-        intact = _digest(_canonical(result)) == parsed.get("digest")  # pyright: ignore[reportOptionalMemberAccess]
-    except ValueError:
-        return None
-    return result if intact else None
+    result = _parsed(text)
+    return result if result is not None and isinstance(result.get("rows"), list) else None

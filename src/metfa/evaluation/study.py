@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import Any, Literal
 
 from metfa import stats
-from metfa._randomised import randomised
-from metfa._validation import did_you_mean, positive_int
+from metfa._protocol import explained_model
+from metfa._randomised import randomised, seeded
+from metfa._validation import check_number, did_you_mean, positive_int
 from metfa.evaluation._measures import Measure, check_measures
 from metfa.evaluation.inputs import Arrays, ImageFiles, study_inputs
 
@@ -42,8 +43,9 @@ class Study:
     model : str, LoadedModel, torch.nn.Module or callable
         A name for `metfa.models.load`, what that returns, or inputs -> scores (batch, classes).
     inputs : path, array or sequence of arrays
-        A folder of pictures, a CSV file with a column "path" (relative to the file) and perhaps "target", an array with
-        a batch axis, or anything with ``len`` and ``[i]`` that gives arrays without one, such as a data set of torch.
+        A folder of pictures (hidden ones are left out), a CSV file with a column "path" (relative to the file) and
+        perhaps "target", an array with a batch axis, or anything with ``len`` and ``[i]`` that gives arrays without
+        one, such as a data set of torch.
     explainers : dict of str to (str or callable)
         A name for the tables -> the method's name on the command line ("gradient", "rise", ...), or a function of the
         model that returns an explainer: ``metfa.explainers.RISE`` or ``functools.partial(RISE, n_masks=500)``.
@@ -64,7 +66,7 @@ class Study:
     n_outer : int
         Draws of an outer noise, the paper's 10.
     targets : sequence of int, optional
-        Class of each input; by default the predicted one.
+        Class of each input, or None for the predicted one, which is the default.
     limit : int, optional
         Only the first inputs.
     seed : int
@@ -74,7 +76,8 @@ class Study:
     device : str
         Of the model, such as "cuda". Part of the record of a unit.
     version : str, optional
-        Yours, for functions without an import path: change it when they change.
+        Yours, for functions without an import path, objects that show no settings, and models whose weights cannot be
+        seen, as those of scikit-learn: change it when they change.
 
     Notes
     -----
@@ -111,12 +114,22 @@ class Study:
         for name in ("n_outer", "batch_size"):
             positive_int(getattr(self, name), name)
         positive_int(self.seed, "seed", 0)
+        for name, value in (("device", self.device), ("version", self.version)):
+            if not (isinstance(value, str) and value) and not (name == "version" and value is None):
+                raise TypeError(f"`{name}` must be a text, got {type(value).__name__}: {value!r}")
         for name in ("methods", "noises", "outer_noises", "maps", "sizes", "levels", "measures", "data"):
             getattr(self, name)  # each raises where it was given something else
-        if "smoothed" in self.maps:
+        if not self.maps and any(measure.of != "samples" for measure in self.measures):
+            raise ValueError(f"`aggregates` are {self.aggregates!r} without a noise in `sampling`: no map is made")
+        if "smoothed" in self.maps or any(measure.of == "samples" for measure in self.measures):
             for n in self.sizes:
                 for level in self.levels:
                     stats.median_ranks(n, level)
+        if "vanilla" not in self.maps and any(measure.of == "predictions" for measure in self.measures):
+            raise ValueError(f"`aggregates` must hold 'vanilla' for prediction_agreement, got {self.aggregates!r}")
+        spread = [measure.name for measure in self.measures if measure.name in ("mstd", "top_k_overlap")]
+        if spread and self.n_outer < 2:
+            raise ValueError(f"`n_outer` must be at least 2 for {spread[0]}, got {self.n_outer}")
 
     @cached_property
     def methods(self) -> dict[str, Callable[[Any], Any]]:
@@ -146,12 +159,18 @@ class Study:
     @cached_property
     def levels(self) -> tuple[float, ...]:
         """Confidence levels, ascending."""
-        return _each(self.confidence_level, "confidence_level", float)
+        return _each(self.confidence_level, "confidence_level", _level)
 
     @cached_property
     def measures(self) -> tuple[Measure, ...]:
         """Metrics with their settings."""
         return check_measures(self.metrics, self.noises, self.outer_noises)
+
+    @property
+    def sampled(self) -> dict[str, Callable[..., Any]]:
+        """Noises under which the input itself is explained: none, where only stability is measured."""
+        of_stability = all(measure.of in ("outer samples", "predictions") for measure in self.measures)
+        return {} if of_stability else self.noises
 
     @cached_property
     def data(self) -> ImageFiles | Arrays:
@@ -171,11 +190,15 @@ def _named(mapping: Any, name: str) -> list[tuple[str, Any]]:
 
 def _explainer(name: str, value: Any) -> Any:
     if isinstance(value, str):
-        from metfa.cli.methods import METHODS, check_method
+        from metfa.cli.methods import METHOD_FORMS, METHODS
 
-        check_method(value, bfloat16=False) if ":" not in value or value in METHODS else None
+        if ":" not in value and value not in METHODS:
+            raise ValueError(
+                f"`explainers[{name!r}]` must be one of {METHOD_FORMS}, or a function of the model, got {value!r}"
+                f"{did_you_mean(value, METHODS)}"
+            )
         return NamedMethod(value)
-    if not callable(value) or isinstance(value, randomised):
+    if not callable(value) or explained_model(value) is not None or isinstance(value, randomised | seeded):
         raise TypeError(
             f"`explainers[{name!r}]` must be a method's name or a function of the model that returns an explainer, got "
             f"{type(value).__name__}: for an explainer at hand write `lambda model: explainer` and give a `version=`"
@@ -193,8 +216,10 @@ def _noises(mapping: Any, name: str, *, none_allowed: bool) -> list[tuple[str, A
 
 
 def _aggregates(aggregates: Any, sampling: Mapping[str, Any]) -> tuple[str, ...]:
-    if isinstance(aggregates, str):
-        raise TypeError(f"`aggregates` must be a sequence, got the text {aggregates!r}")
+    if isinstance(aggregates, str) or not isinstance(aggregates, Sequence):
+        raise TypeError(f"`aggregates` must be a sequence of names, got {type(aggregates).__name__}: {aggregates!r}")
+    if not aggregates:
+        raise ValueError(f"`aggregates` is empty: name some of {', '.join(AGGREGATES)}")
     for entry in aggregates:
         if entry not in AGGREGATES:
             raise ValueError(
@@ -203,6 +228,13 @@ def _aggregates(aggregates: Any, sampling: Mapping[str, Any]) -> tuple[str, ...]
     if sampling:
         return tuple(dict.fromkeys(aggregates))
     return tuple(entry for entry in dict.fromkeys(aggregates) if entry == "vanilla")
+
+
+def _level(value: Any) -> float:
+    check_number(value, "confidence_level")
+    if not 0 < value < 1:
+        raise ValueError(f"`confidence_level` must lie between 0 and 1, got {value}")
+    return float(value)
 
 
 def _each(value: Any, name: str, check: Callable[[Any], Any]) -> tuple[Any, ...]:

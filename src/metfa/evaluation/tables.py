@@ -15,7 +15,7 @@ from metfa._validation import did_you_mean
 if TYPE_CHECKING:
     from metfa.evaluation.results import Evaluation
 
-__all__ = ["PAIRS", "Cell", "Table", "faithfulness_table", "samples_table", "stability_table"]
+__all__ = ["PAIRS", "Cell", "Table", "faithfulness_table", "figures_of", "samples_table", "stability_table"]
 
 PAIRS = {"faithfulness": ("insertion", "deletion", "overall"), "robust_faithfulness": ("RI", "RD", "RO")}
 
@@ -71,14 +71,14 @@ class Table:
     def to_markdown(self) -> str:
         """For a README or a notebook."""
         lines = [[self.corner, *self.columns], *([row, *map(_text, cells)] for row, cells in self._lines())]
-        lines = [[entry.replace("|", "\\|") for entry in line] for line in lines]
+        lines = [[_markdown(entry) for entry in line] for line in lines]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         shown = [
             "| " + " | ".join(entry.ljust(width) for entry, width in zip(line, widths, strict=True)) + " |"
             for line in lines
         ]
         shown.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
-        return f"{self.title}\n\n" + "\n".join(shown) + "\n"
+        return f"{_one_line(self.title)}\n\n" + "\n".join(shown) + "\n"
 
     def to_latex(self) -> str:
         """For a paper, with booktabs."""
@@ -123,24 +123,20 @@ def stability_table(evaluation: Evaluation, metric: str, *, explainer: str | Non
         raise ValueError(
             f"`explainer` must be one of {', '.join(names)}, got {explainer!r}{did_you_mean(explainer, names)}"
         )
-    chosen = _Chosen(evaluation, metric, explainer or names[0])
-    maps = chosen.maps()
-    vanilla = chosen.values(("vanilla", None, None, None)) if differences else {}
+    maps = evaluation.figures.get((metric, explainer or names[0]), {})
+    inputs = evaluation.inputs
     rows, cells = [], []
-    for entry in maps:
-        if differences and entry[0] == "vanilla":
+    for entry, values in maps.items():
+        if differences and entry == VANILLA:
             continue
-        values = chosen.values(entry)
         if differences:
-            values = _minus(values, vanilla)
-        columns = [[values.get((name, outer)) for name in chosen.inputs] for outer in study.outer_noises]
+            values = _minus(values, maps.get(VANILLA, {}))
+        columns = [[values.get((name, outer)) for name in inputs] for outer in study.outer_noises]
         averages = [None if None in line else fmean(line) for line in zip(*columns, strict=True)]  # pyright: ignore[reportArgumentType]
         rows.append(_label(entry, study))
         cells.append(tuple((Cell.of(column),) for column in [*columns, averages]))
     what = f"{metric}, {explainer or names[0]}" + (", minus vanilla" if differences else "")
-    return Table(
-        f"{what} ({len(chosen.inputs)} inputs)", "map", (*study.outer_noises, "average"), tuple(rows), tuple(cells)
-    )
+    return Table(f"{what} ({len(inputs)} inputs)", "map", (*study.outer_noises, "average"), tuple(rows), tuple(cells))
 
 
 def faithfulness_table(evaluation: Evaluation, metric: str, *, differences: bool) -> Table:
@@ -149,25 +145,27 @@ def faithfulness_table(evaluation: Evaluation, metric: str, *, differences: bool
     wanted = PAIRS.get(metric, (metric,))
     for name in wanted:
         _require(name, evaluation)
-    first = _Chosen(evaluation, wanted[0], next(iter(study.methods)))
-    smoothed = [entry for entry in first.maps() if entry[0] == "smoothed"]
-    several = len(smoothed) > 1
-    outers = list(dict.fromkeys(row["outer"] for row in evaluation.rows if row["metric"] in wanted))
+    figures, inputs = evaluation.figures, evaluation.inputs
+    found = [figures.get((name, explainer), {}) for name in wanted for explainer in study.methods]
+    smoothed = list(dict.fromkeys(entry for maps in found for entry in maps if entry[0] == "smoothed"))
+    outers = list(dict.fromkeys(outer for maps in found for values in maps.values() for _, outer in values))
+    paired = bool(smoothed) and "vanilla" in study.maps
     rows, cells = [], []
     for explainer in study.methods:
-        for entry in smoothed or [("vanilla", None, None, None)]:
+        for entry in smoothed or [VANILLA]:
             for outer in outers:
                 line = []
                 for name in wanted:
-                    chosen = _Chosen(evaluation, name, explainer)
-                    pair = [chosen.values(entry), chosen.values(("vanilla", None, None, None))]
-                    pair = [_minus(*pair)] if differences and smoothed else pair[: 2 if smoothed else 1]
-                    line.append(tuple(Cell.of([part.get((key, outer)) for key in chosen.inputs]) for part in pair))
-                label = [explainer, *([_label(entry, study)] if several else []), *([outer] if len(outers) > 1 else [])]
-                rows.append(", ".join(map(str, label)))
+                    maps = figures.get((name, explainer), {})
+                    pair = [maps.get(entry, {}), maps.get(VANILLA, {})]
+                    pair = [_minus(*pair)] if differences and paired else pair[: 1 + paired]
+                    line.append(tuple(Cell.of(part.get((key, outer)) for key in inputs) for part in pair))
+                label = [explainer, *([_label(entry, study)] if len(smoothed) > 1 else [])]
+                rows.append(", ".join(map(str, [*label, *([outer] if len(outers) > 1 else [])])))
                 cells.append(tuple(line))
-    what = "smoothed minus vanilla" if differences and smoothed else "(smoothed, vanilla)" if smoothed else "vanilla"
-    title = f"{metric.replace('_', ' ')}: {what} ({len(first.inputs)} inputs)"
+    alone = "smoothed" if smoothed else "vanilla"
+    what = alone if not paired else "smoothed minus vanilla" if differences else "(smoothed, vanilla)"
+    title = f"{metric.replace('_', ' ')}: {what} ({len(inputs)} inputs)"
     return Table(title, "explainer", wanted, tuple(rows), tuple(cells))
 
 
@@ -175,51 +173,30 @@ def samples_table(evaluation: Evaluation, metric: str) -> Table:
     """Explainers, with N and level where there are several, against sampling noises."""
     study = evaluation.study
     _require(metric, evaluation)
-    rows, cells, inputs = [], [], []
+    rows, cells, inputs = [], [], evaluation.inputs
     for explainer in study.methods:
-        chosen = _Chosen(evaluation, metric, explainer)
-        inputs = inputs or chosen.inputs
+        maps = evaluation.figures.get((metric, explainer), {})
         for n in study.sizes:
             for level in study.levels:
-                entries = [("samples", sampling, n, level) for sampling in study.noises]
-                label = [explainer, *_sizes(n, level, study)]
-                rows.append(", ".join(label))
-                cells.append(
-                    tuple(
-                        (Cell.of([chosen.values(entry).get((name, None)) for name in chosen.inputs]),)
-                        for entry in entries
-                    )
-                )
+                columns = [maps.get(("samples", sampling, n, level), {}) for sampling in study.noises]
+                rows.append(", ".join([explainer, *_sizes(n, level, study)]))
+                cells.append(tuple((Cell.of(values.get((name, None)) for name in inputs),) for values in columns))
     title = f"{metric.replace('_', ' ')} ({len(inputs)} inputs)"
     return Table(title, "explainer", tuple(f"P = {name}" for name in study.noises), tuple(rows), tuple(cells))
 
 
 Entry = tuple[str, str | None, int | None, float | None]
+VANILLA: Entry = ("vanilla", None, None, None)
+Figures = dict[tuple[str, str | None], float | None]  # by input and outer noise
 
 
-@dataclass(frozen=True)
-class _Chosen:
-    """Rows of one metric and one explainer."""
-
-    evaluation: Evaluation
-    metric: str
-    explainer: str
-
-    @property
-    def rows(self) -> list[dict[str, Any]]:
-        return [
-            row for row in self.evaluation.rows if row["metric"] == self.metric and row["explainer"] == self.explainer
-        ]
-
-    @property
-    def inputs(self) -> list[str]:
-        return list(dict.fromkeys(row["input"] for row in self.rows))
-
-    def maps(self) -> list[Entry]:
-        return list(dict.fromkeys(map(_entry, self.rows)))
-
-    def values(self, entry: Entry) -> dict[tuple[str, str | None], float | None]:
-        return {(row["input"], row["outer"]): row["score"] for row in self.rows if _entry(row) == entry}
+def figures_of(rows: Iterable[dict[str, Any]]) -> dict[tuple[str, str], dict[Entry, Figures]]:
+    """Scores by metric and explainer, then by map."""
+    found: dict[tuple[str, str], dict[Entry, Figures]] = {}
+    for row in rows:
+        maps = found.setdefault((row["metric"], row["explainer"]), {})
+        maps.setdefault(_entry(row), {})[row["input"], row["outer"]] = row["score"]
+    return found
 
 
 def _entry(row: dict[str, Any]) -> Entry:
@@ -244,7 +221,7 @@ def _sizes(n: int | None, level: float | None, study: Any) -> list[str]:
 
 
 def _require(metric: str, evaluation: Evaluation) -> None:
-    known = list(dict.fromkeys(row["metric"] for row in evaluation.rows))
+    known = list(dict.fromkeys(name for name, _ in evaluation.figures))
     if metric not in known:
         raise ValueError(
             f"`metric`: nothing was measured by {metric!r}{did_you_mean(metric, known)}; there is "
@@ -256,7 +233,28 @@ def _text(pair: Sequence[Cell]) -> str:
     return str(pair[0]) if len(pair) == 1 else f"({', '.join(map(str, pair))})"
 
 
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _markdown(text: str) -> str:
+    return _one_line(text).replace("\\", "\\\\").replace("|", "\\|")
+
+
+LATEX = str.maketrans(
+    {
+        **{character: f"\\{character}" for character in "&%$#_{}"},
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+        "±": r"$\pm$",
+        "–": "--",
+    }
+)
+
+
 def _latex(text: str) -> str:
-    for character in "&%$#_{}":
-        text = text.replace(character, f"\\{character}")
-    return text.replace("±", r"$\pm$").replace("~", r"\textasciitilde{}").replace("^", r"\textasciicircum{}")
+    return _one_line(text).translate(LATEX)

@@ -51,6 +51,9 @@ def read_study(path: str | Path, *, allow_import: bool = False, allow_download: 
     for name in ("model", "data", "explainers", "metrics"):
         if name not in content:
             raise ValueError(f"{path}: the table [{name}] is missing")
+    for name, table in content.items():
+        if not isinstance(table, Mapping):
+            raise ValueError(f"{path}: `{name}` must be a table, got {table!r}")
     study, data, model = content.get("study", {}), content["data"], content["model"]
     _known(study, STUDY, "[study]")
     _known(data, ("inputs", "limit"), "[data]")
@@ -80,10 +83,10 @@ def _parsed(path: Path) -> dict[str, Any]:
         import tomllib
     else:
         with needs_extra("a study file", "study"):
-            import tomli as tomllib
+            import tomli as tomllib  # pyright: ignore[reportMissingImports]
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"{path} is no TOML file: {error}") from error
 
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from metfa._guard import loaded_torch
-from metfa._provenance import describe
 from metfa._streams import SCHEME
-from metfa.evaluation._identity import identity, weights_digest
+from metfa.evaluation._identity import identity, model_identity
+from metfa.evaluation.inputs import ImageFiles
 from metfa.evaluation.study import Study
 
 __all__ = ["SCHEMA", "Unit", "units_of"]
@@ -55,9 +55,7 @@ def units_of(study: Study, model: Any) -> list[Unit]:
 
 def _common(study: Study, model: Any) -> dict[str, Any]:
     torch = loaded_torch()
-    module = getattr(model, "module", model)
-    weights = weights_digest(module)
-    kind = type(module) if weights else module
+    preprocess = getattr(model, "preprocess", None) if isinstance(study.data, ImageFiles) else None
     return {
         "schema": SCHEMA,
         "versions": {
@@ -66,11 +64,16 @@ def _common(study: Study, model: Any) -> dict[str, Any]:
             "torch": None if torch is None else str(torch.__version__),
         },
         "streams": SCHEME,
-        "model": [identity(kind, "model", study.version), weights, describe(getattr(model, "preprocess", None))],
+        "model": model_identity(getattr(model, "module", model), study.version),
+        "preprocess": identity(preprocess, "model.preprocess", study.version),
         "sampling": _noises(study.noises, "sampling", study),
         "outer": _noises(study.outer_noises, "outer", study),
         "metrics": [
-            [measure.name, _settings(measure.rows, study), describe(dict(measure.settings))]
+            [
+                measure.name,
+                identity(getattr(measure.rows, "metric", measure.rows), "metrics", study.version),
+                identity(measure.settings, "metrics", study.version),
+            ]
             for measure in study.measures
         ],
         "aggregates": list(study.maps),
@@ -84,15 +87,12 @@ def _common(study: Study, model: Any) -> dict[str, Any]:
     }
 
 
-def _noises(noises: Any, name: str, study: Study) -> dict[str, str | None]:
-    return {
-        key: None if noise is None else identity(noise, f"{name}[{key!r}]", study.version)
+def _noises(noises: Any, name: str, study: Study) -> list[list[str | None]]:
+    """Pairs, not a dict: their order is that of a unit's rows."""
+    return [
+        [key, None if noise is None else identity(noise, f"{name}[{key!r}]", study.version)]
         for key, noise in noises.items()
-    }
-
-
-def _settings(rows: Any, study: Study) -> str:
-    return identity(getattr(rows, "metric", rows), "metrics", study.version)
+    ]
 
 
 def _hash(content: dict[str, Any]) -> str:

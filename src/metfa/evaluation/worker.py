@@ -61,14 +61,10 @@ class Aggregates(SampledExplainer):
 
 
 def load_model(study: Study) -> Any:
-    """The study's model on its device: a LoadedModel for a name, else what the study was given."""
+    """The study's model: a LoadedModel for a name, else what the study was given."""
     from metfa import models
 
-    model = models.load(study.model) if isinstance(study.model, str) else study.model
-    module: Any = getattr(model, "module", model)
-    if loaded_torch() is not None and study.device != "cpu" and hasattr(module, "to"):
-        module.to(study.device)  # in place, as torch does with modules
-    return model
+    return models.load(study.model) if isinstance(study.model, str) else study.model
 
 
 @dataclass
@@ -82,7 +78,13 @@ class Worker:
 
     def __post_init__(self) -> None:
         self.model = load_model(self.study) if self.model is None else self.model
-        self.explainers = {name: factory(self.module) for name, factory in self.study.methods.items()}
+        if loaded_torch() is not None and self.study.device != "cpu" and hasattr(self.module, "to"):
+            try:
+                self.module.to(self.study.device)  # in place, as torch does with modules
+            except (RuntimeError, AssertionError) as error:
+                reason = str(error).splitlines()[0]
+                raise ValueError(f"`device` {self.study.device!r} is not available: {reason}") from error
+        self.explainers = {name: _made(name, factory, self.module) for name, factory in self.study.methods.items()}
 
     @property
     def module(self) -> Any:
@@ -95,7 +97,7 @@ class Worker:
         with self._threads_set() as threads, warnings.catch_warnings():
             warnings.simplefilter("ignore", DegenerateAttributionsWarning)  # in the rows, with their reason
             warnings.simplefilter("ignore", ModelOutputWarning)
-            rows = [_complete(row) for row in self._rows(unit)]
+            rows = [{name: row[name] for name in COLUMNS if row.get(name) is not None} for row in self._rows(unit)]
         record = {
             "threads": threads,
             "device": self.study.device,
@@ -124,7 +126,9 @@ class Worker:
         array = self.study.data.load(unit.index, getattr(self.model, "preprocess", None))
         if not is_array(array):
             raise TypeError(f"input {unit.input} is no array but {type(array).__name__}")
-        batch = array[None]
+        if isinstance(array, np.ndarray) and not array.flags.writeable:
+            array = array.copy()  # mapped from a file or shared by Ray; torch.from_numpy and others want their own
+        batch: Any = array[None]
         return batch.to(self.study.device) if hasattr(batch, "to") else batch
 
     def _rows(self, unit: Unit) -> Iterator[dict[str, Any]]:
@@ -138,7 +142,7 @@ class Worker:
             )  # fmt: skip
 
         most = max(study.sizes)
-        samples = {name: sampled(explainer, noise, most) for name, noise in study.noises.items()}
+        samples = {name: sampled(explainer, noise, most) for name, noise in study.sampled.items()}
         clean = next(iter(samples.values())) if samples else sampled(explainer, _unchanged, 1)
         maps = {Aggregate("vanilla"): clean.vanilla} if "vanilla" in study.maps else {}
         for name, sample in samples.items():
@@ -162,11 +166,12 @@ class Worker:
                         for level in study.levels:
                             rows = measure.rows(self.module, inputs, _first(sample, n), level, **measure.settings)
                             yield from _about(rows, Aggregate("samples", name, n, level))
-        of_samples = [measure for measure in study.measures if measure.of == "outer samples"]
+        of_samples = [measure for measure in study.measures if measure.of in ("outer samples", "predictions")]
         for outer, noise in study.outer_noises.items() if of_samples else ():
             for entry, sample in self._under(explainer, noise, lambda e, n: sampled(e, n, study.n_outer, goal)):
                 for measure in of_samples:
-                    yield from _about(measure.rows(sample, **measure.settings), entry, outer)
+                    if measure.of == "outer samples" or entry.aggregate == "vanilla":
+                        yield from _about(measure.rows(sample, **measure.settings), entry, outer)
 
     def _wanted(self, name: str) -> list[Aggregate]:
         study = self.study
@@ -193,6 +198,17 @@ class Worker:
                 yield entry, replace(sample, values=sample.values[:, :, place], vanilla=sample.vanilla[:, place])
 
 
+def _made(name: str, factory: Callable[[Any], Any], module: Any) -> Callable[..., Any]:
+    """The explainer that a function of the model returns."""
+    try:
+        explainer = factory(module)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"`explainers[{name!r}]` could not be made of the model: {error}") from error
+    if not callable(explainer):
+        raise TypeError(f"`explainers[{name!r}]` must return an explainer of the model, got {type(explainer).__name__}")
+    return explainer
+
+
 def _unchanged(x: Any, rng: np.random.Generator) -> Any:  # noqa: ARG001 - a noise takes a generator
     return x
 
@@ -215,7 +231,3 @@ COLUMNS = (
     "metric", "aggregate", "sampling", "outer", "n_samples", "confidence_level", "score", "raw", "clean",
     "mean_of_ratios", "median_of_ratios", "level", "constant", "reason",
 )  # fmt: skip
-
-
-def _complete(row: dict[str, Any]) -> dict[str, Any]:
-    return {column: row.get(column) for column in COLUMNS}

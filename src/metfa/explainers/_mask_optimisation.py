@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 
-SMALLEST_CHANGE = 1e-4  # of a mask from 0 to 1: what differs less is rounding, which scaling would make a map of
+ROUNDING = 1000  # steps of precision: masks that differ less are the same, or scaling would make a map of rounding
 
 
 def variation(masks: torch.Tensor, beta: float) -> torch.Tensor:
@@ -125,7 +125,7 @@ class MaskOptimiser(PerturbationExplainer):
             scores = self._clean_scores(inputs)
             index = target_index(self._targets(target, scores), inputs.device)
             masks = self._optimised(inputs, index, generators)
-            flat = masks.amax((1, 2)) - masks.amin((1, 2)) < SMALLEST_CHANGE
+            flat = masks.amax((1, 2)) - masks.amin((1, 2)) <= ROUNDING * torch.finfo(masks.dtype).eps
             enlarged = torch.where(flat[:, None, None], masks[:, :1, :1], self._enlarged(masks, inputs.shape))
         if flat.any():
             warn(
