@@ -98,13 +98,14 @@ def test_explain_finds_the_model_and_the_predicted_class():
 
 def test_model_and_inputs_are_left_as_found_also_after_an_exception():
     net = network()
-    for name in ("GuidedBackprop", "DeepLift", "Saliency"):
-        inputs = PIXELS.clone()
-        with pytest.raises(ValueError, match="`target` must lie in"):
-            from_captum(net, name)(inputs, 99)
-    with pytest.raises(ValueError, match="cannot explain this"):
-        from_captum(net, "IntegratedGradients", n_steps=0)(inputs, 0)
-    assert not any(m._forward_hooks or m._forward_pre_hooks or m._backward_hooks for m in net.modules())
+    for name, settings, message in (
+        ("GuidedBackprop", {"target": 99}, "`target` must lie in"),
+        ("Saliency", {"target": 99}, "`target` must lie in"),
+        ("IntegratedGradients", {"target": 0, "n_steps": 0}, "cannot explain this"),
+    ):
+        inputs, target = PIXELS.clone(), settings.pop("target")
+        with pytest.raises(ValueError, match=message):
+            from_captum(net, name, **settings)(inputs, target)
         assert not inputs.requires_grad
         assert not any(m._forward_hooks or m._forward_pre_hooks or m._backward_hooks for m in net.modules())
     with pytest.warns(ModelStateWarning, match="training mode"):

@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 
-ROUNDING = 1000  # steps of precision: masks that differ less are the same, or scaling would make a map of rounding
+ROUNDING = 100  # steps of precision: masks that differ less are the same, or scaling would make a map of rounding
 
 
 def variation(masks: torch.Tensor, beta: float) -> torch.Tensor:
