@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 import metfa
-from metfa import DegenerateAttributionsWarning, RowDependenceWarning, metrics
+from metfa import DegenerateAttributionsWarning, ModelStateWarning, RowDependenceWarning, metrics
 from metfa.explainers import CAM, IGOS, LIME, LRP, MASK, RISE, Gradient, ScoreCAM, SmoothGrad, from_captum, heatmap
 
 NOISE = metfa.noise.Uniform(0.1, bounds=(0, 1))
@@ -161,6 +161,14 @@ class TestCaptum:
     def test_targets_are_checked(self, target, message):
         with pytest.raises(ValueError, match=message):
             from_captum(net(), "Saliency")(IMAGES, target=target)
+
+    @pytest.mark.parametrize("name", ["GuidedBackprop", "Deconvolution"])
+    def test_methods_that_change_relu_alone(self, name):
+        network = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU6(), nn.Flatten(), nn.LazyLinear(5))
+        network(IMAGES)
+        with pytest.warns(ModelStateWarning, match=f"captum's {name} changes the gradient of torch.nn.ReLU alone"):
+            explainer = from_captum(network.eval(), name)
+        torch.testing.assert_close(explainer(IMAGES, target=1), from_captum(network, "Saliency")(IMAGES, target=1))
 
     @pytest.mark.parametrize("n_steps", [0, "abc"])
     def test_settings_that_it_cannot_take(self, n_steps):

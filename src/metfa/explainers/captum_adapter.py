@@ -13,6 +13,7 @@ from metfa._lazy import needs_extra
 from metfa._randomised import seeded
 from metfa._targets import row_targets, stacked_targets
 from metfa._validation import did_you_mean
+from metfa._warnings import ModelStateWarning, warn
 from metfa.explainers._called_model import checked_scores
 from metfa.explainers._model_explainer import require_tensor
 from metfa.explainers.heatmaps import Sign, heatmap
@@ -20,6 +21,7 @@ from metfa.explainers.heatmaps import Sign, heatmap
 __all__ = ["from_captum"]
 
 RANDOM = {"GradientShap", "KernelShap", "Lime", "ShapleyValueSampling"}
+OF_RELU = {"GuidedBackprop", "Deconvolution"}
 GOVERNED = {
     "self",
     "inputs",
@@ -124,6 +126,13 @@ def from_captum(
     needed = {parameter.name for parameter in made_with + called_with if parameter.default is parameter.empty}
     if needed - settings.keys():
         raise ValueError(f"captum's {name} needs the setting {', '.join(sorted(needed - settings.keys()))}")
+    torch: Any = loaded_torch()
+    if name in OF_RELU and not any(isinstance(module, torch.nn.ReLU) for module in getattr(model, "modules", list)()):
+        warn(
+            f"captum's {name} changes the gradient of torch.nn.ReLU alone, which the model has not (but maybe "
+            "ReLU6, or functions): its maps are those of Saliency",
+            ModelStateWarning,
+        )
     constructor = {parameter.name for parameter in made_with}
     attribution = kind(model, **{key: value for key, value in settings.items() if key in constructor})
     method: Any = CaptumMethod(attribution, {key: value for key, value in settings.items() if key not in constructor})
