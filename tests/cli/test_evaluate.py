@@ -155,7 +155,7 @@ def test_a_mistake_is_one_line(evaluate, folder, arguments, message):
     ("old", "new", "message"),
     [
         ("n_outer", "n_outter", "[study] has no entry 'n_outter', did you mean 'n_outer'?"),
-        ("pictures", "nowhere", "no such folder or file: nowhere"),
+        ("pictures", "nowhere", "nowhere"),
         ("tiny:model", "tiny:broken", "out of order in two lines"),
         ("tiny:model", "tiny:nothing", "tiny"),
         ("n_samples = 6", "n_samples = 5", "6"),
