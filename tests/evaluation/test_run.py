@@ -106,7 +106,7 @@ def reference(study, explainer, model, x, target, measured):
             for level in study.levels:
                 smooth = metfa.Smoothed(explainer, noise=noise, n_samples=n, confidence_level=level)
                 maps["smoothed", name, n, level] = (sample.smoothed(level), smooth)
-                width = metrics.interval_width(sample, level)[0]
+                width = metrics.interval_width(sample, level).score[0]
                 found["interval_width", "samples", name, None, n, level] = width
                 important = sample.significance_map(alpha=1 - level) == 1
                 region = metrics.region_score(model, x, important, target, **measured["region_score"])
@@ -132,10 +132,10 @@ def reference(study, explainer, model, x, target, measured):
                 continue
             sample = explain(explained, noise, study.n_outer)
             found[("mstd", *under)] = metrics.mstd(sample).score[0]
-            found[("top_k_overlap", *under)] = metrics.top_k_overlap(sample, 3)[0]
-            found[("max_sensitivity", *under)] = metrics.max_sensitivity(sample)[0]
+            found[("top_k_overlap", *under)] = metrics.top_k_overlap(sample, 3).score[0]
+            found[("max_sensitivity", *under)] = metrics.max_sensitivity(sample).score[0]
             if aggregate == "vanilla" and sample.predictions is not None:
-                found[("prediction_agreement", *under)] = metrics.prediction_agreement(sample)[0]
+                found[("prediction_agreement", *under)] = metrics.prediction_agreement(sample).score[0]
     return found
 
 

@@ -50,7 +50,7 @@ class TestMstd:
             result = mstd(sample_of(values))
         assert np.isnan(result.score).tolist() == [False, True, False]
         np.testing.assert_array_equal(result.constant, [0, 1, 0.5])
-        assert result.degenerate == (None, "constant maps", None)
+        assert result.degenerate == (None, "constant maps only", None)
 
     def test_one_feature_is_not_a_constant_map(self):
         np.testing.assert_allclose(mstd(sample_of(VALUES[:, :, 0, :1])).score, VALUES[:, :, 0, 0].std(axis=0, ddof=1))
@@ -73,7 +73,7 @@ class TestIntervalWidth:
     def test_by_hand(self):
         """N = 10: from the second to the ninth of ten."""
         ordered = np.sort(VALUES, axis=0)
-        np.testing.assert_allclose(interval_width(sample_of(VALUES)), (ordered[8] - ordered[1]).mean(axis=(1, 2)))
+        np.testing.assert_allclose(interval_width(sample_of(VALUES)).score, (ordered[8] - ordered[1]).mean(axis=(1, 2)))
 
     def test_too_few_samples(self):
         with pytest.raises(ValueError, match="got 5, at least 6 are needed"):
@@ -87,15 +87,15 @@ class TestTopKOverlap:
             return set(np.argsort(maps.ravel())[-k:])
 
         expected = [np.mean([len(top(a) & top(b)) / k for a, b in combinations(VALUES[:, row], 2)]) for row in range(3)]
-        np.testing.assert_allclose(top_k_overlap(sample_of(VALUES), k), expected)
+        np.testing.assert_allclose(top_k_overlap(sample_of(VALUES), k).score, expected)
 
     def test_ties_are_shared(self):
         """Four equal features for two places: each half inside, so that a pair has 4 · ½ · ½ of 2 in common."""
-        np.testing.assert_allclose(top_k_overlap(sample_of(np.ones((3, 1, 4))), 2), 0.5)
+        np.testing.assert_allclose(top_k_overlap(sample_of([[[1, 1, 1, 1, 0]]] * 3), 2).score, 0.5)
         values = [[[1, 1, 0, 0]], [[1, 1, 0, 0]]]
-        np.testing.assert_allclose(top_k_overlap(sample_of(values), 2), 1)
-        np.testing.assert_allclose(top_k_overlap(sample_of(values), 1), 0.5)
-        np.testing.assert_allclose(top_k_overlap(sample_of(values), 3), (2 + 2 * 0.25) / 3)
+        np.testing.assert_allclose(top_k_overlap(sample_of(values), 2).score, 1)
+        np.testing.assert_allclose(top_k_overlap(sample_of(values), 1).score, 0.5)
+        np.testing.assert_allclose(top_k_overlap(sample_of(values), 3).score, (2 + 2 * 0.25) / 3)
 
     @pytest.mark.parametrize(
         ("n", "k", "error", "message"),
@@ -109,6 +109,16 @@ class TestTopKOverlap:
     def test_bad_arguments(self, n, k, error, message):
         with pytest.raises(error, match=message):
             top_k_overlap(sample_of(VALUES[:n]), k)
+
+
+@pytest.mark.parametrize("metric", [mstd, interval_width, max_sensitivity, lambda sample: top_k_overlap(sample, 3)])
+def test_constant_maps_win_nowhere(metric):
+    values = VALUES.copy()
+    values[:, 1] = 0.5
+    with pytest.warns(DegenerateAttributionsWarning, match="1 of 3 inputs have constant maps only: 1"):
+        result = metric(sample_of(values))
+    assert np.isnan(result.score).tolist() == [False, True, False]
+    assert result.degenerate == (None, "constant maps only", None)
 
 
 class TestMaxSensitivity:
@@ -128,10 +138,10 @@ class TestMaxSensitivity:
         )
         explained = lambda parts: (explain(parts[0] if isinstance(parts, tuple) else parts),)  # noqa: E731
         expected = sensitivity_max(explained, inputs, lambda _: torch.from_numpy(noisy), n_perturb_samples=10)
-        np.testing.assert_allclose(max_sensitivity(sample), expected)
+        np.testing.assert_allclose(max_sensitivity(sample).score, expected)
 
     def test_a_map_of_zeros(self):
-        np.testing.assert_allclose(max_sensitivity(sample_of([[[3, 4]]], vanilla=[[0, 0]])), [5])
+        np.testing.assert_allclose(max_sensitivity(sample_of([[[3, 4]]], vanilla=[[0, 0]])).score, [5])
 
 
 class TestPredictionAgreement:
@@ -139,7 +149,7 @@ class TestPredictionAgreement:
         scores = np.array([[0.9, 0.1], [0.2, 0.8]])
         predictions = np.array([[0, 1], [0, 0], [0, 0], [1, 1]])
         sample = sample_of(VALUES[:4, :2], predictions=predictions, scores=scores)
-        np.testing.assert_allclose(prediction_agreement(sample), [0.75, 0.5])
+        np.testing.assert_allclose(prediction_agreement(sample).score, [0.75, 0.5])
 
     def test_unknown(self):
         with pytest.raises(ValueError, match=r"must return \(attributions, scores\)"):

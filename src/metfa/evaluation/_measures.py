@@ -64,13 +64,6 @@ def _plain(metric: str, value: Any, reason: str | None = None) -> list[Row]:
     return [{"metric": metric, "score": None if reason else raw, "raw": raw, "reason": reason}]
 
 
-def _worthless(sample: AttributionSample) -> str | None:
-    """A sample of constant maps is perfectly stable, and tells nothing."""
-    flat = sample.values.reshape(len(sample.values), -1)
-    constant = sample.n_features > 1 and (flat.min(axis=1) == flat.max(axis=1)).all()
-    return "constant maps" if constant else None
-
-
 def _faithfulness(model: Any, inputs: Any, maps: Any, target: Any, **settings: Any) -> list[Row]:
     result = metrics.overall(model, inputs, maps, target, **settings)
     return [_row("insertion", result.insertion), _row("deletion", result.deletion), _row("overall", result)]
@@ -80,20 +73,11 @@ def _robust_faithfulness(
     model: Any, inputs: Any, maps: Any, target: Any, *, noise: Any, rng: int, n_samples: int, **settings: Any
 ) -> list[Row]:
     """RI, RD and RO of the same draws, each curve asked once."""
-    seen: list[metrics.OverallFaithfulness] = []
-
-    def overall(*arguments: Any, **more: Any) -> metrics.OverallFaithfulness:
-        seen.append(metrics.overall(*arguments, **more))
-        return seen[-1]
-
-    judged = metrics.robust(overall, noise=noise, n_samples=n_samples, rng=rng)
+    judged = metrics.robust(metrics.overall, noise=noise, n_samples=n_samples, rng=rng)
     both = judged(model, inputs, maps, target, **settings)
-    rows = []
-    for name, kind in (("RI", "insertion"), ("RD", "deletion")):
-        raws = np.stack([getattr(result, kind).raw for result in seen])
-        one = metrics.RobustScore(raws.mean(axis=0), both.clean, both.degenerate, raws, both.cleans)
-        rows.append(_robust_row(name, one))
-    return [*rows, _robust_row("RO", both)]
+    inserted = metrics.RobustScore.of([draw.insertion for draw in both.draws])
+    deleted = metrics.RobustScore.of([draw.deletion for draw in both.draws])
+    return [_robust_row("RI", inserted), _robust_row("RD", deleted), _robust_row("RO", both)]
 
 
 def _robust_row(metric: str, score: metrics.RobustScore) -> Row:
@@ -115,22 +99,22 @@ def _mstd(sample: AttributionSample) -> list[Row]:
 
 
 def _top_k_overlap(sample: AttributionSample, k: int) -> list[Row]:
-    return _plain("top_k_overlap", metrics.top_k_overlap(sample, k), _worthless(sample))
+    return [_row("top_k_overlap", metrics.top_k_overlap(sample, k))]
 
 
 def _max_sensitivity(sample: AttributionSample) -> list[Row]:
-    return _plain("max_sensitivity", metrics.max_sensitivity(sample), _worthless(sample))
+    return [_row("max_sensitivity", metrics.max_sensitivity(sample))]
 
 
 def _prediction_agreement(sample: AttributionSample) -> list[Row]:
     if sample.flip_rate is None:
         return _plain("prediction_agreement", np.nan, "the explainer returns no scores")
-    return _plain("prediction_agreement", metrics.prediction_agreement(sample))
+    return [_row("prediction_agreement", metrics.prediction_agreement(sample))]
 
 
 def _interval_width(model: Any, inputs: Any, sample: AttributionSample, level: float) -> list[Row]:  # noqa: ARG001
     """It needs neither model nor inputs, which others do that are functions of a sample."""
-    return _plain("interval_width", metrics.interval_width(sample, level), _worthless(sample))
+    return [_row("interval_width", metrics.interval_width(sample, level))]
 
 
 def _region_score(model: Any, inputs: Any, sample: AttributionSample, level: float, **settings: Any) -> list[Row]:

@@ -14,7 +14,7 @@ from metfa._streams import Purpose, root_entropy, stream
 from metfa._validation import positive_int
 from metfa.metrics._hidden import Baseline, Hidden, check_features, checked_inputs
 from metfa.metrics._target_probability import TargetProbability
-from metfa.metrics.scores import NOT_FINITE, SMALLEST_CLEAN, Scores, faults_of, warn_of_missing
+from metfa.metrics.scores import NOT_FINITE, Scores, divisor, faults_of, warn_of_missing
 
 __all__ = ["FaithfulnessCurve", "OverallFaithfulness", "deletion", "insertion", "overall"]
 
@@ -43,7 +43,7 @@ class FaithfulnessCurve(Scores):
     @cached_property
     def normalised(self) -> np.ndarray:
         """Values over the clean probability, (batch, points), NaN where that is below 1e-6; `score` is their area."""
-        return self.values / np.where(self.clean < SMALLEST_CLEAN, np.nan, self.clean)[:, None]
+        return self.values / divisor(self.clean)[:, None]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

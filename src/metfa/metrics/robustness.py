@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,7 +16,7 @@ from metfa._rows import Rows
 from metfa._streams import Purpose, root_entropy, stream
 from metfa._validation import positive_int
 from metfa.metrics._target_probability import TargetProbability
-from metfa.metrics.scores import SMALLEST_CLEAN, Scores
+from metfa.metrics.scores import Scores, divisor
 
 __all__ = ["RobustScore", "robust"]
 
@@ -39,15 +39,26 @@ class RobustScore(Scores):
         Why the attributions of an input have no score.
     raws, cleans : numpy.ndarray, (draws, batch)
         Of every draw.
+    draws : tuple
+        What the metric returned for every draw.
     """
 
     raws: np.ndarray
     cleans: np.ndarray
+    draws: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, draws: Sequence[Any]) -> RobustScore:
+        """From what the metric returned for every draw: `raw` and `clean`, or of a metric that has none, `score`."""
+        raws = np.stack([to_host(as_array(getattr(draw, "raw", draw.score))) for draw in draws])
+        cleans = np.stack([getattr(draw, "clean", np.ones(raws.shape[1])) for draw in draws])
+        degenerate = getattr(draws[0], "degenerate", (None,) * raws.shape[1])
+        return cls(raws.mean(axis=0), cleans.mean(axis=0), degenerate, raws, cleans, tuple(draws))
 
     @cached_property
     def ratios(self) -> np.ndarray:
         """Score of every draw, (draws, batch): NaN where the noisy input's own score is below 1e-6."""
-        return self.raws / np.where(self.cleans < SMALLEST_CLEAN, np.nan, self.cleans)
+        return self.raws / divisor(self.cleans)
 
     @property
     def mean_of_ratios(self) -> np.ndarray:
@@ -138,10 +149,7 @@ class robust:  # noqa: N801 - read as a function
             self.metric(model, self._noisy(rows, draw), attributions, target, **settings)
             for draw in range(self.n_samples)
         ]
-        raws = np.stack([to_host(as_array(getattr(draw, "raw", draw.score))) for draw in draws])
-        cleans = np.stack([getattr(draw, "clean", np.ones(raws.shape[1])) for draw in draws])
-        degenerate = getattr(draws[0], "degenerate", (None,) * raws.shape[1])
-        return RobustScore(raws.mean(axis=0), cleans.mean(axis=0), degenerate, raws, cleans)
+        return RobustScore.of(draws)
 
     def _noisy(self, rows: Rows, draw: int) -> Any:
         return rows.batch(

@@ -10,7 +10,7 @@ import numpy as np
 
 from metfa._warnings import DegenerateAttributionsWarning, MetfaWarning, ModelOutputWarning, warn
 
-__all__ = ["NOT_FINITE", "SMALLEST_CLEAN", "Scores", "faults_of", "warn_of_missing"]
+__all__ = ["NOT_FINITE", "Scores", "divisor", "faults_of", "warn_of_missing"]
 
 NOT_FINITE = "attributions with NaN or infinity"
 CONSTANT = "constant attributions"
@@ -39,7 +39,7 @@ class Scores:
     @cached_property
     def score(self) -> np.ndarray:
         """Raw over clean score, (batch,): NaN where there is none, and where the clean one is below 1e-6."""
-        return self.raw / np.where(self.clean < SMALLEST_CLEAN, np.nan, self.clean)
+        return self.raw / divisor(self.clean)
 
     def __len__(self) -> int:
         return len(self.raw)
@@ -47,6 +47,11 @@ class Scores:
     def __repr__(self) -> str:
         shown = ", ".join(f"{score:.4g}" for score in self.score[:6]) + (", ..." if len(self) > 6 else "")
         return f"{type(self).__name__}({shown})"
+
+
+def divisor(clean: np.ndarray) -> np.ndarray:
+    """Clean scores to divide by: NaN where they are too small for that."""
+    return np.where(clean < SMALLEST_CLEAN, np.nan, clean)
 
 
 def faults_of(attributions: np.ndarray) -> tuple[str | None, ...]:

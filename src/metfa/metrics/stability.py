@@ -1,4 +1,7 @@
-"""Stability of explanations under noise, input by input, from a sample of them."""
+"""Stability of explanations under noise, input by input, from a sample of them.
+
+Each returns `Scores`. An input whose maps are all constant has no score, with a warning: it would win.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from metfa._validation import positive_int
-from metfa._warnings import DegenerateAttributionsWarning, warn
-from metfa.metrics.scores import Scores
+from metfa.metrics.scores import Scores, warn_of_missing
 from metfa.result import AttributionSample
 
 __all__ = ["Stability", "interval_width", "max_sensitivity", "mstd", "prediction_agreement", "top_k_overlap"]
@@ -75,27 +77,13 @@ def mstd(sample: AttributionSample) -> Stability:
     if sample.n_samples < 2:
         raise ValueError("`sample` must hold at least 2 samples of each input to tell their spread, got 1")
     flat = _flat(sample.values)
-    spread = sample.std().reshape(flat.shape[1], -1).mean(axis=1, dtype=np.float64)
-    constant = (flat.min(axis=2) == flat.max(axis=2)).mean(axis=0)
-    useless = constant == 1 if sample.n_features > 1 else np.zeros(len(constant), dtype=bool)
-    degenerate = tuple("constant maps" if flag else None for flag in useless)
-    if useless.any():
-        warn(
-            f"{int(useless.sum())} of {len(useless)} inputs have constant maps only, which are stable and say nothing: "
-            "they have no mstd",
-            DegenerateAttributionsWarning,
-        )
-    return Stability(
-        raw=np.where(useless, np.nan, spread),
-        clean=np.ones(len(spread)),
-        degenerate=degenerate,
-        level=flat.mean(axis=(0, 2), dtype=np.float64),
-        constant=constant,
-    )
+    scores = _scores(sample, sample.std().reshape(flat.shape[1], -1).mean(axis=1, dtype=np.float64))
+    level = flat.mean(axis=(0, 2), dtype=np.float64)
+    return Stability(scores.raw, scores.clean, scores.degenerate, level, _constant(sample))
 
 
-def interval_width(sample: AttributionSample, confidence_level: float = 0.95) -> np.ndarray:
-    """Mean over the features of the width of the medians' intervals, (batch,), in the unit of the maps.
+def interval_width(sample: AttributionSample, confidence_level: float = 0.95) -> Scores:
+    """Mean over the features of the width of the medians' intervals, in the unit of the maps.
 
     Parameters
     ----------
@@ -110,11 +98,12 @@ def interval_width(sample: AttributionSample, confidence_level: float = 0.95) ->
         If N is too small for the level.
     """
     interval = sample.confidence_interval(confidence_level)
-    return (interval.high - interval.low).reshape(len(interval.low), -1).mean(axis=1, dtype=np.float64)
+    widths = (interval.high - interval.low).reshape(len(interval.low), -1)
+    return _scores(sample, widths.mean(axis=1, dtype=np.float64))
 
 
-def top_k_overlap(sample: AttributionSample, k: int) -> np.ndarray:
-    """Mean overlap of the k features with the highest scores between two samples, (batch,), from 0 to 1.
+def top_k_overlap(sample: AttributionSample, k: int) -> Scores:
+    """Mean overlap of the k features with the highest scores between two samples, from 0 to 1.
 
     The paper's "overlap of the top n" for texts, for any features: the mean over all pairs of samples of the share of
     the k highest that they have in common. By chance alone it is k over the number of features.
@@ -141,11 +130,11 @@ def top_k_overlap(sample: AttributionSample, k: int) -> np.ndarray:
         total += inside
         squares += (inside**2).sum(axis=1)
     n = sample.n_samples
-    return ((total**2).sum(axis=1) - squares) / (n * (n - 1) * k)
+    return _scores(sample, ((total**2).sum(axis=1) - squares) / (n * (n - 1) * k))
 
 
-def max_sensitivity(sample: AttributionSample) -> np.ndarray:
-    r"""Largest relative change of the map under the noise, (batch,): :math:`\max_n \|E(I + n) - E(I)\| / \|E(I)\|`.
+def max_sensitivity(sample: AttributionSample) -> Scores:
+    r"""Largest relative change of the map under the noise: :math:`\max_n \|E(I + n) - E(I)\| / \|E(I)\|`.
 
     Max-sensitivity (Yeh et al. 2019) in the Euclidean norm, the figure of Captum's ``sensitivity_max`` for the same
     noisy inputs. Captum's own sampling takes no explainer with randomness of its own and no noise but uniform, whose
@@ -159,11 +148,11 @@ def max_sensitivity(sample: AttributionSample) -> np.ndarray:
     vanilla = sample.vanilla.reshape(len(sample.vanilla), -1).astype(np.float64)
     size = np.linalg.norm(vanilla, axis=1)
     changes = [np.linalg.norm(maps - vanilla, axis=1) for maps in _flat(sample.values)]
-    return np.max(changes, axis=0) / np.where(size == 0, 1, size)
+    return _scores(sample, np.max(changes, axis=0) / np.where(size == 0, 1, size))
 
 
-def prediction_agreement(sample: AttributionSample) -> np.ndarray:
-    """Share of the noisy inputs for which the model predicts the class that it predicts for the clean one, (batch,).
+def prediction_agreement(sample: AttributionSample) -> Scores:
+    """Share of the noisy inputs for which the model predicts the class that it predicts for the clean one.
 
     The paper's condition on a noise is that the output changes little under it.
 
@@ -177,7 +166,23 @@ def prediction_agreement(sample: AttributionSample) -> np.ndarray:
             "`sample` holds no predictions of the noisy inputs: the explainer must return (attributions, scores), as "
             "those of metfa do"
         )
-    return 1 - sample.flip_rate
+    n = len(sample.flip_rate)
+    return Scores(1 - sample.flip_rate, np.ones(n), (None,) * n)
+
+
+def _scores(sample: AttributionSample, values: np.ndarray) -> Scores:
+    """Scores of a sample's maps; where these are all constant there is none, for they would be the most stable."""
+    useless = _constant(sample) == 1
+    degenerate = tuple("constant maps only" if flag else None for flag in useless)
+    ones = np.ones(len(values))
+    warn_of_missing(degenerate, ones)
+    return Scores(np.where(useless, np.nan, values), ones, degenerate)
+
+
+def _constant(sample: AttributionSample) -> np.ndarray:
+    """Share of the samples of each input whose map is constant, (batch,); a single feature is no constant map."""
+    flat = _flat(sample.values)
+    return (flat.min(axis=2) == flat.max(axis=2)).mean(axis=0) * (sample.n_features > 1)
 
 
 def _membership(scores: np.ndarray, k: int) -> np.ndarray:
