@@ -138,7 +138,10 @@ class TestStudies:
             (lambda e: mstd_ratio(e, against="n"), "`against` must be one of n_samples, alpha, got 'n'"),
             (lambda e: mstd_ratio(e, to="median"), "`to` must be one of mean, vanilla, got 'median'"),
             (lambda e: mstd_ratio(e, explainer="RISE"), "`explainer` must be one of rough, got 'RISE'"),
-            (lambda e: stability_and_faithfulness(e, faithfulness="overal"), "no 'overal', did you mean 'overall'"),
+            (
+                lambda e: stability_and_faithfulness(e, faithfulness="overal"),
+                "nothing was measured by 'overal', did you mean 'overall'",
+            ),
         ],
     )
     def test_bad_arguments(self, evaluation, draw, message):

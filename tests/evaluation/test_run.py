@@ -678,3 +678,24 @@ def test_the_tables_of_a_store_elsewhere_are_equal(tmp_path):
     for name in ("one", "two"):
         write_tables(evaluate(NUMPY, store=tmp_path / name / "store"), tmp_path / name / "tables")
     assert content(tmp_path / "one" / "tables") == content(tmp_path / "two" / "tables")
+
+
+def test_without_torch():
+    code = (
+        "import sys\n"
+        "class NoTorch:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name.partition('.')[0] == 'torch': raise ModuleNotFoundError(name, name='torch')\n"
+        "sys.meta_path.insert(0, NoTorch())\n"
+        "import numpy as np, metfa\n"
+        "model = lambda rows: np.stack([rows.sum(axis=1), -rows.sum(axis=1)], axis=1)\n"
+        "sizes = lambda model: lambda inputs, target: np.abs(inputs)\n"
+        "noise = {'normal': metfa.noise.Gaussian(0.1)}\n"
+        "study = metfa.Study(model=model, inputs=np.eye(3) + 1, explainers={'sizes': sizes}, sampling=noise,\n"
+        "                    outer=noise, metrics=['mstd', 'faithfulness', 'interval_width'], version='1')\n"
+        "result = metfa.evaluate(study, store='memory://without-torch')\n"
+        "metfa.plot.stability_and_faithfulness(result)\n"
+        "print(result, 'torch' in sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "Evaluation(3 of 3 units, 0 failed) False\n", done.stderr

@@ -202,10 +202,15 @@ def test_what_there_is_no_table_of():
     result = evaluation(study("mstd"), STABILITY)
     with pytest.raises(ValueError, match=r"nothing was measured by 'msdt', did you mean 'mstd'\?; there is mstd"):
         result.table("msdt", explainer="a")
-    with pytest.raises(ValueError, match="`explainer` must be one of a, b: each has a table of its own"):
+    with pytest.raises(ValueError, match="`explainer` must be one of a, b: each has figures of its own"):
         result.table("mstd")
     with pytest.raises(ValueError, match="`explainer` must be one of a, b, got 'A', did you mean 'a'"):
         result.table("mstd", explainer="A")
+    with pytest.raises(ValueError, match="`explainer`: the table of faithfulness has all explainers, got 'a'"):
+        faithfulness().table("faithfulness", explainer="a")
+    samples = evaluation(study("interval_width"), [("x", "a", "interval_width", "samples", "P", None, 1.0, 10, 0.95)])
+    with pytest.raises(ValueError, match="`differences` are between maps, and interval_width is of samples"):
+        samples.table("interval_width", differences=True)
     with pytest.raises(ValueError, match="nothing was measured by 'mstd'; there is nothing"):
         evaluation(study("mstd"), []).table("mstd", explainer="a")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -28,14 +28,23 @@ class Measure:
 
     `of` tells what it is a function of: "maps" (model, inputs, maps, target), "maps under noise" (the same, and the
     outer noise and the seed), "outer samples" (explanations under an outer noise), "predictions" (the same, of the
-    vanilla map alone, beside which the model's scores are at hand) or "samples" (under a sampling noise).
+    vanilla map alone, beside which the model's scores are at hand) or "samples" (under a sampling noise). `takes` is
+    the function whose settings it has, `needs` those without a default; `makes` the metrics of its rows, where they
+    have other names than the measure.
     """
 
     name: str
     of: str
     rows: Callable[..., list[Row]]
+    takes: Callable[..., Any] | None = None
     needs: tuple[str, ...] = ()
+    makes: tuple[str, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def under_outer_noise(self) -> bool:
+        """Whether it needs explanations that were drawn under an outer noise."""
+        return self.of in ("outer samples", "predictions")
 
 
 def number(value: Any) -> float | None:
@@ -126,25 +135,19 @@ def _region_score(model: Any, inputs: Any, sample: AttributionSample, level: flo
 MEASURES = {
     measure.name: measure
     for measure in (
-        Measure("faithfulness", "maps", _faithfulness),
-        Measure("infidelity", "maps", _infidelity, needs=("noise",)),
-        Measure("robust_faithfulness", "maps under noise", _robust_faithfulness),
+        Measure("faithfulness", "maps", _faithfulness, takes=metrics.overall,
+                makes=("insertion", "deletion", "overall")),
+        Measure("infidelity", "maps", _infidelity, takes=metrics.infidelity, needs=("noise",)),
+        Measure("robust_faithfulness", "maps under noise", _robust_faithfulness, takes=metrics.overall,
+                makes=("RI", "RD", "RO")),
         Measure("mstd", "outer samples", _mstd),
-        Measure("top_k_overlap", "outer samples", _top_k_overlap, needs=("k",)),
+        Measure("top_k_overlap", "outer samples", _top_k_overlap, takes=metrics.top_k_overlap, needs=("k",)),
         Measure("max_sensitivity", "outer samples", _max_sensitivity),
         Measure("prediction_agreement", "predictions", _prediction_agreement),
         Measure("interval_width", "samples", _interval_width),
-        Measure("region_score", "samples", _region_score),
+        Measure("region_score", "samples", _region_score, takes=metrics.region_score),
     )
-}
-SETTINGS = {
-    "faithfulness": metrics.overall,
-    "robust_faithfulness": metrics.overall,
-    "infidelity": metrics.infidelity,
-    "top_k_overlap": metrics.top_k_overlap,
-    "region_score": metrics.region_score,
-}
-ROWS = {"insertion", "deletion", "overall", "RI", "RD", "RO"}  # metrics that a measure of another name makes
+}  # fmt: skip
 GOVERNED = {"model", "inputs", "attributions", "regions", "sample", "target", "rng"}
 
 
@@ -170,7 +173,7 @@ def check_measures(entries: Any, sampling: Mapping[str, Any], outer: Mapping[str
 
 def _measure(name: str, settings: Any) -> Measure:
     if callable(settings):
-        if name in MEASURES or name in ROWS:
+        if any(name in (measure.name, *measure.makes) for measure in MEASURES.values()):
             raise ValueError(f"`metrics`: {name!r} is a name of ours, give your function another one")
         return Measure(name, "maps", _Own(name, settings))
     if name not in MEASURES:
@@ -182,9 +185,8 @@ def _measure(name: str, settings: Any) -> Measure:
     if not isinstance(settings, Mapping | None):
         raise TypeError(f"`metrics[{name!r}]` must be a dict of settings, got {type(settings).__name__}: {settings!r}")
     settings = dict(settings or {})
-    allowed = [
-        setting for setting in inspect.signature(SETTINGS[name]).parameters if setting not in GOVERNED
-    ] if name in SETTINGS else []  # fmt: skip
+    parameters = inspect.signature(measure.takes).parameters if measure.takes else ()
+    allowed = [setting for setting in parameters if setting not in GOVERNED]
     for setting in settings:
         if setting not in allowed:
             raise ValueError(
@@ -198,7 +200,7 @@ def _measure(name: str, settings: Any) -> Measure:
         _check_settings(settings)
     except (TypeError, ValueError) as error:
         raise type(error)(f"`metrics[{name!r}]`: {error}") from error
-    return Measure(measure.name, measure.of, measure.rows, measure.needs, settings)
+    return replace(measure, settings=settings)
 
 
 def _check_settings(settings: dict[str, Any]) -> None:

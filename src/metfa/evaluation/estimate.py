@@ -81,7 +81,7 @@ def _explanations(study: Study, own_randomness: bool) -> int:
     """Maps that one unit takes: every sampling has a vanilla map of its own, and there is one at least."""
     most, sampled = max(study.sizes), len(study.noises)
     total = len(study.sampled) * (1 + most) or 2
-    if any(measure.of in ("outer samples", "predictions") for measure in study.measures):
+    if any(measure.under_outer_noise for measure in study.measures):
         for noise in study.outer_noises.values():
             vanilla = "vanilla" in study.maps and (noise is not None or own_randomness)
             total += (1 + study.n_outer) * (vanilla + most * sampled * (len(study.maps) > ("vanilla" in study.maps)))

@@ -8,8 +8,17 @@ from functools import cached_property
 from typing import Any
 
 from metfa._lazy import needs_extra
+from metfa.evaluation._measures import MEASURES
 from metfa.evaluation.study import Study
-from metfa.evaluation.tables import PAIRS, Table, faithfulness_table, figures_of, samples_table, stability_table
+from metfa.evaluation.tables import (
+    Table,
+    faithfulness_table,
+    figures_of,
+    metrics_of,
+    require_metric,
+    samples_table,
+    stability_table,
+)
 from metfa.evaluation.units import Unit
 from metfa.evaluation.worker import COLUMNS
 
@@ -87,21 +96,27 @@ class Evaluation:
         Table
             Means over inputs with standard errors, and how many inputs each counts.
         """
+        for name in metrics_of(metric):
+            require_metric(name, self)
+        measure = MEASURES.get(metric)  # one of the rows of several, or one of the user's, is of maps
+        of_samples = measure is not None and measure.of == "samples"
+        if differences and of_samples:
+            raise ValueError(f"`differences` are between maps, and {metric} is of samples")
         if differences and "vanilla" not in self.study.maps:
             raise ValueError("`differences` are from the vanilla map, which is not among the study's `aggregates`")
-        if metric in STABILITY:
+        if measure is not None and measure.under_outer_noise:
             return stability_table(self, metric, explainer=explainer, differences=differences)
-        if metric in OF_SAMPLES:
-            return samples_table(self, metric)
-        return faithfulness_table(self, metric, differences=differences)
+        if explainer is not None:
+            raise ValueError(f"`explainer`: the table of {metric} has all explainers, got {explainer!r}")
+        return samples_table(self, metric) if of_samples else faithfulness_table(self, metric, differences=differences)
 
     def tables(self) -> list[Table]:
         """Every table that the study's metrics make: stability explainer by explainer, then the others."""
         made, measured = [], {name for name, _ in self.figures}
         for measure in self.study.measures:
-            if measured.isdisjoint(PAIRS.get(measure.name, (measure.name,))):
+            if measured.isdisjoint(metrics_of(measure.name)):
                 continue
-            if measure.name in STABILITY:
+            if measure.under_outer_noise:
                 made += [self.table(measure.name, explainer=name) for name in self.study.methods]
             else:
                 made.append(self.table(measure.name))
@@ -114,5 +129,3 @@ class Evaluation:
 
 NOTHING = dict.fromkeys(COLUMNS)
 FIGURES = {"score", "raw", "clean", "mean_of_ratios", "median_of_ratios", "level", "constant", "confidence_level"}
-OF_SAMPLES = ("interval_width", "region_score")
-STABILITY = ("mstd", "top_k_overlap", "max_sensitivity", "prediction_agreement")

@@ -169,8 +169,7 @@ class Study:
     @property
     def sampled(self) -> dict[str, Callable[..., Any]]:
         """Noises under which the input itself is explained: none, where only stability is measured."""
-        of_stability = all(measure.of in ("outer samples", "predictions") for measure in self.measures)
-        return {} if of_stability else self.noises
+        return {} if all(measure.under_outer_noise for measure in self.measures) else self.noises
 
     @cached_property
     def data(self) -> ImageFiles | Arrays:

@@ -11,13 +11,26 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
 from metfa._validation import did_you_mean
+from metfa.evaluation._measures import MEASURES
 
 if TYPE_CHECKING:
     from metfa.evaluation.results import Evaluation
+    from metfa.evaluation.study import Study
 
-__all__ = ["PAIRS", "Cell", "Table", "faithfulness_table", "figures_of", "samples_table", "stability_table"]
-
-PAIRS = {"faithfulness": ("insertion", "deletion", "overall"), "robust_faithfulness": ("RI", "RD", "RO")}
+__all__ = [
+    "VANILLA",
+    "Cell",
+    "Entry",
+    "Figures",
+    "Table",
+    "faithfulness_table",
+    "figures_of",
+    "metrics_of",
+    "only_explainer",
+    "require_metric",
+    "samples_table",
+    "stability_table",
+]
 
 
 @dataclass(frozen=True)
@@ -112,18 +125,17 @@ class Table:
         return self.to_markdown()
 
 
+def metrics_of(measure: str) -> tuple[str, ...]:
+    """Metrics in the rows of a measure: its own name, unless it makes several."""
+    known = MEASURES.get(measure)
+    return known.makes if known is not None and known.makes else (measure,)
+
+
 def stability_table(evaluation: Evaluation, metric: str, *, explainer: str | None, differences: bool) -> Table:
     """Sampling noises (and the vanilla map) against outer noises, the last column their average."""
     study = evaluation.study
-    _require(metric, evaluation)
-    names = list(study.methods)
-    if explainer is None and len(names) > 1:
-        raise ValueError(f"`explainer` must be one of {', '.join(names)}: each has a table of its own")
-    if explainer is not None and explainer not in names:
-        raise ValueError(
-            f"`explainer` must be one of {', '.join(names)}, got {explainer!r}{did_you_mean(explainer, names)}"
-        )
-    maps = evaluation.figures.get((metric, explainer or names[0]), {})
+    explainer = only_explainer(explainer, study)
+    maps = evaluation.figures.get((metric, explainer), {})
     inputs = evaluation.inputs
     rows, cells = [], []
     for entry, values in maps.items():
@@ -135,16 +147,14 @@ def stability_table(evaluation: Evaluation, metric: str, *, explainer: str | Non
         averages = [None if None in line else fmean(line) for line in zip(*columns, strict=True)]  # pyright: ignore[reportArgumentType]
         rows.append(_label(entry, study))
         cells.append(tuple((Cell.of(column),) for column in [*columns, averages]))
-    what = f"{metric}, {explainer or names[0]}" + (", minus vanilla" if differences else "")
+    what = f"{metric}, {explainer}" + (", minus vanilla" if differences else "")
     return Table(f"{what} ({len(inputs)} inputs)", "map", (*study.outer_noises, "average"), tuple(rows), tuple(cells))
 
 
 def faithfulness_table(evaluation: Evaluation, metric: str, *, differences: bool) -> Table:
     """Explainers against metrics, each cell the pair (smoothed, vanilla)."""
     study = evaluation.study
-    wanted = PAIRS.get(metric, (metric,))
-    for name in wanted:
-        _require(name, evaluation)
+    wanted = metrics_of(metric)
     figures, inputs = evaluation.figures, evaluation.inputs
     found = [figures.get((name, explainer), {}) for name in wanted for explainer in study.methods]
     smoothed = list(dict.fromkeys(entry for maps in found for entry in maps if entry[0] == "smoothed"))
@@ -172,7 +182,6 @@ def faithfulness_table(evaluation: Evaluation, metric: str, *, differences: bool
 def samples_table(evaluation: Evaluation, metric: str) -> Table:
     """Explainers, with N and level where there are several, against sampling noises."""
     study = evaluation.study
-    _require(metric, evaluation)
     rows, cells, inputs = [], [], evaluation.inputs
     for explainer in study.methods:
         maps = evaluation.figures.get((metric, explainer), {})
@@ -220,7 +229,18 @@ def _sizes(n: int | None, level: float | None, study: Any) -> list[str]:
     return [*shown, f"level {level:g}"] if len(study.levels) > 1 and level is not None else shown
 
 
-def _require(metric: str, evaluation: Evaluation) -> None:
+def only_explainer(name: str | None, study: Study) -> str:
+    """The explainer named, or the only one."""
+    names = list(study.methods)
+    if name is None and len(names) > 1:
+        raise ValueError(f"`explainer` must be one of {', '.join(names)}: each has figures of its own")
+    if name is not None and name not in names:
+        raise ValueError(f"`explainer` must be one of {', '.join(names)}, got {name!r}{did_you_mean(name, names)}")
+    return names[0] if name is None else name
+
+
+def require_metric(metric: str, evaluation: Evaluation) -> None:
+    """Raise unless the evaluation has figures of that metric."""
     known = list(dict.fromkeys(name for name, _ in evaluation.figures))
     if metric not in known:
         raise ValueError(

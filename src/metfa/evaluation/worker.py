@@ -62,9 +62,11 @@ class Aggregates(SampledExplainer):
 
 def load_model(study: Study) -> Any:
     """The study's model: a LoadedModel for a name, else what the study was given."""
-    from metfa import models
+    if not isinstance(study.model, str):
+        return study.model
+    from metfa import models  # which needs torch
 
-    return models.load(study.model) if isinstance(study.model, str) else study.model
+    return models.load(study.model)
 
 
 @dataclass
@@ -166,7 +168,7 @@ class Worker:
                         for level in study.levels:
                             rows = measure.rows(self.module, inputs, _first(sample, n), level, **measure.settings)
                             yield from _about(rows, Aggregate("samples", name, n, level))
-        of_samples = [measure for measure in study.measures if measure.of in ("outer samples", "predictions")]
+        of_samples = [measure for measure in study.measures if measure.under_outer_noise]
         for outer, noise in study.outer_noises.items() if of_samples else ():
             for entry, sample in self._under(explainer, noise, lambda e, n: sampled(e, n, study.n_outer, goal)):
                 for measure in of_samples:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from metfa._arrays import as_array, from_host, to_host
 from metfa._lazy import needs_extra
@@ -18,6 +17,9 @@ from metfa.explainers._model_explainer import require_tensor
 from metfa.metrics._hidden import check_features, checked_inputs
 from metfa.metrics._target_probability import TargetProbability
 from metfa.metrics.scores import Scores, faults_of, warn_of_missing
+
+if TYPE_CHECKING:
+    import torch
 
 __all__ = ["infidelity"]
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from metfa._lazy import needs_extra
 from metfa._provenance import printable
-from metfa._validation import did_you_mean
+from metfa.evaluation.tables import VANILLA, Cell, Entry, Figures, only_explainer, require_metric
 from metfa.plot._curves import COLOURS
 from metfa.plot._palettes import LITERAL
 
@@ -54,17 +53,17 @@ def mstd_ratio(
         if value not in allowed:
             raise ValueError(f"`{name}` must be one of {', '.join(allowed)}, got {value!r}")
     study = evaluation.study
-    explainer = _only(explainer, list(study.methods))
-    rows = [row for row in evaluation.rows if row["metric"] == "mstd" and row["explainer"] == explainer]
-    if not any(row["aggregate"] == "smoothed" for row in rows) or not any(row["aggregate"] == to for row in rows):
+    explainer = only_explainer(explainer, study)
+    maps = evaluation.figures.get(("mstd", explainer), {})
+    kinds = {entry[0] for entry in maps}
+    if not {"smoothed", to} <= kinds:
         raise ValueError(f"`evaluation` has no mstd of smoothed and {to} maps to be compared")
     fig = Figure(figsize=(6.5, 4.2), layout="constrained")
     ax = fig.subplots()
     lines = [(sampling, outer) for sampling in study.noises for outer in study.outer_noises]
     for place, (sampling, outer) in enumerate(lines):
-        of = [row for row in rows if row["outer"] == outer and row["sampling"] in (sampling, None)]
         points = [
-            (size if against == "n_samples" else 1 - level, *_ratio(of, to, size, level))
+            (size if against == "n_samples" else 1 - level, *_ratio(maps, to, (sampling, size, level), outer))
             for size in (study.sizes if against == "n_samples" else study.sizes[-1:])
             for level in (study.levels if against == "alpha" else study.levels[:1])
         ]
@@ -111,23 +110,20 @@ def stability_and_faithfulness(
     with needs_extra("a figure"):
         from matplotlib.figure import Figure
 
-    known = list(dict.fromkeys(row["metric"] for row in evaluation.rows))
     for metric in ("mstd", faithfulness):
-        if metric not in known:
-            raise ValueError(
-                f"`evaluation` has no {metric!r}{did_you_mean(metric, known)}; it has {', '.join(known) or 'nothing'}"
-            )
+        require_metric(metric, evaluation)
     study = evaluation.study
     fig = Figure(figsize=(6.5, 4.8), layout="constrained")
     ax = fig.subplots()
     for place, explainer in enumerate(study.methods):
         colour = COLOURS[place % len(COLOURS)]
         spots: dict[tuple[Any, ...], tuple[float, float, float, float]] = {}
-        for entry in dict.fromkeys(map(_entry, (row for row in evaluation.rows if row["explainer"] == explainer))):
-            x, y = (_mean(_scores(evaluation, explainer, entry, metric)) for metric in ("mstd", faithfulness))
+        stable, faithful = (evaluation.figures.get((metric, explainer), {}) for metric in ("mstd", faithfulness))
+        for entry in stable:
+            x, y = _mean(stable[entry]), _mean(faithful.get(entry, {}))
             if not (np.isnan(x[0]) or np.isnan(y[0])):
                 spots[entry] = (*x, *y)
-        vanilla = spots.get(("vanilla", None, None, None))
+        vanilla = spots.get(VANILLA)
         for entry, (x, dx, y, dy) in spots.items():
             first = entry == next(iter(spots))
             hollow = entry[0] == "vanilla"
@@ -152,58 +148,32 @@ def stability_and_faithfulness(
     return fig
 
 
-def _only(name: str | None, names: Sequence[str]) -> str:
-    if name is None and len(names) == 1:
-        return names[0]
-    if name is None or name not in names:
-        raise ValueError(f"`explainer` must be one of {', '.join(names)}, got {name!r}")
-    return name
-
-
-def _entry(row: dict[str, Any]) -> tuple[Any, ...]:
-    return row["aggregate"], row["sampling"], row["n_samples"], row["confidence_level"]
-
-
-def _scores(evaluation: Evaluation, explainer: str, entry: tuple[Any, ...], metric: str) -> dict[str, list[float]]:
-    """Scores of each input, under every outer noise."""
-    scores: dict[str, list[float]] = {}
-    for row in evaluation.rows:
-        if (
-            row["explainer"] == explainer
-            and row["metric"] == metric
-            and _entry(row) == entry
-            and row["score"] is not None
-        ):
-            scores.setdefault(row["input"], []).append(row["score"])
-    return scores
-
-
-def _mean(scores: dict[str, list[float]]) -> tuple[float, float]:
+def _mean(figures: Figures) -> tuple[float, float]:
     """Mean over inputs of their mean over outer noises, and its standard error."""
-    values = np.array([np.mean(of_input) for of_input in scores.values()])
-    if not len(values):
+    of_inputs: dict[str, list[float]] = {}
+    for (name, _), figure in figures.items():
+        if figure is not None:
+            of_inputs.setdefault(name, []).append(figure)
+    cell = Cell.of(float(np.mean(of_input)) for of_input in of_inputs.values())
+    return cell.mean, cell.standard_error if cell.n > 1 else 0.0
+
+
+def _ratio(
+    maps: dict[Entry, Figures], to: str, sampled: tuple[str, int, float], outer: str | None
+) -> tuple[float, float]:
+    """Ratio of means over inputs, smoothed to another map of the same samples; its standard error by the jackknife."""
+    sampling, size, level = sampled
+    below = maps.get(VANILLA if to == "vanilla" else ("mean", sampling, size, None), {})
+    above = maps.get(("smoothed", sampling, size, level), {})
+    pairs = [
+        (figure, below[key])
+        for key, figure in above.items()
+        if key[1] == outer and figure is not None and below.get(key) is not None
+    ]
+    if not pairs:
         return np.nan, np.nan
-    return float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
-
-
-def _ratio(rows: list[dict[str, Any]], to: str, size: int, level: float) -> tuple[float, float]:
-    """Ratio of means over inputs, and its standard error by the jackknife."""
-
-    def by_input(aggregate: str, n: int | None, at: float | None) -> dict[str, float]:
-        return {
-            row["input"]: row["score"]
-            for row in rows
-            if (row["aggregate"], row["n_samples"], row["confidence_level"]) == (aggregate, n, at)
-            and row["score"] is not None
-        }
-
-    above = by_input("smoothed", size, level)
-    below = by_input("mean", size, None) if to == "mean" else by_input("vanilla", None, None)
-    shared = [name for name in above if name in below]
-    if not shared:
-        return np.nan, np.nan
-    a, b = (np.array([scores[name] for name in shared]) for scores in (above, below))
-    n = len(shared)
+    a, b = np.array(pairs, dtype=float).T
+    n = len(pairs)
     if n == 1:
         return float(a[0] / b[0]), 0.0
     left_out = (a.sum() - a) / (b.sum() - b)
