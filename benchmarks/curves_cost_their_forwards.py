@@ -14,19 +14,10 @@ from importlib.metadata import version
 import numpy as np
 import torch
 
-from benchmarks.measuring import compare, networks, raise_thresholds
+from benchmarks.measuring import BEST, bare_forwards, compare, networks, raise_thresholds
 from metfa import metrics
 from metfa.explainers import Gradient
 from metfa.models import fold_batch_norm
-
-BEST = {"autocast": torch.bfloat16, "memory_format": torch.channels_last}
-
-
-def bare(model, pixels, n, *, autocast=None, memory_format=torch.contiguous_format, batch=16) -> None:
-    images = pixels.repeat(batch, 1, 1, 1).contiguous(memory_format=memory_format)
-    with torch.no_grad(), torch.autocast("cpu", dtype=autocast or torch.bfloat16, enabled=autocast is not None):
-        for start in range(0, n, batch):
-            model(images[: min(batch, n - start)])
 
 
 def flipping():
@@ -52,7 +43,7 @@ def main(rounds: int, *, raised: bool) -> None:
             compare(
                 (f"insertion and deletion, {layout}", "bare forwards in it"),
                 partial(metrics.overall, network, pixels, maps, target, **settings),
-                partial(bare, network, pixels, 200, **settings),
+                partial(bare_forwards, network, pixels, 200, **settings),
                 rounds=rounds, target=1.10,
             )  # fmt: skip
         for n in (1, 10):

@@ -13,7 +13,27 @@ from skimage import data
 
 import metfa
 
-__all__ = ["compare", "networks", "peak_during", "photograph", "raise_thresholds", "synchronised"]
+__all__ = [
+    "BEST",
+    "bare_forwards",
+    "compare",
+    "networks",
+    "peak_during",
+    "photograph",
+    "raise_thresholds",
+    "synchronised",
+]
+
+
+BEST = {"autocast": torch.bfloat16, "memory_format": torch.channels_last}  # beside folded batch normalisation
+
+
+def bare_forwards(model, pixels, n, *, autocast=None, memory_format=torch.contiguous_format, batch=16) -> None:
+    """n images through a model, and nothing else."""
+    images = pixels.repeat(batch, 1, 1, 1).contiguous(memory_format=memory_format)
+    with torch.no_grad(), torch.autocast("cpu", dtype=autocast or torch.bfloat16, enabled=autocast is not None):
+        for start in range(0, n, batch):
+            model(images[: min(batch, n - start)])
 
 
 def compare(

@@ -16,18 +16,9 @@ import skimage
 import torch
 from skimage.transform import resize
 
-from benchmarks.measuring import compare, networks, peak_during, raise_thresholds
+from benchmarks.measuring import BEST, bare_forwards, compare, networks, peak_during, raise_thresholds
 from metfa.explainers import RISE
 from metfa.models import fold_batch_norm
-
-BEST = {"autocast": torch.bfloat16, "memory_format": torch.channels_last}
-
-
-def bare(model, pixels, n, *, autocast=None, memory_format=torch.contiguous_format, batch=16) -> None:
-    images = pixels.repeat(batch, 1, 1, 1).contiguous(memory_format=memory_format)
-    with torch.no_grad(), torch.autocast("cpu", dtype=autocast or torch.bfloat16, enabled=autocast is not None):
-        for start in range(0, n, batch):
-            model(images[: min(batch, n - start)])
 
 
 def recipe_masks(n, side, rng, grid=8, keep=0.5) -> torch.Tensor:
@@ -65,13 +56,13 @@ def main(n: int, rounds: int, *, raised: bool) -> None:
         compare(
             ("RISE, best layout", "bare forwards in it"),
             lambda best=best, target=target: best(pixels, target),
-            lambda folded=folded: bare(folded, pixels, n, **BEST),
+            lambda folded=folded: bare_forwards(folded, pixels, n, **BEST),
             rounds=rounds, target=1.08,
         )  # fmt: skip
         compare(
             ("RISE, float32, contiguous, not folded", "bare forwards in it"),
             lambda plain=plain, target=target: plain(pixels, target),
-            lambda model=model: bare(model, pixels, n),
+            lambda model=model: bare_forwards(model, pixels, n),
             rounds=rounds, target=None,
         )  # fmt: skip
 

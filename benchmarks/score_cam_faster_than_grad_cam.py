@@ -19,11 +19,10 @@ import pytorch_grad_cam
 import torch
 from pytorch_grad_cam.utils.model_targets import ClassifierOutputTarget
 
-from benchmarks.measuring import compare, networks, peak_during, raise_thresholds
+from benchmarks.measuring import BEST, compare, networks, peak_during, raise_thresholds
 from metfa.explainers import ScoreCAM
 from metfa.models import fold_batch_norm
 
-BEST = {"autocast": torch.bfloat16, "memory_format": torch.channels_last}
 LAYERS = {"EfficientNet-Lite0": "head.act", "ResNet-18, random weights": "layer4"}
 
 

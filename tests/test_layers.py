@@ -10,7 +10,7 @@ import metfa
 ROOT = Path(metfa.__file__).parent
 
 LAYERS = [
-    {"_lazy", "_warnings", "_validation", "_columns", "_streams", "_provenance", "_guard"},
+    {"_lazy", "_warnings", "_validation", "_columns", "_streams", "_provenance", "_progress", "_guard"},
     {"_arrays", "stats"},
     {"noise"},
     {

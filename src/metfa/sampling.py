@@ -16,7 +16,7 @@ import numpy as np
 from metfa._arrays import device_of, first_not_finite
 from metfa._feature_names import checked_names, fitting_names
 from metfa._guard import left_as_found, loaded_torch
-from metfa._lazy import needs_extra
+from metfa._progress import progress_bar
 from metfa._protocol import explained_model, predict_scores, safe_batch_size
 from metfa._provenance import describe, versions
 from metfa._request import Job, Request, validated
@@ -167,12 +167,15 @@ def explain(
         batch_size = safe_batch_size(explainer, call.batch_size, len(probed), run, drawn)
         constant = 0
         noise_ahead = _NoiseAhead(call, list(_chunks(pending, batch_size)))
-        with noise_ahead as chunks, _progress_bar(len(jobs), progress) as bar:
+        done = len(jobs) - len(pending)
+        with (
+            noise_ahead as chunks,
+            progress_bar(len(jobs), done, shown=progress, unit="map", doing="explaining", extra="image") as bar,
+        ):
             vanilla, given_scores = _vanilla(call, targets, batch_size)
             scores = given_scores if scores is None else scores
             names = fitting_names(names, vanilla.shape[1:], required=feature_names is not None)
             sink.open(len(sample_ids), vanilla, targets)
-            bar.update(len(jobs) - len(pending))
             for chunk, batch in chunks:
                 attributions, noisy_scores = call.explained(chunk, batch, targets)
                 _check_features(attributions, vanilla)
@@ -280,21 +283,3 @@ def _check_features(attributions: np.ndarray, reference: np.ndarray) -> None:
 def _count_constant(attributions: np.ndarray) -> int:
     flat = attributions.reshape(len(attributions), -1)
     return int((flat.min(axis=1) == flat.max(axis=1)).sum()) if flat.shape[1] > 1 else 0
-
-
-class _SilentBar:
-    def __enter__(self) -> _SilentBar:
-        return self
-
-    def __exit__(self, *_: object) -> None: ...
-
-    def update(self, n: int) -> None: ...
-
-
-def _progress_bar(total: int, shown: bool) -> Any:
-    if not shown:
-        return _SilentBar()
-    with needs_extra("`progress`"):
-        from tqdm.auto import tqdm
-
-    return tqdm(total=total, unit="map", desc="explaining", dynamic_ncols=True, smoothing=0.1)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from metfa._lazy import needs_extra
+from metfa._progress import progress_bar
 from metfa._provenance import printable
 from metfa._validation import did_you_mean, positive_int
 from metfa._warnings import FailedUnitsWarning, warn
@@ -139,7 +140,10 @@ class Run:
             running = run_on_ray(self.study, todo, self.store, workers)
         else:
             running = run_here(self.study, self.model, todo, self.store)
-        with _bar(len(self.done) + len(todo), len(self.done), progress) as bar:
+        done = len(self.done)
+        with progress_bar(
+            done + len(todo), done, shown=progress, unit="unit", doing="evaluating", extra="study"
+        ) as bar:
             for unit, failure in running:
                 if failure is not None:
                     bar.write(f"failed: {printable(f'{unit.input}, {unit.explainer}: {failure}')}", file=sys.stderr)
@@ -161,17 +165,6 @@ class Run:
         return Evaluation(self.study, self.units, results, failures)
 
 
-class _SilentBar:
-    def __enter__(self) -> _SilentBar:
-        return self
-
-    def __exit__(self, *_: object) -> None: ...
-
-    def update(self, n: int) -> None: ...
-
-    def write(self, text: str, file: Any) -> None: ...
-
-
 def check_executor(executor: Any, workers: Any) -> None:
     """Raise unless there is such an executor, and it can have so many workers."""
     if executor not in EXECUTORS:
@@ -179,12 +172,3 @@ def check_executor(executor: Any, workers: Any) -> None:
         raise ValueError(f"`executor` must be one of {known}")
     if positive_int(workers, "workers") > 1 and executor == "local":
         raise ValueError(f"`workers` is {workers}, but `executor='local'` is this process alone: write executor='ray'")
-
-
-def _bar(total: int, done: int, shown: bool) -> Any:
-    if not shown:
-        return _SilentBar()
-    with needs_extra("`progress`", "study"):
-        from tqdm.auto import tqdm
-
-    return tqdm(total=total, initial=done, unit="unit", desc="evaluating", dynamic_ncols=True, smoothing=0.1)
