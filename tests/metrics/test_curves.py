@@ -281,7 +281,7 @@ def untouched(images):
             r"one score for each pixel, \(3, 9, 9\), got \(3, 3, 9, 9\): reduce the chan",
         ),
         ((IMAGES[0], MAPS[0]), {}, ValueError, r"`attributions` must have the shape \(3, 9\)"),
-        ((IMAGES[:0], MAPS[:0]), {}, ValueError, r"`inputs` must be a batch .* got shape \(0, 3, 9, 9\)"),
+        ((IMAGES[:0], MAPS[:0]), {}, ValueError, r"`inputs` has no rows or no pixels: shape \(0, 3, 9, 9\)"),
         (((IMAGES * 255).astype(np.uint8), MAPS), {}, TypeError, r"got uint8: scale 8-bit images by"),
         ((np.where(IMAGES > 0.99, np.nan, IMAGES), MAPS), {}, ValueError, r"`inputs` must be finite, but input 0"),
         ((IMAGES, MAPS), {"baseline": "blak"}, ValueError, r"got 'blak', did you mean 'black'\?"),

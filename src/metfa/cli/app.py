@@ -12,6 +12,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
+from metfa._lazy import needs_extra
 from metfa._provenance import printable
 from metfa.allocator import keep_freed_memory
 from metfa.cli.images import demo_photo, open_image
@@ -217,8 +218,11 @@ def evaluate(
     from metfa.evaluation.written import write_tables
 
     check_executor(executor, workers)
-    if tables is not None and tables.exists():
-        raise FileExistsError(f"{tables} exists already: give another `--out`")
+    if tables is not None:
+        if tables.exists():
+            raise FileExistsError(f"{tables} exists already: give another `--out`")
+        with needs_extra("`--out`", "study"):
+            import pandas as pd  # noqa: F401 - which the tables need in the end, hours later perhaps
     described = read_study(study, allow_import=allow_import, allow_download=allow_download)
     keep_freed_memory()
     try:

@@ -10,7 +10,7 @@ from metfa._guard import loaded_torch
 from metfa.explainers._called_model import CalledModel
 from metfa.explainers.heatmaps import scale_to_unit
 
-__all__ = ["ModelExplainer", "check_finite", "check_images", "require_tensor"]
+__all__ = ["ModelExplainer", "check_images", "check_values", "require_tensor"]
 
 
 @dataclass(frozen=True)
@@ -40,17 +40,17 @@ def check_images(inputs: Any) -> None:
         raise TypeError(f"`inputs` must be an array of images, got {type(inputs).__name__}")
     if inputs.ndim != 4:
         raise ValueError(f"`inputs` must be images (batch, channels, height, width), got shape {tuple(inputs.shape)}")
+    check_values(inputs)
+
+
+def check_values(inputs: Any) -> None:
+    """Raise unless a batch holds numbers to explain: NaN and infinity, rectifiers turn into maps that look sound."""
     if 0 in inputs.shape:
         raise ValueError(f"`inputs` has no rows or no pixels: shape {tuple(inputs.shape)}")
     if not is_floating(inputs):
         raise TypeError(
             f"`inputs` must be floating point, got {inputs.dtype}: scale 8-bit images by `images / 255` first"
         )
-    check_finite(inputs)
-
-
-def check_finite(inputs: Any) -> None:
-    """Raise where an input holds NaN or infinity, which rectifiers turn into maps that look sound."""
     bad = first_not_finite(inputs)
     if bad is not None:
         raise ValueError(f"`inputs` must be finite, but input {bad} holds NaN or infinity")

@@ -12,7 +12,6 @@ from torch.nn import functional
 from metfa._arrays import to_host, widen
 from metfa._targets import row_targets
 from metfa._warnings import DegenerateAttributionsWarning, warn
-from metfa.explainers._called_model import checked_scores
 from metfa.explainers._differentiation import weights_frozen
 from metfa.explainers._layers import LastUse, Watch, check_layer, last_use, name_of, watched
 from metfa.explainers._model_explainer import ModelExplainer, check_images, require_tensor
@@ -103,11 +102,10 @@ class CAM(ModelExplainer):
         with (
             weights_frozen(self.model),
             torch.set_grad_enabled(differentiable),
-            self._precision(inputs),
             watched(self.model) as watch,
             last_use(self.model, (nn.Linear, nn.Conv2d)) as classifier,
         ):
-            scores = checked_scores(self.model(self._laid_out(inputs.clone())), len(inputs))
+            scores = self._called(inputs.clone())  # a model may work in place on what it gets
         features = self._averaged(watch, classifier, scores)
         targets = row_targets(target, to_host(scores), len(scores))
         if not all(isinstance(entry, int) for entry in targets):

@@ -9,7 +9,7 @@ import torch
 
 from metfa.explainers._called_model import checked_scores
 from metfa.explainers._differentiation import chosen_scores, weights_frozen
-from metfa.explainers._model_explainer import ModelExplainer, check_finite, require_tensor
+from metfa.explainers._model_explainer import ModelExplainer, check_values, require_tensor
 from metfa.explainers.heatmaps import check_channel_axis, reduce_channels, require_channels
 
 __all__ = ["Gradient"]
@@ -90,6 +90,4 @@ class Gradient(ModelExplainer):
         if not inputs.is_floating_point():
             raise TypeError(f"`inputs` must be floating point to have a gradient, got {inputs.dtype}")
         require_channels(inputs, self.channel_axis, "inputs")
-        if len(inputs) == 0:
-            raise ValueError(f"`inputs` has no rows: shape {tuple(inputs.shape)}")
-        check_finite(inputs)
+        check_values(inputs)

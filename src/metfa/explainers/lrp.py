@@ -16,7 +16,7 @@ from metfa._warnings import MetfaWarning, warn
 from metfa.explainers._called_model import checked_scores
 from metfa.explainers._composites import BOXED, PAPER, box_at_first_layer, composite_named, composite_names
 from metfa.explainers._differentiation import chosen_scores, weights_frozen
-from metfa.explainers._model_explainer import ModelExplainer, check_finite, require_tensor
+from metfa.explainers._model_explainer import ModelExplainer, check_values, require_tensor
 from metfa.explainers._relevance import RelevancePass
 from metfa.explainers._supported_layers import check_layers
 from metfa.explainers.heatmaps import check_channel_axis, require_channels
@@ -212,9 +212,7 @@ class LRP(ModelExplainer):
         if not inputs.is_floating_point():
             raise TypeError(f"`inputs` must be floating point to have relevance, got {inputs.dtype}")
         require_channels(inputs, self.channel_axis, "inputs")
-        if len(inputs) == 0:
-            raise ValueError(f"`inputs` has no rows: shape {tuple(inputs.shape)}")
-        check_finite(inputs)
+        check_values(inputs)
         if self.composite not in BOXED:
             return
         low, high = self._box(inputs)

@@ -13,7 +13,6 @@ from metfa._randomised import row_generators
 from metfa._targets import row_targets
 from metfa._validation import check_number, positive_int
 from metfa.explainers._batches import in_batches
-from metfa.explainers._called_model import checked_scores
 from metfa.explainers._differentiation import weights_frozen
 from metfa.explainers.gradient import Gradient
 from metfa.explainers.heatmaps import reduce_channels
@@ -100,8 +99,8 @@ class SmoothGrad(Gradient):
         """
         self._check(inputs)
         generators = row_generators(inputs, rngs, self.rng)
-        with torch.no_grad(), weights_frozen(self.model), self._precision(inputs):
-            scores = checked_scores(self.model(self._laid_out(inputs.clone())), len(inputs))
+        with torch.no_grad(), weights_frozen(self.model):
+            scores = self._called(inputs.clone())  # a model may work in place on what it gets
         targets = row_targets(target, to_host(scores), len(inputs))
         rows = zip(inputs.split(1), targets, generators, strict=True)
         mean = torch.cat([self._mean_gradient(*row) for row in rows])

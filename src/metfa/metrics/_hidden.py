@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from metfa._arrays import as_array, first_not_finite, is_floating, namespace, widen
+from metfa._arrays import as_array, namespace, widen
 from metfa._lazy import needs_extra
 from metfa._validation import did_you_mean
 from metfa.explainers._baseline import baseline_like, check_baseline
+from metfa.explainers._model_explainer import check_values
 
 __all__ = ["Baseline", "Hidden", "check_features", "checked_inputs"]
 
@@ -20,13 +21,9 @@ NAMED = ("black", "mean", "blur")
 def checked_inputs(inputs: Any) -> Any:
     """`inputs` as a batch of finite floating-point numbers; raises otherwise."""
     inputs = as_array(inputs, "inputs")
-    if inputs.ndim < 2 or 0 in inputs.shape:
+    if inputs.ndim < 2:
         raise ValueError(f"`inputs` must be a batch (batch, ...) with features, got shape {tuple(inputs.shape)}")
-    if not is_floating(inputs):
-        raise TypeError(f"`inputs` must be floating point, got {inputs.dtype}: scale 8-bit images by `images / 255`")
-    bad = first_not_finite(inputs)
-    if bad is not None:
-        raise ValueError(f"`inputs` must be finite, but input {bad} holds NaN or infinity")
+    check_values(inputs)
     return inputs
 
 
