@@ -8,14 +8,16 @@ from paper.setting import NOISES, chosen, parser, run
 
 if __name__ == "__main__":
     made = parser(__doc__, images=100)
+    made.add_argument("--noises", nargs="*", choices=NOISES, default=list(NOISES), help="only these, as P and as O_n")
     options = made.parse_args()
+    noises = {name: NOISES[name] for name in options.noises}
     result = run(
         options,
         explainers=chosen(
             options, ("Gradient",) if options.quick else ("Gradient", "LIME", "RISE", "I-GOS", "Score-CAM")
         ),
-        sampling=NOISES,
-        outer=NOISES,
+        sampling=noises,
+        outer=noises,
         metrics=["mstd"],
         n_samples=10,
         n_outer=4 if options.quick else 10,
