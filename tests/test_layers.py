@@ -10,9 +10,9 @@ import metfa
 ROOT = Path(metfa.__file__).parent
 
 LAYERS = [
-    {"_lazy", "_warnings", "_validation", "_columns", "_streams", "_provenance", "_progress", "_guard"},
+    {"_lazy", "_warnings", "_validation", "_columns", "_streams", "_provenance", "_progress", "_guard", "_pictures"},
     {"_arrays", "stats"},
-    {"noise"},
+    {"noise", "_noise_by_name"},
     {
         "_rows",
         "_targets",

@@ -314,9 +314,10 @@ def test_show_of_features_that_are_no_image(metfa_command, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--noise", "salt:1"], "`--noise` must be uniform:RADIUS, .*, got 'salt:1'"),
-        (["--noise", "uniform:-1"], "`--noise` 'uniform:-1' is no noise: `radius` must be finite and not negative"),
-        (["--method", "gradiant"], r"`--method` must be one of gradient, .*, got 'gradiant'"),
+        (["--noise", "salt:1"], "the noise must be uniform:RADIUS, .*, got 'salt:1'"),
+        (["--noise", "uniform:-1"], "'uniform:-1' is no noise: `radius` must be finite and not negative"),
+        (["--method", "gradiant"], r"the method must be one of gradient, .*, got 'gradiant'"),
+        (["--method", "tiny:slow", "--bfloat16"], r"`--bfloat16` is for gradient, .*; tiny:slow runs in the model"),
         (["--threshold", "otsu"], "`--threshold` must be 'jenks' .* or a number, got 'otsu'"),
         (["--alpha", "0"], r"`alpha` must lie between 0 and 0.5, got 0\.0"),
         (["--alpha", "5"], r"`alpha` must lie between 0 and 0.5, got 5\.0"),
@@ -339,7 +340,7 @@ def test_show_of_features_that_are_no_image(metfa_command, tmp_path):
         (["--model", "no_such_module:model"], "no_such_module"),
         (["--model", "tiny:broken"], "out of order in two lines"),
         (["--model", "tiny:none"], "tiny:none"),
-        (["--method", "tiny:nothing"], "`--method` 'tiny:nothing' cannot be imported: .*no attribute 'nothing'"),
+        (["--method", "tiny:nothing"], "the method 'tiny:nothing' cannot be imported: .*no attribute 'nothing'"),
         (["--noise", "none"], "`noise` is None"),
         (["--correction", "bonferroni"], r"too few for .*bonferroni over 50,176 pixels.*at least 21 are needed"),
         (["--target", "3"], r"`target`.* must .*\b2\b.*, got 3"),

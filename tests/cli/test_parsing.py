@@ -4,43 +4,36 @@ import re
 
 import pytest
 
-from metfa import noise, stats
-from metfa.cli.parsing import noise_of, threshold_of
-
-PIXELS = (0.0, 1.0)
+from metfa import stats
+from metfa.cli.parsing import settings_of, threshold_of
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("texts", "settings"),
     [
-        ("uniform:0.1", noise.Uniform(0.1, bounds=PIXELS)),
-        ("Gaussian:1e-1", noise.Gaussian(0.1, bounds=PIXELS)),
-        ("laplace:.05", noise.Laplace(0.05, bounds=PIXELS)),
-        ("brightness:0.9:1.1", noise.Brightness(0.9, 1.1, bounds=PIXELS)),
-        ("brightness:0.9:1.1:pixel", noise.Brightness(0.9, 1.1, per="pixel", bounds=PIXELS)),
-        ("none", None),
+        ([], {}),
+        (["n_masks=500", "keep = 0.1"], {"n_masks": 500, "keep": 0.1}),
+        (["grid=(7, 5)", "softmax=False", "batch_size=None"], {"grid": (7, 5), "softmax": False, "batch_size": None}),
+        (["segmentation=slic", "layer='head.act'", "a=b=c"], {"segmentation": "slic", "layer": "head.act", "a": "b=c"}),
     ],
 )
-def test_noises(text, expected):
-    assert noise_of(text) == expected
+def test_settings(texts, settings):
+    assert settings_of(texts) == settings
 
 
-def test_noises_are_joined():
-    joined = noise_of("uniform:0.1 + brightness:0.9:1.1")
-    assert joined.noises == (noise.Uniform(0.1, bounds=PIXELS), noise.Brightness(0.9, 1.1, bounds=PIXELS))
+@pytest.mark.parametrize("text", ["", "n_masks", "=5", "n_masks=", "n masks=5", "__import__('os')=1"])
+def test_what_is_no_setting(text):
+    with pytest.raises(ValueError, match=f"`--set` must be key=value.*got {re.escape(repr(text))}"):
+        settings_of([text])
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("", "salt:0.1", "uniform", "uniform:", "uniform:x", "uniform:0.1:0.2", "brightness:1", "uniform:0.1+"),
-        *("uniform:nan", "uniform:-1", "uniform:inf", "brightness:1.1:0.9", "brightness:0.9:1.1:word", "[red]:0.1"),
-        "none+none",
-    ],
-)
-def test_what_is_no_noise(text):
-    with pytest.raises(ValueError, match=rf"`--noise` .*{re.escape(repr(text))}"):
-        noise_of(text)
+def test_a_setting_given_twice():
+    with pytest.raises(ValueError, match="names keep twice"):
+        settings_of(["keep=0.1", "keep=0.2"])
+
+
+def test_a_setting_is_data_never_code():
+    assert settings_of(["a=__import__('os').getcwd()"]) == {"a": "__import__('os').getcwd()"}
 
 
 def test_thresholds():

@@ -91,7 +91,7 @@ INNER = metfa.Smoothed(lambda inputs, target: inputs, noise=Uniform(0.1))
         (
             {"explainers": {"g": "gradent"}},
             ValueError,
-            r"`explainers\['g'\]` must be one of gradient, .*, got 'gradent', did you mean 'gradient'",
+            r"`explainers\['g'\]`: the method must be one of gradient, .*, got 'gradent', did you mean 'gradient'",
         ),
         ({"explainers": {"g": 3}}, TypeError, r"`explainers\['g'\]` must be .* a function of the model .* got int"),
         ({"explainers": {"g": Gradient(torch.nn.Identity())}}, TypeError, r"`explainers\['g'\]`.*, got Gradient: "),

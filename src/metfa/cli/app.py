@@ -13,11 +13,12 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from metfa._lazy import needs_extra
+from metfa._noise_by_name import NOISE_FORMS
+from metfa._pictures import open_image
 from metfa._provenance import printable
 from metfa.allocator import keep_freed_memory
-from metfa.cli.images import demo_photo, open_image
-from metfa.cli.methods import METHOD_FORMS, check_settings, settings_of
-from metfa.cli.parsing import NOISE_FORMS
+from metfa.cli.demo_photo import demo_photo
+from metfa.cli.parsing import settings_of
 from metfa.cli.run import (
     Analysis,
     Sampling,
@@ -31,6 +32,7 @@ from metfa.cli.run import (
     report,
     write_views,
 )
+from metfa.explainers._by_name import METHOD_FORMS, check_settings
 
 __all__ = ["app", "run"]
 

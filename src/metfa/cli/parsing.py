@@ -1,43 +1,31 @@
-"""Settings written on the command line, turned into the objects of the library."""
+"""Settings written on the command line, turned into what the library takes."""
 
 from __future__ import annotations
 
+import ast
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from metfa import noise as noises
 from metfa import stats
 
-__all__ = ["NOISE_FORMS", "noise_of", "threshold_of"]
-
-NOISE_FORMS = "uniform:RADIUS, gaussian:STD, laplace:SCALE, brightness:LOW:HIGH[:image|pixel], joined by +, or none"
+__all__ = ["settings_of", "threshold_of"]
 
 
-def noise_of(text: str) -> Any:
-    """Noise on pixels in [0, 1] from its text form, such as ``uniform:0.1`` or ``gaussian:0.1+brightness:0.9:1.1``.
-
-    ``none`` is None, for methods with randomness of their own.
-    """
-    if text == "none":
-        return None
-    parts = [_one_noise(part.strip(), text) for part in text.split("+")]
-    return parts[0] if len(parts) == 1 else noises.Compose(*parts)
-
-
-def _one_noise(text: str, whole: str) -> Any:
-    kind, *fields = text.lower().split(":")
-    bounds = (0.0, 1.0)
-    try:
-        if kind == "brightness" and len(fields) in (2, 3):
-            per: Any = fields[2] if len(fields) == 3 else "image"
-            return noises.Brightness(float(fields[0]), float(fields[1]), per=per, bounds=bounds)
-        simple = {"uniform": noises.Uniform, "gaussian": noises.Gaussian, "laplace": noises.Laplace}
-        if kind in simple and len(fields) == 1:
-            return simple[kind](float(fields[0]), bounds=bounds)
-    except ValueError as error:
-        raise ValueError(f"`--noise` {whole!r} is no noise: {error}") from error
-    raise ValueError(f"`--noise` must be {NOISE_FORMS}, got {whole!r}")
+def settings_of(texts: Sequence[str]) -> dict[str, Any]:
+    """Settings from texts such as ``n_masks=500`` or ``grid=(7,7)``: Python literals, anything else is text."""
+    settings: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not (equals and name.isidentifier() and value):
+            raise ValueError(f"`--set` must be key=value, such as n_masks=500, got {text!r}")
+        if name in settings:
+            raise ValueError(f"`--set` names {name} twice")
+        try:
+            settings[name] = ast.literal_eval(value)
+        except (ValueError, SyntaxError):
+            settings[name] = value
+    return settings
 
 
 def threshold_of(text: str) -> Callable[..., float] | float:

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from metfa import sampling, stats
+from metfa._noise_by_name import noise_of
 from metfa._provenance import printable
 from metfa._sample_size import check_alpha, samples_needed
-from metfa.cli.methods import check_method, explainer_of
-from metfa.cli.parsing import noise_of, threshold_of
+from metfa.cli.parsing import threshold_of
+from metfa.explainers._by_name import METHODS, check_method, explainer_of
 from metfa.explainers._probability_model import softmax
 from metfa.io import MANIFEST, load, read_json, write_json
 from metfa.result import AttributionSample
@@ -78,7 +79,11 @@ class Sampling:
 def check_before_sampling(sampling: Sampling, analysis: Analysis, n_features: int | None = None) -> None:
     """Refuse settings that could give no answer, before any model runs; the corrections once `n_features` is known."""
     noise_of(sampling.noise)
-    check_method(sampling.method, bfloat16=sampling.bfloat16)
+    check_method(sampling.method)
+    if sampling.bfloat16 and sampling.method not in METHODS:
+        raise ValueError(
+            f"`--bfloat16` is for {', '.join(METHODS)}; {sampling.method} runs in the model's own precision"
+        )
     check_alpha(analysis.alpha)
     stats.median_ranks(sampling.n_samples, analysis.confidence)
     threshold_of(analysis.threshold)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from metfa._arrays import as_array, is_array, to_host
+from metfa._pictures import open_image
 from metfa._rows import Rows
 from metfa._streams import numbered_ids
 from metfa._validation import positive_int
@@ -37,8 +38,6 @@ class ImageFiles:
 
     def load(self, index: int, preprocess: Callable[[Any], Any] | None) -> Any:
         """Pixels (3, height, width)."""
-        from metfa.cli.images import open_image
-
         if preprocess is None:
             raise ValueError(
                 "`model` has no preprocessing for pictures: give its name, or a metfa.models.LoadedModel that has one"

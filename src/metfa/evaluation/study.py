@@ -13,6 +13,7 @@ from metfa._randomised import randomised, seeded
 from metfa._validation import check_number, did_you_mean, positive_int
 from metfa.evaluation._measures import Measure, check_measures
 from metfa.evaluation.inputs import Arrays, ImageFiles, study_inputs
+from metfa.explainers._by_name import check_method, explainer_of
 
 __all__ = ["AGGREGATES", "NamedMethod", "Study"]
 
@@ -22,15 +23,13 @@ Aggregate = Literal["vanilla", "mean", "smoothed"]
 
 @dataclass(frozen=True)
 class NamedMethod:
-    """An explainer by its name on the command line, made when a worker has the model."""
+    """An explainer by its name, made when a worker has the model."""
 
     method: str
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __call__(self, model: Any) -> Any:
         """The explainer."""
-        from metfa.cli.methods import explainer_of
-
         return explainer_of(self.method, model, dict(self.settings))
 
 
@@ -189,13 +188,10 @@ def _named(mapping: Any, name: str) -> list[tuple[str, Any]]:
 
 def _explainer(name: str, value: Any) -> Any:
     if isinstance(value, str):
-        from metfa.cli.methods import METHOD_FORMS, METHODS
-
-        if ":" not in value and value not in METHODS:
-            raise ValueError(
-                f"`explainers[{name!r}]` must be one of {METHOD_FORMS}, or a function of the model, got {value!r}"
-                f"{did_you_mean(value, METHODS)}"
-            )
+        try:
+            check_method(value)
+        except ValueError as error:
+            raise ValueError(f"`explainers[{name!r}]`: {error}; or give a function of the model") from error
         return NamedMethod(value)
     if not callable(value) or explained_model(value) is not None or isinstance(value, randomised | seeded):
         raise TypeError(

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from metfa._lazy import needs_extra
+from metfa._noise_by_name import noise_of
 from metfa._validation import did_you_mean
-from metfa.cli.methods import explainer_of
-from metfa.cli.parsing import noise_of
 from metfa.evaluation.study import NamedMethod, Study
+from metfa.explainers._by_name import check_method, check_settings
 
 __all__ = ["read_study"]
 
@@ -128,10 +128,9 @@ def _method(name: str, entry: Any, allow_import: bool) -> NamedMethod:
                 f"[explainers.{name}] names {method!r}, whose import runs its code: allow it by --allow-import"
             )
     else:
-        import torch
-
         try:
-            explainer_of(method, torch.nn.Identity(), settings)  # a wrong name or setting shows now
+            check_method(method)
+            check_settings(method, settings)
         except (ValueError, TypeError) as error:
             raise type(error)(f"[explainers.{name}]: {error}") from error
     return NamedMethod(method, settings)

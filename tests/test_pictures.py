@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from metfa.cli.images import FORMATS, demo_photo, open_image
+from metfa._pictures import FORMATS, open_image
 from metfa.models import CentreCrop
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (40, 50, 3), dtype=np.uint8)
@@ -104,10 +104,3 @@ def test_what_is_no_file(tmp_path):
     os.mkfifo(tmp_path / "pipe.png")
     with pytest.raises(OSError, match=r"pipe\.png is no file"):
         open_image(tmp_path / "pipe.png")
-
-
-def test_photographs_of_the_demo():
-    assert demo_photo("coffee").size == (600, 400)
-    assert demo_photo("cat").size == (451, 300)
-    with pytest.raises(ValueError, match=r"`--photo` must be one of \['cat', 'coffee'\], got 'dog'"):
-        demo_photo("dog")

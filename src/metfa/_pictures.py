@@ -6,10 +6,9 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-__all__ = ["demo_photo", "open_image"]
+__all__ = ["open_image"]
 
 FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
-DEMO_PHOTOS = {"coffee": "coffee", "cat": "chelsea"}
 
 
 def open_image(path: Path) -> Any:
@@ -42,16 +41,3 @@ def open_image(path: Path) -> Any:
     except Exception as error:  # Pillow's plugins raise nearly anything for a damaged file
         reason = "unknown format" if isinstance(error, UnidentifiedImageError) else str(error)
         raise ValueError(f"{path} cannot be read as an image ({', '.join(FORMATS)}): {reason}") from error
-
-
-def demo_photo(name: str) -> Any:
-    """One of scikit-image's photographs (CC0): coffee, or the cat Chelsea."""
-    from PIL import Image
-
-    if name not in DEMO_PHOTOS:
-        raise ValueError(f"`--photo` must be one of {sorted(DEMO_PHOTOS)}, got {name!r}")
-    try:
-        from skimage import data
-    except ImportError as error:
-        raise ModuleNotFoundError("the demo's photographs come with scikit-image: pip install 'metfa[demo]'") from error
-    return Image.fromarray(getattr(data, DEMO_PHOTOS[name])())

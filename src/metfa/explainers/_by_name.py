@@ -1,18 +1,17 @@
-"""Explainers by name, with settings written as key=value."""
+"""Explainers by name, as the command line and the files of studies give them."""
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any
 
 from metfa import explainers
 from metfa._validation import did_you_mean
 
-__all__ = ["METHODS", "METHOD_FORMS", "check_method", "check_settings", "explainer_of", "settings_of"]
+__all__ = ["METHODS", "METHOD_FORMS", "check_method", "check_settings", "explainer_of"]
 
 METHODS = {
     "gradient": "Gradient",
@@ -26,31 +25,13 @@ METHODS = {
     "lrp": "LRP",
 }
 METHOD_FORMS = f"{', '.join(METHODS)}, captum:NAME, or package.module:callable (model -> explainer)"
-NO_SETTINGS = {"model", "rng", "autocast", "memory_format", "scale"}  # governed by other options
+NO_SETTINGS = {"model", "rng", "autocast", "memory_format", "scale"}  # given in other ways
 
 
-def settings_of(texts: Sequence[str]) -> dict[str, Any]:
-    """Settings from texts such as ``n_masks=500`` or ``grid=(7,7)``: Python literals, anything else is text."""
-    settings: dict[str, Any] = {}
-    for text in texts:
-        name, equals, value = (part.strip() for part in text.partition("="))
-        if not (equals and name.isidentifier() and value):
-            raise ValueError(f"`--set` must be key=value, such as n_masks=500, got {text!r}")
-        if name in settings:
-            raise ValueError(f"`--set` names {name} twice")
-        try:
-            settings[name] = ast.literal_eval(value)
-        except (ValueError, SyntaxError):
-            settings[name] = value
-    return settings
-
-
-def check_method(method: str, *, bfloat16: bool) -> None:
+def check_method(method: str) -> None:
     """Raise unless there is such a method; torch is not needed to tell."""
     if ":" not in method and method not in METHODS:
-        raise ValueError(f"`--method` must be one of {METHOD_FORMS}, got {method!r}{did_you_mean(method, METHODS)}")
-    if ":" in method and bfloat16:
-        raise ValueError(f"`--bfloat16` is for {', '.join(METHODS)}; {method} runs in the model's own precision")
+        raise ValueError(f"the method must be one of {METHOD_FORMS}, got {method!r}{did_you_mean(method, METHODS)}")
 
 
 def check_settings(method: str, settings: dict[str, Any]) -> None:
@@ -69,27 +50,19 @@ def explainer_of(method: str, module: Any, settings: dict[str, Any], *, bfloat16
         kind = getattr(explainers, METHODS[method])
         _check_names(settings, _settings_of_dataclass(kind), method)
         layout = {"memory_format": torch.channels_last, "autocast": torch.bfloat16 if bfloat16 else None}
-        return _made(kind, module, {**layout, **settings})
+        return kind(module, **{**layout, **settings})
     source, _, name = method.partition(":")
     if source == "captum":
-        return _made(explainers.from_captum, module, settings, name)
+        return explainers.from_captum(module, name, **settings)
     try:
         factory = getattr(import_module(source), name)
     except (ImportError, AttributeError, ValueError) as error:
-        raise ValueError(f"`--method` {method!r} cannot be imported: {error}") from error
+        raise ValueError(f"the method {method!r} cannot be imported: {error}") from error
     _check_names(settings, _arguments(factory, settings), method)
     explainer = factory(module, **settings)
     if not callable(explainer):
-        raise TypeError(f"`--method` {method!r} must return an explainer, got {type(explainer).__name__}")
+        raise TypeError(f"the method {method!r} must return an explainer, got {type(explainer).__name__}")
     return explainer
-
-
-def _made(kind: Callable[..., Any], module: Any, settings: dict[str, Any], *names: str) -> Any:
-    try:
-        return kind(module, *names, **settings)
-    except (TypeError, ValueError) as error:
-        given = ", ".join(f"{name}={value!r}" for name, value in settings.items())
-        raise type(error)(f"`--set`/`--method`: {error}" if given else f"`--method`: {error}") from error
 
 
 def _settings_of_dataclass(kind: Any) -> list[str]:
@@ -112,6 +85,5 @@ def _check_names(settings: dict[str, Any], allowed: Iterable[str], method: str) 
     for name in settings:
         if name not in allowed:
             raise ValueError(
-                f"`--set`: {method} has no setting {name!r}{did_you_mean(name, allowed)}; it has "
-                f"{', '.join(allowed) or 'none'}"
+                f"{method} has no setting {name!r}{did_you_mean(name, allowed)}; it has {', '.join(allowed) or 'none'}"
             )
