@@ -311,13 +311,18 @@ def test_show_of_features_that_are_no_image(metfa_command, tmp_path):
 # Mistakes
 
 
+def test_bfloat16_is_for_methods_of_ours(explain, picture):
+    done = explain(picture, "--method", "tiny:slow", "--bfloat16")
+    assert done.code == 2
+    assert re.match(r"error: `--bfloat16` is for gradient, .*; tiny:slow runs in the model's own precision", done.err)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--noise", "salt:1"], "the noise must be uniform:RADIUS, .*, got 'salt:1'"),
         (["--noise", "uniform:-1"], "'uniform:-1' is no noise: `radius` must be finite and not negative"),
         (["--method", "gradiant"], r"the method must be one of gradient, .*, got 'gradiant'"),
-        (["--method", "tiny:slow", "--bfloat16"], r"`--bfloat16` is for gradient, .*; tiny:slow runs in the model"),
         (["--threshold", "otsu"], "`--threshold` must be 'jenks' .* or a number, got 'otsu'"),
         (["--alpha", "0"], r"`alpha` must lie between 0 and 0.5, got 0\.0"),
         (["--alpha", "5"], r"`alpha` must lie between 0 and 0.5, got 5\.0"),

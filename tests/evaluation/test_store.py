@@ -223,6 +223,16 @@ def test_a_file_is_no_store(tmp_path):
         UnitStore(tmp_path, [1])
 
 
+def test_what_can_be_written_to(tmp_path):
+    store = UnitStore(tmp_path / "store")
+    store.check_writable()
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+    (tmp_path / "store" / "units").rmdir()
+    (tmp_path / "store" / "units").write_text("in the way")
+    with pytest.raises(OSError, match=r"`store`: nothing can be written to .*store: .*units"):
+        store.check_writable()
+
+
 def test_nothing_is_written_before_there_is_something(tmp_path):
     store = UnitStore(tmp_path / "new")
     store.read([address(1)])

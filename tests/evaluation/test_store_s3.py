@@ -73,6 +73,20 @@ def test_writing_again_replaces(url, options):
     assert store.read(ADDRESSES) == {ADDRESSES[0]: {**RESULT, "input": "again"}}
 
 
+def test_what_can_be_written_to(url, options):
+    store = UnitStore(url, options)
+    store.check_writable()
+    assert names(store) == []
+
+
+def test_no_bucket_is_made(options):
+    import s3fs
+
+    with pytest.raises(OSError, match=r"`store`: nothing can be written to s3://no-such-bucket/study: .*bucket"):
+        UnitStore("s3://no-such-bucket/study", options).check_writable()
+    assert not s3fs.S3FileSystem(**options).exists("no-such-bucket")
+
+
 DAMAGES = {
     "cut off": lambda content: content[:-20],
     "empty": lambda content: b"",

@@ -134,6 +134,8 @@ class Run:
         """Measure what is to do, see :func:`evaluate`."""
         check_executor(executor, workers)
         todo = self.todo
+        if todo:
+            self.store.check_writable()
         if executor == "ray":
             with needs_extra("`executor='ray'`", "ray"):
                 from metfa.evaluation.on_ray import run_on_ray

@@ -15,7 +15,8 @@ from metfa._validation import did_you_mean
 
 __all__ = ["UnitStore"]
 
-PROTOCOLS = ("file", "local", "memory", "s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "hdfs", "sftp", "smb")
+OBJECT_STORES = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss")  # have no folders; a bucket is not ours to make
+PROTOCOLS = ("file", "local", "memory", *OBJECT_STORES, "adl", "hdfs", "sftp", "smb")
 MAX_BYTES = 64 * 2**20
 READ_AT_ONCE = 256
 
@@ -57,13 +58,28 @@ class UnitStore:
             from fsspec.implementations.local import LocalFileSystem
         self.fs, root = fsspec.core.url_to_fs(self.url, **self.options)
         self.root = root.rstrip("/")
-        self._is_local = isinstance(self.fs, LocalFileSystem)
+        self._is_local, self._has_folders = isinstance(self.fs, LocalFileSystem), protocol not in OBJECT_STORES
         if not self._is_local and any(character in self.root for character in "*?["):
             raise ValueError(
                 f"`store` must be a URL without *, ? and [, which fsspec takes for patterns, got {self.url!r}"
             )
         if self.fs.isfile(self.root):
             raise NotADirectoryError(f"`store` must be a folder, but {self.url} is a file")
+
+    def check_writable(self) -> None:
+        """Write a small file and remove it again: what forbids it shows before hours of work.
+
+        Raises
+        ------
+        OSError
+            If that fails.
+        """
+        path = f"{self.root}/units/{os.urandom(6).hex()}.tmp"
+        try:
+            self._put(path, b"")
+            self.fs.rm_file(path)
+        except OSError as error:
+            raise OSError(f"`store`: nothing can be written to {self.url}: {error}") from error
 
     def write(self, address: str, result: dict[str, Any]) -> None:
         """Keep the result of a unit."""
@@ -118,7 +134,8 @@ class UnitStore:
         return {path: content for path, content in zip(paths, found, strict=True) if isinstance(content, bytes)}
 
     def _put(self, path: str, content: bytes) -> None:
-        self.fs.makedirs(path.rpartition("/")[0], exist_ok=True)
+        if self._has_folders:
+            self.fs.makedirs(path.rpartition("/")[0], exist_ok=True)
         temporary = f"{path}.{os.urandom(6).hex()}.tmp"
         self.fs.pipe_file(temporary, content)
         if self._is_local:  # fsspec's own call would move it into a folder of that name
