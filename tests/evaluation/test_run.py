@@ -437,6 +437,23 @@ def holes(model):
     return lambda inputs, target: np.where(inputs == ROWS[0, 0], np.nan, slope(inputs, target))
 
 
+def hopeless(model):
+    def explain(inputs, target):
+        raise RuntimeError(f"no map\nof {len(inputs)}")
+
+    return explain
+
+
+def test_the_estimate_says_what_it_leaves_out(tmp_path):
+    both = dataclasses.replace(COUNTED, explainers={**COUNTED.explainers, "hopeless": hopeless})
+    expected = prepare(COUNTED, store=tmp_path).estimate()
+    found = prepare(both, store=tmp_path).estimate()
+    assert found.units == 2 * expected.units
+    assert found.explanations == expected.explanations
+    assert list(found.not_counted) == ["hopeless"]
+    assert str(found).endswith("; not counted, as it failed in the trial: hopeless, RuntimeError: no map of 10")
+
+
 def test_nan_attributions_fail_their_unit(tmp_path):
     study = dataclasses.replace(COUNTED, explainers={"holes": holes})
     with pytest.warns(FailedUnitsWarning, match="1 of 3 units failed, the first with ValueError: .* returned NaN"):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from metfa._arrays import namespace
 from metfa._guard import left_as_found, loaded_torch, model_in_evaluation
 from metfa._protocol import call_explainer, predict_scores, takes_rngs
+from metfa._provenance import printable
 from metfa._targets import row_targets, stacked_targets
 from metfa.evaluation.study import Study
 from metfa.evaluation.units import Unit
@@ -39,6 +40,8 @@ class Estimate:
         With one worker, by the trial's speed.
     bytes : int
         In the store.
+    not_counted : dict of str to str
+        Explainers that failed in the trial, and how.
     """
 
     units: int
@@ -47,12 +50,16 @@ class Estimate:
     backwards: int
     seconds: float
     bytes: int
+    not_counted: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
+        failed = "".join(
+            f"; not counted, as it failed in the trial: {name}, {why}" for name, why in self.not_counted.items()
+        )
         return (
             f"{self.units:,} units: {self.explanations:,} explanations, {self.forwards:,} forward and "
             f"{self.backwards:,} backward images, about {_duration(self.seconds)} with one worker, "
-            f"{self.bytes / 1e6:.1f} MB of results"
+            f"{self.bytes / 1e6:.1f} MB of results{printable(failed)}"
         )
 
 
@@ -61,12 +68,14 @@ def estimate(worker: Worker, units: list[Unit]) -> Estimate:
     study = worker.study
     explanations = forwards = backwards = 0
     seconds = 0.0
+    not_counted = {}
     for name in study.methods:
         mine = [unit for unit in units if unit.explainer == name]
         if not mine:
             continue
         trial = _first_trial(worker, mine)
-        if trial is None:
+        if isinstance(trial, str):
+            not_counted[name] = trial
             continue
         wanted, asked = _explanations(study, takes_rngs(worker.explainers[name])), _asked_by_metrics(study)
         explanations += len(mine) * wanted
@@ -74,7 +83,7 @@ def estimate(worker: Worker, units: list[Unit]) -> Estimate:
         backwards += len(mine) * round(wanted * trial.backwards)
         seconds += len(mine) * (wanted * trial.seconds + asked * trial.seconds_asked)
     size = len(units) * _rows(study) * BYTES_A_ROW
-    return Estimate(len(units), explanations, forwards, backwards, seconds, size)
+    return Estimate(len(units), explanations, forwards, backwards, seconds, size, not_counted)
 
 
 def _explanations(study: Study, own_randomness: bool) -> int:
@@ -113,12 +122,15 @@ def _rows(study: Study) -> int:
     return _n_maps(study) * by_map + sampled * of.count("samples")
 
 
-def _first_trial(worker: Worker, units: list[Unit]) -> _Trial | None:
-    """A trial of the first unit that works, among a few: those that fail are the run's to report."""
+def _first_trial(worker: Worker, units: list[Unit]) -> _Trial | str:
+    """A trial of the first unit that works, among a few, or how they fail; failures are the run's to keep."""
+    failure = ""
     for unit in units[:TRIALS]:
-        with suppress(Exception):
+        try:
             return _trial(worker, unit)
-    return None
+        except Exception as error:  # noqa: PERF203 - a few at most
+            failure = f"{type(error).__name__}: {error}"
+    return failure
 
 
 @dataclass(frozen=True)
