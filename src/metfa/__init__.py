@@ -24,6 +24,7 @@ _HOME = {
     "randomised": "metfa._randomised",
     "seeded": "metfa._randomised",
     "stats": "metfa.stats",
+    "text": "metfa.text",
 }
 
 _HOME |= {name: "metfa._warnings" for name in _warnings.__all__ if name.endswith("Warning")}

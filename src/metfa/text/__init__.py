@@ -1,0 +1,23 @@
+"""Words as features: noise by synonyms, explainers of text models, faithfulness of words."""
+
+from metfa._lazy import lazy_names
+
+_HOME = {
+    "GradientXInput": "metfa.text.gradient_x_input",
+    "LEMNA": "metfa.text.lemna",
+    "LIME": "metfa.text.lime",
+    "Occlusion": "metfa.text.occlusion",
+    "Synonyms": "metfa.text.synonyms",
+    "WordScores": "metfa.text.word_metrics",
+    "explain_text": "metfa.text.explain",
+    "fat": "metfa.text.word_metrics",
+    "fdt": "metfa.text.word_metrics",
+    "load_model": "metfa.text.models",
+    "render_html": "metfa.text.rendering",
+    "render_terminal": "metfa.text.rendering",
+    "st": "metfa.text.word_metrics",
+    "top_n_overlap": "metfa.text.word_metrics",
+}
+
+__all__ = sorted(_HOME)  # pyright: ignore[reportUnsupportedDunderAll]
+__getattr__, __dir__ = lazy_names("metfa.text", _HOME)

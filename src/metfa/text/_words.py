@@ -1,0 +1,106 @@
+"""A text cut into words: the features of an explanation, which can be left out or replaced one by one."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import compress
+from typing import Any
+
+__all__ = ["Words", "words_of"]
+
+RUN = re.compile(r"\S+")
+EDGES = ("P", "Cf")  # punctuation and invisible marks stay outside a word, where they stand at its edge
+
+
+@dataclass(frozen=True)
+class Words:
+    """Words of a text and what stands between them; or tokens, where a list of them was given.
+
+    Attributes
+    ----------
+    words : tuple of str
+    gaps : tuple of str or None
+        What stands before, between and after the words: blanks and punctuation, one more than words. None for tokens,
+        of which every one is a word.
+    """
+
+    words: tuple[str, ...]
+    gaps: tuple[str, ...] | None
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def kept(self, mask: Sequence[Any]) -> Any:
+        """The text without the words whose entry of `mask` is false; punctuation stays, doubled blanks do not."""
+        if len(mask) != len(self):
+            raise ValueError(f"`mask` must have one entry for each of the {len(self)} words, got {len(mask)}")
+        if self.gaps is None:
+            return list(compress(self.words, mask))
+        pieces = [self.gaps[0]]
+        for word, gap, keep in zip(self.words, self.gaps[1:], mask, strict=True):
+            if keep:
+                pieces += word, gap
+            elif not pieces[-1] or pieces[-1][-1].isspace():
+                pieces.append(gap.lstrip())
+            else:
+                pieces.append(gap)
+        return "".join(pieces)
+
+    def replaced(self, words: Sequence[str]) -> Any:
+        """The text with other words in the same places."""
+        if len(words) != len(self):
+            raise ValueError(f"`words` must hold one for each of the {len(self)} words, got {len(words)}")
+        if self.gaps is None:
+            return list(words)
+        return self.gaps[0] + "".join(word + gap for word, gap in zip(words, self.gaps[1:], strict=True))
+
+
+def words_of(text: Any) -> Words:
+    """Words of a text, or of a list of tokens.
+
+    A word is what blanks (of any script) separate, without the punctuation at its edges: "don't", "well-known",
+    "state-of-the-art" and an emoji are one word each, "!" is none. Scripts that are written without blanks have to come
+    as tokens.
+
+    Raises
+    ------
+    TypeError
+        If it is neither a text nor a list or tuple of texts.
+    ValueError
+        If it holds no words, or an empty token.
+    """
+    if isinstance(text, str):
+        found = [run for run in map(_without_edges, RUN.finditer(text)) if run]
+        starts, ends = [start for start, _ in found], [end for _, end in found]
+        parsed = Words(
+            tuple(text[start:end] for start, end in found),
+            tuple(text[end:start] for end, start in zip([0, *ends], [*starts, len(text)], strict=True)),
+        )
+    elif isinstance(text, list | tuple):
+        for token in text:
+            if not isinstance(token, str):
+                raise TypeError(f"a list of tokens must hold texts, got {type(token).__name__}: {token!r:.80}")
+            if not token:
+                raise ValueError(f"a list of tokens must not hold empty ones: {list(text)!r:.80}")
+        parsed = Words(tuple(text), None)
+    else:
+        raise TypeError(f"a text or a list of its tokens is needed, got {type(text).__name__}: {text!r:.80}")
+    if not parsed.words:
+        raise ValueError(f"the text {text!r:.80} holds no words: there is nothing to explain")
+    return parsed
+
+
+def _without_edges(run: re.Match[str]) -> tuple[int, int] | None:
+    start, end = run.span()
+    while start < end and _is_edge(run.string[start]):
+        start += 1
+    while start < end and _is_edge(run.string[end - 1]):
+        end -= 1
+    return (start, end) if start < end else None
+
+
+def _is_edge(character: str) -> bool:
+    return not character.isalnum() and unicodedata.category(character).startswith(EDGES)
