@@ -21,6 +21,7 @@ INPUTS = {
     "tuple": (rng.integers(0, 9, (2, 5)), rng.random((2, 3)) > 0.5),
     "dict": {"tokens": rng.integers(0, 9, (2, 5)), "mask/../x": np.ones((2, 5), dtype=np.int8)},
     "texts": ["plain", "ünï\ncode \ud800 \x00"],
+    "tokens": [["plain", "words"], ["ünï\ncode", ""]],
     "complex": rng.random((2, 3)) + 1j,
     "strings": np.array(["one", "two"]),
     "dates": np.array(["2026-01-01", "2026-01-02"], dtype="M8[D]"),
@@ -225,7 +226,7 @@ def test_a_folder_that_appears_meanwhile_is_left_alone(tmp_path, monkeypatch):
     [
         (
             {"inputs": [object(), "text"]},
-            "`inputs` must be arrays or a list of texts to be saved, got a list of object",
+            "`inputs` must be arrays or a list of texts or of tokens to be saved, got a list of object",
         ),
         ({"inputs": np.array([object(), None])}, "to be saved, got an array of object"),
         ({"inputs": np.zeros(2, dtype=[("a", "f4")])}, "to be saved, got an array of \\[\\('a', '<f4'\\)\\]"),

@@ -48,7 +48,8 @@ def save(sample: AttributionSample, path: str | Path) -> Path:
     FileExistsError
         If `path` exists: nothing is ever overwritten.
     TypeError
-        If the inputs are a list of objects other than texts, or a target is no integer or tuple of integers.
+        If the inputs are a list of objects other than texts or lists of tokens, or a target is no integer or tuple
+        of integers.
     """
     target = _new_folder(path)
     check_inputs(sample.inputs)
@@ -215,9 +216,11 @@ def _new_folder(path: str | Path) -> Path:
 def check_inputs(inputs: Any) -> None:
     """Raise where inputs cannot be written beside a manifest."""
     if isinstance(inputs, list):
-        kinds = sorted({type(entry).__name__ for entry in inputs if not isinstance(entry, str)})
+        kinds = sorted({type(entry).__name__ for entry in inputs if not _is_text(entry)})
         if kinds:
-            raise TypeError(f"`inputs` must be arrays or a list of texts to be saved, got a list of {', '.join(kinds)}")
+            raise TypeError(
+                f"`inputs` must be arrays or a list of texts or of tokens to be saved, got a list of {', '.join(kinds)}"
+            )
     else:
         if isinstance(inputs, dict) and not all(isinstance(key, str) for key in inputs):
             raise TypeError(f"`inputs` must be a dict with text keys to be saved, got {list(inputs)}")
@@ -225,6 +228,10 @@ def check_inputs(inputs: Any) -> None:
             if not isinstance(part, np.ndarray) or part.dtype.kind not in KINDS:
                 kind = f"an array of {part.dtype}" if isinstance(part, np.ndarray) else type(part).__name__
                 raise TypeError(f"`inputs` must be arrays or a list of texts to be saved, got {kind}")
+
+
+def _is_text(entry: Any) -> bool:
+    return isinstance(entry, str) or (isinstance(entry, list) and all(isinstance(token, str) for token in entry))
 
 
 def _write_array(path: Path, array: np.ndarray) -> None:
@@ -327,7 +334,7 @@ def _read_inputs(folder: Path, about: dict[str, Any], arrays: dict[str, Any]) ->
         texts = read_json(folder / "inputs.json")
         if _digest(folder / "inputs.json") != about["digest"]:
             raise ValueError(f"{folder / 'inputs.json'} was changed after it was saved")
-        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        if not isinstance(texts, list) or not all(map(_is_text, texts)):
             raise ValueError(f"{folder / 'inputs.json'} is damaged: a list of texts is needed")
         return texts, {len(texts)}
     parts = [np.array(_read_array(folder, f"inputs_{i}", arrays[f"inputs_{i}"])) for i in range(len(keys))]

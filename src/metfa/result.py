@@ -77,6 +77,11 @@ class AttributionSample:
         return len(self.values)
 
     @property
+    def words(self) -> tuple[str, ...] | None:
+        """Words of a text that was explained: its features, under the name that texts know."""
+        return self.feature_names
+
+    @property
     def feature_shape(self) -> tuple[int, ...]:
         """Shape of one map."""
         return self.values.shape[2:]
