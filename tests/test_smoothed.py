@@ -346,6 +346,24 @@ class TestErrors:
             smoothed(explainer)(TABLE, target=0)
 
 
+def test_texts_are_a_list():
+    """As `explain` has them: the noise gets one text, the explainer a list of them."""
+    texts = ["abc", "hello"]
+
+    def lengths(inputs, target):
+        return np.array([[len(text), text.count("x")] for text in inputs], dtype=float)
+
+    def crossed_out(text, rng):
+        return "".join("x" if rng.random() < 0.5 else letter for letter in text) + "x" * rng.integers(3)
+
+    maps = smoothed(lengths, noise=crossed_out)(texts, target=0)
+    for row, rng in enumerate(row_generators(texts, None, 0)):
+        sample = metfa.explain(
+            lengths, [texts[row]], 0, noise=crossed_out, n_samples=10, rng=root_entropy(rng), input_ids=[""]
+        )
+        np.testing.assert_array_equal(maps[row], sample.smoothed()[0])
+
+
 def test_attribute_is_captums_interface():
     smooth = smoothed(Gradient(NET))
     assert list(inspect.signature(smooth.attribute).parameters)[:2] == ["inputs", "target"]

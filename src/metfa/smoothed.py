@@ -55,8 +55,8 @@ class SampledExplainer:
 
         Parameters
         ----------
-        inputs : array, (batch, ...)
-            Clean inputs.
+        inputs : array, (batch, ...), or list
+            Clean inputs; a list of texts, where the noise and the explainer are of texts.
         target : int or sequence, optional
             Class explained; None: as predicted on the clean input.
         rngs : sequence of numpy.random.Generator, optional
@@ -65,9 +65,9 @@ class SampledExplainer:
         Returns
         -------
         array, (batch, \*features)
-            In the library and on the device of `inputs`.
+            In the library and on the device of `inputs`; of texts as the explainer gives them.
         """
-        inputs = as_array(inputs, "inputs")
+        inputs = inputs if isinstance(inputs, list) else as_array(inputs, "inputs")
         roots = [root_entropy(rng) for rng in row_generators(inputs, rngs, self.rng)]
         with left_as_found(self.model) as drawn:
             targets = self._targets(inputs, target, len(roots))
@@ -95,21 +95,25 @@ class SampledExplainer:
 
     def _explained(self, inputs: Any, targets: list[Any], roots: list[int], jobs: Sequence[tuple[int, int]]) -> Any:
         """Attributions of the jobs (row, sample), in the graph of `inputs`."""
-        batch = namespace(inputs).stack(
-            [self._noisy(inputs[row, ...], roots[row], row, sample) for row, sample in jobs]
-        )
-        _require_finite(batch, "`noise` made NaN or infinity of", jobs)
+        batch: Any = [self._noisy(inputs, roots[row], row, sample) for row, sample in jobs]
+        if not isinstance(inputs, list):
+            batch = namespace(inputs).stack(batch)
+            _require_finite(batch, "`noise` made NaN or infinity of", jobs)
         rngs = None
         if takes_rngs(self.explainer):
             rngs = [stream(roots[row], "", sample, Purpose.EXPLAINER) for row, sample in jobs]
-        target = stacked_targets([targets[row] for row, _ in jobs], inputs)
+        like = None if isinstance(inputs, list) else inputs
+        target = stacked_targets([targets[row] for row, _ in jobs], like)
         maps = call_explainer(self.explainer, batch, target, len(jobs), rngs, {})[0]
         _require_finite(maps, "`explainer` returned NaN or infinity for", jobs)
         return maps
 
-    def _noisy(self, clean: Any, root: int, row: int, sample: int) -> Any:
-        noisy = self.noise(clean, stream(root, "", sample, Purpose.NOISE))
-        return like_row(noisy, clean, f"input {row}, sample {sample}")
+    def _noisy(self, inputs: Any, root: int, row: int, sample: int) -> Any:
+        rng = stream(root, "", sample, Purpose.NOISE)
+        if isinstance(inputs, list):
+            return self.noise(inputs[row], rng)
+        clean = inputs[row, ...]
+        return like_row(self.noise(clean, rng), clean, f"input {row}, sample {sample}")
 
 
 @dataclass(frozen=True)
