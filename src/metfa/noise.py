@@ -338,15 +338,15 @@ def _draw_dtype(x: Any) -> Any:
     if not is_array(x):
         raise TypeError(
             f"numeric noise needs a floating-point array, got {type(x).__name__}: a list is a batch of objects, so "
-            "write np.array(inputs) for numbers; texts need a noise on words; a tuple or dict of arrays takes one "
-            "noise a part, as in `noise=(metfa.noise.Uniform(0.1), None)`"
+            "write np.array(inputs) for numbers; texts need a noise on words, such as metfa.text.Synonyms(0.3); a "
+            "tuple or dict of arrays takes one noise a part, as in `noise=(metfa.noise.Uniform(0.1), None)`"
         )
     if not is_floating(x):
         remedy = (
             "scale the image to floats first, as in `image.astype('float32') / 255`"
             if "int8" in str(x.dtype)
-            else "token ids need a noise on words, such as a synonym noise, or any function f(x, rng) of yours; whole "
-            "numbers that are measurements go as `table.astype(float)`"
+            else "token ids need a noise on words, such as metfa.text.Synonyms(0.3) on the texts, or any function "
+            "f(x, rng) of yours; whole numbers that are measurements go as `table.astype(float)`"
         )
         raise TypeError(f"numeric noise needs floating-point inputs, got {x.dtype}: {remedy}")
     return np.float64 if namespace(x).finfo(x.dtype).bits > 32 else np.float32
