@@ -105,6 +105,49 @@ def test_any_metric_with_a_score():
     np.testing.assert_allclose(regions.score, region_score(logits, IMAGES, MAPS > 0.5).score)
 
 
+TEXTS = ["a good film", "bad", "good but bad"]
+LENGTHS = [np.arange(3.0), np.arange(1.0), np.arange(3.0)]
+
+
+def text_model(texts):
+    texts = [" ".join(text) if isinstance(text, list) else text for text in texts]
+    return np.array([[text.count("bad") + 0.5, text.count("good") + 0.6] for text in texts])
+
+
+@pytest.mark.parametrize("texts", [TEXTS, [text.split() for text in TEXTS]])
+def test_texts(texts):
+    """Each under its own draws, which meet it wherever it stands; the target is that of the clean text."""
+    seen = []
+
+    def metric(model, inputs, attributions, target, *, batch_size):
+        seen.append((list(inputs), target))
+        scores = model(inputs)[np.arange(len(inputs)), target]
+        assert [len(scores) for scores in attributions] == [3, 1, 3]
+        return metfa.metrics.Scores(scores, np.ones(len(inputs)), (None,) * len(inputs))
+
+    def worse(text, rng):
+        words = text.split() if isinstance(text, str) else text
+        noisy = [word if rng.random() < 0.5 else "bad" for word in words]
+        return " ".join(noisy) if isinstance(text, str) else noisy
+
+    judge = robust(metric, noise=worse, n_samples=20, rng=0)
+    result = judge(text_model, texts, LENGTHS, batch_size=2)
+    assert {tuple(target) for _, target in seen} == {(1, 0, 1)}
+    np.testing.assert_array_equal(result.raws[7], text_model(seen[7][0])[np.arange(3), [1, 0, 1]])
+    assert len({str(noisy) for noisy, _ in seen}) > 5
+    judge(text_model, texts[::-1], LENGTHS[::-1], batch_size=2)
+    assert [noisy[::-1] for noisy, _ in seen[20:]] == [noisy for noisy, _ in seen[:20]]
+
+
+def test_texts_with_one_score_have_no_target():
+    def metric(model, inputs, attributions, target):
+        assert target is None
+        return metfa.metrics.Scores(model(inputs), np.ones(len(inputs)), (None,) * len(inputs))
+
+    result = robust(metric, noise=nothing, n_samples=2)(lambda texts: text_model(texts)[:, 1], TEXTS, LENGTHS)
+    np.testing.assert_array_equal(result.raw, [1.6, 0.6, 1.6])
+
+
 def test_torch():
     linear = torch.nn.Linear(*WEIGHTS.shape, bias=False, dtype=torch.float64)
     linear.weight.data.copy_(torch.from_numpy(WEIGHTS.T))

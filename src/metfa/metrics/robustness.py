@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -11,14 +12,19 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import as_array, to_host
+from metfa._guard import model_in_evaluation
+from metfa._protocol import predict_scores
 from metfa._provenance import describe
 from metfa._rows import Rows
 from metfa._streams import Purpose, root_entropy, stream
+from metfa._targets import row_targets
 from metfa._validation import positive_int
 from metfa.metrics._target_probability import TargetProbability
 from metfa.metrics.scores import Scores, divisor
 
 __all__ = ["RobustScore", "robust"]
+
+TEXTS_IN_A_CALL = 256
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,8 +86,9 @@ class robust:  # noqa: N801 - read as a function
     r"""Robust form of a metric: its mean over noisy copies of the input, with the clean input's attributions.
 
     ``robust(insertion, noise=...)`` is the paper's RI, with `deletion` RD, with `overall` RO (paper, section on robust
-    faithfulness). The draws are addressed by the seed, the input and their number, and by nothing else: every map that
-    is judged on an input by this object meets the same noisy copies.
+    faithfulness); of texts, under `metfa.text.Synonyms`, `metfa.text.fdt`, `st` and `fat` make RFDT, RST and RFAT. The
+    draws are addressed by the seed, the input and their number, and by nothing else: every map that is judged on an
+    input by this object meets the same noisy copies.
 
     Parameters
     ----------
@@ -129,9 +136,9 @@ class robust:  # noqa: N801 - read as a function
         ----------
         model : torch.nn.Module or callable
             Inputs (batch, ...) -> scores (batch, classes).
-        inputs : array, (batch, ...)
+        inputs : array, (batch, ...), or list of texts
             Clean inputs.
-        attributions : array, (batch, \*features)
+        attributions : array, (batch, \*features), or one array a text
             Of the clean inputs.
         target : int, sequence or array, optional
             Class of each input; None: as predicted on the clean one, held fixed.
@@ -142,7 +149,7 @@ class robust:  # noqa: N801 - read as a function
         -------
         RobustScore
         """
-        rows = Rows(as_array(inputs, "inputs"))
+        rows = Rows(inputs if _are_texts(inputs) else as_array(inputs, "inputs"))
         if target is None:
             target = self._predicted(model, inputs, settings)
         draws = [
@@ -161,8 +168,14 @@ class robust:  # noqa: N801 - read as a function
             ]
         )
 
-    def _predicted(self, model: Any, inputs: Any, settings: dict[str, Any]) -> list[Any]:
-        """Targets of the clean inputs, by the model as the metric asks it."""
+    def _predicted(self, model: Any, inputs: Any, settings: dict[str, Any]) -> list[Any] | None:
+        """Targets of the clean inputs, by the model as the metric asks it; None for one score a text."""
+        if _are_texts(inputs):
+            size = settings.get("batch_size") or TEXTS_IN_A_CALL
+            with model_in_evaluation(model):
+                parts = [predict_scores(model, deepcopy(inputs[k : k + size])) for k in range(0, len(inputs), size)]
+            scores = np.concatenate(parts)
+            return None if scores.ndim == 1 else row_targets(None, scores, len(inputs))
         known = {
             name: value for name, value in settings.items() if name in inspect.signature(TargetProbability).parameters
         }
@@ -172,3 +185,9 @@ class robust:  # noqa: N801 - read as a function
 
     def __repr__(self) -> str:
         return f"robust({describe(self.metric)}, noise={self.noise!r}, n_samples={self.n_samples})"
+
+
+def _are_texts(inputs: Any) -> bool:
+    """Whether these are texts, each a str or its tokens, which no array holds."""
+    first = inputs[0] if isinstance(inputs, list) and inputs else None
+    return isinstance(first, str) or (isinstance(first, list | tuple) and bool(first) and isinstance(first[0], str))

@@ -1,0 +1,325 @@
+"""Faithfulness of words: the class probability without the best words, with them alone, and with them elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from metfa._arrays import as_array, is_array, to_host
+from metfa._rows import Rows
+from metfa._streams import Purpose, root_entropy, stream
+from metfa._validation import positive_int
+from metfa.metrics.scores import NOT_FINITE, Scores, divisor, faults_of, warn_of_missing
+from metfa.metrics.stability import top_k_overlap
+from metfa.result import AttributionSample
+from metfa.text._text_model import TextModel
+from metfa.text._words import Words, words_of
+
+__all__ = ["WordScores", "fat", "fdt", "st", "top_n_overlap"]
+
+TIES, OTHER_TEXT = 0, 1  # numbers of an input's streams
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WordScores(Scores):
+    """Class probability of every text against the number m = 1..n of its best words that are taken.
+
+    Attributes
+    ----------
+    raw : numpy.ndarray, (batch,)
+        Mean of `curves` over m; NaN where `degenerate` tells why.
+    clean : numpy.ndarray, (batch,)
+        Class probability of the text itself.
+    degenerate : tuple of (str or None), one a text
+        Why a text has no score: its attributions are constant (a single word's are not) or not finite.
+    curves : numpy.ndarray, (batch, n)
+        Class probability at m = 1..n, the paper's figures; of constant attributions in an order at random, of some that
+        are not finite NaN. A text with fewer than m words has all of them taken: its curve goes on level from
+        `n_words` on.
+    n_words : numpy.ndarray, (batch,)
+        How many words each text has.
+    """
+
+    curves: np.ndarray
+    n_words: np.ndarray
+
+    @cached_property
+    def normalised(self) -> np.ndarray:
+        """Curves over the clean probability, (batch, n), NaN where that is below 1e-6; `score` is their mean."""
+        return self.curves / divisor(self.clean)[:, None]
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """Texts whose words have places: 0 for the one with the highest score, and so on."""
+
+    texts: Sequence[Any]
+    words: list[Words]
+    places: list[np.ndarray]
+    degenerate: tuple[str | None, ...]
+    ids: tuple[str, ...]
+    root: int
+
+    @classmethod
+    def by(cls, attributions: Any, texts: Any, rng: Any) -> Ranked:
+        """Equal scores go in an order at random, which depends on the text alone: the same for every map of it."""
+        words = _parsed(texts, "inputs")
+        maps = _one_score_a_word(attributions, words)
+        ids, root = Rows(list(texts)).ids(), root_entropy(rng)
+        places = []
+        for scores, identity in zip(maps, ids, strict=True):
+            at_random = stream(root, identity, TIES, Purpose.TIES).permutation(len(scores))
+            place = np.empty(len(scores), dtype=np.int64)
+            place[np.lexsort((at_random, -scores.astype(np.float64)))] = np.arange(len(scores))
+            places.append(place)
+        return cls(texts, words, places, tuple(map(_fault, maps)), ids, root)
+
+    def judged(self, model: TextModel, target: Any, n: int, changed: Callable[[int, np.ndarray], Any]) -> WordScores:
+        """Scores of the texts ``changed(row, top)`` where `top` marks the best m words of a row, m = 1..n."""
+        n_words = np.array([len(words) for words in self.words])
+        ends = np.minimum(n_words, n)
+        asked = [(row, m) for row, end in enumerate(ends) for m in range(1, end + 1)]
+        with model.asked():
+            clean_scores = model.scores(list(self.texts))
+            targets = model.targets(clean_scores, target)
+            scores = model.scores_of(
+                len(asked), lambda start, stop: [changed(row, self.places[row] < m) for row, m in asked[start:stop]]
+            )
+        clean = model.chosen(model.as_probabilities(clean_scores), targets)
+        found = model.chosen(model.as_probabilities(scores), [targets[row] for row, _ in asked])
+        curves = np.empty((len(ends), n))
+        for row, values in enumerate(np.split(found, np.cumsum(ends)[:-1])):
+            curves[row, : len(values)] = values
+            curves[row, len(values) :] = values[-1]
+        warn_of_missing(self.degenerate, clean)
+        curves[[fault == NOT_FINITE for fault in self.degenerate]] = np.nan
+        missing = [fault is not None for fault in self.degenerate]
+        return WordScores(np.where(missing, np.nan, curves.mean(axis=1)), clean, self.degenerate, curves, n_words)
+
+
+def _parsed(texts: Any, name: str) -> list[Words]:
+    if isinstance(texts, str) or not isinstance(texts, list | tuple):
+        raise TypeError(f"`{name}` must be a list of texts, got {type(texts).__name__}: write `[text]` for one text")
+    if not texts:
+        raise ValueError(f"`{name}` is empty: at least one text is needed")
+    return [words_of(text) for text in texts]
+
+
+def _one_score_a_word(attributions: Any, words: list[Words]) -> list[np.ndarray]:
+    if not is_array(attributions) and not isinstance(attributions, list | tuple):
+        raise TypeError(
+            f"`attributions` must hold one array of scores for each text, got {type(attributions).__name__}"
+        )
+    rows = to_host(attributions) if is_array(attributions) else attributions
+    if len(rows) != len(words):
+        raise ValueError(
+            f"`attributions` must hold one array of scores for each of the {len(words)} texts, got {len(rows)}"
+        )
+    maps = [to_host(as_array(scores, f"attributions[{row}]")) for row, scores in enumerate(rows)]
+    for row, (scores, parsed) in enumerate(zip(maps, words, strict=True)):
+        if scores.shape != (len(parsed),):
+            raise ValueError(
+                f"`attributions` must have one score for each word, got shape {scores.shape} for the {len(parsed)} "
+                f"words of input {row}"
+            )
+    return maps
+
+
+def _fault(scores: np.ndarray) -> str | None:
+    if len(scores) == 1 and np.isfinite(scores).all():
+        return None  # one word has one order
+    return faults_of(scores[None])[0]
+
+
+def fdt(
+    model: Any,
+    inputs: Sequence[Any],
+    attributions: Any,
+    target: Any = None,
+    *,
+    n: int = 10,
+    softmax: bool = False,
+    batch_size: int | None = None,
+    rng: Any = 0,
+) -> WordScores:
+    r"""Feature deduction test: leave out the best words of each text, and watch the class probability fall.
+
+    :math:`\mathrm{FDT}_m(T, M) = f_c(T^{M-}_m)`, the probability of the text without the m words of the highest
+    attribution (paper, section on faithfulness metrics, after Guo et al. 2018, who count how often it falls below one
+    half). The paper draws it against m; the single score here is the mean over m = 1..n. The lower, the more faithful.
+
+    Parameters
+    ----------
+    model : callable
+        A list of texts -> class probabilities (batch, classes), or one score a text (batch,). It meets texts without
+        any words, where n reaches their number.
+    inputs : list of str or of lists of str
+        Texts, or texts as tokens; they may have different numbers of words.
+    attributions : array, (batch, words), or sequence of arrays, (words,)
+        One score a word. Their order is that of the signed scores.
+    target : int, sequence or array, optional
+        Class of each text; None: the predicted one.
+    n : int
+        How many words are taken at most, the end of the paper's axis by default. In a text with fewer, all are taken.
+    softmax : bool
+        Turn the model's scores into probabilities by a softmax. False uses them as they are.
+    batch_size : int, optional
+        Texts in a call of the model. None: 256. Changes speed and memory only.
+    rng : int or numpy.random.Generator
+        Seed of the order of equal scores. It depends on the text, not on the attributions: all maps of a text that are
+        compared have their equal scores in the same order.
+
+    Returns
+    -------
+    WordScores
+        `curves` (batch, n), their mean `raw` (batch,), and `score`, `raw` over the clean probability. The robust form
+        is ``metfa.metrics.robust(fdt, noise=metfa.text.Synonyms(0.5))``, and the curves of its result are
+        ``np.mean([draw.curves for draw in result.draws], axis=0)``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For bad arguments, before the model is asked; for scores that are not finite.
+
+    Warns
+    -----
+    DegenerateAttributionsWarning
+        For attributions that are constant, whose order would be the tie rule's, or not finite. Their score is NaN.
+    ModelOutputWarning
+        For a clean probability below 1e-6, where the normalised score is NaN.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metfa import text
+    >>> def model(texts):  # each "good" adds to a probability of 0.2
+    ...     positive = np.array([0.2 + 0.3 * line.count("good") for line in texts])
+    ...     return np.stack([1 - positive, positive], axis=1)
+    >>> scores = text.fdt(model, ["a good film, a good joke"], [[0, 0.9, 0.1, 0, 0.8, 0.2]], target=1, n=3)
+    >>> scores.clean, scores.curves
+    (array([0.8]), array([[0.5, 0.2, 0.2]]))
+    >>> text.st(model, ["a good film, a good joke"], [[0, 0.9, 0.1, 0, 0.8, 0.2]], target=1, n=3).curves
+    array([[0.5, 0.8, 0.8]])
+    """
+    asked = TextModel(model, softmax=softmax, batch_size=batch_size)
+    positive_int(n, "n")
+    ranked = Ranked.by(attributions, inputs, rng)
+    return ranked.judged(asked, target, n, lambda row, top: ranked.words[row].kept((~top).tolist()))
+
+
+def st(
+    model: Any,
+    inputs: Sequence[Any],
+    attributions: Any,
+    target: Any = None,
+    *,
+    n: int = 10,
+    softmax: bool = False,
+    batch_size: int | None = None,
+    rng: Any = 0,
+) -> WordScores:
+    r"""Synthetic test: keep only the best words of each text, and watch the class probability grow.
+
+    :math:`\mathrm{ST}_m(T, M) = f_c(T^{M+}_m)`, the probability of the text of which only the m words of the highest
+    attribution are left. The higher, the more faithful. Parameters, result, errors and warnings as for :func:`fdt`.
+    """
+    asked = TextModel(model, softmax=softmax, batch_size=batch_size)
+    positive_int(n, "n")
+    ranked = Ranked.by(attributions, inputs, rng)
+    return ranked.judged(asked, target, n, lambda row, top: ranked.words[row].kept(top.tolist()))
+
+
+def fat(
+    model: Any,
+    inputs: Sequence[Any],
+    attributions: Any,
+    target: Any = None,
+    *,
+    others: Sequence[Any],
+    n: int = 10,
+    softmax: bool = False,
+    batch_size: int | None = None,
+    rng: Any = 0,
+) -> WordScores:
+    r"""Feature augmentation test: plant the best words of each text in another one, and watch its probability grow.
+
+    The probability of a random other text, at least as long, in which the m words of the highest attribution stand at
+    their own positions, in the place of the words there (paper, section on faithfulness metrics, after Guo et al.
+    2018). The higher, the more faithful. Result, errors and warnings as for :func:`fdt`.
+
+    Parameters
+    ----------
+    model, inputs, attributions, target, n, softmax, batch_size, rng
+        As for :func:`fdt`.
+    others : list of str or of lists of str
+        Texts of which one is drawn for each input, such as those of the data set that are not explained; tokens, where
+        the inputs are. An input itself is never drawn for it. Which one is drawn depends on the seed and on the input:
+        all maps of a text that are compared meet the same other text.
+
+    Raises
+    ------
+    ValueError
+        If none of the `others` is as long as an input.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metfa import text
+    >>> model = lambda texts: np.array([0.2 + 0.6 * ("good" in line) for line in texts])
+    >>> text.fat(model, ["a good film"], [[0.1, 0.9, 0.2]], others=["we saw it twice"], n=2).curves
+    array([[0.8, 0.8]])
+    """
+    asked = TextModel(model, softmax=softmax, batch_size=batch_size)
+    positive_int(n, "n")
+    ranked = Ranked.by(attributions, inputs, rng)
+    soils = _others(others, ranked)
+
+    def planted(row: int, top: np.ndarray) -> Any:
+        own, soil = ranked.words[row].words, soils[row]
+        grown = [mine if planted else theirs for mine, theirs, planted in zip(own, soil.words, top, strict=False)]
+        return soil.replaced([*grown, *soil.words[len(own) :]])
+
+    return ranked.judged(asked, target, n, planted)
+
+
+def _others(others: Any, ranked: Ranked) -> list[Words]:
+    """Another text for each of those ranked, at least as long."""
+    pool = _parsed(others, "others")
+    kinds = {"texts" if words.gaps is not None else "lists of tokens" for words in [*pool, *ranked.words]}
+    if len(kinds) > 1:
+        raise TypeError("`others` and `inputs` must be of one kind, got texts and lists of tokens")
+    lengths = np.array([len(words) for words in pool])
+    drawn = []
+    for row, (words, identity) in enumerate(zip(ranked.words, ranked.ids, strict=True)):
+        rng = stream(ranked.root, identity, OTHER_TEXT, Purpose.TIES)
+        long_enough = rng.permutation(np.flatnonzero(lengths >= len(words)))
+        other = next((pool[index] for index in long_enough if pool[index].words != words.words), None)
+        if other is None:
+            raise ValueError(
+                f"`others` must hold another text of at least {len(words)} words, as many as input {row} has: the "
+                f"longest of {len(pool)} has {lengths.max()}"
+            )
+        drawn.append(other)
+    return drawn
+
+
+def top_n_overlap(sample: AttributionSample, n: int = 10) -> Scores:
+    """Mean overlap of the n best words of a text between two of its noisy copies, from 0 to 1: the paper's for texts.
+
+    It is :func:`metfa.metrics.top_k_overlap`, where ties and the absence of a score are explained. By chance alone it
+    is n over the number of words, and 1 where n is that number: compare texts of one length, or by the same n.
+
+    Parameters
+    ----------
+    sample : AttributionSample
+        Explanations of a text under the *outer* noise, as ``explain_text(..., noise=outer, n_samples=10)`` draws them.
+    n : int
+        From 1 to the number of words.
+    """
+    if positive_int(n, "n") > sample.n_features:
+        raise ValueError(f"`n` must be at most the number of words, {sample.n_features}, got {n}")
+    return top_k_overlap(sample, n)
