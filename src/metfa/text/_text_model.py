@@ -1,0 +1,177 @@
+"""A model of texts, asked for class probabilities batch by batch; and the rows of one call, cut into words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from metfa._arrays import first_not_finite, is_array, to_host
+from metfa._guard import loaded_torch, model_in_evaluation
+from metfa._targets import row_targets
+from metfa._validation import positive_int
+from metfa._warnings import ModelOutputWarning, warn
+from metfa.explainers import _probability_model
+from metfa.explainers._called_model import checked_scores
+from metfa.text._words import Words, words_of
+
+__all__ = ["TextModel", "words_of_rows"]
+
+BATCH_SIZE = 256
+ROUNDING = 1e-3  # of probabilities in half precision
+
+
+@dataclass(frozen=True)
+class TextModel:
+    """A function from a list of texts to scores, and how it is asked.
+
+    Parameters
+    ----------
+    model : callable
+        A list of n texts, each a str or a list of tokens -> array of class probabilities (n, classes), or of one score
+        a text (n,).
+    softmax : bool
+        Turn the scores into probabilities by a softmax, for models that give logits. False uses them as they are.
+    batch_size : int, optional
+        Texts in a call of the model. None: 256. Changes speed and memory only.
+    """
+
+    model: Any
+    softmax: bool = field(default=False, kw_only=True)
+    batch_size: int | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if not callable(self.model):
+            raise TypeError(
+                f"`model` must be a function list of texts -> probabilities, got {type(self.model).__name__}"
+            )
+        if not isinstance(self.softmax, bool):
+            raise TypeError(f"`softmax` must be True or False, got {type(self.softmax).__name__}: {self.softmax!r}")
+        if self.batch_size is not None:
+            positive_int(self.batch_size, "batch_size")
+
+    def scores(self, texts: Sequence[Any]) -> np.ndarray:
+        """The model's scores of texts as it gives them, float64, (n, classes) or (n,), on the host."""
+        if isinstance(texts, str) or not isinstance(texts, list | tuple):
+            raise TypeError(f"texts must come as a list, got {type(texts).__name__}: write `[text]`")
+        if not texts:
+            raise ValueError("there are no texts to ask the model about: the list is empty")
+        return self.scores_of(len(texts), lambda start, stop: texts[start:stop])
+
+    def probabilities(self, texts: Sequence[Any]) -> np.ndarray:
+        """Class probabilities of texts, float64, (n, classes) or (n,), on the host."""
+        return self.as_probabilities(self.scores(texts))
+
+    def scores_of(self, n: int, make: Callable[[int, int], Sequence[Any]]) -> np.ndarray:
+        """Scores of n texts of which only a batch exists at a time: ``make(start, stop)`` gives it."""
+        size = self.batch_size or BATCH_SIZE
+        found: np.ndarray | None = None
+        with self.asked():
+            for start in range(0, n, size):
+                stop = min(start + size, n)
+                scores = self._called(make(start, stop))
+                if found is None:
+                    found = np.empty((n, *scores.shape[1:]))
+                elif found.shape[1:] != scores.shape[1:]:
+                    raise ValueError(
+                        f"`model` must give as many scores for every text, got {found.shape[1:]} and then "
+                        f"{scores.shape[1:]}"
+                    )
+                found[start:stop] = scores
+        assert found is not None
+        return found
+
+    def as_probabilities(self, scores: np.ndarray) -> np.ndarray:
+        """Scores as probabilities: their softmax, or the scores themselves (``softmax=False``)."""
+        if not self.softmax:
+            return scores
+        if scores.ndim < 2 or scores.shape[1] < 2:
+            raise ValueError(
+                f"the model gives scores of shape {scores.shape}, of which there is no softmax over classes: write "
+                "`softmax=False` to use them as they are"
+            )
+        return _probability_model.softmax(scores)
+
+    def targets(self, scores: np.ndarray, target: Any) -> list[int | None]:
+        """One target a text: those asked for, or the best class of its `scores`; None for models with one score."""
+        if scores.ndim == 2 and scores.shape[1] > 1:
+            inside = bool((scores.min() >= -ROUNDING) and (scores.max() <= 1 + ROUNDING))
+            if self.softmax and inside and np.allclose(scores.sum(axis=1), 1, atol=ROUNDING):
+                warn(
+                    "the model's scores look like probabilities, and a second softmax flattens them: write "
+                    "`softmax=False`",
+                    ModelOutputWarning,
+                )
+            elif not self.softmax and not inside:
+                warn(
+                    f"the model's scores are no probabilities (from {scores.min():.3g} to {scores.max():.3g}): write "
+                    "`softmax=True` if they are logits",
+                    ModelOutputWarning,
+                )
+        targets = row_targets(target, scores, len(scores))
+        return [entry[0] if isinstance(entry, tuple) else _class_index(entry) for entry in targets]
+
+    def chosen(self, probabilities: np.ndarray, targets: Sequence[int | None]) -> np.ndarray:
+        """The probability of each text's target, (n,)."""
+        if probabilities.ndim == 1:
+            return probabilities
+        return probabilities[np.arange(len(probabilities)), np.array(targets)]
+
+    @contextmanager
+    def asked(self) -> Iterator[None]:
+        """The model in evaluation mode, without a graph."""
+        torch = loaded_torch()
+        with model_in_evaluation(self.model), nullcontext() if torch is None else torch.no_grad():
+            yield
+
+    def _called(self, texts: Sequence[Any]) -> np.ndarray:
+        """Scores of one batch; the model gets a list of its own, which it may change."""
+        answer = self.model([text if isinstance(text, str) else list(text) for text in texts])
+        if isinstance(answer, list) or (isinstance(answer, tuple) and not any(map(is_array, answer))):
+            raise TypeError(
+                f"`model` must return an array of probabilities (batch, classes), got {type(answer).__name__}: wrap "
+                "it, as in `lambda texts: np.asarray(model(texts))`"
+            )
+        scores = to_host(checked_scores(answer, len(texts)))
+        if scores.dtype.kind not in "fiub":
+            raise TypeError(f"`model` must return numbers, got an array of {scores.dtype}")
+        if scores.ndim > 2 or 0 in scores.shape:
+            raise ValueError(
+                f"`model` must return probabilities (batch, classes), or one score a text (batch,), got shape "
+                f"{scores.shape} for {len(texts)} texts"
+            )
+        bad = first_not_finite(scores) if scores.dtype.kind == "f" else None
+        if bad is not None:
+            raise ValueError(f"the model's scores are not finite for the text {texts[bad]!r:.80}")
+        return scores
+
+
+def _class_index(entry: Any) -> int | None:
+    if entry is not None and not isinstance(entry, int):
+        raise TypeError(f"`target` must be a class index for each text, got {type(entry).__name__}: {entry!r:.80}")
+    return entry
+
+
+def words_of_rows(inputs: Any) -> list[Words]:
+    """The words of each text of one call, of which all have equally many.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `inputs` is no list of texts, is empty, holds a text without words, or texts of different lengths.
+    """
+    if isinstance(inputs, str) or not isinstance(inputs, list | tuple):
+        raise TypeError(f"`inputs` must be a list of texts, got {type(inputs).__name__}: write `[text]` for one text")
+    if not inputs:
+        raise ValueError("`inputs` is empty: there is nothing to explain")
+    rows = [words_of(text) for text in inputs]
+    for index, row in enumerate(rows):
+        if len(row) != len(rows[0]):
+            raise ValueError(
+                f"the texts of one call must have equally many words, got {len(rows[0])} in input 0 and {len(row)} in "
+                f"input {index}: explain them one by one, by `metfa.text.explain_text`"
+            )
+    return rows

@@ -1,0 +1,233 @@
+"""LEMNA: a mixture of linear models of which words are left in, neighbours fused, fitted to the class probability."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from metfa._randomised import row_generators
+from metfa._validation import check_number, positive_int
+from metfa._warnings import DegenerateAttributionsWarning, warn
+from metfa.text._deletions import DeletionExplainer, answers, deletions, flat
+from metfa.text._mixture import Mixture, fit_mixture
+from metfa.text._text_model import words_of_rows
+from metfa.text._words import Words
+
+__all__ = ["LEMNA", "WordMixture"]
+
+MOST_WORDS = 2000  # the fit holds a few matrices of words by words, 32 MB each
+
+
+@dataclass(frozen=True, eq=False)
+class WordMixture:
+    """The linear models that LEMNA fitted around one text.
+
+    Parameters
+    ----------
+    words : tuple of str
+    coefficients : ndarray, (n_words,)
+        By how much a word raises the class probability, in the component that is responsible for the text itself. All
+        exactly 0 where the probability is the same, to rounding, whatever is left out.
+    intercept : float
+        Probability with all words left out, by that component.
+    r2 : float
+        Coefficient of determination of that component, the copies weighted by how probably they belong to it; at most
+        1, and 0 where the probability does not vary.
+    component : int
+        Which one it is.
+    responsibilities : ndarray, (n_components,)
+        How probably the text itself belongs to each component.
+    mixture : Mixture
+        All of them: ``.shares``, ``.intercepts``, ``.coefficients`` and ``.deviations``. A component that the fit did
+        not need has share 0.
+    """
+
+    words: tuple[str, ...]
+    coefficients: np.ndarray
+    intercept: float
+    r2: float
+    component: int
+    responsibilities: np.ndarray
+    mixture: Mixture
+
+
+@dataclass(frozen=True)
+class LEMNA(DeletionExplainer):
+    r"""Mixture of fused linear regressions over words (Guo et al., CCS 2018): which words raise the class probability?
+
+    Copies of the text leave words out; a mixture of K linear regressions of the class probability on the words left in
+    is fitted by EM; the words' coefficients in the component that is responsible for the text itself are their scores.
+    A fused lasso in each component draws the coefficients of neighbouring words together.
+
+    Parameters
+    ----------
+    model : callable
+        A list of texts (or of lists of tokens, if the inputs are such) -> class probabilities (batch, classes), or one
+        score a text (batch,). It must answer texts of which no word is left.
+    n_perturbations : int
+        Copies of each text, the first of which leaves nothing out. 500 in the authors' ``lemna_beta.py``; 500 and 2000
+        in the MeTFA paper.
+    n_components : int
+        The most regressions in the mixture. 1 is the authors' released code, which has no mixture; see Notes.
+    fused : float
+        Strength of the fusion: component k has the penalty
+        :math:`\lambda_k = \text{fused} \cdot \sigma_k \sqrt{n \log p}`, with n copies, p words and the standard
+        deviation σ of its residuals; see Notes. 0 does without.
+    softmax : bool
+        Turn the model's scores into probabilities, for models that give logits.
+    batch_size : int, optional
+        Copies in a call of the model. None: 256. Changes speed and memory only.
+    rng : int, numpy.random.Generator or None
+        Seed of direct calls without `rngs`; `metfa.explain` passes its own generators. It governs which words are left
+        out; the fit itself is not random.
+    scale : bool
+        True scales each map to [0, 1] by its smallest and largest coefficient (equal coefficients become zeros), False
+        returns the coefficients with their signs.
+
+    Notes
+    -----
+    *Copies.* A number of words drawn uniformly from 1 to all is left out, at places drawn without replacement, as in
+    ``Henrygwb/Explaining-DL`` (``lemna/code/lemna_beta.py``). There the words stay as zeros; here they are gone, and
+    the regressors are 1 for a word left in and 0 for one left out. Equal copies are asked once.
+
+    *Fusion.* The paper bounds the steps between neighbours, Σⱼ|bⱼ₊₁ - bⱼ| ≤ S; its code has the equivalent penalty
+    :math:`\lambda = \sqrt{n \log p}` in ½ Σᵢ(yᵢ - xᵢ·b)² + λ Σⱼ|bⱼ₊₁ - bⱼ|: the usual choice for residuals of
+    deviation 1, there with bytes 1 to 256 as regressors. With zeros and ones and 500 copies, one word that matters
+    among 39 that do not would have to move the probability by 0.84 before any two coefficients differ. Hence the factor
+    σ, which the fit estimates, so that the explanation follows a change of the model's units; and `fused`. On a
+    bidirectional LSTM of film reviews 0.03 and 0.1 gave equally faithful and equally steady scores, 0.3 and 1 worse
+    ones by both.
+
+    *Mixture.* The released code has one component, and so has the default; a re-implementation has 3, and the paper's
+    number could not be checked. A mixture fits the probabilities near the text better. But its components need not know
+    where they hold: where a few words decide, it may have one component for high and one for low probabilities, neither
+    of which needs these words, and their scores are lost. One component finds them.
+    EM starts from one regression, without random numbers, and stops when the log-likelihood changes by less than 0.01.
+    No deviation falls below 0.01 of the probabilities' own; components that no copy needs end with share 0.
+
+    Memory grows with `n_perturbations` by a few numbers a word; the texts exist a batch at a time. The fit takes
+    seconds for 1000 words, the better part of a minute for 2000; longer texts are refused.
+
+    `fit` gives the mixture and R² of each row. A warning tells of texts whose probability does not change, or whose
+    words all get the same coefficient.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metfa.text import LEMNA
+    >>> def model(texts):  # probabilities of two classes
+    ...     good = np.array([0.1 + 0.6 * ("moving" in text) + 0.2 * ("well" in text) for text in texts])
+    ...     return np.stack([1 - good, good], axis=1)
+    >>> explainer = LEMNA(model, rng=0, scale=False)
+    >>> scores, probabilities = explainer(["a moving film , well made"], target=1)
+    >>> scores.round(1) + 0
+    array([[0. , 0.6, 0. , 0.2, 0. ]])
+    """
+
+    n_perturbations: int = field(default=500, kw_only=True)
+    n_components: int = field(default=1, kw_only=True)
+    fused: float = field(default=0.1, kw_only=True)
+    rng: Any = field(default=None, kw_only=True, repr=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        positive_int(self.n_perturbations, "n_perturbations", minimum=2)
+        positive_int(self.n_components, "n_components")
+        if self.n_components > self.n_perturbations:
+            raise ValueError(
+                f"`n_components` must not be more than `n_perturbations` ({self.n_perturbations}), got "
+                f"{self.n_components}"
+            )
+        check_number(self.fused, "fused")
+
+    def __call__(self, inputs: Any, target: Any = None, *, rngs: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """Attributions and scores of a batch.
+
+        Parameters
+        ----------
+        inputs : list of str, or of lists of str
+            Texts with equally many words.
+        target : int, sequence or array, optional
+            Class of each text; None: the predicted one.
+        rngs : list of numpy.random.Generator, optional
+            One generator for each text.
+
+        Returns
+        -------
+        attributions : ndarray, (batch, n_words)
+        scores : ndarray, (batch, classes)
+            The model's scores of the texts themselves.
+        """
+        mixtures, scores = self.fit(inputs, target, rngs=rngs)
+        return self._finished([mixture.coefficients for mixture in mixtures]), scores
+
+    def fit(self, inputs: Any, target: Any = None, *, rngs: Any = None) -> tuple[list[WordMixture], np.ndarray]:
+        """The mixture of each text, and the model's scores of the texts themselves.
+
+        Parameters
+        ----------
+        inputs, target, rngs
+            As for a call.
+
+        Returns
+        -------
+        mixtures : list of WordMixture
+        scores : ndarray, (batch, classes)
+        """
+        rows = words_of_rows(inputs)
+        if len(rows[0]) > MOST_WORDS:
+            raise ValueError(
+                f"LEMNA explains texts of at most {MOST_WORDS} words, got {len(rows[0])}: explain parts of it, or "
+                "take metfa.text.LIME"
+            )
+        generators = row_generators(list(inputs), rngs, self.rng)
+        mixtures, model = [], self._asked_model()
+        with model.asked():
+            scores = model.scores(inputs)
+            for words, chosen, rng in zip(rows, model.targets(scores, target), generators, strict=True):
+                kept = deletions(len(words), self.n_perturbations, rng)
+                mixtures.append(self._fitted(words, kept, answers(model, words, kept, chosen)))
+        self._warn_of_constants(mixtures)
+        return mixtures, scores
+
+    def _fitted(self, words: Words, kept: np.ndarray, response: np.ndarray) -> WordMixture:
+        features = kept.astype(np.float64)
+        if flat(response):
+            zeros, ones = np.zeros((1, len(words))), np.ones(1)
+            nothing = Mixture(ones, response[:1], zeros, np.zeros(1))
+            return WordMixture(words.words, zeros[0], float(response[0]), 0.0, 0, ones, nothing)
+        strength = self.fused * np.sqrt(len(kept) * np.log(len(words)))
+        mixture = fit_mixture(features, response, self.n_components, strength)
+        responsibilities, _ = mixture.responsibilities(features, response)
+        component = int(responsibilities[0].argmax())
+        weights = responsibilities[:, component]
+        residuals = response - mixture.predictions(features)[:, component]
+        deviations = response - weights @ response / weights.sum()
+        total = weights @ deviations**2
+        return WordMixture(
+            words.words,
+            mixture.coefficients[component],
+            float(mixture.intercepts[component]),
+            float(1 - weights @ residuals**2 / total) if total > 0 else 0.0,
+            component,
+            responsibilities[0],
+            mixture,
+        )
+
+    def _warn_of_constants(self, mixtures: list[WordMixture]) -> None:
+        still = sum(not mixture.coefficients.any() for mixture in mixtures)
+        if still:
+            warn(
+                f"LEMNA's coefficients are all 0 for {still} of {len(mixtures)} texts: the class probability does not "
+                "depend on the words",
+                DegenerateAttributionsWarning,
+            )
+        equal = sum(len(m.words) > 1 and m.coefficients.any() and np.ptp(m.coefficients) == 0 for m in mixtures)
+        if equal:
+            warn(
+                f"LEMNA's coefficients are the same for all words of {equal} of {len(mixtures)} texts: take more "
+                f"`n_perturbations`, or a smaller `fused` than {self.fused:g}",
+                DegenerateAttributionsWarning,
+            )

@@ -1,0 +1,177 @@
+"""LIME for texts: a linear model of which words are left in, fitted to the class probability near the text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from metfa._randomised import row_generators
+from metfa._validation import check_number, positive_int
+from metfa._warnings import DegenerateAttributionsWarning, warn
+from metfa.explainers.lime import weighted_ridge
+from metfa.text._deletions import DeletionExplainer, answers, deletions, flat
+from metfa.text._text_model import words_of_rows
+from metfa.text._words import Words
+
+__all__ = ["LIME", "WordSurrogate"]
+
+
+@dataclass(frozen=True, eq=False)
+class WordSurrogate:
+    """The linear model that LIME fitted around one text.
+
+    Parameters
+    ----------
+    words : tuple of str
+    coefficients : ndarray, (n_words,)
+        By how much a word raises the class probability. All exactly 0 where the probability is the same, to rounding,
+        whatever is left out.
+    intercept : float
+        Probability with all words left out, by the linear model.
+    r2 : float
+        Weighted coefficient of determination of the fit, at most 1; 0 where the probability does not vary.
+    """
+
+    words: tuple[str, ...]
+    coefficients: np.ndarray
+    intercept: float
+    r2: float
+
+
+@dataclass(frozen=True)
+class LIME(DeletionExplainer):
+    r"""Local linear surrogate over words (Ribeiro et al. 2016): which words raise the class probability?
+
+    Copies of the text leave words out; a ridge regression of the class probability on the words left in, weighted by
+    closeness to the text, gives each word its coefficient. Copies, weights and regression are those of
+    ``marcotcr/lime`` 0.2.0.1 (``lime_text.py`` with ``bow=False``, ``lime_base.py``).
+
+    Parameters
+    ----------
+    model : callable
+        A list of texts (or of lists of tokens, if the inputs are such) -> class probabilities (batch, classes), or one
+        score a text (batch,). It must answer texts of which no word is left.
+    n_perturbations : int
+        Copies of each text, the first of which leaves nothing out. 5000 in the lime package.
+    kernel_width : float
+        Width w of the closeness :math:`\sqrt{\exp(-d^2 / w^2)}`, d a hundred times the cosine distance of which words
+        are left in. 25 in the lime package.
+    regularization : float
+        Ridge penalty on the coefficients, 1 in the lime package; the intercept is free.
+    softmax : bool
+        Turn the model's scores into probabilities, for models that give logits.
+    batch_size : int, optional
+        Copies in a call of the model. None: 256. Changes speed and memory only.
+    rng : int, numpy.random.Generator or None
+        Seed of direct calls without `rngs`; `metfa.explain` passes its own generators.
+    scale : bool
+        True scales each map to [0, 1] by its smallest and largest coefficient (equal coefficients become zeros), False
+        returns the coefficients with their signs.
+
+    Notes
+    -----
+    Each place of the text is a feature, also where a word is repeated; the lime package's default (``bow=True``) leaves
+    a word out everywhere at once. All words enter the regression, where the package's default reports the best ten of
+    another fit. Words left out are gone, as there with ``mask_string=""``. Equal copies are asked once.
+
+    A copy without any words has a cosine distance of 1, as in scikit-learn.
+
+    Memory grows with `n_perturbations` by a few numbers a word; the texts exist a batch at a time.
+
+    A warning tells of texts whose probability does not change, and of fits whose R² is not above
+    n_words / (n_perturbations - 1), what scores that have nothing to do with the words give on average. `fit` gives the
+    coefficients and R² of each row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metfa.text import LIME
+    >>> def model(texts):  # one score a text
+    ...     return np.array([0.25 + 0.5 * ("moving" in text) for text in texts])
+    >>> LIME(model, rng=0, scale=False)(["a moving film"])[0].round(2) + 0
+    array([[0. , 0.5, 0. ]])
+    """
+
+    n_perturbations: int = field(default=5000, kw_only=True)
+    kernel_width: float = field(default=25.0, kw_only=True)
+    regularization: float = field(default=1.0, kw_only=True)
+    rng: Any = field(default=None, kw_only=True, repr=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        positive_int(self.n_perturbations, "n_perturbations", minimum=2)
+        check_number(self.kernel_width, "kernel_width", above=0)
+        check_number(self.regularization, "regularization", above=0)
+
+    def __call__(self, inputs: Any, target: Any = None, *, rngs: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """Attributions and scores of a batch.
+
+        Parameters
+        ----------
+        inputs : list of str, or of lists of str
+            Texts with equally many words.
+        target : int, sequence or array, optional
+            Class of each text; None: the predicted one.
+        rngs : list of numpy.random.Generator, optional
+            One generator for each text.
+
+        Returns
+        -------
+        attributions : ndarray, (batch, n_words)
+        scores : ndarray, (batch, classes)
+            The model's scores of the texts themselves.
+        """
+        surrogates, scores = self.fit(inputs, target, rngs=rngs)
+        return self._finished([surrogate.coefficients for surrogate in surrogates]), scores
+
+    def fit(self, inputs: Any, target: Any = None, *, rngs: Any = None) -> tuple[list[WordSurrogate], np.ndarray]:
+        """The linear model of each text, and the model's scores of the texts themselves.
+
+        Parameters
+        ----------
+        inputs, target, rngs
+            As for a call.
+
+        Returns
+        -------
+        surrogates : list of WordSurrogate
+        scores : ndarray, (batch, classes)
+        """
+        rows = words_of_rows(inputs)
+        generators = row_generators(list(inputs), rngs, self.rng)
+        surrogates, model = [], self._asked_model()
+        with model.asked():
+            scores = model.scores(inputs)
+            for words, chosen, rng in zip(rows, model.targets(scores, target), generators, strict=True):
+                kept = deletions(len(words), self.n_perturbations, rng)
+                surrogates.append(self._fitted(words, kept, answers(model, words, kept, chosen)))
+        self._warn_of_noise(surrogates)
+        return surrogates, scores
+
+    def _fitted(self, words: Words, kept: np.ndarray, response: np.ndarray) -> WordSurrogate:
+        if flat(response):
+            return WordSurrogate(words.words, np.zeros(len(words)), float(response[0]), 0.0)
+        distances = 100 * (1 - np.sqrt(kept.mean(axis=1)))  # cosine distance of zeros and ones to all ones
+        closeness = np.exp(-((distances / self.kernel_width) ** 2) / 2)
+        return WordSurrogate(words.words, *weighted_ridge(kept, response, closeness, self.regularization))
+
+    def _warn_of_noise(self, surrogates: list[WordSurrogate]) -> None:
+        n, copies = len(surrogates), self.n_perturbations
+        still = [fit for fit in surrogates if not fit.coefficients.any()]
+        if still:
+            warn(
+                f"LIME's coefficients are all 0 for {len(still)} of {n} texts: the class probability does not depend "
+                "on the words",
+                DegenerateAttributionsWarning,
+            )
+        poor = [fit for fit in surrogates if fit not in still and fit.r2 * (copies - 1) <= len(fit.words)]
+        if poor:
+            worst = min(poor, key=lambda fit: fit.r2)
+            warn(
+                f"LIME's linear model explains no more of the probabilities of {len(poor)} of {n} texts than of "
+                f"unrelated numbers (R² {worst.r2:.2f} with {len(worst.words)} words and {copies} copies): take more "
+                "`n_perturbations`",
+                DegenerateAttributionsWarning,
+            )
