@@ -284,11 +284,6 @@ def test_ten_thousand_words():
         (lambda: fat(model, ["a film"], [[1, 2]], others="x"), TypeError, "`others` must be a list of texts, got str"),
         (lambda: fat(model, ["a film"], [[1, 2]], others=[]), ValueError, "`others` is empty"),
         (
-            lambda: fat(model, ["x", "a good film"], [[1], [1, 2, 3]], others=["two words", "a good film."]),
-            ValueError,
-            "another text of at least 3 words, as many as input 1 has: the longest of 2 has 3",
-        ),
-        (
             lambda: fat(model, ["a film"], [[1, 2]], others=[["two", "words"]]),
             TypeError,
             "must be of one kind, got texts and lists of tokens",
@@ -298,3 +293,15 @@ def test_ten_thousand_words():
 def test_bad_arguments(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_a_text_without_another_to_be_planted_in_has_no_score():
+    """The others keep theirs; its own words, in the form of another text, are none."""
+    texts, maps, others = ["x", "a good film"], [[1], [1, 2, 3]], ["two words", "a good film."]
+    with pytest.warns(DegenerateAttributionsWarning, match="1 of 2 inputs have no other text of as many words: 1"):
+        scores = fat(model, texts, maps, target=0, others=others, n=2)
+    assert scores.degenerate == (None, "no other text of as many words")
+    assert np.isnan(scores.curves[1]).all()
+    assert np.isnan(scores.score[1])
+    alone = fat(model, texts[:1], maps[:1], target=0, others=others, n=2)
+    np.testing.assert_array_equal(scores.curves[0], alone.curves[0])

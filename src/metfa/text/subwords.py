@@ -1,0 +1,65 @@
+"""Attributions of tokens or sub-words, summed to words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from metfa._arrays import as_array, is_floating, to_host
+from metfa._validation import positive_int
+
+__all__ = ["words_from_tokens"]
+
+
+def words_from_tokens(attributions: Any, word_index: Sequence[int | None], n_words: int) -> np.ndarray:
+    r"""Attributions of words: the sums over the tokens that each is made of.
+
+    Methods that give each word vector's share of a difference of scores, such as integrated gradients, keep their sum
+    but for what falls on special tokens and punctuation.
+
+    Parameters
+    ----------
+    attributions : array, (tokens, \*rest)
+        Of one row, as Captum's layer methods give them: ``attributions[0]``. Axes behind the tokens, such as that of
+        the word vectors' entries, are summed too.
+    word_index : sequence of (int or None)
+        The word of each token, as a text model's ``tokenize`` gives it. Tokens of None are left out.
+    n_words : int
+        Words of the row; one without tokens (beyond what the model reads) gets 0.
+
+    Returns
+    -------
+    numpy.ndarray, (n_words,)
+        float64.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the arguments do not fit each other.
+
+    Examples
+    --------
+    >>> from metfa.text.subwords import words_from_tokens
+    >>> words_from_tokens([9.0, 1.0, 2.0, -1.0, 9.0], [None, 0, 0, 1, None], 2)
+    array([ 3., -1.])
+    """
+    n_words = positive_int(n_words, "n_words")
+    values = as_array(attributions, "attributions")
+    if not is_floating(values) or values.ndim < 1:
+        raise TypeError(f"`attributions` must be floating point, (tokens, ...), got {values.dtype}, {values.shape}")
+    host = to_host(values)
+    if len(host) != len(word_index):
+        raise ValueError(
+            f"`attributions` must have one entry for each of the {len(word_index)} tokens of `word_index`, got "
+            f"{len(host)}"
+        )
+    words = np.zeros(n_words)
+    for index, value in zip(word_index, host.reshape(len(host), -1).sum(axis=1, dtype=np.float64), strict=True):
+        if index is None:
+            continue
+        if not 0 <= index < n_words:
+            raise ValueError(f"`word_index` must lie in 0..{n_words - 1} or be None, got {index!r}")
+        words[index] += value
+    return words
