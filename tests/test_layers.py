@@ -10,9 +10,9 @@ import metfa
 ROOT = Path(metfa.__file__).parent
 
 LAYERS = [
-    {"_lazy", "_warnings", "_validation", "_columns", "_streams", "_provenance", "_progress", "_guard", "_pictures"},
+    {"_lazy", "_warnings", "_validation", "_columns", "_streams", "_provenance", "_progress", "_guard", "_pictures", "_import_path"},
     {"_arrays", "stats"},
-    {"noise", "_noise_by_name"},
+    {"noise"},
     {
         "_rows",
         "_targets",
@@ -33,6 +33,7 @@ LAYERS = [
     {"metrics"},
     {"attacks"},
     {"text", "segmentation"},
+    {"by_name"},
     {"evaluation", "plot", "report", "cli", "__main__"},
 ]
 LAYER_OF = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}

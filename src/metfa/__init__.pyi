@@ -6,10 +6,12 @@ from metfa import models as models
 from metfa import noise as noise
 from metfa import plot as plot
 from metfa import stats as stats
+from metfa import text as text
 from metfa._randomised import randomised as randomised
 from metfa._randomised import seeded as seeded
 from metfa._sample_size import TooFewSamplesError as TooFewSamplesError
 from metfa._warnings import DegenerateAttributionsWarning as DegenerateAttributionsWarning
+from metfa._warnings import EqualInputsWarning as EqualInputsWarning
 from metfa._warnings import FailedUnitsWarning as FailedUnitsWarning
 from metfa._warnings import MetfaWarning as MetfaWarning
 from metfa._warnings import ModelOutputWarning as ModelOutputWarning

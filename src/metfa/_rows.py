@@ -11,7 +11,7 @@ import numpy as np
 from metfa._arrays import as_array, first_not_finite, from_host, is_array, namespace, to_host
 from metfa._streams import numbered_ids
 
-__all__ = ["Rows", "count_rows", "like_row", "one_entry", "one_row"]
+__all__ = ["Rows", "count_rows", "is_text", "like_row", "one_entry", "one_row"]
 
 KINDS = ("bool", "unsigned integer", "signed integer", "real floating")  # each holds the numbers of those before it
 
@@ -114,6 +114,11 @@ class Rows:
         if self.kind in ("array", "list"):
             return parts[0]
         return tuple(parts) if self.kind == "tuple" else dict(zip(self.keys, parts, strict=True))
+
+
+def is_text(row: Any) -> bool:
+    """Whether this is one text: a str, or the list of its tokens."""
+    return isinstance(row, str) or (isinstance(row, list | tuple) and all(isinstance(token, str) for token in row))
 
 
 def count_rows(inputs: Any) -> int:

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from metfa._rows import is_text
 from metfa.result import AttributionSample
 
 __all__ = [
@@ -216,7 +217,7 @@ def _new_folder(path: str | Path) -> Path:
 def check_inputs(inputs: Any) -> None:
     """Raise where inputs cannot be written beside a manifest."""
     if isinstance(inputs, list):
-        kinds = sorted({type(entry).__name__ for entry in inputs if not _is_text(entry)})
+        kinds = sorted({type(entry).__name__ for entry in inputs if not is_text(entry)})
         if kinds:
             raise TypeError(
                 f"`inputs` must be arrays or a list of texts or of tokens to be saved, got a list of {', '.join(kinds)}"
@@ -228,10 +229,6 @@ def check_inputs(inputs: Any) -> None:
             if not isinstance(part, np.ndarray) or part.dtype.kind not in KINDS:
                 kind = f"an array of {part.dtype}" if isinstance(part, np.ndarray) else type(part).__name__
                 raise TypeError(f"`inputs` must be arrays or a list of texts to be saved, got {kind}")
-
-
-def _is_text(entry: Any) -> bool:
-    return isinstance(entry, str) or (isinstance(entry, list) and all(isinstance(token, str) for token in entry))
 
 
 def _write_array(path: Path, array: np.ndarray) -> None:
@@ -334,7 +331,7 @@ def _read_inputs(folder: Path, about: dict[str, Any], arrays: dict[str, Any]) ->
         texts = read_json(folder / "inputs.json")
         if _digest(folder / "inputs.json") != about["digest"]:
             raise ValueError(f"{folder / 'inputs.json'} was changed after it was saved")
-        if not isinstance(texts, list) or not all(map(_is_text, texts)):
+        if not isinstance(texts, list) or not all(map(is_text, texts)):
             raise ValueError(f"{folder / 'inputs.json'} is damaged: a list of texts is needed")
         return texts, {len(texts)}
     parts = [np.array(_read_array(folder, f"inputs_{i}", arrays[f"inputs_{i}"])) for i in range(len(keys))]

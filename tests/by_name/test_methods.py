@@ -5,8 +5,8 @@ import sys
 import pytest
 import torch
 
-from metfa import explainers
-from metfa.explainers._by_name import METHODS, check_method, check_settings, explainer_of
+from metfa import explainers, text
+from metfa.by_name.methods import METHODS, TEXT_METHODS, check_method, check_settings, explainer_of
 
 
 @pytest.fixture(autouse=True)
@@ -60,7 +60,7 @@ def test_unknown_methods(model):
     with pytest.raises(ValueError, match=r"one of gradient, smoothgrad.*got 'gradiant', did you mean 'gradient'"):
         check_method("gradiant")
     for method in ("own:nothing", "no.such.module:name", ":name", "own:"):
-        with pytest.raises(ValueError, match=f"the method '{method}' cannot be imported: "):
+        with pytest.raises(ValueError, match=f"the method '{method}' cannot be imported as package.module:callable: "):
             explainer_of(method, model, {})
     with pytest.raises(TypeError, match="the method 'builtins:id' must return an explainer, got int"):
         explainer_of("builtins:id", model, {})
@@ -84,3 +84,31 @@ class TestCaptum:
     def test_unknown(self):
         with pytest.raises(ValueError, match="no method 'Salience', did you mean 'Saliency'"):
             check_settings("captum:Salience", {})
+
+
+class TestOfTexts:
+    @pytest.mark.parametrize("name", TEXT_METHODS)
+    def test_every_name_makes_its_explainer(self, name):
+        check_method(name, "text")
+        check_settings(name, {}, "text")
+        model = text.load_model("sentiment")
+        explainer = explainer_of(name, model, {}, "text")
+        assert type(explainer) is getattr(text, TEXT_METHODS[name])
+        assert explainer.model is model
+
+    def test_settings(self):
+        check_settings("lemna", {"n_perturbations": 50}, "text")
+        assert explainer_of("lemna", len, {"n_perturbations": 50}, "text").n_perturbations == 50
+        with pytest.raises(ValueError, match="no setting 'n_perturbation', did you mean 'n_perturbations'"):
+            check_settings("lemna", {"n_perturbation": 50}, "text")
+        with pytest.raises(ValueError, match="`n_perturbations` must"):
+            check_settings("lemna", {"n_perturbations": 0}, "text")
+
+    def test_methods_of_images_are_none(self):
+        with pytest.raises(ValueError, match=r"must be one of lemna, .*, got 'rise'"):
+            check_method("rise", "text")
+        with pytest.raises(ValueError, match=r"must be one of gradient, .*, got 'lemna'"):
+            check_method("lemna")
+
+    def test_one_of_the_users_own(self):
+        assert type(explainer_of("own:slow", torch.nn.Identity(), {}, "text")).__name__ == "slow"

@@ -5,7 +5,8 @@ import re
 import pytest
 
 from metfa import noise
-from metfa._noise_by_name import noise_of
+from metfa.by_name.noises import noise_of
+from metfa.text import Synonyms
 
 PIXELS = (0.0, 1.0)
 
@@ -43,3 +44,16 @@ def test_what_is_no_noise(text):
         ValueError, match=rf"{re.escape(repr(text))} is no noise: |the noise must be .*, got {re.escape(repr(text))}"
     ):
         noise_of(text)
+
+
+def test_noises_of_texts():
+    assert noise_of("synonyms:0.3", "text") == Synonyms(0.3)
+    assert noise_of("none", "text") is None
+    for text in ("synonyms:1.5", "synonyms:word", "synonyms:nan"):
+        with pytest.raises(ValueError, match=rf"{re.escape(repr(text))} is no noise: "):
+            noise_of(text, "text")
+    for text in ("synonyms", "synonyms:", "gaussian:0.1", ""):
+        with pytest.raises(ValueError, match=rf"the noise must be synonyms:P, .*, got {re.escape(repr(text))}"):
+            noise_of(text, "text")
+    with pytest.raises(ValueError, match="the noise must be uniform"):
+        noise_of("synonyms:0.3")

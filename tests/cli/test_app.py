@@ -345,7 +345,7 @@ def test_bfloat16_is_for_methods_of_ours(explain, picture):
         (["--model", "no_such_module:model"], "no_such_module"),
         (["--model", "tiny:broken"], "out of order in two lines"),
         (["--model", "tiny:none"], "tiny:none"),
-        (["--method", "tiny:nothing"], "the method 'tiny:nothing' cannot be imported: .*no attribute 'nothing'"),
+        (["--method", "tiny:nothing"], "the method 'tiny:nothing' cannot be imported as .*: .*no attribute 'nothing'"),
         (["--noise", "none"], "`noise` is None"),
         (["--correction", "bonferroni"], r"too few for .*bonferroni over 50,176 pixels.*at least 21 are needed"),
         (["--target", "3"], r"`target`.* must .*\b2\b.*, got 3"),

@@ -122,6 +122,18 @@ def test_an_existing_folder_is_refused_before_the_work(evaluate, folder):
     assert not (folder / "store").exists()
 
 
+def test_a_finished_run_can_be_repeated(evaluate, folder):
+    assert evaluate("--out", "tables").code == 0
+    again = evaluate("--out", "tables")
+    assert (again.code, "4 of 4 units are in the store" in again.err) == (0, True)
+
+
+def test_a_store_in_memory_is_refused(evaluate):
+    done = evaluate("--store", "memory://x")
+    assert done.code == 2
+    assert "`--store` 'memory://x' is this process's memory, which keeps nothing" in done.error
+
+
 def test_code_is_refused(evaluate, folder):
     sys.modules.pop("tiny", None)
     error = evaluate(allowed=False).error

@@ -5,14 +5,15 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable, Iterable
-from importlib import import_module
-from typing import Any
+from typing import Any, Literal
 
-from metfa import explainers
+from metfa import explainers, text
+from metfa._import_path import imported
 from metfa._validation import did_you_mean
 
-__all__ = ["METHODS", "METHOD_FORMS", "check_method", "check_settings", "explainer_of"]
+__all__ = ["METHODS", "TEXT_METHODS", "Of", "check_method", "check_settings", "explainer_of", "method_forms"]
 
+Of = Literal["image", "text"]
 METHODS = {
     "gradient": "Gradient",
     "smoothgrad": "SmoothGrad",
@@ -24,42 +25,60 @@ METHODS = {
     "mask": "MASK",
     "lrp": "LRP",
 }
-METHOD_FORMS = f"{', '.join(METHODS)}, captum:NAME, or package.module:callable (model -> explainer)"
+TEXT_METHODS = {
+    "lemna": "LEMNA",
+    "lime": "LIME",
+    "occlusion": "Occlusion",
+    "gradient-x-input": "GradientXInput",
+}
 NO_SETTINGS = {"model", "rng", "autocast", "memory_format", "scale"}  # given in other ways
 
 
-def check_method(method: str) -> None:
+def method_forms(of: Of = "image") -> str:
+    """What can be written for a method."""
+    names = [*METHODS, "captum:NAME"] if of == "image" else TEXT_METHODS
+    return f"{', '.join(names)}, or package.module:callable (model -> explainer)"
+
+
+def check_method(method: str, of: Of = "image") -> None:
     """Raise unless there is such a method; torch is not needed to tell."""
-    if ":" not in method and method not in METHODS:
-        raise ValueError(f"the method must be one of {METHOD_FORMS}, got {method!r}{did_you_mean(method, METHODS)}")
+    names = METHODS if of == "image" else TEXT_METHODS
+    if ":" not in method and method not in names:
+        raise ValueError(f"the method must be one of {method_forms(of)}, got {method!r}{did_you_mean(method, names)}")
 
 
-def check_settings(method: str, settings: dict[str, Any]) -> None:
+def check_settings(method: str, settings: dict[str, Any], of: Of = "image") -> None:
     """Raise unless the method takes such settings; those of a user's own method are seen when it is made."""
-    if method in METHODS or method.startswith("captum:"):
+    if of == "text" and method in TEXT_METHODS:
+        kind = getattr(text, TEXT_METHODS[method])
+        _check_names(settings, _settings_of_dataclass(kind), method)
+        if settings:
+            kind(len, **settings)  # those that have settings take any function for a model
+    elif of == "image" and (method in METHODS or method.startswith("captum:")):
         import torch
 
         explainer_of(method, torch.nn.Identity(), settings)
 
 
-def explainer_of(method: str, module: Any, settings: dict[str, Any], *, bfloat16: bool = False) -> Any:
+def explainer_of(method: str, model: Any, settings: dict[str, Any], of: Of = "image", *, bfloat16: bool = False) -> Any:
     """Explainer of a model by the method's name, or by ``package.module:callable``, called with the model."""
-    import torch
+    if of == "text" and method in TEXT_METHODS:
+        kind = getattr(text, TEXT_METHODS[method])
+        _check_names(settings, _settings_of_dataclass(kind), method)
+        return kind(model, **settings)
+    if of == "image" and method in METHODS:
+        import torch
 
-    if method in METHODS:
         kind = getattr(explainers, METHODS[method])
         _check_names(settings, _settings_of_dataclass(kind), method)
         layout = {"memory_format": torch.channels_last, "autocast": torch.bfloat16 if bfloat16 else None}
-        return kind(module, **{**layout, **settings})
+        return kind(model, **{**layout, **settings})
     source, _, name = method.partition(":")
     if source == "captum":
-        return explainers.from_captum(module, name, **settings)
-    try:
-        factory = getattr(import_module(source), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ValueError(f"the method {method!r} cannot be imported: {error}") from error
+        return explainers.from_captum(model, name, **settings)
+    factory = imported(method, "the method")
     _check_names(settings, _arguments(factory, settings), method)
-    explainer = factory(module, **settings)
+    explainer = factory(model, **settings)
     if not callable(explainer):
         raise TypeError(f"the method {method!r} must return an explainer, got {type(explainer).__name__}")
     return explainer

@@ -1,25 +1,41 @@
-"""Noise on pixels by name, as the command line and the files of studies give it."""
+"""Noise by name, as the command line and the files of studies give it."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from metfa import noise as noises
+from metfa.by_name.methods import Of
+from metfa.text import Synonyms
 
-__all__ = ["NOISE_FORMS", "noise_of"]
+__all__ = ["NOISE_FORMS", "TEXT_NOISE_FORMS", "noise_of"]
 
 NOISE_FORMS = "uniform:RADIUS, gaussian:STD, laplace:SCALE, brightness:LOW:HIGH[:image|pixel], joined by +, or none"
+TEXT_NOISE_FORMS = "synonyms:P, the probability of each word to be replaced, or none"
 
 
-def noise_of(text: str) -> Any:
-    """Noise on pixels in [0, 1] from its text form, such as ``uniform:0.1`` or ``gaussian:0.1+brightness:0.9:1.1``.
+def noise_of(text: str, of: Of = "image") -> Any:
+    """Noise from its text form.
 
-    ``none`` is None, for methods with randomness of their own.
+    Of images, noise on pixels in [0, 1] such as ``uniform:0.1`` or ``gaussian:0.1+brightness:0.9:1.1``; of texts
+    ``synonyms:0.3``. ``none`` is None, for methods with randomness of their own.
     """
     if text == "none":
         return None
+    if of == "text":
+        return _synonyms(text)
     parts = [_one_noise(part.strip(), text) for part in text.split("+")]
     return parts[0] if len(parts) == 1 else noises.Compose(*parts)
+
+
+def _synonyms(text: str) -> Any:
+    kind, _, p = text.partition(":")
+    if kind.lower() != "synonyms" or not p:
+        raise ValueError(f"the noise must be {TEXT_NOISE_FORMS}, got {text!r}")
+    try:
+        return Synonyms(float(p))
+    except ValueError as error:
+        raise ValueError(f"{text!r} is no noise: {error}") from error
 
 
 def _one_noise(text: str, whole: str) -> Any:

@@ -13,10 +13,11 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from metfa._lazy import needs_extra
-from metfa._noise_by_name import NOISE_FORMS
 from metfa._pictures import open_image
 from metfa._provenance import printable
 from metfa.allocator import keep_freed_memory
+from metfa.by_name.methods import check_settings, method_forms
+from metfa.by_name.noises import NOISE_FORMS
 from metfa.cli.demo_photo import demo_photo
 from metfa.cli.parsing import settings_of
 from metfa.cli.run import (
@@ -32,7 +33,6 @@ from metfa.cli.run import (
     report,
     write_views,
 )
-from metfa.explainers._by_name import METHOD_FORMS, check_settings
 
 __all__ = ["app", "run"]
 
@@ -64,7 +64,7 @@ class Colours(str, enum.Enum):
 Model = Annotated[
     str, typer.Option(help="efficientnet-lite0|1|2, timm:NAME, torchvision:NAME or package.module:callable.")
 ]
-Method = Annotated[str, typer.Option(help=f"{METHOD_FORMS}.")]
+Method = Annotated[str, typer.Option(help=f"{method_forms()}.")]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="A setting of the method, such as n_masks=500; may be repeated."),
@@ -220,15 +220,17 @@ def evaluate(
     from metfa.evaluation.written import write_tables
 
     check_executor(executor, workers)
+    if store.startswith("memory:"):
+        raise ValueError(f"`--store` {store!r} is this process's memory, which keeps nothing: give a folder or a URL")
     if tables is not None:
-        if tables.exists():
-            raise FileExistsError(f"{tables} exists already: give another `--out`")
         with needs_extra("`--out`", "study"):
             import pandas as pd  # noqa: F401 - which the tables need in the end, hours later perhaps
     described = read_study(study, allow_import=allow_import, allow_download=allow_download)
     keep_freed_memory()
     try:
         prepared = prepare(described, store=store)
+        if prepared.todo and tables is not None and tables.exists():
+            raise FileExistsError(f"{tables} exists already: give another `--out`")
         typer.echo(
             f"{len(prepared.done):,} of {len({unit.address for unit in prepared.units}):,} units are in the store",
             err=True,

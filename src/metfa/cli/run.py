@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from metfa import sampling, stats
-from metfa._noise_by_name import noise_of
 from metfa._provenance import printable
 from metfa._sample_size import check_alpha, samples_needed
+from metfa.by_name.methods import METHODS, check_method, explainer_of
+from metfa.by_name.noises import noise_of
 from metfa.cli.parsing import threshold_of
-from metfa.explainers._by_name import METHODS, check_method, explainer_of
 from metfa.explainers._probability_model import softmax
 from metfa.io import MANIFEST, load, read_json, write_json
 from metfa.result import AttributionSample

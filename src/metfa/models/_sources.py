@@ -1,7 +1,6 @@
 """Models of other libraries and of the user, in the form that `load` returns."""
 
 import importlib
-import pkgutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -10,6 +9,7 @@ from typing import Any
 from PIL import Image
 from torch import nn
 
+from metfa._import_path import imported
 from metfa._validation import did_you_mean
 from metfa.models._loaded_model import LoadedModel
 from metfa.models._normalised import Normalised
@@ -77,12 +77,9 @@ def from_torchvision(name: str, pretrained: bool) -> LoadedModel:
 def from_callable(name: str) -> LoadedModel:
     """What the callable at the import path ``package.module:callable`` returns when called without arguments."""
     try:
-        make = pkgutil.resolve_name(name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ValueError(
-            f"`name` {name!r} cannot be imported as package.module:callable: {error}; "
-            "the prefixes timm: and torchvision: name models of those libraries"
-        ) from error
+        make = imported(name, "`name`")
+    except ValueError as error:
+        raise ValueError(f"{error}; the prefixes timm: and torchvision: name models of those libraries") from error
     if not callable(make):
         raise TypeError(f"`name` {name!r} must name a callable that makes a model, got {type(make).__name__}")
     made = make()

@@ -1,0 +1,1 @@
+"""What texts name: methods and noises, as the command line and the files of studies give them."""
