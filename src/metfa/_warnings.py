@@ -7,6 +7,7 @@ import warnings
 
 __all__ = [
     "DegenerateAttributionsWarning",
+    "EqualInputsWarning",
     "FailedUnitsWarning",
     "MetfaWarning",
     "ModelOutputWarning",
@@ -24,6 +25,10 @@ class MetfaWarning(UserWarning):
 
 class DegenerateAttributionsWarning(MetfaWarning):
     """Attributions hold no evidence: a map is constant, or no threshold separates the scores."""
+
+
+class EqualInputsWarning(MetfaWarning):
+    """Inputs of a study are equal to others, so that averages over inputs count them more than once."""
 
 
 class FailedUnitsWarning(MetfaWarning):

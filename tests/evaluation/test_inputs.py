@@ -8,7 +8,7 @@ import pytest
 import torch
 from PIL import Image
 
-from metfa.evaluation.inputs import study_inputs
+from metfa.evaluation.inputs import Texts, study_inputs
 
 
 def save(path, value=0):
@@ -99,9 +99,9 @@ def test_a_picture_listed_twice_has_two_names(tmp_path):
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
-        ("file,target\na.png,0\n", ValueError, r"index\.csv must have a column 'path', it has file, target"),
-        ("", ValueError, "must have a column 'path', it has none"),
-        ("path\n", ValueError, r"index\.csv lists no pictures"),
+        ("file,target\na.png,0\n", ValueError, r"index\.csv must have a column 'path' .*, it has file, target"),
+        ("", ValueError, r"must have a column 'path' \(pictures\) or 'text', it has none"),
+        ("path\n", ValueError, r"index\.csv has no lines"),
         ("path\na.png\nb.png\n", FileNotFoundError, r"line 3: no such picture: b\.png"),
         ("path\n\n\nb.png\n", FileNotFoundError, r"line 4: no such picture: b\.png"),
         ("target,path\n3\n", FileNotFoundError, "line 2: no such picture: nothing is named"),
@@ -212,7 +212,6 @@ def test_inputs_of_no_known_kind(inputs, error, message):
     [
         (DataSet(lambda row: (row, 3)), r"`inputs\[2\]` must be an array, got tuple: of a data set of pairs"),
         (DataSet(lambda row: {"image": row}), r"`inputs\[2\]` must be an array, got dict"),
-        (["a.png"] * 3, r"`inputs\[2\]` must be an array, got str"),
         (DataSet(lambda row: None), r"`inputs\[2\]` must be an array"),
     ],
 )
@@ -255,3 +254,50 @@ def test_targets_one_an_input(targets):
 def test_targets_that_do_not_fit(targets, error, message):
     with pytest.raises(error, match=message):
         study_inputs(ROWS, targets, None)
+
+
+TEXTS = ["a dull film", ["a", "warm", "film"], "one good joke"]
+
+
+@pytest.mark.parametrize("inputs", [TEXTS, tuple(TEXTS), iter(TEXTS)])
+def test_texts(inputs):
+    data = study_inputs(inputs, [1, None, 0], None)
+    assert isinstance(data, Texts)
+    assert data.names == ("0", "1", "2")
+    assert data.targets == (1, None, 0)
+    assert [data.load(index, None) for index in range(3)] == TEXTS
+    assert len({data.digest(index) for index in range(3)}) == 3
+    assert data.digest(0) == study_inputs(TEXTS[:1], None, None).digest(0)
+
+
+def test_an_index_of_texts(tmp_path):
+    path = tmp_path / "index.csv"
+    path.write_text('text,target\n"a dull, lifeless film",0\none good joke,\n', encoding="utf-8")
+    data = study_inputs(path, None, None)
+    assert isinstance(data, Texts)
+    assert data.texts == ("a dull, lifeless film", "one good joke")
+    assert data.targets == (0, None)
+    assert len(study_inputs(path, None, 1)) == 1
+
+
+@pytest.mark.parametrize(
+    ("inputs", "error", "message"),
+    [
+        (["a film", 3], TypeError, r"`inputs\[1\]` must be a text or a list of tokens, as the first is, got 3"),
+        (["a film", "..."], ValueError, r"`inputs\[1\]`: the text '...' holds no words"),
+        (["a film", ["a", ""]], ValueError, r"`inputs\[1\]`: a list of tokens must not hold empty ones"),
+        (["a.png", "b.JPG"], ValueError, r"holds names of pictures \('a.png', ...\): give a folder"),
+    ],
+)
+def test_what_is_no_text(inputs, error, message):
+    with pytest.raises(error, match=message):
+        study_inputs(inputs, None, None)
+
+
+def test_an_index_of_texts_without_words(tmp_path):
+    (tmp_path / "index.csv").write_text("text,target\na film,0\n,1\n")
+    with pytest.raises(ValueError, match=r"index\.csv: `inputs\[1\]`: the text '' holds no words"):
+        study_inputs(tmp_path / "index.csv", None, None)
+    (tmp_path / "index.csv").write_text("text,path\na film,a.png\n")
+    with pytest.raises(ValueError, match=r"must have a column 'path' \(pictures\) or 'text', it has text, path"):
+        study_inputs(tmp_path / "index.csv", None, None)

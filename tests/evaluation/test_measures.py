@@ -155,7 +155,12 @@ def test_a_function_of_the_users_own(result, score, reason):
 
 def test_every_measure_can_be_asked_for():
     needed = {"infidelity": {"noise": Gaussian(0.1)}, "top_k_overlap": {"k": 3}}
-    found = check_measures({name: needed.get(name, {}) for name in MEASURES}, NOISES, NOISES)
-    assert [measure.name for measure in found] == list(MEASURES)
+    for texts in (None, ["a film", "one joke"]):
+        names = [name for name, measure in MEASURES.items() if measure.of_texts in (None, texts is not None)]
+        found = check_measures({name: needed.get(name, {}) for name in names}, NOISES, NOISES, texts)
+        assert [measure.name for measure in found] == names
+        for name in MEASURES.keys() - set(names):
+            with pytest.raises(ValueError, match=rf"{name} is of (texts|images), which the inputs are not"):
+                check_measures({name: needed.get(name, {})}, NOISES, NOISES, texts)
     assert [measure.name for measure in check_measures(("mstd", "mstd"), NOISES, NOISES)] == ["mstd"]
     assert one("faithfulness", None).settings == {}

@@ -21,7 +21,7 @@ from PIL import Image
 
 import metfa
 from metfa import Study, evaluate, metrics
-from metfa._warnings import FailedUnitsWarning
+from metfa._warnings import EqualInputsWarning, FailedUnitsWarning
 from metfa.evaluation import UnitStore, prepare
 from metfa.evaluation.written import write_tables
 from metfa.explainers import RISE, Gradient
@@ -172,6 +172,11 @@ NUMPY = Study(
 )  # fmt: skip
 
 
+def is_fixed(row):
+    """Whether a row is of a map that nothing changes: no outer noise, and no randomness of the explainer's own."""
+    return row.get("reason", "").startswith("no outer noise")
+
+
 @pytest.mark.parametrize("study", [TORCH, dataclasses.replace(NUMPY, limit=2)], ids=["torch", "numpy"])
 def test_every_figure_equals_the_public_interface(study, tmp_path, recwarn):
     result = evaluate(study, store=tmp_path)
@@ -189,6 +194,9 @@ def test_every_figure_equals_the_public_interface(study, tmp_path, recwarn):
             goal = [int(study.model(x).argmax(axis=1)[0])] if target is None else target
             scores = reference(study, explainer, study.model, x, goal, study.metrics)
             expected |= {(str(index), name, *key): score for key, score in scores.items()}
+    fixed = {(row["input"], row["explainer"], *(row[name] for name in KEY)) for row in result.rows if is_fixed(row)}
+    assert {(key[1], key[5]) for key in fixed} <= {("gradient", "own"), ("slopes", "own"), ("scored", "own")}
+    assert all(found.pop(key) is None for key in fixed)
     unscored = {key for key in found if key[2] == "prediction_agreement" and key[1] in ("slopes", "shares")}
     assert all(found.pop(key) is None for key in unscored)
     assert found.keys() == expected.keys()
@@ -198,6 +206,18 @@ def test_every_figure_equals_the_public_interface(study, tmp_path, recwarn):
         else:
             assert found[key] == pytest.approx(score, rel=1e-4, abs=1e-6), key
     recwarn.clear()  # the metrics' own, of the reference
+
+
+def test_a_map_that_nothing_changes_says_so(tmp_path):
+    study = dataclasses.replace(
+        COUNTED, outer={"none": None}, metrics=["mstd", "prediction_agreement"], sampling={"u": Uniform(0.1)}
+    )
+    rows = evaluate(study, store=tmp_path).rows
+    vanilla = [row for row in rows if row["aggregate"] == "vanilla"]
+    assert {row["metric"] for row in vanilla} == {"mstd", "prediction_agreement"}
+    assert all(row["score"] is None and is_fixed(row) for row in vanilla)
+    assert rows[0] == vanilla[0]  # before the others, as under any other noise
+    assert all(row["score"] > 0 for row in rows if row["aggregate"] != "vanilla")
 
 
 def test_a_smaller_n_and_fewer_noises_give_the_same_figures(tmp_path):
@@ -386,7 +406,8 @@ def test_a_changed_study_never_mixes_with_old_units(tmp_path):
 
 def test_equal_inputs_are_measured_once(tmp_path):
     first, _ = calls(dataclasses.replace(COUNTED, limit=1), tmp_path / "one")
-    n, result = calls(dataclasses.replace(COUNTED, inputs=ROWS[[0, 0, 0]]), tmp_path / "three")
+    with pytest.warns(EqualInputsWarning, match=r"2 of 3 units are of inputs that are equal to others"):
+        n, result = calls(dataclasses.replace(COUNTED, inputs=ROWS[[0, 0, 0]]), tmp_path / "three")
     assert n == first
     assert repr(result) == "Evaluation(3 of 3 units, 0 failed)"
     assert [row["input"] for row in result.rows] == ["0", "1", "2"]
@@ -478,7 +499,8 @@ def test_an_unreadable_picture_fails_its_units(tmp_path):
         model=loaded, inputs=tmp_path, explainers={"gradient": Gradient}, metrics=["mstd"], outer={"u": Uniform(0.1)},
         n_outer=2,
     )  # fmt: skip
-    run = prepare(study, store=tmp_path / "store")
+    with pytest.warns(EqualInputsWarning, match="1 of 3 units"):
+        run = prepare(study, store=tmp_path / "store")
     assert run.estimate().units == 2  # b and c are equal
     with pytest.warns(FailedUnitsWarning, match=r"a\.png cannot be read as an image"):
         result = run.run()

@@ -353,12 +353,24 @@ def test_no_name_leaves_the_folder(tmp_path):
     assert [path.name for path in (tmp_path / "a").rglob("*") if path.is_dir()] == ["b", "tables"]
 
 
+def test_the_same_tables_may_be_written_again(tmp_path):
+    result = evaluate(small(), store="memory://again")
+    folder = write_tables(result, tmp_path / "tables")
+    before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
+    assert write_tables(result, folder) == folder
+    assert {path.name: path.stat().st_mtime_ns for path in folder.iterdir()} == before
+    (folder / "tables.md").write_text("changed")
+    with pytest.raises(FileExistsError, match="tables exists already, and holds something else than these tables"):
+        write_tables(result, folder)
+    assert (folder / "tables.md").read_text() == "changed"
+
+
 def test_an_existing_folder_is_left_alone(tmp_path):
     result = evaluate(small(), store="memory://existing")
     (tmp_path / "tables").mkdir()
     (tmp_path / "file").write_text("kept")
     for name in ("tables", "file"):
-        with pytest.raises(FileExistsError, match=f"{name} exists already: give another folder"):
+        with pytest.raises(FileExistsError, match=f"{name} exists already, and holds something else"):
             write_tables(result, tmp_path / name)
     assert not list((tmp_path / "tables").iterdir())
     assert (tmp_path / "file").read_text() == "kept"

@@ -27,6 +27,13 @@ from metfa.models import LoadedModel
 from metfa.noise import Gaussian, Uniform
 
 
+def of_a_script():
+    """A function as the main program has them: another script has one of that name too."""
+    namespace = {"__name__": "__main__"}
+    exec("def own(model): return model", namespace)
+    return namespace["own"]
+
+
 def network(activation=torch.nn.ReLU, kernel=3, scale=1.0):
     with torch.random.fork_rng():
         torch.manual_seed(0)
@@ -252,6 +259,8 @@ class Holding:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
+        ({"explainers": {"e": of_a_script()}}, r"`explainers\['e'\]` is of a script or notebook \(__main__:own\)"),
+        ({"sampling": {"u": of_a_script()}}, r"`sampling\['u'\]` is of a script or notebook"),
         ({"model": lambda rows: rows}, "`model` has no import path .*<lambda>"),
         ({"model": Callable_(3)}, "`model` shows no settings .*Callable_"),
         ({"model": functools.partial(np.dot, Callable_(3))}, "`model` shows no settings .*Callable_"),

@@ -132,3 +132,8 @@ def test_min_samples_is_the_smallest_that_a_test_can_use():
 def test_errors(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_more_samples_than_exact_ranks_are_made_for():
+    with pytest.raises(ValueError, match=r"`n` must be at most 100,000, .*, got 100,000,000"):
+        stats.median_ranks(100_000_000)

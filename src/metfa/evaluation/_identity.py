@@ -28,8 +28,8 @@ def identity(thing: Any, name: str, version: str | None) -> str:
     Raises
     ------
     ValueError
-        If a part of it has no import path (a lambda, a function within a function) or shows no settings, and the study
-        has no `version`, so that a change of it could not be told.
+        If a part of it has no import path (a lambda, a function within a function, anything of a script or notebook) or
+        shows no settings, and the study has no `version`, so that a change of it could not be told.
     """
     return _Reading(name, version).of(thing)
 
@@ -96,6 +96,8 @@ class _Reading:
         path = f"{getattr(thing, '__module__', None)}:{getattr(thing, '__qualname__', type(thing).__name__)}"
         if "<" in path:
             self.doubt(f"has no import path ({path})")
+        if path.startswith("__main__:"):
+            self.doubt(f"is of a script or notebook ({path}), and others have such names too")
         return path
 
     def doubt(self, reason: str) -> None:

@@ -16,6 +16,7 @@ from metfa.explainers._baseline import check_baseline
 from metfa.metrics._hidden import Hidden
 from metfa.metrics._target_probability import TargetProbability
 from metfa.result import AttributionSample
+from metfa.text import word_metrics
 
 __all__ = ["MEASURES", "Measure", "check_measures", "number"]
 
@@ -30,7 +31,7 @@ class Measure:
     outer noise and the seed), "outer samples" (explanations under an outer noise), "predictions" (the same, of the
     vanilla map alone, beside which the model's scores are at hand) or "samples" (under a sampling noise). `takes` is
     the function whose settings it has, `needs` those without a default; `makes` the metrics of its rows, where they
-    have other names than the measure.
+    have other names than the measure; `of_texts` whether it is of texts, or None where it is of any inputs.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Measure:
     takes: Callable[..., Any] | None = None
     needs: tuple[str, ...] = ()
     makes: tuple[str, ...] = ()
+    of_texts: bool | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -98,6 +100,36 @@ def _robust_row(metric: str, score: metrics.RobustScore) -> Row:
     )
 
 
+def _word_faithfulness(model: Any, inputs: Any, maps: Any, target: Any, *, others: Any, **settings: Any) -> list[Row]:
+    return [
+        _row("FDT", word_metrics.fdt(model, inputs, maps, target, **settings)),
+        _row("ST", word_metrics.st(model, inputs, maps, target, **settings)),
+        _row("FAT", word_metrics.fat(model, inputs, maps, target, others=others, **settings)),
+    ]
+
+
+def _robust_word_faithfulness(
+    model: Any,
+    inputs: Any,
+    maps: Any,
+    target: Any,
+    *,
+    noise: Any,
+    rng: int,
+    n_samples: int,
+    others: Any,
+    **settings: Any,
+) -> list[Row]:
+    """The three meet the same noisy texts."""
+    found = []
+    for name, metric, more in (
+        ("RFDT", word_metrics.fdt, {}), ("RST", word_metrics.st, {}), ("RFAT", word_metrics.fat, {"others": others})
+    ):  # fmt: skip
+        judged = metrics.robust(metric, noise=noise, n_samples=n_samples, rng=rng)
+        found.append(_robust_row(name, judged(model, inputs, maps, target, **settings, **more)))
+    return found
+
+
 def _infidelity(model: Any, inputs: Any, maps: Any, target: Any, **settings: Any) -> list[Row]:
     return [_row("infidelity", metrics.infidelity(model, inputs, maps, target, **settings))]
 
@@ -136,23 +168,33 @@ MEASURES = {
     measure.name: measure
     for measure in (
         Measure("faithfulness", "maps", _faithfulness, takes=metrics.overall,
-                makes=("insertion", "deletion", "overall")),
-        Measure("infidelity", "maps", _infidelity, takes=metrics.infidelity, needs=("noise",)),
+                makes=("insertion", "deletion", "overall"), of_texts=False),
+        Measure("word_faithfulness", "maps", _word_faithfulness, takes=word_metrics.fat,
+                makes=("FDT", "ST", "FAT"), of_texts=True),
+        Measure("robust_word_faithfulness", "maps under noise", _robust_word_faithfulness, takes=word_metrics.fat,
+                makes=("RFDT", "RST", "RFAT"), of_texts=True),
+        Measure("infidelity", "maps", _infidelity, takes=metrics.infidelity, needs=("noise",),
+                of_texts=False),
         Measure("robust_faithfulness", "maps under noise", _robust_faithfulness, takes=metrics.overall,
-                makes=("RI", "RD", "RO")),
+                makes=("RI", "RD", "RO"), of_texts=False),
         Measure("mstd", "outer samples", _mstd),
         Measure("top_k_overlap", "outer samples", _top_k_overlap, takes=metrics.top_k_overlap, needs=("k",)),
         Measure("max_sensitivity", "outer samples", _max_sensitivity),
         Measure("prediction_agreement", "predictions", _prediction_agreement),
         Measure("interval_width", "samples", _interval_width),
-        Measure("region_score", "samples", _region_score, takes=metrics.region_score),
+        Measure("region_score", "samples", _region_score, takes=metrics.region_score, of_texts=False),
     )
 }  # fmt: skip
 GOVERNED = {"model", "inputs", "attributions", "regions", "sample", "target", "rng"}
 
 
-def check_measures(entries: Any, sampling: Mapping[str, Any], outer: Mapping[str, Any]) -> tuple[Measure, ...]:
-    """The measures asked for, with their settings; raises where one is unknown or lacks the noise that it needs."""
+def check_measures(
+    entries: Any, sampling: Mapping[str, Any], outer: Mapping[str, Any], texts: Sequence[Any] | None = None
+) -> tuple[Measure, ...]:
+    """The measures asked for, with their settings; raises where one is unknown, lacks its noise, or is of other inputs.
+
+    `texts` are those of the study, None where its inputs are none.
+    """
     if isinstance(entries, str) or not isinstance(entries, Mapping | Sequence):
         raise TypeError(f"`metrics` must be a sequence of names or a dict of names, got {type(entries).__name__}")
     for entry in entries:
@@ -161,17 +203,21 @@ def check_measures(entries: Any, sampling: Mapping[str, Any], outer: Mapping[str
     chosen = entries if isinstance(entries, Mapping) else {name: {} for name in entries}
     if not chosen:
         raise ValueError(f"`metrics` is empty: name some of {', '.join(MEASURES)}")
-    measures = tuple(_measure(name, settings) for name, settings in chosen.items())
+    measures = tuple(_measure(name, settings, texts) for name, settings in chosen.items())
     for measure in measures:
         noises, name = (sampling, "sampling") if measure.of == "samples" else (outer, "outer")
         if measure.of != "maps" and not noises:
             raise ValueError(f"`metrics`: {measure.name} is measured under noise, and `{name}` names none")
+        if measure.of_texts is not None and measure.of_texts != (texts is not None):
+            raise ValueError(
+                f"`metrics`: {measure.name} is of {'texts' if measure.of_texts else 'images'}, which the inputs are not"
+            )
         if measure.of == "maps under noise" and all(noise is None for noise in noises.values()):
             raise ValueError(f"`metrics`: {measure.name} needs a noise in `outer` that is not None")
     return measures
 
 
-def _measure(name: str, settings: Any) -> Measure:
+def _measure(name: str, settings: Any, texts: Sequence[Any] | None) -> Measure:
     if callable(settings):
         if any(name in (measure.name, *measure.makes) for measure in MEASURES.values()):
             raise ValueError(f"`metrics`: {name!r} is a name of ours, give your function another one")
@@ -185,6 +231,8 @@ def _measure(name: str, settings: Any) -> Measure:
     if not isinstance(settings, Mapping | None):
         raise TypeError(f"`metrics[{name!r}]` must be a dict of settings, got {type(settings).__name__}: {settings!r}")
     settings = dict(settings or {})
+    if measure.of_texts and texts is not None:
+        settings.setdefault("others", tuple(texts))
     parameters = inspect.signature(measure.takes).parameters if measure.takes else ()
     allowed = [setting for setting in parameters if setting not in GOVERNED]
     for setting in settings:
@@ -207,7 +255,7 @@ def _check_settings(settings: dict[str, Any]) -> None:
     """What the metrics themselves would refuse, unit by unit."""
     asking = {key: settings[key] for key in ("batch_size", "softmax", "autocast", "memory_format") if key in settings}
     TargetProbability(lambda inputs: inputs, **asking)
-    for count in ("k", "steps", "n_samples"):
+    for count in ("k", "n", "steps", "n_samples"):
         if count in settings:
             positive_int(settings[count], count)
     if "noise" in settings and not callable(settings["noise"]):

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from metfa._arrays import namespace
 from metfa._guard import left_as_found, loaded_torch, model_in_evaluation
 from metfa._protocol import call_explainer, predict_scores, takes_rngs
 from metfa._provenance import printable
+from metfa._rows import Rows
 from metfa._targets import row_targets, stacked_targets
 from metfa.evaluation.study import Study
 from metfa.evaluation.units import Unit
@@ -107,7 +107,7 @@ def _asked_by_metrics(study: Study) -> int:
     total = 0
     noisy = sum(noise is not None for noise in study.outer_noises.values())
     for measure in study.measures:
-        curve = 2 * measure.settings.get("steps", 100)
+        curve = 3 * measure.settings.get("n", 10) if measure.of_texts else 2 * measure.settings.get("steps", 100)
         if measure.of == "maps":
             total += _n_maps(study) * curve
         elif measure.of == "maps under noise":
@@ -145,7 +145,8 @@ class _Trial:
 
 def _trial(worker: Worker, unit: Unit) -> _Trial:
     batch = worker.batch(unit)
-    copies = namespace(batch).concat([batch] * worker.study.batch_size, axis=0)
+    rows = Rows(batch)
+    copies = rows.batch([rows[0]] * worker.study.batch_size)
 
     def explained() -> None:
         call_explainer(explainer, copies, target, len(copies), rngs, {})
@@ -155,7 +156,7 @@ def _trial(worker: Worker, unit: Unit) -> _Trial:
     with left_as_found(worker.module), model_in_evaluation(worker.module), _counted(worker.module) as count:
         scores = predict_scores(worker.module, copies)  # warms up as well
         asked = _timed(lambda: predict_scores(worker.module, copies))
-        target = stacked_targets(row_targets(None, scores, len(copies)), copies)
+        target = stacked_targets(row_targets(None, scores, len(copies)), rows.array)
         count.update(forwards=0, backwards=0)
         seconds = _timed(explained)
     n = len(copies)

@@ -1,4 +1,4 @@
-"""The inputs of a study: pictures in a folder or listed in a file, or arrays; one is in memory at a time."""
+"""The inputs of a study: pictures in a folder or listed in a file, texts, or arrays; one is loaded at a time."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from typing import Any
 
 from metfa._arrays import as_array, is_array, to_host
 from metfa._pictures import open_image
-from metfa._rows import Rows
+from metfa._rows import Rows, is_text
 from metfa._streams import numbered_ids
 from metfa._validation import positive_int
+from metfa.text._words import words_of
 
-__all__ = ["Arrays", "ImageFiles", "study_inputs"]
+__all__ = ["Arrays", "ImageFiles", "Texts", "study_inputs"]
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm")
 
@@ -74,7 +75,27 @@ class Arrays:
         return as_array(entry, f"inputs[{index}]")
 
 
-def study_inputs(inputs: Any, targets: Any, limit: int | None) -> ImageFiles | Arrays:
+@dataclass(frozen=True)
+class Texts:
+    """Texts, each a str or the list of its tokens."""
+
+    texts: tuple[Any, ...]
+    names: tuple[str, ...]
+    targets: tuple[int | None, ...]
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def digest(self, index: int) -> str:
+        """Digest of the words."""
+        return Rows([self.texts[index]]).ids()[0]
+
+    def load(self, index: int, preprocess: Callable[[Any], Any] | None) -> Any:  # noqa: ARG002
+        """The text itself."""
+        return self.texts[index]
+
+
+def study_inputs(inputs: Any, targets: Any, limit: int | None) -> ImageFiles | Arrays | Texts:
     """Inputs of any kind that a study takes.
 
     Raises
@@ -99,17 +120,36 @@ def study_inputs(inputs: Any, targets: Any, limit: int | None) -> ImageFiles | A
         sequence = list(islice(inputs, limit))
     else:
         raise TypeError(
-            "`inputs` must be a folder of pictures, a CSV file with a column 'path', an array with a batch axis or a "
-            f"sequence of arrays, got {type(inputs).__name__}"
+            "`inputs` must be a folder of pictures, a CSV file with a column 'path' or 'text', an array with a batch "
+            f"axis or a sequence of arrays or texts, got {type(inputs).__name__}"
         )
     n = len(sequence) if limit is None else min(limit, len(sequence))
     if n == 0:
         raise ValueError("`inputs` is empty: there is nothing to explain")
-    names = tuple(f"{index:0{len(str(n - 1))}d}" for index in range(n))
-    return Arrays(sequence, names, _targets(targets, n, len(sequence)))
+    names, chosen = _numbered(n), _targets(targets, n, len(sequence))
+    if isinstance(sequence, list | tuple) and is_text(sequence[0]):
+        return Texts(_texts(sequence[:n]), names, chosen)
+    return Arrays(sequence, names, chosen)
 
 
-def _files(path: Path, targets: Any, limit: int | None) -> ImageFiles:
+def _numbered(n: int) -> tuple[str, ...]:
+    return tuple(f"{index:0{len(str(n - 1))}d}" for index in range(n))
+
+
+def _texts(entries: Sequence[Any]) -> tuple[Any, ...]:
+    if all(isinstance(entry, str) and entry.lower().endswith(SUFFIXES) for entry in entries):
+        raise ValueError(f"`inputs` holds names of pictures ({entries[0]!r:.80}, ...): give a folder or a CSV file")
+    for index, entry in enumerate(entries):
+        if not is_text(entry):
+            raise TypeError(f"`inputs[{index}]` must be a text or a list of tokens, as the first is, got {entry!r:.80}")
+        try:
+            words_of(entry)
+        except ValueError as error:
+            raise ValueError(f"`inputs[{index}]`: {error}") from error
+    return tuple(entries)
+
+
+def _files(path: Path, targets: Any, limit: int | None) -> ImageFiles | Texts:
     if path.is_dir():
         found = sorted(file for file in path.rglob("*") if _is_picture(file, path))
         if not found:
@@ -132,7 +172,7 @@ def _is_picture(file: Path, folder: Path) -> bool:
     return file.suffix.lower() in SUFFIXES and not hidden and file.is_file()
 
 
-def _index(path: Path, limit: int | None) -> ImageFiles:
+def _index(path: Path, limit: int | None) -> ImageFiles | Texts:
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.DictReader(file)
@@ -140,17 +180,25 @@ def _index(path: Path, limit: int | None) -> ImageFiles:
             lines = [(reader.line_num, line) for line in islice(reader, limit)]
     except (csv.Error, UnicodeDecodeError) as error:
         raise ValueError(f"`inputs`: {path} is no CSV file in UTF-8: {error}") from error
-    if "path" not in columns:
-        raise ValueError(f"`inputs`: {path} must have a column 'path', it has {', '.join(columns) or 'none'}")
+    if ("path" in columns) == ("text" in columns):
+        raise ValueError(
+            f"`inputs`: {path} must have a column 'path' (pictures) or 'text', it has {', '.join(columns) or 'none'}"
+        )
     if not lines:
-        raise ValueError(f"`inputs`: {path} lists no pictures")
-    paths, targets = [], []
+        raise ValueError(f"`inputs`: {path} has no lines: there is nothing to explain")
+    targets = [_target_of(line.get("target"), f"{path}, line {number}") for number, line in lines]
+    if "text" in columns:
+        try:
+            texts = _texts([line["text"] or "" for _, line in lines])
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
+        return Texts(texts, _numbered(len(lines)), tuple(targets))
+    paths = []
     for number, line in lines:
         file = path.parent / (line["path"] or "")
         if not line["path"] or not file.is_file():
             raise FileNotFoundError(f"{path}, line {number}: no such picture: {line['path'] or 'nothing is named'}")
         paths.append(file)
-        targets.append(_target_of(line.get("target"), f"{path}, line {number}"))
     return ImageFiles(tuple(paths), _names(line["path"] for _, line in lines), tuple(targets))
 
 

@@ -11,7 +11,7 @@ from metfa._lazy import needs_extra
 from metfa._progress import progress_bar
 from metfa._provenance import printable
 from metfa._validation import did_you_mean, positive_int
-from metfa._warnings import FailedUnitsWarning, warn
+from metfa._warnings import EqualInputsWarning, FailedUnitsWarning, warn
 from metfa.evaluation.estimate import Estimate, estimate
 from metfa.evaluation.executors import run_here
 from metfa.evaluation.results import Evaluation
@@ -70,6 +70,8 @@ def evaluate(
 
     Warns
     -----
+    EqualInputsWarning
+        If inputs are equal to others.
     FailedUnitsWarning
         If units failed; `Evaluation.failures` holds why.
 
@@ -99,6 +101,13 @@ def prepare(study: Study, *, store: str | Path, store_options: dict[str, Any] | 
     kept = UnitStore(store, store_options)
     model = load_model(study)
     units = tuple(units_of(study, model))
+    twins = len(units) - len({unit.address for unit in units})
+    if twins:
+        warn(
+            f"{twins} of {len(units)} units are of inputs that are equal to others: measured once, they count as often "
+            "as they are listed, and standard errors come out too small",
+            EqualInputsWarning,
+        )
     return Run(study, model, kept, units, kept.read([unit.address for unit in units]))
 
 

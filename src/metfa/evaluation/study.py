@@ -11,9 +11,9 @@ from metfa import stats
 from metfa._protocol import explained_model
 from metfa._randomised import randomised, seeded
 from metfa._validation import check_number, did_you_mean, positive_int
+from metfa.by_name.methods import Of, check_method, explainer_of
 from metfa.evaluation._measures import Measure, check_measures
-from metfa.evaluation.inputs import Arrays, ImageFiles, study_inputs
-from metfa.explainers._by_name import check_method, explainer_of
+from metfa.evaluation.inputs import Arrays, ImageFiles, Texts, study_inputs
 
 __all__ = ["AGGREGATES", "NamedMethod", "Study"]
 
@@ -27,10 +27,11 @@ class NamedMethod:
 
     method: str
     settings: Mapping[str, Any] = field(default_factory=dict)
+    of: Of = "image"
 
     def __call__(self, model: Any) -> Any:
         """The explainer."""
-        return explainer_of(self.method, model, dict(self.settings))
+        return explainer_of(self.method, model, dict(self.settings), self.of)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,13 +41,15 @@ class Study:
     Parameters
     ----------
     model : str, LoadedModel, torch.nn.Module or callable
-        A name for `metfa.models.load`, what that returns, or inputs -> scores (batch, classes).
-    inputs : path, array or sequence of arrays
-        A folder of pictures (hidden ones are left out), a CSV file with a column "path" (relative to the file) and
-        perhaps "target", an array with a batch axis, or anything with ``len`` and ``[i]`` that gives arrays without
-        one, such as a data set of torch.
+        A name for `metfa.models.load` (of texts, for `metfa.text.load_model`), what these return, or inputs -> scores
+        (batch, classes).
+    inputs : path, array, sequence of arrays or list of texts
+        A folder of pictures (hidden ones are left out), a CSV file with a column "path" (of pictures, relative to the
+        file) or "text", and perhaps "target", an array with a batch axis, anything with ``len`` and ``[i]`` that gives
+        arrays without one, such as a data set of torch, or a list of texts, each a str or the list of its tokens.
     explainers : dict of str to (str or callable)
-        A name for the tables -> the method's name on the command line ("gradient", "rise", ...), or a function of the
+        A name for the tables -> the method's name on the command line ("gradient", "rise", ...; of texts "lemna",
+        "lime", "occlusion", "gradient-x-input"), or a function of the
         model that returns an explainer: ``metfa.explainers.RISE`` or ``functools.partial(RISE, n_masks=500)``.
     sampling : dict of str to noise
         The paper's P: noises under which explanations are sampled to be smoothed, by name.
@@ -81,7 +84,9 @@ class Study:
     Notes
     -----
     Measures by name: of maps, ``faithfulness`` (insertion, deletion, overall), ``robust_faithfulness`` (RI, RD, RO
-    under each outer noise) and ``infidelity``; of maps under an outer noise, ``mstd``, ``top_k_overlap``,
+    under each outer noise) and ``infidelity``; of texts, ``word_faithfulness`` (FDT, ST, FAT) and
+    ``robust_word_faithfulness`` (RFDT, RST, RFAT), where the other texts of FAT are those of the study; of maps under
+    an outer noise, ``mstd``, ``top_k_overlap``,
     ``max_sensitivity`` and ``prediction_agreement``; of the samples under P, ``interval_width`` and ``region_score``.
 
     Raises
@@ -133,7 +138,7 @@ class Study:
     @cached_property
     def methods(self) -> dict[str, Callable[[Any], Any]]:
         """Functions that make an explainer of the model, by name."""
-        return {name: _explainer(name, value) for name, value in _named(self.explainers, "explainers")}
+        return {name: _explainer(name, value, self.of) for name, value in _named(self.explainers, "explainers")}
 
     @cached_property
     def noises(self) -> dict[str, Callable[..., Any]]:
@@ -163,7 +168,8 @@ class Study:
     @cached_property
     def measures(self) -> tuple[Measure, ...]:
         """Metrics with their settings."""
-        return check_measures(self.metrics, self.noises, self.outer_noises)
+        texts = self.data.texts if isinstance(self.data, Texts) else None
+        return check_measures(self.metrics, self.noises, self.outer_noises, texts)
 
     @property
     def sampled(self) -> dict[str, Callable[..., Any]]:
@@ -171,9 +177,18 @@ class Study:
         return {} if all(measure.under_outer_noise for measure in self.measures) else self.noises
 
     @cached_property
-    def data(self) -> ImageFiles | Arrays:
+    def data(self) -> ImageFiles | Arrays | Texts:
         """The inputs, one of which is loaded at a time."""
         return study_inputs(self.inputs, self.targets, self.limit)
+
+    def called(self, model: Any) -> Any:
+        """Inputs -> scores, of a model as it was loaded."""
+        return model if self.of == "text" else getattr(model, "module", model)
+
+    @property
+    def of(self) -> Of:
+        """What kind of methods it can name."""
+        return "text" if isinstance(self.data, Texts) else "image"
 
 
 def _named(mapping: Any, name: str) -> list[tuple[str, Any]]:
@@ -186,13 +201,13 @@ def _named(mapping: Any, name: str) -> list[tuple[str, Any]]:
     return list(mapping.items())
 
 
-def _explainer(name: str, value: Any) -> Any:
+def _explainer(name: str, value: Any, of: Of) -> Any:
     if isinstance(value, str):
         try:
-            check_method(value)
+            check_method(value, of)
         except ValueError as error:
             raise ValueError(f"`explainers[{name!r}]`: {error}; or give a function of the model") from error
-        return NamedMethod(value)
+        return NamedMethod(value, of=of)
     if not callable(value) or explained_model(value) is not None or isinstance(value, randomised | seeded):
         raise TypeError(
             f"`explainers[{name!r}]` must be a method's name or a function of the model that returns an explainer, got "

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from metfa._lazy import needs_extra
-from metfa._noise_by_name import noise_of
 from metfa._validation import did_you_mean
+from metfa.by_name.methods import Of, check_method, check_settings
+from metfa.by_name.noises import noise_of
+from metfa.evaluation.inputs import Texts, study_inputs
 from metfa.evaluation.study import NamedMethod, Study
-from metfa.explainers._by_name import check_method, check_settings
 
 __all__ = ["read_study"]
 
@@ -26,10 +27,11 @@ def read_study(path: str | Path, *, allow_import: bool = False, allow_download: 
     """Study of a TOML file.
 
     Tables: ``[study]`` with the settings of `metfa.Study` (n_samples, confidence_level, n_outer, seed, aggregates,
-    batch_size, device, version); ``[model] name``; ``[data]`` with ``inputs`` (a folder of pictures or a CSV file,
-    relative to the TOML file) and perhaps ``limit``; ``[explainers]``, a method's name for each name, or a table with
-    ``method`` and ``settings``; ``[sampling]`` and ``[outer]``, noises such as ``normal = "gaussian:0.1"`` (``"none"``
-    for no outer noise); ``[metrics]``, a table of settings for each name.
+    batch_size, device, version); ``[model] name``; ``[data]`` with ``inputs`` (a folder of pictures, or a CSV file
+    of pictures or texts, relative to the TOML file) and perhaps ``limit``; ``[explainers]``, a method's name for
+    each name, or a table with ``method`` and ``settings``; ``[sampling]`` and ``[outer]``, noises such as
+    ``normal = "gaussian:0.1"`` or, of texts, ``"synonyms:0.3"`` (``"none"`` for no outer noise); ``[metrics]``, a table of
+    settings for each name.
 
     Parameters
     ----------
@@ -62,13 +64,15 @@ def read_study(path: str | Path, *, allow_import: bool = False, allow_download: 
         if not isinstance(table.get(name), str):
             raise ValueError(f"{path}: `{name}` must be a text, got {table.get(name)!r}")
     _check_model(model["name"], allow_import=allow_import, allow_download=allow_download)
+    inputs = path.parent / data["inputs"]
+    of: Of = "text" if isinstance(study_inputs(inputs, None, data.get("limit")), Texts) else "image"
     return Study(
-        model=model["name"],
-        inputs=path.parent / data["inputs"],
+        model=str(path.parent / model["name"]) if model["name"].endswith(".npz") else model["name"],
+        inputs=inputs,
         limit=data.get("limit"),
-        explainers={name: _method(name, entry, allow_import) for name, entry in content["explainers"].items()},
-        sampling={name: _noise(name, text, "sampling") for name, text in content.get("sampling", {}).items()},
-        outer={name: _noise(name, text, "outer") for name, text in content.get("outer", {}).items()},
+        explainers={name: _method(name, entry, of, allow_import) for name, entry in content["explainers"].items()},
+        sampling={name: _noise(name, text, "sampling", of) for name, text in content.get("sampling", {}).items()},
+        outer={name: _noise(name, text, "outer", of) for name, text in content.get("outer", {}).items()},
         metrics={name: _metric(settings) for name, settings in content["metrics"].items()},
         **study,
     )
@@ -102,7 +106,7 @@ def _known(table: Any, names: Iterable[str], where: str) -> None:
 
 def _check_model(name: str, *, allow_import: bool, allow_download: bool) -> None:
     source, colon, _ = name.partition(":")
-    if not colon:
+    if not colon or name.endswith(".npz"):
         return
     if source in DOWNLOADED:
         if not allow_download:
@@ -113,7 +117,7 @@ def _check_model(name: str, *, allow_import: bool, allow_download: bool) -> None
         raise ValueError(f"the study names {name!r}, whose import runs its code: allow it by --allow-import")
 
 
-def _method(name: str, entry: Any, allow_import: bool) -> NamedMethod:
+def _method(name: str, entry: Any, of: Of, allow_import: bool) -> NamedMethod:
     if isinstance(entry, str):
         entry = {"method": entry}
     _known(entry, EXPLAINER, f"[explainers.{name}]")
@@ -129,18 +133,18 @@ def _method(name: str, entry: Any, allow_import: bool) -> NamedMethod:
             )
     else:
         try:
-            check_method(method)
-            check_settings(method, settings)
+            check_method(method, of)
+            check_settings(method, settings, of)
         except (ValueError, TypeError) as error:
             raise type(error)(f"[explainers.{name}]: {error}") from error
-    return NamedMethod(method, settings)
+    return NamedMethod(method, settings, of)
 
 
-def _noise(name: str, text: Any, table: str) -> Any:
+def _noise(name: str, text: Any, table: str, of: Of = "image") -> Any:
     if not isinstance(text, str):
         raise ValueError(f"[{table}]: `{name}` must be a text such as 'gaussian:0.1', got {text!r}")
     try:
-        return noise_of(text)
+        return noise_of(text, of)
     except ValueError as error:
         raise ValueError(f"[{table}] {name}: {error}") from error
 

@@ -64,7 +64,7 @@ def _common(study: Study, model: Any) -> dict[str, Any]:
             "torch": None if torch is None else str(torch.__version__),
         },
         "streams": SCHEME,
-        "model": model_identity(getattr(model, "module", model), study.version),
+        "model": model_identity(study.called(model), study.version),
         "preprocess": identity(preprocess, "model.preprocess", study.version),
         "sampling": _noises(study.noises, "sampling", study),
         "outer": _noises(study.outer_noises, "outer", study),

@@ -18,6 +18,8 @@ from metfa._guard import loaded_torch
 from metfa._protocol import takes_rngs
 from metfa._provenance import versions
 from metfa._warnings import DegenerateAttributionsWarning, ModelOutputWarning
+from metfa.evaluation._measures import Measure
+from metfa.evaluation.inputs import Texts
 from metfa.evaluation.study import Study
 from metfa.evaluation.units import Unit
 from metfa.result import AttributionSample
@@ -64,9 +66,9 @@ def load_model(study: Study) -> Any:
     """The study's model: a LoadedModel for a name, else what the study was given."""
     if not isinstance(study.model, str):
         return study.model
-    from metfa import models  # which needs torch
+    from metfa import models, text  # which need torch
 
-    return models.load(study.model)
+    return text.load_model(study.model) if study.of == "text" else models.load(study.model)
 
 
 @dataclass
@@ -91,7 +93,7 @@ class Worker:
     @property
     def module(self) -> Any:
         """Inputs -> scores."""
-        return getattr(self.model, "module", self.model)
+        return self.study.called(self.model)
 
     def measure(self, unit: Unit) -> dict[str, Any]:
         """What a unit's file holds: rows of figures, and the record of how they were made."""
@@ -125,6 +127,8 @@ class Worker:
 
     def batch(self, unit: Unit) -> Any:
         """The input as a batch of one, on the model's device."""
+        if isinstance(self.study.data, Texts):
+            return [self.study.data.texts[unit.index]]
         array = self.study.data.load(unit.index, getattr(self.model, "preprocess", None))
         if not is_array(array):
             raise TypeError(f"input {unit.input} is no array but {type(array).__name__}")
@@ -173,7 +177,8 @@ class Worker:
             for entry, sample in self._under(explainer, noise, lambda e, n: sampled(e, n, study.n_outer, goal)):
                 for measure in of_samples:
                     if measure.of == "outer samples" or entry.aggregate == "vanilla":
-                        yield from _about(measure.rows(sample, **measure.settings), entry, outer)
+                        rows = [_fixed(measure)] if sample is None else measure.rows(sample, **measure.settings)
+                        yield from _about(rows, entry, outer)
 
     def _wanted(self, name: str) -> list[Aggregate]:
         study = self.study
@@ -186,9 +191,13 @@ class Worker:
         return wanted
 
     def _under(self, explainer: Any, noise: Any, sampled: Callable[[Any, Any], AttributionSample]) -> Iterator[Any]:
-        """Every map's sample under an outer noise, the maps of one sampling noise from the same inner samples."""
-        if "vanilla" in self.study.maps and (noise is not None or takes_rngs(explainer)):
-            yield Aggregate("vanilla"), sampled(explainer, noise)
+        """Every map's sample under an outer noise, the maps of one sampling noise from the same inner samples.
+
+        None in place of the sample of a map that nothing changes.
+        """
+        if "vanilla" in self.study.maps:
+            fixed = noise is None and not takes_rngs(explainer)
+            yield Aggregate("vanilla"), None if fixed else sampled(explainer, noise)
         for name, inner in self.study.noises.items():
             wanted = tuple(self._wanted(name))
             if not wanted:
@@ -223,6 +232,10 @@ def _first(sample: AttributionSample, n: int) -> AttributionSample:
 def _map(sample: AttributionSample, entry: Aggregate) -> np.ndarray:
     part = _first(sample, entry.n_samples or sample.n_samples)
     return part.mean() if entry.aggregate == "mean" else part.smoothed(entry.level)
+
+
+def _fixed(measure: Measure) -> dict[str, Any]:
+    return {"metric": measure.name, "reason": "no outer noise, and no randomness of the explainer's own"}
 
 
 def _about(rows: list[dict[str, Any]], entry: Aggregate, outer: str | None = None) -> list[dict[str, Any]]:

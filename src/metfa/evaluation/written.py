@@ -15,16 +15,15 @@ __all__ = ["write_tables"]
 def write_tables(evaluation: Evaluation, folder: str | Path) -> Path:
     """Write rows.csv, tables.md, tables.tex, one CSV a table, and failures.json where there are any.
 
-    All or nothing, into a new folder. Its bytes depend on the study and the units' figures alone.
+    All or nothing, into a new folder. Its bytes depend on the study and the units' figures alone: a folder that holds
+    them already is left as it is.
 
     Raises
     ------
     FileExistsError
-        If the folder exists.
+        If the folder exists and holds anything else.
     """
     folder = Path(folder)
-    if folder.exists():
-        raise FileExistsError(f"{folder} exists already: give another folder")
     tables = evaluation.tables()
     contents = {
         "rows.csv": evaluation.to_dataframe().to_csv(index=False, lineterminator="\n"),
@@ -34,6 +33,10 @@ def write_tables(evaluation: Evaluation, folder: str | Path) -> Path:
     }
     if evaluation.failures:
         contents["failures.json"] = json.dumps(dict(evaluation.failures), indent=1, sort_keys=True)
+    if folder.exists():
+        if _holds(folder, contents):
+            return folder
+        raise FileExistsError(f"{folder} exists already, and holds something else than these tables: give another one")
     temporary = folder.with_name(f".{folder.name}.{os.urandom(4).hex()}")
     temporary.mkdir(parents=True)
     try:
@@ -44,3 +47,9 @@ def write_tables(evaluation: Evaluation, folder: str | Path) -> Path:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
     return folder
+
+
+def _holds(folder: Path, contents: dict[str, str]) -> bool:
+    if not folder.is_dir() or {path.name for path in folder.iterdir()} != contents.keys():
+        return False
+    return all((folder / name).read_bytes() == content.encode() for name, content in contents.items())

@@ -9,7 +9,7 @@ import numpy as np
 
 from metfa._arrays import from_host, namespace, real_dtype, to_host
 from metfa.stats._blocks import comparable, reduce_rows
-from metfa.stats._sign_null import upper_tail_table
+from metfa.stats._sign_null import MOST_SAMPLES, upper_tail_table
 from metfa.stats._validation import as_alternative, as_real, as_rows, refuse_nan
 
 __all__ = ["MedianTestResult", "median_test"]
@@ -108,6 +108,10 @@ def median_test(samples: Any, threshold: Any, *, alternative: str = "two-sided",
     """
     alternative = as_alternative(alternative)
     rows, n = as_rows(samples, axis)
+    if n > MOST_SAMPLES:
+        raise ValueError(
+            f"`samples` must be at most {MOST_SAMPLES:,}, beyond which exact tails take minutes, got {n:,}"
+        )
     xp = namespace(rows)
     h = _threshold_on_host(threshold, rows.shape[:-1])
 

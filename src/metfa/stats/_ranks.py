@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from metfa._validation import positive_int
-from metfa.stats._sign_null import fewest_samples, largest_count
+from metfa.stats._sign_null import MOST_SAMPLES, fewest_samples, largest_count
 from metfa.stats._validation import as_alternative, as_level
 
 __all__ = ["Ranks", "median_ranks", "min_samples", "paper_ranks"]
@@ -172,6 +172,8 @@ def min_samples(alpha: float = 0.05, alternative: str = "two-sided", n_tests: in
 def _trim(n: Any, confidence_level: Any) -> tuple[int, int, int]:
     """`n`, the number k of samples to drop at either end, and ``2**n * P(B <= k)``."""
     n = positive_int(n, "n")
+    if n > MOST_SAMPLES:
+        raise ValueError(f"`n` must be at most {MOST_SAMPLES:,}, beyond which exact ranks take minutes, got {n:,}")
     level = as_level(confidence_level, "confidence_level")
     miss = (1 - Fraction(level)) / 2
     k, tail = largest_count(n, miss)

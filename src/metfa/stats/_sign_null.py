@@ -13,7 +13,9 @@ from itertools import islice
 
 import numpy as np
 
-__all__ = ["fewest_samples", "largest_count", "lower_tails", "upper_tail_table"]
+__all__ = ["MOST_SAMPLES", "fewest_samples", "largest_count", "lower_tails", "upper_tail_table"]
+
+MOST_SAMPLES = 100_000  # exact tails of more take minutes: the time grows with the square
 
 
 def lower_tails(n: int) -> Iterator[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +22,7 @@ from metfa.text._words import Words, words_of
 __all__ = ["WordScores", "fat", "fdt", "st", "top_n_overlap"]
 
 TIES, OTHER_TEXT = 0, 1  # numbers of an input's streams
+NO_OTHER = "no other text of as many words"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -35,10 +36,11 @@ class WordScores(Scores):
     clean : numpy.ndarray, (batch,)
         Class probability of the text itself.
     degenerate : tuple of (str or None), one a text
-        Why a text has no score: its attributions are constant (a single word's are not) or not finite.
+        Why a text has no score: its attributions are constant (a single word's are not) or not finite, or there is no
+        other text of as many words to plant its own in.
     curves : numpy.ndarray, (batch, n)
-        Class probability at m = 1..n, the paper's figures; of constant attributions in an order at random, of some that
-        are not finite NaN. A text with fewer than m words has all of them taken: its curve goes on level from
+        Class probability at m = 1..n, the paper's figures; of constant attributions in an order at random, NaN where
+        there is none. A text with fewer than m words has all of them taken: its curve goes on level from
         `n_words` on.
     n_words : numpy.ndarray, (batch,)
         How many words each text has.
@@ -96,7 +98,7 @@ class Ranked:
             curves[row, : len(values)] = values
             curves[row, len(values) :] = values[-1]
         warn_of_missing(self.degenerate, clean)
-        curves[[fault == NOT_FINITE for fault in self.degenerate]] = np.nan
+        curves[[fault in (NOT_FINITE, NO_OTHER) for fault in self.degenerate]] = np.nan
         missing = [fault is not None for fault in self.degenerate]
         return WordScores(np.where(missing, np.nan, curves.mean(axis=1)), clean, self.degenerate, curves, n_words)
 
@@ -257,13 +259,9 @@ def fat(
         As for :func:`fdt`.
     others : list of str or of lists of str
         Texts of which one is drawn for each input, such as those of the data set that are not explained; tokens, where
-        the inputs are. An input itself is never drawn for it. Which one is drawn depends on the seed and on the input:
+        the inputs are. An input itself is never drawn for it; one
+        that is longer than all of them has no score. Which one is drawn depends on the seed and on the input:
         all maps of a text that are compared meet the same other text.
-
-    Raises
-    ------
-    ValueError
-        If none of the `others` is as long as an input.
 
     Examples
     --------
@@ -276,34 +274,32 @@ def fat(
     asked = TextModel(model, softmax=softmax, batch_size=batch_size)
     positive_int(n, "n")
     ranked = Ranked.by(attributions, inputs, rng)
-    soils = _others(others, ranked)
+    found = _others(others, ranked)
+    alone = [
+        fault or (NO_OTHER if soil is None else None) for fault, soil in zip(ranked.degenerate, found, strict=True)
+    ]
+    soils = [soil or words for soil, words in zip(found, ranked.words, strict=True)]
 
     def planted(row: int, top: np.ndarray) -> Any:
         own, soil = ranked.words[row].words, soils[row]
         grown = [mine if planted else theirs for mine, theirs, planted in zip(own, soil.words, top, strict=False)]
         return soil.replaced([*grown, *soil.words[len(own) :]])
 
-    return ranked.judged(asked, target, n, planted)
+    return replace(ranked, degenerate=tuple(alone)).judged(asked, target, n, planted)
 
 
-def _others(others: Any, ranked: Ranked) -> list[Words]:
-    """Another text for each of those ranked, at least as long."""
+def _others(others: Any, ranked: Ranked) -> list[Words | None]:
+    """Another text for each of those ranked, at least as long; None where there is none."""
     pool = _parsed(others, "others")
     kinds = {"texts" if words.gaps is not None else "lists of tokens" for words in [*pool, *ranked.words]}
     if len(kinds) > 1:
         raise TypeError("`others` and `inputs` must be of one kind, got texts and lists of tokens")
     lengths = np.array([len(words) for words in pool])
     drawn = []
-    for row, (words, identity) in enumerate(zip(ranked.words, ranked.ids, strict=True)):
+    for words, identity in zip(ranked.words, ranked.ids, strict=True):
         rng = stream(ranked.root, identity, OTHER_TEXT, Purpose.TIES)
         long_enough = rng.permutation(np.flatnonzero(lengths >= len(words)))
-        other = next((pool[index] for index in long_enough if pool[index].words != words.words), None)
-        if other is None:
-            raise ValueError(
-                f"`others` must hold another text of at least {len(words)} words, as many as input {row} has: the "
-                f"longest of {len(pool)} has {lengths.max()}"
-            )
-        drawn.append(other)
+        drawn.append(next((pool[index] for index in long_enough if pool[index].words != words.words), None))
     return drawn
 
 

@@ -1,0 +1,175 @@
+"""Studies of texts: words as features, another number of them in every text."""
+
+import functools
+
+import numpy as np
+import pytest
+
+import metfa
+from metfa import Study, evaluate, text
+from metfa.evaluation import prepare, read_study
+from metfa.text import LEMNA, Occlusion, Synonyms
+
+TEXTS = [
+    "a dull , lifeless film with one good joke in the middle",
+    "warm and funny , it is the best picture of the year for children",
+    ["a", "great", "movie"],
+    "a bad movie , and a long one , that nobody should see twice in a life",
+]
+GOOD, BAD = {"good", "best", "warm", "funny", "great"}, {"dull", "lifeless", "bad"}
+
+
+def counting(texts):
+    """Probability of a favourable text by its words."""
+    words = [set(row.split() if isinstance(row, str) else row) for row in texts]
+    positive = 1 / (1 + np.exp(-np.array([len(row & GOOD) - len(row & BAD) for row in words], dtype=float)))
+    return np.stack([1 - positive, positive], axis=1)
+
+
+STUDY = Study(
+    model=counting,
+    inputs=[row for row in TEXTS if isinstance(row, str)],
+    explainers={"occlusion": "occlusion", "LEMNA": functools.partial(LEMNA, n_perturbations=60, n_components=1)},
+    sampling={"synonyms": Synonyms(0.3)},
+    outer={"synonyms": Synonyms(0.5)},
+    metrics={
+        "mstd": {}, "top_k_overlap": {"k": 3}, "interval_width": {}, "prediction_agreement": {},
+        "word_faithfulness": {"n": 4}, "robust_word_faithfulness": {"n": 4},
+    },
+    n_samples=6,
+    n_outer=3,
+    version="1",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory):
+    return evaluate(STUDY, store=tmp_path_factory.mktemp("store"))
+
+
+def scores(result, index, metric, aggregate="vanilla", explainer="occlusion"):
+    (row,) = (
+        row
+        for row in result.rows
+        if (row["input"], row["metric"], row["aggregate"], row["explainer"]) == (index, metric, aggregate, explainer)
+    )
+    return row
+
+
+def test_nothing_fails(result):
+    assert repr(result) == "Evaluation(6 of 6 units, 0 failed)"
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_figures_equal_the_public_interface(result, index):
+    texts = STUDY.inputs
+    one = [texts[index]]
+    goal = [int(counting(one).argmax())]
+    maps = Occlusion(counting)(one, goal)[0]
+    others = {"FDT": {}, "ST": {}, "FAT": {"others": texts}}
+    for name, settings in others.items():
+        metric = getattr(text, name.lower())
+        expected = metric(counting, one, maps, goal, n=4, **settings)
+        row = scores(result, str(index), name)
+        assert row["raw"] == pytest.approx(expected.raw[0])
+        assert row["score"] == pytest.approx(expected.score[0])
+        judged = metfa.metrics.robust(metric, noise=Synonyms(0.5), n_samples=3, rng=STUDY.seed)
+        expected = judged(counting, one, maps, goal, n=4, **settings)
+        assert scores(result, str(index), f"R{name}")["raw"] == pytest.approx(expected.raw[0])
+
+
+def test_a_text_of_the_users_own_explainer_by_explain_text(result):
+    """The samples of a unit are those of `metfa.explain` at the unit's address."""
+    unit = next(unit for unit in result.units if (unit.index, unit.explainer) == (0, "occlusion"))
+    sample = metfa.explain(
+        Occlusion(counting),
+        [STUDY.inputs[0]],
+        noise=Synonyms(0.3),
+        n_samples=6,
+        rng=STUDY.seed,
+        input_ids=[unit.digest],
+    )
+    expected = metfa.metrics.interval_width(sample, 0.95)
+    assert scores(result, "0", "interval_width", "samples")["score"] == pytest.approx(expected.score[0])
+
+
+def test_tables(result):
+    assert "FDT" in str(result.table("word_faithfulness"))
+    assert "RFAT" in str(result.table("robust_word_faithfulness"))
+    assert "mstd" in str(result.table("mstd", explainer="LEMNA"))
+
+
+def test_the_longest_text_has_no_other_to_be_planted_in(tmp_path):
+    study = Study(
+        model=counting, inputs=TEXTS[::2][:1] + TEXTS[3:], explainers={"occlusion": "occlusion"},
+        metrics={"word_faithfulness": {"n": 2}}, version="1",
+    )  # fmt: skip
+    found = evaluate(study, store=tmp_path)
+    assert not found.failures
+    short, long = scores(found, "0", "FAT"), scores(found, "1", "FAT")
+    assert short["score"] is not None
+    assert (long["score"], long["reason"]) == (None, "no other text of as many words")
+    assert scores(found, "1", "FDT")["score"] is not None
+
+
+def test_tokens(tmp_path):
+    study = Study(
+        model=counting, inputs=[row.split() for row in STUDY.inputs], explainers={"occlusion": "occlusion"},
+        outer={"synonyms": Synonyms(0.5)}, metrics={"mstd": {}, "word_faithfulness": {}}, n_outer=3, version="1",
+    )  # fmt: skip
+    assert not evaluate(study, store=tmp_path).failures
+
+
+def test_an_estimate(tmp_path):
+    cost = prepare(STUDY, store=tmp_path).estimate()
+    assert cost.units == 6
+    assert not cost.not_counted
+
+
+def test_a_study_file(tmp_path):
+    (tmp_path / "texts.csv").write_text("text,target\n" + "".join(f'"{row}",1\n' for row in STUDY.inputs))
+    (tmp_path / "study.toml").write_text(
+        """
+        [study]
+        n_samples = 6
+        n_outer = 2
+        [model]
+        name = "sentiment"
+        [data]
+        inputs = "texts.csv"
+        limit = 1
+        [explainers]
+        Occlusion = "occlusion"
+        Gradient = "gradient-x-input"
+        [sampling]
+        synonyms = "synonyms:0.3"
+        [outer]
+        synonyms = "synonyms:0.5"
+        [metrics]
+        mstd = {}
+        """
+    )
+    study = read_study(tmp_path / "study.toml")
+    assert study.noises == {"synonyms": Synonyms(0.3)}
+    found = evaluate(study, store=tmp_path / "store")
+    assert not found.failures
+    assert {row["explainer"] for row in found.rows} == {"Occlusion", "Gradient"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"explainers": {"g": "gradient"}},
+            r"`explainers\['g'\]`: the method must be one of lemna, .*, got 'gradient'",
+        ),
+        ({"metrics": ["faithfulness"]}, "`metrics`: faithfulness is of images, which the inputs are not"),
+        ({"inputs": np.zeros((2, 3))}, "must be one of gradient, .*, got 'occlusion'"),
+        ({"metrics": {"word_faithfulness": {"n": 0}}}, "`n` must be at least 1, got 0"),
+    ],
+)
+def test_what_is_not_of_texts(settings, message):
+    plain = {"explainers": {"o": "occlusion"}, "metrics": ["word_faithfulness"]}
+    described = {"model": counting, "inputs": TEXTS[:2], **plain}
+    with pytest.raises(ValueError, match=message):
+        Study(**{**described, **settings})
