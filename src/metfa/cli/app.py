@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import os
 import sys
 import warnings
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from metfa._pictures import open_image
 from metfa._provenance import printable
 from metfa.allocator import keep_freed_memory
 from metfa.by_name.methods import check_settings, method_forms
-from metfa.by_name.noises import NOISE_FORMS
+from metfa.by_name.noises import NOISE_FORMS, TEXT_NOISE_FORMS
 from metfa.cli.demo_photo import demo_photo
 from metfa.cli.parsing import settings_of
 from metfa.cli.run import (
@@ -28,13 +29,19 @@ from metfa.cli.run import (
     check_folder,
     device_of,
     explain_picture,
+    explain_words,
     is_finished,
+    is_of_text,
     read_folder,
     report,
+    title_of,
     write_views,
 )
+from metfa.text._words import words_of
 
 __all__ = ["app", "run"]
+
+LONGEST_TEXT = 1_000_000  # characters
 
 app = typer.Typer(
     help="Error bars for feature attributions: what in a picture is significantly important to a network?",
@@ -113,6 +120,9 @@ def _reported(command: Callable[..., None]) -> Callable[..., None]:
             with warnings.catch_warnings():
                 warnings.showwarning = show_warning
                 command(*args, **kwargs)
+        except BrokenPipeError:  # nobody reads on, as after `| head`
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nor may Python's own flush complain
+            raise typer.Exit(1) from None
         except KeyboardInterrupt as interrupt:
             typer.echo(f"interrupted{interrupt}", err=True)
             raise typer.Exit(130) from None
@@ -178,6 +188,62 @@ def explain(
     _explain([(str(path), functools.partial(open_image, path)) for path in images], folders, sampling, analysis)
 
 
+@app.command("explain-text")
+@_reported
+def explain_text(
+    text: Annotated[
+        str, typer.Argument(metavar="TEXT", help="The text; - reads it from the input.", show_default=False)
+    ],
+    model: Annotated[str, typer.Option(help="sentiment, a .npz file, or package.module:callable.")] = "sentiment",
+    method: Annotated[str, typer.Option(help=f"{method_forms('text')}.")] = "lemna",
+    settings: Settings = None,
+    target: Target = None,
+    noise: Annotated[str, typer.Option(help=f"{TEXT_NOISE_FORMS}.")] = "synonyms:0.3",
+    samples: Samples = 20,
+    alpha: Alpha = 0.05,
+    confidence: Confidence = 0.95,
+    correction: Corrected = Correction.none,
+    threshold: Threshold = "jenks",
+    seed: Seed = 0,
+    batch_size: Batch = 10,
+    folder: Annotated[
+        Path | None, typer.Option("--out", help="Folder for a page and the samples; an interrupted run resumes.")
+    ] = None,
+) -> None:
+    """Explain a text word by word: shown here, and in words.html and report.txt if there is a folder."""
+    chosen = settings_of(settings or [])
+    text = sys.stdin.read(LONGEST_TEXT + 1) if text == "-" else text
+    if len(text) > LONGEST_TEXT:
+        raise ValueError(f"the text is longer than {LONGEST_TEXT:,} characters: explain a part of it")
+    analysis = Analysis(
+        alpha, confidence, None if correction is Correction.none else correction.value, threshold, Colours.paper.value
+    )
+    sampling = Sampling(
+        model, method, chosen, target, noise, samples, seed, batch_size, "cpu", bfloat16=False, of="text"
+    )
+    check_before_sampling(sampling, analysis, len(words_of(text)))
+    check_settings(method, chosen, "text")
+    call = call_of(text, sampling)
+    if folder is not None:
+        check_folder(folder, call)
+        if is_finished(folder):
+            raise FileExistsError(
+                f"{folder} holds a finished result: `metfa show {folder}` reads it; give another `--out`"
+            )
+    from metfa.text import load_model
+
+    try:
+        sample, about = explain_words(text, call, load_model(model), sampling, folder)
+    except KeyboardInterrupt:
+        kept = ": the samples so far are kept; repeat the command to resume" if folder is not None else ""
+        raise KeyboardInterrupt(kept) from None
+    _print_words(sample, about, analysis)
+    if folder is None:
+        typer.echo(report(sample, about, analysis))
+    else:
+        _print_views(*write_views(sample, about, analysis, folder))
+
+
 @app.command()
 @_reported
 def show(
@@ -196,6 +262,8 @@ def show(
         alpha, confidence, None if correction is Correction.none else correction.value, threshold, palette.value
     )
     sample, about = read_folder(folder)
+    if is_of_text(sample):
+        _print_words(sample, about, analysis)
     if views is None:
         typer.echo(report(sample, about, analysis))
         return
@@ -278,10 +346,16 @@ def _explain(
         raise KeyboardInterrupt(": the samples so far are kept; repeat the command to resume") from None
 
 
+def _print_words(sample: Any, about: dict[str, Any], analysis: Analysis) -> None:
+    from metfa.text import render_terminal
+
+    typer.echo(f"{render_terminal(sample, title=title_of(about), **analysis.settings)}\n")
+
+
 def _print_views(text: str, figures: list[Path]) -> None:
     typer.echo(f"{text}\n")
     for path in figures:
-        typer.echo(f"figure: {printable(str(path))}")
+        typer.echo(f"{'page' if path.suffix == '.html' else 'figure'}: {printable(str(path))}")
 
 
 def _demo_folder(name: str, sampling: Sampling) -> Path:

@@ -1,4 +1,4 @@
-"""One picture explained into one folder, and such a folder read again."""
+"""One picture or text explained into one folder, and such a folder read again."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ import numpy as np
 
 from metfa import sampling, stats
 from metfa._provenance import printable
+from metfa._rows import is_text
 from metfa._sample_size import check_alpha, samples_needed
-from metfa.by_name.methods import METHODS, check_method, explainer_of
+from metfa.by_name.methods import METHODS, Of, check_method, explainer_of
 from metfa.by_name.noises import noise_of
 from metfa.cli.parsing import threshold_of
 from metfa.explainers._probability_model import softmax
@@ -30,13 +31,18 @@ __all__ = [
     "check_folder",
     "device_of",
     "explain_picture",
+    "explain_words",
     "is_finished",
     "read_folder",
     "report",
+    "title_of",
     "write_views",
 ]
 
-SAMPLE, ABOUT, REPORT, FIGURE = "sample", "about.json", "report.txt", "figure.png"
+SAMPLE, ABOUT, REPORT, FIGURE, WORDS = "sample", "about.json", "report.txt", "figure.png", "words.html"
+
+
+FEATURES = {"image": "pixels", "text": "words"}
 
 
 @dataclass(frozen=True)
@@ -74,12 +80,13 @@ class Sampling:
     batch_size: int
     device: str
     bfloat16: bool
+    of: Of = "image"
 
 
 def check_before_sampling(sampling: Sampling, analysis: Analysis, n_features: int | None = None) -> None:
     """Refuse settings that could give no answer, before any model runs; the corrections once `n_features` is known."""
-    noise_of(sampling.noise)
-    check_method(sampling.method)
+    noise_of(sampling.noise, sampling.of)
+    check_method(sampling.method, sampling.of)
     if sampling.bfloat16 and sampling.method not in METHODS:
         raise ValueError(
             f"`--bfloat16` is for {', '.join(METHODS)}; {sampling.method} runs in the model's own precision"
@@ -89,7 +96,11 @@ def check_before_sampling(sampling: Sampling, analysis: Analysis, n_features: in
     threshold_of(analysis.threshold)
     needed = samples_needed(analysis.alpha, analysis.correction, n_features or 1)
     if sampling.n_samples < needed:
-        tests = f"{analysis.correction} over {n_features or 1:,} pixels" if analysis.correction else "each side"
+        tests = (
+            f"{analysis.correction} over {n_features or 1:,} {FEATURES[sampling.of]}"
+            if analysis.correction
+            else "each side"
+        )
         raise ValueError(
             f"`--samples` {sampling.n_samples} are too few for `--alpha` {analysis.alpha} ({tests}): nothing could "
             f"become significant; at least {needed} are needed"
@@ -97,10 +108,10 @@ def check_before_sampling(sampling: Sampling, analysis: Analysis, n_features: in
 
 
 def call_of(name: str, sampling: Sampling) -> dict[str, Any]:
-    """What must be equal for a run to be resumed: the picture's name and how samples are made."""
-    call = {key: value for key, value in asdict(sampling).items() if key not in ("batch_size", "device")}
+    """What must be equal for a run to be resumed: the picture's name, or the text, and how samples are made."""
+    call = {key: value for key, value in asdict(sampling).items() if key not in ("batch_size", "device", "of")}
     settings = ", ".join(f"{key}={value!r}" for key, value in sorted(sampling.settings.items()))
-    return {"image": name, **call, "settings": settings}
+    return {sampling.of: name, **call, "settings": settings}
 
 
 def check_folder(folder: Path, call: dict[str, Any]) -> None:
@@ -173,35 +184,83 @@ def explain_picture(
             store=folder / SAMPLE,
             progress=True,
         )
-    about = {**call, "weights": loaded.weights, **_prediction(sample, loaded.class_names)}
+    about = {**call, "weights": loaded.weights, **_prediction(sample, loaded.class_names, as_logits=True)}
     write_json(folder / ABOUT, about)
+    return sample, about
+
+
+def explain_words(
+    text: str, call: dict[str, Any], model: Any, settings: Sampling, folder: Path | None
+) -> tuple[AttributionSample, dict[str, Any]]:
+    """Sample one text, into `folder` if there is one; an interrupted run there is resumed."""
+    from metfa.text import explain_text
+
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(folder / ABOUT, call)
+    if folder is not None and (folder / SAMPLE / MANIFEST).exists():  # interrupted between the samples and the page
+        sample = load(folder / SAMPLE)
+    else:
+        sample = explain_text(
+            model,
+            text,
+            settings.target,
+            explainer=lambda model: explainer_of(settings.method, model, settings.settings, "text"),
+            noise=noise_of(settings.noise, "text"),
+            n_samples=settings.n_samples,
+            batch_size=settings.batch_size,
+            rng=settings.seed,
+            store=None if folder is None else folder / SAMPLE,
+            progress=True,
+        )
+    about = {**call, **_prediction(sample, getattr(model, "class_names", None), as_logits=False)}
+    if folder is not None:
+        write_json(folder / ABOUT, about)
     return sample, about
 
 
 def write_views(
     sample: AttributionSample, about: dict[str, Any], analysis: Analysis, folder: Path
 ) -> tuple[str, list[Path]]:
-    """Write the report and a figure of each input, nothing before all are made; returns the text and the figures."""
+    """Write the report and a figure of each input, or the page of a text, nothing before all are made.
+
+    Returns the report's text, and where the figures are.
+    """
+    text = report(sample, about, analysis)
+    drawn = _page(sample, about, analysis) if is_of_text(sample) else _figures(sample, about, analysis)
+    for name in (REPORT, *drawn):
+        if (folder / name).exists():
+            raise FileExistsError(f"{folder / name} exists already: give another `--out`")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in {REPORT: f"{text}\n".encode(), **drawn}.items():
+        (folder / name).write_bytes(content)
+    return text, [folder / name for name in drawn]
+
+
+def is_of_text(sample: AttributionSample) -> bool:
+    """Whether it is of one text, and so shown word by word."""
+    return sample.words is not None and isinstance(sample.inputs, list) and is_text(sample.inputs[0])
+
+
+def _page(sample: AttributionSample, about: dict[str, Any], analysis: Analysis) -> dict[str, bytes]:
+    from metfa.text import render_html
+
+    return {WORDS: render_html(sample, title=title_of(about), page=True, **analysis.settings).encode()}
+
+
+def _figures(sample: AttributionSample, about: dict[str, Any], analysis: Analysis) -> dict[str, bytes]:
     from metfa.plot import figure
 
     batch = sample.values.shape[1]
-    figures = [folder / (FIGURE if batch == 1 else f"figure-{index}.png") for index in range(batch)]
-    for path in (folder / REPORT, *figures):
-        if path.exists():
-            raise FileExistsError(f"{path} exists already: give another `--out`")
-    text = report(sample, about, analysis)
-    pictures = []
+    pictures = {}
     for index in range(batch):
         buffer = io.BytesIO()
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Glyph .* missing from")  # a title in a script that the font lacks
-            drawn = figure(sample, index=index, title=_title(about), palette=analysis.palette, **analysis.settings)
+            drawn = figure(sample, index=index, title=title_of(about), palette=analysis.palette, **analysis.settings)
             drawn.savefig(buffer, format="png", dpi=110)
-        pictures.append(buffer.getvalue())
-    folder.mkdir(parents=True, exist_ok=True)
-    for path, content in zip((folder / REPORT, *figures), (f"{text}\n".encode(), *pictures), strict=True):
-        path.write_bytes(content)
-    return text, figures
+        pictures[FIGURE if batch == 1 else f"figure-{index}.png"] = buffer.getvalue()
+    return pictures
 
 
 def read_folder(folder: Path) -> tuple[AttributionSample, dict[str, Any]]:
@@ -229,7 +288,7 @@ def report(sample: AttributionSample, about: dict[str, Any], analysis: Analysis)
     about = {name: printable(str(value))[:300] for name, value in about.items()}
     if about.get("settings"):
         about["method"] = f"{about.get('method', '')} ({about['settings']})"[:300]
-    lines = [(name, about[name]) for name in ("image", "model", "method", "noise") if name in about]
+    lines = [(name, about[name]) for name in ("image", "text", "model", "method", "noise") if name in about]
     if "predicted" in about:
         lines.append(("prediction", about["predicted"]))
     if about.get("explained") != about.get("predicted"):
@@ -251,10 +310,11 @@ def _time(provenance: dict[str, Any]) -> str:
         return "not recorded"
 
 
-def _prediction(sample: AttributionSample, class_names: Any) -> dict[str, str]:
+def _prediction(sample: AttributionSample, class_names: Any, *, as_logits: bool) -> dict[str, str]:
     if sample.scores is None or sample.scores.ndim != 2:
         return {}
-    probabilities = softmax(sample.scores[:1].astype(np.float64))[0]
+    scores = sample.scores[:1].astype(np.float64)
+    probabilities = (softmax(scores) if as_logits else scores)[0]
 
     def named(index: int) -> str:
         name = f"class {index}" if class_names is None or index >= len(class_names) else class_names[index]
@@ -265,10 +325,10 @@ def _prediction(sample: AttributionSample, class_names: Any) -> dict[str, str]:
     return {"predicted": named(int(probabilities.argmax())), "explained": explained}
 
 
-def _title(about: dict[str, Any]) -> str | None:
+def title_of(about: dict[str, Any]) -> str | None:
+    """Heading of a figure or page: what was predicted and explained, None where nothing is known."""
     if not about:
         return None
     explained = about.get("explained") or about.get("predicted") or "this class"
-    return printable(
-        f"{about.get('image', '')}: why “{explained}”? {about.get('method', '')} of {about.get('model', '')}"
-    )[:200]
+    where = f"{about['image']}: why" if about.get("image") else "Why"
+    return printable(f"{where} “{explained}”? {about.get('method', '')} of {about.get('model', '')}")[:200]

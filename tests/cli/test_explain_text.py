@@ -1,0 +1,124 @@
+"""`metfa explain-text`: a text explained on the terminal and in a page."""
+
+import io
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import metfa
+from metfa import text
+
+TEXT = "a dull, lifeless film with one good joke"
+
+
+@pytest.fixture
+def explain_text(metfa_command, tiny):
+    def run(*arguments, said=TEXT, method="occlusion", samples=8):
+        return metfa_command("explain-text", said, "--method", method, "--samples", samples, *arguments)
+
+    return run
+
+
+def test_the_words_are_shown_with_their_marks_and_figures(explain_text, tmp_path):
+    done = explain_text()
+    assert done.code == 0
+    assert done.out.startswith("Why “negative (")
+    sample = text.explain_text(
+        text.load_model("sentiment"), TEXT, explainer=text.Occlusion, noise=text.Synonyms(0.3), n_samples=8, rng=0
+    )
+    expected = text.render_terminal(sample, threshold=metfa.stats.jenks, alpha=0.05, colour=False)
+    assert expected.splitlines()[0] in done.out
+    for line in (f"text:             {TEXT}", "model:            sentiment", "noise:            synonyms:0.3"):
+        assert line in done.out
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_holds_page_report_and_samples(explain_text, metfa_command, tmp_path):
+    done = explain_text("--out", "out", "--target", 1)
+    assert done.code == 0
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"words.html", "report.txt", "about.json", "sample"}
+    sample = metfa.load(tmp_path / "out/sample")
+    assert sample.inputs == [TEXT]
+    assert sample.words == ("a", "dull", "lifeless", "film", "with", "one", "good", "joke")
+    assert sample.target == (1,)
+    page = (tmp_path / "out/words.html").read_text(encoding="utf-8")
+    assert page.startswith("<!DOCTYPE html>")
+    assert "lifeless" in page
+    about = json.loads((tmp_path / "out/about.json").read_text())
+    assert (about["text"], about["model"]) == (TEXT, "sentiment")
+    assert "positive (0." in about["explained"]
+    shown = metfa_command("show", "out")
+    assert shown.code == 0
+    assert shown.out.splitlines()[0] == done.out.splitlines()[0]
+    again = explain_text("--out", "out", "--target", 1)
+    assert again.error.startswith("error: out holds a finished result")
+
+
+def test_views_with_other_levels_without_the_model(explain_text, metfa_command, tmp_path):
+    assert explain_text("--out", "out").code == 0
+    assert metfa_command("show", "out", "--alpha", 0.01, "--out", "views").code == 0
+    assert {path.name for path in (tmp_path / "views").iterdir()} == {"words.html", "report.txt"}
+    assert "alpha 0.01" in (tmp_path / "views/report.txt").read_text()
+
+
+def test_a_text_from_the_input_is_escaped_in_the_page(explain_text, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("<script>alert(1)</script> & a \x1b[31mred film\n"))
+    done = explain_text("--out", "out", said="-")
+    assert done.code == 0
+    page = (tmp_path / "out/words.html").read_text(encoding="utf-8")
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+    assert "\x1b" not in done.out + page
+
+
+def test_an_interrupted_run_is_resumed(explain_text, tmp_path):
+    assert explain_text("--out", "out").code == 0
+    before = metfa.load(tmp_path / "out/sample").values.copy()
+    (tmp_path / "out/report.txt").unlink()
+    (tmp_path / "out/words.html").unlink()
+    done = explain_text("--out", "out")
+    assert done.code == 0
+    np.testing.assert_array_equal(metfa.load(tmp_path / "out/sample").values, before)
+    assert explain_text("--out", "out", said="another text").error.startswith("error: out holds results with text=")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--method", "gradient"], "the method must be one of lemna, .*, got 'gradient'"),
+        (["--noise", "uniform:0.1"], "the noise must be synonyms:P, .*, got 'uniform:0.1'"),
+        (["--noise", "none"], "`noise` is None"),
+        (["--set", "words=3"], "occlusion has no setting 'words'"),
+        (["--samples", "4"], "too few samples for `confidence_level`=0.95: got 4, at least 6 are needed"),
+        (["--correction", "bonferroni"], r"bonferroni over 8 words.*at least 9 are needed"),
+        (["--model", "sentimental"], "is no model known here, did you mean 'sentiment'"),
+        (["--model", "nowhere.npz"], "nowhere.npz"),
+        (["--model", "tiny:nothing"], "cannot be imported as package.module:callable"),
+        (["--target", "2"], r"`target`.* must .*\b1\b.*, got 2"),
+    ],
+)
+def test_bad_settings_are_one_line(arguments, message, explain_text):
+    done = explain_text(*arguments)
+    assert (done.code, done.out) == (2, "")
+    assert re.search(message, done.error), done.error
+
+
+@pytest.mark.parametrize("said", ["", "...", " \n"])
+def test_no_words(explain_text, said):
+    assert "holds no words" in explain_text(said=said).error
+
+
+def test_too_much_text(explain_text):
+    assert "longer than 1,000,000 characters" in explain_text(said="word " * 200_001).error
+
+
+def test_nobody_reads_on(tmp_path):
+    command = f"{sys.executable} -m metfa explain-text 'a good film' --method occlusion --samples 8 | true"
+    done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "explaining: 100%" in done.stderr
+    assert "error" not in done.stderr
+    assert "Error" not in done.stderr
