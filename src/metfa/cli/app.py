@@ -44,7 +44,7 @@ __all__ = ["app", "run"]
 LONGEST_TEXT = 1_000_000  # characters
 
 app = typer.Typer(
-    help="Error bars for feature attributions: what in a picture is significantly important to a network?",
+    help="Error bars for feature attributions: what in a picture or a text is significantly important to a network?",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
