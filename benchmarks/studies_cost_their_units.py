@@ -62,7 +62,7 @@ def linear(rows):
 def resuming(n_units: int, **measured) -> None:
     """Every unit's file has the rows of the first: what they say takes no time to be read, how many there are does."""
     inputs = np.random.default_rng(0).random((n_units, 8))
-    study = metfa.Study(model=linear, inputs=inputs, explainers={"first": first}, n_samples=6, **measured)
+    study = metfa.Study(model=linear, inputs=inputs, explainers={"first": first}, n_samples=6, version="1", **measured)
     with tempfile.TemporaryDirectory() as scratch:
         prepared = prepare(study, store=scratch)
         result = Worker(study).measure(prepared.units[0])
