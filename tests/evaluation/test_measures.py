@@ -47,7 +47,7 @@ def test_a_number_for_json(value, expected):
 
 
 def test_more_than_one_number_is_an_error():
-    with pytest.raises(ValueError, match="cannot reshape"):
+    with pytest.raises(ValueError, match="one score an input, got 2 for 1 input"):
         number(np.zeros(2))
 
 

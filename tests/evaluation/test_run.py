@@ -174,7 +174,7 @@ NUMPY = Study(
 
 def is_fixed(row):
     """Whether a row is of a map that nothing changes: no outer noise, and no randomness of the explainer's own."""
-    return row.get("reason", "").startswith("no outer noise")
+    return (row.get("reason") or "").startswith("no outer noise")
 
 
 @pytest.mark.parametrize("study", [TORCH, dataclasses.replace(NUMPY, limit=2)], ids=["torch", "numpy"])

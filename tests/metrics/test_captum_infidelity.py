@@ -67,6 +67,70 @@ def test_only_bad_maps_have_no_score():
     assert np.isnan(result.score).tolist() == [True, False, True]
 
 
+def saturated(images):
+    """Class 1 has the probability 1 in every digit that there is."""
+    scores = torch.zeros(len(images), 3)
+    scores[:, 1] = 1000 + images.flatten(1).sum(dim=1)
+    return scores
+
+
+def in_the_first_draw():
+    """A noise that changes an input once only."""
+    shifts = iter([0.1] + [0.0] * 9)
+    return lambda x, rng: x + next(shifts)
+
+
+@pytest.mark.parametrize(
+    ("model", "settings", "reason"),
+    [
+        (linear, {"noise": lambda x, rng: x}, "a noise that changes nothing"),
+        (linear, {"noise": lambda x, rng: x, "normalise": False}, "a noise that changes nothing"),
+        (linear, {"noise": metfa.noise.Gaussian(1e-30)}, "a noise that changes nothing"),
+        (linear, {"n_samples": 1}, "a single draw that changes anything, which every map fits"),
+        (linear, {"noise": in_the_first_draw()}, "a single draw that changes anything, which every map fits"),
+        (saturated, {}, "a class probability that the noise does not change"),
+    ],
+)
+def test_where_every_map_would_be_perfect_none_is(model, settings, reason):
+    with pytest.warns(DegenerateAttributionsWarning, match=f"1 of 1 inputs have {reason}: 0"):
+        result = infidelity(model, IMAGES[:1], MAPS[:1], 1, **{"noise": NOISE, **settings})
+    assert result.degenerate == (reason,)
+    assert np.isnan(result.score).all()
+
+
+def test_a_noise_that_changes_some_inputs():
+    """One is measured as it would be alone."""
+    noise = lambda x, rng: x if x[0, 0, 0] == IMAGES[1, 0, 0, 0].item() else NOISE(x, rng)  # noqa: E731
+    with pytest.warns(DegenerateAttributionsWarning, match="1 of 3 inputs have a noise that changes nothing: 1"):
+        result = infidelity(linear, IMAGES, MAPS, noise=noise)
+    np.testing.assert_array_equal(result.score[[0, 2]], infidelity(linear, IMAGES, MAPS, noise=NOISE).score[[0, 2]])
+
+
+def test_a_single_draw_without_normalisation():
+    result = infidelity(linear, IMAGES, MAPS, 1, noise=NOISE, n_samples=1, normalise=False, softmax=False)
+    maps = torch.from_numpy(MAPS)[:, None].expand_as(IMAGES)
+    np.testing.assert_allclose(result.score, by_hand(maps, 1, 1, normalise=False))
+
+
+@pytest.mark.parametrize("bad", [torch.nan, torch.inf])
+def test_scores_that_are_not_finite_under_noise(bad):
+    def model(images):
+        spoilt = (images.flatten(1)[:, :1] != IMAGES.flatten(1)[:, 0]).all(dim=1) & (images[:, 1, 3, 3] > 0.9)
+        return torch.where(spoilt[:, None], bad, linear(images))
+
+    images = IMAGES.clone()
+    images[:, 1, 3, 3] = torch.tensor([0.1, 0.1, 2.0])
+    with pytest.raises(ValueError, match="asked about noisy copies of input 2: the model's scores are"):
+        infidelity(model, images, MAPS, 1, noise=NOISE)
+
+
+def test_a_graph_is_let_go():
+    expected = infidelity(linear, IMAGES, MAPS, noise=NOISE).score
+    images, maps = IMAGES.clone().requires_grad_(), torch.from_numpy(MAPS).requires_grad_()
+    np.testing.assert_array_equal(infidelity(linear, images, maps, noise=NOISE).score, expected)
+    assert images.grad is None
+
+
 def test_global_generators_are_not_drawn_from():
     before = torch.get_rng_state()
     infidelity(linear, IMAGES, MAPS, noise=NOISE)
@@ -78,6 +142,13 @@ def test_global_generators_are_not_drawn_from():
     [
         ((IMAGES.numpy(), MAPS), {}, TypeError, r"`inputs` must be a torch\.Tensor, got ndarray"),
         ((IMAGES, MAPS[:, :2]), {}, ValueError, r"`attributions` must have the shape \(3, 4, 4\)"),
+        (
+            (IMAGES, MAPS + 1j),
+            {},
+            TypeError,
+            r"`attributions` must be real numbers, which have an order, got complex128",
+        ),
+        ((IMAGES, MAPS, [0, 1, 3]), {}, ValueError, r"must lie in 0\.\.2 .* got 3 for input 2"),
         ((IMAGES, MAPS), {"noise": 0.1}, TypeError, r"`noise` must be a function"),
         ((IMAGES, MAPS), {"n_samples": 0}, ValueError, r"`n_samples` must be at least 1"),
     ],

@@ -1,6 +1,7 @@
 """Insertion, deletion and overall: by hand on small inputs, against a slow second implementation on others."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -91,6 +92,58 @@ class TestByHand:
         assert first([0.25]) == 0.25
         assert first(lambda inputs: inputs / 2) == 0.4
         assert 0.1 < first("blur") < 0.8
+
+    @pytest.mark.parametrize(
+        "baseline",
+        [
+            np.array([0.1, 0.5, 0.9]),
+            np.array([0.1, 0.5, 0.9], dtype=np.float32),
+            np.reshape([0.1, 0.5, 0.9], (3, 1, 1)),
+            np.reshape([0.1, 0.5, 0.9], (1, 3, 1, 1)),
+            np.broadcast_to(np.reshape([0.1, 0.5, 0.9], (3, 1, 1)), (3, 9, 9)),
+            torch.tensor([0.1, 0.5, 0.9], requires_grad=True),
+        ],
+        ids=lambda baseline: f"{type(baseline).__name__} {tuple(baseline.shape)}",
+    )
+    @pytest.mark.parametrize("library", [np.asarray, torch.from_numpy])
+    def test_arrays_that_fit_one_image(self, baseline, library):
+        model = logits if library is np.asarray else net()
+        expected = overall(logits, IMAGES, MAPS, 1, baseline=(0.1, 0.5, 0.9))
+        result = overall(model, library(IMAGES), MAPS, 1, baseline=baseline)
+        np.testing.assert_allclose(result.score, expected.score, rtol=1e-6)
+
+    def test_an_image_of_its_own_as_baseline(self):
+        other = np.random.default_rng(5).random((3, 9, 9))
+        curve = insertion(logits, IMAGES, MAPS, 2, steps=7, baseline=other)
+        expected = [
+            slow_curve(image, scores, 2, 7, other, "insertion") for image, scores in zip(IMAGES, MAPS, strict=True)
+        ]
+        np.testing.assert_allclose(curve.values, expected)
+
+    @pytest.mark.parametrize("library", [np.asarray, torch.from_numpy])
+    @pytest.mark.parametrize(
+        ("baseline", "first"),
+        [
+            ("black", 0),
+            (0.25, 0.25),
+            (np.float32(0.25), 0.25),
+            (np.array(0.25), 0.25),
+            ([5.0, 0.3, 7.0], 0.3),
+            (np.array([5.0, 0.3, 7.0]), 0.3),
+            (np.array([[5.0, 0.3, 7.0]]), 0.3),
+            (torch.tensor([5.0, 0.3, 7.0]), 0.3),
+            (pd.Series([5.0, 0.3, 7.0], index=list("abc")), 0.3),
+            (np.array([5, 1, 7]), 1),
+            (lambda rows: rows / 2, 0.25),
+        ],
+        ids=str,
+    )
+    def test_baselines_of_a_table(self, baseline, first, library):
+        """The probability is in the second column: what stands there while it is hidden is seen."""
+        model = lambda rows: rows[:, 1:2] * library(np.array([[1.0, -1]])) + library(np.array([[0.0, 1]]))  # noqa: E731
+        rows, maps = library(np.array([[4.0, 0.5, 2.0]])), np.array([[0.1, 0.9, 0.2]])
+        curve = insertion(model, rows, maps, 0, softmax=False, baseline=baseline)
+        np.testing.assert_allclose(curve.values, [[first, 0.5, 0.5, 0.5]], rtol=1e-6)
 
     def test_table(self):
         """Features of a table are hidden one by one."""
@@ -285,8 +338,44 @@ def untouched(images):
         (((IMAGES * 255).astype(np.uint8), MAPS), {}, TypeError, r"got uint8: scale 8-bit images by"),
         ((np.where(IMAGES > 0.99, np.nan, IMAGES), MAPS), {}, ValueError, r"`inputs` must be finite, but input 0"),
         ((IMAGES, MAPS), {"baseline": "blak"}, ValueError, r"got 'blak', did you mean 'black'\?"),
-        ((IMAGES, MAPS), {"baseline": (0, 1)}, ValueError, r"one for each of the 3 channels, got 2"),
+        (
+            (IMAGES, MAPS + 1j),
+            {},
+            TypeError,
+            r"`attributions` must be real numbers, which have an order, got complex128",
+        ),
+        ((IMAGES, torch.from_numpy(MAPS) + 1j), {}, TypeError, r"must be real numbers, .* got torch.complex128"),
+        (
+            (IMAGES, (MAPS + 1j).tolist()),
+            {},
+            TypeError,
+            r"`attributions` must be an array of real numbers, got list of c",
+        ),
+        ((IMAGES, MAPS.astype(object)), {}, TypeError, r"`attributions` must be real numbers, .* got object"),
+        ((IMAGES + 1j, MAPS), {}, TypeError, r"`inputs` must be floating point, got complex128"),
+        ((IMAGES, MAPS), {"baseline": (0, 1)}, ValueError, r"one for each of the 3 channels, .* got 2 numbers"),
+        ((IMAGES, MAPS), {"baseline": np.zeros(9)}, ValueError, r"fits one input, \(3, 9, 9\), got 9 numbers;"),
+        ((IMAGES, MAPS), {"baseline": MAPS[0]}, ValueError, r"fits one input, \(3, 9, 9\), got shape \(9, 9\);"),
+        (
+            (IMAGES, MAPS),
+            {"baseline": IMAGES},
+            ValueError,
+            r"got shape \(3, 3, 9, 9\); .* give a function of the inputs",
+        ),
+        ((MAPS[0], MAPS[0]), {"baseline": [1, 2]}, ValueError, r"one for each of the 9 columns, .* got 2 numbers"),
+        ((MAPS[0], MAPS[0]), {"baseline": "mean"}, ValueError, r"of a table: column, such as `table\.mean\(axis=0\)`"),
+        ((IMAGES, MAPS), {"baseline": []}, ValueError, r"one for each of the 3 channels, .* got 0 numbers"),
+        ((IMAGES, MAPS), {"baseline": None}, TypeError, r"`baseline` must be an array of real numbers, got NoneType"),
+        ((IMAGES, MAPS), {"baseline": True}, TypeError, r"`baseline` must be real numbers, got bool"),
+        ((IMAGES, MAPS), {"baseline": IMAGES[0] + 1j}, TypeError, r"`baseline` must be real numbers, got complex128$"),
+        ((IMAGES, MAPS), {"baseline": np.full(3, np.nan)}, ValueError, r"must be finite numbers, got NaN or infinity"),
         ((IMAGES, MAPS), {"baseline": lambda x: x[0]}, ValueError, r"return inputs of the shape it is given"),
+        (
+            (IMAGES, MAPS),
+            {"baseline": lambda x: np.where(x == x[1], np.inf, x)},
+            ValueError,
+            r"`baseline` must return finite numbers, but made NaN or infinity of input 1",
+        ),
         ((IMAGES[:, :, 0], MAPS[:, 0]), {"baseline": "mean"}, ValueError, r"`baseline='mean'` is made for images"),
         ((IMAGES, MAPS), {"steps": 0}, ValueError, r"`steps` must be at least 1, got 0"),
         ((IMAGES, MAPS), {"batch_size": 0}, ValueError, r"`batch_size` must be at least 1, got 0"),
@@ -304,6 +393,12 @@ def test_bad_targets():
         insertion(logits, IMAGES, MAPS, [0, 1])
     with pytest.raises(ValueError, match=r"`target` must lie in 0\.\.3"):
         insertion(logits, IMAGES, MAPS, 4)
+    with pytest.raises(ValueError, match=r"`target` must lie in 0\.\.3 .* got 4 for input 2"):
+        overall(logits, IMAGES, MAPS, [0, 1, 4], batch_size=1)
+    with pytest.raises(
+        TypeError, match=r"class indices, or one tuple of indices for each row, got ndarray for input 0"
+    ):
+        insertion(logits, IMAGES, MAPS, list(MAPS))
 
 
 def test_scores_that_are_not_finite():
@@ -311,3 +406,57 @@ def test_scores_that_are_not_finite():
         insertion(lambda images: logits(images) * np.nan, IMAGES, MAPS)
     with pytest.raises(ValueError, match="scores are NaN for row"):
         insertion(lambda images: np.where(images[:, :1, 0, 0] == 0, np.nan, logits(images)), IMAGES, MAPS, 0)
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, None])
+def test_scores_that_are_not_finite_name_the_input(batch_size):
+    """Whatever else is in the batch: the third input, as it is or when its best pixels are hidden."""
+    bright = IMAGES.copy()
+    bright[2, 0, 8, 8] = 5
+    maps = MAPS.copy()
+    maps[2, 8, 8] = -1
+
+    def model(images, hidden, bad):
+        spoilt = (images[:, 0, 8, 8] == 5) & (not hidden or (images == 0).any(axis=(1, 2, 3)))
+        return np.where(spoilt[:, None], bad, logits(images))
+
+    for bad, message in (
+        (np.nan, "asked about input 2: the model's scores are NaN"),
+        (np.inf, "of input 2 are not fin"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            overall(lambda images, bad=bad: model(images, False, bad), bright, maps, 0, batch_size=batch_size)
+    for bad, message in (
+        (np.nan, "asked about a changed copy of input 2: the "),
+        (np.inf, "changed copy of input 2 are"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            overall(
+                lambda images, bad=bad: model(images, True, bad), bright, maps, 0, softmax=False, batch_size=batch_size
+            )
+
+
+def test_errors_of_the_model_about_one_input_name_it():
+    def model(images):
+        if (images.max(axis=(1, 2, 3)) > 1).any():
+            raise ValueError("too bright")
+        return logits(images)
+
+    with pytest.raises(ValueError, match="asked about input 1: too bright"):
+        insertion(model, np.where(np.arange(3)[:, None, None, None] == 1, 2, IMAGES), MAPS, 0)
+    with pytest.raises(ValueError, match=r"^too bright"):  # about all of them
+        insertion(model, IMAGES + 1, MAPS, 0)
+
+
+def test_a_graph_is_let_go():
+    """Neither torch's own warnings nor gradients come of inputs, maps or baselines that have a graph."""
+    images, maps = torch.from_numpy(IMAGES).requires_grad_(), torch.from_numpy(MAPS).requires_grad_()
+    expected = overall(logits, IMAGES, MAPS, baseline="mean")
+    torch.set_warn_always(True)
+    try:
+        result = overall(net(), images * 1, maps * 1, baseline="mean")
+        overall(net(), images, maps, baseline=lambda images: images * torch.ones(1, requires_grad=True))
+    finally:
+        torch.set_warn_always(False)
+    np.testing.assert_allclose(result.score, expected.score)
+    assert images.grad is maps.grad is None

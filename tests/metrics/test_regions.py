@@ -44,6 +44,18 @@ def test_an_empty_region_has_no_score():
     assert np.isnan(result.score).tolist() == [False, True, False]
 
 
+def test_table():
+    model = lambda rows: np.stack([rows[:, 1], 1 - rows[:, 1]], axis=1)  # noqa: E731
+    rows, regions = np.array([[5.0, 0.5], [2.0, 0.8]]), np.array([[True, False], [False, True]])
+    result = region_score(model, rows, regions, 0, softmax=False, baseline=np.array([3.0, 0.25]))
+    np.testing.assert_allclose(result.raw, [0.25, 0.8])
+
+
+def test_a_target_out_of_range_names_its_input():
+    with pytest.raises(ValueError, match=r"must lie in 0\.\.1 .* got 2 for input 1"):
+        region_score(brightness, IMAGES, REGIONS, [0, 2, 0], softmax=False)
+
+
 @pytest.mark.parametrize(
     ("regions", "error", "message"),
     [

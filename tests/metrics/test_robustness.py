@@ -1,12 +1,16 @@
 """Robust metrics: the same noise for every map, ratios of means, the metric itself without noise."""
 
+import inspect
+import warnings
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 
 import metfa
 from metfa import DegenerateAttributionsWarning, ModelOutputWarning
-from metfa.metrics import deletion, insertion, overall, region_score, robust
+from metfa.metrics import deletion, insertion, mstd, overall, region_score, robust, top_k_overlap
 
 WEIGHTS = np.random.default_rng(1).normal(size=(3 * 9 * 9, 4)) / 4
 IMAGES = np.random.default_rng(0).random((3, 3, 9, 9))
@@ -105,6 +109,127 @@ def test_any_metric_with_a_score():
     np.testing.assert_allclose(regions.score, region_score(logits, IMAGES, MAPS > 0.5).score)
 
 
+@pytest.mark.parametrize("form", [np.asarray, torch.from_numpy, list, np.ndarray.tolist], ids=str)
+def test_any_metric_of_plain_numbers(form):
+    judge = robust(lambda model, inputs, maps, target: form(inputs.mean(axis=(1, 2, 3))), noise=NOISE, n_samples=2)
+    result = judge(logits, IMAGES, MAPS)
+    assert result.raws.shape == (2, 3)
+    np.testing.assert_allclose(result.score, IMAGES.mean(axis=(1, 2, 3)), atol=0.05)
+
+
+@pytest.mark.parametrize("number", [0.5, np.float32(0.5), torch.tensor(0.5), [0.5], np.array([[0.5]])], ids=repr)
+def test_a_number_for_a_batch_of_one(number):
+    """As a study takes it, which asks for one input after the other."""
+
+    class Answer:
+        score = number
+
+    for found in (number, Answer()):
+        judge = robust(lambda model, inputs, maps, target, found=found: found, noise=NOISE, n_samples=2)
+        np.testing.assert_array_equal(judge(logits, IMAGES[:1], MAPS[:1]).raws, [[0.5], [0.5]])
+
+
+@pytest.mark.parametrize(
+    ("found", "error", "message"),
+    [
+        (0.5, ValueError, "`metric` must return one number for each of the 3 inputs, got 1"),
+        (np.ones(7), ValueError, "`metric` must return one number for each of the 3 inputs, got 7"),
+        (np.ones((3, 7)), ValueError, r"one number for each of the 3 inputs, got an array of shape \(3, 7\)"),
+        (np.ones((3, 1)), ValueError, r"one number for each of the 3 inputs, got an array of shape \(3, 1\)"),
+        (
+            metfa.metrics.Scores(np.ones(2), np.ones(3), (None,) * 3),
+            ValueError,
+            "number for each of the 3 inputs, got 2",
+        ),
+        (
+            metfa.metrics.Scores(np.ones(3), np.ones(2), (None,) * 3),
+            ValueError,
+            "clean score for each of the 3 inputs, got 2",
+        ),
+        (None, TypeError, "an array of one number an input, or an object with `score`, got NoneType"),
+        ("good", TypeError, "an array of one number an input, or an object with `score`, got str"),
+        (np.ones(3) * 1j, TypeError, "or an object with `score`, got an array of complex128"),
+    ],
+)
+def test_what_is_no_score_of_each_input(found, error, message):
+    seen = []
+
+    def metric(model, inputs, maps, target):
+        seen.append(inputs)
+        return found
+
+    with pytest.raises(error, match=message):
+        robust(metric, noise=NOISE, n_samples=5)(logits, IMAGES, MAPS)
+    assert len(seen) == 1
+
+
+@pytest.mark.parametrize(
+    ("metric", "named"),
+    [
+        (mstd, r"mstd\(sample\)"),
+        (partial(top_k_overlap, k=3), r"top_k_overlap\(k=3\)\(sample, k\)"),
+        (lambda sample: 1, r"<lambda>\(sample\)"),
+    ],
+)
+def test_metrics_of_a_sample_are_under_noise_already(metric, named):
+    with pytest.raises(
+        TypeError,
+        match=rf"`metric` must take \(model, inputs, attributions, target\), got {named}: a metric of a "
+        r"sample is under noise already, call it on `metfa\.explain\(explainer, inputs, target, noise=",
+    ):
+        robust(metric, noise=NOISE)
+
+
+def test_warnings_come_once_a_call():
+    maps = np.where(np.arange(3)[:, None, None] == 1, 0.5, MAPS)
+    judge = robust(overall, noise=NOISE, n_samples=4)
+    line = inspect.currentframe().f_lineno + 2
+    with pytest.warns() as warned:
+        judge(lambda images: np.full((len(images), 2), 0.5), IMAGES, maps, 0)
+    assert [(one.category, str(one.message)[:45]) for one in warned] == [
+        (ModelOutputWarning, "the model's scores look like probabilities, a"),
+        (DegenerateAttributionsWarning, "1 of 3 inputs have constant attributions: 1"),
+    ]
+    assert {(one.filename, one.lineno) for one in warned} == {(__file__, line)}
+    with pytest.warns(DegenerateAttributionsWarning) as warned:  # in the next call again
+        judge(logits, IMAGES, maps, 0)
+    assert len(warned) == 1
+
+
+def test_warnings_before_an_error_are_given():
+    def metric(model, inputs, maps, target):
+        warnings.warn("take care", stacklevel=1)
+        raise ValueError("no score")
+
+    with pytest.warns(UserWarning, match="take care"), pytest.raises(ValueError, match="no score"):
+        robust(metric, noise=NOISE)(logits, IMAGES, MAPS, 0)
+
+
+def test_a_reason_in_any_draw_is_kept():
+    class Sometimes:
+        def __init__(self, missing):
+            self.score = np.where(missing, np.nan, np.ones(3))
+            self.degenerate = tuple("nothing there" if flag else None for flag in missing)
+
+    draws = iter([[False, False, False], [False, True, False]])
+    judge = robust(lambda model, inputs, maps, target: Sometimes(next(draws)), noise=NOISE, n_samples=2)
+    result = judge(logits, IMAGES, MAPS)
+    assert result.degenerate == (None, "nothing there", None)
+    assert np.isnan(result.score).tolist() == [False, True, False]
+
+
+def test_a_graph_is_let_go():
+    model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(len(WEIGHTS), 4, dtype=torch.float64)).eval()
+    images, maps = torch.from_numpy(IMAGES).requires_grad_(), torch.from_numpy(MAPS).requires_grad_()
+    judge = robust(overall, noise=NOISE, n_samples=2)
+    torch.set_warn_always(True)
+    try:
+        result = judge(model, images, maps)
+    finally:
+        torch.set_warn_always(False)
+    np.testing.assert_array_equal(result.score, judge(model, images.detach(), maps.detach()).score)
+
+
 TEXTS = ["a good film", "bad", "good but bad"]
 LENGTHS = [np.arange(3.0), np.arange(1.0), np.arange(3.0)]
 
@@ -172,6 +297,7 @@ def test_the_seed():
         (lambda: robust(insertion, noise=0.1), TypeError, r"`noise` must be a function f\(x, rng\) -> x, got float"),
         (lambda: robust(insertion, noise=NOISE, n_samples=0), ValueError, "`n_samples` must be at least 1, got 0"),
         (lambda: robust(insertion, noise=NOISE, rng="a"), TypeError, "`rng` must be None, an int or"),
+        (lambda: robust(insertion, noise=NOISE)(logits, IMAGES, MAPS * 1j, 0), TypeError, "got complex128"),
         (
             lambda: robust(insertion, noise=lambda x, rng: x[0])(logits, IMAGES, MAPS, 0),
             ValueError,

@@ -111,6 +111,26 @@ class TestTopKOverlap:
             top_k_overlap(sample_of(VALUES[:n]), k)
 
 
+@pytest.mark.parametrize(
+    ("metric", "noise"),
+    [
+        (mstd, "outer"),
+        (interval_width, "sampling"),
+        (lambda sample: top_k_overlap(sample, 3), "outer"),
+        (max_sensitivity, "outer"),
+        (prediction_agreement, "outer"),
+    ],
+)
+@pytest.mark.parametrize("maps", [VALUES, torch.from_numpy(VALUES), [sample_of(VALUES)], None])
+def test_only_samples_are_measured(metric, noise, maps):
+    with pytest.raises(
+        TypeError,
+        match=rf"must be an AttributionSample, explanations under {noise} noise, got {type(maps).__name__}: draw it by "
+        r"`metfa\.explain\(explainer, inputs, target, noise=\.\.\., n_samples=10\)`",
+    ):
+        metric(maps)
+
+
 @pytest.mark.parametrize("metric", [mstd, interval_width, max_sensitivity, lambda sample: top_k_overlap(sample, 3)])
 def test_constant_maps_win_nowhere(metric):
     values = VALUES.copy()

@@ -12,8 +12,7 @@ import numpy as np
 from metfa import metrics
 from metfa._arrays import as_array, to_host
 from metfa._validation import did_you_mean, positive_int
-from metfa.explainers._baseline import check_baseline
-from metfa.metrics._hidden import Hidden
+from metfa.metrics._hidden import Hidden, baseline_numbers
 from metfa.metrics._target_probability import TargetProbability
 from metfa.result import AttributionSample
 from metfa.text import word_metrics
@@ -51,7 +50,10 @@ class Measure:
 
 def number(value: Any) -> float | None:
     """A figure as JSON holds it: None where there is none."""
-    value = float(to_host(as_array(value, "score")).reshape(()))
+    host = to_host(as_array(value, "score"))
+    if host.size != 1:
+        raise ValueError(f"a metric must return one score an input, got {host.size} for 1 input")
+    value = float(host.reshape(()))
     return value if np.isfinite(value) else None
 
 
@@ -264,7 +266,7 @@ def _check_settings(settings: dict[str, Any]) -> None:
     if isinstance(baseline, str):
         Hidden.behind(baseline, np.zeros((1, 1, 12, 12)))  # pyright: ignore[reportArgumentType]
     elif not callable(baseline):
-        check_baseline(baseline)
+        baseline_numbers(baseline)
 
 
 @dataclass(frozen=True)

@@ -6,25 +6,50 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from metfa._arrays import as_array, namespace, widen
+import numpy as np
+
+from metfa._arrays import as_array, first_not_finite, from_host, namespace, to_host, widen
+from metfa._guard import loaded_torch
 from metfa._lazy import needs_extra
 from metfa._validation import did_you_mean
-from metfa.explainers._baseline import baseline_like, check_baseline
 from metfa.explainers._model_explainer import check_values
 
-__all__ = ["Baseline", "Hidden", "check_features", "checked_inputs"]
+__all__ = [
+    "Baseline",
+    "Hidden",
+    "baseline_numbers",
+    "check_features",
+    "checked_attributions",
+    "checked_inputs",
+    "detached",
+]
 
-Baseline = Literal["black", "mean", "blur"] | float | Sequence[float] | Callable[[Any], Any]
+Baseline = Literal["black", "mean", "blur"] | float | Sequence[float] | np.ndarray | Callable[[Any], Any]
 NAMED = ("black", "mean", "blur")
 
 
 def checked_inputs(inputs: Any) -> Any:
-    """`inputs` as a batch of finite floating-point numbers; raises otherwise."""
-    inputs = as_array(inputs, "inputs")
+    """`inputs` as a batch of finite floating-point numbers, without a graph; raises otherwise."""
+    inputs = detached(as_array(inputs, "inputs"))
     if inputs.ndim < 2:
         raise ValueError(f"`inputs` must be a batch (batch, ...) with features, got shape {tuple(inputs.shape)}")
     check_values(inputs)
     return inputs
+
+
+def detached(array: Any) -> Any:
+    """`array` without the graph that it may belong to: no gradient is asked of anything here."""
+    torch = loaded_torch()
+    return array.detach() if torch is not None and isinstance(array, torch.Tensor) else array
+
+
+def checked_attributions(attributions: Any, inputs: Any) -> Any:
+    """`attributions` as an array of real numbers, one a feature of `inputs`, without a graph; raises otherwise."""
+    attributions = detached(as_array(attributions, "attributions"))
+    if not namespace(attributions).isdtype(attributions.dtype, ("bool", "integral", "real floating")):
+        raise TypeError(f"`attributions` must be real numbers, which have an order, got {attributions.dtype}")
+    check_features(attributions, inputs, "attributions")
+    return attributions
 
 
 def check_features(features: Any, inputs: Any, name: str) -> None:
@@ -50,20 +75,22 @@ class Hidden:
 
     @classmethod
     def behind(cls, baseline: Baseline, inputs: Any) -> Hidden:
-        """Inputs behind a baseline: a name of `NAMED`, a number, one for each channel, or a function of the inputs."""
+        """Inputs behind a baseline: a name of `NAMED`, numbers for one input, or a function of the inputs."""
         xp = namespace(inputs)
         if isinstance(baseline, str):
             substitutes = _named(baseline, inputs)
         elif callable(baseline):
-            substitutes = baseline(inputs)
+            substitutes = detached(baseline(inputs))
             if getattr(substitutes, "shape", None) != inputs.shape:
                 raise ValueError(
                     f"`baseline` must return inputs of the shape it is given, {tuple(inputs.shape)}, got "
                     f"{tuple(getattr(substitutes, 'shape', ())) or type(substitutes).__name__}"
                 )
+            bad = first_not_finite(substitutes)
+            if bad is not None:
+                raise ValueError(f"`baseline` must return finite numbers, but made NaN or infinity of input {bad}")
         else:
-            check_baseline(baseline)
-            substitutes = baseline_like(baseline, inputs)
+            substitutes = _numbers(baseline, inputs)
         return cls(inputs, xp.astype(xp.broadcast_to(substitutes, inputs.shape), inputs.dtype))
 
     def keeping(self, kept: Any, rows: Any) -> Any:
@@ -74,19 +101,51 @@ class Hidden:
         return xp.where(kept, self.inputs[rows], self.substitutes[rows])
 
 
+def baseline_numbers(baseline: Any) -> np.ndarray:
+    """A baseline that is neither a name nor a function as finite numbers on the host; raises otherwise."""
+    host = to_host(as_array(baseline, "baseline"))
+    if host.dtype.kind not in "fiu":
+        raise TypeError(f"`baseline` must be real numbers, got {host.dtype}")
+    if not np.isfinite(host).all():
+        raise ValueError("`baseline` must be finite numbers, got NaN or infinity among them")
+    return host
+
+
+def _numbers(baseline: Any, inputs: Any) -> Any:
+    """Numbers beside the inputs: one, one for each channel (of a table: column), or an array that fits one input."""
+    host = baseline_numbers(baseline)
+    shape, one = host.shape, tuple(inputs.shape[1:])
+    if len(shape) == 1:
+        host = host.reshape(-1, *[1] * (len(one) - 1))  # along the channels, not along the last axis as NumPy would
+    elif shape[:1] == (1,) and len(shape) == len(one) + 1:
+        host = host[0]  # a mean over rows whose axis was kept
+    fits = host.ndim in (0, len(one)) and all(
+        size in (1, whole) for size, whole in zip(host.shape, one[: host.ndim], strict=True)
+    )
+    if not fits:
+        channels = "columns" if len(one) == 1 else "channels"
+        got = f"{shape[0]} numbers" if len(shape) == 1 else f"shape {shape}"
+        raise ValueError(
+            f"`baseline` must be one number, one for each of the {one[0]} {channels}, or an array that fits one input, "
+            f"{one}, got {got}; for one that differs from input to input give a function of the inputs"
+        )
+    return from_host(host, like=inputs)
+
+
 def _named(baseline: str, inputs: Any) -> Any:
     xp = namespace(inputs)
     if baseline == "black":
         return xp.zeros_like(inputs)
     if baseline not in NAMED:
         raise ValueError(
-            f"`baseline` must be one of {', '.join(NAMED)}, a number, one for each channel, or a function of the "
-            f"inputs, got {baseline!r}{did_you_mean(baseline, NAMED)}"
+            f"`baseline` must be one of {', '.join(NAMED)}, a number, one for each channel, an array that fits one "
+            f"input, or a function of the inputs, got {baseline!r}{did_you_mean(baseline, NAMED)}"
         )
     if inputs.ndim != 4:
         raise ValueError(
             f"`baseline={baseline!r}` is made for images (batch, channels, height, width), got shape "
-            f"{tuple(inputs.shape)}: give a number, or a function of the inputs"
+            f"{tuple(inputs.shape)}: give a number, one for each channel (of a table: column, such as "
+            "`table.mean(axis=0)`), or a function of the inputs"
         )
     if baseline == "mean":
         return xp.mean(widen(inputs), axis=(2, 3), keepdims=True)

@@ -7,21 +7,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metfa._arrays import as_array, from_host, to_host
+from metfa._arrays import from_host, to_host
 from metfa._lazy import needs_extra
 from metfa._rows import Rows
 from metfa._streams import Purpose, root_entropy, stream
 from metfa._targets import stacked_targets
 from metfa._validation import positive_int
 from metfa.explainers._model_explainer import require_tensor
-from metfa.metrics._hidden import check_features, checked_inputs
-from metfa.metrics._target_probability import TargetProbability
+from metfa.metrics._hidden import checked_attributions, checked_inputs
+from metfa.metrics._target_probability import TargetProbability, about
 from metfa.metrics.scores import Scores, faults_of, warn_of_missing
 
 if TYPE_CHECKING:
     import torch
 
 __all__ = ["infidelity"]
+
+NO_NOISE = "a noise that changes nothing"
+ONE_DRAW = "a single draw that changes anything, which every map fits"
+NO_CHANGE = "a class probability that the noise does not change"
 
 
 def infidelity(
@@ -54,7 +58,7 @@ def infidelity(
     target : int, sequence or tensor, optional
         Class of each input; None: the predicted one.
     noise : callable
-        ``f(x, rng) -> x`` for one input on the host; n is what it takes away.
+        ``f(x, rng) -> x`` for one input on the host, a NumPy array; n is what it takes away.
     n_samples : int
         Draws for each input: Captum's default.
     normalise : bool
@@ -70,12 +74,18 @@ def infidelity(
     Returns
     -------
     Scores
-        `score` (batch,), not relative to anything. Attributions that are constant or not finite have none.
+        `score` (batch,), not relative to anything.
 
     Raises
     ------
     ModuleNotFoundError
         Without Captum: ``pip install 'metfa[captum]'``.
+
+    Warns
+    -----
+    DegenerateAttributionsWarning
+        For attributions that are constant or not finite; and where every map would be perfect, because the noise
+        changes nothing (with `normalise`, in fewer than two draws), or not the class probability. Their score is NaN.
     """
     positive_int(n_samples, "n_samples")
     if not callable(noise):
@@ -84,10 +94,10 @@ def infidelity(
         model, batch_size=batch_size, softmax=softmax, autocast=autocast, memory_format=memory_format
     )
     require_tensor(inputs)
-    inputs, attributions = checked_inputs(inputs).detach(), as_array(attributions, "attributions")
-    check_features(attributions, inputs, "attributions")
+    inputs = checked_inputs(inputs)
+    attributions = checked_attributions(attributions, inputs)
     root = root_entropy(rng)
-    faults = faults_of(to_host(attributions))
+    faults = list(faults_of(to_host(attributions)))
     with needs_extra("`infidelity`", "captum"):
         import captum.metrics
     rows = Rows(inputs)
@@ -101,15 +111,26 @@ def infidelity(
             weights = from_host(to_host(attributions[row : row + 1]), like=inputs)
             streams = (stream(root, identity, draw, Purpose.OUTER) for draw in range(n_samples))
             noisy = rows.batch([rows.noisy(row, noise, rng, f"input {row}") for rng in streams])
-            raw[row] = captum.metrics.infidelity(
-                asked.probabilities,
-                lambda copies, noisy=noisy: (copies - noisy, noisy),
-                image,
-                (weights[:, None] if weights.ndim < inputs.ndim else weights).expand_as(image),
-                target=stacked_targets(targets[row : row + 1], inputs),
-                n_perturb_samples=n_samples,
-                normalize=normalise,
-            )
+            n_changed = int((noisy != image).flatten(1).any(dim=1).sum())
+            if n_changed < (2 if normalise else 1):
+                faults[row] = ONE_DRAW if n_changed else NO_NOISE
+                continue
+            with about(f"noisy copies of input {row}"):
+                raw[row] = captum.metrics.infidelity(
+                    asked.probabilities,
+                    lambda copies, noisy=noisy: (copies - noisy, noisy),
+                    image,
+                    (weights[:, None] if weights.ndim < inputs.ndim else weights).expand_as(image),
+                    target=stacked_targets(targets[row : row + 1], inputs),
+                    n_perturb_samples=n_samples,
+                    normalize=normalise,
+                )
+            if raw[row] == 0:  # a map without fault, or a model that none could be in fault of
+                copies = asked.of_copies(
+                    [row] * n_samples, inputs, lambda start, stop, noisy=noisy: noisy[start:stop], targets
+                )
+                if (copies == clean[row]).all():
+                    faults[row], raw[row] = NO_CHANGE, np.nan
     ones = np.ones(len(clean))
     warn_of_missing(faults, ones)
-    return Scores(raw, ones, faults)
+    return Scores(raw, ones, tuple(faults))

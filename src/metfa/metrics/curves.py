@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from metfa._arrays import as_array, from_host, namespace, to_host
+from metfa._arrays import from_host, namespace, to_host
 from metfa._rows import Rows
 from metfa._streams import Purpose, root_entropy, stream
 from metfa._validation import positive_int
-from metfa.metrics._hidden import Baseline, Hidden, check_features, checked_inputs
+from metfa.metrics._hidden import Baseline, Hidden, checked_attributions, checked_inputs
 from metfa.metrics._target_probability import TargetProbability
 from metfa.metrics.scores import NOT_FINITE, Scores, divisor, faults_of, warn_of_missing
 
@@ -112,8 +112,8 @@ class Walker(TargetProbability):
 
     def curves(self, inputs: Any, attributions: Any, target: Any, *kinds: Kind) -> list[FaithfulnessCurve]:
         """The curves asked for; what two of them have in common, the model is asked once."""
-        inputs, attributions = checked_inputs(inputs), as_array(attributions, "attributions")
-        check_features(attributions, inputs, "attributions")
+        inputs = checked_inputs(inputs)
+        attributions = checked_attributions(attributions, inputs)
         hidden = Hidden.behind(self.baseline, inputs)
         walk = Walk.along(attributions, self.steps, Rows(inputs).ids(), root_entropy(self.rng))
         last = len(walk.counts) - 1
@@ -161,8 +161,7 @@ class Walker(TargetProbability):
             moved = moved_at[row] <= points[start:stop][beside]
             return hidden.keeping(moved != deleted[start:stop][beside], row)
 
-        of_copies = [target for target in targets for _ in asked]
-        return self.of_copies(n * len(asked), like, copies, of_copies).reshape(n, len(asked))
+        return self.of_copies(of_row.tolist(), like, copies, targets).reshape(n, len(asked))
 
 
 def _area(values: np.ndarray, fractions: np.ndarray) -> np.ndarray:
@@ -200,11 +199,11 @@ def insertion(
         One score a feature, (batch, height, width) for images: their channels are hidden together.
     target : int, sequence or array, optional
         Class of each input; None: the predicted one.
-    baseline : {"black", "mean", "blur"}, float, sequence of float or callable
+    baseline : {"black", "mean", "blur"}, float, sequence of float, array or callable
         What takes the place of hidden features. "black" is zero, the paper's blank image; "mean" the mean colour of
         each image; "blur" a Gaussian blur of 11 pixels, sigma 5 (``eclique/RISE``, ``Evaluation.ipynb``, for insertion;
-        we mirror the image at its border, which they surround by black); a number, or one for each channel; or a
-        function of the inputs.
+        we mirror the image at its border, which they surround by black); a number, or one for each channel (of a
+        table: column); an array that broadcasts to one input; or a function of the inputs.
     steps : int
         Steps from 0 % to 100 %, both included: at step k the first :math:`\lfloor k F / steps \rfloor` of F features
         are shown. With fewer features than steps, one feature a step.

@@ -79,7 +79,7 @@ def region_score(
     with asked.asked():
         targets, clean = asked.clean(inputs, target)
         raw = asked.of_copies(
-            len(kept), inputs, lambda start, stop: hidden.keeping(shown[start:stop], slice(start, stop)), targets
+            range(len(kept)), inputs, lambda start, stop: hidden.keeping(shown[start:stop], slice(start, stop)), targets
         )
     warn_of_missing(empty, clean)
     return Scores(np.where([reason is not None for reason in empty], np.nan, raw), clean, empty)

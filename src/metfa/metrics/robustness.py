@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,6 +21,7 @@ from metfa._rows import Rows
 from metfa._streams import Purpose, root_entropy, stream
 from metfa._targets import row_targets
 from metfa._validation import positive_int
+from metfa.metrics._hidden import detached
 from metfa.metrics._target_probability import TargetProbability
 from metfa.metrics.scores import Scores, divisor
 
@@ -55,10 +58,11 @@ class RobustScore(Scores):
 
     @classmethod
     def of(cls, draws: Sequence[Any]) -> RobustScore:
-        """From what the metric returned for every draw: `raw` and `clean`, or of a metric that has none, `score`."""
-        raws = np.stack([to_host(as_array(getattr(draw, "raw", draw.score))) for draw in draws])
-        cleans = np.stack([getattr(draw, "clean", np.ones(raws.shape[1])) for draw in draws])
-        degenerate = getattr(draws[0], "degenerate", (None,) * raws.shape[1])
+        """From what the metric returned for every draw: `raw` and `clean`, or `score`, or the scores themselves."""
+        raws = np.stack([_raw(draw) for draw in draws])
+        cleans = np.stack([_clean(draw, raws.shape[1]) for draw in draws])
+        reasons = zip(*(getattr(draw, "degenerate", (None,) * raws.shape[1]) for draw in draws), strict=True)
+        degenerate = tuple(next((reason for reason in of_draws if reason), None) for of_draws in reasons)
         return cls(raws.mean(axis=0), cleans.mean(axis=0), degenerate, raws, cleans, tuple(draws))
 
     @cached_property
@@ -93,14 +97,20 @@ class robust:  # noqa: N801 - read as a function
     Parameters
     ----------
     metric : callable
-        ``metric(model, inputs, attributions, target, **settings)`` -> an object with `score` (batch,): those of
-        `metfa.metrics`, or your own. Where it has `raw` and `clean` too, the mean of either is taken.
+        ``metric(model, inputs, attributions, target, **settings)`` -> an object with `score` (batch,), or an array
+        (batch,): those of `metfa.metrics`, or your own. Where it has `raw` and `clean` too, the mean of either is
+        taken. Metrics of a sample, such as `mstd`, are under noise already.
     noise : callable
         ``f(x, rng) -> x`` for one input on the host: the paper's outer noise :math:`O_n`.
     n_samples : int
         Draws, the paper's 10.
     rng : int, numpy.random.Generator or None
         Seed. None: fresh, but the same for all calls of this object.
+
+    Warns
+    -----
+    MetfaWarning
+        What the metric warns of, each warning once a call instead of once a draw.
 
     Examples
     --------
@@ -124,6 +134,7 @@ class robust:  # noqa: N801 - read as a function
     def __post_init__(self) -> None:
         if not callable(self.metric):
             raise TypeError(f"`metric` must be callable, got {type(self.metric).__name__}")
+        _check_takes_maps(self.metric)
         if not callable(self.noise):
             raise TypeError(f"`noise` must be a function f(x, rng) -> x, got {type(self.noise).__name__}")
         positive_int(self.n_samples, "n_samples")
@@ -149,13 +160,15 @@ class robust:  # noqa: N801 - read as a function
         -------
         RobustScore
         """
-        rows = Rows(inputs if _are_texts(inputs) else as_array(inputs, "inputs"))
-        if target is None:
-            target = self._predicted(model, inputs, settings)
-        draws = [
-            self.metric(model, self._noisy(rows, draw), attributions, target, **settings)
-            for draw in range(self.n_samples)
-        ]
+        inputs = inputs if _are_texts(inputs) else detached(as_array(inputs, "inputs"))
+        rows, draws = Rows(inputs), []
+        with _each_warning_once():
+            if target is None:
+                target = self._predicted(model, inputs, settings)
+            for draw in range(self.n_samples):
+                found = self.metric(model, self._noisy(rows, draw), attributions, target, **settings)
+                _check_found(found, len(rows))
+                draws.append(found)
         return RobustScore.of(draws)
 
     def _noisy(self, rows: Rows, draw: int) -> Any:
@@ -185,6 +198,63 @@ class robust:  # noqa: N801 - read as a function
 
     def __repr__(self) -> str:
         return f"robust({describe(self.metric)}, noise={self.noise!r}, n_samples={self.n_samples})"
+
+
+def _check_takes_maps(metric: Callable[..., Any]) -> None:
+    """Raise where `metric` cannot take what a metric of a map takes, as those of a sample cannot."""
+    try:
+        signature = inspect.signature(metric)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind_partial("model", "inputs", "attributions", "target")
+    except TypeError:
+        raise TypeError(
+            "`metric` must take (model, inputs, attributions, target), got "
+            f"{describe(metric)}({', '.join(signature.parameters)}): a metric of a sample is under noise already, call "
+            "it on `metfa.explain(explainer, inputs, target, noise=..., n_samples=10)`"
+        ) from None
+
+
+@contextmanager
+def _each_warning_once() -> Iterator[None]:
+    """Give the warnings of all draws at the end, those that say the same once."""
+    caught: list[warnings.WarningMessage] = []
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            yield
+    finally:  # also what was said before an error
+        for one in {(one.category, str(one.message)): one for one in caught}.values():
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno, source=one.source)
+
+
+def _check_found(found: Any, n_inputs: int) -> None:
+    """Raise unless a metric returned one number for each input, and a clean one beside it, if any."""
+    for name, values in (("number", _raw(found)), ("clean score", _clean(found, n_inputs))):
+        if values.shape != (n_inputs,):
+            got = f"{len(values)}" if values.ndim == 1 else f"an array of shape {values.shape}"
+            raise ValueError(f"`metric` must return one {name} for each of the {n_inputs} inputs, got {got}")
+
+
+def _raw(found: Any) -> np.ndarray:
+    return _figures(found.raw if hasattr(found, "raw") else getattr(found, "score", found))
+
+
+def _clean(found: Any, n_inputs: int) -> np.ndarray:
+    return _figures(getattr(found, "clean", np.ones(n_inputs)))
+
+
+def _figures(values: Any) -> np.ndarray:
+    """What a metric returned as an array (batch,); a single number, however it is packed, as that of one input."""
+    try:
+        host = to_host(as_array(values))
+    except (TypeError, ValueError):
+        host = None
+    if host is None or host.dtype.kind not in "fiub":
+        kind = type(values).__name__ if host is None else f"an array of {host.dtype}"
+        raise TypeError(f"`metric` must return an array of one number an input, or an object with `score`, got {kind}")
+    return host.reshape(1) if host.size == 1 else host
 
 
 def _are_texts(inputs: Any) -> bool:

@@ -6,6 +6,7 @@ Each returns `Scores`. An input whose maps are all constant has no score, with a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,15 @@ from metfa._validation import positive_int
 from metfa.metrics.scores import Scores, warn_of_missing
 from metfa.result import AttributionSample
 
-__all__ = ["Stability", "interval_width", "max_sensitivity", "mstd", "prediction_agreement", "top_k_overlap"]
+__all__ = [
+    "Stability",
+    "check_sample",
+    "interval_width",
+    "max_sensitivity",
+    "mstd",
+    "prediction_agreement",
+    "top_k_overlap",
+]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,6 +45,15 @@ class Stability(Scores):
 
     level: np.ndarray
     constant: np.ndarray
+
+
+def check_sample(sample: Any, noise: str = "outer") -> None:
+    """Raise unless `sample` is one; `noise` tells under which these explanations are drawn."""
+    if not isinstance(sample, AttributionSample):
+        raise TypeError(
+            f"`sample` must be an AttributionSample, explanations under {noise} noise, got {type(sample).__name__}: "
+            "draw it by `metfa.explain(explainer, inputs, target, noise=..., n_samples=10)`"
+        )
 
 
 def mstd(sample: AttributionSample) -> Stability:
@@ -74,6 +92,7 @@ def mstd(sample: AttributionSample) -> Stability:
     >>> bool(metfa.metrics.mstd(smoothed).score < 1.2 * metfa.metrics.mstd(single).score)
     True
     """
+    check_sample(sample)
     if sample.n_samples < 2:
         raise ValueError("`sample` must hold at least 2 samples of each input to tell their spread, got 1")
     flat = _flat(sample.values)
@@ -97,6 +116,7 @@ def interval_width(sample: AttributionSample, confidence_level: float = 0.95) ->
     ValueError
         If N is too small for the level.
     """
+    check_sample(sample, "sampling")
     interval = sample.confidence_interval(confidence_level)
     widths = (interval.high - interval.low).reshape(len(interval.low), -1)
     return _scores(sample, widths.mean(axis=1, dtype=np.float64))
@@ -119,6 +139,7 @@ def top_k_overlap(sample: AttributionSample, k: int) -> Scores:
     k : int
         From 1 to the number of features.
     """
+    check_sample(sample)
     if positive_int(k, "k") > sample.n_features:
         raise ValueError(f"`k` must be at most the number of features, {sample.n_features}, got {k}")
     if sample.n_samples < 2:
@@ -145,6 +166,7 @@ def max_sensitivity(sample: AttributionSample) -> Scores:
     sample : AttributionSample
         Explanations under the noise; Captum draws 10. A map of zeros is divided by 1, as in Captum.
     """
+    check_sample(sample)
     vanilla = sample.vanilla.reshape(len(sample.vanilla), -1).astype(np.float64)
     size = np.linalg.norm(vanilla, axis=1)
     changes = [np.linalg.norm(maps - vanilla, axis=1) for maps in _flat(sample.values)]
@@ -161,6 +183,7 @@ def prediction_agreement(sample: AttributionSample) -> Scores:
     ValueError
         If the sample holds no predictions: the explainer returns no scores.
     """
+    check_sample(sample)
     if sample.flip_rate is None:
         raise ValueError(
             "`sample` holds no predictions of the noisy inputs: the explainer must return (attributions, scores), as "
