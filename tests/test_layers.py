@@ -10,7 +10,18 @@ import metfa
 ROOT = Path(metfa.__file__).parent
 
 LAYERS = [
-    {"_lazy", "_warnings", "_validation", "_columns", "_streams", "_provenance", "_progress", "_guard", "_pictures", "_import_path"},
+    {
+        "_lazy",
+        "_warnings",
+        "_validation",
+        "_columns",
+        "_streams",
+        "_provenance",
+        "_progress",
+        "_guard",
+        "_pictures",
+        "_import_path",
+    },
     {"_arrays", "stats"},
     {"noise"},
     {

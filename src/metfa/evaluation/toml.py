@@ -30,8 +30,8 @@ def read_study(path: str | Path, *, allow_import: bool = False, allow_download: 
     batch_size, device, version); ``[model] name``; ``[data]`` with ``inputs`` (a folder of pictures, or a CSV file
     of pictures or texts, relative to the TOML file) and perhaps ``limit``; ``[explainers]``, a method's name for
     each name, or a table with ``method`` and ``settings``; ``[sampling]`` and ``[outer]``, noises such as
-    ``normal = "gaussian:0.1"`` or, of texts, ``"synonyms:0.3"`` (``"none"`` for no outer noise); ``[metrics]``, a table of
-    settings for each name.
+    ``normal = "gaussian:0.1"`` or, of texts, ``"synonyms:0.3"`` (``"none"`` for no outer noise); ``[metrics]``, a
+    table of settings for each name.
 
     Parameters
     ----------
