@@ -47,6 +47,7 @@ sphinx_gallery_conf = {
     "examples_dirs": ["../examples"],
     "gallery_dirs": ["gallery"],
     "filename_pattern": r"plot_",
+    "ignore_pattern": r"__init__\.py|train_",  # scripts that need data of their own
     "within_subsection_order": "FileNameSortKey",
     "image_scrapers": ("gallery_figures.unregistered_figures", "matplotlib"),
     "download_all_examples": False,

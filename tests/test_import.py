@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import metfa
-from metfa import explainers
+from metfa import explainers, text
 
 
 def fresh(code):
@@ -48,7 +48,7 @@ def test_is_quick():
     assert min(fresh(code) for _ in range(3)) < 0.3
 
 
-@pytest.mark.parametrize("package", [metfa, explainers], ids=lambda package: package.__name__)
+@pytest.mark.parametrize("package", [metfa, explainers, text], ids=lambda package: package.__name__)
 class TestNames:
     def test_resolve(self, package):
         for name in package.__all__:

@@ -23,16 +23,19 @@ def needs_extra(what: str, extra: str = "image") -> Iterator[None]:
         raise ModuleNotFoundError(message, name=error.name) from error
 
 
-def lazy_names(package: str, home: dict[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def lazy_names(
+    package: str, home: dict[str, str], extra: str = "image"
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` for `package`, whose names lie in the modules that `home` tells.
 
-    A name that is its own module (``"noise": "metfa.noise"``) stands for the module.
+    A name that is its own module (``"noise": "metfa.noise"``) stands for the module. `extra` is what to install where
+    a library is missing.
     """
 
     def __getattr__(name: str) -> Any:  # noqa: N807
         if name not in home:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        with needs_extra(f"{package}.{name}"):
+        with needs_extra(f"{package}.{name}", extra):
             module = import_module(home[name])
         return module if home[name] == f"{package}.{name}" else getattr(module, name)
 

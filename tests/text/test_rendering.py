@@ -119,7 +119,7 @@ def test_signed_scores_are_positive_or_negative():
     good = page.words[4][1]["style"]
     assert "wavy" in good
     assert "rgba(230,159,0," in good
-    assert "blue above 0, orange below" in page.shown
+    assert "orange above 0, blue below" in page.shown
     assert "negative: median significantly below 0, " in page.shown
 
 

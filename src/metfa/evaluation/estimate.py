@@ -56,10 +56,12 @@ class Estimate:
         failed = "".join(
             f"; not counted, as it failed in the trial: {name}, {why}" for name, why in self.not_counted.items()
         )
+        passes = ""
+        if self.forwards:  # counted of torch modules alone
+            passes = f"{self.forwards:,} inputs forward and {self.backwards:,} backward, "
         return (
-            f"{self.units:,} units: {self.explanations:,} explanations, {self.forwards:,} forward and "
-            f"{self.backwards:,} backward images, about {_duration(self.seconds)} with one worker, "
-            f"{self.bytes / 1e6:.1f} MB of results{printable(failed)}"
+            f"{self.units:,} units: {self.explanations:,} explanations, {passes}about {_duration(self.seconds)} with one "
+            f"worker, {self.bytes / 1e6:.1f} MB of results{printable(failed)}"
         )
 
 

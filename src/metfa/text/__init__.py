@@ -8,16 +8,21 @@ _HOME = {
     "LIME": "metfa.text.lime",
     "Occlusion": "metfa.text.occlusion",
     "Synonyms": "metfa.text.synonyms",
+    "WordMixture": "metfa.text.lemna",
     "WordScores": "metfa.text.word_metrics",
+    "WordSurrogate": "metfa.text.lime",
     "explain_text": "metfa.text.explain",
     "fat": "metfa.text.word_metrics",
     "fdt": "metfa.text.word_metrics",
+    "from_transformers": "metfa.text.models",
     "load_model": "metfa.text.models",
     "render_html": "metfa.text.rendering",
     "render_terminal": "metfa.text.rendering",
+    "save_model": "metfa.text.models",
     "st": "metfa.text.word_metrics",
     "top_n_overlap": "metfa.text.word_metrics",
+    "words_from_tokens": "metfa.text.subwords",
 }
 
 __all__ = sorted(_HOME)  # pyright: ignore[reportUnsupportedDunderAll]
-__getattr__, __dir__ = lazy_names("metfa.text", _HOME)
+__getattr__, __dir__ = lazy_names("metfa.text", _HOME, "text")

@@ -28,16 +28,17 @@ __all__ = ["GradientXInput"]
 
 @dataclass(frozen=True)
 class GradientXInput:
-    r"""Gradient x input of a text model in torch [1]_: one signed number a word.
+    r"""Gradient x input of a text model in torch: one signed number a word.
 
     .. math:: a_w = \sum_{t \in w} e_t \cdot \nabla_{e_t} \log \frac{p_c}{1 - p_c}
 
     with the vectors :math:`e_t` of the tokens that word w is made of, and the probability :math:`p_c` of the target.
     Tokens of no word (punctuation, special tokens) are dropped.
 
-    It is the log-odds that is differentiated, not the probability: both gradients have one direction, but that of the
-    probability is p (1 - p) times as long, and vanishes in float32 where the model is sure. To get the probability's,
-    multiply by that; scaled maps are the same. Of two classes the log-odds is the difference of the logits.
+    The method is that of [1]_. It is the log-odds that is differentiated, not the probability: both gradients have
+    one direction, but that of the probability is p (1 - p) times as long, and vanishes in float32 where the model
+    is sure. To get the probability's, multiply by that; scaled maps are the same. Of two classes the log-odds is
+    the difference of the logits.
 
     Parameters
     ----------

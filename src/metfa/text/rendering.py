@@ -27,9 +27,9 @@ from metfa.text._words import Words, words_of
 
 __all__ = ["render_html", "render_terminal"]
 
-HUES = {1: "0,114,178", -1: "230,159,0"}  # blue and orange (Okabe and Ito 2008), told apart by all colour vision
+HUES = {1: "230,159,0", -1: "0,114,178"}  # orange and blue, as in `plot.bars`, told apart by all colour vision
 STRONGEST = 0.6  # opacity of a background, at which black and white letters alike are read
-STEPS = {1: (110, 74, 39), -1: (180, 215, 208)}  # of 256 colours, grey to vivid, under black letters
+STEPS = {1: (180, 215, 208), -1: (110, 74, 39)}  # of 256 colours, grey to vivid, under black letters
 FAINTEST = 0.1  # share of the largest score below which a terminal shows no background
 MARKS = {"important": "*{}*", "positive": "*{}*", "negative": "~{}~", "undecided": "({})"}  # in plain text
 ESCAPES = {"important": "1;4", "positive": "1;4", "negative": "3;4", "unimportant": "2"}  # in a terminal
@@ -282,7 +282,7 @@ def _span(text: str, kind: str, strength: float, hover: str | None) -> str:
 def _scale(reading: Reading) -> str:
     """What the background says."""
     largest = np.abs(reading.scores).max()
-    hues = "blue above 0, orange below" if reading.scores.min() < 0 else "blue"
+    hues = "orange above 0, blue below" if reading.scores.min() < 0 else "orange"
     return f"score of a word, {hues}, the stronger the further from 0 (strongest: {_number(largest)})"
 
 
