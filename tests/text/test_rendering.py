@@ -87,7 +87,7 @@ def test_html_tells_the_truth():
         assert attributes["title"] == f"{smoothed[index]:.3g} [{low:.3g}, {high:.3g}] {kind}"
         style = attributes["style"]
         assert ("underline" in style, "color-mix" in style) == (kind == "important", kind == "unimportant")
-        opacity = float(re.search(r"background:rgba\(0,114,178,([0-9.]+)\)", style)[1])
+        opacity = float(re.search(r"background:rgba\(230,159,0,([0-9.]+)\)", style)[1])
         assert opacity == pytest.approx(0.6 * smoothed[index] / smoothed.max(), abs=1e-3)
     assert "exact 95.86% interval of its median" in page.shown
     assert "N = 20 samples, no noise" in page.shown
@@ -118,7 +118,7 @@ def test_signed_scores_are_positive_or_negative():
     assert kinds[4:] == ["negative", "positive"]
     good = page.words[4][1]["style"]
     assert "wavy" in good
-    assert "rgba(230,159,0," in good
+    assert "rgba(0,114,178," in good
     assert "orange above 0, blue below" in page.shown
     assert "negative: median significantly below 0, " in page.shown
 
@@ -210,10 +210,10 @@ def test_terminal_without_colours():
 
 def test_terminal_with_colours():
     first = render_terminal(SAMPLE, colour=True, width=80).split("\n")[0]
-    assert first.startswith("\x1b[2;38;5;16;48;5;110mA\x1b[0m \x1b[1;4;38;5;16;48;5;39mdull\x1b[0m, ")
+    assert first.startswith("\x1b[2;38;5;16;48;5;180mA\x1b[0m \x1b[1;4;38;5;16;48;5;208mdull\x1b[0m, ")
     assert re.sub(r"\x1b\[[0-9;]+m", "", first) == REVIEW
     signed = render_terminal(SIGNED, colour=True, width=80)
-    assert "\x1b[3;4;38;5;16;48;5;208mgood" in signed or "\x1b[3;4;38;5;16;48;5;215mgood" in signed
+    assert "\x1b[3;4;38;5;16;48;5;39mgood" in signed or "\x1b[3;4;38;5;16;48;5;74mgood" in signed
 
 
 @pytest.mark.parametrize(

@@ -60,8 +60,8 @@ class Estimate:
         if self.forwards:  # counted of torch modules alone
             passes = f"{self.forwards:,} inputs forward and {self.backwards:,} backward, "
         return (
-            f"{self.units:,} units: {self.explanations:,} explanations, {passes}about {_duration(self.seconds)} with one "
-            f"worker, {self.bytes / 1e6:.1f} MB of results{printable(failed)}"
+            f"{self.units:,} units: {self.explanations:,} explanations, {passes}about {_duration(self.seconds)} with "
+            f"one worker, {self.bytes / 1e6:.1f} MB of results{printable(failed)}"
         )
 
 
