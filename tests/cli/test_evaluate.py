@@ -64,7 +64,7 @@ def files(folder):
 
 def tables_of(text):
     """The tables of a Markdown file, each with its title."""
-    ends = [0, *(match.end() for match in re.finditer(r"\|\n(?=\n)", text)), len(text)]
+    ends = [0, *(match.end() for match in re.finditer(r"^(?:\||- ).*\n(?=\n(?!- ))", text, re.MULTILINE)), len(text)]
     return [text[start:end].removeprefix("\n") for start, end in itertools.pairwise(ends)]
 
 

@@ -1,16 +1,18 @@
 """Tables: means, standard errors and missing counts by hand; what hostile names can do: nothing."""
 
 import csv
+import functools
 import io
 import json
 import math
 import statistics
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from metfa import Study, evaluate
+from metfa import Study, evaluate, stats
 from metfa._warnings import FailedUnitsWarning
 from metfa.evaluation.results import Evaluation
 from metfa.evaluation.tables import Cell, Table
@@ -33,8 +35,13 @@ def study(metric, explainers=("a", "b"), sampling=("P",), outer=("o1", "o2"), **
     )  # fmt: skip
 
 
+KEYS = (
+    "metric", "aggregate", "sampling", "outer", "score", "n_samples", "confidence_level", "level", "constant", "reason"
+)  # fmt: skip
+
+
 def evaluation(described, rows, inputs=("x", "y", "z"), failed=()):
-    """Rows are (input, explainer, metric, aggregate, sampling, outer, score), with N and level where given."""
+    """Rows are (input, explainer, metric, aggregate, sampling, outer, score), with the rest of the keys where given."""
     units, results = [], {}
     for index, name in enumerate(inputs):
         for explainer in described.methods:
@@ -43,10 +50,9 @@ def evaluation(described, rows, inputs=("x", "y", "z"), failed=()):
             if (name, explainer) in failed:
                 continue
             mine = [row for row in rows if row[:2] == (name, explainer)]
-            keys = ("metric", "aggregate", "sampling", "outer", "score", "n_samples", "confidence_level")
             results[unit.address] = {
                 "rows": [
-                    {column: dict(zip(keys, row[2:], strict=False)).get(column) for column in COLUMNS} for row in mine
+                    {column: dict(zip(KEYS, row[2:], strict=False)).get(column) for column in COLUMNS} for row in mine
                 ]
             }
     failures = {f"{name}/{explainer}": {"error": "ValueError: no"} for name, explainer in failed}
@@ -74,11 +80,21 @@ def as_tuple(found):
         ([None, None], "–"),
         ([], "–"),
         ([5.0, 5.0], "5.0000 ± 0.0000"),
+        ([0.0, 0.0], "0.0000 ± 0.0000"),
+        ([0.0001, 0.0003], "2.00e-04 ± 1.00e-04"),
+        ([-1e7], "-1.00e+07"),
+        (["a reason", 1.0], "1.0000 (1 of 2 missing)"),
     ],
 )
 def test_a_cell_by_hand(values, text):
     assert str(Cell.of(values)) == text
-    assert as_tuple(Cell.of(values)) == cell(*values) if values else math.isnan(Cell.of(values).mean)
+    figures = [None if isinstance(value, str) else value for value in values]
+    assert as_tuple(Cell.of(values)) == cell(*figures) if values else math.isnan(Cell.of(values).mean)
+
+
+def test_a_cell_counts_its_reasons():
+    assert Cell.of(["flat", 1.0, "flat", "failed"]).reasons == (("flat", 2), ("failed", 1))
+    assert Cell.of([None]).reasons == (("no figure recorded", 1),)
 
 
 STABILITY = [
@@ -91,29 +107,79 @@ STABILITY = [
         strict=True,
     )
 ]  # fmt: skip
-STABILITY = [(*row, None, None) if row[3] == "vanilla" else (*row, 10, 0.95) for row in STABILITY]
+STABILITY = [
+    (*row, *((None, None) if row[3] == "vanilla" else (10, 0.95)), 2.0, None, None if row[-1] is not None else "dark")
+    for row in STABILITY
+]
+TWO_MAPS = {"aggregates": ["vanilla", "smoothed"]}
 
 
 def test_stability_with_averages_over_the_outer_noises():
-    table = evaluation(study("mstd"), STABILITY).table("mstd", explainer="a")
+    table = evaluation(study("mstd", **TWO_MAPS), STABILITY).table("mstd", explainer="a")
     assert table.rows == ("vanilla", "smoothed, P = P")
-    assert table.columns == ("o1", "o2", "average")
+    assert table.columns == ("o1", "o2", "average", "level")
     assert [[as_tuple(*found) for found in line] for line in table.cells] == [
-        [cell(1, 3, 5), cell(2, None, 4), cell(1.5, None, 4.5)],
-        [cell(0.5, 0.25, None), cell(1.5, 1, None), cell(1, 0.625, None)],
+        [cell(1, 3, 5), cell(2, None, 4), cell(1.5, None, 4.5), cell(2, 2, 2)],
+        [cell(0.5, 0.25, None), cell(1.5, 1, None), cell(1, 0.625, None), cell(2, 2, None)],
     ]
-    assert table.title == "mstd, a (3 inputs)"
+    assert table.title == "mstd, a (3 inputs), N = 10, 95 % (97.9 % reached), 10 draws of each outer noise"
+    assert table.notes == ("vanilla, o2, average; smoothed, P = P: 1 of 3 missing: dark",)
+
+
+def levels(**by_explainer):
+    """mstd of 1 beside levels, one an input."""
+    return [
+        (name, explainer, "mstd", "vanilla", None, "o", 1.0, None, None, level, 0.0)
+        for explainer, of_inputs in by_explainer.items()
+        for name, level in zip("xyz", of_inputs, strict=True)
+    ]
+
+
+def test_mstd_stands_beside_the_level_of_the_maps():
+    described = study("mstd", outer=("o",), aggregates=["vanilla"])
+    table = evaluation(described, levels(a=(0.5, 0.7, 0.6), b=(0.06, 0.06, 0.06))).table("mstd", explainer="a")
+    assert table.columns == ("o", "average", "level")
+    assert as_tuple(*table.cells[0][2]) == cell(0.5, 0.7, 0.6)
+    assert table.notes == ()  # ten times is not more than ten times
+    for text in (table.to_markdown(), table.to_latex(), table.to_csv()):
+        assert "level" in text
+
+
+def test_levels_that_differ_more_than_tenfold_are_said():
+    described = study("mstd", outer=("o",), aggregates=["vanilla"])
+    result = evaluation(described, levels(a=(0.5, 0.7, 0.6), b=(0.0005, 0.0007, 0.0006)))
+    note = (
+        "mstd is in the units of the map, and the explainers' levels differ by more than a factor of 10, from 0.0006 "
+        "(b) to 0.6 (a): compare mstd / level"
+    )
+    for table in result.tables():
+        assert table.notes == (note,)
+        assert str(table).endswith(f"\n\n- {note}\n")
+    assert evaluation(described, levels(a=(0.5, -0.7, 0.6), b=(0.5, 0.6, 0.7))).table("mstd", explainer="b").notes == (
+        "a: a map's level, its mean, does not tell its size where it has both signs; mstd is in its units",
+    )
+    assert evaluation(described, levels(a=(0.0, 0.0, 0.0), b=(0.5, 0.6, 0.7))).tables()[0].notes[0].endswith(
+        "from 0 (a) to 0.6 (b): compare mstd / level"
+    )  # fmt: skip
+
+
+def test_the_share_of_constant_maps_is_shown_where_there_are_any():
+    rows = [(*row[:-1], constant) for row, constant in zip(levels(a=(0.5, 0.5, 0.5)), (0.0, 0.5, 0.25), strict=True)]
+    table = evaluation(study("mstd", ["a"], outer=("o",), aggregates=["vanilla"]), rows).table("mstd")
+    assert table.columns == ("o", "average", "level", "constant")
+    assert as_tuple(*table.cells[0][3]) == cell(0, 0.5, 0.25)
 
 
 def test_differences_are_paired():
-    table = evaluation(study("mstd"), STABILITY).table("mstd", explainer="a", differences=True)
+    table = evaluation(study("mstd", **TWO_MAPS), STABILITY).table("mstd", explainer="a", differences=True)
     assert table.rows == ("smoothed, P = P",)
     assert [as_tuple(*found) for found in table.cells[0]] == [
         cell(0.5 - 1, 0.25 - 3, None),
         cell(1.5 - 2, None, None),
         cell(-0.5, None, None),
+        cell(0, 0, None),
     ]
-    assert table.title == "mstd, a, minus vanilla (3 inputs)"
+    assert table.title.startswith("mstd, a, minus vanilla (3 inputs), N = 10")
 
 
 def faithfulness(failed=()):
@@ -129,15 +195,25 @@ def faithfulness(failed=()):
     return evaluation(study("faithfulness"), rows, failed=failed)
 
 
-def test_pairs_of_smoothed_and_vanilla():
+def test_smoothed_and_vanilla_and_mean_side_by_side():
     table = faithfulness().table("faithfulness")
     assert table.rows == ("a", "b")
     assert table.columns == ("insertion", "deletion", "overall")
-    assert tuple(map(as_tuple, table.cells[0][1])) == (cell(0.1, 2.1, 6.1), cell(0.1, 1.1, 2.1))
-    assert tuple(map(as_tuple, table.cells[1][0])) == (cell(10, None, 16), cell(10, 11, 12))
+    assert table.maps == ("smoothed", "vanilla", "mean")  # the paper's pair first
+    assert table.title == (
+        "faithfulness: (smoothed, vanilla, mean) (3 inputs), P = P, N = 10, 95 % (97.9 % reached), baseline black, "
+        "steps 100"
+    )
+    assert tuple(map(as_tuple, table.cells[0][1])) == (
+        cell(0.1, 2.1, 6.1), cell(0.1, 1.1, 2.1), cell(50.1, 51.1, 52.1)
+    )  # fmt: skip
+    assert tuple(map(as_tuple, table.cells[1][0])) == (cell(10, None, 16), cell(10, 11, 12), cell(60, 61, 62))
     paired = faithfulness().table("faithfulness", differences=True)
-    assert as_tuple(*paired.cells[0][0]) == cell(0, 1, 4)
-    assert as_tuple(*paired.cells[1][0]) == cell(0, None, 4)
+    assert paired.maps == ("smoothed", "mean")
+    assert paired.title.startswith("faithfulness: (smoothed, mean) minus vanilla (3 inputs)")
+    assert tuple(map(as_tuple, paired.cells[0][0])) == (cell(0, 1, 4), cell(50, 50, 50))
+    assert tuple(map(as_tuple, paired.cells[1][0])) == (cell(0, None, 4), cell(50, 50, 50))
+    assert {line["map"] for line in csv.DictReader(io.StringIO(table.to_csv()))} == {"smoothed", "vanilla", "mean"}
     assert faithfulness().table("overall").columns == ("overall",)
 
 
@@ -146,9 +222,24 @@ def test_without_a_vanilla_map_there_is_no_pair():
     described = study("faithfulness", ["a"], aggregates=["smoothed"])
     table = evaluation(described, rows).table("overall")
     assert [as_tuple(one) for one in table.cells[0][0]] == [cell(0, 1, 2)]
-    assert table.title == "overall: smoothed (3 inputs)"
+    assert table.title.startswith("overall: smoothed (3 inputs), P = P, N = 10, ")
+    assert table.maps == ()
     with pytest.raises(ValueError, match="`differences` are from the vanilla map, which is not among"):
         evaluation(described, rows).table("overall", differences=True)
+    alone = evaluation(study("faithfulness", ["a"], aggregates=["vanilla"]), [])
+    with pytest.raises(ValueError, match="`differences` are from the vanilla map, and the study has no other one"):
+        alone.table("overall", differences=True)
+
+
+def test_means_without_smoothed_maps():
+    rows = [(name, "a", "overall", "mean", "P", None, float(index), 3) for index, name in enumerate("xyz")]
+    rows += [(name, "a", "overall", "vanilla", None, None, float(index + 1)) for index, name in enumerate("xyz")]
+    described = study("faithfulness", ["a"], aggregates=["mean", "vanilla"], n_samples=3)  # too few for an interval
+    table = evaluation(described, rows).table("overall")
+    assert table.maps == ("vanilla", "mean")
+    assert table.rows == ("a",)
+    assert tuple(map(as_tuple, table.cells[0][0])) == (cell(1, 2, 3), cell(0, 1, 2))
+    assert table.title.startswith("overall: (vanilla, mean) (3 inputs), P = P, N = 3, baseline")
 
 
 @pytest.mark.parametrize("failed", [[("x", "a")], [("x", "a"), ("y", "a"), ("z", "a")]])
@@ -157,8 +248,9 @@ def test_failed_units_count_as_missing(failed):
     table = result.table("faithfulness")
     assert table.rows == ("a", "b")
     assert "(3 inputs)" in table.title
-    for smoothed, vanilla in table.cells[0]:
-        assert smoothed.missing == vanilla.missing == len(failed)
+    for cells in table.cells[0]:
+        assert [one.missing for one in cells] == 3 * [len(failed)]
+    assert table.notes[1:] == (f"a: {len(failed)} of 3 inputs failed, the first with ValueError: no",)
     assert as_tuple(table.cells[1][0][1]) == cell(10, 11, 12)
     assert [table.title for table in result.tables()] == [table.title]
     result.to_dataframe()
@@ -175,14 +267,104 @@ def test_several_sizes_levels_and_outer_noises_have_rows_of_their_own():
         ]
     ]
     rows += [(*row[:2], metric, *row[3:]) for row in rows for metric in ("RD", "RO")]
-    described = study("robust_faithfulness", ["a"], n_samples=[6, 10], confidence_level=[0.8, 0.9])
-    table = evaluation(described, rows).table("robust_faithfulness")
-    assert table.rows[:3] == (
-        "a, smoothed, P = P, N = 6, level 0.8, o1", "a, smoothed, P = P, N = 6, level 0.8, o2",
-        "a, smoothed, P = P, N = 6, level 0.9, o1",
-    )  # fmt: skip
+    described = study("robust_faithfulness", ["a"], n_samples=[6, 10], confidence_level=[0.8, 0.9], **TWO_MAPS)
+    result = evaluation(described, rows)
+    table = result.table("robust_faithfulness")
+    assert table.rows[:3] == ("a, N = 6, 80 %, O = o1", "a, N = 6, 80 %, O = o2", "a, N = 6, 90 %, O = o1")
+    assert table.title == (
+        "robust faithfulness: (smoothed, vanilla) (3 inputs), P = P, 10 draws of each outer noise, baseline black, "
+        "steps 100"
+    )
     assert len(table.rows) == 8
     assert [line[0][0].mean for line in table.cells] == pytest.approx([6.8, 6.8, 6.9, 6.9, 10.8, 10.8, 10.9, 10.9])
+    chosen = result.table("robust_faithfulness", explainer="a", sampling="P", n_samples=10, confidence_level=0.9)
+    assert chosen.rows == ("a, O = o1", "a, O = o2")
+    assert [line[0][0].mean for line in chosen.cells] == pytest.approx([10.9, 10.9])
+    assert "P = P, N = 10, 90 % (97.9 % reached), 10 draws" in chosen.title
+
+
+CHOICES = [
+    ({"explainer": "c"}, "`explainer` must be one of a, b, got 'c'"),
+    ({"sampling": "R"}, "`sampling` must be one of P, Q, got 'R'"),
+    ({"n_samples": 11}, "`n_samples` must be one of 10, 20, got 11"),
+    ({"n_samples": "10"}, "`n_samples` must be one of 10, 20, got '10'"),
+    ({"n_samples": True}, "`n_samples` must be one of 10, 20, got True"),
+    ({"confidence_level": 0.99}, "`confidence_level` must be one of 0.9, 0.95, got 0.99"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "message"), CHOICES)
+def test_every_table_takes_the_same_choices(wrong, message):
+    metrics = ("mstd", "top_k_overlap", "prediction_agreement", "faithfulness", "robust_faithfulness", "interval_width")
+    described = Study(
+        model=len, inputs=np.zeros((3, 2)), explainers=dict.fromkeys("ab", untouched),
+        metrics={name: {"k": 1} if name == "top_k_overlap" else {} for name in metrics},
+        sampling=dict.fromkeys("PQ", Uniform(0.1)), outer={"o": Uniform(0.1)}, n_samples=(10, 20),
+        confidence_level=(0.9, 0.95),
+    )  # fmt: skip
+    result = evaluation(described, [])
+    for metric in metrics:
+        whole = result.table(metric, explainer="a")
+        part = result.table(metric, explainer="a", sampling="Q", n_samples=20, confidence_level=1 - 0.05)
+        assert part.rows
+        assert len(part.to_csv()) <= len(whole.to_csv())
+        with pytest.raises(ValueError, match=message):
+            result.table(metric, **{"explainer": "a", **wrong})
+    assert result.table("mstd", explainer="a", sampling="Q", n_samples=20, confidence_level=0.95).rows == (
+        "vanilla", "mean, P = Q", "smoothed, P = Q"
+    )  # fmt: skip
+    assert result.table("interval_width", sampling="Q", n_samples=20).rows == (
+        "a, 90 %",
+        "a, 95 %",
+        "b, 90 %",
+        "b, 95 %",
+    )
+    assert result.table("interval_width", sampling="Q", n_samples=20).columns == ("P = Q",)
+
+
+def test_choices_of_a_study_without_samples():
+    described = Study(model=len, inputs=np.zeros((3, 2)), explainers={"a": untouched}, metrics=["faithfulness"])
+    with pytest.raises(ValueError, match="`sampling` must be left out, as the study has none, got 'P'"):
+        evaluation(described, []).table("faithfulness", sampling="P")
+
+
+@pytest.mark.parametrize(
+    ("n", "level", "note"),
+    [
+        (6, 0.95, "at N = 6 and 95 % no sample is trimmed: smoothed equals mean"),
+        (8, 0.95, "at N = 8 and 95 % no sample is trimmed: smoothed equals mean"),
+        (9, 0.95, None),
+        (8, 0.9, None),
+        ((6, 10), (0.9, 0.95), "at N = 6 and 90 % and at N = 6 and 95 % no sample is trimmed: smoothed equals mean"),
+    ],
+)
+def test_where_no_sample_is_trimmed(n, level, note):
+    described = study("mstd", ["a"], n_samples=n, confidence_level=level)
+    notes = [found for found in evaluation(described, []).table("mstd").notes if "trimmed" in found]
+    assert notes == ([] if note is None else [note])
+    if isinstance(n, int):
+        samples = np.random.default_rng(0).normal(size=(n, 5))
+        equal = np.allclose(stats.smoothed_median(samples, level, axis=0), samples.mean(axis=0))
+        assert equal == (note is not None)
+
+
+def test_the_title_says_the_settings_and_the_model():
+    described = Study(
+        model="efficientnet-lite0", inputs=np.zeros((3, 3, 8, 8)), explainers={"a": untouched},
+        metrics={"top_k_overlap": {"k": 7}, "faithfulness": {"steps": 9, "baseline": np.zeros((3, 1, 1))},
+                 "infidelity": {"noise": Uniform(0.1), "n_samples": 4}},
+        sampling={"P": Uniform(0.1)}, outer={"o": Uniform(0.1)}, n_outer=4, aggregates=["vanilla"],
+    )  # fmt: skip
+    overlap, faithful, infidelity = evaluation(described, []).tables()
+    assert overlap.title == "top_k_overlap, a (3 inputs), 4 draws of each outer noise, k 7, model efficientnet-lite0"
+    assert "baseline of shape (3, 1, 1), steps 9, model efficientnet-lite0" in faithful.title
+    assert "n_samples 4" in infidelity.title
+    assert "noise Uniform(" in infidelity.title
+    held = replace(described, metrics={"faithfulness": {"baseline": functools.partial(np.zeros_like)}})
+    assert ", baseline partial, steps 100, " in evaluation(held, []).tables()[0].title  # the same in every process
+    for table in (overlap, faithful, infidelity):
+        assert "\n" not in table.title
+        assert table.title in table.to_csv().replace('""', '"')
 
 
 def test_of_samples():
@@ -206,13 +388,17 @@ def test_what_there_is_no_table_of():
         result.table("mstd")
     with pytest.raises(ValueError, match="`explainer` must be one of a, b, got 'A', did you mean 'a'"):
         result.table("mstd", explainer="A")
-    with pytest.raises(ValueError, match="`explainer`: the table of faithfulness has all explainers, got 'a'"):
-        faithfulness().table("faithfulness", explainer="a")
+    assert faithfulness().table("faithfulness", explainer="a").rows == ("a",)
     samples = evaluation(study("interval_width"), [("x", "a", "interval_width", "samples", "P", None, 1.0, 10, 0.95)])
     with pytest.raises(ValueError, match="`differences` are between maps, and interval_width is of samples"):
         samples.table("interval_width", differences=True)
-    with pytest.raises(ValueError, match="nothing was measured by 'mstd'; there is nothing"):
-        evaluation(study("mstd"), []).table("mstd", explainer="a")
+    agreement = evaluation(study("prediction_agreement"), [])
+    with pytest.raises(
+        ValueError, match="`differences` are between maps, and prediction_agreement is of the vanilla map"
+    ):
+        agreement.table("prediction_agreement", explainer="a", differences=True)
+    nothing = evaluation(study("mstd", **TWO_MAPS), []).table("mstd", explainer="a")
+    assert nothing.notes == ("a: 3 of 3 missing: not measured",)
 
 
 # Constant maps cannot win
@@ -256,32 +442,49 @@ def test_constant_maps_count_as_missing_and_cannot_win(tmp_path):
                 for name, line in zip(table.rows, table.cells, strict=True)
             }
         for name, cells in found.items():
-            assert all((one.n, one.missing) == ((0, 3) if name == "flat" else (3, 0)) for one in cells), table.title
+            shares = [one for one in cells if (one.mean, one.n) == (1, 3)] if "constant" in table.columns else []
+            assert len(shares) == (3 if name == "flat" and "constant" in table.columns else 0)
+            counted = [one for one in cells if one not in shares]
+            assert all((one.n, one.missing) == ((0, 3) if name == "flat" else (3, 0)) for one in counted), table.title
+        about = [note for note in table.notes if note.startswith("flat: ")]
+        if "flat" in found:
+            (note,) = about
+            reason = "an empty region" if "region" in table.title else "constant "
+            assert note.startswith(f"flat: 3 of 3 missing: {reason}"), note
 
 
 # Texts
 
 
-HOSTILE = r"a|b & c\d_e%f$g#h{i}~^<j>" + "\nk\r\n* l"
+HOSTILE = r"a|b & c\d_e%f$g#h{i}~^<j>" + "\nk\r\n* l `m[n]"
 
 
 @pytest.fixture
 def hostile():
     ones = tuple((Cell.of([1.0, 2.0]), Cell.of([None])) for _ in range(2))
-    return Table(HOSTILE, HOSTILE, (HOSTILE, "c"), (HOSTILE, "r"), (ones, ones))
+    return Table(HOSTILE, HOSTILE, (HOSTILE, "c"), (HOSTILE, "r"), (ones, ones), notes=(HOSTILE,))
 
 
 def test_markdown_keeps_its_columns(hostile):
     title, empty, *lines = hostile.to_markdown().splitlines()
     assert empty == ""
-    assert title.startswith("a|b & c")
-    assert title.endswith("k * l")
+    escaped = r"a\|b &amp; c\\d\_e%f\$g\#h{i}\~^&lt;j&gt; k \* l \`m\[n\]"
+    assert title == escaped
+    *lines, below, note = lines
+    assert (below, note) == ("", f"- {escaped}")
     assert len(lines) == 4
     for line in lines:
         bare = line.replace("\\\\", "").replace("\\|", "")
         assert bare.count("|") == 4
         assert len(line) == len(lines[0])
-    assert str(hostile) == hostile._repr_markdown_() == hostile.to_markdown()
+    assert hostile._repr_markdown_() == hostile.to_markdown()
+
+
+def test_people_see_names_as_they_are(hostile):
+    title, *lines = str(hostile).splitlines()
+    assert title == r"a|b & c\d_e%f$g#h{i}~^<j> k * l `m[n]"
+    assert len(lines) == 7
+    assert "\x1b" not in str(replace(hostile, title="\x1b[2J"))
 
 
 def test_latex_escapes_every_special_character(hostile):
@@ -289,22 +492,48 @@ def test_latex_escapes_every_special_character(hostile):
     body = latex.split("\\toprule\n")[1].splitlines()
     assert body[0].startswith(
         r"a\textbar{}b \& c\textbackslash{}d\_e\%f\$g\#h\{i\}\textasciitilde{}\textasciicircum{}\textless{}j"
-        r"\textgreater{} k * l & "
+        r"\textgreater{} k * l \`{}m[n] & "
     )
-    assert len(body) == 7  # head, rule, two rows, rule, two ends
+    assert len(body) == 8  # head, rule, two rows, rule, end, note, end
+    assert body[6].startswith(r"\par{\footnotesize a\textbar{}b")
     for line in (body[0], body[2], body[3]):
         assert line.endswith(r" \\")
         assert line.replace(r"\&", "").count("&") == 2
-    assert r"(1.5000 $\pm$ 0.5000, --)" in body[2]
+    assert r"($1.5000 \pm 0.5000$, --)" in body[2]
     assert latex.count("{") == latex.count("}") + 0
     assert latex.isascii()
 
 
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ([-1.0, -2.0], r"$-1.5000 \pm 0.5000$"),
+        ([-1.0, None], r"$-1.0000$ (1 of 2 missing)"),
+        ([-1e-5, -3e-5], r"$-2.00 \times 10^{-5} \pm 1.00 \times 10^{-5}$"),
+        ([None], "--"),
+    ],
+)
+def test_latex_numbers_are_mathematics(values, text):
+    table = Table("t", "c", ("x",), ("r",), (((Cell.of(values),),),))
+    assert f"r & {text} \\\\" in table.to_latex().splitlines()
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"), [("[2pt] x", "{}[2pt] x"), ("*", "{}*"), ("a--b", "a-{}-b"), ("±–", r"$\pm$--")]
+)
+def test_no_name_is_an_argument_or_a_ligature(name, shown):
+    table = Table("t", name, ("x",), (name,), (((Cell.of([1.0]),),),))
+    head, rule, row = table.to_latex().split("\\toprule\n")[1].splitlines()[:3]
+    assert (head, rule, row) == (rf"{shown} & x \\", r"\midrule", rf"{shown} & $1.0000$ \\")
+
+
 def test_csv_is_read_back(hostile):
     lines = list(csv.reader(io.StringIO(hostile.to_csv(), newline="")))
-    assert lines[0] == ["row", "column", "place", "mean", "standard_error", "n", "missing"]
-    assert lines[1] == [HOSTILE, HOSTILE, "0", "1.5", "0.5", "2", "0"]
-    assert lines[2][2:] == ["1", "nan", "nan", "0", "1"]
+    assert lines[0] == [
+        "table", "row", "column", "place", "map", "mean", "standard_error", "n", "missing", "reasons"
+    ]  # fmt: skip
+    assert lines[1] == [HOSTILE, HOSTILE, HOSTILE, "0", "", "1.5", "0.5", "2", "0", ""]
+    assert lines[2][3:] == ["1", "", "nan", "nan", "0", "1", "no figure recorded (1)"]
     assert len(lines) == 9
 
 
@@ -406,9 +635,34 @@ def test_failures_are_written(tmp_path):
 def test_where_everything_failed(tmp_path):
     with pytest.warns(FailedUnitsWarning, match="1 of 1 units failed"):
         result = evaluate(small(inputs=np.array([[3.0, 1.0]]), explainers={"picky": picky}), store=tmp_path / "store")
-    assert result.tables() == []
     folder = write_tables(result, tmp_path / "tables")
     assert (folder / "rows.csv").read_text().count("\n") == 1
+    for number, table in enumerate(result.tables(), start=1):
+        assert table.notes == ("picky: 1 of 1 input failed, the first with ValueError: too large",)
+        lines = list(csv.DictReader(io.StringIO((folder / f"table-{number}.csv").read_text())))
+        assert lines
+        assert {line["reasons"] for line in lines} == {"failed (1)"}
+    assert "picky: 1 of 1 input failed, the first with ValueError: too large" in (folder / "tables.md").read_text()
+
+
+def test_one_explainer_that_fails_everywhere_beside_one_that_works(tmp_path):
+    def boom(model):
+        def explainer(inputs, target):
+            raise RuntimeError("no map")
+
+        return explainer
+
+    with pytest.warns(FailedUnitsWarning, match="3 of 6 units failed"):
+        result = evaluate(small(explainers={"Boom": boom, "sizes": sizes}), store=tmp_path / "store")
+    of_boom, of_sizes, widths = result.tables()
+    assert of_boom.rows == of_sizes.rows == ("vanilla", "mean, P = u", "smoothed, P = u")
+    assert all((one.n, one.missing) == (0, 3) for line in of_boom.cells for (one,) in line)
+    said = "Boom: 3 of 3 inputs failed, the first with RuntimeError: no map"
+    assert of_boom.notes == widths.notes == (said,)
+    assert of_sizes.notes == ()
+    for text in (str(of_boom), of_boom.to_markdown(), of_boom.to_latex()):
+        assert said in text
+    assert of_boom.to_csv().count("failed (3)") == 9
 
 
 def test_a_study_with_an_explainers_own_randomness_alone(tmp_path):
@@ -416,5 +670,8 @@ def test_a_study_with_an_explainers_own_randomness_alone(tmp_path):
     table = evaluate(described, store=tmp_path).table("mstd")
     assert table.rows == ("vanilla", "smoothed, P = u")
     own = [line[1][0] for line in table.cells]
+    assert table.notes[0] == (
+        "vanilla, own, average: 3 of 3 missing: no outer noise, and no randomness of the explainer's own"
+    )
     assert (own[0].n, own[1].n) == (0, 3)  # a deterministic explainer has no randomness of its own
     assert own[1].mean > 0

@@ -8,17 +8,10 @@ from functools import cached_property
 from typing import Any
 
 from metfa._lazy import needs_extra
-from metfa.evaluation._measures import MEASURES
+from metfa.evaluation.layouts import faithfulness_table, samples_table, stability_table
+from metfa.evaluation.selection import Entry, Selection, entry_of, measure_named
 from metfa.evaluation.study import Study
-from metfa.evaluation.tables import (
-    Table,
-    faithfulness_table,
-    figures_of,
-    metrics_of,
-    require_metric,
-    samples_table,
-    stability_table,
-)
+from metfa.evaluation.tables import Table
 from metfa.evaluation.units import Unit
 from metfa.evaluation.worker import COLUMNS
 
@@ -62,60 +55,101 @@ class Evaluation:
         return list(dict.fromkeys(unit.input for unit in self.units))
 
     @cached_property
-    def figures(self) -> dict[tuple[str, str], Any]:
-        """Scores by (metric, explainer), then by map, then by (input, outer noise)."""
-        return figures_of(self.rows)
+    def found(self) -> dict[tuple[str, str], dict[Entry, dict[tuple[str, str | None], dict[str, Any]]]]:
+        """Rows by (metric, explainer), then by map, then by (input, outer noise)."""
+        found: dict[tuple[str, str], Any] = {}
+        for row in self.rows:
+            maps = found.setdefault((row["metric"], row["explainer"]), {})
+            maps.setdefault(entry_of(row), {})[row["input"], row["outer"]] = row
+        return found
+
+    @cached_property
+    def failed(self) -> dict[tuple[str, str], str]:
+        """Errors by (input, explainer)."""
+        return {
+            (unit.input, unit.explainer): str(self.failures.get(unit.address, {}).get("error", "no result"))
+            for unit in self.units
+            if unit.address not in self.results
+        }
 
     def to_dataframe(self) -> Any:
-        """The rows as a pandas.DataFrame, in an order and with figures that depend on the study alone."""
+        """The rows as a pandas.DataFrame, in an order and with figures that depend on the study alone.
+
+        Which map a row is of stands in the column "aggregate": write ``df["aggregate"]``, as ``df.aggregate`` is a
+        method of pandas.
+        """
         with needs_extra("`to_dataframe`", "study"):
             import pandas as pd
         return pd.DataFrame(self.rows, columns=["input", "explainer", *COLUMNS]).astype(
             {**{name: "float64" for name in COLUMNS if name in FIGURES}, "n_samples": "Int64"}
         )
 
-    def table(self, metric: str, *, explainer: str | None = None, differences: bool = False) -> Table:
+    def table(
+        self,
+        metric: str,
+        *,
+        explainer: str | None = None,
+        sampling: str | None = None,
+        n_samples: int | None = None,
+        confidence_level: float | None = None,
+        differences: bool = False,
+    ) -> Table:
         """A table in the layout of the paper.
 
         Parameters
         ----------
         metric : str
-            Of maps under an outer noise ("mstd", ...): sampling noises against outer noises, with the average over the
-            latter (paper, tables on stability). "faithfulness" or "robust_faithfulness": explainers against insertion,
-            deletion and overall (RI, RD, RO), each as a pair of smoothed and vanilla map (paper, tables on
-            faithfulness). Any other metric of maps likewise, with one column. Metrics of the samples under P
-            ("interval_width", "region_score"): explainers against sampling noises.
+            Of maps under an outer noise ("mstd", ...): maps against outer noises, with the average over the latter
+            (paper, tables on stability). "faithfulness" or "robust_faithfulness": explainers against insertion,
+            deletion and overall (RI, RD, RO), each for the smoothed and the vanilla map, the paper's pair, and then
+            for the mean of the samples, so far as the study measures them (paper, tables on faithfulness). Any other
+            metric of maps likewise, with one column. Metrics of the samples under P ("interval_width",
+            "region_score"): explainers against sampling noises.
         explainer : str, optional
-            Whose stability; may be left out where there is one.
+            Only this one. Stability is one explainer's; there it may be left out where there is one.
+        sampling : str, optional
+            Only samples under this noise.
+        n_samples : int, optional
+            Only maps of so many samples.
+        confidence_level : float, optional
+            Only smoothed maps of this level.
         differences : bool
-            Smoothed minus vanilla, input by input, in place of either: its standard error counts that both are of the
-            same inputs.
+            Smoothed, and mean, minus vanilla, input by input, in place of each: the standard error counts that both
+            are of the same inputs.
 
         Returns
         -------
         Table
-            Means over inputs with standard errors, and how many inputs each counts.
+            Means over inputs with standard errors, and how many inputs each counts; its notes say why figures are
+            missing. In the table of mstd the column "level" holds the mean of the maps, in whose units mstd is, over
+            the inputs that have an mstd, and "constant" the share of constant maps, where there are any.
+
+        Raises
+        ------
+        ValueError
+            If the study does not hold what is asked for; the message names what there is.
         """
-        for name in metrics_of(metric):
-            require_metric(name, self)
-        measure = MEASURES.get(metric)  # one of the rows of several, or one of the user's, is of maps
-        of_samples = measure is not None and measure.of == "samples"
-        if differences and of_samples:
-            raise ValueError(f"`differences` are between maps, and {metric} is of samples")
+        measure = measure_named(metric, self.study)
+        selection = Selection.of(
+            self.study, explainer=explainer, sampling=sampling, n_samples=n_samples, confidence_level=confidence_level
+        )
+        if differences and measure.of in ("samples", "predictions"):
+            of = "samples" if measure.of == "samples" else "the vanilla map alone"
+            raise ValueError(f"`differences` are between maps, and {metric} is of {of}")
         if differences and "vanilla" not in self.study.maps:
             raise ValueError("`differences` are from the vanilla map, which is not among the study's `aggregates`")
-        if measure is not None and measure.under_outer_noise:
-            return stability_table(self, metric, explainer=explainer, differences=differences)
-        if explainer is not None:
-            raise ValueError(f"`explainer`: the table of {metric} has all explainers, got {explainer!r}")
-        return samples_table(self, metric) if of_samples else faithfulness_table(self, metric, differences=differences)
+        if differences and self.study.maps == ("vanilla",):
+            raise ValueError("`differences` are from the vanilla map, and the study has no other one")
+        if measure.under_outer_noise:
+            return stability_table(self, measure, explainer, selection, differences=differences)
+        if measure.of == "samples":
+            return samples_table(self, measure, selection)
+        return faithfulness_table(self, metric, measure, selection, differences=differences)
 
     def tables(self) -> list[Table]:
         """Every table that the study's metrics make: stability explainer by explainer, then the others."""
-        made, measured = [], {name for name, _ in self.figures}
+        made = []
         for measure in self.study.measures:
-            if measured.isdisjoint(metrics_of(measure.name)):
-                continue
             if measure.under_outer_noise:
                 made += [self.table(measure.name, explainer=name) for name in self.study.methods]
             else:

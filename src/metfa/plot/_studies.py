@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from metfa._lazy import needs_extra
 from metfa._provenance import printable
-from metfa.evaluation.tables import VANILLA, Cell, Entry, Figures, only_explainer, require_metric
+from metfa.evaluation.selection import (
+    VANILLA,
+    Entry,
+    Selection,
+    entry_label,
+    figures,
+    measure_named,
+    only_explainer,
+    percent,
+)
 from metfa.plot._curves import COLOURS
 from metfa.plot._palettes import LITERAL
 
@@ -20,6 +30,11 @@ if TYPE_CHECKING:
 
 __all__ = ["mstd_ratio", "stability_and_faithfulness"]
 
+DASHES = ("-", "--", ":", "-.")
+SHAPES = ("o", "s", "^", "D", "v", "P", "h", "<", ">", "p", "d")  # all of them can be full or empty
+UP = {"insertion", "overall", "RI", "RO", "ST", "FAT", "RST", "RFAT"}
+DOWN = {"deletion", "RD", "FDT", "RFDT", "infidelity"}
+
 
 def mstd_ratio(
     evaluation: Evaluation,
@@ -27,6 +42,9 @@ def mstd_ratio(
     against: Literal["n_samples", "alpha"] = "n_samples",
     to: Literal["mean", "vanilla"] = "mean",
     explainer: str | None = None,
+    sampling: str | None = None,
+    n_samples: int | None = None,
+    confidence_level: float | None = None,
     title: str | None = None,
 ) -> Figure:
     """Stability of the smoothed map relative to another map, against N or alpha (paper, figures on N and alpha).
@@ -36,15 +54,26 @@ def mstd_ratio(
     Parameters
     ----------
     evaluation : Evaluation
-        Of a study with the metric "mstd" and several `n_samples` or `confidence_level`.
+        Of a study with the metric "mstd" and several `n_samples`, or several `confidence_level`.
     against : {"n_samples", "alpha"}
         The horizontal axis; alpha is 1 - confidence level.
     to : {"mean", "vanilla"}
         What the smoothed map is compared with: SmoothGrad's mean of the same samples, or one explanation.
     explainer : str, optional
         May be left out where there is one.
+    sampling : str, optional
+        Only samples under this noise.
+    n_samples : int, optional
+        Against alpha: of how many samples; by default the most.
+    confidence_level : float, optional
+        Against N: only this level; by default all of them, a line each.
     title : str, optional
         Heading; shown as plain text.
+
+    Raises
+    ------
+    ValueError
+        If the study has no such maps, a single N or level on the horizontal axis, or no input with both maps' mstd.
     """
     with needs_extra("a figure"):
         from matplotlib.figure import Figure
@@ -54,49 +83,66 @@ def mstd_ratio(
             raise ValueError(f"`{name}` must be one of {', '.join(allowed)}, got {value!r}")
     study = evaluation.study
     explainer = only_explainer(explainer, study)
-    maps = evaluation.figures.get(("mstd", explainer), {})
-    kinds = {entry[0] for entry in maps}
-    if not {"smoothed", to} <= kinds:
+    measure_named("mstd", study)
+    if not {"smoothed", to} <= set(study.maps):
         raise ValueError(f"`evaluation` has no mstd of smoothed and {to} maps to be compared")
-    fig = Figure(figsize=(6.5, 4.2), layout="constrained")
+    chosen = Selection.of(study, sampling=sampling, n_samples=n_samples, confidence_level=confidence_level)
+    along_n = against == "n_samples"
+    sizes = chosen.sizes if along_n else chosen.sizes[-1:]
+    if len(sizes if along_n else chosen.levels) < 2:
+        held, name = (chosen.sizes, "n_samples") if along_n else (chosen.levels, "confidence_level")
+        raise ValueError(f"`against={against!r}` needs several `{name}`, and there is only {held[0]}")
+    fig = Figure(figsize=(8.2, 4.2), layout="constrained")
     ax = fig.subplots()
-    lines = [(sampling, outer) for sampling in study.noises for outer in study.outer_noises]
-    for place, (sampling, outer) in enumerate(lines):
-        points = [
-            (size if against == "n_samples" else 1 - level, *_ratio(maps, to, (sampling, size, level), outer))
-            for size in (study.sizes if against == "n_samples" else study.sizes[-1:])
-            for level in (study.levels if against == "alpha" else study.levels[:1])
-        ]
-        x, ratio, error = (np.array(column, dtype=float) for column in zip(*points, strict=True))
-        aside = 0.012 * (place - (len(lines) - 1) / 2)  # bars side by side
-        spread = x * aside if against == "alpha" else np.ptp(study.sizes) * aside
+    pairs = [(noise, outer) for noise in chosen.noises for outer in study.outer_noises]
+    lines = [(*pair, level) for pair in pairs for level in (chosen.levels if along_n else (None,))]
+    ticks = list(sizes) if along_n else [1 - level for level in chosen.levels]
+    drawn = False
+    for place, (noise, outer, level) in enumerate(lines):
+        points = [("smoothed", noise, n, level) for n in sizes] if along_n else [
+            ("smoothed", noise, sizes[0], level) for level in chosen.levels]  # fmt: skip
+        ratio, error = np.array([_smoothed_to(to, entry, evaluation, explainer, outer) for entry in points]).T
+        drawn |= bool(np.isfinite(ratio).any())
+        aside = min(0.012, 0.06 / len(lines)) * (place - (len(lines) - 1) / 2)  # bars side by side
+        x = np.array(ticks) + (np.ptp(sizes) if along_n else np.array(ticks)) * aside
+        colour, dashes = pairs.index((noise, outer)), chosen.levels.index(level) if level is not None else 0
+        names = [f"P = {noise}", f"outer noise {outer}", *([percent(level)] if along_n and level is not None else [])]
         ax.errorbar(
-            x + spread, ratio, yerr=2 * error, color=COLOURS[place % len(COLOURS)], marker="o", markersize=4, capsize=3,
-            label=printable(f"P = {sampling}, outer noise {outer}"),
+            x, ratio, yerr=2 * error, color=_colour(colour, len(pairs)), linestyle=DASHES[dashes % len(DASHES)],
+            marker=SHAPES[dashes % len(SHAPES)], markersize=4, capsize=3, label=printable(", ".join(names)),
         )  # fmt: skip
-    ax.set_xscale("log" if against == "alpha" else "linear")
-    ticks = [1 - level for level in study.levels] if against == "alpha" else list(study.sizes)
+    if not drawn:
+        raise ValueError(f"`evaluation`: no input has an mstd of both maps of {explainer}; its table says why")
+    ax.set_xscale("linear" if along_n else "log")
     ax.set_xticks(ticks, labels=[f"{tick:.6g}" for tick in ticks])
     ax.minorticks_off()
     ax.axhline(1, color="black", linewidth=0.8, linestyle=":")
-    ax.set_xlabel("samples N" if against == "n_samples" else f"alpha (N = {study.sizes[-1]})")
+    level = f" (confidence level {percent(chosen.levels[0])})" if len(chosen.levels) == 1 else ""
+    ax.set_xlabel(f"samples N{level}" if along_n else f"alpha (N = {sizes[0]})")
     ax.set_ylabel(f"mstd, smoothed / {'mean of the same samples' if to == 'mean' else 'vanilla'}")
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.grid(color="#dddddd", linewidth=0.6)
-    legend = ax.legend(frameon=False, fontsize="small")
-    for text in legend.get_texts():
-        text.set(**LITERAL)
+    _plain(ax)
+    _legend(ax, title=_bars(evaluation))
     fig.suptitle(textwrap.fill(title or f"stability of {printable(explainer)}", 80), fontsize="large", **LITERAL)
     return fig
 
 
 def stability_and_faithfulness(
-    evaluation: Evaluation, *, faithfulness: str = "overall", title: str | None = None
+    evaluation: Evaluation,
+    *,
+    faithfulness: str = "overall",
+    relative: bool = True,
+    explainer: str | None = None,
+    sampling: str | None = None,
+    n_samples: int | None = None,
+    confidence_level: float | None = None,
+    title: str | None = None,
 ) -> Figure:
-    """Every map of a study by its stability (mstd) and a metric of its faithfulness, means over inputs.
+    """Every map of a study by its stability and a metric of its faithfulness, means over inputs.
 
-    Up is more faithful, left is more stable; bars are two standard errors to each side. Vanilla maps are hollow, and a
-    line leads from each to what smoothing makes of it.
+    Left is more stable. An explainer has a colour, a map a marker: vanilla a cross, means empty and smoothed maps
+    full markers of one shape for each noise, N and level. Lines lead from a vanilla map to what smoothing makes of
+    it. Bars are two standard errors to each side, over inputs; figures under several outer noises are averaged over
+    them first.
 
     Parameters
     ----------
@@ -104,77 +150,178 @@ def stability_and_faithfulness(
         Of a study with the metric "mstd" and one of faithfulness.
     faithfulness : str
         Such as "overall", "insertion" or "RO".
+    relative : bool
+        Stability is mstd / level, the level being the mean of the map over the same inputs. mstd alone is in the units
+        of the map, in which an explainer with small values looks stable; False shows it nevertheless, for maps with
+        values of both signs, whose mean does not tell their size.
+    explainer, sampling, n_samples, confidence_level : optional
+        Only these.
     title : str, optional
         Heading; shown as plain text.
+
+    Raises
+    ------
+    ValueError
+        If the study has not measured both, if no map has both, or if a level is not above zero and `relative` is True.
     """
     with needs_extra("a figure"):
         from matplotlib.figure import Figure
+        from matplotlib.lines import Line2D
 
-    for metric in ("mstd", faithfulness):
-        require_metric(metric, evaluation)
     study = evaluation.study
-    fig = Figure(figsize=(6.5, 4.8), layout="constrained")
-    ax = fig.subplots()
-    for place, explainer in enumerate(study.methods):
-        colour = COLOURS[place % len(COLOURS)]
-        spots: dict[tuple[Any, ...], tuple[float, float, float, float]] = {}
-        stable, faithful = (evaluation.figures.get((metric, explainer), {}) for metric in ("mstd", faithfulness))
-        for entry in stable:
-            x, y = _mean(stable[entry]), _mean(faithful.get(entry, {}))
-            if not (np.isnan(x[0]) or np.isnan(y[0])):
-                spots[entry] = (*x, *y)
-        vanilla = spots.get(VANILLA)
-        for entry, (x, dx, y, dy) in spots.items():
-            first = entry == next(iter(spots))
-            hollow = entry[0] == "vanilla"
-            if vanilla is not None and not hollow:
-                ax.plot([vanilla[0], x], [vanilla[2], y], color=colour, linewidth=0.8, alpha=0.6, zorder=1)
-            ax.errorbar(
-                x, y, xerr=2 * dx, yerr=2 * dy, color=colour, capsize=2, elinewidth=0.8, zorder=2,
-                marker="s" if entry[0] == "mean" else "o", markerfacecolor="white" if hollow else colour,
-                label=printable(explainer) if first else None,
-            )  # fmt: skip
-    ax.set_xlabel("mstd: mean standard deviation of the map under outer noise (left: more stable)")
-    ax.set_ylabel(f"{faithfulness} (up: {'less' if faithfulness in ('deletion', 'RD') else 'more'} faithful)")
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.grid(color="#dddddd", linewidth=0.6)
-    legend = ax.legend(
-        frameon=False, fontsize="small", title="hollow: vanilla, square: mean, disc: smoothed", title_fontsize="small"
+    measure_named("mstd", study)
+    measure = measure_named(faithfulness, study)
+    if measure.of not in ("maps", "maps under noise") or (measure.makes and faithfulness == measure.name):
+        allowed = [name for one in study.measures if one.of in ("maps", "maps under noise")
+                   for name in one.makes or (one.name,)]  # fmt: skip
+        known = ", ".join(allowed) or "the study has none"
+        raise ValueError(f"`faithfulness` must be a metric of maps: {known}; got {faithfulness!r}")
+    chosen = Selection.of(
+        study, explainer=explainer, sampling=sampling, n_samples=n_samples, confidence_level=confidence_level
     )
-    for text in legend.get_texts():
-        text.set(**LITERAL)
+    entries = chosen.entries(study.maps)
+    noisy: list[str | None] = [name for name, noise in study.outer_noises.items() if noise is not None]
+    rows = len(chosen.explainers) + len(entries) + 1  # of the legend
+    fig = Figure(figsize=(8.2, max(4.8, 1 + 0.2 * rows)), layout="constrained")
+    ax = fig.subplots()
+    lost, shown = [], []
+    for place, name in enumerate(chosen.explainers):
+        colour = _colour(place, len(chosen.explainers))
+        spots: dict[Entry, tuple[float, float, float, float]] = {}
+        for entry in entries:
+            x, dx = _stability(evaluation, name, entry, relative=relative)
+            y, dy = _ratio(_of_inputs(evaluation, faithfulness, name, entry, noisy if measure.of != "maps" else [None]))
+            if not np.isnan([x, y]).any():
+                spots[entry] = x, dx, y, dy
+        without = [entry_label(entry, chosen) for entry in entries if entry not in spots]
+        lost += [", ".join([name, *(without if spots else [])])] if without else []
+        shown += [(name, colour)] if spots else []
+        for entry, (x, dx, y, dy) in spots.items():
+            if VANILLA in spots and entry != VANILLA:
+                ax.plot(
+                    *zip(spots[VANILLA][::2], (x, y), strict=True), color=colour, linewidth=0.8, alpha=0.4, zorder=1
+                )
+            ax.errorbar(
+                x, y, xerr=2 * dx, yerr=2 * dy, color=colour, ecolor=(colour, 0.45), capsize=2, elinewidth=0.8,
+                linestyle="", zorder=2, **_marker(entry, entries, colour),
+            )  # fmt: skip
+    if not shown:
+        raise ValueError(f"`evaluation`: no map has both mstd and {faithfulness}; the tables say why")
+    units = "mstd / level of the map" if relative else "mstd, in the units of each map"
+    ax.set_xlabel(f"{units} (left: more stable)")
+    better = "up" if faithfulness in UP else "down" if faithfulness in DOWN else None
+    ax.set_ylabel(printable(faithfulness) + (f" ({better}: more faithful)" if better else ""), **LITERAL)
+    _plain(ax)
+    handles = [Line2D([], [], color=colour, linewidth=4, label=printable(name)) for name, colour in shown]
+    handles += [Line2D([], [], linestyle="", label=" ")] if entries else []
+    handles += [
+        Line2D([], [], color="#333333", linestyle="", label=printable(entry_label(entry, chosen)),
+               **_marker(entry, entries, "#333333"))
+        for entry in entries
+    ]  # fmt: skip
+    _legend(ax, handles=handles)
+    about = [_bars(evaluation)]
+    if len(study.outer_noises) > 1:
+        about.append(f"means over the outer noises {', '.join(study.outer_noises)}")
+    about += [f"not drawn, having no figure: {'; '.join(lost)}"] if lost else []
+    caption = "\n".join(textwrap.fill(printable(line), 110) for line in about)
+    fig.supxlabel(caption, fontsize="x-small", **LITERAL)
     if title is not None:
         fig.suptitle(textwrap.fill(title, 80), fontsize="large", **LITERAL)
     return fig
 
 
-def _mean(figures: Figures) -> tuple[float, float]:
-    """Mean over inputs of their mean over outer noises, and its standard error."""
-    of_inputs: dict[str, list[float]] = {}
-    for (name, _), figure in figures.items():
-        if figure is not None:
-            of_inputs.setdefault(name, []).append(figure)
-    cell = Cell.of(float(np.mean(of_input)) for of_input in of_inputs.values())
-    return cell.mean, cell.standard_error if cell.n > 1 else 0.0
+def _stability(evaluation: Evaluation, explainer: str, entry: Entry, *, relative: bool) -> tuple[float, float]:
+    """mstd, or mstd over level, and its standard error."""
+    outers = list(evaluation.study.outer_noises)
+    spread = _of_inputs(evaluation, "mstd", explainer, entry, outers)
+    if not relative:
+        return _ratio(spread)
+    levels = _of_inputs(evaluation, "mstd", explainer, entry, outers, "level")
+    if levels and np.mean(list(levels.values())) <= 0:
+        raise ValueError(
+            f"`relative`: the mean level of {explainer}, {entry[0]}, is {np.mean(list(levels.values())):.3g}, which "
+            "does not tell the size of its maps: write relative=False"
+        )
+    return _ratio(spread, levels)
 
 
-def _ratio(
-    maps: dict[Entry, Figures], to: str, sampled: tuple[str, int, float], outer: str | None
+def _smoothed_to(
+    to: str, entry: Entry, evaluation: Evaluation, explainer: str, outer: str | None
 ) -> tuple[float, float]:
-    """Ratio of means over inputs, smoothed to another map of the same samples; its standard error by the jackknife."""
-    sampling, size, level = sampled
-    below = maps.get(VANILLA if to == "vanilla" else ("mean", sampling, size, None), {})
-    above = maps.get(("smoothed", sampling, size, level), {})
-    pairs = [
-        (figure, below[key])
-        for key, figure in above.items()
-        if key[1] == outer and figure is not None and below.get(key) is not None
-    ]
-    if not pairs:
+    """Ratio of the mstd of a smoothed map to that of another map of the same samples."""
+    other: Entry = VANILLA if to == "vanilla" else ("mean", *entry[1:3], None)
+    above, below = (_of_inputs(evaluation, "mstd", explainer, one, [outer]) for one in (entry, other))
+    return _ratio(above, below)
+
+
+def _of_inputs(
+    evaluation: Evaluation,
+    metric: str,
+    explainer: str,
+    entry: Entry,
+    outers: Sequence[str | None],
+    column: str = "score",
+) -> dict[str, float]:
+    """Means over the outer noises, by input: of those noises, and those inputs, that have a figure."""
+    found = [figures(evaluation, metric, explainer, entry, outer, column) for outer in outers]
+    known = {
+        name: [value for value in line if not isinstance(value, str)]
+        for name, line in zip(evaluation.inputs, zip(*found, strict=True), strict=True)
+    }
+    return {name: float(np.mean(values)) for name, values in known.items() if values}
+
+
+def _ratio(above: dict[str, float], below: dict[str, float] | None = None) -> tuple[float, float]:
+    """Ratio of means over the inputs that have both, and its standard error by the jackknife over inputs.
+
+    Without `below` it is the mean, whose jackknife is the usual standard error. NaN where there is none.
+    """
+    both = [name for name in above if below is None or name in below]
+    a = np.array([above[name] for name in both])
+    b = np.array([1.0 if below is None else below[name] for name in both])
+    if not both or b.sum() == 0:
         return np.nan, np.nan
-    a, b = np.array(pairs, dtype=float).T
-    n = len(pairs)
-    if n == 1:
-        return float(a[0] / b[0]), 0.0
+    if len(both) == 1:
+        return float(a[0] / b[0]), np.nan
+    n = len(both)
     left_out = (a.sum() - a) / (b.sum() - b)
     return float(a.sum() / b.sum()), float(np.sqrt((n - 1) * left_out.var()))
+
+
+def _marker(entry: Entry, entries: Sequence[Entry], colour: Any) -> dict[str, Any]:
+    """A shape for each noise, N and level, full for smoothed maps; the mean has the shape of its first smoothed map."""
+    if entry == VANILLA:
+        return {"marker": "x", "markersize": 7, "markeredgewidth": 2}
+    smoothed = [one for one in entries if one[0] == "smoothed"] or [one for one in entries if one != VANILLA]
+    place = next(place for place, one in enumerate(smoothed) if one[1:3] == entry[1:3] and entry[3] in (None, one[3]))
+    shape = SHAPES[place] if place < len(SHAPES) else f"${place + 1}$"
+    full = entry[0] == "smoothed"
+    return {"marker": shape, "markersize": 6, "markerfacecolor": colour if full else "white"}
+
+
+def _colour(place: int, of: int) -> Any:
+    if of <= len(COLOURS):
+        return COLOURS[place]
+    from matplotlib import colormaps
+
+    return colormaps["turbo"](place / (of - 1))
+
+
+def _bars(evaluation: Evaluation) -> str:
+    n = len(evaluation.inputs)
+    return f"bars: ± 2 standard errors over {n} inputs" if n > 1 else "one input: no standard errors"
+
+
+def _plain(ax: Any) -> None:
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(color="#dddddd", linewidth=0.6)
+
+
+def _legend(ax: Any, **settings: Any) -> None:
+    """Beside the axes, where it hides nothing."""
+    legend = ax.legend(
+        frameon=False, fontsize="small", title_fontsize="small", loc="upper left", bbox_to_anchor=(1, 1), **settings
+    )
+    for text in legend.get_texts():
+        text.set(**LITERAL)

@@ -1,0 +1,80 @@
+"""Curves of faithfulness and robust faithfulness of words: FDT, ST and FAT against the number of words, 1 to 10.
+
+In the paper: LEMNA with 2000 copies (and 500), P = P(0.5), N = 10, 10 draws of O_n = P(p), p = 0, 0.3, 0.5, 0.7; the
+curves of the smoothed scores are better everywhere: lower for FDT, higher for ST and FAT.
+"""
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from paper.text_setting import AGGREGATES, mean_and_error, paired, parser, read, run
+from paper.word_curves import METRICS, named, points
+
+N = 10
+STRENGTHS = (0.0, 0.3, 0.5, 0.7)
+LEVELS = ("explainer", "what", "p", "aggregate")
+COLOURS = {"vanilla": "#d55e00", "mean": "#555555", "smoothed": "#0072b2"}
+STYLES = {"vanilla": "s-", "mean": ":", "smoothed": "o-"}  # the two of the same samples nearly coincide
+
+
+def curves(frame: pd.DataFrame) -> pd.DataFrame:
+    """One line a text, map, metric and p; one column a number of words."""
+    parts = pd.DataFrame([named(name) for name in frame.metric], columns=["what", "p", "m"], index=frame.index)
+    return frame.join(parts).pivot(index=[*LEVELS, "input"], columns="m", values="score").dropna()
+
+
+def shown(found: pd.DataFrame) -> None:
+    """Means over 1 to 10 words, and smoothed minus vanilla text by text."""
+    explainers = found.index.unique("explainer")
+    for explainer, what, p in product(explainers, METRICS, STRENGTHS):
+        rows = [found.xs((explainer, what, p, name), level=LEVELS) for name in AGGREGATES]
+        common = sorted(set.intersection(*(set(maps.index) for maps in rows)))
+        maps = {name: values.loc[common].to_numpy() for name, values in zip(AGGREGATES, rows, strict=True)}
+        sign = -1 if what == "FDT" else 1
+        steps = sign * (maps["smoothed"] - maps["vanilla"]).mean(axis=0)
+        print(
+            f"{explainer}, {what}, p = {p}: "
+            + ", ".join(f"{name} {mean_and_error(values.mean(axis=1))}" for name, values in maps.items())
+            + f"; smoothed - vanilla {paired(maps['smoothed'].mean(axis=1), maps['vanilla'].mean(axis=1))}"
+            + f", - mean {paired(maps['smoothed'].mean(axis=1), maps['mean'].mean(axis=1))}"
+            + f"; better than vanilla at {(steps > 0).sum()} of {len(steps)} m (n = {len(common)})"
+        )
+
+
+def drawn(found: pd.DataFrame, explainer: str, file: Path) -> None:
+    """A figure: strengths of the noise down, metrics across; bands are standard errors over texts."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(len(STRENGTHS), len(METRICS), figsize=(10, 11), sharex=True, layout="constrained")
+    for line, p in zip(axes, STRENGTHS, strict=True):
+        for ax, what in zip(line, METRICS, strict=True):
+            for name in AGGREGATES:
+                rows = found.xs((explainer, what, p, name), level=LEVELS)
+                mean, error = rows.mean(), rows.std(ddof=1) / np.sqrt(len(rows))
+                ax.plot(rows.columns, mean, STYLES[name], color=COLOURS[name], label=name, markersize=3)
+                ax.fill_between(rows.columns, mean - error, mean + error, color=COLOURS[name], alpha=0.12, linewidth=0)
+            better = "lower" if what == "FDT" else "higher"
+            ax.set_title(f"{what if p == 0 else 'R' + what}, p = {p} ({better} is better)", fontsize=9)
+    axes[0, 0].legend(fontsize=8)
+    figure.supxlabel("words taken")
+    figure.supylabel("class probability")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(file, dpi=110)
+    plt.close(figure)
+
+
+if __name__ == "__main__":
+    made = parser(__doc__, texts=100, quick=40)
+    made.add_argument("--figures", type=Path, help="folder for the figures")
+    options = made.parse_args()
+    model, texts, others = read(options)
+    metrics = points(N, STRENGTHS, 5 if options.quick else 10, tuple(others))
+    result = run(options, model, texts, metrics=metrics)
+    found = curves(result.to_dataframe())
+    shown(found)
+    if options.figures is not None:
+        for explainer in result.study.methods:
+            drawn(found, explainer, options.figures / f"{explainer.replace(', ', '-').replace(' ', '-')}.png")

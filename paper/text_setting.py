@@ -1,0 +1,110 @@
+"""What the scripts on texts share: texts and model, the paper's LEMNA and noise, options, and figures beside vanilla's.
+
+No script prints a text: the posts of the toxicity data are vile.
+"""
+
+import argparse
+import csv
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+
+import metfa
+from metfa import text
+from metfa.evaluation import Evaluation
+from metfa.text import LEMNA, Synonyms
+from metfa.text._words import words_of
+from metfa.text.models import TrainedBiLSTM
+
+P = Synonyms(0.5)  # P, and O_n in the tables on stability: P(0.5), as the paper states it
+AGGREGATES = ("vanilla", "mean", "smoothed")
+
+
+def parser(about: str, *, texts: int, quick: int) -> argparse.ArgumentParser:
+    """Options that all scripts have."""
+    made = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("--data", type=Path, nargs="+", required=True, help="CSV files with a column text")
+    made.add_argument("--model", default="sentiment", help="name or .npz file of a text model")
+    made.add_argument("--words", type=int, nargs=2, default=(40, 80), metavar=("LEAST", "MOST"), help="of a text")
+    made.add_argument("--only", metavar="CLASS", help="only texts of this class, by the model and by their label")
+    made.add_argument("--texts", type=int, help=f"how many of them, at random: {texts}, with --quick {quick}")
+    made.add_argument("--copies", type=int, nargs="+", default=(500, 2000), help="perturbations of LEMNA")
+    made.add_argument("--quick", action="store_true", help="fewer texts and draws: minutes, not hours")
+    made.add_argument("--store", default="paper-store", help="folder or URL of the units; a run resumes")
+    made.add_argument("--out", type=Path, help="new folder for the tables")
+    made.set_defaults(of_them=(texts, quick))
+    return made
+
+
+def read(options: argparse.Namespace) -> tuple[TrainedBiLSTM, list[str], list[str]]:
+    """The model, the texts asked for, shuffled so that more of them only prolong the list, and all of these lengths."""
+    torch.set_num_threads(1)  # recurrent networks are slower with more, and far slower beside other processes
+    metfa.allocator.keep_freed_memory()
+    model = text.load_model(options.model)
+    found = {row["text"]: row.get("label") for path in options.data for row in rows_of(path)}
+    least, most = options.words
+    everything = kept = [line for line in found if least <= len(words_of(line)) <= most]
+    if options.only:
+        goal = model.class_names.index(options.only)
+        predicted = model(kept).argmax(axis=1)
+        kept = [
+            line for line, top in zip(kept, predicted, strict=True) if top == goal and found[line] in (None, str(goal))
+        ]
+    order = np.random.default_rng(0).permutation(len(kept))
+    n = options.texts or options.of_them[options.quick]
+    chosen = [kept[place] for place in order[:n]]
+    lengths = [len(words_of(line)) for line in chosen]
+    print(
+        f"{len(chosen)} of {len(kept)} texts with {least} to {most} words; "
+        f"theirs: {min(lengths)} to {max(lengths)}, mean {np.mean(lengths):.1f}; "
+        f"words with synonyms: {np.mean([np.mean(P.coverage(line)) for line in chosen]):.0%}"
+    )
+    return model, chosen, everything
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    """Of a CSV file."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def run(options: argparse.Namespace, model: TrainedBiLSTM, texts: list[str], **study) -> Evaluation:
+    """Evaluate a study of LEMNA, show its cost first, write its tables."""
+    described = metfa.Study(
+        model=model,
+        inputs=texts,
+        explainers={f"LEMNA, {copies} copies": partial(LEMNA, n_perturbations=copies) for copies in options.copies},
+        sampling={"synonyms, p = 0.5": P},
+        aggregates=AGGREGATES,
+        n_samples=10,
+        **study,
+    )
+    prepared = metfa.evaluation.prepare(described, store=options.store)
+    print(f"{len(prepared.done)} of {len(prepared.units)} units done")
+    if prepared.todo:
+        print(prepared.estimate(), flush=True)
+    result = prepared.run(progress=True)
+    if options.out is not None:
+        metfa.evaluation.write_tables(result, options.out)
+    return result
+
+
+def beside(figures: np.ndarray, vanilla: np.ndarray) -> str:
+    """Ratio of the means and difference of two maps' figures on the same texts, with standard errors."""
+    known = np.isfinite(figures) & np.isfinite(vanilla)
+    a, b = figures[known], vanilla[known]
+    ratio, n = a.mean() / b.mean(), len(a)
+    error = (a - ratio * b).std(ddof=1) / (np.sqrt(n) * b.mean())  # delta method
+    return f"ratio {ratio:.3f} ± {error:.3f}, difference {paired(a, b)} (n = {n})"
+
+
+def paired(a: np.ndarray, b: np.ndarray) -> str:
+    """Mean difference and its standard error."""
+    return mean_and_error(a - b, sign="+")
+
+
+def mean_and_error(values: np.ndarray, sign: str = "") -> str:
+    """Over texts."""
+    return f"{values.mean():{sign}.4f} ± {values.std(ddof=1) / np.sqrt(len(values)):.4f}"

@@ -1,0 +1,127 @@
+"""Do the significantly important words of a toxic post lie in what people marked as toxic? MeTFA against vanilla.
+
+Not in the paper. Posts with human-marked character ranges (SemEval-2021 Task 5), those that the model calls toxic;
+LEMNA with P = P(0.5), N = 10. MeTFA's words are those significantly important at alpha = 0.05, above the natural break.
+Beside them stand as many words, the best by the vanilla, the mean and the smoothed scores, and those that the vanilla
+scores alone put above their own natural break, whatever their number.
+"""
+
+import argparse
+import hashlib
+import json
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from metfa import stats, text
+from metfa.result import AttributionSample
+from metfa.text import LEMNA
+from metfa.text._words import words_of
+from metfa.text.models import TrainedBiLSTM
+from paper.text_setting import P, mean_and_error, paired, parser, read, rows_of
+
+N = 10
+AS_MANY = ("vanilla", "mean", "smoothed")
+WAYS = ("significant", *AS_MANY, "vanilla above its break")
+
+
+def marked_words(line: str, spans: str) -> np.ndarray:
+    """Which words of a post share a character with a marked range."""
+    inside = np.zeros(len(line) + 1, dtype=bool)
+    for span in spans.split():
+        start, end = map(int, span.split("-"))
+        inside[start:end] = True
+    words = words_of(line)
+    assert words.gaps is not None
+    lengths = np.array([len(word) for word in words.words])
+    starts = np.cumsum([len(gap) for gap in words.gaps[:-1]]) + np.cumsum([0, *lengths[:-1]])
+    return np.array([inside[start : start + n].any() for start, n in zip(starts, lengths, strict=True)])
+
+
+def best(scores: np.ndarray, k: int, order: np.ndarray) -> np.ndarray:
+    """The k best words, equal ones in the order given."""
+    chosen = np.zeros(len(scores), dtype=bool)
+    chosen[np.lexsort((order, -scores.astype(np.float64)))[:k]] = True
+    return chosen
+
+
+def figures(sample: AttributionSample, marked: np.ndarray) -> dict[str, int]:
+    """How many words each way takes, and how many of these are marked."""
+    decided = sample.significance_map()[0]
+    significant, vanilla = decided == 1, sample.vanilla[0]
+    order = np.random.default_rng(0).permutation(len(marked))
+    taken = {"significant": significant, "unimportant": decided == -1}
+    for name, scores in zip(AS_MANY, (vanilla, sample.mean()[0], sample.smoothed()[0]), strict=True):
+        taken[name] = best(scores, int(significant.sum()), order)
+    taken[WAYS[-1]] = vanilla > stats.jenks(vanilla) if np.ptp(vanilla) > 0 else np.zeros_like(significant)
+    found = {"words": len(marked), "marked": int(marked.sum())}
+    for name, words in taken.items():
+        found |= {name: int(words.sum()), f"{name} hits": int((words & marked).sum())}
+    return found | {"other words than vanilla": int((taken["vanilla"] != significant).any())}
+
+
+def measured(options: argparse.Namespace, model: TrainedBiLSTM, texts: list[str], copies: int) -> Iterator[dict]:
+    """Figures of each post; a file of them, which holds no words, lets a run resume."""
+    spans = {row["text"]: row["toxic_spans"] for path in options.data for row in rows_of(path)}
+    file = Path(options.store) / f"toxic-spans-{copies}-copies-{N}-samples.jsonl"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    done = {row["post"]: row for row in map(json.loads, file.read_text().splitlines())} if file.exists() else {}
+    goal = model.class_names.index(options.only)
+    explainer: Any = partial(LEMNA, n_perturbations=copies)
+    for line in texts:
+        post = hashlib.blake2b(line.encode(), digest_size=16).hexdigest()
+        if post not in done:
+            sample = text.explain_text(model, line, goal, explainer=explainer, noise=P, n_samples=N, rng=0)
+            row = {"post": post, **figures(sample, marked_words(line, spans[line]))}
+            with file.open("a") as lines:
+                lines.write(json.dumps(row) + "\n")
+            done[post] = row
+        yield done[post]
+
+
+def shown(rows: pd.DataFrame) -> None:
+    """Precision and recall of words, means over posts with their standard errors; differences post by post."""
+    print(f"{len(rows)} posts; people marked {rows.marked.sum()} of {rows.words.sum()} words")
+    print(f"no word marked in {(rows.marked == 0).sum()}, none significant in {(rows.significant == 0).sum()}")
+    rows = rows.loc[(rows.significant > 0) & (rows.marked > 0)]
+    print(f"{len(rows)} posts with both: {rows.significant.sum()} of {rows.words.sum()} words significantly important")
+    print(f"MeTFA takes other words than vanilla in {rows['other words than vanilla'].sum()} of them")
+    print(f"chance: precision {mean_and_error(rows.marked / rows.words)}", end=", ")
+    print(f"recall {mean_and_error(rows.significant / rows.words)}")
+    dull = rows[rows.unimportant > 0]
+    print(f"marked among the significantly unimportant: {mean_and_error(dull['unimportant hits'] / dull.unimportant)}")
+    for name in WAYS:
+        known = rows[rows[name] > 0]
+        hits = known[f"{name} hits"]
+        print(
+            f"{name}: precision {mean_and_error(hits / known[name])}, recall {mean_and_error(hits / known.marked)}, "
+            f"any hit {mean_and_error((hits > 0).astype(float))}; of all words together: "
+            f"precision {hits.sum() / known[name].sum():.3f}, recall {hits.sum() / known.marked.sum():.3f}, "
+            f"{known[name].mean():.2f} words a post (n = {len(known)})"
+        )
+    for name in WAYS[1:]:
+        known = rows[rows[name] > 0]
+        gains = [
+            f"{what} {paired(known['significant hits'] / known[mine], known[f'{name} hits'] / known[its])}"
+            for what, mine, its in (("precision", "significant", name), ("recall", "marked", "marked"))
+        ]
+        print(f"significant - {name}: {', '.join(gains)}")
+
+
+if __name__ == "__main__":
+    made = parser(__doc__, texts=1000, quick=150)
+    made.set_defaults(words=(1, 1000), only="toxic")
+    options = made.parse_args()
+    model, texts, everything = read(options)
+    print(f"of {len(everything)} posts in all")
+    for copies in options.copies:
+        rows = pd.DataFrame(measured(options, model, texts, copies))
+        print(f"\nLEMNA, {copies} copies")
+        shown(rows)
+        if options.out is not None:
+            options.out.mkdir(parents=True, exist_ok=True)
+            rows.to_csv(options.out / f"toxic-spans-{copies}.csv", index=False)

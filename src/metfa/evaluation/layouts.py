@@ -1,0 +1,189 @@
+"""The layouts of the paper's tables: stability, faithfulness, and metrics of the samples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from inspect import signature
+from statistics import fmean
+from textwrap import shorten
+from typing import TYPE_CHECKING, Any
+
+from metfa import stats
+from metfa.evaluation._measures import GOVERNED, Measure
+from metfa.evaluation.notes import about_failures, about_levels, about_missing, about_trimming, counted_inputs
+from metfa.evaluation.selection import VANILLA, Entry, Selection, entry_label, figures, only_explainer, percent
+from metfa.evaluation.tables import Cell, Table
+
+if TYPE_CHECKING:
+    from metfa.evaluation.results import Evaluation
+
+__all__ = ["faithfulness_table", "samples_table", "stability_table"]
+
+BESIDE = ("level", "constant")  # of mstd: the mean of the maps, and the share of constant ones
+
+
+def _minus(a: list[float | str], b: list[float | str]) -> list[float | str]:
+    return [x if isinstance(x, str) else y if isinstance(y, str) else x - y for x, y in zip(a, b, strict=True)]
+
+
+def _average(columns: list[list[float | str]], *, of_known: bool = False) -> list[float | str]:
+    """Mean over the outer noises, input by input, of all of them or of those that are known."""
+    averages: list[float | str] = []
+    for line in zip(*columns, strict=True):
+        known = [value for value in line if not isinstance(value, str)]
+        reasons = [value for value in line if isinstance(value, str)]
+        averages.append(fmean(known) if known and (of_known or not reasons) else reasons[0])
+    return averages
+
+
+def stability_table(
+    evaluation: Evaluation, measure: Measure, explainer: str | None, selection: Selection, *, differences: bool
+) -> Table:
+    """Maps against outer noises, then their average; beside mstd the level of the maps, and the share of constant ones.
+
+    mstd is in the units of the maps: a map near zero varies little, and a constant one not at all.
+    """
+    study, metric = evaluation.study, measure.name
+    explainer = only_explainer(explainer, study)
+    made = ("vanilla",) if measure.of == "predictions" else study.maps
+    entries = selection.entries(made)
+    outers = list(study.outer_noises)
+
+    def columns(entry: Entry, column: str = "score") -> list[list[float | str]]:
+        found = [figures(evaluation, metric, explainer, entry, outer, column) for outer in outers]
+        if not differences:
+            return found
+        vanilla = [figures(evaluation, metric, explainer, VANILLA, outer, column) for outer in outers]
+        return [_minus(a, b) for a, b in zip(found, vanilla, strict=True)]
+
+    lines = {entry: columns(entry) for entry in entries if not (differences and entry == VANILLA)}
+    lines = {entry: [*line, _average(line)] for entry, line in lines.items()}
+    names = [*outers, "average"]
+    for column in BESIDE if metric == "mstd" else ():
+        found = [figures(evaluation, metric, explainer, entry, outer, column) for entry in entries for outer in outers]
+        if column == "level" or any(value for values in found for value in values if not isinstance(value, str)):
+            names.append(column)
+            for entry, line in lines.items():
+                line.append(_average(columns(entry, column), of_known=True))
+    rows = tuple(entry_label(entry, selection) for entry in lines)
+    cells = tuple(tuple((Cell.of(column),) for column in line) for line in lines.values())
+    what = f"{metric}, {explainer}" + (", minus vanilla" if differences else "")
+    details = [*_samples_shown(list(lines), selection), f"{study.n_outer} draws of each outer noise"]
+    table = Table(what, "map", tuple(names), rows, cells)
+    return _told(table, evaluation, measure, details, [explainer] * len(rows), list(lines))
+
+
+def faithfulness_table(
+    evaluation: Evaluation, metric: str, measure: Measure, selection: Selection, *, differences: bool
+) -> Table:
+    """Explainers against metrics; each cell has the paper's pair (smoothed, vanilla), then the mean of the samples."""
+    study = evaluation.study
+    wanted = measure.makes if measure.makes and metric == measure.name else (metric,)
+    noisy = [name for name, noise in study.outer_noises.items() if noise is not None]
+    outers: list[str | None] = [*noisy] if measure.of == "maps under noise" else [None]
+    maps = tuple(name for name in ("smoothed", "vanilla", "mean") if name in study.maps)
+    made = next(name for name in ("smoothed", "mean", "vanilla") if name in maps)
+    of_samples = [entry for entry in selection.entries(study.maps) if entry[0] == made]
+    if differences:
+        maps = tuple(name for name in maps if name != "vanilla")
+    rows, cells, explainers = [], [], []
+    for explainer in selection.explainers:
+        for entry in of_samples:
+            pair: list[Entry] = [_beside(entry, name) for name in maps]
+            for outer in outers:
+                line = []
+                for name in wanted:
+                    found = [figures(evaluation, name, explainer, one, outer) for one in pair]
+                    if differences:
+                        vanilla = figures(evaluation, name, explainer, VANILLA, outer)
+                        found = [_minus(one, vanilla) for one in found]
+                    line.append(tuple(map(Cell.of, found)))
+                label = [explainer, *selection.label(*entry[1:])]
+                rows.append(", ".join([*label, *([f"O = {outer}"] if len(outers) > 1 else [])]))
+                cells.append(tuple(line))
+                explainers.append(explainer)
+    shown = maps[0] if len(maps) == 1 else f"({', '.join(maps)})"
+    what = f"{metric.replace('_', ' ')}: {shown}" + (" minus vanilla" if differences else "")
+    entries = [_beside(entry, name) for name in maps for entry in of_samples]
+    details = _samples_shown(entries, selection, noise=True)
+    if measure.of == "maps under noise":
+        single = f"O = {outers[0]}" if len(outers) == 1 else "each outer noise"
+        details.append(f"{study.n_outer} draws of {single}")
+    table = Table(what, "explainer", wanted, tuple(rows), tuple(cells), maps if len(maps) > 1 else ())
+    return _told(table, evaluation, measure, details, explainers, entries)
+
+
+def samples_table(evaluation: Evaluation, measure: Measure, selection: Selection) -> Table:
+    """Explainers, with N and level where there are several, against sampling noises."""
+    rows, cells, entries, explainers = [], [], [], []
+    for explainer in selection.explainers:
+        for n in selection.sizes:
+            for level in selection.levels:
+                line: list[Entry] = [("samples", noise, n, level) for noise in selection.noises]
+                rows.append(", ".join([explainer, *selection.label(None, n, level)]))
+                cells.append(tuple((Cell.of(figures(evaluation, measure.name, explainer, entry, None)),)
+                                   for entry in line))  # fmt: skip
+                entries += line
+                explainers.append(explainer)
+    columns = tuple(f"P = {name}" for name in selection.noises)
+    table = Table(measure.name.replace("_", " "), "explainer", columns, tuple(rows), tuple(cells))
+    return _told(table, evaluation, measure, _samples_shown(entries, selection), explainers, entries)
+
+
+def _beside(entry: Entry, name: str) -> Entry:
+    """Another map of the same samples."""
+    _, noise, n, level = entry
+    return VANILLA if name == "vanilla" else (name, noise, n, level if name == "smoothed" else None)
+
+
+def _told(
+    table: Table, evaluation: Evaluation, measure: Measure, details: list[str], explainers: Sequence[str],
+    entries: Sequence[Entry],
+) -> Table:  # fmt: skip
+    """The table with its settings in the title, and with its notes; `explainers` are those of its rows."""
+    model = evaluation.study.model
+    model = model if isinstance(model, str) else getattr(model, "name", None)
+    details = [*details, *_settings(measure), *([f"model {model}"] if isinstance(model, str) else [])]
+    title = ", ".join([f"{table.title} ({counted_inputs(evaluation)})", *details])
+    scores = [column for column in table.columns if measure.name != "mstd" or column not in BESIDE]
+    notes = [*about_missing(table, explainers, scores), *about_failures(evaluation, list(dict.fromkeys(explainers)))]
+    notes += [*about_trimming(entries), *(about_levels(evaluation) if measure.name == "mstd" else [])]
+    return replace(table, title=title, notes=tuple(notes))
+
+
+def _samples_shown(entries: Sequence[Entry], selection: Selection, *, noise: bool = False) -> list[str]:
+    """Noise, N and level of the maps shown, each where there is one only: those that are several stand in the rows."""
+    sampled = [entry for entry in entries if entry[1] is not None]
+    levels = {entry[3] for entry in sampled if entry[3] is not None}
+    shown = [f"P = {selection.noises[0]}"] if noise and sampled and len(selection.noises) == 1 else []
+    if not sampled or len(selection.sizes) != 1:
+        return [*shown, *(map(percent, levels) if len(levels) == 1 else [])]
+    (n,) = selection.sizes
+    shown.append(f"N = {n}")
+    if len(levels) != 1:
+        return shown
+    (level,) = levels
+    return [*shown, f"{percent(level)} ({percent(stats.median_ranks(n, level).confidence_level, 2)} reached)"]
+
+
+TECHNICAL = {"batch_size", "softmax", "autocast", "memory_format", "others"}
+
+
+def _settings(measure: Measure) -> list[str]:
+    """What its figures depend on, by default or as the study has it."""
+    parameters = signature(measure.takes).parameters if measure.takes else {}
+    default = {
+        name: parameter.default for name, parameter in parameters.items() if parameter.default is not parameter.empty
+    }
+    if measure.of in ("maps under noise", "outer samples", "predictions"):
+        default.pop("n_samples", None)  # the study's n_outer
+    found = {name: value for name, value in {**default, **measure.settings}.items() if name not in TECHNICAL | GOVERNED}
+    return [f"{name} {_shown(value)}" for name, value in found.items()]
+
+
+def _shown(value: Any) -> str:
+    if hasattr(value, "shape"):
+        return f"of shape {tuple(value.shape)}"
+    name = getattr(value, "__name__", None) or str(value)
+    return shorten(type(value).__name__ if " at 0x" in name else name, 60, placeholder="...")  # no place in memory

@@ -1,0 +1,143 @@
+"""Which part of a study a table or a figure shows, and its figures, or why there is none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from metfa._validation import did_you_mean
+from metfa.evaluation._measures import Measure
+
+if TYPE_CHECKING:
+    from metfa.evaluation.results import Evaluation
+    from metfa.evaluation.study import Study
+
+__all__ = [
+    "FAILED",
+    "VANILLA",
+    "Entry",
+    "Selection",
+    "entry_label",
+    "entry_of",
+    "figures",
+    "measure_named",
+    "only_explainer",
+    "percent",
+]
+
+FAILED = "failed"
+
+Entry = tuple[str, str | None, int | None, float | None]  # aggregate, sampling noise, N, confidence level
+VANILLA: Entry = ("vanilla", None, None, None)
+
+
+def entry_of(row: dict[str, Any]) -> Entry:
+    """Which map, or which samples, a row is of."""
+    return row["aggregate"], row["sampling"], row["n_samples"], row["confidence_level"]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The part of a study that a table shows."""
+
+    explainers: tuple[str, ...]
+    noises: tuple[str, ...]
+    sizes: tuple[int, ...]
+    levels: tuple[float, ...]
+
+    @classmethod
+    def of(
+        cls,
+        study: Study,
+        *,
+        explainer: str | None = None,
+        sampling: str | None = None,
+        n_samples: int | None = None,
+        confidence_level: float | None = None,
+    ) -> Selection:
+        """Everything, or what is named; raises where the study has nothing of that name."""
+        return cls(
+            _chosen("explainer", explainer, tuple(study.methods)),
+            _chosen("sampling", sampling, tuple(study.noises)),
+            _chosen("n_samples", n_samples, study.sizes),
+            _chosen("confidence_level", confidence_level, study.levels),
+        )
+
+    def entries(self, maps: Sequence[str]) -> list[Entry]:
+        """Those maps, in the order in which they are made."""
+        found = [VANILLA] if "vanilla" in maps else []
+        for noise in self.noises:
+            for n in self.sizes:
+                found += [("mean", noise, n, None)] if "mean" in maps else []
+                found += [("smoothed", noise, n, level) for level in self.levels if "smoothed" in maps]
+        return found
+
+    def label(self, noise: str | None, n: int | None, level: float | None) -> list[str]:
+        """Noise, sample size and level, each where there are several."""
+        shown = [f"P = {noise}"] if len(self.noises) > 1 and noise is not None else []
+        shown += [f"N = {n}"] if len(self.sizes) > 1 and n is not None else []
+        return [*shown, percent(level)] if len(self.levels) > 1 and level is not None else shown
+
+
+def entry_label(entry: Entry, selection: Selection) -> str:
+    """A map's name, with its noise, and with N and level where there are several."""
+    aggregate, noise, n, level = entry
+    if noise is None:
+        return aggregate
+    return ", ".join([aggregate, f"P = {noise}", *selection.label(None, n, level)])
+
+
+def _chosen(name: str, value: Any, known: tuple[Any, ...]) -> tuple[Any, ...]:
+    if value is None:
+        return known
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    for entry in known:
+        if entry == value or (number and isinstance(entry, float) and math.isclose(entry, value)):
+            return (entry,)
+    hint = did_you_mean(value, list(map(str, known))) if isinstance(value, str) else ""
+    allowed = f"one of {', '.join(map(str, known))}" if known else "left out, as the study has none"
+    raise ValueError(f"`{name}` must be {allowed}, got {value!r}{hint}")
+
+
+def only_explainer(name: str | None, study: Study) -> str:
+    """The explainer named, or the only one."""
+    first, *others = Selection.of(study, explainer=name).explainers
+    if others:
+        raise ValueError(f"`explainer` must be one of {', '.join([first, *others])}: each has figures of its own")
+    return first
+
+
+def measure_named(metric: str, study: Study) -> Measure:
+    """The study's measure of that name, or that makes the metric of that name."""
+    known = {name: measure for measure in study.measures for name in (measure.name, *measure.makes)}
+    if metric not in known:
+        raise ValueError(
+            f"`metric`: nothing was measured by {metric!r}{did_you_mean(metric, known)}; there is {', '.join(known)}"
+        )
+    return known[metric]
+
+
+def figures(
+    evaluation: Evaluation, metric: str, explainer: str, entry: Entry, outer: str | None, column: str = "score"
+) -> list[float | str]:
+    """One figure an input; a reason in place of one that is missing."""
+    rows = evaluation.found.get((metric, explainer), {}).get(entry, {})
+    return [
+        FAILED if (name, explainer) in evaluation.failed else _figure(rows.get((name, outer)), column)
+        for name in evaluation.inputs
+    ]
+
+
+def _figure(row: dict[str, Any] | None, column: str) -> float | str:
+    if row is None:
+        return "not measured"
+    if row["score"] is None and column != "constant":  # a level belongs to the scores that it is shown beside
+        return row["reason"] or "no reason recorded"
+    return row[column] if row[column] is not None else row["reason"] or "no reason recorded"
+
+
+def percent(level: float, digits: int = 6) -> str:
+    """A level by that many digits of what is left of 1: 0.9999 is never 100 %."""
+    return f"{100 - float(f'{100 * (1 - level):.{digits}g}'):.12g} %"
