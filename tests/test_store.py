@@ -455,6 +455,6 @@ def test_inputs_that_cannot_be_saved_are_refused_before_anything_is_explained(tm
     def explainer(inputs, target):
         pytest.fail("not reached")
 
-    with pytest.raises(TypeError, match="`inputs` must be arrays or a list of texts or of tokens to be saved, got a list of object"):
+    with pytest.raises(TypeError, match="a list of texts or of tokens to be saved, got a list of object"):
         metfa.explain(explainer, [object()], 0, noise=lambda x, rng: x, input_ids=["a"], store=tmp_path / "run")
     assert not (tmp_path / "run").exists()
