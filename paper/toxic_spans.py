@@ -1,9 +1,9 @@
 """Do the significantly important words of a toxic post lie in what people marked as toxic? MeTFA against vanilla.
 
 Not in the paper. Posts with human-marked character ranges (SemEval-2021 Task 5), those that the model calls toxic;
-LEMNA with P = P(0.5), N = 10. MeTFA's words are those significantly important at alpha = 0.05, above the natural break.
-Beside them stand as many words, the best by the vanilla, the mean and the smoothed scores, and those that the vanilla
-scores alone put above their own natural break, whatever their number.
+LEMNA with P = P(0.5), N = 10, or others by option. MeTFA's words are those significantly important at alpha = 0.05,
+above the natural break. Beside them stand as many words, the best by the vanilla, the mean and the smoothed scores, and
+those that the vanilla scores alone put above their own natural break, whatever their number.
 """
 
 import argparse
@@ -19,12 +19,11 @@ import pandas as pd
 
 from metfa import stats, text
 from metfa.result import AttributionSample
-from metfa.text import LEMNA
+from metfa.text import LEMNA, Synonyms
 from metfa.text._words import words_of
 from metfa.text.models import TrainedBiLSTM
-from paper.text_setting import P, mean_and_error, paired, parser, read, rows_of
+from paper.text_setting import mean_and_error, paired, parser, read, rows_of
 
-N = 10
 AS_MANY = ("vanilla", "mean", "smoothed")
 WAYS = ("significant", *AS_MANY, "vanilla above its break")
 
@@ -49,8 +48,8 @@ def best(scores: np.ndarray, k: int, order: np.ndarray) -> np.ndarray:
     return chosen
 
 
-def figures(sample: AttributionSample, marked: np.ndarray) -> dict[str, int]:
-    """How many words each way takes, and how many of these are marked."""
+def figures(sample: AttributionSample, marked: np.ndarray, replaceable: np.ndarray) -> dict[str, int]:
+    """How many words each way takes, how many of these are marked, and how many of those have a synonym."""
     decided = sample.significance_map()[0]
     significant, vanilla = decided == 1, sample.vanilla[0]
     order = np.random.default_rng(0).permutation(len(marked))
@@ -58,16 +57,26 @@ def figures(sample: AttributionSample, marked: np.ndarray) -> dict[str, int]:
     for name, scores in zip(AS_MANY, (vanilla, sample.mean()[0], sample.smoothed()[0]), strict=True):
         taken[name] = best(scores, int(significant.sum()), order)
     taken[WAYS[-1]] = vanilla > stats.jenks(vanilla) if np.ptp(vanilla) > 0 else np.zeros_like(significant)
-    found = {"words": len(marked), "marked": int(marked.sum())}
+    found = {
+        "words": len(marked),
+        "marked": int(marked.sum()),
+        "marked, replaceable": int((marked & replaceable).sum()),
+    }
     for name, words in taken.items():
-        found |= {name: int(words.sum()), f"{name} hits": int((words & marked).sum())}
+        hits = words & marked
+        found |= {
+            name: int(words.sum()),
+            f"{name} hits": int(hits.sum()),
+            f"{name} hits, replaceable": int((hits & replaceable).sum()),
+        }
     return found | {"other words than vanilla": int((taken["vanilla"] != significant).any())}
 
 
 def measured(options: argparse.Namespace, model: TrainedBiLSTM, texts: list[str], copies: int) -> Iterator[dict]:
     """Figures of each post; a file of them, which holds no words, lets a run resume."""
     spans = {row["text"]: row["toxic_spans"] for path in options.data for row in rows_of(path)}
-    file = Path(options.store) / f"toxic-spans-{copies}-copies-{N}-samples.jsonl"
+    noise = Synonyms(options.p)
+    file = Path(options.store) / f"toxic-spans-{copies}-copies-p-{options.p}-n-{options.samples}.jsonl"
     file.parent.mkdir(parents=True, exist_ok=True)
     done = {row["post"]: row for row in map(json.loads, file.read_text().splitlines())} if file.exists() else {}
     goal = model.class_names.index(options.only)
@@ -75,8 +84,15 @@ def measured(options: argparse.Namespace, model: TrainedBiLSTM, texts: list[str]
     for line in texts:
         post = hashlib.blake2b(line.encode(), digest_size=16).hexdigest()
         if post not in done:
-            sample = text.explain_text(model, line, goal, explainer=explainer, noise=P, n_samples=N, rng=0)
-            row = {"post": post, **figures(sample, marked_words(line, spans[line]))}
+            sample = text.explain_text(
+                model, line, goal, explainer=explainer, noise=noise, n_samples=options.samples, rng=0
+            )
+            replaceable = np.array(noise.coverage(line))
+            row = {
+                "post": post,
+                "flips": float(np.max(sample.flip_rate)),
+                **figures(sample, marked_words(line, spans[line]), replaceable),
+            }
             with file.open("a") as lines:
                 lines.write(json.dumps(row) + "\n")
             done[post] = row
@@ -87,7 +103,11 @@ def shown(rows: pd.DataFrame) -> None:
     """Precision and recall of words, means over posts with their standard errors; differences post by post."""
     print(f"{len(rows)} posts; people marked {rows.marked.sum()} of {rows.words.sum()} words")
     print(f"no word marked in {(rows.marked == 0).sum()}, none significant in {(rows.significant == 0).sum()}")
-    rows = rows.loc[(rows.significant > 0) & (rows.marked > 0)]
+    print(f"noise changes the class in {mean_and_error(rows.flips)} of the copies")
+    rows = rows.loc[rows.marked > 0]
+    for name in (WAYS[0], WAYS[-1]):
+        print(f"{name}, recall in all posts: {mean_and_error(rows[f'{name} hits'] / rows.marked)}")
+    rows = rows.loc[rows.significant > 0]
     print(f"{len(rows)} posts with both: {rows.significant.sum()} of {rows.words.sum()} words significantly important")
     print(f"MeTFA takes other words than vanilla in {rows['other words than vanilla'].sum()} of them")
     print(f"chance: precision {mean_and_error(rows.marked / rows.words)}", end=", ")
@@ -103,6 +123,13 @@ def shown(rows: pd.DataFrame) -> None:
             f"precision {hits.sum() / known[name].sum():.3f}, recall {hits.sum() / known.marked.sum():.3f}, "
             f"{known[name].mean():.2f} words a post (n = {len(known)})"
         )
+    for name in WAYS:
+        with_one, hits = rows["marked, replaceable"].sum(), rows[f"{name} hits, replaceable"].sum()
+        without, others = rows.marked.sum() - with_one, rows[f"{name} hits"].sum() - hits
+        print(
+            f"{name}: of {with_one} marked words with a synonym it takes {hits / with_one:.2f}, "
+            f"of {without} without one {others / without:.2f}"
+        )
     for name in WAYS[1:]:
         known = rows[rows[name] > 0]
         gains = [
@@ -114,6 +141,8 @@ def shown(rows: pd.DataFrame) -> None:
 
 if __name__ == "__main__":
     made = parser(__doc__, texts=1000, quick=150)
+    made.add_argument("--p", type=float, default=0.5, help="of the noise; 0 leaves the randomness of LEMNA alone")
+    made.add_argument("--samples", type=int, default=10, help="the paper's N")
     made.set_defaults(words=(1, 1000), only="toxic")
     options = made.parse_args()
     model, texts, everything = read(options)
