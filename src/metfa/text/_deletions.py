@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from metfa._randomised import row_generators
+from metfa._validation import positive_int
 from metfa.explainers.heatmaps import scale_to_unit
-from metfa.text._text_model import TextModel
+from metfa.text._text_model import TextModel, words_of_rows
 from metfa.text._words import Words
 
-__all__ = ["DeletionExplainer", "answers", "deletions", "flat"]
+__all__ = ["DeletionExplainer", "DeletionSurrogate", "answers", "deletions", "flat"]
 
 SINGLE = 4 * float(np.finfo(np.float32).eps)  # most models answer in single precision, and round batch by batch
 
@@ -39,6 +41,76 @@ class DeletionExplainer:
     def _finished(self, coefficients: Sequence[np.ndarray]) -> np.ndarray:
         maps = np.stack(coefficients)
         return scale_to_unit(maps) if self.scale else maps
+
+
+@dataclass(frozen=True)
+class DeletionSurrogate(DeletionExplainer):
+    """Explainer whose scores are the coefficients of a model fitted to random copies; which model, subclasses tell."""
+
+    n_perturbations: int = field(default=500, kw_only=True)
+    rng: Any = field(default=None, kw_only=True, repr=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        positive_int(self.n_perturbations, "n_perturbations", minimum=2)
+
+    def __call__(self, inputs: Any, target: Any = None, *, rngs: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """Attributions and scores of a batch.
+
+        Parameters
+        ----------
+        inputs : list of str, or of lists of str
+            Texts with equally many words.
+        target : int, sequence or array, optional
+            Class of each text; None: the predicted one.
+        rngs : list of numpy.random.Generator, optional
+            One generator for each text.
+
+        Returns
+        -------
+        attributions : ndarray, (batch, n_words)
+        scores : ndarray, (batch, classes)
+            The model's scores of the texts themselves.
+        """
+        fits, scores = self.fit(inputs, target, rngs=rngs)
+        return self._finished([fit.coefficients for fit in fits]), scores
+
+    def fit(self, inputs: Any, target: Any = None, *, rngs: Any = None) -> tuple[list[Any], np.ndarray]:
+        """What was fitted to each text, and the model's scores of the texts themselves.
+
+        Parameters
+        ----------
+        inputs, target, rngs
+            As for a call.
+
+        Returns
+        -------
+        fits : list
+            Of `metfa.text.LEMNA` a `WordMixture` each, of `metfa.text.LIME` a `WordSurrogate`.
+        scores : ndarray, (batch, classes)
+        """
+        rows = words_of_rows(inputs)
+        self._check_length(len(rows[0]))
+        generators = row_generators(list(inputs), rngs, self.rng)
+        fits, model = [], self._asked_model()
+        with model.asked():
+            scores = model.scores(inputs)
+            for words, chosen, rng in zip(rows, model.targets(scores, target), generators, strict=True):
+                kept = deletions(len(words), self.n_perturbations, rng)
+                fits.append(self._fitted(words, kept, answers(model, words, kept, chosen)))
+        self._warn_of(fits)
+        return fits, scores
+
+    def _check_length(self, n_words: int) -> None:
+        """Raise where a text has more words than can be explained."""
+
+    def _fitted(self, words: Words, kept: np.ndarray, response: np.ndarray) -> Any:
+        """The fit to the copies that keep ``kept`` (n, n_words), with its `coefficients`."""
+        raise NotImplementedError
+
+    def _warn_of(self, fits: list[Any]) -> None:
+        """Warn of fits that say nothing."""
+        raise NotImplementedError
 
 
 def deletions(n_words: int, n: int, rng: np.random.Generator) -> np.ndarray:

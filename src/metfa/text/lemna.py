@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from metfa._randomised import row_generators
 from metfa._validation import check_number, positive_int
 from metfa._warnings import DegenerateAttributionsWarning, warn
-from metfa.text._deletions import DeletionExplainer, answers, deletions, flat
+from metfa.text._deletions import DeletionSurrogate, flat
 from metfa.text._mixture import Mixture, fit_mixture
-from metfa.text._text_model import words_of_rows
 from metfa.text._words import Words
 
 __all__ = ["LEMNA", "WordMixture"]
@@ -54,7 +51,7 @@ class WordMixture:
 
 
 @dataclass(frozen=True)
-class LEMNA(DeletionExplainer):
+class LEMNA(DeletionSurrogate):
     r"""Mixture of fused linear regressions over words (Guo et al., CCS 2018): which words raise the class probability?
 
     Copies of the text leave words out; a mixture of K linear regressions of the class probability on the words left in
@@ -126,14 +123,11 @@ class LEMNA(DeletionExplainer):
     array([[0. , 0.6, 0. , 0.2, 0. ]])
     """
 
-    n_perturbations: int = field(default=500, kw_only=True)
     n_components: int = field(default=1, kw_only=True)
     fused: float = field(default=0.1, kw_only=True)
-    rng: Any = field(default=None, kw_only=True, repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        positive_int(self.n_perturbations, "n_perturbations", minimum=2)
         positive_int(self.n_components, "n_components")
         if self.n_components > self.n_perturbations:
             raise ValueError(
@@ -142,55 +136,12 @@ class LEMNA(DeletionExplainer):
             )
         check_number(self.fused, "fused")
 
-    def __call__(self, inputs: Any, target: Any = None, *, rngs: Any = None) -> tuple[np.ndarray, np.ndarray]:
-        """Attributions and scores of a batch.
-
-        Parameters
-        ----------
-        inputs : list of str, or of lists of str
-            Texts with equally many words.
-        target : int, sequence or array, optional
-            Class of each text; None: the predicted one.
-        rngs : list of numpy.random.Generator, optional
-            One generator for each text.
-
-        Returns
-        -------
-        attributions : ndarray, (batch, n_words)
-        scores : ndarray, (batch, classes)
-            The model's scores of the texts themselves.
-        """
-        mixtures, scores = self.fit(inputs, target, rngs=rngs)
-        return self._finished([mixture.coefficients for mixture in mixtures]), scores
-
-    def fit(self, inputs: Any, target: Any = None, *, rngs: Any = None) -> tuple[list[WordMixture], np.ndarray]:
-        """The mixture of each text, and the model's scores of the texts themselves.
-
-        Parameters
-        ----------
-        inputs, target, rngs
-            As for a call.
-
-        Returns
-        -------
-        mixtures : list of WordMixture
-        scores : ndarray, (batch, classes)
-        """
-        rows = words_of_rows(inputs)
-        if len(rows[0]) > MOST_WORDS:
+    def _check_length(self, n_words: int) -> None:
+        if n_words > MOST_WORDS:
             raise ValueError(
-                f"LEMNA explains texts of at most {MOST_WORDS} words, got {len(rows[0])}: explain parts of it, or "
-                "take metfa.text.LIME"
+                f"LEMNA explains texts of at most {MOST_WORDS} words, got {n_words}: explain parts of it, or take "
+                "metfa.text.LIME"
             )
-        generators = row_generators(list(inputs), rngs, self.rng)
-        mixtures, model = [], self._asked_model()
-        with model.asked():
-            scores = model.scores(inputs)
-            for words, chosen, rng in zip(rows, model.targets(scores, target), generators, strict=True):
-                kept = deletions(len(words), self.n_perturbations, rng)
-                mixtures.append(self._fitted(words, kept, answers(model, words, kept, chosen)))
-        self._warn_of_constants(mixtures)
-        return mixtures, scores
 
     def _fitted(self, words: Words, kept: np.ndarray, response: np.ndarray) -> WordMixture:
         features = kept.astype(np.float64)
@@ -216,7 +167,7 @@ class LEMNA(DeletionExplainer):
             mixture,
         )
 
-    def _warn_of_constants(self, mixtures: list[WordMixture]) -> None:
+    def _warn_of(self, mixtures: list[WordMixture]) -> None:
         still = sum(not mixture.coefficients.any() for mixture in mixtures)
         if still:
             warn(

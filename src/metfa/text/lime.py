@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from metfa._randomised import row_generators
-from metfa._validation import check_number, positive_int
+from metfa._validation import check_number
 from metfa._warnings import DegenerateAttributionsWarning, warn
 from metfa.explainers.lime import weighted_ridge
-from metfa.text._deletions import DeletionExplainer, answers, deletions, flat
-from metfa.text._text_model import words_of_rows
+from metfa.text._deletions import DeletionSurrogate, flat
 from metfa.text._words import Words
 
 __all__ = ["LIME", "WordSurrogate"]
@@ -41,7 +38,7 @@ class WordSurrogate:
 
 
 @dataclass(frozen=True)
-class LIME(DeletionExplainer):
+class LIME(DeletionSurrogate):
     r"""Local linear surrogate over words (Ribeiro et al. 2016): which words raise the class probability?
 
     Copies of the text leave words out; a ridge regression of the class probability on the words left in, weighted by
@@ -97,58 +94,11 @@ class LIME(DeletionExplainer):
     n_perturbations: int = field(default=5000, kw_only=True)
     kernel_width: float = field(default=25.0, kw_only=True)
     regularization: float = field(default=1.0, kw_only=True)
-    rng: Any = field(default=None, kw_only=True, repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        positive_int(self.n_perturbations, "n_perturbations", minimum=2)
         check_number(self.kernel_width, "kernel_width", above=0)
         check_number(self.regularization, "regularization", above=0)
-
-    def __call__(self, inputs: Any, target: Any = None, *, rngs: Any = None) -> tuple[np.ndarray, np.ndarray]:
-        """Attributions and scores of a batch.
-
-        Parameters
-        ----------
-        inputs : list of str, or of lists of str
-            Texts with equally many words.
-        target : int, sequence or array, optional
-            Class of each text; None: the predicted one.
-        rngs : list of numpy.random.Generator, optional
-            One generator for each text.
-
-        Returns
-        -------
-        attributions : ndarray, (batch, n_words)
-        scores : ndarray, (batch, classes)
-            The model's scores of the texts themselves.
-        """
-        surrogates, scores = self.fit(inputs, target, rngs=rngs)
-        return self._finished([surrogate.coefficients for surrogate in surrogates]), scores
-
-    def fit(self, inputs: Any, target: Any = None, *, rngs: Any = None) -> tuple[list[WordSurrogate], np.ndarray]:
-        """The linear model of each text, and the model's scores of the texts themselves.
-
-        Parameters
-        ----------
-        inputs, target, rngs
-            As for a call.
-
-        Returns
-        -------
-        surrogates : list of WordSurrogate
-        scores : ndarray, (batch, classes)
-        """
-        rows = words_of_rows(inputs)
-        generators = row_generators(list(inputs), rngs, self.rng)
-        surrogates, model = [], self._asked_model()
-        with model.asked():
-            scores = model.scores(inputs)
-            for words, chosen, rng in zip(rows, model.targets(scores, target), generators, strict=True):
-                kept = deletions(len(words), self.n_perturbations, rng)
-                surrogates.append(self._fitted(words, kept, answers(model, words, kept, chosen)))
-        self._warn_of_noise(surrogates)
-        return surrogates, scores
 
     def _fitted(self, words: Words, kept: np.ndarray, response: np.ndarray) -> WordSurrogate:
         if flat(response):
@@ -157,7 +107,7 @@ class LIME(DeletionExplainer):
         closeness = np.exp(-((distances / self.kernel_width) ** 2) / 2)
         return WordSurrogate(words.words, *weighted_ridge(kept, response, closeness, self.regularization))
 
-    def _warn_of_noise(self, surrogates: list[WordSurrogate]) -> None:
+    def _warn_of(self, surrogates: list[WordSurrogate]) -> None:
         n, copies = len(surrogates), self.n_perturbations
         still = [fit for fit in surrogates if not fit.coefficients.any()]
         if still:
