@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
 from metfa._arrays import as_array, is_array, to_host
-from metfa._rows import Rows
+from metfa._rows import Rows, is_text
 from metfa._streams import Purpose, root_entropy, stream
 from metfa._validation import positive_int
 from metfa.metrics.scores import NOT_FINITE, Scores, divisor, faults_of, warn_of_missing
@@ -259,9 +259,9 @@ def fat(
         As for :func:`fdt`.
     others : list of str or of lists of str
         Texts of which one is drawn for each input, such as those of the data set that are not explained; tokens, where
-        the inputs are. An input itself is never drawn for it; one
-        that is longer than all of them has no score. Which one is drawn depends on the seed and on the input:
-        all maps of a text that are compared meet the same other text.
+        the inputs are. An input itself is never drawn for it; one that is longer than all of them has no score. Which
+        one is drawn depends on the seed and on the input: all maps of a text that are compared meet the same other
+        text.
 
     Examples
     --------
@@ -290,17 +290,29 @@ def fat(
 
 def _others(others: Any, ranked: Ranked) -> list[Words | None]:
     """Another text for each of those ranked, at least as long; None where there is none."""
-    pool = _parsed(others, "others")
+    pool = _pool(others)
     kinds = {"texts" if words.gaps is not None else "lists of tokens" for words in [*pool, *ranked.words]}
     if len(kinds) > 1:
         raise TypeError("`others` and `inputs` must be of one kind, got texts and lists of tokens")
     lengths = np.array([len(words) for words in pool])
-    drawn = []
+    drawn: list[Words | None] = []
     for words, identity in zip(ranked.words, ranked.ids, strict=True):
         rng = stream(ranked.root, identity, OTHER_TEXT, Purpose.TIES)
         long_enough = rng.permutation(np.flatnonzero(lengths >= len(words)))
         drawn.append(next((pool[index] for index in long_enough if pool[index].words != words.words), None))
     return drawn
+
+
+def _pool(others: Any) -> list[Words]:
+    """The other texts as words; a study asks for the same ones map after map and draw after draw."""
+    if not isinstance(others, list | tuple) or not all(map(is_text, others)):
+        return _parsed(others, "others")  # raises
+    return _parsed_once(tuple(text if isinstance(text, str) else tuple(text) for text in others))
+
+
+@lru_cache(maxsize=2)
+def _parsed_once(texts: tuple[Any, ...]) -> list[Words]:
+    return _parsed(texts, "others")
 
 
 def top_n_overlap(sample: AttributionSample, n: int = 10) -> Scores:
