@@ -17,7 +17,7 @@ from metfa._arrays import as_array, to_host
 from metfa._guard import model_in_evaluation
 from metfa._protocol import predict_scores
 from metfa._provenance import describe
-from metfa._rows import Rows
+from metfa._rows import Rows, is_text
 from metfa._streams import Purpose, root_entropy, stream
 from metfa._targets import row_targets
 from metfa._validation import positive_int
@@ -258,6 +258,4 @@ def _figures(values: Any) -> np.ndarray:
 
 
 def _are_texts(inputs: Any) -> bool:
-    """Whether these are texts, each a str or its tokens, which no array holds."""
-    first = inputs[0] if isinstance(inputs, list) and inputs else None
-    return isinstance(first, str) or (isinstance(first, list | tuple) and bool(first) and isinstance(first[0], str))
+    return isinstance(inputs, list) and bool(inputs) and is_text(inputs[0])
