@@ -179,9 +179,7 @@ def explain(
     """Explain pictures: figure.png, report.txt and the samples, in a folder."""
     chosen = settings_of(settings or [])
     sampling = Sampling(model, method, chosen, target, noise, samples, seed, batch_size, device, bfloat16)
-    analysis = Analysis(
-        alpha, confidence, None if correction is Correction.none else correction.value, threshold, palette.value
-    )
+    analysis = _analysis(alpha, confidence, correction, threshold, palette)
     for path in images:
         open_image(path)  # before the model is loaded; opened again when its turn comes, to hold one at a time
     folders = [folder] if len(images) == 1 else _folders(folder, images)
@@ -215,9 +213,7 @@ def explain_text(
     text = sys.stdin.read(LONGEST_TEXT + 1) if text == "-" else text
     if len(text) > LONGEST_TEXT:
         raise ValueError(f"the text is longer than {LONGEST_TEXT:,} characters: explain a part of it")
-    analysis = Analysis(
-        alpha, confidence, None if correction is Correction.none else correction.value, threshold, Colours.paper.value
-    )
+    analysis = _analysis(alpha, confidence, correction, threshold, Colours.paper)
     sampling = Sampling(
         model, method, chosen, target, noise, samples, seed, batch_size, "cpu", bfloat16=False, of="text"
     )
@@ -258,9 +254,7 @@ def show(
     ] = None,
 ) -> None:
     """Read results again, with other levels, without the model."""
-    analysis = Analysis(
-        alpha, confidence, None if correction is Correction.none else correction.value, threshold, palette.value
-    )
+    analysis = _analysis(alpha, confidence, correction, threshold, palette)
     sample, about = read_folder(folder)
     if is_of_text(sample):
         _print_words(sample, about, analysis)
@@ -317,6 +311,11 @@ def evaluate(
         typer.echo(f"tables: {printable(str(tables))}")
     if result.failures:
         raise typer.Exit(1)
+
+
+def _analysis(alpha: float, confidence: float, correction: Correction, threshold: str, palette: Colours) -> Analysis:
+    corrected = None if correction is Correction.none else correction.value
+    return Analysis(alpha, confidence, corrected, threshold, palette.value)
 
 
 def _explain(
