@@ -52,9 +52,13 @@ def chosen(options: argparse.Namespace, default: tuple[str, ...]) -> dict:
 
 
 def run(options: argparse.Namespace, **study) -> Evaluation:
-    """Evaluate a study of the options' model and pictures, show its cost first, write its tables."""
+    """A study of the options' model and pictures, evaluated."""
     metfa.allocator.keep_freed_memory()
-    described = metfa.Study(model=options.model, inputs=options.data, limit=options.images, **study)
+    return evaluated(options, metfa.Study(model=options.model, inputs=options.data, limit=options.images, **study))
+
+
+def evaluated(options: argparse.Namespace, described: metfa.Study) -> Evaluation:
+    """Evaluate a study into the options' store, show its cost first, write its tables."""
     prepared = metfa.evaluation.prepare(described, store=options.store)
     print(f"{len(prepared.done)} of {len(prepared.units)} units done")
     if prepared.todo:

@@ -17,6 +17,7 @@ from metfa.evaluation import Evaluation
 from metfa.text import LEMNA, Synonyms
 from metfa.text._words import words_of
 from metfa.text.models import TrainedBiLSTM
+from paper.setting import evaluated
 
 P = Synonyms(0.5)  # P, and O_n in the tables on stability: P(0.5), as the paper states it
 AGGREGATES = ("vanilla", "mean", "smoothed")
@@ -71,7 +72,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 
 
 def run(options: argparse.Namespace, model: TrainedBiLSTM, texts: list[str], **study) -> Evaluation:
-    """Evaluate a study of LEMNA, show its cost first, write its tables."""
+    """A study of LEMNA, evaluated."""
     described = metfa.Study(
         model=model,
         inputs=texts,
@@ -81,14 +82,7 @@ def run(options: argparse.Namespace, model: TrainedBiLSTM, texts: list[str], **s
         n_samples=10,
         **study,
     )
-    prepared = metfa.evaluation.prepare(described, store=options.store)
-    print(f"{len(prepared.done)} of {len(prepared.units)} units done")
-    if prepared.todo:
-        print(prepared.estimate(), flush=True)
-    result = prepared.run(progress=True)
-    if options.out is not None:
-        metfa.evaluation.write_tables(result, options.out)
-    return result
+    return evaluated(options, described)
 
 
 def beside(figures: np.ndarray, vanilla: np.ndarray) -> str:
