@@ -167,18 +167,18 @@ class LEMNA(DeletionSurrogate):
             mixture,
         )
 
-    def _warn_of(self, mixtures: list[WordMixture]) -> None:
-        still = sum(not mixture.coefficients.any() for mixture in mixtures)
+    def _warn_of(self, fits: list[WordMixture]) -> None:
+        still = sum(not fit.coefficients.any() for fit in fits)
         if still:
             warn(
-                f"LEMNA's coefficients are all 0 for {still} of {len(mixtures)} texts: the class probability does not "
+                f"LEMNA's coefficients are all 0 for {still} of {len(fits)} texts: the class probability does not "
                 "depend on the words",
                 DegenerateAttributionsWarning,
             )
-        equal = sum(len(m.words) > 1 and m.coefficients.any() and np.ptp(m.coefficients) == 0 for m in mixtures)
+        equal = sum(len(m.words) > 1 and m.coefficients.any() and np.ptp(m.coefficients) == 0 for m in fits)
         if equal:
             warn(
-                f"LEMNA's coefficients are the same for all words of {equal} of {len(mixtures)} texts: take more "
+                f"LEMNA's coefficients are the same for all words of {equal} of {len(fits)} texts: take more "
                 f"`n_perturbations`, or a smaller `fused` than {self.fused:g}",
                 DegenerateAttributionsWarning,
             )

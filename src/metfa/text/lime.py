@@ -107,16 +107,16 @@ class LIME(DeletionSurrogate):
         closeness = np.exp(-((distances / self.kernel_width) ** 2) / 2)
         return WordSurrogate(words.words, *weighted_ridge(kept, response, closeness, self.regularization))
 
-    def _warn_of(self, surrogates: list[WordSurrogate]) -> None:
-        n, copies = len(surrogates), self.n_perturbations
-        still = [fit for fit in surrogates if not fit.coefficients.any()]
+    def _warn_of(self, fits: list[WordSurrogate]) -> None:
+        n, copies = len(fits), self.n_perturbations
+        still = [fit for fit in fits if not fit.coefficients.any()]
         if still:
             warn(
                 f"LIME's coefficients are all 0 for {len(still)} of {n} texts: the class probability does not depend "
                 "on the words",
                 DegenerateAttributionsWarning,
             )
-        poor = [fit for fit in surrogates if fit not in still and fit.r2 * (copies - 1) <= len(fit.words)]
+        poor = [fit for fit in fits if fit not in still and fit.r2 * (copies - 1) <= len(fit.words)]
         if poor:
             worst = min(poor, key=lambda fit: fit.r2)
             warn(
