@@ -23,6 +23,7 @@ _HOME = {
     "plot": "metfa.plot",
     "randomised": "metfa._randomised",
     "seeded": "metfa._randomised",
+    "segmentation": "metfa.segmentation",
     "stats": "metfa.stats",
     "text": "metfa.text",
 }

@@ -5,6 +5,7 @@ from metfa import metrics as metrics
 from metfa import models as models
 from metfa import noise as noise
 from metfa import plot as plot
+from metfa import segmentation as segmentation
 from metfa import stats as stats
 from metfa import text as text
 from metfa._randomised import randomised as randomised
@@ -19,6 +20,7 @@ from metfa._warnings import ModelStateWarning as ModelStateWarning
 from metfa._warnings import ReproducibilityWarning as ReproducibilityWarning
 from metfa._warnings import RowDependenceWarning as RowDependenceWarning
 from metfa._warnings import SignedAttributionsWarning as SignedAttributionsWarning
+from metfa._warnings import SmallRegionWarning as SmallRegionWarning
 from metfa.evaluation.run import evaluate as evaluate
 from metfa.evaluation.study import Study as Study
 from metfa.io import load as load

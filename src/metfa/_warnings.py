@@ -15,6 +15,7 @@ __all__ = [
     "ReproducibilityWarning",
     "RowDependenceWarning",
     "SignedAttributionsWarning",
+    "SmallRegionWarning",
     "warn",
 ]
 
@@ -37,6 +38,10 @@ class FailedUnitsWarning(MetfaWarning):
 
 class SignedAttributionsWarning(MetfaWarning):
     """A threshold made for one-signed scores meets strong negative scores."""
+
+
+class SmallRegionWarning(MetfaWarning):
+    """An object to explain has so few pixels that it may be none."""
 
 
 class ModelOutputWarning(MetfaWarning):

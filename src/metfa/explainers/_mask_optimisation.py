@@ -1,4 +1,4 @@
-"""What I-GOS and MASK share: a coarse mask for each image, which chooses between the image and its baseline."""
+"""What explainers that optimise a mask share: a coarse one for each image, which chooses between it and a baseline."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from metfa.explainers._perturbation import PerturbationExplainer
 __all__ = [
     "Blend",
     "MaskOptimiser",
+    "RandomMaskOptimiser",
     "target_index",
     "variation",
     "variation_of_pairs",
@@ -72,23 +73,18 @@ class Blend:
 
 @dataclass(frozen=True)
 class MaskOptimiser(PerturbationExplainer):
-    """Settings and course of both explainers, documented by each."""
+    """Settings and course of these explainers, documented by each."""
 
     n_iterations: int = field(kw_only=True)
     grid: int | tuple[int, int] = field(default=28, kw_only=True)
     l1_weight: float = field(kw_only=True)
-    tv_weight: float = field(kw_only=True)
-    tv_beta: float = field(kw_only=True)
     baseline: Any = field(kw_only=True)
-    rng: Any = field(default=None, kw_only=True, repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         positive_int(self.n_iterations, "n_iterations")
         grid_sides(self.grid)
         check_number(self.l1_weight, "l1_weight")
-        check_number(self.tv_weight, "tv_weight")
-        check_number(self.tv_beta, "tv_beta", least=1)
         if not callable(self.baseline):
             check_baseline(self.baseline)
 
@@ -96,48 +92,29 @@ class MaskOptimiser(PerturbationExplainer):
     def _sides(self) -> tuple[int, int]:
         return grid_sides(self.grid)
 
-    def __call__(
-        self, inputs: torch.Tensor, target: Any = None, *, rngs: Any = None
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Maps and scores of a batch.
-
-        Parameters
-        ----------
-        inputs : torch.Tensor, (batch, channels, height, width)
-            Floating point, pixels in [0, 1].
-        target : int, sequence or tensor, optional
-            Class of each row; None: the predicted one.
-        rngs : list of numpy.random.Generator, optional
-            One generator for each row.
-
-        Returns
-        -------
-        maps : torch.Tensor, (batch, height, width)
-            1 - mask, high where hiding lowers the score; float32 (or wider), in [0, 1] with `scale`. Never part of a
-            graph.
-        scores : torch.Tensor, (batch, classes)
-            The model's scores of the inputs themselves.
-        """
-        self._check(inputs)
-        generators = row_generators(inputs, rngs, self.rng)
+    def _explained(self, inputs: torch.Tensor, target: Any, rngs: Any) -> tuple[torch.Tensor, torch.Tensor]:
+        """Maps (batch, height, width) and scores (batch, classes) of checked inputs."""
         with torch.no_grad(), weights_frozen(self.model):
             inputs = inputs.detach()
             scores = self._clean_scores(inputs)
             index = target_index(self._targets(target, scores), inputs.device)
-            masks = self._optimised(inputs, index, generators)
-            flat = masks.amax((1, 2)) - masks.amin((1, 2)) <= ROUNDING * torch.finfo(masks.dtype).eps
-            enlarged = torch.where(flat[:, None, None], masks[:, :1, :1], self._enlarged(masks, inputs.shape))
+            maps = self._maps(self._optimised(inputs, index, rngs), inputs.shape)
+        return self._finished(maps), scores
+
+    @abstractmethod
+    def _optimised(self, inputs: torch.Tensor, index: torch.Tensor, rngs: Any) -> torch.Tensor:
+        """Masks (batch, rows, columns), at which the sum of score and penalties is low."""
+
+    def _maps(self, masks: torch.Tensor, shape: Any) -> torch.Tensor:
+        """Attributions (batch, height, width) of masks that hide where they are low."""
+        flat = masks.amax((1, 2)) - masks.amin((1, 2)) <= ROUNDING * torch.finfo(masks.dtype).eps
         if flat.any():
             warn(
                 f"the masks of {int(flat.sum())} of {len(masks)} inputs are the same everywhere: hiding one part of "
                 "the image changes the class's score no more than hiding another",
                 DegenerateAttributionsWarning,
             )
-        return self._finished(1 - enlarged), scores
-
-    @abstractmethod
-    def _optimised(self, inputs: torch.Tensor, index: torch.Tensor, rngs: list[np.random.Generator]) -> torch.Tensor:
-        """Masks (batch, rows, columns), at which the sum of score and penalties is low."""
+        return 1 - torch.where(flat[:, None, None], masks[:, :1, :1], self._enlarged(masks, shape))
 
     @abstractmethod
     def _matrices(self, height: int, width: int) -> list[np.ndarray]:
@@ -170,6 +147,38 @@ class MaskOptimiser(PerturbationExplainer):
         check_images(inputs)
         if not callable(self.baseline):
             baseline_like(self.baseline, inputs)
+
+
+@dataclass(frozen=True)
+class RandomMaskOptimiser(MaskOptimiser):
+    """One with randomness of its own, of which each row has a generator."""
+
+    rng: Any = field(default=None, kw_only=True, repr=False)
+
+    def __call__(
+        self, inputs: torch.Tensor, target: Any = None, *, rngs: Any = None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Maps and scores of a batch.
+
+        Parameters
+        ----------
+        inputs : torch.Tensor, (batch, channels, height, width)
+            Floating point, pixels in [0, 1].
+        target : int, sequence or tensor, optional
+            Class of each row; None: the predicted one.
+        rngs : list of numpy.random.Generator, optional
+            One generator for each row.
+
+        Returns
+        -------
+        maps : torch.Tensor, (batch, height, width)
+            1 - mask, high where hiding lowers the score; float32 (or wider), in [0, 1] with `scale`. Never part of a
+            graph.
+        scores : torch.Tensor, (batch, classes)
+            The model's scores of the inputs themselves.
+        """
+        self._check(inputs)
+        return self._explained(inputs, target, row_generators(inputs, rngs, self.rng))
 
 
 def target_index(targets: list[Any], device: Any) -> torch.Tensor:

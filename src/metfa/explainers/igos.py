@@ -13,7 +13,7 @@ import torch
 from metfa._arrays import from_host, widen
 from metfa._validation import check_number, positive_int
 from metfa.explainers._enlargement import enlargement
-from metfa.explainers._mask_optimisation import Blend, MaskOptimiser, variation
+from metfa.explainers._mask_optimisation import Blend, RandomMaskOptimiser, variation
 from metfa.explainers.blur import Blur
 
 __all__ = ["IGOS"]
@@ -24,7 +24,7 @@ SMALLEST_STEP = 1e-5  # the first step below it is taken, whatever the loss
 
 
 @dataclass(frozen=True)
-class IGOS(MaskOptimiser):
+class IGOS(RandomMaskOptimiser):
     r"""Integrated-gradients optimised saliency (Qi, Khorram and Li 2019).
 
     A mask m on a coarse grid starts at 1 and descends on
@@ -119,6 +119,8 @@ class IGOS(MaskOptimiser):
         for std in self.noise_std if isinstance(self.noise_std, tuple | list) else [self.noise_std]:
             check_number(std, "noise_std")
         check_number(self.first_step, "first_step", above=0)
+        check_number(self.tv_weight, "tv_weight")
+        check_number(self.tv_beta, "tv_beta", least=1)
 
     def _matrices(self, height: int, width: int) -> list[np.ndarray]:
         return [enlargement(*sizes, "corners") for sizes in zip(self._sides, (height, width), strict=True)]

@@ -16,7 +16,7 @@ from metfa.explainers._differentiation import weights_frozen
 from metfa.explainers._enlargement import Enlargement, enlargement, resized
 from metfa.explainers._mask_optimisation import (
     Blend,
-    MaskOptimiser,
+    RandomMaskOptimiser,
     target_index,
     variation,
     variation_of_pairs,
@@ -52,7 +52,7 @@ class MaskState:
 
 
 @dataclass(frozen=True)
-class MASK(MaskOptimiser):
+class MASK(RandomMaskOptimiser):
     r"""Meaningful perturbation (Fong and Vedaldi 2017): the smallest deletion that makes the class go away.
 
     A mask m on a coarse grid descends, by Adam and clipped to [0, 1], on
@@ -143,6 +143,8 @@ class MASK(MaskOptimiser):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_number(self.learning_rate, "learning_rate", above=0)
+        check_number(self.tv_weight, "tv_weight")
+        check_number(self.tv_beta, "tv_beta", least=1)
         for name, choices in (
             ("enlargement", ("nearest", "corners", "centres")),
             ("l1_reduction", ("sum", "mean")),

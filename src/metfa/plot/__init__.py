@@ -4,6 +4,7 @@
 """
 
 from metfa.plot._bars import bars
+from metfa.plot._context import context
 from metfa.plot._curves import curves
 from metfa.plot._images import figure
 from metfa.plot._notebook import notebook_html
@@ -13,6 +14,7 @@ from metfa.plot._studies import mstd_ratio, stability_and_faithfulness
 __all__ = [
     "PALETTES",
     "bars",
+    "context",
     "curves",
     "figure",
     "mstd_ratio",

@@ -19,7 +19,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["figure"]
+__all__ = [
+    "Scale",
+    "draw_colour_bar",
+    "draw_note",
+    "draw_picture",
+    "draw_scores",
+    "figure",
+    "grey",
+    "picture_of",
+    "size_of",
+]
 
 
 @dataclass(frozen=True)
@@ -85,28 +95,28 @@ def figure(
         )
     colours = palette_named(palette)
     one, threshold = one_input(sample, index, threshold)
-    shown, caption = _input_picture(one) if picture is None else (_checked_picture(picture, one), "picture")
+    shown, caption = picture_of(one) if picture is None else (_checked_picture(picture, one), "picture")
     maps = _score_maps(one, confidence_level)
     scale = _common_scale([scores for _, scores in maps if scores is not None], colours.scores)
-    fig = Figure(figsize=_size(*sample.feature_shape), layout="compressed")
+    fig = Figure(figsize=size_of(*sample.feature_shape), layout="compressed")
     axes = fig.subplots(2, 3).ravel()
-    _draw_picture(axes[0], shown, caption)
+    draw_picture(axes[0], shown, caption)
     for ax, (name, scores) in zip(axes[1:5], maps, strict=True):
         if scores is None:
             needed = samples_for_interval(confidence_level)
-            _draw_note(
+            draw_note(
                 ax, shown, name, f"{one.n_samples} samples are too few: {100 * confidence_level:.6g}% needs {needed}"
             )
         else:
-            _draw_scores(ax, shown, scores, name, scale)
-    _draw_colour_bar(fig, axes, scale)
+            draw_scores(ax, shown, scores, name, scale)
+    draw_colour_bar(fig, axes, scale)
     _draw_significance(fig, axes[5], one, shown, threshold, alpha, correction, colours)
     if title is not None:
         fig.suptitle(textwrap.fill(title, 100), fontsize="large", **LITERAL)
     return fig
 
 
-def _input_picture(sample: AttributionSample) -> tuple[np.ndarray, str]:
+def picture_of(sample: AttributionSample) -> tuple[np.ndarray, str]:
     height, width = sample.feature_shape
     image = np.zeros(0) if sample.inputs is None else np.asarray(sample.inputs[0], dtype=np.float64)
     if image.ndim == 2:
@@ -159,9 +169,9 @@ def _common_scale(maps: list[np.ndarray], colour_map: str) -> Scale:
     return Scale(0.0, high, colour_map, cut=largest > high)
 
 
-def _grey(picture: np.ndarray) -> np.ndarray:
-    grey = picture @ [0.299, 0.587, 0.114] if picture.ndim == 3 else picture
-    return np.repeat(np.clip(0.25 + 0.6 * grey, 0, 1)[..., None], 3, axis=2)
+def grey(picture: np.ndarray) -> np.ndarray:
+    brightness = picture @ [0.299, 0.587, 0.114] if picture.ndim == 3 else picture
+    return np.repeat(np.clip(0.25 + 0.6 * brightness, 0, 1)[..., None], 3, axis=2)
 
 
 def _show(ax: Axes, picture: np.ndarray, title: str) -> None:
@@ -172,11 +182,11 @@ def _show(ax: Axes, picture: np.ndarray, title: str) -> None:
     ax.set_title(title, fontsize="medium")
 
 
-def _draw_picture(ax: Axes, picture: np.ndarray, caption: str) -> None:
+def draw_picture(ax: Axes, picture: np.ndarray, caption: str) -> None:
     _show(ax, picture if picture.ndim == 3 else np.repeat(picture[..., None], 3, axis=2), caption)
 
 
-def _draw_scores(ax: Axes, picture: np.ndarray, scores: np.ndarray, name: str, scale: Scale) -> None:
+def draw_scores(ax: Axes, picture: np.ndarray, scores: np.ndarray, name: str, scale: Scale) -> None:
     from matplotlib import colormaps
 
     strength = np.clip(np.abs(scores) / scale.high, 0, 1)
@@ -184,10 +194,10 @@ def _draw_scores(ax: Axes, picture: np.ndarray, scores: np.ndarray, name: str, s
     coloured = colormaps[scale.colour_map](np.clip((scores - scale.low) / (scale.high - scale.low), 0, 1))[..., :3]
     constant = scores.size > 1 and scores.min() == scores.max()
     title = f"{name.splitlines()[0]}\nconstant: {scores.flat[0]:.3g}" if constant else name
-    _show(ax, weight * coloured + (1 - weight) * _grey(picture), title)
+    _show(ax, weight * coloured + (1 - weight) * grey(picture), title)
 
 
-def _draw_colour_bar(fig: Figure, axes: np.ndarray, scale: Scale) -> None:
+def draw_colour_bar(fig: Figure, axes: np.ndarray, scale: Scale) -> None:
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 
@@ -203,7 +213,7 @@ def _draw_colour_bar(fig: Figure, axes: np.ndarray, scale: Scale) -> None:
     )
 
 
-def _draw_note(ax: Axes, picture: np.ndarray, title: str, text: str) -> None:
+def draw_note(ax: Axes, picture: np.ndarray, title: str, text: str) -> None:
     _show(ax, np.full((*picture.shape[:2], 3), 0.95), title)
     wrapped = textwrap.fill(text, 30)
     ax.text(0.5, 0.5, wrapped, ha="center", va="center", fontsize="small", transform=ax.transAxes, **LITERAL)
@@ -226,7 +236,7 @@ def _draw_significance(
     try:
         marks = sample.significance_map(threshold, alpha=alpha, correction=correction)[0]
     except TooFewSamplesError as error:
-        _draw_note(ax, picture, title, str(error))
+        draw_note(ax, picture, title, str(error))
         return
     kinds = [
         ("important", 1, colours.important),
@@ -236,12 +246,12 @@ def _draw_significance(
     painted = np.zeros((*marks.shape, 3))
     for _, mark, colour in kinds:
         painted[marks == mark] = to_rgb(colour)
-    _show(ax, 0.8 * painted + 0.2 * _grey(picture), title)
+    _show(ax, 0.8 * painted + 0.2 * grey(picture), title)
     handles = [Patch(color=colour, label=f"{name} {(marks == mark).mean():.1%}") for name, mark, colour in kinds]
     fig.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False, title="significance of each pixel")
 
 
-def _size(height: int, width: int) -> tuple[float, float]:
+def size_of(height: int, width: int) -> tuple[float, float]:
     """Size of the figure in inches for maps of this shape; very long or flat ones keep a readable size."""
     ratio = min(max(height / width, 0.4), 2.0)
     return 11.6, 3.4 * 2 * ratio + 1.6

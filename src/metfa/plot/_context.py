@@ -1,0 +1,126 @@
+"""A scene, an object in it, and which of its surroundings are significantly needed."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from metfa import stats
+from metfa._lazy import needs_extra
+from metfa._sample_size import TooFewSamplesError, samples_for_interval
+from metfa.plot._images import Scale, draw_colour_bar, draw_note, draw_picture, draw_scores, grey, picture_of, size_of
+from metfa.plot._palettes import LITERAL, Palette, palette_named
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from metfa.segmentation.context import ContextExplanation
+
+__all__ = ["context"]
+
+
+def context(
+    explanation: ContextExplanation,
+    *,
+    title: str | None = None,
+    threshold: Any = stats.jenks,
+    alpha: float = 0.05,
+    correction: str | None = None,
+    confidence_level: float = 0.95,
+    palette: str = "paper",
+) -> Figure:
+    """The scene with the object's outline, the single and the smoothed explanation, and the significant context.
+
+    Parameters
+    ----------
+    explanation : ContextExplanation
+        What `metfa.segmentation.explain_context` returned.
+    title : str, optional
+        Heading; shown as plain text.
+    threshold, alpha, correction, confidence_level
+        As for `ContextExplanation.significance_map` and `ContextExplanation.smoothed`.
+    palette : {"paper", "colourblind"}
+        Colours: the paper's, or a colour-blind-safe set.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Not registered with pyplot: ``figure.savefig("figure.png")`` writes it.
+    """
+    with needs_extra("a figure"):
+        from matplotlib.figure import Figure
+
+        from metfa.segmentation.context import ContextExplanation  # which loads torch
+
+    if not isinstance(explanation, ContextExplanation):
+        raise TypeError(f"`explanation` must be a ContextExplanation, got {type(explanation).__name__}")
+    colours = palette_named(palette)
+    shown, caption = picture_of(explanation.sample)
+    height = explanation.threshold(threshold) if callable(threshold) else float(threshold)
+    n = explanation.n_samples
+    fig = Figure(figsize=size_of(*explanation.region.shape), layout="compressed")
+    axes = fig.subplots(2, 2).ravel()
+    draw_picture(axes[0], shown, f"{caption}\nthe object, outlined")
+    vanilla = explanation.vanilla.astype(np.float64)
+    maps = [(axes[1], "vanilla\none explanation, no noise", vanilla)]
+    if n >= samples_for_interval(confidence_level):
+        smoothed = explanation.smoothed(confidence_level).astype(np.float64)
+        maps.append((axes[2], f"smoothed\nover {n} samples", smoothed))
+    else:
+        needed = samples_for_interval(confidence_level)
+        draw_note(
+            axes[2], shown, "smoothed\n", f"{n} samples are too few: {100 * confidence_level:.6g}% needs {needed}"
+        )
+    highest = max(float(scores.max()) for _, _, scores in maps)
+    scale = Scale(0.0, max(highest, 1.0), colours.scores, cut=False)  # masks lie in [0, 1], and so do scaled scores
+    for ax, name, scores in maps:
+        draw_scores(ax, shown, scores, name, scale)
+    draw_colour_bar(fig, axes, scale)
+    _draw_significance(fig, axes[3], explanation, shown, height, alpha, correction, colours)
+    for ax in axes:
+        ax.contour(explanation.region, levels=[0.5], colors="white", linewidths=2.2)
+        ax.contour(explanation.region, levels=[0.5], colors="black", linewidths=1)
+    if title is not None:
+        fig.suptitle(textwrap.fill(title, 90), fontsize="large", **LITERAL)
+    return fig
+
+
+def _draw_significance(
+    fig: Figure,
+    ax: Axes,
+    explanation: ContextExplanation,
+    picture: np.ndarray,
+    height: float,
+    alpha: float,
+    correction: str | None,
+    colours: Palette,
+) -> None:
+    from matplotlib.colors import to_rgb
+    from matplotlib.patches import Patch
+
+    title = f"significance, threshold {height:.2g}\nalpha {alpha:g}, {correction or 'uncorrected'}"
+    try:
+        marks = explanation.significance_map(height, alpha=alpha, correction=correction)
+    except TooFewSamplesError as error:
+        draw_note(ax, picture, title, str(error))
+        return
+    outside = ~explanation.region
+    kinds = [
+        ("needed", 1, colours.important),
+        ("undecided", 0, colours.undecided),
+        ("not needed", -1, colours.unimportant),
+    ]
+    painted = picture if picture.ndim == 3 else np.repeat(picture[..., None], 3, axis=2)
+    painted = np.where(explanation.region[..., None], painted, grey(picture))
+    strength = {1: 0.75, 0: 0.6, -1: 0.45}
+    for _, mark, colour in kinds:
+        where = (outside & (marks == mark))[..., None]
+        painted = np.where(where, strength[mark] * np.array(to_rgb(colour)) + (1 - strength[mark]) * painted, painted)
+    draw_picture(ax, painted, title)
+    handles = [
+        Patch(color=colour, label=f"{name} {(marks[outside] == mark).mean():.1%}") for name, mark, colour in kinds
+    ]
+    fig.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False, title="context of the object")

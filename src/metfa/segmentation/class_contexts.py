@@ -1,0 +1,198 @@
+"""A table of context explanations, class by class: how much context is needed, and does it suffice?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from metfa import noise as noises
+from metfa import stats
+from metfa._lazy import needs_extra
+from metfa._provenance import printable
+from metfa.metrics.robustness import robust
+from metfa.segmentation.context import ContextExplanation
+from metfa.segmentation.context_metrics import context_faithfulness
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["ClassContext", "ContextTable", "context_table"]
+
+
+@dataclass(frozen=True)
+class ClassContext:
+    """One class's row: means over its objects, and ratios of means with their standard errors over objects.
+
+    Attributes
+    ----------
+    name : str
+        Of the class.
+    n : int
+        Objects.
+    object_pixels : float
+        Mean size of an object.
+    vanilla_share, significant_share : float
+        Mean share of the context that the explanation of the clean image, and MeTFA's significance map, mark.
+    area_ratio, area_ratio_error : float
+        Significant over vanilla context, in pixels. NaN where no vanilla explanation marks any.
+    vanilla_faithfulness, faithfulness : float
+        Mean m_f of both, under the table's noise.
+    faithfulness_ratio, faithfulness_ratio_error : float
+        Significant over vanilla; the error is NaN for a single object.
+    """
+
+    name: str
+    n: int
+    object_pixels: float
+    vanilla_share: float
+    significant_share: float
+    area_ratio: float
+    area_ratio_error: float
+    vanilla_faithfulness: float
+    faithfulness: float
+    faithfulness_ratio: float
+    faithfulness_ratio_error: float
+
+
+@dataclass(frozen=True)
+class ContextTable:
+    """Rows of a table, one a class; ``print`` shows it in Markdown.
+
+    Attributes
+    ----------
+    rows : tuple of ClassContext
+        In the order of the classes' indices.
+    """
+
+    rows: tuple[ClassContext, ...]
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """The rows as a data frame; needs pandas."""
+        with needs_extra("a data frame", "study"):
+            import pandas as pd
+        return pd.DataFrame([asdict(row) for row in self.rows], columns=[field.name for field in fields(ClassContext)])
+
+    def __str__(self) -> str:
+        heads = (
+            "class",
+            "objects",
+            "pixels of an object",
+            "context marked: vanilla",
+            "significant",
+            "area ratio",
+            "m_f: vanilla",
+            "significant",
+            "m_f ratio",
+        )
+        lines = [heads, ("---",) * len(heads)]
+        lines += [
+            (
+                printable(row.name).replace("|", "\\|"),
+                str(row.n),
+                f"{row.object_pixels:,.0f}",
+                f"{row.vanilla_share:.2%}",
+                f"{row.significant_share:.2%}",
+                f"{row.area_ratio:.4f} ± {row.area_ratio_error:.4f}",
+                f"{row.vanilla_faithfulness:.4f}",
+                f"{row.faithfulness:.4f}",
+                f"{row.faithfulness_ratio:.4f} ± {row.faithfulness_ratio_error:.4f}",
+            )
+            for row in self.rows
+        ]
+        return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def context_table(
+    model: Any,
+    explanations: Sequence[ContextExplanation],
+    *,
+    class_names: Sequence[str] | None = None,
+    threshold: Any = stats.jenks,
+    alpha: float = 0.05,
+    correction: str | None = None,
+    noise: Any = noises.Uniform(0.1, bounds=(0, 1)),  # noqa: B008 - settings alone
+    n_draws: int = 10,
+    rng: Any = 0,
+    **settings: Any,
+) -> ContextTable:
+    """Summary of explanations by class, as in the paper's table on context bias.
+
+    Parameters
+    ----------
+    model : torch.nn.Module or callable
+        The segmentation network that was explained.
+    explanations : sequence of ContextExplanation
+        Of any images and classes.
+    class_names : sequence of str, optional
+        Of all classes of the model.
+    threshold, alpha, correction
+        As for `ContextExplanation.significance_map`; the vanilla explanation is cut at the same threshold.
+    noise, n_draws, rng
+        Outer noise of the faithfulness (the paper's U(-0.1, 0.1)), its draws, and their seed. ``noise=None``: m_f of
+        the clean image.
+    **settings
+        Of `context_faithfulness`, such as `baseline`.
+
+    Returns
+    -------
+    ContextTable
+    """
+    found = list(explanations)
+    for one in found:
+        if not isinstance(one, ContextExplanation):
+            raise TypeError(f"`explanations` must hold ContextExplanation, got {type(one).__name__}")
+    if not found:
+        raise ValueError("`explanations` must hold at least one, got none")
+    metric: Any = context_faithfulness
+    if noise is not None:
+        metric = robust(context_faithfulness, noise=noise, n_samples=n_draws, rng=rng)
+    device = next((parameter.device for parameter in getattr(model, "parameters", lambda: ())()), None)
+    figures: dict[int, list[tuple[float, ...]]] = {}
+    for one in found:
+        image = torch.as_tensor(np.array(one.sample.inputs), device=device)
+        height = one.threshold(threshold) if callable(threshold) else threshold
+        marked = [one.above(height), one.significant(height, alpha=alpha, correction=correction)]
+        faithful = [
+            float(metric(model, image, pixels, one.target, region=one.region, **settings).score[0]) for pixels in marked
+        ]
+        areas = [float(pixels.sum()) for pixels in marked]
+        figures.setdefault(one.target, []).append((one.region.sum(), (~one.region).sum(), *areas, *faithful))
+    return ContextTable(
+        tuple(_row(_name(target, class_names), np.array(rows)) for target, rows in sorted(figures.items()))
+    )
+
+
+def _name(target: int, class_names: Sequence[str] | None) -> str:
+    return f"class {target}" if class_names is None else str(class_names[target])
+
+
+def _row(name: str, figures: np.ndarray) -> ClassContext:
+    pixels, outside, vanilla, significant, m_vanilla, m_significant = figures.T
+    area, area_error = _ratio(significant, vanilla)
+    ratio, ratio_error = _ratio(m_significant, m_vanilla)
+    return ClassContext(
+        name=name,
+        n=len(figures),
+        object_pixels=float(pixels.mean()),
+        vanilla_share=float((vanilla / outside).mean()),
+        significant_share=float((significant / outside).mean()),
+        area_ratio=area,
+        area_ratio_error=area_error,
+        vanilla_faithfulness=float(m_vanilla.mean()),
+        faithfulness=float(m_significant.mean()),
+        faithfulness_ratio=ratio,
+        faithfulness_ratio_error=ratio_error,
+    )
+
+
+def _ratio(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
+    """Ratio of the means and its standard error over pairs (delta method)."""
+    if b.sum() == 0:
+        return float("nan"), float("nan")
+    ratio, n = a.mean() / b.mean(), len(a)
+    error = (a - ratio * b).std(ddof=1) / (np.sqrt(n) * b.mean()) if n > 1 else float("nan")
+    return float(ratio), float(error)

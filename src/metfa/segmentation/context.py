@@ -1,0 +1,297 @@
+"""`explain_context`: which surroundings of one object a segmentation network needs, tested under noise."""
+
+from __future__ import annotations
+
+import shutil
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from metfa import io, noise, stats
+from metfa._validation import positive_int
+from metfa._warnings import DegenerateAttributionsWarning, SmallRegionWarning, warn
+from metfa.result import AttributionSample
+from metfa.sampling import explain
+from metfa.segmentation.grid_saliency import GridSaliency
+from metfa.segmentation.regions import RegionModel, check_size, checked_region, one_image, predicted_region
+
+if TYPE_CHECKING:
+    from metfa.summary import Summary
+
+__all__ = ["ContextExplanation", "explain_context", "load_context"]
+
+REGION, SAMPLE = "region.npy", "sample"
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ContextExplanation:
+    """N explanations of one segmented object under noise, and the statistics of its surroundings.
+
+    Everything below is of the context alone: the object's pixels are not tested, take no part in a threshold, and are
+    not counted by a correction. Maps are (height, width), 0 within the object.
+
+    Attributes
+    ----------
+    sample : AttributionSample
+        Of the whole image, a batch of one, features (height, width).
+    region : ndarray of bool, (height, width)
+        The object's pixels, fixed for all samples.
+    """
+
+    sample: AttributionSample
+    region: np.ndarray
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.sample, AttributionSample):
+            raise TypeError(f"`sample` must be an AttributionSample, got {type(self.sample).__name__}")
+        region = checked_region(self.region)
+        if self.sample.vanilla.shape != (1, *region.shape):
+            raise ValueError(
+                f"`sample` must be of one image with a map of the region's size, {region.shape}, got maps "
+                f"{self.sample.vanilla.shape}"
+            )
+        region.flags.writeable = False
+        object.__setattr__(self, "region", region)
+
+    @property
+    def target(self) -> int:
+        """Class of the object."""
+        return self.sample.target[0]
+
+    @property
+    def n_samples(self) -> int:
+        """The paper's N."""
+        return self.sample.n_samples
+
+    @property
+    def flip_rate(self) -> float | None:
+        """Share of noisy images in which the object's best class differs from the clean one; None where unknown."""
+        return None if self.sample.flip_rate is None else float(self.sample.flip_rate[0])
+
+    @cached_property
+    def of_context(self) -> AttributionSample:
+        """The samples of the context's pixels alone, in the order of ``~region``: features along one axis."""
+        context = ~self.region
+        return replace(self.sample, values=self.sample.values[:, :, context], vanilla=self.sample.vanilla[:, context])
+
+    @property
+    def vanilla(self) -> np.ndarray:
+        """Explanation of the clean image, (height, width)."""
+        return self._map(self.of_context.vanilla)
+
+    def smoothed(self, confidence_level: float = 0.95) -> np.ndarray:
+        """Smoothed map, see `AttributionSample.smoothed`."""
+        return self._map(self.of_context.smoothed(confidence_level))
+
+    def confidence_interval(self, confidence_level: float = 0.95) -> stats.ConfidenceInterval:
+        """Exact interval of each pixel's median, see `AttributionSample.confidence_interval`."""
+        found = self.of_context.confidence_interval(confidence_level)
+        return replace(found, low=self._map(found.low), high=self._map(found.high))
+
+    def threshold(self, rule: Callable[[np.ndarray], Any] = stats.jenks, *, split: int | None = None) -> float:
+        """Threshold from the context's scores, see `AttributionSample.threshold`."""
+        return float(self.of_context.threshold(rule, split=split)[0])
+
+    def significance_map(self, threshold: Any = stats.jenks, **settings: Any) -> np.ndarray:
+        """Context that is needed (+1), not needed (-1) or undecided (0), int8; 0 within the object.
+
+        Parameters
+        ----------
+        threshold, **settings
+            As for `AttributionSample.significance_map`: `alpha`, `correction`, `split`.
+        """
+        return self._map(self.of_context.significance_map(threshold, **settings))
+
+    def significant(self, threshold: Any = stats.jenks, **settings: Any) -> np.ndarray:
+        """The significantly needed context, (height, width) bool: the paper's M of one-sided MeTFA."""
+        return self.significance_map(threshold, **settings) == 1
+
+    def above(self, threshold: Any = stats.jenks) -> np.ndarray:
+        """The context that a single explanation of the clean image puts above the same threshold, bool."""
+        height = self.threshold(threshold) if callable(threshold) else threshold
+        return self._map(self.of_context.vanilla > height)
+
+    def area_ratio(self, threshold: Any = stats.jenks, **settings: Any) -> float:
+        """Significant context over that of the single explanation, in pixels (paper, table on context bias).
+
+        NaN where the single explanation has none.
+        """
+        single = self.above(threshold).sum()
+        return float(self.significant(threshold, **settings).sum() / single) if single else float("nan")
+
+    def summary(self, threshold: Any = stats.jenks, **settings: Any) -> Summary:
+        """Figures a person reads first, of the context's pixels."""
+        return self.of_context.summary(threshold, **settings)[0]
+
+    def save(self, path: str | Path) -> Path:
+        """Write a new folder `path`, the sample in it and the region; see `load_context`."""
+        folder = Path(path).expanduser()
+        folder.mkdir(parents=True)
+        try:
+            np.save(folder / REGION, self.region, allow_pickle=False)
+            self.sample.save(folder / SAMPLE)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        return folder
+
+    def plot(self, **settings: Any) -> Any:
+        """Draw the scene, the object's outline and its significant context; see `metfa.plot.context`."""
+        from metfa.plot import context
+
+        return context(self, **settings)
+
+    def _map(self, of_context: np.ndarray) -> np.ndarray:
+        found = np.zeros(self.region.shape, of_context.dtype)
+        found[~self.region] = of_context[0]
+        return found
+
+    def __repr__(self) -> str:
+        height, width = self.region.shape
+        return (
+            f"ContextExplanation({self.n_samples} samples, class {self.target}, an object of {self.region.sum():,} of "
+            f"{height} x {width} pixels)"
+        )
+
+
+def explain_context(
+    model: Any,
+    image: Any,
+    target: int,
+    *,
+    region: Any = None,
+    explainer: Callable[[RegionModel], Any] = GridSaliency,
+    noise: Any = noise.Uniform(0.1, bounds=(0, 1)),  # noqa: B008 - settings alone
+    n_samples: int = 10,
+    min_pixels: int = 600,
+    softmax: bool = True,
+    batch_size: int | None = None,
+    rng: Any = None,
+    first_sample: int = 0,
+    store: str | Path | None = None,
+    progress: bool = False,
+) -> ContextExplanation:
+    """Explain N noisy copies of a scene: which surroundings of an object does the network need?
+
+    Parameters
+    ----------
+    model : torch.nn.Module or callable
+        Segmentation network, images (batch, channels, height, width) -> class scores (batch, classes, height, width),
+        see `RegionModel` for what it may return.
+    image : torch.Tensor, (channels, height, width) or (1, channels, height, width)
+        The scene, floating point, pixels in [0, 1].
+    target : int
+        Class of the object.
+    region : array of bool, (height, width), optional
+        The object's pixels. None: all pixels to which the model gives the class in the clean image (the paper's R).
+        Either way it is fixed for all samples.
+    explainer : callable
+        `RegionModel` -> explainer: `GridSaliency` (the paper's, the default), one with settings by
+        `functools.partial`, or any explainer of classifiers, such as `metfa.explainers.Gradient`.
+    noise : callable or None
+        ``f(image, rng) -> image``, the paper's U(-0.1, 0.1) by default.
+    n_samples : int
+        The paper's N.
+    min_pixels : int
+        Warn of smaller objects: below 600 pixels, the paper takes them for noise.
+    softmax : bool
+        Whether the model gives logits; of `GridSaliency` with other settings, give both the same.
+    batch_size, rng, first_sample, store, progress
+        As in `metfa.explain`.
+
+    Returns
+    -------
+    ContextExplanation
+
+    Raises
+    ------
+    TypeError, ValueError
+        For bad arguments, and if the model finds the class nowhere.
+
+    Warns
+    -----
+    SmallRegionWarning
+        If the object has fewer than `min_pixels` pixels.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from functools import partial
+    >>> from metfa import segmentation
+    >>> def network(images):  # class 1 is a bright pixel in an image whose left edge is bright
+    ...     left = images[:, :, :, :2].mean((2, 3), keepdim=True)
+    ...     return torch.cat([0 * images, 10 * images * left - 3], dim=1)
+    >>> image = torch.zeros(1, 8, 8)
+    >>> image[:, :, :2], image[:, 3:5, 5:7] = 0.9, 0.8  # the edge, and the object
+    >>> region = image[0] == 0.8
+    >>> explainer = partial(segmentation.GridSaliency, grid=4, baseline=0.0)
+    >>> found = segmentation.explain_context(
+    ...     network, image, 1, region=region, explainer=explainer, min_pixels=1, rng=0
+    ... )
+    >>> found.significant().any(axis=0).tolist()
+    [True, True, False, False, False, False, False, False]
+    """
+    positive_int(target, "target", minimum=0)
+    positive_int(min_pixels, "min_pixels")
+    batch = one_image(image)
+    if not callable(explainer) or isinstance(explainer, GridSaliency):
+        raise TypeError(
+            "`explainer` must be a function of a RegionModel, such as metfa.segmentation.GridSaliency or "
+            f"metfa.explainers.Gradient, got {explainer!r:.80}"
+        )
+    if region is None:
+        region = predicted_region(model, batch, target, softmax=softmax)
+        if region.all():
+            raise ValueError(f"the model finds class {target} in all pixels, which leaves no context to explain")
+    region = checked_region(region)
+    check_size(region, batch)
+    if region.sum() < min_pixels:
+        warn(
+            f"the object has {region.sum():,} pixels, fewer than {min_pixels:,}: it may be stray pixels rather than an "
+            "object; `min_pixels` sets the limit",
+            SmallRegionWarning,
+        )
+    made = explainer(RegionModel(model, region, softmax=softmax))
+    with warnings.catch_warnings():
+        if isinstance(made, GridSaliency):  # an empty mask is an answer: no context is needed
+            warnings.simplefilter("ignore", DegenerateAttributionsWarning)
+        sample = explain(
+            made,
+            batch,
+            target,
+            noise=noise,
+            n_samples=n_samples,
+            batch_size=batch_size,
+            rng=rng,
+            first_sample=first_sample,
+            store=store,
+            progress=progress,
+        )
+    return ContextExplanation(sample, region)
+
+
+def load_context(path: str | Path) -> ContextExplanation:
+    """Read a folder written by `ContextExplanation.save`; every file is checked before it is read.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        If there is no such folder, or if it is damaged; see `metfa.load`.
+    """
+    folder = Path(path).expanduser()
+    if not folder.is_dir():
+        raise FileNotFoundError(f"no such folder: {folder}")
+    sample = io.load(folder / SAMPLE)
+    if sample.vanilla.ndim != 3:
+        raise ValueError(f"{folder / SAMPLE} holds no maps of one image: {sample.vanilla.shape}")
+    shape = sample.vanilla.shape[1:]
+    offset = io.array_offset(folder / REGION, np.dtype(bool), shape)
+    bits = np.fromfile(folder / REGION, np.uint8, offset=offset)
+    if bits.max(initial=0) > 1:
+        raise ValueError(f"{folder / REGION} is damaged: it holds no booleans")
+    return ContextExplanation(sample, bits.astype(bool).reshape(shape))

@@ -1,0 +1,124 @@
+"""Faithfulness of a context explanation: is the object found as well when nothing but its context is left?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from metfa._arrays import as_array, first_not_finite, from_host, namespace, to_host
+from metfa._targets import row_targets
+from metfa.explainers._probability_model import softmax as softmax_of
+from metfa.metrics._hidden import Baseline, Hidden, checked_inputs
+from metfa.metrics.scores import Scores
+from metfa.segmentation._class_maps import Segmenter
+
+__all__ = ["context_faithfulness"]
+
+
+def context_faithfulness(
+    model: Any,
+    inputs: Any,
+    context: Any,
+    target: Any,
+    *,
+    region: Any,
+    baseline: Baseline = "black",
+    batch_size: int | None = None,
+    softmax: bool = True,
+    autocast: Any = None,
+    memory_format: Any = None,
+) -> Scores:
+    r"""Share of an object's probability that is left when only the object and its context are shown (paper, m_f).
+
+    .. math:: m_f = 1 - \frac{1}{|R|} \sum_R \max(0, F_c(I) - F_c((R \cup M) \odot I))
+
+    with R the object's pixels, M the context's, and F_c the probability of class c in a pixel. The robust form is
+    ``metfa.metrics.robust(context_faithfulness, noise=...)``, with R and M of the clean image.
+
+    Parameters
+    ----------
+    model : torch.nn.Module or callable
+        Segmentation network, see `RegionModel`.
+    inputs : array, (batch, channels, height, width)
+        Images, floating point, pixels in [0, 1].
+    context : array of bool, (batch, height, width) or (height, width)
+        The explanation M, such as ``explanation.significant()``. None at all (all False) is the object alone.
+    target : int or sequence
+        Class of the object of each image.
+    region : array of bool, (batch, height, width) or (height, width)
+        The object's pixels R.
+    baseline, batch_size, softmax, autocast, memory_format
+        As for :func:`metfa.metrics.insertion`; the paper hides behind "black".
+
+    Returns
+    -------
+    Scores
+        `raw` and `score` are m_f, in [0, 1].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metfa.segmentation import context_faithfulness
+    >>> def network(images):  # class 1 is likely in bright images
+    ...     bright = images.mean(axis=(2, 3), keepdims=True) + 0 * images
+    ...     return np.concatenate([1 - bright, bright], axis=1)
+    >>> region, context = np.array([[True, False, False, False]]), np.array([[False, True, False, False]])
+    >>> context_faithfulness(network, np.ones((1, 1, 1, 4)), context, 1, region=region, softmax=False).score
+    array([0.5])
+    """
+    segmenter = Segmenter(model, batch_size=batch_size, softmax=softmax, autocast=autocast, memory_format=memory_format)
+    inputs = checked_inputs(inputs)
+    if inputs.ndim != 4:
+        raise ValueError(f"`inputs` must be images (batch, channels, height, width), got shape {tuple(inputs.shape)}")
+    if target is None:
+        raise TypeError("`target` must be the class of the object, or one for each image, got None")
+    targets = row_targets(target, None, len(inputs))
+    objects, kept = _pixels(region, inputs, "region"), _pixels(context, inputs, "context")
+    if not objects.any(axis=(1, 2)).all():
+        raise ValueError(f"`region` must hold pixels of each image, but of input {_first_empty(objects)} it holds none")
+    hidden = Hidden.behind(baseline, inputs)
+    shown = from_host(objects | kept, like=inputs, dtype=namespace(inputs).bool)
+    found = np.empty(len(inputs))
+
+    def judge(start: int, stop: int) -> None:
+        rows = slice(start, stop)
+        clean = _probabilities(segmenter, namespace(inputs).asarray(inputs[rows], copy=True), targets[rows], start)
+        left = _probabilities(segmenter, hidden.keeping(shown[rows], rows), targets[rows], start)
+        lost = np.maximum(clean - left, 0)
+        found[rows] = 1 - (lost * objects[rows]).sum(axis=(1, 2)) / objects[rows].sum(axis=(1, 2))
+
+    with segmenter._forward_only():
+        segmenter._in_batches(len(inputs), inputs, judge)
+    return Scores(found, np.ones(len(found)), (None,) * len(found))
+
+
+def _probabilities(segmenter: Segmenter, images: Any, targets: list[Any], first: int) -> np.ndarray:
+    """Probability of each row's target in each pixel, (batch, height, width) float64."""
+    maps = segmenter._scores(images)
+    bad = first_not_finite(maps)
+    if bad is not None:
+        raise ValueError(f"the model's scores of input {first + bad} are not finite")
+    for row, target in enumerate(targets):
+        if not isinstance(target, int) or target >= maps.shape[1]:
+            raise ValueError(
+                f"`target` must lie in 0..{maps.shape[1] - 1}, the classes of the model, got {target} for input "
+                f"{first + row}"
+            )
+    host = to_host(softmax_of(maps) if segmenter.softmax else maps).astype(np.float64)
+    return host[np.arange(len(host)), targets]
+
+
+def _pixels(given: Any, inputs: Any, name: str) -> np.ndarray:
+    """Pixels (batch, height, width) bool on the host, the same for all images where one map is given."""
+    host = to_host(as_array(given, name))
+    if host.dtype != bool:
+        raise TypeError(f"`{name}` must be boolean, got {host.dtype}: for a significance map write `significance == 1`")
+    shape = (len(inputs), *inputs.shape[2:])
+    if host.shape not in (shape, shape[1:]):
+        raise ValueError(f"`{name}` must be pixels {shape} or {shape[1:]}, got shape {host.shape}")
+    return np.broadcast_to(host, shape)
+
+
+def _first_empty(objects: np.ndarray) -> int:
+    return int(objects.any(axis=(1, 2)).argmin())

@@ -1,0 +1,143 @@
+"""The object that is explained: its pixels, and a segmentation network as a classifier of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from metfa._arrays import as_array, first_not_finite, to_host
+from metfa._guard import model_in_evaluation
+from metfa._validation import positive_int
+from metfa.explainers._model_explainer import check_images, require_tensor
+from metfa.segmentation._class_maps import Segmenter, class_maps
+
+__all__ = ["RegionModel", "checked_region", "predicted_classes", "predicted_region"]
+
+
+class RegionModel(torch.nn.Module):
+    """A segmentation network as a classifier of one region: the mean over its pixels of each class's score.
+
+    With it every explainer of classifiers explains a segmentation: ``Gradient(RegionModel(network, region))``,
+    `RISE`, `MASK`, or ``ScoreCAM(regional, layer=network.decoder)``. Under a softmax the scores become the geometric
+    mean of the pixels' probabilities, scaled to sum to 1.
+
+    Parameters
+    ----------
+    network : torch.nn.Module or callable
+        Images (batch, channels, height, width) -> class scores (batch, classes, height, width): a tensor, a dict with
+        "out" (torchvision) or "logits", or an object with `.logits` (transformers). Coarser maps are enlarged.
+    region : array of bool, (height, width)
+        The object's pixels.
+    softmax : bool
+        Whether the network gives logits; matters here only where it has a single class, see `predicted_region`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from metfa.segmentation import RegionModel
+    >>> network = lambda images: torch.cat([images, 1 - images], dim=1)  # bright pixels are class 0
+    >>> regional = RegionModel(network, torch.tensor([[True, False]]))
+    >>> regional(torch.tensor([[[[0.75, 0.0]]]]))
+    tensor([[0.7500, 0.2500]])
+    """
+
+    def __init__(self, network: Any, region: Any, *, softmax: bool = True) -> None:
+        super().__init__()
+        if not callable(network):
+            raise TypeError(f"`network` must be a module or a function images -> class maps, got {network!r:.80}")
+        if isinstance(network, RegionModel):
+            raise TypeError("`network` must be a segmentation network, got a RegionModel")
+        self.network = network
+        self.region = checked_region(region)
+        self.softmax = softmax
+        self.training = getattr(network, "training", False)
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        """Scores (batch, classes) of images of the region's height and width."""
+        check_size(self.region, images)
+        return self.in_region(class_maps(self.network(images), images, softmax=self.softmax)).mean(dim=2)
+
+    def in_region(self, maps: torch.Tensor) -> torch.Tensor:
+        """The region's pixels of maps (..., height, width), (..., pixels)."""
+        return maps[..., torch.as_tensor(self.region, device=maps.device)]
+
+    def extra_repr(self) -> str:
+        """What `repr` says of it."""
+        height, width = self.region.shape
+        return f"region of {self.region.sum():,} of {height} x {width} pixels"
+
+
+def predicted_region(model: Any, image: Any, target: int, *, softmax: bool = True) -> np.ndarray:
+    """The pixels of an image that a segmentation network gives a class, (height, width) bool: the paper's R.
+
+    Parameters
+    ----------
+    model : torch.nn.Module or callable
+        Segmentation network, see `RegionModel`.
+    image : torch.Tensor, (channels, height, width) or (1, channels, height, width)
+        Floating point, pixels in [0, 1].
+    target : int
+        The class.
+    softmax : bool
+        Whether the model gives logits. It matters where there is a single class, the foreground: its pixels, class 1,
+        are those with a logit above 0, or (False) with a probability above 1/2.
+
+    Raises
+    ------
+    ValueError
+        If no pixel has this class; the message names the classes found.
+    """
+    target = positive_int(target, "target", minimum=0)
+    classes, n_classes = predicted_classes(model, image, softmax=softmax)
+    if target >= n_classes:
+        raise ValueError(f"`target` must lie in 0..{n_classes - 1}, the classes of the model, got {target}")
+    region = classes == target
+    if not region.any():
+        found, sizes = np.unique(classes, return_counts=True)
+        listed = ", ".join(f"{found[k]} ({sizes[k]:,} pixels)" for k in np.argsort(-sizes))
+        raise ValueError(f"the model finds class {target} nowhere in the image; it finds {listed}")
+    return region
+
+
+def predicted_classes(model: Any, image: Any, *, softmax: bool = True) -> tuple[np.ndarray, int]:
+    """Class of each pixel of one image, (height, width), and the number of classes."""
+    image = one_image(image)
+    segmenter = Segmenter(model, softmax=softmax)
+    with model_in_evaluation(model), torch.no_grad():
+        maps = segmenter._called(image.detach().clone())
+    if first_not_finite(maps) is not None:
+        raise ValueError("the model's scores of the image are not finite")
+    return to_host(maps[0].argmax(dim=0)), maps.shape[1]
+
+
+def one_image(image: Any) -> Any:
+    """`image` as a batch of one (1, channels, height, width); raises unless it is one image."""
+    require_tensor(image)
+    batch = image[None] if image.ndim == 3 else image
+    check_images(batch)
+    if len(batch) != 1:
+        raise ValueError(f"`image` must be one image, got {len(batch)}: explain one after the other")
+    return batch
+
+
+def checked_region(region: Any, name: str = "region") -> np.ndarray:
+    """`region` as pixels (height, width) bool on the host; raises unless it has pixels, and leaves some outside."""
+    host = to_host(as_array(region, name))
+    if host.dtype != bool:
+        raise TypeError(f"`{name}` must be boolean, got {host.dtype}: for the pixels of a class write `labels == 8`")
+    if host.ndim != 2:
+        raise ValueError(f"`{name}` must be pixels (height, width), got shape {host.shape}")
+    if not host.any() or host.all():
+        what = "no pixel" if not host.any() else "all pixels, which leaves no context"
+        raise ValueError(f"`{name}` must hold some pixels of the image and not others, but it holds {what}")
+    return host.copy()
+
+
+def check_size(region: np.ndarray, images: Any, name: str = "region") -> None:
+    """Raise unless images have the region's height and width."""
+    if tuple(images.shape[2:]) != region.shape:
+        raise ValueError(
+            f"`{name}` must have the height and width of the images, {tuple(images.shape[2:])}, got {region.shape}"
+        )

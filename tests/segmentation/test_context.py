@@ -1,0 +1,203 @@
+"""`explain_context`: one object's surroundings under noise, and the statistics of the context alone."""
+
+import shutil
+
+import numpy as np
+import pytest
+import torch
+
+import metfa
+from metfa import stats
+from metfa.explainers import RISE, Gradient
+from metfa.segmentation import ContextExplanation, GridSaliency, RegionModel, explain_context, load_context
+
+NOISE = metfa.noise.Uniform(0.1, bounds=(0, 1))
+
+
+def network(images):
+    """Class 1 is a bright pixel in an image whose left edge is bright."""
+    left = images[:, :, :, :2].mean((1, 2, 3), keepdim=True)
+    return torch.cat([0 * images, 12 * images * left - 3], dim=1)
+
+
+def scene():
+    image = torch.full((1, 12, 16), 0.05)
+    image[:, :, :2] = 0.9
+    image[:, 4:7, 9:13] = 0.8
+    return image
+
+
+REGION = (scene()[0] == 0.8).numpy()
+
+
+def explained(**settings):
+    return explain_context(network, scene(), 1, **{"region": REGION, "min_pixels": 1, "rng": 0, **settings})
+
+
+def test_it_is_explain_with_the_region_held_fixed():
+    found = explained(n_samples=7)
+    expected = metfa.explain(
+        GridSaliency(RegionModel(network, REGION)), scene()[None], 1, noise=NOISE, n_samples=7, rng=0
+    )
+    assert np.array_equal(found.sample.values, expected.values)
+    assert np.array_equal(found.region, REGION)
+    assert found.target == 1
+    assert found.n_samples == 7
+    assert found.flip_rate == 0
+
+
+def test_the_region_is_predicted_on_the_clean_image():
+    with torch.no_grad():
+        predicted = network(scene()[None]).argmax(1)[0].numpy() == 1
+    assert np.array_equal(explained(region=None, n_samples=6).region, predicted)
+
+
+def test_the_needed_context_is_found_and_nothing_else():
+    found = explained(n_samples=20)
+    marks = found.significance_map()
+    assert (marks[:, :2] == 1).all()
+    assert (marks[:, 4:][~REGION[:, 4:]] == -1).all()
+    assert (marks[REGION] == 0).all()
+
+
+def test_statistics_are_of_the_context_alone():
+    found = explained(n_samples=12)
+    outside = found.sample.values[:, 0][:, ~REGION]
+    assert found.threshold() == stats.jenks(outside)
+    assert found.of_context.n_features == (~REGION).sum()
+    height = found.threshold()
+    outcome = stats.median_test(outside, height)
+    expected = np.zeros(REGION.shape, int)
+    corrected = stats.correct(outcome.pvalue[None], "bonferroni", axis=1)[0]
+    expected[~REGION] = outcome.sign * (corrected <= 0.3)
+    assert np.array_equal(found.significance_map(alpha=0.3, correction="bonferroni"), expected)
+    assert np.array_equal(found.smoothed()[~REGION], stats.smoothed_median(outside))
+    interval = found.confidence_interval(0.9)
+    assert np.array_equal(interval.low[~REGION], stats.median_interval(outside, 0.9).low)
+    assert np.array_equal(found.vanilla[~REGION], found.sample.vanilla[0][~REGION])
+    for pixels in (found.smoothed(), interval.low, interval.high, found.vanilla):
+        assert pixels.shape == REGION.shape
+        assert (pixels[REGION] == 0).all()
+    assert found.summary().n_features == (~REGION).sum()
+
+
+def test_areas_are_cut_at_the_same_threshold():
+    found = explained(n_samples=10)
+    height = found.threshold()
+    assert np.array_equal(found.above(), (found.vanilla > height) & ~REGION)
+    assert np.array_equal(found.significant(), found.significance_map() == 1)
+    assert found.area_ratio() == found.significant().sum() / found.above().sum()
+    assert np.isnan(found.area_ratio(2.0))
+
+
+@pytest.mark.parametrize("explainer", [Gradient, lambda model: RISE(model, n_masks=60)], ids=["Gradient", "RISE"])
+def test_explainers_of_classifiers(explainer):
+    found = explained(explainer=explainer, n_samples=6)
+    assert found.vanilla.shape == REGION.shape
+    assert (found.significance_map()[REGION] == 0).all()
+
+
+def test_no_needed_context_is_an_answer_without_a_warning():
+    own = lambda images: torch.cat([0 * images, 9 * images - 3], dim=1)  # noqa: E731 - sees single pixels
+    found = explain_context(own, scene(), 1, region=REGION, min_pixels=1, rng=0, n_samples=6)
+    assert (found.sample.values == 0).all()
+    assert not found.significant(0.2).any()
+    assert (found.significance_map(0.2)[~REGION] == -1).all()
+
+
+def test_small_objects_warn():
+    with pytest.warns(metfa.SmallRegionWarning, match="12 pixels, fewer than 600"):
+        explain_context(network, scene(), 1, region=REGION, n_samples=2, rng=0)
+
+
+def test_the_model_is_left_as_found():
+    net = torch.nn.Conv2d(1, 2, 5, padding=2).eval()
+    before = net.weight.clone()
+    explain_context(net, scene(), 1, region=REGION, min_pixels=1, rng=0, n_samples=2)
+    assert not net.training
+    assert net.weight.requires_grad
+    assert net.weight.grad is None
+    assert torch.equal(net.weight, before)
+
+
+def test_the_same_seed_gives_the_same_samples_for_every_batch_size():
+    one, other = explained(batch_size=1, n_samples=5), explained(batch_size=4, n_samples=5)
+    assert np.allclose(one.sample.values, other.sample.values, atol=1e-6)
+    later = explained(n_samples=2, first_sample=5)
+    assert np.allclose(explained(n_samples=7).sample.values[5:], later.sample.values, atol=1e-6)
+
+
+def never(images):
+    raise AssertionError("the model was asked")
+
+
+@pytest.mark.parametrize(
+    ("changed", "error", "said"),
+    [
+        ({"image": scene().numpy()}, TypeError, "got ndarray"),
+        ({"image": torch.stack([scene()] * 2)}, ValueError, "one image, got 2"),
+        ({"target": "car"}, TypeError, "'car'"),
+        ({"target": -1}, ValueError, "got -1"),
+        ({"min_pixels": 0}, ValueError, "got 0"),
+        ({"region": REGION[:4]}, ValueError, "no pixel"),
+        ({"region": REGION[:5]}, ValueError, r"\(12, 16\), got \(5, 16\)"),
+        ({"region": ~REGION & False}, ValueError, "no pixel"),
+        ({"explainer": 3}, TypeError, "got 3"),
+        ({"explainer": GridSaliency(network, 1, region=REGION)}, TypeError, "function of a RegionModel"),
+        ({"noise": "uniform"}, TypeError, "uniform"),
+        ({"n_samples": 0}, ValueError, "got 0"),
+    ],
+)
+def test_bad_arguments_before_the_model_is_asked(changed, error, said):
+    arguments = {"image": scene(), "target": 1, "region": REGION, "min_pixels": 1, **changed}
+    with pytest.raises(error, match=said):
+        explain_context(never, **arguments)
+
+
+def test_a_class_that_is_nowhere_or_everywhere():
+    with pytest.raises(ValueError, match="class 0 nowhere"):
+        explain_context(lambda images: torch.cat([0 * images, 0 * images + 1], 1), scene(), 0)
+    with pytest.raises(ValueError, match="class 1 in all pixels"):
+        explain_context(lambda images: torch.cat([0 * images, 0 * images + 1], 1), scene(), 1)
+
+
+def test_saved_and_read_again(tmp_path):
+    found = explained(n_samples=6)
+    assert found.save(tmp_path / "kept") == tmp_path / "kept"
+    again = load_context(tmp_path / "kept")
+    assert np.array_equal(again.region, REGION)
+    assert np.array_equal(again.significance_map(), found.significance_map())
+    with pytest.raises(FileExistsError):
+        found.save(tmp_path / "kept")
+
+
+def test_damaged_folders(tmp_path):
+    explained(n_samples=3).save(tmp_path / "kept")
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        load_context(tmp_path / "nowhere")
+    cut = tmp_path / "cut"
+    shutil.copytree(tmp_path / "kept", cut)
+    with (cut / "region.npy").open("r+b") as file:
+        file.truncate(200)
+    with pytest.raises(ValueError, match=r"region\.npy is truncated"):
+        load_context(cut)
+    np.save(cut / "region.npy", REGION.astype(object), allow_pickle=True)
+    with pytest.raises(ValueError, match=r"region\.npy"):
+        load_context(cut)
+    np.save(cut / "region.npy", REGION.astype(np.uint8) * 7)
+    with pytest.raises(ValueError, match=r"expected bool"):
+        load_context(cut)
+    (cut / "region.npy").unlink()
+    (cut / "region.npy").symlink_to(tmp_path / "kept" / "region.npy")
+    with pytest.raises(ValueError, match="link"):
+        load_context(cut)
+
+
+def test_parts_must_fit():
+    sample = explained(n_samples=2).sample
+    with pytest.raises(ValueError, match=r"\(5, 16\), got maps \(1, 12, 16\)"):
+        ContextExplanation(sample, np.eye(5, 16, dtype=bool))
+    with pytest.raises(TypeError, match="got ndarray"):
+        ContextExplanation(sample.values, REGION)
+    with pytest.raises(ValueError, match="read-only"):
+        explained(n_samples=2).region[0, 0] = True
