@@ -20,6 +20,7 @@ TINY = '''
     from torch import nn
 
     from metfa.explainers import Gradient, heatmap
+    from metfa.models import LoadedModel, WholePicture
 
 
     class Tiny(nn.Module):
@@ -38,6 +39,23 @@ TINY = '''
 
     def model():
         return Tiny().eval()
+
+
+    class Scenes(nn.Module):
+        """Class 1, an object, is what is red in a scene whose left edge is green; class 2 is never found."""
+
+        def forward(self, x):
+            red, green = x[:, :1], x[:, 1:2, :, :4].mean((2, 3), keepdim=True)
+            found = 12 * red * green - 3
+            return {"out": torch.cat([0 * red, found, 0 * red - 9], 1)}
+
+
+    def scenes():
+        return Scenes().eval()
+
+
+    def named_scenes():
+        return LoadedModel(scenes(), WholePicture(), ("ground", "object", "nothing"))
 
 
     def broken():

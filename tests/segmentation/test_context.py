@@ -78,7 +78,8 @@ def test_statistics_are_of_the_context_alone():
     for pixels in (found.smoothed(), interval.low, interval.high, found.vanilla):
         assert pixels.shape == REGION.shape
         assert (pixels[REGION] == 0).all()
-    assert found.summary().n_features == (~REGION).sum()
+    assert found.summary()[0].n_features == (~REGION).sum()
+    assert found.provenance == found.sample.provenance
 
 
 def test_areas_are_cut_at_the_same_threshold():

@@ -7,13 +7,13 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
-from metfa import explainers, text
+from metfa import explainers, segmentation, text
 from metfa._import_path import imported
 from metfa._validation import did_you_mean
 
-__all__ = ["METHODS", "TEXT_METHODS", "Of", "check_method", "check_settings", "explainer_of", "method_forms"]
+__all__ = ["Of", "check_method", "check_settings", "explainer_of", "method_forms", "methods_of"]
 
-Of = Literal["image", "text"]
+Of = Literal["image", "text", "scene"]
 METHODS = {
     "gradient": "Gradient",
     "smoothgrad": "SmoothGrad",
@@ -31,18 +31,24 @@ TEXT_METHODS = {
     "occlusion": "Occlusion",
     "gradient-x-input": "GradientXInput",
 }
-NO_SETTINGS = {"model", "rng", "autocast", "memory_format", "scale"}  # given in other ways
+SCENE_METHODS = {"grid-saliency": "GridSaliency"}  # beside those of images, which explain a region's scores
+NO_SETTINGS = {"model", "rng", "autocast", "memory_format", "scale", "target_class", "region"}  # given in other ways
 
 
 def method_forms(of: Of = "image") -> str:
     """What can be written for a method."""
-    names = [*METHODS, "captum:NAME"] if of == "image" else TEXT_METHODS
+    names = TEXT_METHODS if of == "text" else [*methods_of(of), "captum:NAME"]
     return f"{', '.join(names)}, or package.module:callable (model -> explainer)"
+
+
+def methods_of(of: Of) -> dict[str, str]:
+    """Our explainers of one kind of input, by the names that are written for them."""
+    return {"image": METHODS, "text": TEXT_METHODS, "scene": {**SCENE_METHODS, **METHODS}}[of]
 
 
 def check_method(method: str, of: Of = "image") -> None:
     """Raise unless there is such a method; torch is not needed to tell."""
-    names = METHODS if of == "image" else TEXT_METHODS
+    names = methods_of(of)
     if ":" not in method and method not in names:
         raise ValueError(f"the method must be one of {method_forms(of)}, got {method!r}{did_you_mean(method, names)}")
 
@@ -54,10 +60,13 @@ def check_settings(method: str, settings: dict[str, Any], of: Of = "image") -> N
         _check_names(settings, _settings_of_dataclass(kind), method)
         if settings:
             kind(len, **settings)  # those that have settings take any function for a model
-    elif of == "image" and (method in METHODS or method.startswith("captum:")):
+    elif of != "text" and (method in methods_of(of) or method.startswith("captum:")):
         import torch
 
-        explainer_of(method, torch.nn.Identity(), settings)
+        network: Any = torch.nn.Identity()
+        if of == "scene":
+            network = segmentation.RegionModel(network, torch.eye(2, dtype=torch.bool))
+        explainer_of(method, network, settings, of)
 
 
 def explainer_of(method: str, model: Any, settings: dict[str, Any], of: Of = "image", *, bfloat16: bool = False) -> Any:
@@ -66,10 +75,10 @@ def explainer_of(method: str, model: Any, settings: dict[str, Any], of: Of = "im
         kind = getattr(text, TEXT_METHODS[method])
         _check_names(settings, _settings_of_dataclass(kind), method)
         return kind(model, **settings)
-    if of == "image" and method in METHODS:
+    if of != "text" and method in methods_of(of):
         import torch
 
-        kind = getattr(explainers, METHODS[method])
+        kind = getattr(segmentation if method in SCENE_METHODS else explainers, methods_of(of)[method])
         _check_names(settings, _settings_of_dataclass(kind), method)
         layout = {"memory_format": torch.channels_last, "autocast": torch.bfloat16 if bfloat16 else None}
         return kind(model, **{**layout, **settings})

@@ -20,7 +20,7 @@ from metfa.allocator import keep_freed_memory
 from metfa.by_name.methods import check_settings, method_forms
 from metfa.by_name.noises import NOISE_FORMS, TEXT_NOISE_FORMS
 from metfa.cli.demo_photo import demo_photo
-from metfa.cli.parsing import settings_of
+from metfa.cli.parsing import settings_of, size_of
 from metfa.cli.run import (
     Analysis,
     Sampling,
@@ -37,6 +37,7 @@ from metfa.cli.run import (
     title_of,
     write_views,
 )
+from metfa.cli.scenes import Scene, call_of_scene, explain_scene
 from metfa.text._words import words_of
 
 __all__ = ["app", "run"]
@@ -238,6 +239,65 @@ def explain_text(
         typer.echo(report(sample, about, analysis))
     else:
         _print_views(*write_views(sample, about, analysis, folder))
+
+
+@app.command("explain-segmentation")
+@_reported
+def explain_segmentation(
+    image: Annotated[Path, typer.Argument(metavar="IMAGE", help="Picture file.", show_default=False)],
+    model: Annotated[
+        str,
+        typer.Option(help="torchvision:NAME or package.module:callable, a segmentation network.", show_default=False),
+    ],
+    target: Annotated[str, typer.Option("--class", help="Class of the object, its index or name.", show_default=False)],
+    method: Annotated[str, typer.Option(help=f"{method_forms('scene')}.")] = "grid-saliency",
+    settings: Settings = None,
+    region: Annotated[
+        Path | None,
+        typer.Option(help="Picture of the object, 0 outside; by default the pixels that the network gives the class."),
+    ] = None,
+    size: Annotated[
+        str | None, typer.Option(metavar="HEIGHTxWIDTH", help="Resize the picture; by default as it is.")
+    ] = None,
+    min_pixels: Annotated[int, typer.Option(min=1, help="Warn of smaller objects.")] = 600,
+    noise: Noise = "uniform:0.1",
+    samples: Samples = 10,
+    alpha: Alpha = 0.05,
+    confidence: Confidence = 0.95,
+    correction: Corrected = Correction.none,
+    threshold: Threshold = "jenks",
+    seed: Seed = 0,
+    batch_size: Batch = 10,
+    device: Device = "auto",
+    bfloat16: BFloat16 = False,
+    palette: Palette = Colours.paper,
+    folder: Annotated[Path, typer.Option("--out", help="Folder for the results; an interrupted run resumes.")] = Path(
+        "metfa-out"
+    ),
+) -> None:
+    """Explain an object in a scene: which of its surroundings does a segmentation network need?"""
+    chosen = settings_of(settings or [])
+    sampling = Sampling(model, method, chosen, None, noise, samples, seed, batch_size, device, bfloat16, of="scene")
+    analysis = _analysis(alpha, confidence, correction, threshold, palette)
+    scene = Scene(image, target, region, size_of(size), min_pixels)
+    for path in (image, region):
+        if path is not None:
+            open_image(path)  # before the model is loaded
+    check_before_sampling(sampling, analysis)
+    call = call_of_scene(scene, sampling)
+    check_folder(folder, call)
+    if is_finished(folder):
+        raise FileExistsError(f"{folder} holds a finished result: `metfa show {folder}` reads it; give another `--out`")
+    check_settings(method, chosen, "scene")
+    if keep_freed_memory():
+        typer.echo("malloc keeps freed memory (glibc's thresholds raised): large batches run faster", err=True)
+    try:
+        from metfa.models import load_segmentation
+
+        explanation, about = explain_scene(scene, load_segmentation(model), call, sampling, analysis, folder)
+        _print_views(*write_views(explanation, about, analysis, folder))
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(": the samples so far are kept; repeat the command to resume") from None
 
 
 @app.command()

@@ -9,7 +9,7 @@ from typing import Any
 
 from metfa import stats
 
-__all__ = ["settings_of", "threshold_of"]
+__all__ = ["settings_of", "size_of", "threshold_of"]
 
 
 def settings_of(texts: Sequence[str]) -> dict[str, Any]:
@@ -39,3 +39,13 @@ def threshold_of(text: str) -> Callable[..., float] | float:
     if not math.isfinite(number):
         raise ValueError(f"`--threshold` must be 'jenks' (natural breaks) or a number, got {text!r}")
     return number
+
+
+def size_of(text: str | None) -> tuple[int, int] | None:
+    """Height and width from a text such as ``240x320``."""
+    if text is None:
+        return None
+    height, cross, width = text.lower().partition("x")
+    if not (cross and height.isdecimal() and width.isdecimal() and int(height) and int(width)):
+        raise ValueError(f"`--size` must be HEIGHTxWIDTH in pixels, such as 240x320, got {text!r}")
+    return int(height), int(width)

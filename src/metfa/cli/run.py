@@ -15,13 +15,12 @@ from metfa import sampling, stats
 from metfa._provenance import printable
 from metfa._rows import is_text
 from metfa._sample_size import check_alpha, samples_needed
-from metfa.by_name.methods import METHODS, Of, check_method, explainer_of
+from metfa.by_name.methods import Of, check_method, explainer_of, methods_of
 from metfa.by_name.noises import noise_of
 from metfa.cli.parsing import threshold_of
 from metfa.explainers._probability_model import softmax
 from metfa.io import MANIFEST, load, read_json, write_json
 from metfa.result import AttributionSample
-from metfa.summary import summarise
 
 __all__ = [
     "Analysis",
@@ -40,9 +39,10 @@ __all__ = [
 ]
 
 SAMPLE, ABOUT, REPORT, FIGURE, WORDS = "sample", "about.json", "report.txt", "figure.png", "words.html"
+REGION = "region.npy"  # beside the samples of an object's context
 
 
-FEATURES = {"image": "pixels", "text": "words"}
+FEATURES = {"image": "pixels", "text": "words", "scene": "pixels"}
 
 
 @dataclass(frozen=True)
@@ -87,10 +87,9 @@ def check_before_sampling(sampling: Sampling, analysis: Analysis, n_features: in
     """Refuse settings that could give no answer, before any model runs; the corrections once `n_features` is known."""
     noise_of(sampling.noise, sampling.of)
     check_method(sampling.method, sampling.of)
-    if sampling.bfloat16 and sampling.method not in METHODS:
-        raise ValueError(
-            f"`--bfloat16` is for {', '.join(METHODS)}; {sampling.method} runs in the model's own precision"
-        )
+    known = methods_of(sampling.of)
+    if sampling.bfloat16 and sampling.method not in known:
+        raise ValueError(f"`--bfloat16` is for {', '.join(known)}; {sampling.method} runs in the model's own precision")
     check_alpha(analysis.alpha)
     stats.median_ranks(sampling.n_samples, analysis.confidence)
     threshold_of(analysis.threshold)
@@ -111,7 +110,7 @@ def call_of(name: str, sampling: Sampling) -> dict[str, Any]:
     """What must be equal for a run to be resumed: the picture's name, or the text, and how samples are made."""
     call = {key: value for key, value in asdict(sampling).items() if key not in ("batch_size", "device", "of")}
     settings = ", ".join(f"{key}={value!r}" for key, value in sorted(sampling.settings.items()))
-    return {sampling.of: name, **call, "settings": settings}
+    return {"image" if sampling.of == "scene" else sampling.of: name, **call, "settings": settings}
 
 
 def check_folder(folder: Path, call: dict[str, Any]) -> None:
@@ -219,15 +218,13 @@ def explain_words(
     return sample, about
 
 
-def write_views(
-    sample: AttributionSample, about: dict[str, Any], analysis: Analysis, folder: Path
-) -> tuple[str, list[Path]]:
+def write_views(sample: Any, about: dict[str, Any], analysis: Analysis, folder: Path) -> tuple[str, list[Path]]:
     """Write the report and a figure of each input, or the page of a text, nothing before all are made.
 
     Returns the report's text, and where the figures are.
     """
     text = report(sample, about, analysis)
-    drawn = _page(sample, about, analysis) if is_of_text(sample) else _figures(sample, about, analysis)
+    drawn = _drawn(sample, about, analysis)
     for name in (REPORT, *drawn):
         if (folder / name).exists():
             raise FileExistsError(f"{folder / name} exists already: give another `--out`")
@@ -237,8 +234,16 @@ def write_views(
     return text, [folder / name for name in drawn]
 
 
-def is_of_text(sample: AttributionSample) -> bool:
+def _drawn(sample: Any, about: dict[str, Any], analysis: Analysis) -> dict[str, bytes]:
+    if is_of_text(sample):
+        return _page(sample, about, analysis)
+    return (_figures if isinstance(sample, AttributionSample) else _context_figure)(sample, about, analysis)
+
+
+def is_of_text(sample: Any) -> bool:
     """Whether it is of one text, and so shown word by word."""
+    if not isinstance(sample, AttributionSample):
+        return False
     return sample.words is not None and isinstance(sample.inputs, list) and is_text(sample.inputs[0])
 
 
@@ -252,19 +257,30 @@ def _figures(sample: AttributionSample, about: dict[str, Any], analysis: Analysi
     from metfa.plot import figure
 
     batch = sample.values.shape[1]
-    pictures = {}
-    for index in range(batch):
-        buffer = io.BytesIO()
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Glyph .* missing from")  # a title in a script that the font lacks
-            drawn = figure(sample, index=index, title=title_of(about), palette=analysis.palette, **analysis.settings)
-            drawn.savefig(buffer, format="png", dpi=110)
-        pictures[FIGURE if batch == 1 else f"figure-{index}.png"] = buffer.getvalue()
-    return pictures
+    return {
+        FIGURE if batch == 1 else f"figure-{index}.png": _png(
+            figure(sample, index=index, title=title_of(about), palette=analysis.palette, **analysis.settings)
+        )
+        for index in range(batch)
+    }
 
 
-def read_folder(folder: Path) -> tuple[AttributionSample, dict[str, Any]]:
-    """Sample and description of a folder written by `explain_picture`, or of a bare saved sample."""
+def _context_figure(explanation: Any, about: dict[str, Any], analysis: Analysis) -> dict[str, bytes]:
+    from metfa.plot import context
+
+    return {FIGURE: _png(context(explanation, title=title_of(about), palette=analysis.palette, **analysis.settings))}
+
+
+def _png(drawn: Any) -> bytes:
+    buffer = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from")  # a title in a script that the font lacks
+        drawn.savefig(buffer, format="png", dpi=110)
+    return buffer.getvalue()
+
+
+def read_folder(folder: Path) -> tuple[Any, dict[str, Any]]:
+    """Sample (of an object in a scene: its context) and description of a folder, or a bare saved sample."""
     if not folder.is_dir():
         raise FileNotFoundError(f"no such folder: {folder}")
     if not (folder / SAMPLE).is_dir():
@@ -272,8 +288,16 @@ def read_folder(folder: Path) -> tuple[AttributionSample, dict[str, Any]]:
         if nested:
             raise ValueError(f"{folder} holds several results, show one of them: {', '.join(nested)}")
         return load(folder), {}
-    sample = load(folder / SAMPLE)
+    sample = _loaded(folder)
     return sample, _read_about(folder) if (folder / ABOUT).exists() else {}
+
+
+def _loaded(folder: Path) -> Any:
+    if not (folder / REGION).exists():
+        return load(folder / SAMPLE)
+    from metfa.segmentation import load_context
+
+    return load_context(folder)
 
 
 def _read_about(folder: Path) -> dict[str, Any]:
@@ -283,7 +307,7 @@ def _read_about(folder: Path) -> dict[str, Any]:
     return about
 
 
-def report(sample: AttributionSample, about: dict[str, Any], analysis: Analysis) -> str:
+def report(sample: Any, about: dict[str, Any], analysis: Analysis) -> str:
     """The text that a person reads: prediction, what is significant, what it may get wrong, how it was made."""
     about = {name: printable(str(value))[:300] for name, value in about.items()}
     if about.get("settings"):
@@ -293,7 +317,8 @@ def report(sample: AttributionSample, about: dict[str, Any], analysis: Analysis)
         lines.append(("prediction", about["predicted"]))
     if about.get("explained") != about.get("predicted"):
         lines.append(("explained", about.get("explained", "")))
-    summaries = summarise(sample, **analysis.settings)
+    lines += [(name, about[name]) for name in ("object", "faithfulness") if name in about]
+    summaries = sample.summary(**analysis.settings)
     for index, summary in enumerate(summaries):
         if len(summaries) > 1:
             lines.append(("input", f"{index} of {len(summaries)}"))

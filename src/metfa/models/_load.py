@@ -5,11 +5,11 @@ import torch
 from metfa._validation import did_you_mean
 from metfa.models._loaded_model import LoadedModel
 from metfa.models._normalised import Normalised
-from metfa.models._preprocess import CentreCrop
-from metfa.models._sources import from_callable, from_timm, from_torchvision
+from metfa.models._preprocess import CentreCrop, WholePicture
+from metfa.models._sources import from_callable, from_timm, from_torchvision, segmentation_from_torchvision
 from metfa.models.efficientnet_lite import VARIANTS, EfficientNetLite, imagenet_classes, load_weights, weights_file
 
-__all__ = ["load"]
+__all__ = ["load", "load_segmentation"]
 
 
 def load(name: str, *, pretrained: bool = True) -> LoadedModel:
@@ -62,7 +62,7 @@ def load(name: str, *, pretrained: bool = True) -> LoadedModel:
         raise TypeError(f"`name` must be a string such as 'efficientnet-lite0', got {type(name).__name__}")
     source, colon, rest = name.partition(":")
     if colon and source not in {"timm", "torchvision"}:
-        return from_callable(name)
+        return from_callable(name, CentreCrop(224))
     if not colon and name not in VARIANTS:
         raise ValueError(
             f"`name` {name!r} is no model known here{did_you_mean(name, VARIANTS)}; write {', '.join(VARIANTS)}, "
@@ -74,6 +74,41 @@ def load(name: str, *, pretrained: bool = True) -> LoadedModel:
         if source == "torchvision":
             return from_torchvision(rest, pretrained)
         return _from_lite(name, pretrained)
+
+
+def load_segmentation(name: str, *, pretrained: bool = True) -> LoadedModel:
+    """Segmentation network of the given name, in eval mode on the CPU, with its preprocessing and class names.
+
+    Parameters
+    ----------
+    name : str
+        ``"torchvision:NAME"`` or ``"torchvision:NAME.WEIGHTS"``, such as ``torchvision:deeplabv3_mobilenet_v3_large``;
+        or ``"package.module:callable"``: the callable is imported and called without arguments. It returns a
+        `LoadedModel`, or a `torch.nn.Module` that takes pixels in [0, 1] of pictures of any size. Importing runs its
+        code.
+    pretrained : bool, default: True
+        As for `load`.
+
+    Returns
+    -------
+    LoadedModel
+        Its ``module`` maps (batch, 3, height, width) pixels in [0, 1] to class scores as
+        `metfa.segmentation.RegionModel` takes them; its ``preprocess`` is a `WholePicture`.
+
+    Raises
+    ------
+    TypeError, ValueError, ModuleNotFoundError, ConnectionError
+        As for `load`.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"`name` must be a string such as 'package.module:callable', got {type(name).__name__}")
+    source, colon, rest = name.partition(":")
+    if not colon or source == "timm":
+        raise ValueError(f"`name` {name!r} must be torchvision:NAME or package.module:callable")
+    if source != "torchvision":
+        return from_callable(name, WholePicture())
+    with torch.random.fork_rng(devices=[], enabled=pretrained):
+        return segmentation_from_torchvision(rest, pretrained)
 
 
 def _from_lite(name: str, pretrained: bool) -> LoadedModel:

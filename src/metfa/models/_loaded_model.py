@@ -12,13 +12,13 @@ __all__ = ["LoadedModel"]
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """A classifier, the way into it from a picture, and the names of its classes.
+    """A network, the way into it from a picture, and the names of its classes.
 
     Parameters
     ----------
     module : torch.nn.Module
-        Maps pixels in [0, 1], of shape (batch, 3, height, width), to one logit per class, (batch, n_classes). It
-        normalises inside. `load` gives it back in eval mode, on the CPU.
+        Maps pixels in [0, 1], of shape (batch, 3, height, width), to one logit per class, (batch, n_classes), for
+        segmentation of each pixel. It normalises inside. `load` gives it back in eval mode, on the CPU.
     preprocess : callable
         ``preprocess(image)`` makes a float32 tensor (3, height, width) in [0, 1] of a PIL image; stack these to a
         batch. `load` uses a `CentreCrop`.

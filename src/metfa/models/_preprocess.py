@@ -1,4 +1,4 @@
-"""From a PIL image of any kind to the pixels that a classifier takes; with Pillow only."""
+"""From a PIL image of any kind to the pixels that a network takes; with Pillow only."""
 
 from dataclasses import dataclass
 from math import floor
@@ -9,7 +9,7 @@ from PIL import Image, ImageOps
 
 from metfa._validation import positive_int
 
-__all__ = ["CentreCrop"]
+__all__ = ["CentreCrop", "WholePicture"]
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,54 @@ class CentreCrop:
             starts.append(start * side / resized)
             ends.append((start + self.size) * side / resized)
         square = rgb.resize((self.size, self.size), self.interpolation, box=(*starts, *ends))
-        return torch.from_numpy(np.array(square)).permute(2, 0, 1).contiguous().float() / 255
+        return _pixels(square)
+
+
+@dataclass(frozen=True)
+class WholePicture:
+    """The whole picture, as segmentation networks take it.
+
+    Parameters
+    ----------
+    size : (int, int), optional
+        Height and width to which it is resized, whatever its proportions. None: as it is.
+    interpolation : PIL.Image.Resampling, default: bilinear
+        Pillow's filter.
+
+    Notes
+    -----
+    Colours become 8-bit RGB as by `CentreCrop`.
+
+    Examples
+    --------
+    >>> from PIL import Image
+    >>> from metfa.models import WholePicture
+    >>> picture = Image.new("RGB", (640, 480), "red")
+    >>> tuple(WholePicture()(picture).shape), tuple(WholePicture((240, 320))(picture).shape)
+    ((3, 480, 640), (3, 240, 320))
+    """
+
+    size: tuple[int, int] | None = None
+    interpolation: Image.Resampling = Image.Resampling.BILINEAR
+
+    def __post_init__(self) -> None:
+        if self.size is None:
+            return
+        if not isinstance(self.size, tuple) or len(self.size) != 2:
+            raise TypeError(f"`size` must be a pair (height, width) or None, got {self.size!r}")
+        for side in self.size:
+            positive_int(side, "size")
+
+    def __call__(self, image: Image.Image) -> torch.Tensor:
+        """Float32 tensor of shape (3, height, width) in [0, 1] of a PIL image."""
+        rgb = _to_rgb(image)
+        if self.size is not None and self.size != (rgb.height, rgb.width):
+            rgb = rgb.resize((self.size[1], self.size[0]), self.interpolation)
+        return _pixels(rgb)
+
+
+def _pixels(rgb: Image.Image) -> torch.Tensor:
+    return torch.from_numpy(np.array(rgb)).permute(2, 0, 1).contiguous().float() / 255
 
 
 def _to_rgb(image: Image.Image) -> Image.Image:

@@ -13,9 +13,9 @@ from metfa._import_path import imported
 from metfa._validation import did_you_mean
 from metfa.models._loaded_model import LoadedModel
 from metfa.models._normalised import Normalised
-from metfa.models._preprocess import CentreCrop
+from metfa.models._preprocess import CentreCrop, WholePicture
 
-__all__ = ["from_callable", "from_timm", "from_torchvision"]
+__all__ = ["from_callable", "from_timm", "from_torchvision", "segmentation_from_torchvision"]
 
 
 def from_timm(name: str, pretrained: bool) -> LoadedModel:
@@ -53,16 +53,7 @@ def from_timm(name: str, pretrained: bool) -> LoadedModel:
 def from_torchvision(name: str, pretrained: bool) -> LoadedModel:
     """Classifier of torchvision, with the transform and class names of its weights, the default ones or those named."""
     torchvision = _library("torchvision")
-    architecture, _, tag = name.partition(".")
-    known = torchvision.models.list_models(module=torchvision.models)
-    if architecture not in known:
-        raise ValueError(f"`name`: torchvision has no classifier {architecture!r}{did_you_mean(architecture, known)}")
-    choices = torchvision.models.get_model_weights(architecture)
-    if tag and tag not in choices.__members__:
-        raise ValueError(f"`name`: {architecture} has no weights {tag!r}, choose from {', '.join(choices.__members__)}")
-    weights = choices[tag] if tag else choices.DEFAULT
-    with _download(f"torchvision:{name}"):
-        model = torchvision.models.get_model(architecture, weights=weights if pretrained else None)
+    model, weights = _torchvision_model(name, torchvision.models, "classifier", pretrained)
     transform = weights.transforms()
     (size,), (short,) = transform.crop_size, transform.resize_size
     return LoadedModel(
@@ -74,7 +65,37 @@ def from_torchvision(name: str, pretrained: bool) -> LoadedModel:
     )
 
 
-def from_callable(name: str) -> LoadedModel:
+def segmentation_from_torchvision(name: str, pretrained: bool) -> LoadedModel:
+    """Segmentation network of torchvision, which takes whole pictures; its weights were trained on sides of 520."""
+    torchvision = _library("torchvision")
+    model, weights = _torchvision_model(name, torchvision.models.segmentation, "segmentation network", pretrained)
+    transform = weights.transforms()
+    return LoadedModel(
+        Normalised(model, transform.mean, transform.std).eval(),
+        WholePicture(),
+        tuple(weights.meta["categories"]),
+        f"torchvision:{name}",
+        f"torchvision {torchvision.__version__}, {weights}" if pretrained else None,
+    )
+
+
+def _torchvision_model(name: str, module: Any, kind: str, pretrained: bool) -> tuple[nn.Module, Any]:
+    """A model of a module of torchvision, and the weights it has, or would have if it were not to be untrained."""
+    models = _library("torchvision").models
+    architecture, _, tag = name.partition(".")
+    known = models.list_models(module=module)
+    if architecture not in known:
+        raise ValueError(f"`name`: torchvision has no {kind} {architecture!r}{did_you_mean(architecture, known)}")
+    choices = models.get_model_weights(architecture)
+    if tag and tag not in choices.__members__:
+        raise ValueError(f"`name`: {architecture} has no weights {tag!r}, choose from {', '.join(choices.__members__)}")
+    weights = choices[tag] if tag else choices.DEFAULT
+    untrained = {} if pretrained or kind == "classifier" else {"weights_backbone": None}
+    with _download(f"torchvision:{name}"):
+        return models.get_model(architecture, weights=weights if pretrained else None, **untrained), weights
+
+
+def from_callable(name: str, preprocess: Any) -> LoadedModel:
     """What the callable at the import path ``package.module:callable`` returns when called without arguments."""
     try:
         make = imported(name, "`name`")
@@ -84,7 +105,7 @@ def from_callable(name: str) -> LoadedModel:
         raise TypeError(f"`name` {name!r} must name a callable that makes a model, got {type(make).__name__}")
     made = make()
     if isinstance(made, nn.Module):
-        made = LoadedModel(made, CentreCrop(224))
+        made = LoadedModel(made, preprocess)
     if not isinstance(made, LoadedModel):
         raise TypeError(f"{name!r} must return a LoadedModel or a torch.nn.Module, got {type(made).__name__}")
     made.module.eval()

@@ -23,7 +23,7 @@ from metfa.segmentation.regions import RegionModel, check_size, checked_region, 
 if TYPE_CHECKING:
     from metfa.summary import Summary
 
-__all__ = ["ContextExplanation", "explain_context", "load_context"]
+__all__ = ["ContextExplanation", "explain_context", "load_context", "save_region"]
 
 REGION, SAMPLE = "region.npy", "sample"
 
@@ -67,6 +67,11 @@ class ContextExplanation:
     def n_samples(self) -> int:
         """The paper's N."""
         return self.sample.n_samples
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """Explainer, noise, seed, versions, time."""
+        return self.sample.provenance
 
     @property
     def flip_rate(self) -> float | None:
@@ -124,16 +129,16 @@ class ContextExplanation:
         single = self.above(threshold).sum()
         return float(self.significant(threshold, **settings).sum() / single) if single else float("nan")
 
-    def summary(self, threshold: Any = stats.jenks, **settings: Any) -> Summary:
-        """Figures a person reads first, of the context's pixels."""
-        return self.of_context.summary(threshold, **settings)[0]
+    def summary(self, threshold: Any = stats.jenks, **settings: Any) -> tuple[Summary, ...]:
+        """Figures a person reads first, of the context's pixels: one summary, as of a sample with one input."""
+        return self.of_context.summary(threshold, **settings)
 
     def save(self, path: str | Path) -> Path:
         """Write a new folder `path`, the sample in it and the region; see `load_context`."""
         folder = Path(path).expanduser()
         folder.mkdir(parents=True)
         try:
-            np.save(folder / REGION, self.region, allow_pickle=False)
+            save_region(self.region, folder)
             self.sample.save(folder / SAMPLE)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
@@ -273,6 +278,11 @@ def explain_context(
             progress=progress,
         )
     return ContextExplanation(sample, region)
+
+
+def save_region(region: np.ndarray, folder: Path) -> None:
+    """Write the region beside the samples that are streamed to ``folder / "sample"``, where `load_context` finds it."""
+    np.save(folder / REGION, region, allow_pickle=False)
 
 
 def load_context(path: str | Path) -> ContextExplanation:

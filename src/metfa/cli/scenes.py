@@ -1,0 +1,132 @@
+"""The context of one object in a scene explained into a folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from metfa._pictures import open_image
+from metfa._provenance import printable
+from metfa._validation import did_you_mean
+from metfa.by_name.methods import explainer_of
+from metfa.by_name.noises import noise_of
+from metfa.cli.run import ABOUT, SAMPLE, Analysis, Sampling, call_of, check_before_sampling, device_of
+from metfa.io import MANIFEST, write_json
+
+__all__ = ["Scene", "call_of_scene", "explain_scene"]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A picture, and the object in it that is explained."""
+
+    picture: Path
+    target: str  # index or name of the object's class
+    region: Path | None  # a mask of the object; None: all pixels that the network gives the class
+    size: tuple[int, int] | None
+    min_pixels: int
+
+
+def call_of_scene(scene: Scene, sampling: Sampling) -> dict[str, Any]:
+    """What must be equal for a run to be resumed."""
+    region = "as predicted" if scene.region is None else str(scene.region)
+    size = "as it is" if scene.size is None else "x".join(map(str, scene.size))
+    return {**call_of(str(scene.picture), sampling), "target": scene.target, "region": region, "size": size}
+
+
+def explain_scene(
+    scene: Scene, loaded: Any, call: dict[str, Any], sampling: Sampling, analysis: Analysis, folder: Path
+) -> tuple[Any, dict[str, Any]]:
+    """Sample the context of an object into `folder`; an interrupted run there is resumed."""
+    from metfa.models import WholePicture
+    from metfa.segmentation import context_faithfulness, explain_context
+    from metfa.segmentation.context import load_context, save_region
+    from metfa.segmentation.regions import predicted_region
+
+    device = device_of(sampling.device)
+    preprocess = loaded.preprocess if scene.size is None else WholePicture(scene.size)
+    image = preprocess(open_image(scene.picture)).to(device)
+    network = loaded.module.to(device)
+    target = class_index(scene.target, loaded.class_names)
+    region = predicted_region(network, image, target) if scene.region is None else region_in(scene.region, image)
+    check_before_sampling(sampling, analysis, int((~region).sum()))
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / ABOUT, call)
+    if (folder / SAMPLE / MANIFEST).exists():  # interrupted between the samples and the figure
+        explanation = load_context(folder)
+        same = np.array_equal(explanation.sample.inputs[0], image.cpu().numpy())
+        if not (same and np.array_equal(explanation.region, region)):
+            raise FileExistsError(f"{folder} holds the samples of another object; give another `--out`")
+    else:
+        save_region(region, folder)
+        explanation = explain_context(
+            network,
+            image,
+            target,
+            region=region,
+            explainer=partial(_made, sampling=sampling),
+            noise=noise_of(sampling.noise),
+            n_samples=sampling.n_samples,
+            min_pixels=scene.min_pixels,
+            batch_size=sampling.batch_size,
+            rng=sampling.seed,
+            store=folder / SAMPLE,
+            progress=True,
+        )
+    shown = {"nothing": np.zeros_like(region), "the significant context": _significant(explanation, analysis)}
+    left = [
+        f"{float(context_faithfulness(network, image[None], pixels, target, region=region).score[0]):.3f} with {name}"
+        for name, pixels in shown.items()
+    ]
+    about = {
+        **call,
+        "weights": loaded.weights,
+        "explained": _named(target, loaded.class_names),
+        "object": f"{region.sum():,} of {region.size:,} pixels",
+        "faithfulness": f"m_f {' and '.join(left)} beside the object, all else black",
+    }
+    write_json(folder / ABOUT, about)
+    return explanation, about
+
+
+def class_index(text: str, class_names: Any) -> int:
+    """Index of a class from its index or name."""
+    if text.isdecimal():
+        return int(text)
+    if class_names is None:
+        raise ValueError(f"`--class` must be an index, as the model names no classes, got {text!r}")
+    found = [index for index, name in enumerate(class_names) if name == text]
+    if len(found) != 1:
+        raise ValueError(f"`--class` {text!r} is no class of the model{did_you_mean(text, class_names)}")
+    return found[0]
+
+
+def region_in(path: Path, image: Any) -> np.ndarray:
+    """Pixels of the object, (height, width) bool, from an image of the scene's size whose pixels are 0 outside."""
+    levels = np.asarray(open_image(path).convert("L"))
+    mask: np.ndarray = levels != 0
+    height, width = (int(side) for side in image.shape[1:])
+    if mask.shape != (height, width):
+        raise ValueError(
+            f"`--region` {path} has {mask.shape[1]} x {mask.shape[0]} pixels, the scene {width} x {height}"
+        )
+    if not mask.any() or mask.all():
+        raise ValueError(f"`--region` {path} must be 0 outside of the object and not within")
+    return mask
+
+
+def _made(regional: Any, sampling: Sampling) -> Any:
+    return explainer_of(sampling.method, regional, sampling.settings, "scene", bfloat16=sampling.bfloat16)
+
+
+def _significant(explanation: Any, analysis: Analysis) -> np.ndarray:
+    settings = {name: value for name, value in analysis.settings.items() if name != "confidence_level"}
+    return explanation.significant(**settings)
+
+
+def _named(target: int, class_names: Any) -> str:
+    return f"class {target}" if class_names is None else printable(str(class_names[target]))

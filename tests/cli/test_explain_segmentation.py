@@ -1,0 +1,159 @@
+"""`metfa explain-segmentation`: the context of an object in a scene, explained into a folder."""
+
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import metfa
+from metfa.models import WholePicture
+from metfa.segmentation import load_context
+
+
+@pytest.fixture
+def scene(tmp_path):
+    levels = np.zeros((32, 40, 3), np.uint8)
+    levels[:, :4, 1] = 230
+    levels[10:20, 22:34, 0] = 220
+    path = tmp_path / "scene.png"
+    Image.fromarray(levels).save(path)
+    return path
+
+
+@pytest.fixture
+def explain_segmentation(metfa_command, tiny, scene):
+    def run(*arguments, model="tiny:named_scenes", samples=6, of="object"):
+        defaults = ("--model", model, "--class", of, "--samples", samples, "--min-pixels", 1)
+        return metfa_command("explain-segmentation", scene, *defaults, *arguments)
+
+    return run
+
+
+def mistake(done):
+    """The line that a mistake is answered by, after what was said of the process."""
+    assert done.code == 2, done
+    assert done.out == ""
+    *before, last = done.err.splitlines()
+    assert all(line.startswith("malloc keeps") for line in before)
+    assert last.startswith("error: ")
+    return last
+
+
+def test_figure_report_and_samples(explain_segmentation, metfa_command, scene, tmp_path):
+    done = explain_segmentation("--out", "out")
+    assert done.code == 0
+    found = {path.name for path in (tmp_path / "out").iterdir()}
+    assert found == {"figure.png", "report.txt", "about.json", "sample", "region.npy"}
+    explanation = load_context(tmp_path / "out")
+    assert explanation.region.sum() == 120
+    marks = explanation.significance_map()
+    assert (marks[:, :4] == 1).all()
+    for line in (
+        "explained:        object",
+        "object:           120 of 1,280 pixels",
+        "method:           grid-saliency",
+    ):
+        assert line in done.out
+    assert "with nothing and 1.000 with the significant context beside the object" in done.out
+    assert "1,160 features" in done.out
+    shown = metfa_command("show", "out")
+    assert shown.code == 0
+    assert shown.out.strip() == done.out.partition("\n\n")[0].strip()
+    assert metfa_command("show", "out", "--threshold", 0.9, "--out", "views").code == 0
+    assert (tmp_path / "views" / "figure.png").stat().st_size > 10_000
+    again = explain_segmentation("--out", "out")
+    assert again.error.startswith("error: out holds a finished result")
+    other = explain_segmentation("--out", "out", of="ground")
+    assert "target=object, not ground" in other.error
+
+
+def test_it_is_what_python_gives(explain_segmentation, scene, tmp_path):
+    assert explain_segmentation("--set", "grid=(4, 5)", "--noise", "gaussian:0.05", "--seed", 3).code == 0
+    import tiny
+
+    pixels = WholePicture()(Image.open(scene))
+    expected = metfa.segmentation.explain_context(
+        tiny.scenes(),
+        pixels,
+        1,
+        explainer=lambda model: metfa.segmentation.GridSaliency(model, grid=(4, 5)),
+        noise=metfa.noise.Gaussian(0.05, bounds=(0, 1)),
+        n_samples=6,
+        min_pixels=1,
+        rng=3,
+    )
+    found = load_context(tmp_path / "metfa-out")
+    assert np.allclose(found.sample.values, expected.sample.values, atol=1e-5)
+
+
+def test_a_region_of_ones_own_and_another_size(explain_segmentation, tmp_path):
+    mask = np.zeros((16, 20), np.uint8)
+    mask[6:9, 12:16] = 255
+    Image.fromarray(mask).save(tmp_path / "mask.png")
+    done = explain_segmentation("--size", "16x20", "--region", "mask.png", "--out", "out", "--method", "gradient")
+    assert done.code == 0
+    assert np.array_equal(load_context(tmp_path / "out").region, mask > 0)
+    assert "12 of 320 pixels" in done.out
+
+
+def test_classes_by_index(explain_segmentation):
+    done = explain_segmentation(model="tiny:scenes", of=1)
+    assert done.code == 0
+    assert "explained:        class 1" in done.out
+
+
+@pytest.mark.filterwarnings("default")
+def test_small_objects_warn(explain_segmentation):
+    done = explain_segmentation("--min-pixels", 600)
+    assert done.code == 0
+    assert "warning: the object has 120 pixels, fewer than 600" in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings", "said"),
+    [
+        ((), {"of": "objekt"}, "`--class` 'objekt' is no class of the model, did you mean 'object'?"),
+        ((), {"of": "nothing"}, "the model finds class 2 nowhere in the image; it finds 0 (1,160 pixels), 1"),
+        ((), {"of": 7}, "0..2, the classes of the model, got 7"),
+        ((), {"of": "object", "model": "tiny:scenes"}, "must be an index, as the model names no classes"),
+        ((), {"model": "tiny:model", "of": 1}, "class scores (batch, classes, height, width), got shape (1, 3)"),
+        ((), {"model": "deeplab"}, "must be torchvision:NAME or package.module:callable"),
+        ((), {"model": "torchvision:deeplabv3_resnet51"}, "did you mean 'deeplabv3_resnet50'"),
+        ((), {"samples": 3}, "got 3, at least 6 are needed"),
+        (("--size", "large"), {}, "HEIGHTxWIDTH in pixels, such as 240x320, got 'large'"),
+        (("--method", "grid-salience"), {}, "did you mean 'grid-saliency'"),
+        (("--set", "grids=4"), {}, "grid-saliency has no setting 'grids', did you mean 'grid'?"),
+        (("--set", "momentum=2"), {}, "below 1, or steps never end, got 2"),
+        (("--region", "none.png"), {}, "no such image: none.png"),
+        (("--noise", "synonyms:.3"), {}, "'synonyms:.3'"),
+    ],
+)
+def test_mistakes_are_one_line(arguments, settings, said, explain_segmentation):
+    assert said in mistake(explain_segmentation(*arguments, **settings))
+
+
+@pytest.mark.parametrize(
+    ("size", "level", "said"),
+    [((32, 40), 0, "must be 0 outside of the object and not within"), ((9, 9), 255, "9 x 9 pixels, the scene 40 x 32")],
+)
+def test_unfit_regions_are_one_line(size, level, said, explain_segmentation, tmp_path):
+    Image.fromarray(np.full(size, level, np.uint8)).save(tmp_path / "mask.png")
+    assert said in mistake(explain_segmentation("--region", "mask.png"))
+
+
+def test_an_interrupted_run_is_resumed(explain_segmentation, tmp_path):
+    assert explain_segmentation("--out", "out").code == 0
+    before = load_context(tmp_path / "out").sample.values.copy()
+    for name in ("report.txt", "figure.png"):
+        (tmp_path / "out" / name).unlink()
+    assert explain_segmentation("--out", "out").code == 0
+    assert np.array_equal(load_context(tmp_path / "out").sample.values, before)
+    about = json.loads((tmp_path / "out" / "about.json").read_text())
+    assert about["explained"] == "object"
+
+
+def test_a_damaged_region_is_one_line(explain_segmentation, metfa_command, tmp_path):
+    assert explain_segmentation("--out", "out").code == 0
+    (tmp_path / "out" / "region.npy").write_bytes(b"no array")
+    assert "region.npy is no array file" in metfa_command("show", "out").error
