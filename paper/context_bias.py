@@ -36,6 +36,11 @@ LEAST = 600  # pixels of an object, the paper's
 PAPER = "the paper's, m ratio and area ratio: tree .9983 and .0198, rider .9904 and .3955, car .9915 and .0800"
 
 
+def uniform(radius: float) -> metfa.noise.Uniform:
+    """P, and the outer noise."""
+    return metfa.noise.Uniform(radius, bounds=(0, 1))
+
+
 def objects(
     options: argparse.Namespace, network: torch.nn.Module, name: str
 ) -> Iterator[tuple[str, torch.Tensor, np.ndarray]]:
