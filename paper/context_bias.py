@@ -41,12 +41,10 @@ def uniform(radius: float) -> metfa.noise.Uniform:
     return metfa.noise.Uniform(radius, bounds=(0, 1))
 
 
-def objects(
-    options: argparse.Namespace, network: torch.nn.Module, name: str
-) -> Iterator[tuple[str, torch.Tensor, np.ndarray]]:
+def objects(folder: Path, network: torch.nn.Module, name: str) -> Iterator[tuple[str, torch.Tensor, np.ndarray]]:
     """Scenes, pixels and regions of a class, in an order drawn once, those with enough pixels."""
     target = CLASSES.index(name)
-    scenes = read_scenes(options.data)
+    scenes = read_scenes(folder)
     for place in np.random.default_rng(0).permutation(len(scenes)):
         pixels = scenes[place].pixels()
         try:
