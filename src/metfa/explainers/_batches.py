@@ -10,16 +10,17 @@ import numpy as np
 __all__ = ["in_batches"]
 
 CPU_BATCH_SIZE = 16  # of 8, 16 and 32 the fastest for EfficientNet-Lite0; ResNet-18 hardly cares
+LARGE = 256 * 256  # pixels of an image, from which on fewer fill the processor, and its memory, as well
 GPU_BATCH_SIZE = 256
 
 
 def in_batches(n: int, batch_size: int | None, like: Any, work: Callable[[int, int], None]) -> None:
-    """Call ``work(start, stop)`` over 0..n, `batch_size` at a time; None picks a size for the device of `like`.
+    """Call ``work(start, stop)`` over 0..n, `batch_size` at a time; None picks a size for images as large as `like`.
 
     Work on a batch of our choice that is too large for the memory is repeated by halves, so `work` must have no effect
     before it succeeds. A batch size of the caller's is taken as it is.
     """
-    size = batch_size or (CPU_BATCH_SIZE if _on_cpu(like) else GPU_BATCH_SIZE)
+    size = batch_size or (_cpu_batch_size(like) if _on_cpu(like) else GPU_BATCH_SIZE)
     start = 0
     while start < n:
         stop = min(start + size, n)
@@ -32,6 +33,11 @@ def in_batches(n: int, batch_size: int | None, like: Any, work: Callable[[int, i
             size = (stop - start) // 2
         else:
             start = stop
+
+
+def _cpu_batch_size(like: Any) -> int:
+    pixels = like.shape[-2] * like.shape[-1] if getattr(like, "ndim", 0) > 2 else 0
+    return CPU_BATCH_SIZE if pixels <= LARGE else max(1, CPU_BATCH_SIZE * LARGE // pixels)
 
 
 def _on_cpu(x: Any) -> bool:

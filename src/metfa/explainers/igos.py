@@ -69,9 +69,9 @@ class IGOS(RandomMaskOptimiser):
         Step at which each line search starts. It shrinks to a fifth until the loss has fallen by 1e-4 of step times
         squared gradient (the Armijo condition) or the step lies below 1e-5.
     batch_size : int, optional
-        Images (rows times points) in a pass. None: 16 on a CPU; on a GPU 256, halved as often as it does not fit.
-        Changes speed and memory, and maps by what the line search makes of rounding: where two steps are nearly as
-        good, a network's kernels, which round otherwise for another batch, decide.
+        Images (rows times points) in a pass. None: 16 on a CPU, fewer of large images; on a GPU 256, halved as often as
+        it does not fit. Changes speed and memory, and maps by what the line search makes of rounding: where two steps
+        are nearly as good, a network's kernels, which round otherwise for another batch, decide.
     softmax : bool
         Turn the model's scores into probabilities by a softmax. False uses them as they are: for models that give
         probabilities already.
@@ -178,7 +178,7 @@ class IGOS(RandomMaskOptimiser):
                 (of_scores,) = torch.autograd.grad(scores.sum(), leaf)
             gradient[part] += self.score_weight * of_scores
 
-        self._in_batches(len(masks) * self.n_steps, masks, add)
+        self._in_batches(len(masks) * self.n_steps, blend.contrast, add)
         return gradient
 
     def _noise(self, seeds: np.ndarray, blend: Blend) -> torch.Tensor | float:
@@ -202,7 +202,7 @@ class IGOS(RandomMaskOptimiser):
             images = blend[part](self._enlarged(masks[part], blend.contrast.shape))
             parts.append(self._chosen(images, blend.index[part]))
 
-        self._in_batches(len(masks), masks, ask)
+        self._in_batches(len(masks), blend.contrast, ask)
         return torch.cat(parts)
 
     def _descended(

@@ -94,8 +94,8 @@ class LIME(PerturbationExplainer):
     regularization : float
         Ridge penalty on the coefficients, 1 in the lime package; the intercept is free.
     batch_size : int, optional
-        Copies in a forward pass. None: 16 on a CPU; on a GPU 256, halved as often as it does not fit. Changes speed
-        and memory only.
+        Copies in a forward pass. None: 16 on a CPU, fewer of large images; on a GPU 256, halved as often as it does not
+        fit. Changes speed and memory only.
     softmax : bool
         Turn the model's scores into probabilities by a softmax. False uses them as they are: for models that give
         probabilities already.

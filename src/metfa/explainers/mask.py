@@ -95,8 +95,8 @@ class MASK(RandomMaskOptimiser):
         Images are enlarged by so many pixels, and each step sees a window of the original size at one of ``jitter``
         times ``jitter`` random places, under the mask that stays. 0: none.
     batch_size : int, optional
-        Rows that are optimised together. None: 16 on a CPU; on a GPU 256, halved as often as they do not fit. Changes
-        speed and memory only.
+        Rows that are optimised together. None: 16 on a CPU, fewer of large images; on a GPU 256, halved as often as
+        they do not fit. Changes speed and memory only.
     softmax : bool
         Turn the model's scores into probabilities by a softmax. False uses them as they are: for models that give
         probabilities already.

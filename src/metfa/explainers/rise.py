@@ -49,8 +49,8 @@ class RISE(PerturbationExplainer):
         default, is black for pixels in [0, 1]. The authors mask images that are normalised already, which hides
         with the mean colour: ``baseline=(0.485, 0.456, 0.406)`` for the usual ImageNet networks.
     batch_size : int, optional
-        Masked images in a forward pass. None: 16 on a CPU; on a GPU 256, halved as often as it does not fit. Changes
-        speed and memory only.
+        Masked images in a forward pass. None: 16 on a CPU, fewer of large images; on a GPU 256, halved as often as it
+        does not fit. Changes speed and memory only.
     softmax : bool
         Turn the model's scores into probabilities by a softmax. False uses them as they are: for models that give
         probabilities already.

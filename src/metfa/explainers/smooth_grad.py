@@ -42,7 +42,7 @@ class SmoothGrad(Gradient):
         Average the gradients with their signs (the paper's formula), or their absolute values (Captum's
         ``NoiseTunnel`` over ``Saliency``).
     batch_size : int, optional
-        Copies in a pass. None: 16 on a CPU; on a GPU 256, halved as often as it does not fit.
+        Copies in a pass. None: 16 on a CPU, fewer of large images; on a GPU 256, halved as often as it does not fit.
     rng : int, numpy.random.Generator or None
         Seed of direct calls without `rngs`; `metfa.explain` passes its own generators.
 

@@ -65,7 +65,8 @@ def infidelity(
         Scale the attributions of each input by the factor that fits best, so that maps in [0, 1] can be compared
         (``normalize`` of Captum, where it is off by default).
     batch_size : int, optional
-        Noisy copies in a forward pass. None: 16 on a CPU; on a GPU 256, halved as often as it does not fit.
+        Noisy copies in a forward pass. None: 16 on a CPU, fewer of large images; on a GPU 256, halved as often as it
+        does not fit.
     softmax, autocast, memory_format
         As for :func:`metfa.metrics.insertion`.
     rng : int, numpy.random.Generator or None

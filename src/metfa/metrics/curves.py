@@ -208,8 +208,8 @@ def insertion(
         Steps from 0 % to 100 %, both included: at step k the first :math:`\lfloor k F / steps \rfloor` of F features
         are shown. With fewer features than steps, one feature a step.
     batch_size : int, optional
-        Copies in a forward pass, of one input or several. None: 16 on a CPU; on a GPU 256, halved as often as it does
-        not fit. Changes speed and memory only.
+        Copies in a forward pass, of one input or several. None: 16 on a CPU, fewer of large images; on a GPU 256,
+        halved as often as it does not fit. Changes speed and memory only.
     softmax : bool
         Turn the model's scores into probabilities by a softmax. False uses them as they are.
     autocast : torch.dtype, optional

@@ -57,7 +57,8 @@ class GridSaliency(MaskOptimiser):
         What a pixel becomes where the mask is 0: a function of images (each by itself), such as a `Blur`, a number, or
         one number for each channel, such as the data's mean.
     batch_size : int, optional
-        Rows that are optimised together. Changes speed and memory only.
+        Rows that are optimised together. None: 16 on a CPU, fewer of images above 256 x 256 pixels (one from
+        1024 x 1024 on); on a GPU 256, halved as often as they do not fit. Changes speed and memory only.
     softmax : bool
         Turn the network's scores into probabilities by a softmax over classes (of a single class: a sigmoid). False
         for networks that give probabilities.
