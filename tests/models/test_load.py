@@ -11,7 +11,7 @@ from PIL import Image
 from skimage import data
 from torch import nn
 
-from metfa.models import CentreCrop, LoadedModel, Normalised, load
+from metfa.models import CentreCrop, LoadedModel, Normalised, WholePicture, load, load_segmentation
 
 LITE0 = "efficientnet-lite0"
 
@@ -232,3 +232,42 @@ def test_importing_and_loading_lite_imports_neither_torchvision_nor_timm():
     )
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
     assert (done.stdout.strip(), done.stderr, done.returncode) == ("[]", "", 0)
+
+
+def test_segmentation_network_of_torchvision_without_download():
+    pytest.importorskip("torchvision")
+    state = torch.get_rng_state()
+    loaded = load_segmentation("torchvision:lraspp_mobilenet_v3_large", pretrained=False)
+    assert not torch.equal(state, torch.get_rng_state())  # random weights are drawn from it, as said
+    assert loaded.preprocess == WholePicture()
+    assert loaded.class_names[2] == "bicycle"
+    assert loaded.weights is None
+    with torch.no_grad():
+        found = loaded.module(loaded.preprocess(Image.new("RGB", (96, 64)))[None])
+    assert found["out"].shape == (1, 21, 64, 96)
+
+
+def test_segmentation_network_by_a_callable(monkeypatch):
+    module = types.ModuleType("segmenters")
+    module.network = lambda: nn.Conv2d(3, 2, 1)
+    monkeypatch.setitem(sys.modules, "segmenters", module)
+    loaded = load_segmentation("segmenters:network")
+    assert loaded.preprocess == WholePicture()
+    assert loaded.name == "segmenters:network"
+    assert not loaded.module.training
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "message"),
+    [
+        (3, TypeError, "got int"),
+        ("efficientnet-lite0", ValueError, "torchvision:NAME or package.module:callable"),
+        ("timm:resnet18", ValueError, "torchvision:NAME or package.module:callable"),
+        ("torchvision:resnet18", ValueError, "no segmentation network 'resnet18'"),
+        ("torchvision:fcn_resnet50.IMAGENET", ValueError, "has no weights 'IMAGENET'"),
+        ("no_such_module:network", ValueError, "No module named 'no_such_module'"),
+    ],
+)
+def test_bad_names_of_segmentation_networks(name, error, message):
+    with pytest.raises(error, match=message):
+        load_segmentation(name)

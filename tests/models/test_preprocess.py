@@ -1,4 +1,4 @@
-"""`CentreCrop` on every kind of image, against resizing the whole and cutting, and against torchvision."""
+"""`CentreCrop` on every kind of image, against resizing the whole and cutting, and torchvision; `WholePicture`."""
 
 import io
 
@@ -8,7 +8,7 @@ import torch
 from PIL import Image
 from skimage import data
 
-from metfa.models import CentreCrop
+from metfa.models import CentreCrop, WholePicture
 
 RED, WHITE, BLACK = [1.0, 0.0, 0.0], [1.0, 1.0, 1.0], [0.0, 0.0, 0.0]
 
@@ -169,3 +169,27 @@ def test_bad_images(image, error, message):
 def test_bad_settings(settings, error, message):
     with pytest.raises(error, match=message):
         CentreCrop(**settings)
+
+
+def test_the_whole_picture_is_what_pillow_reads():
+    image = Image.fromarray(data.coffee())
+    pixels = WholePicture()(image)
+    assert pixels.dtype == torch.float32
+    assert np.array_equal((pixels * 255).round().permute(1, 2, 0).numpy(), data.coffee())
+    resized = image.resize((90, 60), Image.Resampling.BILINEAR)
+    assert torch.equal(WholePicture((60, 90))(image), WholePicture()(resized))
+    assert WholePicture((60, 90))(Image.new("LA", (5, 5), (0, 0))).min() == 1  # transparency lies on white
+
+
+@pytest.mark.parametrize(
+    ("size", "error", "message"),
+    [
+        (224, TypeError, r"a pair \(height, width\) or None, got 224"),
+        ((1, 2, 3), TypeError, r"got \(1, 2, 3\)"),
+        ((0, 4), ValueError, "at least 1, got 0"),
+        ((4.0, 4), TypeError, "float: 4.0"),
+    ],
+)
+def test_bad_sizes_of_the_whole_picture(size, error, message):
+    with pytest.raises(error, match=message):
+        WholePicture(size)

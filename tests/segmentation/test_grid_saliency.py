@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import metfa
-from metfa.explainers import Blur
+from metfa.explainers import Blur, mean_colour
 from metfa.segmentation import GridSaliency, RegionModel
 
 REGION = np.zeros((12, 16), dtype=bool)
@@ -110,6 +110,19 @@ def left_matters(images):
 def test_it_finds_the_context_that_a_network_needs(baseline):
     explainer = GridSaliency(left_matters, 1, region=REGION, grid=(3, 8), baseline=baseline)
     maps, _ = explainer(torch.ones(1, 2, 12, 16))
+    assert maps[0, :, :2].min() > 0.5
+    assert maps[0, :, 4:].max() < 0.05
+
+
+def test_the_mean_colour_as_a_baseline():
+    """What is hidden in a scene of one colour is no loss; in one with a bright shore the shore is."""
+    explainer = GridSaliency(left_matters, 1, region=REGION, grid=(3, 8), baseline=mean_colour)
+    plain, _ = explainer(torch.ones(1, 2, 12, 16))
+    assert (plain == 0).all()
+    shore = torch.full((1, 2, 12, 16), 0.1)
+    shore[..., :2] = 1
+    shore[:, :, torch.tensor(REGION)] = 1
+    maps, _ = explainer(shore)
     assert maps[0, :, :2].min() > 0.5
     assert maps[0, :, 4:].max() < 0.05
 

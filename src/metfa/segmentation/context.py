@@ -234,12 +234,12 @@ def explain_context(
     >>> image = torch.zeros(1, 8, 8)
     >>> image[:, :, :2], image[:, 3:5, 5:7] = 0.9, 0.8  # the edge, and the object
     >>> region = image[0] == 0.8
-    >>> explainer = partial(segmentation.GridSaliency, grid=4, baseline=0.0)
+    >>> explainer = partial(segmentation.GridSaliency, baseline=0.0)
     >>> found = segmentation.explain_context(
     ...     network, image, 1, region=region, explainer=explainer, min_pixels=1, rng=0
     ... )
-    >>> found.significant().any(axis=0).tolist()
-    [True, True, False, False, False, False, False, False]
+    >>> found.significance_map(threshold=0.5)[0].tolist()
+    [1, 1, -1, -1, -1, -1, -1, -1]
     """
     positive_int(target, "target", minimum=0)
     positive_int(min_pixels, "min_pixels")

@@ -54,8 +54,9 @@ class GridSaliency(MaskOptimiser):
     l1_weight : float
         Weight l of the mask's mean.
     baseline : callable, float or sequence of float
-        What a pixel becomes where the mask is 0: a function of images (each by itself), such as a `Blur`, a number, or
-        one number for each channel, such as the data's mean.
+        What a pixel becomes where the mask is 0: a function of images (each by itself), such as
+        `metfa.explainers.Blur` or `metfa.explainers.mean_colour`, a number, or one number for each channel, such as the
+        data's mean.
     batch_size : int, optional
         Rows that are optimised together. None: 16 on a CPU, fewer of images above 256 x 256 pixels (one from
         1024 x 1024 on); on a GPU 256, halved as often as they do not fit. Changes speed and memory only.
