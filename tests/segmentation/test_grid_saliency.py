@@ -148,7 +148,10 @@ def test_the_target_of_the_call_comes_first():
 def test_networks_that_give_probabilities():
     probabilities = lambda images: NET(images).softmax(1)  # noqa: E731
     maps, _ = GridSaliency(probabilities, 1, region=REGION, softmax=False, **SMALL)(IMAGES)
-    assert torch.allclose(maps, GridSaliency(NET, 1, region=REGION, **SMALL)(IMAGES)[0], atol=1e-10)
+    expected, _ = GridSaliency(NET, 1, region=REGION, **SMALL)(IMAGES)
+    assert torch.allclose(maps, expected, atol=1e-10)
+    maps, _ = GridSaliency(RegionModel(probabilities, REGION, softmax=False), 1, **SMALL)(IMAGES)
+    assert torch.allclose(maps, expected, atol=1e-10)
 
 
 def test_a_single_foreground_class():

@@ -205,7 +205,8 @@ def explain_context(
     min_pixels : int
         Warn of smaller objects: below 600 pixels, the paper takes them for noise.
     softmax : bool
-        Whether the model gives logits; of `GridSaliency` with other settings, give both the same.
+        Whether the model gives logits, not probabilities. `GridSaliency` goes by it; other explainers have a setting of
+        this name.
     batch_size, rng, first_sample, store, progress
         As in `metfa.explain`.
 

@@ -31,7 +31,8 @@ class RegionModel(torch.nn.Module):
     region : array of bool, (height, width)
         The object's pixels.
     softmax : bool
-        Whether the network gives logits; matters here only where it has a single class, see `predicted_region`.
+        Whether the network gives logits, not probabilities. The scores of a single class become two by it, see
+        `predicted_region`.
 
     Examples
     --------
