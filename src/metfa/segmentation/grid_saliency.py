@@ -11,7 +11,7 @@ import torch
 from metfa._arrays import widen
 from metfa._validation import check_number, positive_int
 from metfa.explainers._enlargement import enlargement
-from metfa.explainers._mask_optimisation import Blend, MaskOptimiser
+from metfa.explainers._mask_optimisation import ROUNDING, Blend, MaskOptimiser
 from metfa.explainers.blur import Blur
 from metfa.segmentation._class_maps import class_maps
 from metfa.segmentation.regions import RegionModel, check_size
@@ -178,11 +178,12 @@ class GridSaliency(MaskOptimiser):
         masks = blend.contrast.new_full((len(clean), rows, columns), self.init)
         velocity = torch.zeros_like(masks)
         kept = self._object(masks)
+        least = clean - ROUNDING * torch.finfo(clean.dtype).eps  # where all is shown, nothing is lost by rounding
         for _ in range(self.n_iterations):
             with torch.enable_grad():
                 leaf = masks.detach().requires_grad_()
                 shown = self._enlarged(leaf, blend.contrast.shape).masked_fill(kept, 1)
-                lost = (clean - self._in_object(blend(shown), blend.index)).clamp(min=0).mean(dim=1)
+                lost = (least - self._in_object(blend(shown), blend.index)).clamp(min=0).mean(dim=1)
                 loss = self.l1_weight * leaf.mean((1, 2)) + lost
                 (gradient,) = torch.autograd.grad(loss.sum(), leaf)
             velocity = self.momentum * velocity + gradient
