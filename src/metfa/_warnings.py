@@ -15,6 +15,7 @@ __all__ = [
     "ReproducibilityWarning",
     "RowDependenceWarning",
     "SignedAttributionsWarning",
+    "UnreadWordsWarning",
     "warn",
 ]
 
@@ -53,6 +54,10 @@ class ReproducibilityWarning(MetfaWarning):
 
 class RowDependenceWarning(MetfaWarning):
     """The attributions of one row depend on the other rows of its batch."""
+
+
+class UnreadWordsWarning(MetfaWarning):
+    """A text is longer than what its model reads; words behind cannot matter."""
 
 
 def warn(message: str, category: type[MetfaWarning]) -> None:
