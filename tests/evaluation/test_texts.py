@@ -120,6 +120,18 @@ def test_tokens(tmp_path):
     assert not evaluate(study, store=tmp_path).failures
 
 
+def test_short_texts_lack_the_overlap_alone(tmp_path):
+    study = Study(
+        model=counting, inputs=["it was funny", TEXTS[0]], explainers={"occlusion": "occlusion"}, n_outer=3, version="1",
+        outer={"synonyms": Synonyms(0.5)}, metrics={"top_k_overlap": {"k": 5}, "word_faithfulness": {}},
+    )  # fmt: skip
+    result = evaluate(study, store=tmp_path)
+    assert not result.failures
+    assert scores(result, "0", "top_k_overlap")["reason"] == "fewer than 5 features"
+    assert scores(result, "0", "FDT")["score"] > 0
+    assert scores(result, "1", "top_k_overlap")["score"] > 0
+
+
 def test_an_estimate(tmp_path):
     cost = prepare(STUDY, store=tmp_path).estimate()
     assert cost.units == 6

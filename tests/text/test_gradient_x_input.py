@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import metfa
-from metfa._warnings import ModelStateWarning, UnreadWordsWarning
+from metfa._warnings import DegenerateAttributionsWarning, ModelStateWarning, UnreadWordsWarning
 from metfa.text.gradient_x_input import GradientXInput
 from metfa.text.models import BiLSTM, TrainedBiLSTM, from_transformers
 
@@ -122,8 +122,19 @@ def test_a_row_is_independent_of_its_neighbours():
 
 
 def test_one_word_is_a_constant_map():
-    words, _ = GradientXInput(lstm())(["film"], 0)
+    with pytest.warns(DegenerateAttributionsWarning, match=r"a single word has no score .* take `scale=False`"):
+        words, _ = GradientXInput(lstm())(["film"], 0)
     np.testing.assert_array_equal(words, [[0.0]])
+
+
+def test_a_word_without_tokens_is_not_scaled():
+    class Deaf(OneVectorAWord):
+        def tokenize(self, row):
+            ids, index = super().tokenize(row)
+            return ids[:3], index[:3]
+
+    scaled, _ = GradientXInput(Deaf(lambda x: x.sum(1)))(["a bb ccc z"])
+    np.testing.assert_allclose(scaled, [[0, 2.5 / 3.5, 1, 0]])  # of -0.5, 2, 3: the table's rows; no score for z
 
 
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode, torch.enable_grad])

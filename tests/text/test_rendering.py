@@ -2,12 +2,14 @@
 
 import re
 import time
+from functools import partial
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
 import metfa
+from metfa.text import Occlusion
 from metfa.text._words import words_of
 from metfa.text.rendering import render_html, render_terminal
 
@@ -268,6 +270,28 @@ def test_one_word_and_equal_scores():
         assert "no threshold exists: all scores are equal" in page.shown
         assert page.words[0][1]["title"] == f"{level:.3g} [{level:.3g}, {level:.3g}]"
         assert render_terminal(flat, colour=False, width=80).startswith(REVIEW)
+
+
+@pytest.mark.parametrize("least", [0.0, -0.02])
+def test_signs_are_the_explainers_affair_not_the_samples(least):
+    """Whether 0 is the threshold does not hang on one draw of one word."""
+
+    def model(texts):
+        return np.array([0.2 + 0.3 * ("fine" in row) + least * ("film" in row) for row in texts])
+
+    raw = partial(Occlusion, scale=False)
+    explained = {"noise": lambda row, rng: row, "n_samples": 8, "rng": 0}
+    sample = metfa.text.explain_text(model, "a fine film", explainer=raw, **explained)
+    assert sample.signed
+    assert "median significantly above 0, 1 word" in render_terminal(sample, colour=False, width=80)
+    assert render_terminal(sample, colour=False, width=80).startswith("(a) *fine* " + ("~film~" if least else "(film)"))
+    alone = metfa.text.explain_text(model, "fine", explainer=raw, **explained)
+    assert render_terminal(alone, colour=False, width=80).startswith("*fine*\n\nfine  0.3 [0.3, 0.3] positive")
+    assert not metfa.text.explain_text(model, "a fine film", explainer=Occlusion, **explained).signed
+    wrapped = metfa.text.explain_text(model, "a fine film", explainer=lambda m: metfa.seeded(raw(m)), **explained)
+    assert wrapped.signed
+    smooth = metfa.Smoothed(raw(model), noise=lambda row, rng: row)
+    assert metfa.explain(smooth, ["a fine film"], noise=lambda row, rng: row, n_samples=2, rng=0).signed
 
 
 def test_ten_thousand_words():

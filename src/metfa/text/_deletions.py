@@ -10,7 +10,7 @@ import numpy as np
 
 from metfa._randomised import row_generators
 from metfa._validation import positive_int
-from metfa.explainers.heatmaps import scale_to_unit
+from metfa.text._scaling import scaled_words
 from metfa.text._text_model import TextModel, words_of_rows
 from metfa.text._words import Words
 
@@ -35,12 +35,17 @@ class DeletionExplainer:
         if not isinstance(self.scale, bool):
             raise TypeError(f"`scale` must be True or False, got {type(self.scale).__name__}: {self.scale!r}")
 
+    @property
+    def signed(self) -> bool:
+        """Whether scores keep their signs: what lies above 0 speaks for the class."""
+        return not self.scale
+
     def _asked_model(self) -> TextModel:
         return TextModel(self.model, softmax=self.softmax, batch_size=self.batch_size)
 
     def _finished(self, coefficients: Sequence[np.ndarray]) -> np.ndarray:
         maps = np.stack(coefficients)
-        return scale_to_unit(maps) if self.scale else maps
+        return scaled_words(maps) if self.scale else maps
 
 
 @dataclass(frozen=True)

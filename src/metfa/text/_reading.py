@@ -36,9 +36,8 @@ class Reading:
     ) -> Reading:
         """Thresholds and levels as `metfa.plot.bars` chooses them, so that both say the same of a sample."""
         words = _words_of(sample)
-        signed = bool(min(sample.values.min(), sample.vanilla.min()) < 0)
         if threshold is None:
-            threshold = 0.0 if signed else stats.jenks
+            threshold = 0.0 if sample.signed else stats.jenks
         if alpha is None:
             alpha = round((1 - level) / (2 if correction is None else 1), 15)
         scores, ends, called = _scores(sample, level)

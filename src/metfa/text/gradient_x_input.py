@@ -11,7 +11,7 @@ import torch
 from metfa._arrays import first_not_finite, to_host
 from metfa._targets import row_targets
 from metfa.explainers._differentiation import weights_frozen
-from metfa.explainers.heatmaps import scale_to_unit
+from metfa.text._scaling import scaled_words
 from metfa.text._text_model import words_of_rows
 from metfa.text.models._embedded import (
     EmbeddedTextModel,
@@ -81,6 +81,11 @@ class GradientXInput:
         if not isinstance(self.scale, bool):
             raise TypeError(f"`scale` must be True or False, got {type(self.scale).__name__}: {self.scale!r}")
 
+    @property
+    def signed(self) -> bool:
+        """Whether scores keep their signs: what lies above 0 speaks for the class."""
+        return not self.scale
+
     def __call__(self, inputs: list[Any], target: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """Attributions and probabilities of a batch of texts.
 
@@ -113,7 +118,7 @@ class GradientXInput:
         bad = first_not_finite(words)
         if bad is not None:
             raise ValueError(f"the attributions of input {bad} are not finite: the model's scores or gradients are not")
-        return (_scaled(words, read) if self.scale else words), np.stack(scores)
+        return (scaled_words(words, read) if self.scale else words), np.stack(scores)
 
     def _signed(self, batch: TokenBatch, target: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
         """Gradient times vector of each token, (rows, length), and the probabilities, both on the host."""
@@ -126,15 +131,6 @@ class GradientXInput:
             raise ValueError("`model.forward_embedded` returns logits without a graph: no gradient passes through it")
         (gradient,) = torch.autograd.grad(chosen.sum(), embeddings)
         return to_host((embeddings * gradient).sum(2)), scores
-
-
-def _scaled(words: np.ndarray, read: np.ndarray) -> np.ndarray:
-    """Each row scaled to [0, 1] over the words that the model reads; the others stay 0: nothing speaks for them."""
-    scaled = np.zeros_like(words)
-    for row, (scores, found) in enumerate(zip(words, read, strict=True)):
-        if found.any():
-            scaled[row, found] = scale_to_unit(scores[None, found])[0]
-    return scaled
 
 
 def _targets(target: Any, scores: np.ndarray, rows: list[int], n_rows: int) -> list[Any]:

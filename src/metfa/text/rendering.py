@@ -61,8 +61,8 @@ def render_html(
     title : str, optional
         Heading, such as what the class means.
     threshold : callable, float or array, optional
-        As for `AttributionSample.significance_map`. None: 0 where any score of the sample is negative, else the natural
-        break of its samples (`metfa.stats.jenks`).
+        As for `AttributionSample.significance_map`. None: 0 where the scores are signed (`AttributionSample.signed`),
+        as with ``scale=False``, else the natural break of the samples (`metfa.stats.jenks`).
     alpha : float, optional
         Level of the decisions, as for `AttributionSample.significance_map`. None: (1 - `confidence_level`) / 2 a side,
         at which a word is marked just if its interval leaves out the threshold; with a correction,

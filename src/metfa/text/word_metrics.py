@@ -14,7 +14,7 @@ from metfa._rows import Rows, is_text
 from metfa._streams import Purpose, root_entropy, stream
 from metfa._validation import positive_int
 from metfa.metrics.scores import NOT_FINITE, Scores, divisor, faults_of, warn_of_missing
-from metfa.metrics.stability import check_sample, top_k_overlap
+from metfa.metrics.stability import top_k_overlap
 from metfa.result import AttributionSample
 from metfa.text._text_model import TextModel
 from metfa.text._words import Words, words_of
@@ -326,9 +326,6 @@ def top_n_overlap(sample: AttributionSample, n: int = 10) -> Scores:
     sample : AttributionSample
         Explanations of a text under the *outer* noise, as ``explain_text(..., noise=outer, n_samples=10)`` draws them.
     n : int
-        From 1 to the number of words.
+        At least 1. A text of fewer words has no score.
     """
-    check_sample(sample)
-    if positive_int(n, "n") > sample.n_features:
-        raise ValueError(f"`n` must be at most the number of words, {sample.n_features}, got {n}")
-    return top_k_overlap(sample, n)
+    return top_k_overlap(sample, positive_int(n, "n"))
