@@ -367,6 +367,11 @@ class AttributionSample:
 
     def _heights(self, threshold: Any, held_out: int) -> np.ndarray:
         r"""Thresholds in a shape that broadcasts against (batch, \*features)."""
+        if isinstance(threshold, str):
+            raise TypeError(
+                f"`threshold` must be a number or a rule, got the text {threshold!r}: write metfa.stats.jenks for "
+                "natural breaks"
+            )
         given = self.threshold(threshold, split=held_out) if callable(threshold) else threshold
         heights = to_host(as_array(given, "threshold")).astype(np.float64)
         batch = self.values.shape[1]

@@ -344,3 +344,20 @@ def test_bad_settings():
         render_terminal(SAMPLE, width=0)
     with pytest.raises(ValueError, match="alpha"):
         render_html(SAMPLE, alpha=2)
+
+
+@pytest.mark.parametrize(
+    ("render", "settings", "error", "message"),
+    [
+        (render_html, {"title": 5}, TypeError, "`title` must be a text, got int: 5"),
+        (render_terminal, {"title": 5}, TypeError, "`title` must be a text, got int: 5"),
+        (render_html, {"page": "yes"}, TypeError, "`page` must be True or False, got str"),
+        (render_terminal, {"colour": "yes"}, TypeError, "`colour` must be True or False, got str"),
+        (render_html, {"threshold": "jenks"}, TypeError, r"got the text 'jenks': write metfa\.stats\.jenks"),
+        (render_html, {"correction": "foo"}, ValueError, "`correction` must be None or one of .* got 'foo'"),
+        (render_html, {"correction": 3}, TypeError, "`correction` must be a string or None, got 3"),
+    ],
+)
+def test_unfit_settings(render, settings, error, message):
+    with pytest.raises(error, match=message):
+        render(sampled(REVIEW, np.arange(6)), **settings)

@@ -44,10 +44,9 @@ class TextModel:
     batch_size: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        if not callable(self.model):
-            raise TypeError(
-                f"`model` must be a function list of texts -> probabilities, got {type(self.model).__name__}"
-            )
+        if isinstance(self.model, type) or not callable(self.model):
+            got = f"the class {self.model.__name__}" if isinstance(self.model, type) else type(self.model).__name__
+            raise TypeError(f"`model` must be a function list of texts -> probabilities, got {got}")
         if not isinstance(self.softmax, bool):
             raise TypeError(f"`softmax` must be True or False, got {type(self.softmax).__name__}: {self.softmax!r}")
         if self.batch_size is not None:
@@ -135,9 +134,13 @@ class TextModel:
                 f"`model` must return an array of probabilities (batch, classes), got {type(answer).__name__}: wrap "
                 "it, as in `lambda texts: np.asarray(model(texts))`"
             )
+        host = to_host(answer) if is_array(answer) else None
+        if host is not None and (host.dtype.kind not in "fiub" or (host.ndim == 1 and host.dtype.kind != "f")):
+            hint = ", as of class labels: pass the function that gives probabilities, such as `predict_proba`"
+            raise TypeError(
+                f"`model` must return probabilities, got an array of {host.dtype}{hint if host.ndim == 1 else ''}"
+            )
         scores = to_host(checked_scores(answer, len(texts)))
-        if scores.dtype.kind not in "fiub":
-            raise TypeError(f"`model` must return numbers, got an array of {scores.dtype}")
         if scores.ndim > 2 or 0 in scores.shape:
             raise ValueError(
                 f"`model` must return probabilities (batch, classes), or one score a text (batch,), got shape "

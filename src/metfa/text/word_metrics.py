@@ -12,6 +12,7 @@ import numpy as np
 from metfa._arrays import as_array, is_array, to_host
 from metfa._rows import Rows, is_text
 from metfa._streams import Purpose, root_entropy, stream
+from metfa._targets import row_targets
 from metfa._validation import positive_int
 from metfa.metrics.scores import NOT_FINITE, Scores, divisor, faults_of, warn_of_missing
 from metfa.metrics.stability import top_k_overlap
@@ -82,6 +83,8 @@ class Ranked:
 
     def judged(self, model: TextModel, target: Any, n: int, changed: Callable[[int, np.ndarray], Any]) -> WordScores:
         """Scores of the texts ``changed(row, top)`` where `top` marks the best m words of a row, m = 1..n."""
+        if target is not None:
+            row_targets(target, None, len(self.words))  # a wrong kind or number shows before the model is asked
         n_words = np.array([len(words) for words in self.words])
         ends = np.minimum(n_words, n)
         asked = [(row, m) for row, end in enumerate(ends) for m in range(1, end + 1)]
@@ -126,7 +129,7 @@ def _one_score_a_word(attributions: Any, words: list[Words]) -> list[np.ndarray]
         if scores.shape != (len(parsed),):
             raise ValueError(
                 f"`attributions` must have one score for each word, got shape {scores.shape} for the {len(parsed)} "
-                f"words of input {row}"
+                f"words of input {row} (a noise has to keep the number of words)"
             )
     return maps
 
@@ -185,7 +188,8 @@ def fdt(
     Raises
     ------
     TypeError, ValueError
-        For bad arguments, before the model is asked; for scores that are not finite.
+        For bad arguments, before the model is asked (of a `target` that there is no class of, after); for scores that
+        are not finite.
 
     Warns
     -----
