@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import metfa
-from metfa.text import Occlusion, Synonyms, explain_text
+from metfa.text import LEMNA, Occlusion, Synonyms, explain_text, render_terminal
 
 TEXT = "a dull, lifeless film"
 
@@ -89,3 +89,51 @@ def test_a_target_of_the_wrong_kind_shows_before_the_model_is_asked(metric, targ
 
     with pytest.raises(error, match=message):
         metric(never, [TEXT], [np.arange(4.0)], target)
+
+
+def shout(text, rng):
+    return text.upper() if rng.random() < 0.5 else text
+
+
+def slight(texts):
+    """Probabilities that move by a hundredth, and of which a linear model explains half."""
+    odd = np.array([0.01 * (("dull" in text.lower()) ^ ("film" in text.lower())) for text in texts])
+    return np.stack([0.5 - odd, 0.5 + odd], axis=1)
+
+
+slight_names = ("plain", "odd")
+
+
+class Named:
+    class_names = slight_names
+
+    def __call__(self, texts):
+        return slight(texts)
+
+
+class TestFacts:
+    def test_what_scaling_hides_is_kept_and_shown(self, tmp_path):
+        explainer = lambda model: LEMNA(model, n_perturbations=200)  # noqa: E731
+        settings = {"noise": shout, "n_samples": 6, "rng": 0}
+        sample = explain_text(Named(), TEXT, 1, explainer=explainer, store=tmp_path / "kept", **settings)
+        facts = sample.provenance["text"]
+        raw = explain_text(
+            slight, TEXT, 1, explainer=lambda model: LEMNA(model, n_perturbations=200, scale=False), **settings
+        )
+        assert facts["unscaled"] == [raw.vanilla.min(), raw.vanilla.max()]
+        assert facts["r2"] == raw.provenance["text"]["r2"]
+        assert 0 < facts["r2"] < 0.5
+        assert facts["class_name"] == "odd"
+        assert "unscaled" not in raw.provenance["text"]
+        assert metfa.load(tmp_path / "kept").provenance["text"] == facts
+        shown = " ".join(render_terminal(sample, colour=False, width=80).split())
+        low, high = (f"{value:.3g}" for value in facts["unscaled"])
+        assert f"the text itself: scores from {low} to {high} before they are scaled to [0, 1]; R² of the" in shown
+        assert "class 1 (odd), explained by LEMNA; N = 6" in shown
+
+    def test_of_other_explainers(self):
+        sample = explain_text(slight, TEXT, 1, explainer=Occlusion, noise=shout, n_samples=2, rng=0)
+        np.testing.assert_allclose(sample.provenance["text"]["unscaled"], [-0.01, 0], atol=1e-12)
+        own = explain_text(slight, TEXT, 1, explainer=lambda m: lambda texts, target: m(texts) @ np.eye(2, 4),
+                           noise=shout, n_samples=2, rng=0)  # fmt: skip
+        assert own.provenance["text"] == {}

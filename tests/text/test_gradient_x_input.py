@@ -342,6 +342,11 @@ class TestTransformer:
         with pytest.warns(UnreadWordsWarning):
             sample = metfa.text.explain_text(model, "a dull film", **rows)
         assert (sample.values[:, 0, 2] == 0).all()
+        assert "unread" not in sample.provenance["text"]
+        with pytest.warns(UnreadWordsWarning):
+            sample = metfa.text.explain_text(model, "a dull and tedious film", **rows)
+        assert sample.provenance["text"]["unread"] == 2
+        assert "2 words not read by the model" in metfa.text.render_terminal(sample, colour=False, width=500)
 
     def test_the_limit_is_the_models_where_the_tokenizer_has_none(self, parts, head):
         tokenizer = copy.deepcopy(parts[0])

@@ -271,8 +271,18 @@ def test_one_word_two_words_and_repeated_words():
 
 
 def test_as_many_copies_as_words_or_fewer():
-    found, _ = LEMNA(linear, n_perturbations=20, rng=0)([TEXT])
+    with pytest.warns(DegenerateAttributionsWarning, match=r"unrelated numbers \(R² 1\.00 with 24 words and 20 copies"):
+        found, _ = LEMNA(linear, n_perturbations=20, rng=0)([TEXT])
     assert np.isfinite(found).all()
+
+
+@pytest.mark.parametrize("fused", [0, 0.1])
+def test_a_model_that_has_nothing_to_do_with_the_words_is_told_of(fused):
+    def unrelated(texts):
+        return np.array([int(hashlib.md5(text.encode()).hexdigest()[:8], 16) / 2**32 for text in texts])
+
+    with pytest.warns(DegenerateAttributionsWarning, match="LEMNA's linear model explains no more .* 600 words"):
+        LEMNA(unrelated, n_perturbations=500, fused=fused, rng=0)([" ".join(f"w{k}" for k in range(600))])
 
 
 def test_a_constant_model_gives_zeros_and_says_so():

@@ -22,6 +22,7 @@ from metfa.explainers._probability_model import softmax
 from metfa.io import MANIFEST, load, read_json, write_json
 from metfa.result import AttributionSample
 from metfa.summary import summarise
+from metfa.text._reading import about_the_text
 
 __all__ = [
     "Analysis",
@@ -298,6 +299,8 @@ def report(sample: AttributionSample, about: dict[str, Any], analysis: Analysis)
         if len(summaries) > 1:
             lines.append(("input", f"{index} of {len(summaries)}"))
         lines += summary.lines()
+    if is_of_text(sample) and about_the_text(sample):
+        lines.append(("the text itself", about_the_text(sample)))
     lines.append(("time", _time(sample.provenance)))
     return "\n".join(f"{name + ':':<18}{text}" for name, text in lines)
 

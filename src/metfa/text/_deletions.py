@@ -10,6 +10,7 @@ import numpy as np
 
 from metfa._randomised import row_generators
 from metfa._validation import positive_int
+from metfa._warnings import DegenerateAttributionsWarning, warn
 from metfa.text._scaling import scaled_words
 from metfa.text._text_model import TextModel, words_of_rows
 from metfa.text._words import Words
@@ -114,8 +115,27 @@ class DeletionSurrogate(DeletionExplainer):
         raise NotImplementedError
 
     def _warn_of(self, fits: list[Any]) -> None:
-        """Warn of fits that say nothing."""
-        raise NotImplementedError
+        """Warn of fits that say nothing: of probabilities that stand still, or that are fitted no better than by luck.
+
+        By luck alone, a regression on p of n numbers has an R² of p / (n - 1).
+        """
+        n, copies, name = len(fits), self.n_perturbations, type(self).__name__
+        still = [fit for fit in fits if not fit.coefficients.any()]
+        if still:
+            warn(
+                f"{name}'s coefficients are all 0 for {len(still)} of {n} texts: the class probability does not depend "
+                "on the words",
+                DegenerateAttributionsWarning,
+            )
+        poor = [fit for fit in fits if fit.coefficients.any() and fit.r2 * (copies - 1) <= len(fit.words)]
+        if poor:
+            worst = min(poor, key=lambda fit: fit.r2)
+            warn(
+                f"{name}'s linear model explains no more of the probabilities of {len(poor)} of {n} texts than of "
+                f"unrelated numbers (R² {worst.r2:.2f} with {len(worst.words)} words and {copies} copies): take more "
+                "`n_perturbations`",
+                DegenerateAttributionsWarning,
+            )
 
 
 def deletions(n_words: int, n: int, rng: np.random.Generator) -> np.ndarray:

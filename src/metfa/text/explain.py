@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from metfa._guard import model_as_found, model_in_evaluation
 from metfa._protocol import explained_model
 from metfa._randomised import randomised, seeded
+from metfa.io import write_manifest
 from metfa.result import AttributionSample
 from metfa.sampling import explain
 from metfa.smoothed import SampledExplainer
+from metfa.text._facts import facts_of
 from metfa.text._text_model import TextModel
 from metfa.text._word_for_word import WordForWord
 from metfa.text._words import words_of
@@ -59,7 +62,10 @@ def explain_text(
     Returns
     -------
     AttributionSample
-        Of a batch of one; its features are the words, and ``sample.words`` tells which.
+        Of a batch of one; its features are the words, and ``sample.words`` tells which. ``sample.provenance["text"]``
+        tells of the text itself, so far as model and explainer do: ``class_name``, that of the target; ``unscaled``,
+        the smallest and largest score before they were scaled to [0, 1]; ``r2``, how well a linear model of LEMNA or
+        LIME fits; ``unread``, how many words the model does not read. It takes one more explanation of the text.
 
     Raises
     ------
@@ -72,7 +78,7 @@ def explain_text(
     >>> from metfa import text
     >>> model = text.load_model("sentiment")
     >>> sample = text.explain_text(model, "a dull, lifeless film with one good joke", explainer=text.Occlusion, rng=0)
-    >>> sample.words[1], sample.vanilla.shape, model.class_names[sample.target[0]]
+    >>> sample.words[1], sample.vanilla.shape, sample.provenance["text"]["class_name"]
     ('dull', (1, 8), 'negative')
     """
     asked, words = TextModel(model), words_of(text)
@@ -88,7 +94,7 @@ def explain_text(
         )
     made = explainer(model)
     with model_as_found(model), model_in_evaluation(model):  # which a function that asks for scores hides from metfa
-        return explain(
+        sample = explain(
             made,
             [text],
             target,
@@ -102,3 +108,7 @@ def explain_text(
             store=store,
             progress=progress,
         )
+        sample = replace(sample, provenance={**sample.provenance, "text": facts_of(made, model, sample)})
+    if store is not None:
+        write_manifest(Path(store).expanduser(), sample)
+    return sample
