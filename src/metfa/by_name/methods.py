@@ -31,7 +31,10 @@ TEXT_METHODS = {
     "occlusion": "Occlusion",
     "gradient-x-input": "GradientXInput",
 }
-NO_SETTINGS = {"model", "rng", "autocast", "memory_format", "scale"}  # given in other ways
+NO_SETTINGS = {  # given in other ways; of images, `scale` too: the paper compares maps in [0, 1]
+    "image": {"model", "rng", "autocast", "memory_format", "scale"},
+    "text": {"model", "rng"},
+}
 
 
 def method_forms(of: Of = "image") -> str:
@@ -51,7 +54,7 @@ def check_settings(method: str, settings: dict[str, Any], of: Of = "image") -> N
     """Raise unless the method takes such settings; those of a user's own method are seen when it is made."""
     if of == "text" and method in TEXT_METHODS:
         kind = getattr(text, TEXT_METHODS[method])
-        _check_names(settings, _settings_of_dataclass(kind), method)
+        _check_names(settings, _settings_of_dataclass(kind, of), method)
         if settings:
             kind(len, **settings)  # those that have settings take any function for a model
     elif of == "image" and (method in METHODS or method.startswith("captum:")):
@@ -64,13 +67,13 @@ def explainer_of(method: str, model: Any, settings: dict[str, Any], of: Of = "im
     """Explainer of a model by the method's name, or by ``package.module:callable``, called with the model."""
     if of == "text" and method in TEXT_METHODS:
         kind = getattr(text, TEXT_METHODS[method])
-        _check_names(settings, _settings_of_dataclass(kind), method)
+        _check_names(settings, _settings_of_dataclass(kind, of), method)
         return kind(model, **settings)
     if of == "image" and method in METHODS:
         import torch
 
         kind = getattr(explainers, METHODS[method])
-        _check_names(settings, _settings_of_dataclass(kind), method)
+        _check_names(settings, _settings_of_dataclass(kind, of), method)
         layout = {"memory_format": torch.channels_last, "autocast": torch.bfloat16 if bfloat16 else None}
         return kind(model, **{**layout, **settings})
     source, _, name = method.partition(":")
@@ -84,8 +87,8 @@ def explainer_of(method: str, model: Any, settings: dict[str, Any], of: Of = "im
     return explainer
 
 
-def _settings_of_dataclass(kind: Any) -> list[str]:
-    return [field.name for field in dataclasses.fields(kind) if field.name not in NO_SETTINGS]
+def _settings_of_dataclass(kind: Any, of: Of) -> list[str]:
+    return [field.name for field in dataclasses.fields(kind) if field.name not in NO_SETTINGS[of]]
 
 
 def _arguments(factory: Callable[..., Any], settings: dict[str, Any]) -> list[str]:

@@ -13,7 +13,7 @@ from metfa._sample_size import TooFewSamplesError, samples_for_interval
 from metfa.result import AttributionSample
 from metfa.text._words import Words, words_of
 
-__all__ = ["NOT_TESTED", "Reading", "about_the_text", "harmless_text", "short_number"]
+__all__ = ["NOT_TESTED", "Reading", "about_the_text", "alpha_beside", "harmless_text", "short_number"]
 
 NOT_TESTED = ""
 JOINERS = "\u200c\u200d\u200e\u200f\u061c"  # make emoji and script what they are, and move nothing else
@@ -39,7 +39,7 @@ class Reading:
         if threshold is None:
             threshold = 0.0 if sample.signed else stats.jenks
         if alpha is None:
-            alpha = round((1 - level) / (2 if correction is None else 1), 15)
+            alpha = alpha_beside(level, correction)
         scores, ends, called = _scores(sample, level)
         try:
             kinds, marks, decided = _decisions(sample, threshold, alpha, correction)
@@ -66,6 +66,11 @@ class Reading:
             "" if self.ends is None else f" [{short_number(self.ends[0][index])}, {short_number(self.ends[1][index])}]"
         )
         return f"{short_number(self.scores[index])}{interval} {self.kinds[index]}".rstrip()
+
+
+def alpha_beside(level: float, correction: str | None) -> float:
+    """Level of decisions at which a word is marked just if its interval leaves out the threshold; corrected, of all."""
+    return round((1 - level) / (2 if correction is None else 1), 15)
 
 
 def _words_of(sample: AttributionSample) -> Words:
