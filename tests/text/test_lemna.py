@@ -8,7 +8,7 @@ import torch
 from scipy.stats import norm
 
 import metfa
-from metfa import DegenerateAttributionsWarning, ModelStateWarning
+from metfa import DegenerateAttributionsWarning, ModelStateWarning, RowDependenceWarning
 from metfa.text import _mixture
 from metfa.text._deletions import deletions
 from metfa.text._mixture import fit_mixture
@@ -274,6 +274,19 @@ def test_as_many_copies_as_words_or_fewer():
     with pytest.warns(DegenerateAttributionsWarning, match=r"unrelated numbers \(R² 1\.00 with 24 words and 20 copies"):
         found, _ = LEMNA(linear, n_perturbations=20, rng=0)([TEXT])
     assert np.isfinite(found).all()
+
+
+def test_a_model_that_mixes_the_texts_of_a_call_is_told_of():
+    def padded(texts):
+        """The mean over the words and the padding behind them."""
+        longest = max(len(text.split()) for text in texts)
+        return np.array([sum(word in ("w3", "w7") for word in text.split()) / max(longest, 1) for text in texts])
+
+    explainer = LEMNA(padded, n_perturbations=200, rng=0)
+    with pytest.warns(RowDependenceWarning, match="depends on the other texts of its call .* `batch_size=1`"):
+        explainer([TEXT])
+    alone, _ = LEMNA(padded, n_perturbations=200, rng=0, batch_size=1)([TEXT])
+    assert np.isfinite(alone).all()
 
 
 @pytest.mark.parametrize("fused", [0, 0.1])

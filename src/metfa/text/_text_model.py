@@ -36,7 +36,7 @@ class TextModel:
     softmax : bool
         Turn the scores into probabilities by a softmax, for models that give logits. False uses them as they are.
     batch_size : int, optional
-        Texts in a call of the model. None: 256. Changes speed and memory only.
+        Texts in a call of the model. None: 256. Changes speed and memory only, if the model answers each by itself.
     """
 
     model: Any
@@ -52,6 +52,11 @@ class TextModel:
         if self.batch_size is not None:
             positive_int(self.batch_size, "batch_size")
 
+    @property
+    def texts_a_call(self) -> int:
+        """Most texts of a call."""
+        return self.batch_size or BATCH_SIZE
+
     def scores(self, texts: Sequence[Any]) -> np.ndarray:
         """The model's scores of texts as it gives them, float64, (n, classes) or (n,), on the host."""
         if isinstance(texts, str) or not isinstance(texts, list | tuple):
@@ -66,7 +71,7 @@ class TextModel:
 
     def scores_of(self, n: int, make: Callable[[int, int], Sequence[Any]]) -> np.ndarray:
         """Scores of n texts of which only a batch exists at a time: ``make(start, stop)`` gives it."""
-        size = self.batch_size or BATCH_SIZE
+        size = self.texts_a_call
         found: np.ndarray | None = None
         with self.asked():
             for start in range(0, n, size):

@@ -75,7 +75,8 @@ class LEMNA(DeletionSurrogate):
     softmax : bool
         Turn the model's scores into probabilities, for models that give logits.
     batch_size : int, optional
-        Copies in a call of the model. None: 256. Changes speed and memory only.
+        Copies in a call of the model. None: 256. Changes speed and memory only, if the model answers each text
+        by itself (a warning tells where it does not).
     rng : int, numpy.random.Generator or None
         Seed of direct calls without `rngs`; `metfa.explain` passes its own generators. It governs which words are left
         out; the fit itself is not random.

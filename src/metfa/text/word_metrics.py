@@ -173,7 +173,8 @@ def fdt(
     softmax : bool
         Turn the model's scores into probabilities by a softmax. False uses them as they are.
     batch_size : int, optional
-        Texts in a call of the model. None: 256. Changes speed and memory only.
+        Texts in a call of the model. None: 256. Changes speed and memory only, if the model answers each text
+        by itself.
     rng : int or numpy.random.Generator
         Seed of the order of equal scores. It depends on the text, not on the attributions: all maps of a text that are
         compared have their equal scores in the same order.
