@@ -124,6 +124,7 @@ class TestFacts:
         assert facts["r2"] == raw.provenance["text"]["r2"]
         assert 0 < facts["r2"] < 0.5
         assert facts["class_name"] == "odd"
+        assert sample.provenance["noise"] == "shout"
         assert "unscaled" not in raw.provenance["text"]
         assert metfa.load(tmp_path / "kept").provenance["text"] == facts
         shown = " ".join(render_terminal(sample, colour=False, width=80).split())

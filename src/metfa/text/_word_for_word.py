@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,19 +14,17 @@ from metfa.text._words import words_of
 __all__ = ["WordForWord"]
 
 
-@dataclass(frozen=True, repr=False)
 class WordForWord:
-    """A noise that must make a text of a text, with as many words: they are the features."""
+    """A noise that must make a text of a text, with as many words: they are the features. It is called as the noise."""
 
-    noise: Callable[..., Any]
-
-    def __post_init__(self) -> None:
-        if isinstance(self.noise, type) or not callable(self.noise):
-            got = f"the class {self.noise.__name__}" if isinstance(self.noise, type) else type(self.noise).__name__
+    def __init__(self, noise: Callable[..., Any]) -> None:
+        if isinstance(noise, type) or not callable(noise):
+            got = f"the class {noise.__name__}" if isinstance(noise, type) else type(noise).__name__
             raise TypeError(
                 f"`noise` must be a function f(text, rng) -> text, such as metfa.text.Synonyms(0.3), or None, got "
-                f"{got}: {self.noise!r:.80}"
+                f"{got}: {noise!r:.80}"
             )
+        self.noise = noise
 
     def __call__(self, text: Any, rng: np.random.Generator) -> Any:
         """The noisy copy of a text."""
