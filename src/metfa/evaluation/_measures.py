@@ -233,6 +233,11 @@ def _measure(name: str, settings: Any, texts: Sequence[Any] | None) -> Measure:
     settings = dict(settings or {})
     if measure.of_texts and texts is not None:
         settings.setdefault("others", tuple(texts))
+        if len({isinstance(text, str) for text in (*texts, *settings["others"])}) > 1:
+            raise TypeError(
+                f"`metrics`: {name} plants words of a text in another one, and some are texts, some lists of tokens: "
+                "give all in one form"
+            )
     parameters = inspect.signature(measure.takes).parameters if measure.takes else ()
     allowed = [setting for setting in parameters if setting not in GOVERNED]
     for setting in settings:

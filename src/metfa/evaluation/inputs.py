@@ -142,9 +142,6 @@ def _texts(entries: Sequence[Any]) -> tuple[Any, ...]:
     for index, entry in enumerate(entries):
         if not is_text(entry):
             raise TypeError(f"`inputs[{index}]` must be a text or a list of tokens, as the first is, got {entry!r:.80}")
-        if isinstance(entry, str) != isinstance(entries[0], str):
-            kinds = ("a list of tokens", "a text") if isinstance(entries[0], str) else ("a text", "a list of tokens")
-            raise TypeError(f"`inputs[{index}]` is {kinds[0]} and the first {kinds[1]}: give all in one form")
         try:
             words_of(entry)
         except ValueError as error:
