@@ -201,7 +201,7 @@ def test_figures_are_told_from_measures(name):
 
 
 def test_texts_come_in_one_form():
-    with pytest.raises(TypeError, match="word_faithfulness plants .* some lists of tokens: give all in one form"):
+    with pytest.raises(TypeError, match=r"word_faithfulness plants .* some lists of tokens: give all in one form"):
         Study(model=counting, inputs=TEXTS[1:3], explainers={"o": "occlusion"}, metrics=["word_faithfulness"])
 
 

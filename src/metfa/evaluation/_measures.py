@@ -233,7 +233,8 @@ def _measure(name: str, settings: Any, texts: Sequence[Any] | None) -> Measure:
     settings = dict(settings or {})
     if measure.of_texts and texts is not None:
         settings.setdefault("others", tuple(texts))
-        if len({isinstance(text, str) for text in (*texts, *settings["others"])}) > 1:
+        others = settings["others"] if isinstance(settings["others"], list | tuple) else ()  # refused by the metric
+        if len({isinstance(text, str) for text in (*texts, *others)}) > 1:
             raise TypeError(
                 f"`metrics`: {name} plants words of a text in another one, and some are texts, some lists of tokens: "
                 "give all in one form"
