@@ -3,7 +3,7 @@
     python examples/train_text_classifier.py --data FOLDER --out model.npz
 
 FOLDER holds train.csv and test.csv with columns ``label`` (0, 1, ...) and ``text``. The default settings were chosen on
-a tenth of the sentiment data's train.csv; test.csv is read once, at the end. One thread, one seed: the same machine
+a tenth of the sentiment data's train.csv; test.csv is used once, at the end. One thread, one seed: the same machine
 writes the same file again. ``metfa.text.load_model("model.npz")`` loads it.
 """
 
@@ -21,11 +21,25 @@ from metfa.text.models import BiLSTM, TrainedBiLSTM, load_model, save_model, tok
 from metfa.text.models.bilstm import PADDING, UNKNOWN
 
 
-def read_rows(path):
-    """Texts and labels of a CSV file."""
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    return [row["text"] for row in rows], np.array([int(row["label"]) for row in rows])
+def read_rows(path, n_classes):
+    """Texts and labels of a CSV file; says which line is unfit, and ends."""
+    if not path.is_file():
+        raise SystemExit(f"no such file: {path}")
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        reader = csv.DictReader(file)
+        if not {"label", "text"} <= set(reader.fieldnames or ()):
+            raise SystemExit(f"{path} must have columns label and text, it has {reader.fieldnames}")
+        rows = [(reader.line_num, row["text"] or "", row["label"] or "") for row in reader]
+    for line, text, label in rows:
+        if not text.strip():
+            raise SystemExit(f"{path}, line {line}: the text is empty")
+        if not label.isdecimal() or int(label) >= n_classes:
+            raise SystemExit(
+                f"{path}, line {line}: label {label!r} is none of 0 .. {n_classes - 1} (see --class-names)"
+            )
+    if not rows:
+        raise SystemExit(f"{path} has no lines")
+    return [text for _, text, _ in rows], np.array([int(label) for *_, label in rows])
 
 
 def vocabulary_of(texts, min_count):
@@ -89,13 +103,13 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     settings = parser.parse_args()
     torch.set_num_threads(1)  # recurrent networks are slower with more, and far slower beside other processes
-    texts, labels = read_rows(settings.data / "train.csv")
-    if not 0 <= labels.min() <= labels.max() < len(settings.class_names):
-        parser.error(f"labels go from {labels.min()} to {labels.max()}: write as many --class-names")
+    (texts, labels), tested = (
+        read_rows(settings.data / name, len(settings.class_names)) for name in ("train.csv", "test.csv")
+    )
     model = train(texts, labels, tuple(settings.class_names), settings)
     save_model(model, settings.out)
     saved = load_model(settings.out)
-    test = accuracy(saved, *read_rows(settings.data / "test.csv"))
+    test = accuracy(saved, *tested)
     size = settings.out.stat().st_size
     print(f"{settings.out}: {size:,} bytes, {len(saved.vocabulary):,} words")
     print(f"accuracy on test.csv: {test:.3f}")

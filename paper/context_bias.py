@@ -58,6 +58,7 @@ def objects(folder: Path, network: torch.nn.Module, name: str) -> Iterator[tuple
 def explained(options: argparse.Namespace, network: torch.nn.Module, name: str) -> list[ContextExplanation]:
     """Explanations of a class's objects; those that are in the store are read."""
     settings = {"grid": tuple(options.grid), "n_iterations": options.iterations, "l1_weight": options.l1_weight}
+    settings["learning_rate"] = options.learning_rate
     if options.baseline == "black":
         settings["baseline"] = 0.0
     address = "-".join(map(str, (options.radius, options.samples, options.baseline, *settings.values())))
@@ -134,9 +135,10 @@ if __name__ == "__main__":
     parser.add_argument("--radius", type=float, default=0.1, help="of P and the outer noise; the paper's is 0.1")
     parser.add_argument("--samples", type=int, default=10, help="the paper's N")
     parser.add_argument("--baseline", choices=["blur", "black"], default="blur")
-    parser.add_argument("--grid", type=int, nargs=2, default=(9, 12), metavar=("ROWS", "COLUMNS"))
+    parser.add_argument("--grid", type=int, nargs=2, default=(6, 8), metavar=("ROWS", "COLUMNS"))
     parser.add_argument("--iterations", type=int, default=100)
-    parser.add_argument("--l1-weight", type=float, default=0.05)
+    parser.add_argument("--l1-weight", type=float, default=0.3)
+    parser.add_argument("--learning-rate", type=float, default=0.05)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--store", type=Path, default=Path("paper-store"), help="folder of explanations; a run resumes")
     options = parser.parse_args()

@@ -50,9 +50,9 @@ def test_all_panels_are_drawn_with_the_outline(channels):
 @pytest.mark.parametrize("palette", PALETTES)
 def test_colours_are_those_of_the_legend(palette):
     found = explanation()
-    fig = context(found, palette=palette, threshold=0.5)
+    fig = context(found, palette=palette)
     shown = np.asarray(list(panels(fig).values())[3].images[0].get_array())
-    marks = found.significance_map(0.5)
+    marks = found.significance_map()
     legend = fig.legends[0]
     shares = [text.get_text() for text in legend.get_texts()]
     outside = ~found.region

@@ -190,6 +190,7 @@ def left_as_found(*models: Any) -> Iterator[Callable[[], bool]]:
         if drawn():
             warn(
                 "`explainer` (or `predict`, or `noise`) draws from global random generators, so `rng` does not govern "
-                "it: wrap the explainer as `metfa.seeded(explainer)` to get the same samples every time",
+                "it: wrap the explainer as `metfa.seeded(explainer)` to get the same samples every time (where a "
+                "function of the model is asked for, as `lambda model: metfa.seeded(function(model))`)",
                 ReproducibilityWarning,
             )

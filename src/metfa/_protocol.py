@@ -5,7 +5,9 @@ or the pair (attributions, scores). It may also
 
 - take a keyword ``rngs``: a list with one :class:`numpy.random.Generator` for each row (see :func:`metfa.randomised`);
 - have an attribute ``model`` (inputs -> scores; the parts of a tuple one by one), which serves the clean prediction;
-- have an attribute ``rows_independent = True``, the promise that a row's attributions do not depend on its neighbours.
+- have an attribute ``rows_independent = True``, the promise that a row's attributions do not depend on its neighbours;
+- have an attribute ``signed``, True where 0 parts what speaks for the target from what speaks against it, False where
+  scores have no such zero. Without it, the signs of the scores decide.
 
 The target comes as an integer array beside the inputs, one entry a row (a list, where the entries are not integers).
 """
@@ -31,6 +33,7 @@ __all__ = [
     "prediction_of",
     "safe_batch_size",
     "takes_rngs",
+    "told_signed",
 ]
 
 
@@ -63,6 +66,15 @@ def takes_rngs(explainer: Any) -> bool:
 def known_independent(explainer: Any) -> bool:
     """Whether the explainer promises that its rows do not depend on each other."""
     return bool(getattr(owner_of(explainer), "rows_independent", False))
+
+
+def told_signed(explainer: Any) -> bool | None:
+    """Whether the explainer's scores have signs, by its own account or that of the one that it wraps; None: unknown."""
+    owner = owner_of(explainer)
+    while not hasattr(owner, "signed") and hasattr(owner, "explainer"):
+        owner = owner_of(owner.explainer)
+    told = getattr(owner, "signed", None)
+    return told if isinstance(told, bool) else None
 
 
 def call_explainer(

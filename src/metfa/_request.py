@@ -130,7 +130,7 @@ def validated(
     if noise is None and not takes_rngs(explainer):
         raise ValueError(
             "`noise` is None, which samples the explainer's own randomness, but `explainer` takes no `rngs`: give a "
-            "noise such as metfa.noise.Uniform(0.1), or wrap a random explainer by metfa.seeded or metfa.randomised"
+            f"noise such as {rows.some_noise}, or wrap a random explainer by metfa.seeded or metfa.randomised"
         )
     row_args = _checked_row_args(row_args, len(rows))
     ids = rows.ids() if input_ids is None else checked_ids(input_ids, len(rows))

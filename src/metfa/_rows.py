@@ -11,7 +11,7 @@ import numpy as np
 from metfa._arrays import as_array, first_not_finite, from_host, is_array, namespace, to_host
 from metfa._streams import numbered_ids
 
-__all__ = ["Rows", "count_rows", "is_text", "like_row", "one_entry", "one_row"]
+__all__ = ["Rows", "check_like_text", "count_rows", "is_text", "like_row", "one_entry", "one_row"]
 
 KINDS = ("bool", "unsigned integer", "signed integer", "real floating")  # each holds the numbers of those before it
 
@@ -73,7 +73,9 @@ class Rows:
         if noise is None:
             return row
         if self.kind == "list":
-            return noise(row, rng)
+            noisy = noise(row, rng)
+            check_like_text(noisy, row, where)
+            return noisy
         if self.kind == "array":
             return _noisy_host(noise(row, rng), row, where)
         changed: Any = noise(row, rng) if callable(noise) else self._noisy_parts(row, noise, rng)
@@ -87,15 +89,23 @@ class Rows:
     def _noisy_parts(self, row: Any, noises: Any, rng: np.random.Generator) -> dict[Any, Any]:
         return {key: row[key] if noises[key] is None else noises[key](row[key], rng) for key in self.keys}
 
+    @property
+    def some_noise(self) -> str:
+        """What to write for a noise of such inputs, for messages."""
+        texts = self.kind == "list" and all(map(is_text, self.hosts[0]))
+        return "metfa.text.Synonyms(0.3)" if texts else "metfa.noise.Uniform(0.1)"
+
     def check_noise(self, noise: Any) -> None:
         """Raise where `noise` cannot be a noise for inputs of this kind."""
+        if isinstance(noise, type):
+            raise TypeError(f"`noise` must be a noise, such as {self.some_noise}, got the class {noise.__name__}")
         if noise is None or callable(noise):
             return
         keys = _keys(noise)
         if self.kind not in ("tuple", "dict") or keys is None:
             raise TypeError(
-                f"`noise` must be a function f(x, rng) -> x, such as metfa.noise.Uniform(0.1), got "
-                f"{type(noise).__name__}: {noise!r}"
+                f"`noise` must be a function f(x, rng) -> x, such as {self.some_noise}, got {type(noise).__name__}: "
+                f"{noise!r}"
             )
         if keys != set(self.keys):
             raise ValueError(
@@ -119,6 +129,14 @@ class Rows:
 def is_text(row: Any) -> bool:
     """Whether this is one text: a str, or the list of its tokens."""
     return isinstance(row, str) or (isinstance(row, list | tuple) and all(isinstance(token, str) for token in row))
+
+
+def check_like_text(noisy: Any, row: Any, where: str) -> None:
+    """Raise where the `row` is a text, or a list of tokens, and what a noise made of it is not."""
+    if not is_text(row) or (is_text(noisy) and isinstance(noisy, str) == isinstance(row, str)):
+        return
+    kind = "a text" if isinstance(row, str) else "a list of tokens"
+    raise TypeError(f"`noise` must return {kind} for {kind}, got {type(noisy).__name__} for {where}: {noisy!r:.80}")
 
 
 def count_rows(inputs: Any) -> int:

@@ -10,6 +10,9 @@ from metfa.stats._validation import as_level
 __all__ = ["TooFewSamplesError", "check_alpha", "samples_for_interval", "samples_needed"]
 
 
+CORRECTIONS = ("bonferroni", "holm", "bh", "by")
+
+
 class TooFewSamplesError(ValueError):
     """So few samples that no feature could become significant; the message names the smallest number."""
 
@@ -22,11 +25,20 @@ def check_alpha(alpha: float) -> None:
         raise ValueError(f"`alpha` must lie between 0 and 0.5, got {alpha}; 0.05 is usual")
 
 
+def _check_correction(correction: object) -> None:
+    if not isinstance(correction, str):
+        raise TypeError(
+            f"`correction` must be a string or None, got {correction!r} of type {type(correction).__name__}"
+        )
+    if correction not in CORRECTIONS:
+        raise ValueError(f"`correction` must be None or one of {', '.join(map(repr, CORRECTIONS))}, got {correction!r}")
+
+
 def samples_needed(alpha: float, correction: str | None, n_features: int) -> int:
     """Smallest N at which any feature could become significant."""
     if correction is None:
         return stats.min_samples(alpha, "greater")
-    stats.correct(np.ones(1), correction)  # an unknown correction is refused here
+    _check_correction(correction)
     n_tests = n_features if correction in ("bonferroni", "holm") else 1
     factor = sum(1 / k for k in range(1, n_features + 1)) if correction == "by" else 1.0
     return stats.min_samples(alpha / factor, "two-sided", n_tests)

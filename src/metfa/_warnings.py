@@ -16,6 +16,7 @@ __all__ = [
     "RowDependenceWarning",
     "SignedAttributionsWarning",
     "SmallRegionWarning",
+    "UnreadWordsWarning",
     "warn",
 ]
 
@@ -58,6 +59,10 @@ class ReproducibilityWarning(MetfaWarning):
 
 class RowDependenceWarning(MetfaWarning):
     """The attributions of one row depend on the other rows of its batch."""
+
+
+class UnreadWordsWarning(MetfaWarning):
+    """A text is longer than what its model reads; words behind cannot matter."""
 
 
 def warn(message: str, category: type[MetfaWarning]) -> None:

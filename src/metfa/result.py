@@ -92,6 +92,16 @@ class AttributionSample:
         return math.prod(self.feature_shape)
 
     @cached_property
+    def signed(self) -> bool:
+        """Whether 0 parts what speaks for the target from what speaks against it.
+
+        As the explainer says of itself (an attribute `signed`, which those of texts have); else whether any score is
+        negative.
+        """
+        told = self.provenance.get("signed")
+        return bool(min(self.values.min(), self.vanilla.min()) < 0) if told is None else bool(told)
+
+    @cached_property
     def flip_rate(self) -> np.ndarray | None:
         """Share of noisy inputs whose predicted class differs from the clean one, (batch,); None where unknown."""
         if self.predictions is None or self.scores is None or self.scores.ndim != 2:
@@ -357,6 +367,11 @@ class AttributionSample:
 
     def _heights(self, threshold: Any, held_out: int) -> np.ndarray:
         r"""Thresholds in a shape that broadcasts against (batch, \*features)."""
+        if isinstance(threshold, str):
+            raise TypeError(
+                f"`threshold` must be a number or a rule, got the text {threshold!r}: write metfa.stats.jenks for "
+                "natural breaks"
+            )
         given = self.threshold(threshold, split=held_out) if callable(threshold) else threshold
         heights = to_host(as_array(given, "threshold")).astype(np.float64)
         batch = self.values.shape[1]

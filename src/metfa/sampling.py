@@ -17,7 +17,7 @@ from metfa._arrays import device_of, first_not_finite
 from metfa._feature_names import checked_names, fitting_names
 from metfa._guard import left_as_found, loaded_torch
 from metfa._progress import progress_bar
-from metfa._protocol import explained_model, predict_scores, safe_batch_size
+from metfa._protocol import explained_model, predict_scores, safe_batch_size, told_signed
 from metfa._provenance import describe, versions
 from metfa._request import Job, Request, validated
 from metfa._streams import SCHEME, Purpose
@@ -190,6 +190,7 @@ def explain(
         )
     provenance = {
         **settings,
+        "signed": told_signed(explainer),
         "batch_size": batch_size,
         "device": None if call.rows.array is None else str(device_of(call.rows.array)),
         "started": started.isoformat(timespec="seconds"),

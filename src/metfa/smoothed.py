@@ -13,7 +13,7 @@ from metfa._arrays import as_array, first_not_finite, namespace, to_host
 from metfa._guard import left_as_found
 from metfa._protocol import call_explainer, explained_model, predict_scores, prediction_of, safe_batch_size, takes_rngs
 from metfa._randomised import row_generators
-from metfa._rows import like_row
+from metfa._rows import check_like_text, like_row
 from metfa._streams import Purpose, root_entropy, stream
 from metfa._targets import row_targets, stacked_targets
 from metfa._validation import positive_int
@@ -111,7 +111,9 @@ class SampledExplainer:
     def _noisy(self, inputs: Any, root: int, row: int, sample: int) -> Any:
         rng = stream(root, "", sample, Purpose.NOISE)
         if isinstance(inputs, list):
-            return self.noise(inputs[row], rng)
+            noisy = self.noise(inputs[row], rng)
+            check_like_text(noisy, inputs[row], f"input {row}, sample {sample}")
+            return noisy
         clean = inputs[row, ...]
         return like_row(self.noise(clean, rng), clean, f"input {row}, sample {sample}")
 

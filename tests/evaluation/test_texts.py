@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import metfa
-from metfa import Study, evaluate, text
+from metfa import ModelOutputWarning, Study, evaluate, text
 from metfa.evaluation import prepare, read_study
 from metfa.text import LEMNA, Occlusion, Synonyms
 
@@ -120,6 +120,18 @@ def test_tokens(tmp_path):
     assert not evaluate(study, store=tmp_path).failures
 
 
+def test_short_texts_lack_the_overlap_alone(tmp_path):
+    study = Study(
+        model=counting, inputs=["it was funny", TEXTS[0]], explainers={"occlusion": "occlusion"}, n_outer=3,
+        version="1", outer={"synonyms": Synonyms(0.5)}, metrics={"top_k_overlap": {"k": 5}, "word_faithfulness": {}},
+    )  # fmt: skip
+    result = evaluate(study, store=tmp_path)
+    assert not result.failures
+    assert scores(result, "0", "top_k_overlap")["reason"] == "fewer than 5 features"
+    assert scores(result, "0", "FDT")["score"] > 0
+    assert scores(result, "1", "top_k_overlap")["score"] > 0
+
+
 def test_an_estimate(tmp_path):
     cost = prepare(STUDY, store=tmp_path).estimate()
     assert cost.units == 6
@@ -173,3 +185,56 @@ def test_what_is_not_of_texts(settings, message):
     described = {"model": counting, "inputs": TEXTS[:2], **plain}
     with pytest.raises(ValueError, match=message):
         Study(**{**described, **settings})
+
+
+@pytest.mark.parametrize("name", ["fdt", "FDT", "st", "fat", "RFDT", "rst", "top_n_overlap"])
+def test_figures_are_told_from_measures(name):
+    of = (
+        "top_k_overlap"
+        if name == "top_n_overlap"
+        else "robust_word_faithfulness"
+        if name[0] in "Rr"
+        else "word_faithfulness"
+    )
+    with pytest.raises(ValueError, match=f"got '{name}'.* did you mean '{of}'"):
+        Study(model=counting, inputs=TEXTS[:1], explainers={"o": "occlusion"}, metrics=[name])
+
+
+def test_texts_come_in_one_form():
+    with pytest.raises(TypeError, match=r"word_faithfulness plants .* some lists of tokens: give all in one form"):
+        Study(model=counting, inputs=TEXTS[1:3], explainers={"o": "occlusion"}, metrics=["word_faithfulness"])
+
+
+@pytest.mark.parametrize(
+    ("noise", "error", "message"),
+    [
+        (metfa.noise.Uniform(0.1), TypeError, "is no noise for the texts: "),
+        (lambda row, rng: row.split(), TypeError, "`noise` must return a text for a text, got list"),
+        (lambda row, rng: f"{row} too", ValueError, "keep the number of words, but made 12 of 11"),
+        (Synonyms, TypeError, "must be a noise, got the class Synonyms"),
+    ],
+)
+@pytest.mark.parametrize("table", ["sampling", "outer"])
+def test_a_noise_that_is_none_of_texts_is_refused_before_any_unit(noise, error, message, table, tmp_path):
+    with pytest.raises(error, match=rf"`{table}\['x'\]`.*{message}"):
+        evaluate(
+            Study(
+                model=counting, inputs=TEXTS[:2], explainers={"o": "occlusion"}, metrics=["mstd"], version="1",
+                **{"sampling": {"s": Synonyms(0.3)}, "outer": {"s": Synonyms(0.3)}, table: {"x": noise}},
+            ),
+            store=tmp_path,
+        )  # fmt: skip
+
+
+def logits(texts):
+    return 3 * np.stack([-np.ones(len(texts)), np.array([len(text) for text in texts])], axis=1)
+
+
+def test_doubts_about_the_model_are_told_once(tmp_path):
+    study = Study(
+        model=logits, inputs=TEXTS[:2], explainers={"o": "occlusion"}, metrics=["word_faithfulness"], version="1"
+    )
+    for _ in range(2):  # also when all is in the store
+        with pytest.warns(ModelOutputWarning, match=r"in 2 of 2 units the model's scores are no probabilities") as told:
+            evaluate(study, store=tmp_path)
+        assert len(told) == 1

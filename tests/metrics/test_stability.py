@@ -97,11 +97,17 @@ class TestTopKOverlap:
         np.testing.assert_allclose(top_k_overlap(sample_of(values), 1).score, 0.5)
         np.testing.assert_allclose(top_k_overlap(sample_of(values), 3).score, (2 + 2 * 0.25) / 3)
 
+    def test_fewer_features_have_no_score(self):
+        np.testing.assert_array_equal(top_k_overlap(sample_of(VALUES), 20).score, np.ones(3))
+        with pytest.warns(DegenerateAttributionsWarning, match="3 of 3 inputs have fewer than 21 features: 0, 1, 2"):
+            scores = top_k_overlap(sample_of(VALUES), 21)
+        assert np.isnan(scores.score).all()
+        assert scores.degenerate == ("fewer than 21 features",) * 3
+
     @pytest.mark.parametrize(
         ("n", "k", "error", "message"),
         [
             (10, 0, ValueError, "`k` must be at least 1, got 0"),
-            (10, 21, ValueError, "`k` must be at most the number of features, 20, got 21"),
             (10, 1.5, TypeError, "`k` must be an integer, got float"),
             (1, 3, ValueError, "at least 2 samples"),
         ],

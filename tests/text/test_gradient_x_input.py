@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import metfa
-from metfa._warnings import ModelStateWarning
+from metfa._warnings import DegenerateAttributionsWarning, ModelStateWarning, UnreadWordsWarning
 from metfa.text.gradient_x_input import GradientXInput
 from metfa.text.models import BiLSTM, TrainedBiLSTM, from_transformers
 
@@ -122,8 +122,19 @@ def test_a_row_is_independent_of_its_neighbours():
 
 
 def test_one_word_is_a_constant_map():
-    words, _ = GradientXInput(lstm())(["film"], 0)
+    with pytest.warns(DegenerateAttributionsWarning, match=r"a single word has no score .* take `scale=False`"):
+        words, _ = GradientXInput(lstm())(["film"], 0)
     np.testing.assert_array_equal(words, [[0.0]])
+
+
+def test_a_word_without_tokens_is_not_scaled():
+    class Deaf(OneVectorAWord):
+        def tokenize(self, row):
+            ids, index = super().tokenize(row)
+            return ids[:3], index[:3]
+
+    scaled, _ = GradientXInput(Deaf(lambda x: x.sum(1)))(["a bb ccc z"])
+    np.testing.assert_allclose(scaled, [[0, 2.5 / 3.5, 1, 0]])  # of -0.5, 2, 3: the table's rows; no score for z
 
 
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode, torch.enable_grad])
@@ -204,6 +215,9 @@ def test_unfit(make, error, message):
         make()
 
 
+TINY = {
+    "vocab_size": 30522, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16
+}  # fmt: skip
 PRAISE = ("a delightful, moving film", "superb acting and a gripping story", "wonderful", "i loved every minute")
 BLAME = ("a dull, lifeless film", "terrible acting and a tedious story", "awful", "i hated every minute")
 
@@ -289,18 +303,136 @@ class TestTransformer:
         for row, scores in zip(rows, together, strict=True):
             np.testing.assert_allclose(model([row])[0], scores, atol=1e-5)
 
-    def test_words_beyond_the_limit_are_not_read(self, parts, head):
+    @pytest.mark.parametrize(
+        "row", ["a dull film and a wonderful evening", ["a", "dull", "film", "and", "a", "wonderful", "evening"]]
+    )
+    def test_a_text_that_is_not_read_to_its_end_is_refused(self, parts, head, row):
         model = from_transformers(*parts, head=head, max_length=6)
-        words, scores = GradientXInput(model, scale=False)(["a dull film and a wonderful evening"], 1)
-        assert (words[0, :4] != 0).all()
+        message = "more than the 6 sub-words that the network reads, .* 3 of its 7 words would not be read"
+        for refused in (
+            lambda: model([row]),
+            lambda: model.tokenize(row),
+            lambda: GradientXInput(model)([row], 1),
+            lambda: metfa.text.explain_text(model, row, explainer=metfa.text.Occlusion, rng=0),
+            lambda: metfa.text.fdt(model, [row], [np.arange(7.0)]),
+        ):
+            with pytest.raises(ValueError, match=message):
+                refused()
+        assert model([row[:15] if isinstance(row, str) else row[:4]]).shape == (1, 2)
+
+    @pytest.mark.parametrize("scale", [False, True])
+    def test_words_that_are_cut_off_have_no_score_and_are_told_of(self, parts, head, scale):
+        model = from_transformers(*parts, head=head, max_length=6, truncate=True)
+        told = pytest.warns(UnreadWordsWarning, match=r"more than the 6 sub-words .* \(`truncate=True`\)")
+        with told:
+            words, scores = GradientXInput(model, scale=scale)(["a dull film and a wonderful evening"], 1)
+        assert len(set(words[0, :4])) == 4
         assert (words[0, 4:] == 0).all()
         np.testing.assert_allclose(scores, model(["a dull film and"]), atol=1e-6)
+        expected, _ = GradientXInput(model, scale=scale)(["a dull film and"], 1)
+        np.testing.assert_allclose(words[:, :4], expected, atol=1e-6)
+        with told:
+            model(["a dull film and a wonderful evening"])
+
+    def test_a_noisy_copy_that_is_longer_is_cut_off_where_that_is_allowed(self, parts, head):
+        rows = {"explainer": GradientXInput, "noise": lambda row, rng: row.replace("dull", "unpretentious"), "rng": 0}
+        with pytest.raises(ValueError, match="1 of its 3 words would not be read"):
+            metfa.text.explain_text(from_transformers(*parts, head=head, max_length=5), "a dull film", **rows)
+        model = from_transformers(*parts, head=head, max_length=5, truncate=True)
+        with pytest.warns(UnreadWordsWarning):
+            sample = metfa.text.explain_text(model, "a dull film", **rows)
+        assert (sample.values[:, 0, 2] == 0).all()
+        assert "unread" not in sample.provenance["text"]
+        with pytest.warns(UnreadWordsWarning):
+            sample = metfa.text.explain_text(model, "a dull and tedious film", **rows)
+        assert sample.provenance["text"]["unread"] == 2
+        assert "2 words not read by the model" in metfa.text.render_terminal(sample, colour=False, width=500)
 
     def test_the_limit_is_the_models_where_the_tokenizer_has_none(self, parts, head):
         tokenizer = copy.deepcopy(parts[0])
         tokenizer.model_max_length = int(1e30)
-        assert from_transformers(tokenizer, parts[1], head=head).max_length == 512
-        assert from_transformers(*parts, head=head)(["a dull film " * 1000]).shape == (1, 2)
+        model = from_transformers(tokenizer, parts[1], head=head)
+        assert model.max_length == 512
+        assert model(["film " * 510]).shape == (1, 2)
+        with pytest.raises(ValueError, match="2 of its 512 words would not be read"):
+            model(["film " * 512])
+        with pytest.raises(
+            ValueError, match="`max_length` must be at most the 512 positions that BertModel has, got 513"
+        ):
+            from_transformers(tokenizer, parts[1], head=head, max_length=513)
+
+    def test_positions_that_the_padding_takes_are_not_counted(self, parts):
+        transformers = pytest.importorskip("transformers")
+        tokenizer = copy.deepcopy(parts[0])
+        tokenizer.model_max_length = int(1e30)
+        network = transformers.AutoModelForSequenceClassification.from_config(
+            transformers.RobertaConfig(max_position_embeddings=66, **TINY)
+        )
+        model = from_transformers(tokenizer, network.eval())
+        assert model.max_length == 64
+        assert np.isfinite(model(["film " * 62])).all()
+        tokenizer.model_max_length = 32
+        assert from_transformers(tokenizer, network).max_length == 32
+
+    def test_labels_that_do_not_exclude_each_other(self, parts):
+        transformers = pytest.importorskip("transformers")
+        with torch.random.fork_rng():
+            torch.manual_seed(0)
+            network = transformers.AutoModelForSequenceClassification.from_config(
+                transformers.BertConfig(num_labels=3, problem_type="multi_label_classification", **TINY)
+            ).eval()
+        model, row = from_transformers(parts[0], network), "a dull film"
+        with torch.no_grad():
+            expected = network(**parts[0](row, return_tensors="pt")).logits.sigmoid().numpy()
+        np.testing.assert_allclose(model([row]), expected, atol=1e-6)
+        words, scores = GradientXInput(model, scale=False)([row], 1)
+        np.testing.assert_allclose(scores, expected, atol=1e-6)
+        ids, word_index = model.tokenize(row)
+        vectors = model.embed(torch.tensor([ids])).detach().requires_grad_()
+        p = model.forward_embedded(vectors, torch.ones(1, len(ids), dtype=torch.bool)).sigmoid()[0, 1]
+        torch.log(p / (1 - p)).backward()
+        shares = (vectors.detach() * vectors.grad).sum(2)[0]
+        np.testing.assert_allclose(words[0], [float(shares[word_index.index(word)]) for word in range(3)], rtol=1e-4)
+        softmax = from_transformers(parts[0], network, multi_label=False)
+        np.testing.assert_allclose(softmax([row]).sum(), 1, rtol=1e-6)
+
+    def test_one_label_that_may_hold(self, parts):
+        transformers = pytest.importorskip("transformers")
+        network = transformers.AutoModelForSequenceClassification.from_config(
+            transformers.BertConfig(num_labels=1, problem_type="multi_label_classification", **TINY)
+        ).eval()
+        scores = from_transformers(parts[0], network)(["a dull film"])
+        with torch.no_grad():
+            expected = network(**parts[0]("a dull film", return_tensors="pt")).logits[0].sigmoid()
+        np.testing.assert_allclose(scores, expected, atol=1e-6)
+
+    def test_a_regression_of_several_numbers_is_none_of_classes(self, parts):
+        transformers = pytest.importorskip("transformers")
+        network = transformers.AutoModelForSequenceClassification.from_config(
+            transformers.BertConfig(num_labels=3, problem_type="regression", **TINY)
+        )
+        with pytest.raises(ValueError, match="predicts 3 numbers that are no classes"):
+            from_transformers(parts[0], network)
+
+    @pytest.mark.parametrize(
+        ("kind", "n_classes", "settings"),
+        [
+            ("SGDClassifier", 3, {"loss": "log_loss", "random_state": 0}),
+            ("SGDClassifier", 2, {"loss": "modified_huber", "random_state": 0}),
+        ],
+    )
+    def test_a_head_whose_probabilities_are_no_softmax_is_refused(self, parts, kind, n_classes, settings):
+        linear_model = pytest.importorskip("sklearn.linear_model")
+        vectors = from_transformers(*parts).pooled([*PRAISE, *BLAME])
+        fitted = getattr(linear_model, kind)(**settings).fit(vectors, np.arange(8) % n_classes)
+        with pytest.raises(ValueError, match="softmax of its linear scores as probabilities, which SGDClassifier"):
+            from_transformers(*parts, head=fitted)
+
+    def test_a_head_of_other_vectors_is_refused(self, parts):
+        linear_model = pytest.importorskip("sklearn.linear_model")
+        fitted = linear_model.LogisticRegression().fit(np.eye(5), [0, 1, 0, 1, 0])
+        with pytest.raises(ValueError, match=r"fitted to the 384 numbers .* got one of 5"):
+            from_transformers(*parts, head=fitted)
 
     def test_gradient_x_input_is_the_slope_along_each_word(self, model):
         text = "a delightfully unpretentious film!"
@@ -377,6 +509,10 @@ class TestTransformer:
             ({"model": torch.nn.Linear(2, 2)}, TypeError, "`model` must be a model of transformers, got Linear"),
             ({"head": 3}, TypeError, "`head` must be a module, a function or a fitted classifier, got int"),
             ({"max_length": 2}, ValueError, "`max_length` must be at least 3, got 2"),
+            ({"truncate": "yes"}, TypeError, "`truncate` must be True or False, got str: 'yes'"),
+            ({"multi_label": 1}, TypeError, "`multi_label` must be True or False, got int: 1"),
+            ({"head": torch.nn.Linear(384, 2), "class_names": "abc"}, TypeError, "a sequence of texts, got str"),
+            ({"head": torch.nn.Linear(384, 2), "class_names": ["a", "b", "c"]}, ValueError, "must be 2, .* got 3"),
         ],
     )
     def test_unfit(self, parts, change, error, message):

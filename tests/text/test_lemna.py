@@ -8,7 +8,7 @@ import torch
 from scipy.stats import norm
 
 import metfa
-from metfa import DegenerateAttributionsWarning, ModelStateWarning
+from metfa import DegenerateAttributionsWarning, ModelStateWarning, RowDependenceWarning
 from metfa.text import _mixture
 from metfa.text._deletions import deletions
 from metfa.text._mixture import fit_mixture
@@ -271,8 +271,31 @@ def test_one_word_two_words_and_repeated_words():
 
 
 def test_as_many_copies_as_words_or_fewer():
-    found, _ = LEMNA(linear, n_perturbations=20, rng=0)([TEXT])
+    with pytest.warns(DegenerateAttributionsWarning, match=r"unrelated numbers \(R² 1\.00 with 24 words and 20 copies"):
+        found, _ = LEMNA(linear, n_perturbations=20, rng=0)([TEXT])
     assert np.isfinite(found).all()
+
+
+def test_a_model_that_mixes_the_texts_of_a_call_is_told_of():
+    def padded(texts):
+        """The mean over the words and the padding behind them."""
+        longest = max(len(text.split()) for text in texts)
+        return np.array([sum(word in ("w3", "w7") for word in text.split()) / max(longest, 1) for text in texts])
+
+    explainer = LEMNA(padded, n_perturbations=200, rng=0)
+    with pytest.warns(RowDependenceWarning, match="depends on the other texts of its call .* `batch_size=1`"):
+        explainer([TEXT])
+    alone, _ = LEMNA(padded, n_perturbations=200, rng=0, batch_size=1)([TEXT])
+    assert np.isfinite(alone).all()
+
+
+@pytest.mark.parametrize("fused", [0, 0.1])
+def test_a_model_that_has_nothing_to_do_with_the_words_is_told_of(fused):
+    def unrelated(texts):
+        return np.array([int(hashlib.md5(text.encode()).hexdigest()[:8], 16) / 2**32 for text in texts])
+
+    with pytest.warns(DegenerateAttributionsWarning, match="LEMNA's linear model explains no more .* 600 words"):
+        LEMNA(unrelated, n_perturbations=500, fused=fused, rng=0)([" ".join(f"w{k}" for k in range(600))])
 
 
 def test_a_constant_model_gives_zeros_and_says_so():

@@ -92,7 +92,9 @@ def test_equal_copies_are_asked_once():
         return model(texts)
 
     LIME(counting, n_perturbations=500, rng=0)(["moving film"], 1)
-    assert sorted(asked) == sorted(["moving film", "moving film", "moving ", "film", ""])  # the text itself for scores
+    copies = ["moving film", "moving film", "moving ", "film", ""]  # the text itself for scores
+    assert sorted(asked[:-1]) == sorted(copies)
+    assert asked[-1] in ("moving ", "film")  # alone, to see whether the others of the call matter
 
 
 def test_a_text_of_10000_words():

@@ -77,6 +77,12 @@ def test_one_word_of_which_nothing_is_left():
     np.testing.assert_allclose(attributions, [[1 / (1 + np.exp(-1.5)) - 0.5]])
 
 
+def test_one_word_has_no_scaled_score_and_that_is_told():
+    with pytest.warns(DegenerateAttributionsWarning, match=r"single word .* take `scale=False` .* list of tokens"):
+        attributions, _ = Occlusion(model)(["moving"], 1)
+    assert attributions == [[0]]
+
+
 def test_a_long_text():
     words = ["film"] * 1500
     words[700] = "moving"

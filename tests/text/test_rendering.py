@@ -2,12 +2,14 @@
 
 import re
 import time
+from functools import partial
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
 import metfa
+from metfa.text import Occlusion
 from metfa.text._words import words_of
 from metfa.text.rendering import render_html, render_terminal
 
@@ -270,6 +272,28 @@ def test_one_word_and_equal_scores():
         assert render_terminal(flat, colour=False, width=80).startswith(REVIEW)
 
 
+@pytest.mark.parametrize("least", [0.0, -0.02])
+def test_signs_are_the_explainers_affair_not_the_samples(least):
+    """Whether 0 is the threshold does not hang on one draw of one word."""
+
+    def model(texts):
+        return np.array([0.2 + 0.3 * ("fine" in row) + least * ("film" in row) for row in texts])
+
+    raw = partial(Occlusion, scale=False)
+    explained = {"noise": lambda row, rng: row, "n_samples": 8, "rng": 0}
+    sample = metfa.text.explain_text(model, "a fine film", explainer=raw, **explained)
+    assert sample.signed
+    assert "median significantly above 0, 1 word" in render_terminal(sample, colour=False, width=80)
+    assert render_terminal(sample, colour=False, width=80).startswith("(a) *fine* " + ("~film~" if least else "(film)"))
+    alone = metfa.text.explain_text(model, "fine", explainer=raw, **explained)
+    assert render_terminal(alone, colour=False, width=80).startswith("*fine*\n\nfine  0.3 [0.3, 0.3] positive")
+    assert not metfa.text.explain_text(model, "a fine film", explainer=Occlusion, **explained).signed
+    wrapped = metfa.text.explain_text(model, "a fine film", explainer=lambda m: metfa.seeded(raw(m)), **explained)
+    assert wrapped.signed
+    smooth = metfa.Smoothed(raw(model), noise=lambda row, rng: row)
+    assert metfa.explain(smooth, ["a fine film"], noise=lambda row, rng: row, n_samples=2, rng=0).signed
+
+
 def test_ten_thousand_words():
     text = " ".join(f"word{k}," for k in range(10_000))
     sample = sampled(text, np.arange(10_000) / 10_000)
@@ -320,3 +344,20 @@ def test_bad_settings():
         render_terminal(SAMPLE, width=0)
     with pytest.raises(ValueError, match="alpha"):
         render_html(SAMPLE, alpha=2)
+
+
+@pytest.mark.parametrize(
+    ("render", "settings", "error", "message"),
+    [
+        (render_html, {"title": 5}, TypeError, "`title` must be a text, got int: 5"),
+        (render_terminal, {"title": 5}, TypeError, "`title` must be a text, got int: 5"),
+        (render_html, {"page": "yes"}, TypeError, "`page` must be True or False, got str"),
+        (render_terminal, {"colour": "yes"}, TypeError, "`colour` must be True or False, got str"),
+        (render_html, {"threshold": "jenks"}, TypeError, r"got the text 'jenks': write metfa\.stats\.jenks"),
+        (render_html, {"correction": "foo"}, ValueError, "`correction` must be None or one of .* got 'foo'"),
+        (render_html, {"correction": 3}, TypeError, "`correction` must be a string or None, got 3"),
+    ],
+)
+def test_unfit_settings(render, settings, error, message):
+    with pytest.raises(error, match=message):
+        render(sampled(REVIEW, np.arange(6)), **settings)

@@ -67,3 +67,16 @@ def test_captums_layer_integrated_gradients_keep_their_sum():
 def test_unfit(arguments, error, message):
     with pytest.raises(error, match=message):
         words_from_tokens(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("values", "index", "error", "message"),
+    [
+        ([1.0, 2.0], "01", TypeError, "`word_index` must hold the word of each token, got str"),
+        ([1.0, 2.0], [0, 1.0], TypeError, r"must hold integers or None, got float: 1\.0"),
+        ([1.0, np.nan], [0, None], ValueError, "must be finite, but those of token 1 are not"),
+    ],
+)
+def test_what_cannot_be_summed(values, index, error, message):
+    with pytest.raises(error, match=message):
+        words_from_tokens(values, index, 2)

@@ -427,3 +427,15 @@ def test_nltk_gives_the_same_synonyms(tmp_path, monkeypatch):
     words = [line.split(" ", 1)[0] for line in (FOLDER / "index.noun").read_text("utf-8").splitlines()[::40]]
     for word in [*words, "saw", "left", "better", "films", "axes", "s", "Movie", "moving picture"]:
         assert all(list(theirs(word, part)) == list(ours(word, part)) for part in wordnet.PARTS)
+
+
+def test_what_is_no_generator_and_files_without_synonyms(tmp_path):
+    with pytest.raises(TypeError, match=r"`rng` must be a numpy\.random\.Generator, got int"):
+        Synonyms(0.3)("a film", 0)
+    with pytest.raises(ValueError, match="got 'adverb', did you mean 'adv'"):
+        Synonyms(0.3, part_of_speech="adverb")
+    for kind in ("index", "data"):
+        for part in ("noun", "verb", "adj", "adv"):
+            (tmp_path / f"{kind}.{part}").touch()
+    with pytest.raises(ValueError, match="there are no synonyms in them"):
+        Synonyms(0.3, wordnet=tmp_path)("a film", np.random.default_rng(0))

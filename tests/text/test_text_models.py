@@ -304,6 +304,11 @@ def about(**changes):
     return text(json.dumps({"version": 1, "class_names": ["a", "b", "c"], **sizes, **changes}))
 
 
+def test_only_a_trained_model_is_saved(tmp_path):
+    with pytest.raises(TypeError, match="`model` must be a TrainedBiLSTM, got str"):
+        save_model("x", tmp_path / "x.npz")
+
+
 class TestHostileFile:
     @pytest.fixture
     def parts(self, tmp_path):

@@ -32,7 +32,11 @@ TEXT_METHODS = {
     "gradient-x-input": "GradientXInput",
 }
 SCENE_METHODS = {"grid-saliency": "GridSaliency"}  # beside those of images, which explain a region's scores
-NO_SETTINGS = {"model", "rng", "autocast", "memory_format", "scale", "target_class", "region"}  # given in other ways
+NO_SETTINGS = {  # given in other ways; of images, `scale` too: the paper compares maps in [0, 1]
+    "image": {"model", "rng", "autocast", "memory_format", "scale"},
+    "text": {"model", "rng"},
+    "scene": {"model", "rng", "autocast", "memory_format", "scale", "target_class", "region"},
+}
 
 
 def method_forms(of: Of = "image") -> str:
@@ -57,7 +61,7 @@ def check_settings(method: str, settings: dict[str, Any], of: Of = "image") -> N
     """Raise unless the method takes such settings; those of a user's own method are seen when it is made."""
     if of == "text" and method in TEXT_METHODS:
         kind = getattr(text, TEXT_METHODS[method])
-        _check_names(settings, _settings_of_dataclass(kind), method)
+        _check_names(settings, _settings_of_dataclass(kind, of), method)
         if settings:
             kind(len, **settings)  # those that have settings take any function for a model
     elif of != "text" and (method in methods_of(of) or method.startswith("captum:")):
@@ -73,13 +77,13 @@ def explainer_of(method: str, model: Any, settings: dict[str, Any], of: Of = "im
     """Explainer of a model by the method's name, or by ``package.module:callable``, called with the model."""
     if of == "text" and method in TEXT_METHODS:
         kind = getattr(text, TEXT_METHODS[method])
-        _check_names(settings, _settings_of_dataclass(kind), method)
+        _check_names(settings, _settings_of_dataclass(kind, of), method)
         return kind(model, **settings)
     if of != "text" and method in methods_of(of):
         import torch
 
         kind = getattr(segmentation if method in SCENE_METHODS else explainers, methods_of(of)[method])
-        _check_names(settings, _settings_of_dataclass(kind), method)
+        _check_names(settings, _settings_of_dataclass(kind, of), method)
         layout = {"memory_format": torch.channels_last, "autocast": torch.bfloat16 if bfloat16 else None}
         return kind(model, **{**layout, **settings})
     source, _, name = method.partition(":")
@@ -93,8 +97,8 @@ def explainer_of(method: str, model: Any, settings: dict[str, Any], of: Of = "im
     return explainer
 
 
-def _settings_of_dataclass(kind: Any) -> list[str]:
-    return [field.name for field in dataclasses.fields(kind) if field.name not in NO_SETTINGS]
+def _settings_of_dataclass(kind: Any, of: Of) -> list[str]:
+    return [field.name for field in dataclasses.fields(kind) if field.name not in NO_SETTINGS[of]]
 
 
 def _arguments(factory: Callable[..., Any], settings: dict[str, Any]) -> list[str]:

@@ -11,14 +11,16 @@ from metfa.text import Synonyms
 __all__ = ["NOISE_FORMS", "TEXT_NOISE_FORMS", "noise_of"]
 
 NOISE_FORMS = "uniform:RADIUS, gaussian:STD, laplace:SCALE, brightness:LOW:HIGH[:image|pixel], joined by +, or none"
-TEXT_NOISE_FORMS = "synonyms:P, the probability of each word to be replaced, or none"
+TEXT_NOISE_FORMS = (
+    "synonyms:P[:PARTS], P the probability of each word to be replaced, PARTS of speech such as adj+adv, or none"
+)
 
 
 def noise_of(text: str, of: Of = "image") -> Any:
     """Noise from its text form.
 
     Of images, noise on pixels in [0, 1] such as ``uniform:0.1`` or ``gaussian:0.1+brightness:0.9:1.1``; of texts
-    ``synonyms:0.3``. ``none`` is None, for methods with randomness of their own.
+    ``synonyms:0.3`` or ``synonyms:0.3:adj+adv``. ``none`` is None, for methods with randomness of their own.
     """
     if text == "none":
         return None
@@ -29,11 +31,12 @@ def noise_of(text: str, of: Of = "image") -> Any:
 
 
 def _synonyms(text: str) -> Any:
-    kind, _, p = text.partition(":")
-    if kind.lower() != "synonyms" or not p:
+    kind, *fields = text.lower().split(":")
+    if kind != "synonyms" or len(fields) not in (1, 2) or not all(fields):
         raise ValueError(f"the noise must be {TEXT_NOISE_FORMS}, got {text!r}")
     try:
-        return Synonyms(float(p))
+        parts = [part.strip() for part in fields[1].split("+")] if len(fields) == 2 else None
+        return Synonyms(float(fields[0]), part_of_speech=parts)
     except ValueError as error:
         raise ValueError(f"{text!r} is no noise: {error}") from error
 

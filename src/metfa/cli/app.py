@@ -84,6 +84,14 @@ Alpha = Annotated[float, typer.Option(help="Level of the significance tests.")]
 Confidence = Annotated[float, typer.Option(help="Level asked of the intervals; the exact one is printed.")]
 Corrected = Annotated[Correction, typer.Option(help="Correction for testing many pixels at once.")]
 Threshold = Annotated[str, typer.Option(help="'jenks' (natural breaks of all scores) or a number.")]
+AlphaOrOwn = Annotated[
+    float | None,
+    typer.Option(help="Level of the tests. By default: texts, (1 - confidence) / 2, as the intervals; pictures, 0.05."),
+]
+ThresholdOrOwn = Annotated[
+    str | None,
+    typer.Option(help="'jenks' (natural breaks of all scores) or a number. By default jenks, or 0 for signed scores."),
+]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same samples.")]
 Batch = Annotated[int, typer.Option("--batch-size", min=1, help="Pictures a forward pass; changes speed only.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")]
@@ -195,16 +203,25 @@ def explain_text(
     ],
     model: Annotated[str, typer.Option(help="sentiment, a .npz file, or package.module:callable.")] = "sentiment",
     method: Annotated[str, typer.Option(help=f"{method_forms('text')}.")] = "lemna",
-    settings: Settings = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="A setting of the method, such as n_perturbations=2000, softmax=true or scale=false; may be repeated.",
+        ),
+    ] = None,
     target: Target = None,
-    noise: Annotated[str, typer.Option(help=f"{TEXT_NOISE_FORMS}.")] = "synonyms:0.3",
+    noise: Annotated[str, typer.Option(help=TEXT_NOISE_FORMS.replace("[", "\\[") + ".")] = "synonyms:0.3",
     samples: Samples = 20,
-    alpha: Alpha = 0.05,
+    alpha: AlphaOrOwn = None,
     confidence: Confidence = 0.95,
-    correction: Corrected = Correction.none,
-    threshold: Threshold = "jenks",
+    correction: Annotated[Correction, typer.Option(help="Correction for testing all words.")] = Correction.none,
+    threshold: ThresholdOrOwn = None,
     seed: Seed = 0,
-    batch_size: Batch = 10,
+    batch_size: Annotated[
+        int, typer.Option("--batch-size", min=1, help="Noisy copies a call of the method; changes speed only.")
+    ] = 10,
     folder: Annotated[
         Path | None, typer.Option("--out", help="Folder for a page and the samples; an interrupted run resumes.")
     ] = None,
@@ -234,6 +251,7 @@ def explain_text(
     except KeyboardInterrupt:
         kept = ": the samples so far are kept; repeat the command to resume" if folder is not None else ""
         raise KeyboardInterrupt(kept) from None
+    analysis = analysis.filled("text", signed=sample.signed)
     _print_words(sample, about, analysis)
     if folder is None:
         typer.echo(report(sample, about, analysis))
@@ -304,10 +322,10 @@ def explain_segmentation(
 @_reported
 def show(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder written by metfa.", show_default=False)],
-    alpha: Alpha = 0.05,
+    alpha: AlphaOrOwn = None,
     confidence: Confidence = 0.95,
     correction: Corrected = Correction.none,
-    threshold: Threshold = "jenks",
+    threshold: ThresholdOrOwn = None,
     palette: Palette = Colours.paper,
     views: Annotated[
         Path | None, typer.Option("--out", help="Folder for a figure and a report with these settings.")
@@ -316,6 +334,8 @@ def show(
     """Read results again, with other levels, without the model."""
     analysis = _analysis(alpha, confidence, correction, threshold, palette)
     sample, about = read_folder(folder)
+    of_text = is_of_text(sample)
+    analysis = analysis.filled("text" if of_text else "image", signed=of_text and sample.signed)
     if is_of_text(sample):
         _print_words(sample, about, analysis)
     if views is None:
@@ -373,7 +393,9 @@ def evaluate(
         raise typer.Exit(1)
 
 
-def _analysis(alpha: float, confidence: float, correction: Correction, threshold: str, palette: Colours) -> Analysis:
+def _analysis(
+    alpha: float | None, confidence: float, correction: Correction, threshold: str | None, palette: Colours
+) -> Analysis:
     corrected = None if correction is Correction.none else correction.value
     return Analysis(alpha, confidence, corrected, threshold, palette.value)
 

@@ -13,7 +13,10 @@ __all__ = ["settings_of", "size_of", "threshold_of"]
 
 
 def settings_of(texts: Sequence[str]) -> dict[str, Any]:
-    """Settings from texts such as ``n_masks=500`` or ``grid=(7,7)``: Python literals, anything else is text."""
+    """Settings from texts such as ``n_masks=500`` or ``grid=(7,7)``: Python literals, anything else is text.
+
+    ``true`` and ``false`` may be written small, as in the files of studies.
+    """
     settings: dict[str, Any] = {}
     for text in texts:
         name, equals, value = (part.strip() for part in text.partition("="))
@@ -24,7 +27,7 @@ def settings_of(texts: Sequence[str]) -> dict[str, Any]:
         try:
             settings[name] = ast.literal_eval(value)
         except (ValueError, SyntaxError):
-            settings[name] = value
+            settings[name] = {"true": True, "false": False}.get(value, value)
     return settings
 
 

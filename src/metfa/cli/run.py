@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import warnings
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from metfa.cli.parsing import threshold_of
 from metfa.explainers._probability_model import softmax
 from metfa.io import MANIFEST, load, read_json, write_json
 from metfa.result import AttributionSample
+from metfa.text._reading import about_the_text, alpha_beside
 
 __all__ = [
     "Analysis",
@@ -49,17 +50,23 @@ FEATURES = {"image": "pixels", "text": "words", "scene": "pixels"}
 class Analysis:
     """How samples are read: everything that can be changed without the model."""
 
-    alpha: float
+    alpha: float | None
     confidence: float
     correction: str | None
-    threshold: str
+    threshold: str | None
     palette: str
+
+    def filled(self, of: Of, *, signed: bool = False) -> Analysis:
+        """With what was left open: of pictures as `metfa.explain` has it, of texts as its renderings."""
+        beside = alpha_beside(self.confidence, self.correction) if of == "text" else 0.05
+        alpha = beside if self.alpha is None else self.alpha
+        return replace(self, alpha=alpha, threshold=self.threshold or ("0" if of == "text" and signed else "jenks"))
 
     @property
     def settings(self) -> dict[str, Any]:
         """Arguments that figure and summary have in common."""
         return {
-            "threshold": threshold_of(self.threshold),
+            "threshold": threshold_of(self.threshold or "jenks"),
             "alpha": self.alpha,
             "correction": self.correction,
             "confidence_level": self.confidence,
@@ -90,10 +97,15 @@ def check_before_sampling(sampling: Sampling, analysis: Analysis, n_features: in
     known = methods_of(sampling.of)
     if sampling.bfloat16 and sampling.method not in known:
         raise ValueError(f"`--bfloat16` is for {', '.join(known)}; {sampling.method} runs in the model's own precision")
-    check_alpha(analysis.alpha)
-    stats.median_ranks(sampling.n_samples, analysis.confidence)
-    threshold_of(analysis.threshold)
-    needed = samples_needed(analysis.alpha, analysis.correction, n_features or 1)
+    alpha = analysis.filled(sampling.of).alpha
+    assert alpha is not None
+    check_alpha(alpha)
+    try:
+        stats.median_ranks(sampling.n_samples, analysis.confidence)
+    except ValueError as error:
+        raise ValueError(f"`--samples` {sampling.n_samples}, `--confidence` {analysis.confidence}: {error}") from error
+    threshold_of(analysis.threshold or "jenks")
+    needed = samples_needed(alpha, analysis.correction, n_features or 1)
     if sampling.n_samples < needed:
         tests = (
             f"{analysis.correction} over {n_features or 1:,} {FEATURES[sampling.of]}"
@@ -101,7 +113,7 @@ def check_before_sampling(sampling: Sampling, analysis: Analysis, n_features: in
             else "each side"
         )
         raise ValueError(
-            f"`--samples` {sampling.n_samples} are too few for `--alpha` {analysis.alpha} ({tests}): nothing could "
+            f"`--samples` {sampling.n_samples} are too few for `--alpha` {alpha:g} ({tests}): nothing could "
             f"become significant; at least {needed} are needed"
         )
 
@@ -323,6 +335,8 @@ def report(sample: Any, about: dict[str, Any], analysis: Analysis) -> str:
         if len(summaries) > 1:
             lines.append(("input", f"{index} of {len(summaries)}"))
         lines += summary.lines()
+    if is_of_text(sample) and about_the_text(sample):
+        lines.append(("the text itself", about_the_text(sample)))
     lines.append(("time", _time(sample.provenance)))
     return "\n".join(f"{name + ':':<18}{text}" for name, text in lines)
 

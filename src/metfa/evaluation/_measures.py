@@ -225,16 +225,20 @@ def _measure(name: str, settings: Any, texts: Sequence[Any] | None) -> Measure:
             raise ValueError(f"`metrics`: {name!r} is a name of ours, give your function another one")
         return Measure(name, "maps", _Own(name, settings))
     if name not in MEASURES:
-        raise ValueError(
-            f"`metrics` must be of {', '.join(MEASURES)}, or a name and a function, got {name!r}"
-            f"{did_you_mean(name, MEASURES)}"
-        )
+        hint = _of_another_name(name) or did_you_mean(name, MEASURES)
+        raise ValueError(f"`metrics` must be of {', '.join(MEASURES)}, or a name and a function, got {name!r}{hint}")
     measure = MEASURES[name]
     if not isinstance(settings, Mapping | None):
         raise TypeError(f"`metrics[{name!r}]` must be a dict of settings, got {type(settings).__name__}: {settings!r}")
     settings = dict(settings or {})
     if measure.of_texts and texts is not None:
         settings.setdefault("others", tuple(texts))
+        others = settings["others"] if isinstance(settings["others"], list | tuple) else ()  # refused by the metric
+        if len({isinstance(text, str) for text in (*texts, *others)}) > 1:
+            raise TypeError(
+                f"`metrics`: {name} plants words of a text in another one, and some are texts, some lists of tokens: "
+                "give all in one form"
+            )
     parameters = inspect.signature(measure.takes).parameters if measure.takes else ()
     allowed = [setting for setting in parameters if setting not in GOVERNED]
     for setting in settings:
@@ -251,6 +255,14 @@ def _measure(name: str, settings: Any, texts: Sequence[Any] | None) -> Measure:
     except (TypeError, ValueError) as error:
         raise type(error)(f"`metrics[{name!r}]`: {error}") from error
     return replace(measure, settings=settings)
+
+
+def _of_another_name(name: str) -> str:
+    """End of an error message where a figure, or a function of `metfa.text`, is named in place of its measure."""
+    alias = {"topnoverlap": "top_k_overlap"}
+    alias |= {made.casefold(): measure.name for measure in MEASURES.values() for made in measure.makes}
+    found = alias.get(name.casefold().replace("_", ""))
+    return "" if found is None else f", which {found} measures: did you mean {found!r}?"
 
 
 def _check_settings(settings: dict[str, Any]) -> None:

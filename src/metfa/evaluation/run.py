@@ -11,7 +11,7 @@ from metfa._lazy import needs_extra
 from metfa._progress import progress_bar
 from metfa._provenance import printable
 from metfa._validation import did_you_mean, positive_int
-from metfa._warnings import EqualInputsWarning, FailedUnitsWarning, warn
+from metfa._warnings import EqualInputsWarning, FailedUnitsWarning, ModelOutputWarning, warn
 from metfa.evaluation.estimate import Estimate, estimate
 from metfa.evaluation.executors import run_here
 from metfa.evaluation.results import Evaluation
@@ -74,6 +74,8 @@ def evaluate(
         If inputs are equal to others.
     FailedUnitsWarning
         If units failed; `Evaluation.failures` holds why.
+    ModelOutputWarning
+        If the model's scores are not what a metric or an explainer takes them for, such as logits for probabilities.
 
     Examples
     --------
@@ -99,6 +101,7 @@ def prepare(study: Study, *, store: str | Path, store_options: dict[str, Any] | 
     if not isinstance(study, Study):
         raise TypeError(f"`study` must be a metfa.Study, got {type(study).__name__}")
     kept = UnitStore(store, store_options)
+    study.try_noises()
     model = load_model(study)
     units = tuple(units_of(study, model))
     twins = len(units) - len({unit.address for unit in units})
@@ -164,6 +167,9 @@ class Run:
     def _read(self, measured: list[Unit]) -> Evaluation:
         done = self.done | self.store.read([unit.address for unit in measured])
         results = {unit.address: done[unit.address] for unit in self.units if unit.address in done}
+        doubted = [doubts for result in results.values() if (doubts := result.get("record", {}).get("doubts"))]
+        if doubted:
+            warn(f"in {len(doubted)} of {len(self.units)} units {doubted[0][0]}", ModelOutputWarning)
         failed = {unit.address: LOST for unit in self.units if unit.address not in done}
         failures = failed | self.store.read_failures(list(failed))
         if failures:

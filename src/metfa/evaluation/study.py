@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
+import numpy as np
+
 from metfa import stats
 from metfa._protocol import explained_model
 from metfa._randomised import randomised, seeded
@@ -14,6 +16,7 @@ from metfa._validation import check_number, did_you_mean, positive_int
 from metfa.by_name.methods import Of, check_method, explainer_of
 from metfa.evaluation._measures import Measure, check_measures
 from metfa.evaluation.inputs import Arrays, ImageFiles, Texts, study_inputs
+from metfa.text._word_for_word import WordForWord
 
 __all__ = ["AGGREGATES", "NamedMethod", "Study"]
 
@@ -181,6 +184,25 @@ class Study:
         """The inputs, one of which is loaded at a time."""
         return study_inputs(self.inputs, self.targets, self.limit)
 
+    def held(self, noise: Any) -> Any:
+        """A noise as it is used: of texts, held to make a text of as many words."""
+        return WordForWord(noise) if self.of == "text" and noise is not None else noise
+
+    def try_noises(self) -> None:
+        """Try each noise of texts on the first one, so that an unfit one shows before any unit.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If what it makes is no text of as many words.
+        """
+        if not isinstance(self.data, Texts):
+            return
+        for name, noises in (("sampling", self.noises), ("outer", self.outer_noises)):
+            for key, noise in noises.items():
+                if noise is not None:
+                    _try_noise(self.held(noise), self.data.texts[0], f"{name}[{key!r}]")
+
     def called(self, model: Any) -> Any:
         """Inputs -> scores, of a model as it was loaded."""
         return model if self.of == "text" else getattr(model, "module", model)
@@ -189,6 +211,13 @@ class Study:
     def of(self) -> Of:
         """What kind of methods it can name."""
         return "text" if isinstance(self.data, Texts) else "image"
+
+
+def _try_noise(noise: Any, text: Any, name: str) -> None:
+    try:
+        noise(text, np.random.default_rng(0))
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"`{name}` is no noise for the texts: {error}") from error
 
 
 def _named(mapping: Any, name: str) -> list[tuple[str, Any]]:
@@ -218,6 +247,8 @@ def _explainer(name: str, value: Any, of: Of) -> Any:
 
 def _noises(mapping: Any, name: str, *, none_allowed: bool) -> list[tuple[str, Any]]:
     for key, noise in _named(mapping, name):
+        if isinstance(noise, type):
+            raise TypeError(f"`{name}[{key!r}]` must be a noise, got the class {noise.__name__}: give it its settings")
         if not (callable(noise) or (noise is None and none_allowed)):
             raise TypeError(
                 f"`{name}[{key!r}]` must be a function f(x, rng) -> x, such as metfa.noise.Uniform(0.1), got {noise!r}"

@@ -98,11 +98,17 @@ class Worker:
     def measure(self, unit: Unit) -> dict[str, Any]:
         """What a unit's file holds: rows of figures, and the record of how they were made."""
         clock = time.perf_counter()
-        with self._threads_set() as threads, warnings.catch_warnings():
+        with self._threads_set() as threads, warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", ModelOutputWarning)
             warnings.simplefilter("ignore", DegenerateAttributionsWarning)  # in the rows, with their reason
-            warnings.simplefilter("ignore", ModelOutputWarning)
+            warnings.filterwarnings("ignore", ".* have a clean score below", ModelOutputWarning)  # likewise
             rows = [{name: row[name] for name in COLUMNS if row.get(name) is not None} for row in self._rows(unit)]
+        doubts = sorted({str(warned.message) for warned in caught if warned.category is ModelOutputWarning})
+        for warned in caught:
+            if warned.category is not ModelOutputWarning:
+                warnings.warn_explicit(warned.message, warned.category, warned.filename, warned.lineno)  # as it came
         record = {
+            **({"doubts": doubts} if doubts else {}),
             "threads": threads,
             "device": self.study.device,
             "machine": platform.machine(),
@@ -139,12 +145,12 @@ class Worker:
 
     def _rows(self, unit: Unit) -> Iterator[dict[str, Any]]:
         study, inputs, explainer = self.study, self.batch(unit), self.explainers[unit.explainer]
-        target = study.data.targets[unit.index]
+        target, held = study.data.targets[unit.index], study.held
 
         def sampled(explained: Any, noise: Any, n: int, goal: Any = target) -> AttributionSample:
             return explain(
-                explained, inputs, goal, noise=noise, n_samples=n, predict=self.module, batch_size=study.batch_size,
-                rng=study.seed, input_ids=[unit.digest],
+                explained, inputs, goal, noise=held(noise), n_samples=n, predict=self.module,
+                batch_size=study.batch_size, rng=study.seed, input_ids=[unit.digest],
             )  # fmt: skip
 
         most = max(study.sizes)
@@ -162,7 +168,7 @@ class Worker:
                 for outer, noise in study.outer_noises.items():
                     for entry, map_ in maps.items() if noise is not None else ():
                         rows = measure.rows(
-                            self.module, inputs, map_, goal, noise=noise, rng=study.seed, n_samples=study.n_outer,
+                            self.module, inputs, map_, goal, noise=held(noise), rng=study.seed, n_samples=study.n_outer,
                             **measure.settings,
                         )  # fmt: skip
                         yield from _about(rows, entry, outer)
@@ -203,7 +209,9 @@ class Worker:
             if not wanted:
                 continue
             most = max(self.study.sizes)
-            both = Aggregates(explainer, noise=inner, n_samples=most, batch_size=self.study.batch_size, wanted=wanted)
+            both = Aggregates(
+                explainer, noise=self.study.held(inner), n_samples=most, batch_size=self.study.batch_size, wanted=wanted
+            )
             sample = sampled(both, noise)
             for place, entry in enumerate(wanted):
                 yield entry, replace(sample, values=sample.values[:, :, place], vanilla=sample.vanilla[:, place])

@@ -37,6 +37,7 @@ class ShapExplainer:
     settings: dict[str, Any] = field(default_factory=dict)
 
     rows_independent = True
+    signed = True
 
     @property
     def model(self) -> Any:

@@ -137,13 +137,17 @@ def top_k_overlap(sample: AttributionSample, k: int) -> Scores:
     sample : AttributionSample
         Explanations under the *outer* noise, at least two of each input.
     k : int
-        From 1 to the number of features.
+        At least 1. Inputs with fewer features, such as short texts among others, have no score.
     """
     check_sample(sample)
-    if positive_int(k, "k") > sample.n_features:
-        raise ValueError(f"`k` must be at most the number of features, {sample.n_features}, got {k}")
+    positive_int(k, "k")
     if sample.n_samples < 2:
         raise ValueError("`sample` must hold at least 2 samples of each input to be compared, got 1")
+    if k > sample.n_features:
+        n_inputs = len(sample.target)
+        missing = Scores(np.full(n_inputs, np.nan), np.ones(n_inputs), (f"fewer than {k} features",) * n_inputs)
+        warn_of_missing(missing.degenerate, missing.clean)
+        return missing
     total = np.zeros((len(sample.target), sample.n_features))
     squares = np.zeros(len(total))
     for scores in _flat(sample.values):

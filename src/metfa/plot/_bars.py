@@ -79,8 +79,9 @@ def bars(
     title : str, optional
         Heading; shown as plain text.
     threshold : callable, float or array, optional
-        As for `AttributionSample.significance_map`. None: 0 where any score of the sample is negative, else the natural
-        break of the input's samples (`metfa.stats.jenks`). Write 0 for signed scores that happen to be all positive.
+        As for `AttributionSample.significance_map`. None: 0 where the scores are signed (`AttributionSample.signed`),
+        else the natural break of the input's samples (`metfa.stats.jenks`). Write 0 for signed scores of an explainer
+        of yours that happen to be all positive.
     alpha : float, optional
         Level of the decisions, as for `AttributionSample.significance_map`. None: the level at which colours and error
         bars say the same, (1 - `confidence_level`) / 2 a side: a feature is decided just if its interval leaves out
@@ -125,7 +126,7 @@ def bars(
     names = sample.feature_names if feature_names is None else checked_names(feature_names, None)
     names = fitting_names(names, sample.feature_shape)
     one, given = one_input(sample, index, stats.jenks if threshold is None else threshold)
-    if threshold is None and min(sample.values.min(), sample.vanilla.min()) < 0:  # of any input: one kind for all
+    if threshold is None and sample.signed:
         given = 0.0
     if alpha is None:
         alpha = round((1 - confidence_level) / (2 if correction is None else 1), 15)

@@ -10,12 +10,14 @@ import numpy as np
 
 from metfa._randomised import row_generators
 from metfa._validation import positive_int
-from metfa.explainers.heatmaps import scale_to_unit
+from metfa._warnings import DegenerateAttributionsWarning, RowDependenceWarning, warn
+from metfa.text._scaling import scaled_words
 from metfa.text._text_model import TextModel, words_of_rows
 from metfa.text._words import Words
 
 __all__ = ["DeletionExplainer", "DeletionSurrogate", "answers", "deletions", "flat"]
 
+COMPANY = 1e-2  # by which probabilities may differ with the kernels of half precision
 SINGLE = 4 * float(np.finfo(np.float32).eps)  # most models answer in single precision, and round batch by batch
 
 
@@ -35,12 +37,17 @@ class DeletionExplainer:
         if not isinstance(self.scale, bool):
             raise TypeError(f"`scale` must be True or False, got {type(self.scale).__name__}: {self.scale!r}")
 
+    @property
+    def signed(self) -> bool:
+        """Whether scores keep their signs: what lies above 0 speaks for the class."""
+        return not self.scale
+
     def _asked_model(self) -> TextModel:
         return TextModel(self.model, softmax=self.softmax, batch_size=self.batch_size)
 
     def _finished(self, coefficients: Sequence[np.ndarray]) -> np.ndarray:
         maps = np.stack(coefficients)
-        return scale_to_unit(maps) if self.scale else maps
+        return scaled_words(maps) if self.scale else maps
 
 
 @dataclass(frozen=True)
@@ -109,8 +116,27 @@ class DeletionSurrogate(DeletionExplainer):
         raise NotImplementedError
 
     def _warn_of(self, fits: list[Any]) -> None:
-        """Warn of fits that say nothing."""
-        raise NotImplementedError
+        """Warn of fits that say nothing: of probabilities that stand still, or that are fitted no better than by luck.
+
+        By luck alone, a regression on p of n numbers has an R² of p / (n - 1).
+        """
+        n, copies, name = len(fits), self.n_perturbations, type(self).__name__
+        still = [fit for fit in fits if not fit.coefficients.any()]
+        if still:
+            warn(
+                f"{name}'s coefficients are all 0 for {len(still)} of {n} texts: the class probability does not depend "
+                "on the words",
+                DegenerateAttributionsWarning,
+            )
+        poor = [fit for fit in fits if fit.coefficients.any() and fit.r2 * (copies - 1) <= len(fit.words)]
+        if poor:
+            worst = min(poor, key=lambda fit: fit.r2)
+            warn(
+                f"{name}'s linear model explains no more of the probabilities of {len(poor)} of {n} texts than of "
+                f"unrelated numbers (R² {worst.r2:.2f} with {len(worst.words)} words and {copies} copies): take more "
+                "`n_perturbations`",
+                DegenerateAttributionsWarning,
+            )
 
 
 def deletions(n_words: int, n: int, rng: np.random.Generator) -> np.ndarray:
@@ -129,8 +155,9 @@ def deletions(n_words: int, n: int, rng: np.random.Generator) -> np.ndarray:
 def answers(model: TextModel, words: Words, kept: np.ndarray, target: int | None) -> np.ndarray:
     """Probability of the target for copies of a text, (n,), by which words they keep, (n, n_words).
 
-    The model is asked once about equal copies, and about the longest first, so that a batch holds texts of like
-    lengths: where they are padded to the longest, little is padded. A batch of texts exists at a time.
+    One of about half the words is asked a second time, alone: a warning tells of models that mix the texts of a call.
+    Otherwise the model is asked once about equal copies, and about the longest first, so that a batch holds texts of
+    like lengths: where they are padded to the longest, little is padded. A batch of texts exists at a time.
     """
     _, first, copy_of = np.unique(np.packbits(kept, axis=1), axis=0, return_index=True, return_inverse=True)
     order = np.lexsort((first, -kept[first].sum(axis=1)))
@@ -140,9 +167,25 @@ def answers(model: TextModel, words: Words, kept: np.ndarray, target: int | None
         return [words.kept(mask) for mask in distinct[start:stop].tolist()]
 
     probabilities = model.as_probabilities(model.scores_of(len(distinct), make))
+    by_length = model.chosen(probabilities, [target] * len(distinct))
+    n_kept = distinct[: model.texts_a_call].sum(axis=1)
+    middle = int(np.abs(n_kept - n_kept[0] / 2).argmin())  # of the first call, where longer ones are
+    if middle > 0:
+        alone = model.chosen(model.probabilities(make(middle, middle + 1)), [target])[0]
+        _warn_of_company(by_length[middle], alone)
     chosen = np.empty(len(distinct))
-    chosen[order] = model.chosen(probabilities, [target] * len(distinct))
+    chosen[order] = by_length
     return chosen[copy_of.reshape(-1)]
+
+
+def _warn_of_company(among_others: float, alone: float) -> None:
+    """Tell of a model that answers a text by means of the others of its call, such as by padding without a mask."""
+    if abs(among_others - alone) > COMPANY * max(1.0, abs(alone)):
+        warn(
+            "the model's answer to a text depends on the other texts of its call (as of a network that reads the "
+            "padding), so that explanations depend on `batch_size`: write `batch_size=1`, or mend the model",
+            RowDependenceWarning,
+        )
 
 
 def flat(probabilities: np.ndarray) -> bool:

@@ -13,7 +13,7 @@ from metfa._sample_size import TooFewSamplesError, samples_for_interval
 from metfa.result import AttributionSample
 from metfa.text._words import Words, words_of
 
-__all__ = ["NOT_TESTED", "Reading", "harmless_text", "short_number"]
+__all__ = ["NOT_TESTED", "Reading", "about_the_text", "alpha_beside", "harmless_text", "short_number"]
 
 NOT_TESTED = ""
 JOINERS = "\u200c\u200d\u200e\u200f\u061c"  # make emoji and script what they are, and move nothing else
@@ -36,17 +36,18 @@ class Reading:
     ) -> Reading:
         """Thresholds and levels as `metfa.plot.bars` chooses them, so that both say the same of a sample."""
         words = _words_of(sample)
-        signed = bool(min(sample.values.min(), sample.vanilla.min()) < 0)
         if threshold is None:
-            threshold = 0.0 if signed else stats.jenks
+            threshold = 0.0 if sample.signed else stats.jenks
         if alpha is None:
-            alpha = round((1 - level) / (2 if correction is None else 1), 15)
+            alpha = alpha_beside(level, correction)
         scores, ends, called = _scores(sample, level)
         try:
             kinds, marks, decided = _decisions(sample, threshold, alpha, correction)
         except TooFewSamplesError as error:
             kinds, marks, decided = [NOT_TESTED] * len(words), [], f"no word can be significant: {error}"
-        return cls(words, scores, kinds, ends, [_origin(sample), called, decided], marks)
+        told = about_the_text(sample)
+        about = [_origin(sample), *([f"the text itself: {told}"] if told else []), called, decided]
+        return cls(words, scores, kinds, ends, about, marks)
 
     @property
     def gaps(self) -> tuple[str, ...]:
@@ -65,6 +66,11 @@ class Reading:
             "" if self.ends is None else f" [{short_number(self.ends[0][index])}, {short_number(self.ends[1][index])}]"
         )
         return f"{short_number(self.scores[index])}{interval} {self.kinds[index]}".rstrip()
+
+
+def alpha_beside(level: float, correction: str | None) -> float:
+    """Level of decisions at which a word is marked just if its interval leaves out the threshold; corrected, of all."""
+    return round((1 - level) / (2 if correction is None else 1), 15)
 
 
 def _words_of(sample: AttributionSample) -> Words:
@@ -127,10 +133,31 @@ def _decisions(
 
 def _origin(sample: AttributionSample) -> str:
     made = sample.provenance
-    target = "" if sample.target[0] is None else f"class {sample.target[0]}, "
+    name = _facts(sample).get("class_name")
+    named = "" if name is None else f" ({name})"
+    target = "" if sample.target[0] is None else f"class {sample.target[0]}{named}, "
+    explainer = str(made.get("explainer")).partition("(")[0]  # its settings stand in the sample's provenance
     noise = "no noise" if made.get("noise") in (None, "None") else f"noise {made['noise']}"
     flips = "" if sample.flip_rate is None else f"; another prediction in {sample.flip_rate[0]:.0%} of the samples"
-    return f"{target}explained by {made.get('explainer')}; N = {sample.n_samples} samples, {noise}{flips}"
+    return f"{target}explained by {explainer}; N = {sample.n_samples} samples, {noise}{flips}"
+
+
+def _facts(sample: AttributionSample) -> dict[str, Any]:
+    facts = sample.provenance.get("text")
+    return facts if isinstance(facts, dict) else {}
+
+
+def about_the_text(sample: AttributionSample) -> str:
+    """What scaled scores hide about the explanation of the text itself, so far as it is known; else nothing."""
+    facts, told = _facts(sample), []
+    if "unscaled" in facts:
+        low, high = facts["unscaled"]
+        told.append(f"scores from {short_number(low)} to {short_number(high)} before they are scaled to [0, 1]")
+    if "r2" in facts:
+        told.append(f"R² of the linear fit {facts['r2']:.2f}")
+    if "unread" in facts:
+        told.append(f"{_words(facts['unread'])} not read by the model")
+    return "; ".join(told)
 
 
 def _words(count: int) -> str:

@@ -36,7 +36,7 @@ class TextModel:
     softmax : bool
         Turn the scores into probabilities by a softmax, for models that give logits. False uses them as they are.
     batch_size : int, optional
-        Texts in a call of the model. None: 256. Changes speed and memory only.
+        Texts in a call of the model. None: 256. Changes speed and memory only, if the model answers each by itself.
     """
 
     model: Any
@@ -44,14 +44,18 @@ class TextModel:
     batch_size: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        if not callable(self.model):
-            raise TypeError(
-                f"`model` must be a function list of texts -> probabilities, got {type(self.model).__name__}"
-            )
+        if isinstance(self.model, type) or not callable(self.model):
+            got = f"the class {self.model.__name__}" if isinstance(self.model, type) else type(self.model).__name__
+            raise TypeError(f"`model` must be a function list of texts -> probabilities, got {got}")
         if not isinstance(self.softmax, bool):
             raise TypeError(f"`softmax` must be True or False, got {type(self.softmax).__name__}: {self.softmax!r}")
         if self.batch_size is not None:
             positive_int(self.batch_size, "batch_size")
+
+    @property
+    def texts_a_call(self) -> int:
+        """Most texts of a call."""
+        return self.batch_size or BATCH_SIZE
 
     def scores(self, texts: Sequence[Any]) -> np.ndarray:
         """The model's scores of texts as it gives them, float64, (n, classes) or (n,), on the host."""
@@ -67,7 +71,7 @@ class TextModel:
 
     def scores_of(self, n: int, make: Callable[[int, int], Sequence[Any]]) -> np.ndarray:
         """Scores of n texts of which only a batch exists at a time: ``make(start, stop)`` gives it."""
-        size = self.batch_size or BATCH_SIZE
+        size = self.texts_a_call
         found: np.ndarray | None = None
         with self.asked():
             for start in range(0, n, size):
@@ -135,9 +139,13 @@ class TextModel:
                 f"`model` must return an array of probabilities (batch, classes), got {type(answer).__name__}: wrap "
                 "it, as in `lambda texts: np.asarray(model(texts))`"
             )
+        host = to_host(answer) if is_array(answer) else None
+        if host is not None and (host.dtype.kind not in "fiub" or (host.ndim == 1 and host.dtype.kind != "f")):
+            hint = ", as of class labels: pass the function that gives probabilities, such as `predict_proba`"
+            raise TypeError(
+                f"`model` must return probabilities, got an array of {host.dtype}{hint if host.ndim == 1 else ''}"
+            )
         scores = to_host(checked_scores(answer, len(texts)))
-        if scores.dtype.kind not in "fiub":
-            raise TypeError(f"`model` must return numbers, got an array of {scores.dtype}")
         if scores.ndim > 2 or 0 in scores.shape:
             raise ValueError(
                 f"`model` must return probabilities (batch, classes), or one score a text (batch,), got shape "

@@ -32,7 +32,10 @@ def look_up_in(wordnet: Any) -> Callable[[str, str], Sequence[str]]:
 def read_wordnet(folder: str | Path) -> Table:
     """Synonyms of all single words in lower case in a WordNet folder, whose files its page wndb(5WN) describes."""
     try:
-        return {part: _read_part(Path(folder), part) for part in PARTS}
+        table = {part: _read_part(Path(folder), part) for part in PARTS}
+        if not any(table.values()):
+            raise ValueError("there are no synonyms in them")
+        return table
     except (IndexError, KeyError, ValueError) as error:
         files = ", ".join(FILES)
         raise ValueError(f"the files {files} in {folder} are damaged, or not WordNet's: {error!r}") from error

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from metfa._guard import model_as_found, model_in_evaluation
 from metfa._protocol import explained_model
-from metfa._provenance import describe
+from metfa._randomised import randomised, seeded
+from metfa.io import write_manifest
 from metfa.result import AttributionSample
 from metfa.sampling import explain
+from metfa.smoothed import SampledExplainer
+from metfa.text._facts import facts_of
+from metfa.text._text_model import TextModel
+from metfa.text._word_for_word import WordForWord
 from metfa.text._words import words_of
 from metfa.text.lemna import LEMNA
 from metfa.text.synonyms import Synonyms
@@ -46,7 +51,8 @@ def explain_text(
     explainer : callable
         Model -> explainer of texts: `metfa.text.LEMNA` (the paper's, the default), `metfa.text.LIME`,
         `metfa.text.Occlusion`, `metfa.text.GradientXInput`, one of them with settings by `functools.partial`, or a
-        function of yours that returns ``explainer(texts, target=target)`` -> attributions (batch, words).
+        function of yours that returns ``explainer(texts, target=target)`` -> attributions (batch, words). One with
+        randomness of its own is wrapped in there: ``lambda model: metfa.seeded(mine(model))``.
     noise : callable or None
         ``f(text, rng) -> text`` with as many words; the paper's `Synonyms`, by default each word with probability 0.3.
         None samples the explainer's own randomness alone.
@@ -56,7 +62,10 @@ def explain_text(
     Returns
     -------
     AttributionSample
-        Of a batch of one; its features are the words, and ``sample.words`` tells which.
+        Of a batch of one; its features are the words, and ``sample.words`` tells which. ``sample.provenance["text"]``
+        tells of the text itself, so far as model and explainer do: ``class_name``, that of the target; ``unscaled``,
+        the smallest and largest score before they were scaled to [0, 1]; ``r2``, how well a linear model of LEMNA or
+        LIME fits; ``unread``, how many words the model does not read. It takes one more explanation of the text.
 
     Raises
     ------
@@ -69,53 +78,37 @@ def explain_text(
     >>> from metfa import text
     >>> model = text.load_model("sentiment")
     >>> sample = text.explain_text(model, "a dull, lifeless film with one good joke", explainer=text.Occlusion, rng=0)
-    >>> sample.words[1], sample.vanilla.shape, model.class_names[sample.target[0]]
+    >>> sample.words[1], sample.vanilla.shape, sample.provenance["text"]["class_name"]
     ('dull', (1, 8), 'negative')
     """
-    if not callable(model):
-        raise TypeError(f"`model` must be a function list of texts -> probabilities, got {type(model).__name__}")
-    words = words_of(text)
+    asked, words = TextModel(model), words_of(text)
+    if isinstance(explainer, randomised | seeded | SampledExplainer):
+        raise TypeError(
+            f"`explainer` must be a function of the model, got a {type(explainer).__name__}: wrap what the function "
+            "returns, as in `lambda model: metfa.seeded(metfa.text.Occlusion(model))`"
+        )
     if not callable(explainer) or explained_model(explainer) is not None:
         raise TypeError(
             f"`explainer` must be a function of the model, such as metfa.text.LEMNA, got {type(explainer).__name__}: "
             "for an explainer at hand write `lambda model: explainer`"
         )
-
-    return explain(
-        explainer(model),
-        [text],
-        target,
-        noise=None if noise is None else _WordForWord(noise, len(words)),
-        n_samples=n_samples,
-        predict=model,
-        batch_size=batch_size,
-        rng=rng,
-        feature_names=words.words,
-        first_sample=first_sample,
-        store=store,
-        progress=progress,
-    )
-
-
-class _WordForWord:
-    """A noise of texts, held to keep the number of words: they are the features."""
-
-    def __init__(self, noise: Callable[..., Any], n_words: int) -> None:
-        if not callable(noise):
-            raise TypeError(
-                f"`noise` must be a function f(text, rng) -> text, such as metfa.text.Synonyms(0.3), or None, got "
-                f"{type(noise).__name__}: {noise!r:.80}"
-            )
-        self.noise, self.n_words = noise, n_words
-
-    def __call__(self, text: Any, rng: np.random.Generator) -> Any:
-        noisy = self.noise(text, rng)
-        found = len(words_of(noisy))
-        if found != self.n_words:
-            raise ValueError(
-                f"`noise` must keep the number of words, but made {found} of {self.n_words}: {noisy!r:.80}"
-            )
-        return noisy
-
-    def __repr__(self) -> str:
-        return describe(self.noise)
+    made = explainer(model)
+    with model_as_found(model), model_in_evaluation(model):  # which a function that asks for scores hides from metfa
+        sample = explain(
+            made,
+            [text],
+            target,
+            noise=None if noise is None else WordForWord(noise),
+            n_samples=n_samples,
+            predict=asked.scores,
+            batch_size=batch_size,
+            rng=rng,
+            feature_names=words.words,
+            first_sample=first_sample,
+            store=store,
+            progress=progress,
+        )
+        sample = replace(sample, provenance={**sample.provenance, "text": facts_of(made, model, sample)})
+    if store is not None:
+        write_manifest(Path(store).expanduser(), sample)
+    return sample

@@ -11,12 +11,13 @@ import torch
 from metfa._arrays import first_not_finite, to_host
 from metfa._targets import row_targets
 from metfa.explainers._differentiation import weights_frozen
-from metfa.explainers.heatmaps import scale_to_unit
+from metfa.text._scaling import scaled_words
 from metfa.text._text_model import words_of_rows
 from metfa.text.models._embedded import (
     EmbeddedTextModel,
     TokenBatch,
     checked_logits,
+    has_several_labels,
     probabilities,
     token_batches,
     torch_module,
@@ -38,7 +39,9 @@ class GradientXInput:
     The method is that of [1]_. It is the log-odds that is differentiated, not the probability: both gradients have
     one direction, but that of the probability is p (1 - p) times as long, and vanishes in float32 where the model
     is sure. To get the probability's, multiply by that; scaled maps are the same. Of two classes the log-odds is
-    the difference of the logits.
+    the difference of the logits; of classes that do not exclude each other it is the class's own logit.
+
+    A word that the model does not read (see `from_transformers`, ``truncate``) has the score 0, scaled or not.
 
     Parameters
     ----------
@@ -78,6 +81,11 @@ class GradientXInput:
         if not isinstance(self.scale, bool):
             raise TypeError(f"`scale` must be True or False, got {type(self.scale).__name__}: {self.scale!r}")
 
+    @property
+    def signed(self) -> bool:
+        """Whether scores keep their signs: what lies above 0 speaks for the class."""
+        return not self.scale
+
     def __call__(self, inputs: list[Any], target: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """Attributions and probabilities of a batch of texts.
 
@@ -97,6 +105,7 @@ class GradientXInput:
         """
         n_words = len(words_of_rows(inputs)[0])
         words = np.empty((len(inputs), n_words))
+        read = np.zeros(words.shape, dtype=bool)
         scores: list[Any] = [None] * len(inputs)
         with torch.inference_mode(False), torch.enable_grad(), weights_frozen(torch_module(self.model)):
             for batch in token_batches(self.model, inputs):
@@ -104,18 +113,20 @@ class GradientXInput:
                 for place, row in enumerate(batch.rows):
                     index = batch.word_index[place]
                     words[row] = words_from_tokens(products[place, : len(index)], index, n_words)
+                    read[row, [word for word in index if word is not None]] = True
                     scores[row] = found[place]
         bad = first_not_finite(words)
         if bad is not None:
             raise ValueError(f"the attributions of input {bad} are not finite: the model's scores or gradients are not")
-        return (scale_to_unit(words) if self.scale else words), np.stack(scores)
+        return (scaled_words(words, read) if self.scale else words), np.stack(scores)
 
     def _signed(self, batch: TokenBatch, target: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
         """Gradient times vector of each token, (rows, length), and the probabilities, both on the host."""
         embeddings = self.model.embed(batch.ids).detach().requires_grad_()
         logits = checked_logits(self.model.forward_embedded(embeddings, batch.mask), len(batch.rows))
-        scores = to_host(probabilities(logits))
-        chosen = _log_odds(logits, _targets(target, scores, batch.rows, n_rows))
+        several = has_several_labels(self.model)
+        scores = to_host(probabilities(logits, several))
+        chosen = _log_odds(logits, _targets(target, scores, batch.rows, n_rows), several)
         if not chosen.requires_grad:
             raise ValueError("`model.forward_embedded` returns logits without a graph: no gradient passes through it")
         (gradient,) = torch.autograd.grad(chosen.sum(), embeddings)
@@ -133,9 +144,11 @@ def _targets(target: Any, scores: np.ndarray, rows: list[int], n_rows: int) -> l
     return chosen
 
 
-def _log_odds(logits: torch.Tensor, targets: list[Any]) -> torch.Tensor:
-    """Log-odds of each row's target; the score itself of a model with one a row."""
+def _log_odds(logits: torch.Tensor, targets: list[Any], several: bool) -> torch.Tensor:
+    """Log-odds of each row's target, which is the logit where `several` labels may hold; of one score a row, itself."""
     if logits.ndim == 1:
         return logits
     chosen = torch.nn.functional.one_hot(torch.tensor(targets, device=logits.device), logits.shape[1]).bool()
+    if several:
+        return logits[chosen]
     return logits[chosen] - logits.masked_fill(chosen, -torch.inf).logsumexp(1)

@@ -75,7 +75,8 @@ class LEMNA(DeletionSurrogate):
     softmax : bool
         Turn the model's scores into probabilities, for models that give logits.
     batch_size : int, optional
-        Copies in a call of the model. None: 256. Changes speed and memory only.
+        Copies in a call of the model. None: 256. Changes speed and memory only, if the model answers each text
+        by itself (a warning tells where it does not).
     rng : int, numpy.random.Generator or None
         Seed of direct calls without `rngs`; `metfa.explain` passes its own generators. It governs which words are left
         out; the fit itself is not random.
@@ -107,8 +108,9 @@ class LEMNA(DeletionSurrogate):
     Memory grows with `n_perturbations` by a few numbers a word; the texts exist a batch at a time. The fit takes
     seconds for 1000 words, the better part of a minute for 2000; longer texts are refused.
 
-    `fit` gives the mixture and R² of each row. A warning tells of texts whose probability does not change, or whose
-    words all get the same coefficient.
+    `fit` gives the mixture and R² of each row. A warning tells of texts whose probability does not change, whose words
+    all get the same coefficient, or whose R² is not above n_words / (n_perturbations - 1), what scores that have
+    nothing to do with the words give on average without fusion.
 
     Examples
     --------
@@ -168,13 +170,7 @@ class LEMNA(DeletionSurrogate):
         )
 
     def _warn_of(self, fits: list[WordMixture]) -> None:
-        still = sum(not fit.coefficients.any() for fit in fits)
-        if still:
-            warn(
-                f"LEMNA's coefficients are all 0 for {still} of {len(fits)} texts: the class probability does not "
-                "depend on the words",
-                DegenerateAttributionsWarning,
-            )
+        super()._warn_of(fits)
         equal = sum(len(m.words) > 1 and m.coefficients.any() and np.ptp(m.coefficients) == 0 for m in fits)
         if equal:
             warn(

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from metfa._validation import check_number
-from metfa._warnings import DegenerateAttributionsWarning, warn
 from metfa.explainers.lime import weighted_ridge
 from metfa.text._deletions import DeletionSurrogate, flat
 from metfa.text._words import Words
@@ -60,7 +59,8 @@ class LIME(DeletionSurrogate):
     softmax : bool
         Turn the model's scores into probabilities, for models that give logits.
     batch_size : int, optional
-        Copies in a call of the model. None: 256. Changes speed and memory only.
+        Copies in a call of the model. None: 256. Changes speed and memory only, if the model answers each text
+        by itself (a warning tells where it does not).
     rng : int, numpy.random.Generator or None
         Seed of direct calls without `rngs`; `metfa.explain` passes its own generators.
     scale : bool
@@ -106,22 +106,3 @@ class LIME(DeletionSurrogate):
         distances = 100 * (1 - np.sqrt(kept.mean(axis=1)))  # cosine distance of zeros and ones to all ones
         closeness = np.exp(-((distances / self.kernel_width) ** 2) / 2)
         return WordSurrogate(words.words, *weighted_ridge(kept, response, closeness, self.regularization))
-
-    def _warn_of(self, fits: list[WordSurrogate]) -> None:
-        n, copies = len(fits), self.n_perturbations
-        still = [fit for fit in fits if not fit.coefficients.any()]
-        if still:
-            warn(
-                f"LIME's coefficients are all 0 for {len(still)} of {n} texts: the class probability does not depend "
-                "on the words",
-                DegenerateAttributionsWarning,
-            )
-        poor = [fit for fit in fits if fit not in still and fit.r2 * (copies - 1) <= len(fit.words)]
-        if poor:
-            worst = min(poor, key=lambda fit: fit.r2)
-            warn(
-                f"LIME's linear model explains no more of the probabilities of {len(poor)} of {n} texts than of "
-                f"unrelated numbers (R² {worst.r2:.2f} with {len(worst.words)} words and {copies} copies): take more "
-                "`n_perturbations`",
-                DegenerateAttributionsWarning,
-            )

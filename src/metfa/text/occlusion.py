@@ -30,7 +30,8 @@ class Occlusion(DeletionExplainer):
     softmax : bool
         Turn the model's scores into probabilities, for models that give logits.
     batch_size : int, optional
-        Copies in a call of the model. None: 256. Changes speed and memory only.
+        Copies in a call of the model. None: 256. Changes speed and memory only, if the model answers each text
+        by itself.
     scale : bool
         True scales each map to [0, 1] by its smallest and largest score (equal scores become zeros), False returns the
         falls of the probability, negative where leaving the word out raises it.

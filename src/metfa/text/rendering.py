@@ -61,8 +61,8 @@ def render_html(
     title : str, optional
         Heading, such as what the class means.
     threshold : callable, float or array, optional
-        As for `AttributionSample.significance_map`. None: 0 where any score of the sample is negative, else the natural
-        break of its samples (`metfa.stats.jenks`).
+        As for `AttributionSample.significance_map`. None: 0 where the scores are signed (`AttributionSample.signed`),
+        as with ``scale=False``, else the natural break of the samples (`metfa.stats.jenks`).
     alpha : float, optional
         Level of the decisions, as for `AttributionSample.significance_map`. None: (1 - `confidence_level`) / 2 a side,
         at which a word is marked just if its interval leaves out the threshold; with a correction,
@@ -97,6 +97,7 @@ def render_html(
     >>> text.render_html(sample).count("<span")
     7
     """
+    _check_look(title, page=page)
     reading = Reading.of(sample, threshold, alpha, correction, confidence_level)
     gaps = [html.escape(harmless_text(gap)) for gap in reading.gaps]
     words = [
@@ -125,6 +126,14 @@ def render_html(
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         f'<title>{named}</title></head><body style="margin:2em">{body}</body></html>\n'
     )
+
+
+def _check_look(title: Any, **switches: Any) -> None:
+    if title is not None and not isinstance(title, str):
+        raise TypeError(f"`title` must be a text, got {type(title).__name__}: {title!r:.80}")
+    for name, value in switches.items():
+        if not isinstance(value, bool):
+            raise TypeError(f"`{name}` must be True or False, got {type(value).__name__}: {value!r:.80}")
 
 
 def _span(text: str, kind: str, strength: float, hover: str | None) -> str:
@@ -186,6 +195,7 @@ def render_terminal(
     >>> print(text.render_terminal(sample, colour=False, width=70).splitlines()[0])
     A *good* film!
     """
+    _check_look(title, colour=False if colour is None else colour)
     reading = Reading.of(sample, threshold, alpha, correction, confidence_level)
     colour = _wants_colour() if colour is None else colour
     width = shutil.get_terminal_size().columns if width is None else positive_int(width, "width")

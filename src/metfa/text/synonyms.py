@@ -18,6 +18,7 @@ from metfa.text._words import Words, words_of
 __all__ = ["Synonyms"]
 
 NO_PART = "other"
+SHORT = {"adjective": "adj", "adverb": "adv"}
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,10 @@ class Synonyms:
 
     def __call__(self, row: Any, rng: np.random.Generator) -> Any:
         """Copy of a text, or of a list of tokens, in which words are replaced, with numbers from `rng`."""
+        if not isinstance(rng, np.random.Generator):
+            raise TypeError(
+                f"`rng` must be a numpy.random.Generator, got {type(rng).__name__}: write `np.random.default_rng(seed)`"
+            )
         words = words_of(row)
         synonyms = self._synonyms_at(words)
         draws = rng.random((len(words), 2))
@@ -165,7 +170,8 @@ def _part(name: Any, *others: str) -> str:
     if not isinstance(name, str):
         raise TypeError(f"`part_of_speech` must name {', '.join(allowed)}, got {type(name).__name__}: {name!r}")
     if name not in allowed:
-        raise ValueError(f"`part_of_speech` must name {', '.join(allowed)}, got {name!r}{did_you_mean(name, allowed)}")
+        hint = f", did you mean {SHORT[name]!r}?" if name in SHORT else did_you_mean(name, allowed)
+        raise ValueError(f"`part_of_speech` must name {', '.join(allowed)}, got {name!r}{hint}")
     return name
 
 

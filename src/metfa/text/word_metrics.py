@@ -12,9 +12,10 @@ import numpy as np
 from metfa._arrays import as_array, is_array, to_host
 from metfa._rows import Rows, is_text
 from metfa._streams import Purpose, root_entropy, stream
+from metfa._targets import row_targets
 from metfa._validation import positive_int
 from metfa.metrics.scores import NOT_FINITE, Scores, divisor, faults_of, warn_of_missing
-from metfa.metrics.stability import check_sample, top_k_overlap
+from metfa.metrics.stability import top_k_overlap
 from metfa.result import AttributionSample
 from metfa.text._text_model import TextModel
 from metfa.text._words import Words, words_of
@@ -82,6 +83,8 @@ class Ranked:
 
     def judged(self, model: TextModel, target: Any, n: int, changed: Callable[[int, np.ndarray], Any]) -> WordScores:
         """Scores of the texts ``changed(row, top)`` where `top` marks the best m words of a row, m = 1..n."""
+        if target is not None:
+            row_targets(target, None, len(self.words))  # a wrong kind or number shows before the model is asked
         n_words = np.array([len(words) for words in self.words])
         ends = np.minimum(n_words, n)
         asked = [(row, m) for row, end in enumerate(ends) for m in range(1, end + 1)]
@@ -126,7 +129,7 @@ def _one_score_a_word(attributions: Any, words: list[Words]) -> list[np.ndarray]
         if scores.shape != (len(parsed),):
             raise ValueError(
                 f"`attributions` must have one score for each word, got shape {scores.shape} for the {len(parsed)} "
-                f"words of input {row}"
+                f"words of input {row} (a noise has to keep the number of words)"
             )
     return maps
 
@@ -170,7 +173,8 @@ def fdt(
     softmax : bool
         Turn the model's scores into probabilities by a softmax. False uses them as they are.
     batch_size : int, optional
-        Texts in a call of the model. None: 256. Changes speed and memory only.
+        Texts in a call of the model. None: 256. Changes speed and memory only, if the model answers each text
+        by itself.
     rng : int or numpy.random.Generator
         Seed of the order of equal scores. It depends on the text, not on the attributions: all maps of a text that are
         compared have their equal scores in the same order.
@@ -185,7 +189,8 @@ def fdt(
     Raises
     ------
     TypeError, ValueError
-        For bad arguments, before the model is asked; for scores that are not finite.
+        For bad arguments, before the model is asked (of a `target` that there is no class of, after); for scores that
+        are not finite.
 
     Warns
     -----
@@ -326,9 +331,6 @@ def top_n_overlap(sample: AttributionSample, n: int = 10) -> Scores:
     sample : AttributionSample
         Explanations of a text under the *outer* noise, as ``explain_text(..., noise=outer, n_samples=10)`` draws them.
     n : int
-        From 1 to the number of words.
+        At least 1. A text of fewer words has no score.
     """
-    check_sample(sample)
-    if positive_int(n, "n") > sample.n_features:
-        raise ValueError(f"`n` must be at most the number of words, {sample.n_features}, got {n}")
-    return top_k_overlap(sample, n)
+    return top_k_overlap(sample, positive_int(n, "n"))

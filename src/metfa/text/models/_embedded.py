@@ -17,6 +17,7 @@ __all__ = [
     "EmbeddedTextModel",
     "TokenBatch",
     "checked_logits",
+    "has_several_labels",
     "probabilities",
     "probabilities_of_rows",
     "row_by_row",
@@ -35,14 +36,16 @@ class EmbeddedTextModel(Protocol):
 
     Callable as well, with a list of rows -> probabilities, it is a text model for everything else in `metfa.text`.
     ``load_model`` and ``from_transformers`` return such models. Where the object is not a `torch.nn.Module` itself, its
-    network is looked for in an attribute ``module``, so that it can be put into evaluation mode and put back.
+    network is looked for in an attribute ``module``, so that it can be put into evaluation mode and put back. An
+    attribute ``multi_label`` that is true says that classes do not exclude each other: probabilities are then sigmoids
+    of the logits, instead of their softmax.
     """
 
     def tokenize(self, row: Any) -> tuple[Sequence[int], Sequence[int | None]]:
         """Token ids of a row (a text, or a list of tokens), and for each the index of its word in the row.
 
         The index counts the words of the row as ``metfa.text`` cuts them; None for a token that belongs to no word,
-        such as punctuation or a special token.
+        such as punctuation or a special token. A word without tokens is one that the model does not read.
         """
         ...
 
@@ -130,8 +133,18 @@ def checked_logits(logits: Any, n_rows: int) -> torch.Tensor:
     return logits
 
 
-def probabilities(logits: torch.Tensor) -> torch.Tensor:
-    """Probabilities of logits (batch, classes); one score a row stays as it is."""
+def has_several_labels(model: Any) -> bool:
+    """Whether the classes of a text model do not exclude each other."""
+    return bool(getattr(model, "multi_label", False))
+
+
+def probabilities(logits: torch.Tensor, several: bool = False) -> torch.Tensor:
+    """Probabilities of logits (batch, classes) or (batch,): sigmoids where `several` labels may hold, else the softmax.
+
+    One score a row otherwise stays as it is.
+    """
+    if several:
+        return logits.sigmoid()
     return logits if logits.ndim == 1 else logits.softmax(1)
 
 
@@ -140,7 +153,7 @@ def probabilities_of_rows(model: EmbeddedTextModel, rows: Any) -> np.ndarray:
 
     def asked(batch: TokenBatch) -> torch.Tensor:
         logits = model.forward_embedded(model.embed(batch.ids), batch.mask)
-        return probabilities(checked_logits(logits, len(batch.rows)))
+        return probabilities(checked_logits(logits, len(batch.rows)), has_several_labels(model))
 
     return row_by_row(model, rows, asked)
 

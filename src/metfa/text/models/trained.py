@@ -77,6 +77,8 @@ def save_model(model: TrainedBiLSTM, path: str | Path) -> Path:
 
     The same model gives the same bytes.
     """
+    if not isinstance(model, TrainedBiLSTM):
+        raise TypeError(f"`model` must be a TrainedBiLSTM, got {type(model).__name__}")
     path = Path(path)
     module = model.module
     about = {

@@ -10,6 +10,8 @@ import numpy as np
 import torch
 
 from metfa._validation import positive_int
+from metfa._warnings import UnreadWordsWarning, warn
+from metfa.explainers._probability_model import softmax
 from metfa.text._words import Words, words_of
 from metfa.text.models._embedded import probabilities_of_rows, row_by_row
 
@@ -28,6 +30,7 @@ class Transformer:
     head : callable or None
     max_length : int
     class_names : tuple of str or None
+    truncate, multi_label : bool
     """
 
     tokenizer: Any = field(repr=False)
@@ -35,6 +38,8 @@ class Transformer:
     head: Callable[[torch.Tensor], torch.Tensor] | None = field(repr=False)
     max_length: int
     class_names: tuple[str, ...] | None
+    truncate: bool = False
+    multi_label: bool = False
 
     @property
     def module(self) -> torch.nn.Module:
@@ -51,16 +56,43 @@ class Transformer:
     def tokenize(self, row: Any) -> tuple[list[int], list[int | None]]:
         """Ids of a row's sub-words, special ones among them, and the index of the word that each belongs to.
 
-        Sub-words beyond `max_length` are cut off, as the network cannot read them.
+        Raises
+        ------
+        ValueError
+            If it has more sub-words than `max_length`; with `truncate` those behind are cut off, with a warning.
         """
-        settings = {"truncation": True, "max_length": self.max_length}
-        if isinstance(row, str):
-            encoded = self.tokenizer(row, return_offsets_mapping=True, **settings)
-            return list(encoded["input_ids"]), _words_at(row, encoded["offset_mapping"])
-        if not row:
+        if not isinstance(row, str) and not row:
             return self.tokenize("")
-        encoded = self.tokenizer(list(words_of(row).words), is_split_into_words=True, **settings)
-        return list(encoded["input_ids"]), list(encoded.word_ids())
+        by_words = not isinstance(row, str)
+        pieces = self.tokenizer(
+            list(words_of(row).words) if by_words else row,
+            is_split_into_words=by_words,
+            truncation=True,
+            max_length=self.max_length,
+            return_overflowing_tokens=True,
+        ).encodings
+        word_index = [list(piece.word_ids) if by_words else _words_at(row, piece.offsets) for piece in pieces]
+        if len(pieces) > 1:
+            self._tell_of_unread(row, word_index)
+        return list(pieces[0].ids), word_index[0]
+
+    def _tell_of_unread(self, row: Any, word_index: Sequence[Sequence[int | None]]) -> None:
+        """Refuse a row of which `word_index` holds, piece by piece, what the network reads, and what it does not."""
+        limit = f"{self.max_length:,} sub-words that the network reads, special ones counted"
+        if self.truncate:  # the same words each time, so that one call tells it once
+            warn(
+                f"a text has more than the {limit}: what stands behind them is cut off (`truncate=True`), and words "
+                "there cannot matter",
+                UnreadWordsWarning,
+            )
+            return
+        words = {index for piece in word_index for index in piece if index is not None}
+        unread = len(words.difference(word_index[0]))
+        raise ValueError(
+            f"a text has more than the {limit}: {unread:,} of its {len(words):,} words would not be read. Shorten it, "
+            "with some room for noise, whose words may have more sub-words, or write "
+            f"`from_transformers(..., truncate=True)` to have the rest cut off. The text: {row!r:.80}"
+        )
 
     def embed(self, ids: torch.Tensor) -> torch.Tensor:
         """Vectors of sub-words (batch, length, size); positions are added by the network later."""
@@ -98,6 +130,8 @@ def from_transformers(
     *,
     head: Any = None,
     max_length: int | None = None,
+    truncate: bool = False,
+    multi_label: bool | None = None,
     class_names: Sequence[str] | None = None,
 ) -> Transformer:
     """Text model made of a tokeniser and an encoder of Hugging Face's transformers; nothing is downloaded.
@@ -115,8 +149,15 @@ def from_transformers(
         module or function in torch, or a fitted ``LogisticRegression`` of scikit-learn. `Transformer.pooled` gives the
         vectors to fit one on. None: the model's own logits.
     max_length : int, optional
-        Sub-words read of a row, special ones counted. Words behind are not read and get no attribution. None: the
-        tokeniser's limit, or where it has none the number of positions that the model has.
+        The most sub-words of a row, special ones counted. None: the tokeniser's limit or the number of positions that
+        the model has, whichever is less.
+    truncate : bool
+        Whether longer texts are cut off there, with an `UnreadWordsWarning`. By default they are an error, for words
+        that are never read would be explained like others. Where a text nearly fills the limit, some of its noisy
+        copies may exceed it: shorten the text, or accept that these are cut off.
+    multi_label : bool, optional
+        Whether classes do not exclude each other: their probabilities are then the sigmoids of the logits, not their
+        softmax. None: what the model's configuration says (`problem_type`); False with a `head`.
     class_names : sequence of str, optional
         None: those in the model's configuration or of the classifier, where there are any.
 
@@ -131,7 +172,9 @@ def from_transformers(
     TypeError
         If the tokeniser is a slow one, or an argument of the wrong kind.
     ValueError
-        If a scikit-learn classifier is not fitted.
+        If a scikit-learn classifier is not fitted, is of vectors of another size, or its probabilities are not the
+        softmax of its linear scores; if `max_length` exceeds the model's positions, if there are not as many
+        `class_names` as classes, or if the model is a regression of several numbers.
 
     Notes
     -----
@@ -151,13 +194,68 @@ def from_transformers(
         )
     if not (isinstance(model, torch.nn.Module) and hasattr(model, "get_input_embeddings")):
         raise TypeError(f"`model` must be a model of transformers, got {type(model).__name__}")
-    if max_length is None:
+    for name, value in (
+        ("truncate", truncate),
+        ("multi_label", bool(multi_label) if multi_label is None else multi_label),
+    ):
+        if not isinstance(value, bool):
+            raise TypeError(f"`{name}` must be True or False, got {type(value).__name__}: {value!r}")
+    layer = _in_torch(head, model)
+    names = _checked_names(class_names, model, head, layer)
+    longest = _longest(tokenizer, model, max_length)
+    several = _has_several_labels(model) if head is None and multi_label is None else bool(multi_label)
+    return Transformer(tokenizer, model, layer, longest, names, truncate, several)
+
+
+def _longest(tokenizer: Any, model: torch.nn.Module, asked: Any) -> int:
+    """The most sub-words of a row: those asked for, or what both tokeniser and model can take."""
+    positions = _positions(model)
+    if asked is None:
         limit = tokenizer.model_max_length
-        max_length = limit if limit < UNLIMITED else getattr(model.config, "max_position_embeddings", UNLIMITED)
-    if class_names is None:
-        class_names = _names_of(model, head)
-    names = None if class_names is None else tuple(map(str, class_names))
-    return Transformer(tokenizer, model, _in_torch(head, model), positive_int(max_length, "max_length", 3), names)
+        known = positions or getattr(model.config, "max_position_embeddings", None) or UNLIMITED
+        return min(limit, known, UNLIMITED)
+    positive_int(asked, "max_length", 3)
+    if positions is not None and asked > positions:
+        raise ValueError(
+            f"`max_length` must be at most the {positions} positions that {type(model).__name__} has, got {asked}"
+        )
+    return int(asked)
+
+
+def _positions(model: torch.nn.Module) -> int | None:
+    """Places that the model has a vector for; None where positions are told in another way.
+
+    RoBERTa and its kin count from behind the padding's index, so that the first vectors of their table are no places.
+    """
+    for name, part in model.named_modules():
+        if name.endswith("position_embeddings") and isinstance(part, torch.nn.Embedding):
+            return part.num_embeddings - (0 if part.padding_idx is None else part.padding_idx + 1)
+    return None
+
+
+def _has_several_labels(model: Any) -> bool:
+    """Whether the model was trained to tell of each class by itself whether it holds."""
+    kind = getattr(model.config, "problem_type", None)
+    if kind == "regression" and getattr(model.config, "num_labels", 1) > 1:
+        raise ValueError(
+            f"`model` predicts {model.config.num_labels} numbers that are no classes (`problem_type` is 'regression'): "
+            "give metfa a function list of texts -> the number to explain, (batch,)"
+        )
+    return kind == "multi_label_classification"
+
+
+def _checked_names(given: Any, model: Any, head: Any, layer: Any) -> tuple[str, ...] | None:
+    """Names of the classes: those given, or of the model or the classifier; as many as there are classes, if known."""
+    if given is None:
+        found = _names_of(model, head)
+        return None if found is None else tuple(map(str, found))
+    if isinstance(given, str) or not hasattr(given, "__len__"):
+        raise TypeError(f"`class_names` must be a sequence of texts, got {type(given).__name__}: {given!r}")
+    names = tuple(map(str, given))
+    n = getattr(model.config, "num_labels", None) if head is None else getattr(layer, "out_features", None)
+    if n is not None and len(names) != n:
+        raise ValueError(f"`class_names` must be {n}, as many as there are classes, got {len(names)}: {names}")
+    return names
 
 
 def _names_of(model: Any, head: Any) -> Sequence[Any] | None:
@@ -167,7 +265,7 @@ def _names_of(model: Any, head: Any) -> Sequence[Any] | None:
     return [names[index] for index in sorted(names)] if names else None
 
 
-def _in_torch(head: Any, model: torch.nn.Module) -> Any:
+def _in_torch(head: Any, model: Any) -> Any:
     """A linear classifier of scikit-learn as a layer in the precision and on the device of the model."""
     if head is None or isinstance(head, torch.nn.Module):
         return head
@@ -178,13 +276,32 @@ def _in_torch(head: Any, model: torch.nn.Module) -> Any:
     if not hasattr(head, "coef_"):
         raise ValueError(f"`head` must be a fitted linear classifier, got {head!r}, which has no `coef_`")
     weights, bias = np.asarray(head.coef_), np.asarray(head.intercept_)
+    size = getattr(model.config, "hidden_size", None)
+    if size is not None and weights.shape[1] != size:
+        raise ValueError(
+            f"`head` must be fitted to the {size} numbers of a text that `Transformer.pooled` gives, got one of "
+            f"{weights.shape[1]}"
+        )
     if len(weights) == 1:  # two classes, and the logit of the second
         weights, bias = np.concatenate([0 * weights, weights]), np.concatenate([0 * bias, bias])
+    _check_softmax(head, weights, bias)
     layer = torch.nn.Linear(weights.shape[1], len(weights), device="meta")
     like = next(model.parameters())
     state = {"weight": torch.from_numpy(weights), "bias": torch.from_numpy(bias)}
     layer.load_state_dict(state, assign=True)
     return layer.to(device=like.device, dtype=like.dtype).requires_grad_(False).eval()
+
+
+def _check_softmax(head: Any, weights: np.ndarray, bias: np.ndarray) -> None:
+    """Raise unless the classifier's probabilities are the softmax of its scores, which is what the layer computes."""
+    wanted = np.random.default_rng(0).uniform(-2, 2, (32, len(weights)))  # no probability near 0 or 1
+    vectors = (wanted - bias) @ np.linalg.pinv(weights.astype(np.float64), rcond=1e-5).T
+    ours, theirs = softmax(vectors @ weights.T + bias), head.predict_proba(vectors)
+    if ours.shape != theirs.shape or not np.allclose(ours, theirs, atol=1e-4):
+        raise ValueError(
+            f"`head` must have the softmax of its linear scores as probabilities, which {head!r:.80} has not: fit a "
+            "LogisticRegression, or give a function in torch from the vectors to logits"
+        )
 
 
 def _words_at(text: str, offsets: Sequence[tuple[int, int]]) -> list[int | None]:

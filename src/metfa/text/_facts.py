@@ -1,0 +1,61 @@
+"""What the scaled scores of a text do not show: how large they were, how well they fit, and what is not read."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from typing import Any
+
+import numpy as np
+
+from metfa._streams import Purpose, stream
+from metfa.result import AttributionSample
+from metfa.text._deletions import DeletionSurrogate
+from metfa.text._words import words_of
+
+__all__ = ["facts_of"]
+
+
+def facts_of(explainer: Any, model: Any, sample: AttributionSample) -> dict[str, Any]:
+    """Facts about the explanation of the text itself, so far as explainer and model can tell them.
+
+    ``class_name`` of the target; ``unscaled``, the smallest and largest score before they were scaled to [0, 1]; ``r2``
+    of the linear model that was fitted; ``unread``, how many words the model does not read. It costs one more
+    explanation beside those of the samples.
+    """
+    text, target = sample.inputs[0], sample.target[0]
+    facts: dict[str, Any] = {}
+    names = getattr(model, "class_names", None)
+    if names is not None and isinstance(target, int) and target < len(names):
+        facts["class_name"] = str(names[target])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # all has been told when the same was computed for the sample
+        unread = _unread(model, text)
+        if unread:
+            facts["unread"] = unread
+        rng = stream(int(sample.provenance["rng"], 16), sample.input_ids[0], 0, Purpose.CLEAN)
+        scores, scaled = None, getattr(explainer, "scale", False) is True
+        if isinstance(explainer, DeletionSurrogate):
+            (fit,), _ = explainer.fit([text], target, rngs=[rng])
+            facts["r2"], scores = float(fit.r2), fit.coefficients
+        elif dataclasses.is_dataclass(explainer) and scaled:
+            scores = _unscaled(explainer, text, target)
+    if scores is not None and scaled:
+        facts["unscaled"] = [float(np.min(scores)), float(np.max(scores))]
+    return facts
+
+
+def _unscaled(explainer: Any, text: Any, target: int | None) -> np.ndarray | None:
+    """Scores of an explainer without randomness of its own that has the setting `scale`, as ours have."""
+    if any(entry.name == "rng" for entry in dataclasses.fields(explainer)):
+        return None
+    output = dataclasses.replace(explainer, scale=False)([text], target)
+    return np.asarray(output[0] if isinstance(output, tuple) else output)
+
+
+def _unread(model: Any, text: Any) -> int:
+    tokenize = getattr(model, "tokenize", None)
+    if tokenize is None:
+        return 0
+    _, word_index = tokenize(text)
+    return len(set(range(len(words_of(text)))).difference(word_index))

@@ -1,0 +1,30 @@
+"""Scores of words brought to [0, 1], text by text."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from metfa._warnings import DegenerateAttributionsWarning, warn
+from metfa.explainers.heatmaps import scale_to_unit
+
+__all__ = ["scaled_words"]
+
+
+def scaled_words(maps: np.ndarray, read: np.ndarray | None = None) -> np.ndarray:
+    """Each row's scores by its smallest and largest; words that the model does not `read` stay 0, beside the scale.
+
+    Of one word alone that is 0 whatever it does, which is told.
+    """
+    if maps.shape[1] == 1:
+        warn(
+            "a single word has no score between the smallest and the largest: take `scale=False` (and a text without "
+            "blanks as a list of tokens)",
+            DegenerateAttributionsWarning,
+        )
+    if read is None or read.all():
+        return scale_to_unit(maps)
+    scaled = np.zeros_like(maps)
+    for row, (scores, found) in enumerate(zip(maps, read, strict=True)):
+        if found.any():
+            scaled[row, found] = scale_to_unit(scores[None, found])[0]
+    return scaled

@@ -1,0 +1,140 @@
+"""`explain_text`: what it refuses, in the words of its own arguments, and what it says of a text."""
+
+import numpy as np
+import pytest
+import torch
+
+import metfa
+from metfa.text import LEMNA, Occlusion, Synonyms, explain_text, render_terminal
+
+TEXT = "a dull, lifeless film"
+
+
+def model(texts):
+    dull = np.array([0.2 + 0.5 * ("dull" in text) for text in texts])
+    return np.stack([1 - dull, dull], axis=1)
+
+
+class Model:
+    def __call__(self, texts):
+        return model(texts)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"noise": lambda text, rng: text.split()}, TypeError, "`noise` must return a text for a text, got list"),
+        ({"noise": lambda text, rng: None}, TypeError, "`noise` must return a text for a text, got NoneType"),
+        ({"noise": lambda text, rng: text + " too"}, ValueError, "keep the number of words, but made 5 of 4"),
+        ({"noise": Synonyms}, TypeError, r"such as metfa\.text\.Synonyms\(0\.3\), or None, got the class Synonyms"),
+        ({"noise": None}, ValueError, r"give a noise such as metfa\.text\.Synonyms\(0\.3\)"),
+        ({"explainer": metfa.seeded(Occlusion)}, TypeError, r"`lambda model: metfa\.seeded\(metfa\.text\.Occl"),
+        ({"explainer": Occlusion(model)}, TypeError, "for an explainer at hand write `lambda model: explainer`"),
+        ({"model": Model}, TypeError, "`model` must be a function .* got the class Model"),
+        ({"model": 3}, TypeError, "`model` must be a function .* got int"),
+        ({"model": lambda texts: None}, TypeError, "`model` must return an array .* got NoneType"),
+        ({"model": lambda texts: {"logits": model(texts)}}, TypeError, r"as in `lambda inputs: .*\['logits'\]`"),
+        ({"model": lambda texts: model(texts).argmax(1)}, TypeError, "as of class labels: .*`predict_proba`"),
+        ({"model": lambda texts: np.array(["no"] * len(texts))}, TypeError, "`model` must return prob.* array of <U2"),
+        ({"model": lambda texts: model(texts)[:, :0]}, ValueError, "`model` must return prob.* got shape"),
+    ],
+)
+def test_what_is_unfit_is_told_in_the_callers_words(arguments, error, message):
+    arguments = {"model": model, "explainer": Occlusion, "rng": 0, **arguments}
+    with pytest.raises(error, match=message):
+        explain_text(arguments.pop("model"), TEXT, **arguments)
+
+
+def test_tokens_stay_tokens():
+    tokens = ["a", "dull", "film"]
+    with pytest.raises(TypeError, match="`noise` must return a list of tokens for a list of tokens, got str"):
+        explain_text(model, tokens, explainer=Occlusion, noise=lambda row, rng: " ".join(row))
+    same = explain_text(model, tuple(tokens), explainer=Occlusion, noise=lambda row, rng: list(row), n_samples=2)
+    assert same.words == tuple(tokens)
+
+
+def test_other_ways_to_sample_hold_noise_to_texts_too():
+    for sampled in (
+        lambda noise: metfa.explain(Occlusion(model), [TEXT], noise=noise, n_samples=2),
+        lambda noise: metfa.Smoothed(Occlusion(model), noise=noise)([TEXT], 1),
+        lambda noise: metfa.metrics.robust(metfa.text.fdt, noise=noise)(model, [TEXT], [np.arange(4.0)]),
+    ):
+        with pytest.raises(TypeError, match="`noise` must return a text for a text, got list"):
+            sampled(lambda text, rng: text.split())
+    longer = metfa.metrics.robust(metfa.text.fdt, noise=lambda text, rng: text + " too")
+    with pytest.raises(ValueError, match=r"a noise has to keep the number of words"):
+        longer(model, [TEXT], [np.arange(4.0)])
+
+
+def test_a_network_is_left_as_found():
+    class Net(torch.nn.Module):
+        def forward(self, texts):
+            assert not self.training
+            return torch.tensor(model(texts))
+
+    net = Net()
+    with pytest.warns(metfa.ModelStateWarning, match="training mode"):
+        explain_text(net, TEXT, explainer=lambda net: lambda texts, target: net(texts).repeat(1, 2), n_samples=2)
+    assert net.training
+
+
+@pytest.mark.parametrize("metric", [metfa.text.fdt, metfa.text.st])
+@pytest.mark.parametrize(
+    ("target", "error", "message"),
+    [("a", TypeError, "got the text 'a'"), ([0, 1], ValueError, "got 2 entries"), (-1, ValueError, "not be negative")],
+)
+def test_a_target_of_the_wrong_kind_shows_before_the_model_is_asked(metric, target, error, message):
+    def never(texts):
+        raise AssertionError(texts)
+
+    with pytest.raises(error, match=message):
+        metric(never, [TEXT], [np.arange(4.0)], target)
+
+
+def shout(text, rng):
+    return text.upper() if rng.random() < 0.5 else text
+
+
+def slight(texts):
+    """Probabilities that move by a hundredth, and of which a linear model explains half."""
+    odd = np.array([0.01 * (("dull" in text.lower()) ^ ("film" in text.lower())) for text in texts])
+    return np.stack([0.5 - odd, 0.5 + odd], axis=1)
+
+
+slight_names = ("plain", "odd")
+
+
+class Named:
+    class_names = slight_names
+
+    def __call__(self, texts):
+        return slight(texts)
+
+
+class TestFacts:
+    def test_what_scaling_hides_is_kept_and_shown(self, tmp_path):
+        explainer = lambda model: LEMNA(model, n_perturbations=200)  # noqa: E731
+        settings = {"noise": shout, "n_samples": 6, "rng": 0}
+        sample = explain_text(Named(), TEXT, 1, explainer=explainer, store=tmp_path / "kept", **settings)
+        facts = sample.provenance["text"]
+        raw = explain_text(
+            slight, TEXT, 1, explainer=lambda model: LEMNA(model, n_perturbations=200, scale=False), **settings
+        )
+        assert facts["unscaled"] == [raw.vanilla.min(), raw.vanilla.max()]
+        assert facts["r2"] == raw.provenance["text"]["r2"]
+        assert 0 < facts["r2"] < 0.5
+        assert facts["class_name"] == "odd"
+        assert sample.provenance["noise"] == "shout"
+        assert "unscaled" not in raw.provenance["text"]
+        assert metfa.load(tmp_path / "kept").provenance["text"] == facts
+        shown = " ".join(render_terminal(sample, colour=False, width=80).split())
+        low, high = (f"{value:.3g}" for value in facts["unscaled"])
+        assert f"the text itself: scores from {low} to {high} before they are scaled to [0, 1]; R² of the" in shown
+        assert "class 1 (odd), explained by LEMNA; N = 6" in shown
+
+    def test_of_other_explainers(self):
+        sample = explain_text(slight, TEXT, 1, explainer=Occlusion, noise=shout, n_samples=2, rng=0)
+        np.testing.assert_allclose(sample.provenance["text"]["unscaled"], [-0.01, 0], atol=1e-12)
+        own = explain_text(slight, TEXT, 1, explainer=lambda m: lambda texts, target: m(texts) @ np.eye(2, 4),
+                           noise=shout, n_samples=2, rng=0)  # fmt: skip
+        assert own.provenance["text"] == {}
