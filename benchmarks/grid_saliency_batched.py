@@ -1,9 +1,8 @@
-"""GridSaliency of ten noisy copies in one call, against ten runs of one copy each, in the same layout; and its memory.
+"""GridSaliency of ten noisy copies in one call, against ten runs of one copy each, in the same layout.
 
 On two cores one copy's work fills the machine already, so at most 1.10 is asked; on a GPU 0.6. First the time of one
 call by the number of rows in a pass, from which the default is chosen. Iterations are cut, as each costs the same.
-Then the peak of the memory for scenes of 2048 x 1024 pixels, one row in a pass, by the number of copies: it must not
-grow with them. Networks: torchvision's LR-ASPP (MobileNetV3) with random weights and, with ``--weights``, an ESPNet.
+Networks: torchvision's LR-ASPP (MobileNetV3) with random weights and, with ``--weights``, an ESPNet.
 """
 
 import argparse
@@ -17,11 +16,9 @@ from skimage import data
 
 import metfa
 from benchmarks.igos_and_mask_batched import noisy_copies, sweep
-from benchmarks.measuring import compare, peak_during, raise_thresholds, synchronised
+from benchmarks.measuring import compare, raise_thresholds, synchronised
 from metfa.models import WholePicture
 from metfa.segmentation import GridSaliency
-
-LARGE = (1024, 2048)
 
 
 def networks(weights: Path | None) -> dict[str, torch.nn.Module]:
@@ -78,14 +75,6 @@ def main(options: argparse.Namespace) -> None:
             rounds=options.rounds,
             target=1.10 if on_cpu else 0.6,
         )
-        if not (on_cpu and options.large):
-            continue
-        pixels = scene(LARGE)
-        for n in (1, 4):
-            images = noisy_copies(pixels, n)
-            explainer = GridSaliency(network, 1, region=centre(LARGE), n_iterations=2, batch_size=1)
-            peak = peak_during(lambda images=images, explainer=explainer: explainer(images))
-            print(f"  1024 x 2048, {n} {'copy' if n == 1 else 'copies'}: {peak:.0f} MiB above the start", flush=True)
 
 
 def size(text: str) -> tuple[int, int]:
@@ -103,6 +92,5 @@ if __name__ == "__main__":
     parser.add_argument("--iterations", type=int, default=5)
     parser.add_argument("--sizes", type=int, nargs="*", default=[1, 2, 4, 10], help="rows in a pass to try")
     parser.add_argument("--channels-last", action="store_true")
-    parser.add_argument("--no-large", dest="large", action="store_false", help="leave out the large scenes")
     parser.add_argument("--raised", action="store_true", help="raise glibc's thresholds first")
     main(parser.parse_args())

@@ -59,7 +59,7 @@ def glyphs(digit, size, training):
     images, digits = load_digits(return_X_y=True)
     drawn = images[digits == digit].reshape(-1, 8, 8) / 16
     chosen = [glyph for i, glyph in enumerate(drawn) if (i % 3 < 2) == training]
-    return np.stack([resize(glyph, (size, size), order=1) for glyph in chosen]).astype(np.float32)
+    return np.array([resize(glyph, (size, size), order=1) for glyph in chosen], np.float32)
 
 
 @dataclass(frozen=True)

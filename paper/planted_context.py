@@ -15,8 +15,10 @@ import torch
 from examples import planted_context
 from sklearn.metrics import roc_auc_score
 
+from metfa.explainers import Blur, mean_colour
 from metfa.segmentation import ContextExplanation, GridSaliency, explain_context, predicted_region
 
+BASELINES = {"mean": mean_colour, "blur": Blur(10.0), "grey": 0.5}
 MAPS = ("vanilla", "mean", "smoothed", "lower bound")
 
 
@@ -35,7 +37,8 @@ def explained(options: argparse.Namespace, network: torch.nn.Module, design, dig
     """Explanations of a digit's images, with the grass of each; images in which the network finds no such digit go."""
     rng = np.random.default_rng(options.seed + 1000)
     scenes = design.draw(options.images, rng, "planted", digit=digit)
-    explainer = partial(GridSaliency, grid=options.grid, l1_weight=options.l1_weight)
+    settings = {"grid": options.grid, "l1_weight": options.l1_weight, "baseline": BASELINES[options.baseline]}
+    explainer = partial(GridSaliency, **settings)
     found = []
     for image, target, grass in zip(scenes.images, scenes.target, scenes.grass, strict=True):
         try:
@@ -95,6 +98,7 @@ if __name__ == "__main__":
     parser.add_argument("--unbiased", action="store_true", help="train the small one on textures that tell nothing")
     parser.add_argument("--seed", type=int, default=0, help="of the small network and of the images")
     parser.add_argument("--images", type=int, default=30, help="of each digit")
+    parser.add_argument("--baseline", choices=BASELINES, default="mean")
     parser.add_argument("--grid", type=int, default=4)
     parser.add_argument("--l1-weight", type=float, default=0.3)
     parser.add_argument("--threshold", type=float, default=0.3)
