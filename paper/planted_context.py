@@ -98,7 +98,7 @@ if __name__ == "__main__":
     parser.add_argument("--unbiased", action="store_true", help="train the small one on textures that tell nothing")
     parser.add_argument("--seed", type=int, default=0, help="of the small network and of the images")
     parser.add_argument("--images", type=int, default=30, help="of each digit")
-    parser.add_argument("--baseline", choices=BASELINES, default="mean")
+    parser.add_argument("--baseline", choices=BASELINES, default="blur")
     parser.add_argument("--grid", type=int, default=4)
     parser.add_argument("--l1-weight", type=float, default=0.3)
     parser.add_argument("--threshold", type=float, default=0.3)
