@@ -47,8 +47,8 @@ sphinx_gallery_conf = {
     "examples_dirs": ["../examples"],
     "gallery_dirs": ["gallery"],
     "filename_pattern": r"plot_",
-    "ignore_pattern": r"__init__\.py|train_",  # scripts that need data of their own
-    "within_subsection_order": "FileNameSortKey",
+    "ignore_pattern": r"__init__\.py|train_|planted_",  # scripts that examples use, or that need data of their own
+    "within_subsection_order": "gallery_figures.ByNumber",
     "image_scrapers": ("gallery_figures.unregistered_figures", "matplotlib"),
     "download_all_examples": False,
     "show_memory": False,

@@ -35,7 +35,7 @@ for row, values in planted_context.check(network, planted_context.SMALL).items()
 three = planted_context.SMALL.digits.index(3) + 1
 scenes = draw(6, np.random.default_rng(3), digit=3)
 explained = [segmentation.explain_context(network, image, three, min_pixels=20, rng=0) for image in scenes.images]
-explained[0].plot(title="What does the network need to find the 3?", threshold=0.3)
+figure = explained[0].plot(title="What does the network need to find the 3?", threshold=0.3)
 
 # %%
 # How much of the grass is marked, and how much of the rest, in all six images?
@@ -78,4 +78,4 @@ for name, context in (("nothing", outside & False), ("significant", found.signif
 eight = planted_context.SMALL.digits.index(8) + 1
 other = draw(1, np.random.default_rng(4), digit=8).images[0]
 found = segmentation.explain_context(network, other, eight, min_pixels=20, rng=0)
-found.plot(title="And to find an 8?", threshold=0.3)
+figure = found.plot(title="And to find an 8?", threshold=0.3)

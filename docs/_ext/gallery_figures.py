@@ -1,13 +1,24 @@
-"""Figures that pyplot does not know, such as those of `metfa.plot.figure`, in the gallery's pages."""
+"""The gallery's pages: figures that pyplot does not know, such as those of `metfa.plot.figure`, and their order."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
 from matplotlib._pylab_helpers import Gcf
 from matplotlib.figure import Figure
 from sphinx_gallery.scrapers import figure_rst
+from sphinx_gallery.sorting import FileNameSortKey
+
+
+class ByNumber(FileNameSortKey):
+    """plot_10_... after plot_9_..."""
+
+    def __call__(self, filename: Any) -> int:
+        """Number of an example."""
+        return int(Path(filename).name.split("_")[1])
+
 
 _seen: WeakSet[Figure] = WeakSet()
 
