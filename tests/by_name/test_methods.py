@@ -5,7 +5,7 @@ import sys
 import pytest
 import torch
 
-from metfa import explainers, text
+from metfa import explainers, segmentation, text
 from metfa.by_name.methods import METHODS, TEXT_METHODS, check_method, check_settings, explainer_of
 
 
@@ -112,3 +112,28 @@ class TestOfTexts:
 
     def test_one_of_the_users_own(self):
         assert type(explainer_of("own:slow", torch.nn.Identity(), {}, "text")).__name__ == "slow"
+
+
+class TestScenes:
+    """Explainers of a region in a scene: those of images, and GridSaliency."""
+
+    @pytest.mark.parametrize("name", ["grid-saliency", *METHODS])
+    def test_every_name_makes_its_explainer(self, name):
+        regional = segmentation.RegionModel(torch.nn.Conv2d(3, 2, 1), torch.eye(4, dtype=torch.bool))
+        explainer = explainer_of(name, regional, {}, "scene")
+        expected = segmentation.GridSaliency if name == "grid-saliency" else getattr(explainers, METHODS[name])
+        assert type(explainer) is expected
+        assert explainer.model is regional
+        check_method(name, "scene")
+        check_settings(name, {}, "scene")
+
+    def test_settings_are_checked_before_a_network_is_there(self):
+        check_settings("grid-saliency", {"grid": (3, 4), "baseline": 0.0}, "scene")
+        with pytest.raises(ValueError, match="grid-saliency has no setting 'regions'"):
+            check_settings("grid-saliency", {"regions": 3}, "scene")
+        with pytest.raises(ValueError, match="at least 1, got 0"):
+            check_settings("grid-saliency", {"grid": 0}, "scene")
+
+    def test_pictures_have_no_grid_saliency(self):
+        with pytest.raises(ValueError, match="got 'grid-saliency'"):
+            check_method("grid-saliency")
