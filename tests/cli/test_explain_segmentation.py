@@ -107,7 +107,7 @@ def test_classes_by_index(explain_segmentation):
 def test_small_objects_warn(explain_segmentation):
     done = explain_segmentation("--min-pixels", 600)
     assert done.code == 0
-    assert "warning: the object has 120 pixels, fewer than 600" in done.err
+    assert "warning: the object is of 120 px, fewer than 600" in done.err
 
 
 @pytest.mark.parametrize(

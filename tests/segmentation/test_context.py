@@ -108,7 +108,7 @@ def test_no_needed_context_is_an_answer_without_a_warning():
 
 
 def test_small_objects_warn():
-    with pytest.warns(metfa.SmallRegionWarning, match="12 pixels, fewer than 600"):
+    with pytest.warns(metfa.SmallRegionWarning, match="12 px, fewer than 600"):
         explain_context(network, scene(), 1, region=REGION, n_samples=2, rng=0)
 
 
@@ -199,6 +199,8 @@ def test_parts_must_fit():
     sample = explained(n_samples=2).sample
     with pytest.raises(ValueError, match=r"\(5, 16\), got maps \(1, 12, 16\)"):
         ContextExplanation(sample, np.eye(5, 16, dtype=bool))
+    with pytest.raises(ValueError, match=r"got maps \(1, 1, 12, 16\); `metfa.explainers.heatmap"):
+        explained(explainer=lambda model: metfa.randomised(lambda inputs, target, rngs: inputs), n_samples=2)
     with pytest.raises(TypeError, match="got ndarray"):
         ContextExplanation(sample.values, REGION)
     with pytest.raises(ValueError, match="read-only"):

@@ -148,9 +148,15 @@ def test_without_a_target_the_best_class_of_the_region_is_explained():
     assert torch.equal(maps, GridSaliency(NET, region=REGION, **SMALL)(IMAGES, target=best)[0])
 
 
-def test_the_target_of_the_call_comes_first():
-    maps, _ = GridSaliency(NET, 0, region=REGION, **SMALL)(IMAGES, target=2)
-    assert torch.equal(maps, GridSaliency(NET, 2, region=REGION, **SMALL)(IMAGES)[0])
+def test_a_target_that_contradicts_the_explainers_class_is_refused():
+    explainer = GridSaliency(NET, 1, region=REGION, **SMALL)
+    assert torch.equal(explainer(IMAGES, target=1)[0], explainer(IMAGES)[0])
+    with pytest.raises(ValueError, match=r"input 2 is 2, but this explainer is made for `target_class` 1"):
+        explainer(IMAGES, target=[1, 1, 2])
+    best = int(NET(IMAGES[:1])[:, :, REGION].mean(2).argmax())
+    other = GridSaliency(NET, (best + 1) % 3, region=REGION, **SMALL)
+    with pytest.raises(ValueError, match=rf"input 0 is {best}, but .*`target={(best + 1) % 3}`"):
+        metfa.explain(other, IMAGES[:1], noise=metfa.noise.Uniform(0.1), n_samples=2)
 
 
 def test_networks_that_give_probabilities():

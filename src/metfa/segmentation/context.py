@@ -53,7 +53,7 @@ class ContextExplanation:
         if self.sample.vanilla.shape != (1, *region.shape):
             raise ValueError(
                 f"`sample` must be of one image with a map of the region's size, {region.shape}, got maps "
-                f"{self.sample.vanilla.shape}"
+                f"{self.sample.vanilla.shape}; `metfa.explainers.heatmap(explainer)` reduces channels"
             )
         region.flags.writeable = False
         object.__setattr__(self, "region", region)
@@ -258,7 +258,7 @@ def explain_context(
     check_size(region, batch)
     if region.sum() < min_pixels:
         warn(
-            f"the object has {region.sum():,} pixels, fewer than {min_pixels:,}: it may be stray pixels rather than an "
+            f"the object is of {region.sum():,} px, fewer than {min_pixels:,}: it may be stray pixels rather than an "
             "object; `min_pixels` sets the limit",
             SmallRegionWarning,
         )

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from metfa._arrays import widen
+from metfa._targets import row_targets
 from metfa._validation import check_number, positive_int
 from metfa.explainers._enlargement import enlargement
 from metfa.explainers._mask_optimisation import ROUNDING, Blend, MaskOptimiser
@@ -40,7 +41,7 @@ class GridSaliency(MaskOptimiser):
         Segmentation network, images (batch, channels, height, width) -> class scores (batch, classes, height, width),
         see `RegionModel`; or a `RegionModel`, which has the region in it.
     target_class : int, optional
-        Class of the object, for calls without `target`.
+        Class of the object, for calls without `target`; one of another `target` is refused.
     region : array of bool, (height, width)
         The object's pixels, such as `predicted_region` finds; the same for all images that are explained.
     grid : int or (int, int)
@@ -149,7 +150,19 @@ class GridSaliency(MaskOptimiser):
             Mean of the model's scores in the region.
         """
         self._check(inputs)
-        return self._explained(inputs, self.target_class if target is None else target, None)
+        wanted = self.target_class if target is None else target
+        if self.target_class is not None:
+            self._check_targets(row_targets(wanted, None, len(inputs)))
+        return self._explained(inputs, wanted, None)
+
+    def _check_targets(self, targets: list[Any]) -> None:
+        for row, entry in enumerate(targets):
+            if entry != self.target_class:
+                raise ValueError(
+                    f"`target` of input {row} is {entry}, but this explainer is made for `target_class` "
+                    f"{self.target_class}: pass `target={self.target_class}` (without one `metfa.explain` takes the "
+                    "region's best class), or make it without `target_class`"
+                )
 
     def _check(self, inputs: Any) -> None:
         super()._check(inputs)
