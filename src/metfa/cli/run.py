@@ -21,6 +21,7 @@ from metfa.cli.parsing import threshold_of
 from metfa.explainers._probability_model import softmax
 from metfa.io import MANIFEST, load, read_json, write_json
 from metfa.result import AttributionSample
+from metfa.segmentation.explanation import REGION, SAMPLE, load_context
 from metfa.text._reading import about_the_text, alpha_beside
 
 __all__ = [
@@ -39,8 +40,7 @@ __all__ = [
     "write_views",
 ]
 
-SAMPLE, ABOUT, REPORT, FIGURE, WORDS = "sample", "about.json", "report.txt", "figure.png", "words.html"
-REGION = "region.npy"  # beside the samples of an object's context
+ABOUT, REPORT, FIGURE, WORDS = "about.json", "report.txt", "figure.png", "words.html"
 
 
 FEATURES = {"image": "pixels", "text": "words", "scene": "pixels"}
@@ -305,11 +305,7 @@ def read_folder(folder: Path) -> tuple[Any, dict[str, Any]]:
 
 
 def _loaded(folder: Path) -> Any:
-    if not (folder / REGION).exists():
-        return load(folder / SAMPLE)
-    from metfa.segmentation import load_context
-
-    return load_context(folder)
+    return load_context(folder) if (folder / REGION).exists() else load(folder / SAMPLE)
 
 
 def _read_about(folder: Path) -> dict[str, Any]:

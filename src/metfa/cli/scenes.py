@@ -44,7 +44,7 @@ def explain_scene(
     """Sample the context of an object into `folder`; an interrupted run there is resumed."""
     from metfa.models import WholePicture
     from metfa.segmentation import context_faithfulness, explain_context
-    from metfa.segmentation.context import load_context, save_region
+    from metfa.segmentation.explanation import load_context, save_region
     from metfa.segmentation.regions import predicted_region
 
     device = device_of(sampling.device)

@@ -12,12 +12,11 @@ from metfa._lazy import needs_extra
 from metfa._sample_size import TooFewSamplesError, samples_for_interval
 from metfa.plot._images import Scale, draw_colour_bar, draw_note, draw_picture, draw_scores, grey, picture_of, size_of
 from metfa.plot._palettes import LITERAL, Palette, palette_named
+from metfa.segmentation.explanation import ContextExplanation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from metfa.segmentation.context import ContextExplanation
 
 __all__ = ["context"]
 
@@ -52,8 +51,6 @@ def context(
     """
     with needs_extra("a figure"):
         from matplotlib.figure import Figure
-
-        from metfa.segmentation.context import ContextExplanation  # which loads torch
 
     if not isinstance(explanation, ContextExplanation):
         raise TypeError(f"`explanation` must be a ContextExplanation, got {type(explanation).__name__}")

@@ -1,10 +1,10 @@
 from metfa.segmentation.class_contexts import ClassContext as ClassContext
 from metfa.segmentation.class_contexts import ContextTable as ContextTable
 from metfa.segmentation.class_contexts import context_table as context_table
-from metfa.segmentation.context import ContextExplanation as ContextExplanation
 from metfa.segmentation.context import explain_context as explain_context
-from metfa.segmentation.context import load_context as load_context
 from metfa.segmentation.context_metrics import context_faithfulness as context_faithfulness
+from metfa.segmentation.explanation import ContextExplanation as ContextExplanation
+from metfa.segmentation.explanation import load_context as load_context
 from metfa.segmentation.grid_saliency import GridSaliency as GridSaliency
 from metfa.segmentation.regions import RegionModel as RegionModel
 from metfa.segmentation.regions import predicted_region as predicted_region

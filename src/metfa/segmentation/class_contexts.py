@@ -14,8 +14,8 @@ from metfa import stats
 from metfa._lazy import needs_extra
 from metfa._provenance import printable
 from metfa.metrics.robustness import robust
-from metfa.segmentation.context import ContextExplanation
 from metfa.segmentation.context_metrics import context_faithfulness
+from metfa.segmentation.explanation import ContextExplanation
 
 if TYPE_CHECKING:
     import pandas as pd

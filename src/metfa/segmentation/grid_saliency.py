@@ -15,7 +15,8 @@ from metfa.explainers._enlargement import enlargement
 from metfa.explainers._mask_optimisation import ROUNDING, Blend, MaskOptimiser
 from metfa.explainers.blur import Blur
 from metfa.segmentation._class_maps import class_maps
-from metfa.segmentation.regions import RegionModel, check_size
+from metfa.segmentation._object import check_size
+from metfa.segmentation.regions import RegionModel
 
 __all__ = ["GridSaliency"]
 

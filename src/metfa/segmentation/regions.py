@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from metfa._arrays import as_array, first_not_finite, to_host
+from metfa._arrays import first_not_finite, to_host
 from metfa._guard import model_in_evaluation
 from metfa._validation import positive_int
 from metfa.explainers._model_explainer import check_images, require_tensor
 from metfa.segmentation._class_maps import Segmenter, class_maps
+from metfa.segmentation._object import check_size, checked_region
 
-__all__ = ["RegionModel", "checked_region", "predicted_classes", "predicted_region"]
+__all__ = ["RegionModel", "one_image", "predicted_region"]
 
 
 class RegionModel(torch.nn.Module):
@@ -54,6 +55,7 @@ class RegionModel(torch.nn.Module):
         self.region = checked_region(region)
         self.softmax = softmax
         self.training = getattr(network, "training", False)
+        self._places: dict[torch.device, torch.Tensor] = {}
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         """Scores (batch, classes) of images of the region's height and width."""
@@ -62,7 +64,9 @@ class RegionModel(torch.nn.Module):
 
     def in_region(self, maps: torch.Tensor) -> torch.Tensor:
         """The region's pixels of maps (..., height, width), (..., pixels)."""
-        return maps[..., torch.as_tensor(self.region, device=maps.device)]
+        if maps.device not in self._places:  # an optimisation asks at each step
+            self._places[maps.device] = torch.from_numpy(np.flatnonzero(self.region)).to(maps.device)
+        return maps.flatten(-2)[..., self._places[maps.device]]
 
     def extra_repr(self) -> str:
         """What `repr` says of it."""
@@ -91,26 +95,20 @@ def predicted_region(model: Any, image: Any, target: int, *, softmax: bool = Tru
         If no pixel has this class; the message names the classes found.
     """
     target = positive_int(target, "target", minimum=0)
-    classes, n_classes = predicted_classes(model, image, softmax=softmax)
-    if target >= n_classes:
-        raise ValueError(f"`target` must lie in 0..{n_classes - 1}, the classes of the model, got {target}")
+    image = one_image(image)
+    with model_in_evaluation(model), torch.no_grad():
+        maps = Segmenter(model, softmax=softmax)._called(image.detach().clone())
+    if first_not_finite(maps) is not None:
+        raise ValueError("the model's scores of the image are not finite")
+    if target >= maps.shape[1]:
+        raise ValueError(f"`target` must lie in 0..{maps.shape[1] - 1}, the classes of the model, got {target}")
+    classes = to_host(maps[0].argmax(dim=0))
     region = classes == target
     if not region.any():
         found, sizes = np.unique(classes, return_counts=True)
         listed = ", ".join(f"{found[k]} ({sizes[k]:,} pixels)" for k in np.argsort(-sizes))
         raise ValueError(f"the model finds class {target} nowhere in the image; it finds {listed}")
     return region
-
-
-def predicted_classes(model: Any, image: Any, *, softmax: bool = True) -> tuple[np.ndarray, int]:
-    """Class of each pixel of one image, (height, width), and the number of classes."""
-    image = one_image(image)
-    segmenter = Segmenter(model, softmax=softmax)
-    with model_in_evaluation(model), torch.no_grad():
-        maps = segmenter._called(image.detach().clone())
-    if first_not_finite(maps) is not None:
-        raise ValueError("the model's scores of the image are not finite")
-    return to_host(maps[0].argmax(dim=0)), maps.shape[1]
 
 
 def one_image(image: Any) -> Any:
@@ -121,24 +119,3 @@ def one_image(image: Any) -> Any:
     if len(batch) != 1:
         raise ValueError(f"`image` must be one image, got {len(batch)}: explain one after the other")
     return batch
-
-
-def checked_region(region: Any, name: str = "region") -> np.ndarray:
-    """`region` as pixels (height, width) bool on the host; raises unless it has pixels, and leaves some outside."""
-    host = to_host(as_array(region, name))
-    if host.dtype != bool:
-        raise TypeError(f"`{name}` must be boolean, got {host.dtype}: for the pixels of a class write `labels == 8`")
-    if host.ndim != 2:
-        raise ValueError(f"`{name}` must be pixels (height, width), got shape {host.shape}")
-    if not host.any() or host.all():
-        what = "no pixel" if not host.any() else "all pixels, which leaves no context"
-        raise ValueError(f"`{name}` must hold some pixels of the image and not others, but it holds {what}")
-    return host.copy()
-
-
-def check_size(region: np.ndarray, images: Any, name: str = "region") -> None:
-    """Raise unless images have the region's height and width."""
-    if tuple(images.shape[2:]) != region.shape:
-        raise ValueError(
-            f"`{name}` must have the height and width of the images, {tuple(images.shape[2:])}, got {region.shape}"
-        )
