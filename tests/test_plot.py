@@ -286,14 +286,14 @@ def test_too_few_samples_leave_notes(n):
     fig = figure(make(n=n, shape=(8, 8)))
     assert_nothing_is_cut(fig)
     said = " ".join(texts(fig).split())
-    assert f"{n} samples are too few: 95% needs 6" in said
+    assert f"{n} samples are too few, 95% needs 6" in said
     assert "at least 5 are needed for anything to become significant" in said
     assert not fig.legends
 
 
 def test_too_few_samples_for_a_level():
     said = " ".join(texts(figure(make(n=7), confidence_level=0.99)).split())
-    assert "7 samples are too few: 99% needs 8" in said
+    assert "7 samples are too few, 99% needs 8" in said
 
 
 def test_a_correction_that_needs_more_samples_leaves_a_note():

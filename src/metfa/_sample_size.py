@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from metfa import stats
+from metfa.stats._multiplicity import check_method
 from metfa.stats._validation import as_level
 
-__all__ = ["TooFewSamplesError", "check_alpha", "samples_for_interval", "samples_needed"]
-
-
-CORRECTIONS = ("bonferroni", "holm", "bh", "by")
+__all__ = ["TooFewSamplesError", "check_alpha", "samples_for_interval", "samples_needed", "too_few_for_interval"]
 
 
 class TooFewSamplesError(ValueError):
@@ -25,20 +23,11 @@ def check_alpha(alpha: float) -> None:
         raise ValueError(f"`alpha` must lie between 0 and 0.5, got {alpha}; 0.05 is usual")
 
 
-def _check_correction(correction: object) -> None:
-    if not isinstance(correction, str):
-        raise TypeError(
-            f"`correction` must be a string or None, got {correction!r} of type {type(correction).__name__}"
-        )
-    if correction not in CORRECTIONS:
-        raise ValueError(f"`correction` must be None or one of {', '.join(map(repr, CORRECTIONS))}, got {correction!r}")
-
-
 def samples_needed(alpha: float, correction: str | None, n_features: int) -> int:
     """Smallest N at which any feature could become significant."""
     if correction is None:
         return stats.min_samples(alpha, "greater")
-    _check_correction(correction)
+    check_method(correction, "correction")
     n_tests = n_features if correction in ("bonferroni", "holm") else 1
     factor = sum(1 / k for k in range(1, n_features + 1)) if correction == "by" else 1.0
     return stats.min_samples(alpha / factor, "two-sided", n_tests)
@@ -47,3 +36,9 @@ def samples_needed(alpha: float, correction: str | None, n_features: int) -> int
 def samples_for_interval(confidence_level: float) -> int:
     """Smallest N with an interval of that level."""
     return stats.min_samples(1 - as_level(confidence_level, "confidence_level"))
+
+
+def too_few_for_interval(n_samples: int, confidence_level: float) -> str:
+    """What is said where an interval of that level would need more samples."""
+    needed = samples_for_interval(confidence_level)
+    return f"{n_samples} samples are too few, {100 * confidence_level:.6g}% needs {needed}"

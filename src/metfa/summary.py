@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from metfa import stats
-from metfa._sample_size import samples_for_interval
+from metfa._sample_size import samples_for_interval, too_few_for_interval
 from metfa.result import AttributionSample
 
 __all__ = ["Summary", "summarise"]
@@ -77,8 +77,7 @@ class Summary:
             ("false marks", self._errors()),
         ]
         if self.confidence_level is None:
-            needed = samples_for_interval(self.level_asked)
-            intervals = f"none: {self.n_samples} samples are too few, {100 * self.level_asked:.6g}% needs {needed}"
+            intervals = f"none: {too_few_for_interval(self.n_samples, self.level_asked)}"
         else:
             intervals = (
                 f"exact coverage {self.confidence_level:.2%} for each median, mean width {self.mean_interval_width:.3g}"

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
+from metfa._markdown import aligned, escaped
 from metfa._provenance import printable
 
 __all__ = ["Cell", "Table"]
@@ -86,7 +87,7 @@ class Table:
 
     def to_markdown(self) -> str:
         """For a README or a notebook; names are shown as they are, whatever characters they have."""
-        return self._as_text(_markdown)
+        return self._as_text(escaped)
 
     def __str__(self) -> str:
         return self._as_text(printable)  # for people's eyes: without Markdown's backslashes
@@ -94,14 +95,8 @@ class Table:
     def _as_text(self, name: Callable[[str], str]) -> str:
         lines = [[name(entry) for entry in (self.corner, *self.columns)]]
         lines += [[name(row), *(_side_by_side(cells, str) for cells in line)] for row, line in self._lines()]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        shown = [
-            "| " + " | ".join(entry.ljust(width) for entry, width in zip(line, widths, strict=True)) + " |"
-            for line in lines
-        ]
-        shown.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
         notes = ["", *(f"- {name(note)}" for note in self.notes)] if self.notes else []
-        return "\n".join([name(self.title), "", *shown, *notes, ""])
+        return "\n".join([name(self.title), "", *aligned(lines), *notes, ""])
 
     def to_latex(self) -> str:
         """For a paper, with booktabs."""
@@ -138,15 +133,6 @@ class Table:
 
 def _side_by_side(cells: Sequence[Cell], text: Callable[[Cell], str]) -> str:
     return text(cells[0]) if len(cells) == 1 else f"({', '.join(map(text, cells))})"
-
-
-MARKDOWN = str.maketrans(
-    {"&": "&amp;", "<": "&lt;", ">": "&gt;", **{character: f"\\{character}" for character in "\\|`*_[]~#$"}}
-)
-
-
-def _markdown(text: str) -> str:
-    return printable(text).translate(MARKDOWN)
 
 
 LATEX = str.maketrans(

@@ -20,7 +20,7 @@ _HOME = {
     "from_shap": "metfa.explainers.shap_adapter",
     "from_lime": "metfa.explainers.lime_adapter",
     "heatmap": "metfa.explainers.heatmaps",
-    "mean_colour": "metfa.explainers.blur",
+    "mean_colour": "metfa.explainers._baseline",
 }
 
 __all__ = sorted(_HOME)  # pyright: ignore[reportUnsupportedDunderAll]

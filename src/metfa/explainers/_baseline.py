@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from metfa._arrays import from_host
+from metfa._arrays import from_host, namespace, widen
 
-__all__ = ["baseline_like", "check_baseline"]
+__all__ = ["baseline_like", "check_baseline", "mean_colour"]
 
 
 def check_baseline(baseline: Any, name: str = "baseline") -> None:
@@ -30,3 +30,17 @@ def baseline_like(baseline: Any, images: Any, name: str = "baseline") -> Any:
             f"`{name}` must be one number or one for each of the {images.shape[1]} channels, got {len(numbers)}"
         )
     return from_host(numbers.reshape(1, -1, 1, 1), like=images)
+
+
+def mean_colour(images: Any) -> Any:
+    """Images (batch, channels, height, width) of which nothing is left but their mean colour: a baseline.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from metfa.explainers import mean_colour
+    >>> mean_colour(torch.tensor([[[[0.0, 1.0]]]]))
+    tensor([[[[0.5000, 0.5000]]]])
+    """
+    xp = namespace(images)
+    return xp.broadcast_to(xp.mean(widen(images), axis=(2, 3), keepdims=True), images.shape)

@@ -12,7 +12,7 @@ import torch
 from metfa._validation import check_number, positive_int
 from metfa.explainers._enlargement import resized
 
-__all__ = ["Blur", "blur_and_median", "mean_colour"]
+__all__ = ["Blur", "blur_and_median"]
 
 
 @dataclass(frozen=True)
@@ -69,19 +69,6 @@ class Blur:
         matrix = np.zeros((pixels, pixels))
         np.add.at(matrix, (np.arange(pixels)[:, None], places), weights / weights.sum())
         return matrix
-
-
-def mean_colour(images: torch.Tensor) -> torch.Tensor:
-    """Images (batch, channels, height, width) of which nothing is left but their mean colour: a baseline.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from metfa.explainers import mean_colour
-    >>> mean_colour(torch.tensor([[[[0.0, 1.0]]]]))
-    tensor([[[[0.5000, 0.5000]]]])
-    """
-    return images.mean(dim=(2, 3), keepdim=True).expand_as(images)
 
 
 def blur_and_median(images: torch.Tensor) -> torch.Tensor:

@@ -12,6 +12,7 @@ from metfa._arrays import as_array, first_not_finite, from_host, namespace, to_h
 from metfa._guard import loaded_torch
 from metfa._lazy import needs_extra
 from metfa._validation import did_you_mean
+from metfa.explainers._baseline import mean_colour
 from metfa.explainers._model_explainer import check_values
 
 __all__ = [
@@ -148,7 +149,7 @@ def _named(baseline: str, inputs: Any) -> Any:
             "`table.mean(axis=0)`), or a function of the inputs"
         )
     if baseline == "mean":
-        return xp.mean(widen(inputs), axis=(2, 3), keepdims=True)
+        return mean_colour(inputs)
     with needs_extra("`baseline='blur'`"):
         from metfa.explainers.blur import Blur
     return Blur(5.0, kernel=11, border="reflect")(widen(inputs))

@@ -13,7 +13,7 @@ from metfa import stats
 from metfa._feature_names import checked_names, fitting_names
 from metfa._lazy import needs_extra
 from metfa._provenance import printable
-from metfa._sample_size import TooFewSamplesError, samples_for_interval
+from metfa._sample_size import TooFewSamplesError, samples_for_interval, too_few_for_interval
 from metfa._validation import positive_int
 from metfa.plot._one_input import one_input
 from metfa.plot._palettes import LITERAL, Palette, palette_named
@@ -131,7 +131,7 @@ def bars(
     if alpha is None:
         alpha = round((1 - confidence_level) / (2 if correction is None else 1), 15)
     scores = _scores(one, confidence_level)
-    notes = [] if scores.ends else [_too_few(one.n_samples, confidence_level)]
+    notes = [] if scores.ends else [f"no error bars: {too_few_for_interval(one.n_samples, confidence_level)}"]
     try:
         decisions = _decisions(one, given, alpha, correction, colours)
     except TooFewSamplesError as error:
@@ -170,11 +170,6 @@ def _scores(sample: AttributionSample, confidence_level: float) -> Scores:
     ends = interval.low[0].astype(np.float64), interval.high[0].astype(np.float64)
     smoothed = sample.smoothed(confidence_level)[0].astype(np.float64)
     return Scores(smoothed, f"smoothed over {n} samples", vanilla, ends, interval.confidence_level)
-
-
-def _too_few(n_samples: int, confidence_level: float) -> str:
-    needed = samples_for_interval(confidence_level)
-    return f"no error bars: {n_samples} samples are too few, {100 * confidence_level:.6g}% needs {needed}"
 
 
 def _decisions(

@@ -9,7 +9,7 @@ import numpy as np
 
 from metfa import stats
 from metfa._lazy import needs_extra
-from metfa._sample_size import TooFewSamplesError, samples_for_interval
+from metfa._sample_size import TooFewSamplesError, samples_for_interval, too_few_for_interval
 from metfa.plot._images import Scale, draw_colour_bar, draw_note, draw_picture, draw_scores, grey, picture_of, size_of
 from metfa.plot._palettes import LITERAL, Palette, palette_named
 from metfa.segmentation.explanation import ContextExplanation
@@ -67,10 +67,7 @@ def context(
         smoothed = explanation.smoothed(confidence_level).astype(np.float64)
         maps.append((axes[2], f"smoothed\nover {n} samples", smoothed))
     else:
-        needed = samples_for_interval(confidence_level)
-        draw_note(
-            axes[2], shown, "smoothed\n", f"{n} samples are too few: {100 * confidence_level:.6g}% needs {needed}"
-        )
+        draw_note(axes[2], shown, "smoothed\n", too_few_for_interval(n, confidence_level))
     highest = max(float(scores.max()) for _, _, scores in maps)
     scale = Scale(0.0, max(highest, 1.0), colours.scores, cut=False)  # masks lie in [0, 1], and so do scaled scores
     for ax, name, scores in maps:

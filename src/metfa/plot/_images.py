@@ -10,7 +10,7 @@ import numpy as np
 
 from metfa import stats
 from metfa._lazy import needs_extra
-from metfa._sample_size import TooFewSamplesError, samples_for_interval
+from metfa._sample_size import TooFewSamplesError, samples_for_interval, too_few_for_interval
 from metfa.plot._one_input import one_input
 from metfa.plot._palettes import LITERAL, SIGNED_SCORES, Palette, palette_named
 from metfa.result import AttributionSample
@@ -103,10 +103,7 @@ def figure(
     draw_picture(axes[0], shown, caption)
     for ax, (name, scores) in zip(axes[1:5], maps, strict=True):
         if scores is None:
-            needed = samples_for_interval(confidence_level)
-            draw_note(
-                ax, shown, name, f"{one.n_samples} samples are too few: {100 * confidence_level:.6g}% needs {needed}"
-            )
+            draw_note(ax, shown, name, too_few_for_interval(one.n_samples, confidence_level))
         else:
             draw_scores(ax, shown, scores, name, scale)
     draw_colour_bar(fig, axes, scale)

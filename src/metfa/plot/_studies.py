@@ -22,6 +22,7 @@ from metfa.evaluation.selection import (
 )
 from metfa.plot._curves import COLOURS
 from metfa.plot._palettes import LITERAL
+from metfa.stats._ratios import ratio_of_means
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -273,20 +274,10 @@ def _of_inputs(
 
 
 def _ratio(above: dict[str, float], below: dict[str, float] | None = None) -> tuple[float, float]:
-    """Ratio of means over the inputs that have both, and its standard error by the jackknife over inputs.
-
-    Without `below` it is the mean, whose jackknife is the usual standard error. NaN where there is none.
-    """
+    """Ratio of means over the inputs that have both, or without `below` the mean, and its standard error."""
     both = [name for name in above if below is None or name in below]
     a = np.array([above[name] for name in both])
-    b = np.array([1.0 if below is None else below[name] for name in both])
-    if not both or b.sum() == 0:
-        return np.nan, np.nan
-    if len(both) == 1:
-        return float(a[0] / b[0]), np.nan
-    n = len(both)
-    left_out = (a.sum() - a) / (b.sum() - b)
-    return float(a.sum() / b.sum()), float(np.sqrt((n - 1) * left_out.var()))
+    return ratio_of_means(a, np.array([1.0 if below is None else below[name] for name in both]))
 
 
 def _marker(entry: Entry, entries: Sequence[Entry], colour: Any) -> dict[str, Any]:

@@ -12,10 +12,11 @@ import torch
 from metfa import noise as noises
 from metfa import stats
 from metfa._lazy import needs_extra
-from metfa._provenance import printable
+from metfa._markdown import aligned, escaped
 from metfa.metrics.robustness import robust
 from metfa.segmentation.context_metrics import context_faithfulness
 from metfa.segmentation.explanation import ContextExplanation
+from metfa.stats._ratios import ratio_of_means
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,10 +89,9 @@ class ContextTable:
             "significant",
             "m_f ratio",
         )
-        lines = [heads, ("---",) * len(heads)]
-        lines += [
+        lines = [
             (
-                printable(row.name).replace("|", "\\|"),
+                escaped(row.name),
                 str(row.n),
                 f"{row.object_pixels:,.0f}",
                 f"{row.vanilla_share:.2%}",
@@ -103,7 +103,7 @@ class ContextTable:
             )
             for row in self.rows
         ]
-        return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+        return "\n".join(aligned([heads, *lines]))
 
 
 def context_table(
@@ -172,8 +172,8 @@ def _name(target: int, class_names: Sequence[str] | None) -> str:
 
 def _row(name: str, figures: np.ndarray) -> ClassContext:
     pixels, outside, vanilla, significant, m_vanilla, m_significant = figures.T
-    area, area_error = _ratio(significant, vanilla)
-    ratio, ratio_error = _ratio(m_significant, m_vanilla)
+    area, area_error = ratio_of_means(significant, vanilla)
+    ratio, ratio_error = ratio_of_means(m_significant, m_vanilla)
     return ClassContext(
         name=name,
         n=len(figures),
@@ -187,12 +187,3 @@ def _row(name: str, figures: np.ndarray) -> ClassContext:
         faithfulness_ratio=ratio,
         faithfulness_ratio_error=ratio_error,
     )
-
-
-def _ratio(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
-    """Ratio of the means and its standard error over pairs (delta method)."""
-    if b.sum() == 0:
-        return float("nan"), float("nan")
-    ratio, n = a.mean() / b.mean(), len(a)
-    error = (a - ratio * b).std(ddof=1) / (np.sqrt(n) * b.mean()) if n > 1 else float("nan")
-    return float(ratio), float(error)

@@ -154,6 +154,14 @@ def by(pvalues: Any, *, axis: int | None = None) -> Any:
 METHODS: dict[str, Callable[..., Any]] = {"bonferroni": bonferroni, "holm": holm, "bh": bh, "by": by}
 
 
+def check_method(method: Any, name: str) -> None:
+    """Raise unless there is a correction called `method`; `name` is the argument's."""
+    if not isinstance(method, str):
+        raise TypeError(f"`{name}` must be a string or None, got {method!r} of type {type(method).__name__}")
+    if method not in METHODS:
+        raise ValueError(f"`{name}` must be None or one of {', '.join(map(repr, METHODS))}, got {method!r}")
+
+
 def correct(pvalues: Any, method: str | None, *, axis: int | None = None) -> Any:
     """P-values adjusted by the method of that name.
 
@@ -189,10 +197,7 @@ def correct(pvalues: Any, method: str | None, *, axis: int | None = None) -> Any
     """
     if method is None:
         return _adjust(pvalues, axis, lambda p: p)
-    if not isinstance(method, str):
-        raise TypeError(f"`method` must be a string or None, got {method!r} of type {type(method).__name__}")
-    if method not in METHODS:
-        raise ValueError(f"`method` must be None or one of {', '.join(map(repr, METHODS))}, got {method!r}")
+    check_method(method, "method")
     return METHODS[method](pvalues, axis=axis)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from metfa import stats
-from metfa._sample_size import TooFewSamplesError, samples_for_interval
+from metfa._sample_size import TooFewSamplesError, samples_for_interval, too_few_for_interval
 from metfa.result import AttributionSample
 from metfa.text._words import Words, words_of
 
@@ -95,11 +95,11 @@ def _words_of(sample: AttributionSample) -> Words:
 
 def _scores(sample: AttributionSample, level: float) -> tuple[np.ndarray, Any, str]:
     """Smoothed scores and the ends of their intervals, or medians where the samples are too few; and what they are."""
-    n, needed = sample.n_samples, samples_for_interval(level)
-    if n < needed:
+    n = sample.n_samples
+    if n < samples_for_interval(level):
         kind = "the only sample" if n == 1 else f"median of {n} samples"
-        few = f"no intervals: {n} samples are too few, {100 * level:.6g}% needs {needed}"
-        return sample.median()[0].astype(np.float64), None, f"score: {kind}; {few}"
+        few = too_few_for_interval(n, level)
+        return sample.median()[0].astype(np.float64), None, f"score: {kind}; no intervals: {few}"
     interval = sample.confidence_interval(level)
     ends = interval.low[0].astype(np.float64), interval.high[0].astype(np.float64)
     smoothed = sample.smoothed(level)[0].astype(np.float64)
