@@ -63,7 +63,7 @@ def explain_context(
         Whether the model gives logits, not probabilities. `GridSaliency` goes by it; other explainers have a setting of
         this name.
     batch_size, rng, first_sample, store, progress
-        As in `metfa.explain`.
+        As in `metfa.explain`; a store holds the samples alone, not the region: `ContextExplanation.save` keeps both.
 
     Returns
     -------

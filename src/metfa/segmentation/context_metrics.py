@@ -54,7 +54,7 @@ def context_faithfulness(
     Returns
     -------
     Scores
-        `raw` and `score` are m_f, in [0, 1].
+        `raw` and `score` are m_f, in [0, 1] if the model gives logits, or probabilities and `softmax` is False.
 
     Examples
     --------

@@ -165,7 +165,9 @@ def save_region(region: np.ndarray, folder: Path) -> None:
 
 
 def load_context(path: str | Path) -> ContextExplanation:
-    """Read a folder written by `ContextExplanation.save`; every file is checked before it is read.
+    """Read a folder written by `ContextExplanation.save`.
+
+    The sample is checked as by `metfa.load`, the region for its type, shape and size; it has no digest.
 
     Raises
     ------
