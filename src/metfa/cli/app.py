@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import enum
 import functools
-import os
 import sys
-import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -18,9 +16,32 @@ from metfa._pictures import open_image
 from metfa._provenance import printable
 from metfa.allocator import keep_freed_memory
 from metfa.by_name.methods import check_settings, method_forms
-from metfa.by_name.noises import NOISE_FORMS, TEXT_NOISE_FORMS
+from metfa.by_name.noises import TEXT_NOISE_FORMS
 from metfa.cli.demo_photo import demo_photo
+from metfa.cli.options import (
+    Alpha,
+    AlphaOrOwn,
+    Batch,
+    BFloat16,
+    Colours,
+    Confidence,
+    Corrected,
+    Correction,
+    Device,
+    Method,
+    Model,
+    Noise,
+    Out,
+    Palette,
+    Samples,
+    Seed,
+    Settings,
+    Target,
+    Threshold,
+    ThresholdOrOwn,
+)
 from metfa.cli.parsing import settings_of, size_of
+from metfa.cli.reported import complain, reported, resumable
 from metfa.cli.run import (
     Analysis,
     Sampling,
@@ -52,53 +73,6 @@ app = typer.Typer(
 )
 
 
-class Correction(str, enum.Enum):
-    """Corrections for many features."""
-
-    none = "none"
-    bonferroni = "bonferroni"
-    holm = "holm"
-    bh = "bh"
-    by = "by"
-
-
-class Colours(str, enum.Enum):
-    """Colours of the figure."""
-
-    paper = "paper"
-    colourblind = "colourblind"
-
-
-Model = Annotated[
-    str, typer.Option(help="efficientnet-lite0|1|2, timm:NAME, torchvision:NAME or package.module:callable.")
-]
-Method = Annotated[str, typer.Option(help=f"{method_forms()}.")]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="A setting of the method, such as n_masks=500; may be repeated."),
-]
-Target = Annotated[int | None, typer.Option(help="Class index explained; by default the predicted class.")]
-Noise = Annotated[str, typer.Option(help=NOISE_FORMS.replace("[", "\\[") + ", on pixels in 0..1.")]
-Samples = Annotated[int, typer.Option("--samples", "-n", help="Noisy copies explained, the paper's N.")]
-Alpha = Annotated[float, typer.Option(help="Level of the significance tests.")]
-Confidence = Annotated[float, typer.Option(help="Level asked of the intervals; the exact one is printed.")]
-Corrected = Annotated[Correction, typer.Option(help="Correction for testing many pixels at once.")]
-Threshold = Annotated[str, typer.Option(help="'jenks' (natural breaks of all scores) or a number.")]
-AlphaOrOwn = Annotated[
-    float | None,
-    typer.Option(help="Level of the tests. By default: texts, (1 - confidence) / 2, as the intervals; pictures, 0.05."),
-]
-ThresholdOrOwn = Annotated[
-    str | None,
-    typer.Option(help="'jenks' (natural breaks of all scores) or a number. By default jenks, or 0 for signed scores."),
-]
-Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same samples.")]
-Batch = Annotated[int, typer.Option("--batch-size", min=1, help="Pictures a forward pass; changes speed only.")]
-Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")]
-BFloat16 = Annotated[bool, typer.Option("--bfloat16", help="Run the model in bfloat16: faster, single maps change.")]
-Palette = Annotated[Colours, typer.Option(help="Colours of the significance map.")]
-
-
 def run() -> NoReturn:
     """Run the command line, with typer's own complaints in the form of ours."""
     if len(sys.argv) == 1:
@@ -108,43 +82,13 @@ def run() -> NoReturn:
     except Exception as error:
         if not hasattr(error, "format_message"):  # typer's exceptions have it, and no public base class
             raise
-        _complain(error.format_message())  # pyright: ignore[reportAttributeAccessIssue]
+        complain(error.format_message())  # pyright: ignore[reportAttributeAccessIssue]
         code = 2
     sys.exit(code)
 
 
-def _complain(text: str) -> None:
-    typer.echo(f"error: {printable(text)}", err=True)
-
-
-def _reported(command: Callable[..., None]) -> Callable[..., None]:
-    """Turn warnings, and what a user can mend, into one line (and exit code 2); faults of ours keep their traceback."""
-
-    def show_warning(message: Warning | str, *_: Any) -> None:
-        typer.echo(f"warning: {printable(str(message))}", err=True)
-
-    @functools.wraps(command)
-    def run(*args: Any, **kwargs: Any) -> None:
-        try:
-            with warnings.catch_warnings():
-                warnings.showwarning = show_warning
-                command(*args, **kwargs)
-        except BrokenPipeError:  # nobody reads on, as after `| head`
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nor may Python's own flush complain
-            raise typer.Exit(1) from None
-        except KeyboardInterrupt as interrupt:
-            typer.echo(f"interrupted{interrupt}", err=True)
-            raise typer.Exit(130) from None
-        except (ValueError, TypeError, OSError, ImportError) as error:
-            system = isinstance(error, OSError) and error.strerror and error.filename
-            _complain(f"{error.filename}: {error.strerror}" if system else str(error))  # pyright: ignore[reportAttributeAccessIssue]
-            raise typer.Exit(2) from None
-
-    return run
-
-
 @app.command()
-@_reported
+@reported
 def demo(
     photo: Annotated[str, typer.Option(help="coffee, or cat: the one that the network is unsure of.")] = "coffee",
     folder: Annotated[Path | None, typer.Option("--out", help="New folder for the results.")] = None,
@@ -163,7 +107,7 @@ def demo(
 
 
 @app.command()
-@_reported
+@reported
 def explain(
     images: Annotated[list[Path], typer.Argument(metavar="IMAGE", help="Picture files.", show_default=False)],
     model: Model = "efficientnet-lite0",
@@ -181,9 +125,7 @@ def explain(
     device: Device = "auto",
     bfloat16: BFloat16 = False,
     palette: Palette = Colours.paper,
-    folder: Annotated[Path, typer.Option("--out", help="Folder for the results; an interrupted run resumes.")] = Path(
-        "metfa-out"
-    ),
+    folder: Out = Path("metfa-out"),
 ) -> None:
     """Explain pictures: figure.png, report.txt and the samples, in a folder."""
     chosen = settings_of(settings or [])
@@ -196,7 +138,7 @@ def explain(
 
 
 @app.command("explain-text")
-@_reported
+@reported
 def explain_text(
     text: Annotated[
         str, typer.Argument(metavar="TEXT", help="The text; - reads it from the input.", show_default=False)
@@ -240,17 +182,11 @@ def explain_text(
     call = call_of(text, sampling)
     if folder is not None:
         check_folder(folder, call)
-        if is_finished(folder):
-            raise FileExistsError(
-                f"{folder} holds a finished result: `metfa show {folder}` reads it; give another `--out`"
-            )
+        _refuse_finished(folder)
     from metfa.text import load_model
 
-    try:
+    with resumable("samples") if folder is not None else nullcontext():
         sample, about = explain_words(text, call, load_model(model), sampling, folder)
-    except KeyboardInterrupt:
-        kept = ": the samples so far are kept; repeat the command to resume" if folder is not None else ""
-        raise KeyboardInterrupt(kept) from None
     analysis = analysis.filled("text", signed=sample.signed)
     _print_words(sample, about, analysis)
     if folder is None:
@@ -260,7 +196,7 @@ def explain_text(
 
 
 @app.command("explain-segmentation")
-@_reported
+@reported
 def explain_segmentation(
     image: Annotated[Path, typer.Argument(metavar="IMAGE", help="Picture file.", show_default=False)],
     model: Annotated[
@@ -289,9 +225,7 @@ def explain_segmentation(
     device: Device = "auto",
     bfloat16: BFloat16 = False,
     palette: Palette = Colours.paper,
-    folder: Annotated[Path, typer.Option("--out", help="Folder for the results; an interrupted run resumes.")] = Path(
-        "metfa-out"
-    ),
+    folder: Out = Path("metfa-out"),
 ) -> None:
     """Explain an object in a scene: which of its surroundings does a segmentation network need?"""
     chosen = settings_of(settings or [])
@@ -304,22 +238,18 @@ def explain_segmentation(
     check_before_sampling(sampling, analysis)
     call = call_of_scene(scene, sampling)
     check_folder(folder, call)
-    if is_finished(folder):
-        raise FileExistsError(f"{folder} holds a finished result: `metfa show {folder}` reads it; give another `--out`")
+    _refuse_finished(folder)
     check_settings(method, chosen, "scene")
-    if keep_freed_memory():
-        typer.echo("malloc keeps freed memory (glibc's thresholds raised): large batches run faster", err=True)
-    try:
+    _keep_freed_memory()
+    with resumable("samples"):
         from metfa.models import load_segmentation
 
         explanation, about = explain_scene(scene, load_segmentation(model), call, sampling, analysis, folder)
         _print_views(*write_views(explanation, about, analysis, folder))
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(": the samples so far are kept; repeat the command to resume") from None
 
 
 @app.command()
-@_reported
+@reported
 def show(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder written by metfa.", show_default=False)],
     alpha: AlphaOrOwn = None,
@@ -336,7 +266,7 @@ def show(
     sample, about = read_folder(folder)
     of_text = is_of_text(sample)
     analysis = analysis.filled("text" if of_text else "image", signed=of_text and sample.signed)
-    if is_of_text(sample):
+    if of_text:
         _print_words(sample, about, analysis)
     if views is None:
         typer.echo(report(sample, about, analysis))
@@ -345,7 +275,7 @@ def show(
 
 
 @app.command()
-@_reported
+@reported
 def evaluate(
     study: Annotated[Path, typer.Argument(metavar="STUDY.toml", help="What to measure.", show_default=False)],
     store: Annotated[str, typer.Option(help="Folder or URL (s3://bucket/folder, ...) of the results; a run resumes.")],
@@ -369,7 +299,7 @@ def evaluate(
             import pandas as pd  # noqa: F401 - which the tables need in the end, hours later perhaps
     described = read_study(study, allow_import=allow_import, allow_download=allow_download)
     keep_freed_memory()
-    try:
+    with resumable("units"):
         prepared = prepare(described, store=store)
         if prepared.todo and tables is not None and tables.exists():
             raise FileExistsError(f"{tables} exists already: give another `--out`")
@@ -382,8 +312,6 @@ def evaluate(
         if only_estimate:
             return
         result = prepared.run(executor, workers, progress=True)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(": the units so far are kept; repeat the command to resume") from None
     for table in result.tables():
         typer.echo(f"\n{table}")
     if tables is not None:
@@ -408,13 +336,10 @@ def _explain(
         check_folder(folder, call_of(name, sampling))
     todo = [(*picture, folder) for picture, folder in zip(pictures, folders, strict=True) if not is_finished(folder)]
     if not todo:
-        raise FileExistsError(
-            f"{folders[0]} holds a finished result: `metfa show {folders[0]}` reads it; give another `--out`"
-        )
+        _refuse_finished(folders[0])
     check_settings(sampling.method, sampling.settings)
-    if keep_freed_memory():
-        typer.echo("malloc keeps freed memory (glibc's thresholds raised): large batches run faster", err=True)
-    try:
+    _keep_freed_memory()
+    with resumable("samples"):
         from metfa.models import load
 
         device = device_of(sampling.device)
@@ -423,8 +348,16 @@ def _explain(
             call = call_of(name, sampling)
             sample, about = explain_picture(image(), call, loaded, device, sampling, analysis, folder)
             _print_views(*write_views(sample, about, analysis, folder))
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(": the samples so far are kept; repeat the command to resume") from None
+
+
+def _refuse_finished(folder: Path) -> None:
+    if is_finished(folder):
+        raise FileExistsError(f"{folder} holds a finished result: `metfa show {folder}` reads it; give another `--out`")
+
+
+def _keep_freed_memory() -> None:
+    if keep_freed_memory():
+        typer.echo("malloc keeps freed memory (glibc's thresholds raised): large batches run faster", err=True)
 
 
 def _print_words(sample: Any, about: dict[str, Any], analysis: Analysis) -> None:

@@ -1,0 +1,83 @@
+"""Options that several commands share, with what `--help` says of them."""
+
+from __future__ import annotations
+
+import enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from metfa.by_name.methods import method_forms
+from metfa.by_name.noises import NOISE_FORMS
+
+__all__ = [
+    "Alpha",
+    "AlphaOrOwn",
+    "BFloat16",
+    "Batch",
+    "Colours",
+    "Confidence",
+    "Corrected",
+    "Correction",
+    "Device",
+    "Method",
+    "Model",
+    "Noise",
+    "Out",
+    "Palette",
+    "Samples",
+    "Seed",
+    "Settings",
+    "Target",
+    "Threshold",
+    "ThresholdOrOwn",
+]
+
+
+class Correction(str, enum.Enum):
+    """Corrections for many features."""
+
+    none = "none"
+    bonferroni = "bonferroni"
+    holm = "holm"
+    bh = "bh"
+    by = "by"
+
+
+class Colours(str, enum.Enum):
+    """Colours of the figure."""
+
+    paper = "paper"
+    colourblind = "colourblind"
+
+
+Model = Annotated[
+    str, typer.Option(help="efficientnet-lite0|1|2, timm:NAME, torchvision:NAME or package.module:callable.")
+]
+Method = Annotated[str, typer.Option(help=f"{method_forms()}.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="A setting of the method, such as n_masks=500; may be repeated."),
+]
+Target = Annotated[int | None, typer.Option(help="Class index explained; by default the predicted class.")]
+Noise = Annotated[str, typer.Option(help=NOISE_FORMS.replace("[", "\\[") + ", on pixels in 0..1.")]
+Samples = Annotated[int, typer.Option("--samples", "-n", help="Noisy copies explained, the paper's N.")]
+Alpha = Annotated[float, typer.Option(help="Level of the significance tests.")]
+Confidence = Annotated[float, typer.Option(help="Level asked of the intervals; the exact one is printed.")]
+Corrected = Annotated[Correction, typer.Option(help="Correction for testing many pixels at once.")]
+Threshold = Annotated[str, typer.Option(help="'jenks' (natural breaks of all scores) or a number.")]
+AlphaOrOwn = Annotated[
+    float | None,
+    typer.Option(help="Level of the tests. By default: texts, (1 - confidence) / 2, as the intervals; pictures, 0.05."),
+]
+ThresholdOrOwn = Annotated[
+    str | None,
+    typer.Option(help="'jenks' (natural breaks of all scores) or a number. By default jenks, or 0 for signed scores."),
+]
+Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same samples.")]
+Batch = Annotated[int, typer.Option("--batch-size", min=1, help="Pictures a forward pass; changes speed only.")]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")]
+BFloat16 = Annotated[bool, typer.Option("--bfloat16", help="Run the model in bfloat16: faster, single maps change.")]
+Palette = Annotated[Colours, typer.Option(help="Colours of the significance map.")]
+Out = Annotated[Path, typer.Option("--out", help="Folder for the results; an interrupted run resumes.")]

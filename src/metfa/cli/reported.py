@@ -1,0 +1,57 @@
+"""What a command tells of warnings, mistakes and interruptions: one line, and an exit code."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+
+from metfa._provenance import printable
+
+__all__ = ["complain", "reported", "resumable"]
+
+
+def complain(text: str) -> None:
+    """Say what was wrong, in one line that can do a terminal no harm."""
+    typer.echo(f"error: {printable(text)}", err=True)
+
+
+def reported(command: Callable[..., None]) -> Callable[..., None]:
+    """Turn warnings, and what a user can mend, into one line (and exit code 2); faults of ours keep their traceback."""
+
+    def show_warning(message: Warning | str, *_: Any) -> None:
+        typer.echo(f"warning: {printable(str(message))}", err=True)
+
+    @functools.wraps(command)
+    def run(*args: Any, **kwargs: Any) -> None:
+        try:
+            with warnings.catch_warnings():
+                warnings.showwarning = show_warning
+                command(*args, **kwargs)
+        except BrokenPipeError:  # nobody reads on, as after `| head`
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nor may Python's own flush complain
+            raise typer.Exit(1) from None
+        except KeyboardInterrupt as interrupt:
+            typer.echo(f"interrupted{interrupt}", err=True)
+            raise typer.Exit(130) from None
+        except (ValueError, TypeError, OSError, ImportError) as error:
+            system = isinstance(error, OSError) and error.strerror and error.filename
+            complain(f"{error.filename}: {error.strerror}" if system else str(error))  # pyright: ignore[reportAttributeAccessIssue]
+            raise typer.Exit(2) from None
+
+    return run
+
+
+@contextmanager
+def resumable(what: str) -> Iterator[None]:
+    """Tell who interrupts it that what there is can be gone on with."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f": the {what} so far are kept; repeat the command to resume") from None
