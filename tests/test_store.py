@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import metfa
-from metfa import result, stats
+from metfa import _sample_threshold, result, stats
 
 INPUTS = np.linspace(0.2, 0.8, 24).reshape(2, 3, 4)
 N = 9
@@ -437,7 +437,7 @@ def test_memory_is_flat_in_the_number_of_samples(tmp_path):
 def test_natural_breaks_on_file_are_those_in_memory(tmp_path, monkeypatch):
     sample = run(tmp_path / "s")
     expected = [stats.jenks(np.array(sample.values[:, row])) for row in range(2)]
-    monkeypatch.setattr(result, "SORTED_IN_MEMORY", 0)
+    monkeypatch.setattr(_sample_threshold, "SORTED_IN_MEMORY", 0)
     before = sorted((tmp_path / "s").iterdir())
     np.testing.assert_array_equal(sample.threshold(), expected)
     assert sorted((tmp_path / "s").iterdir()) == before

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,17 +13,16 @@ import numpy as np
 
 from metfa import stats
 from metfa._arrays import as_array, to_host
+from metfa._joining import check_joins
 from metfa._provenance import printable
 from metfa._sample_size import TooFewSamplesError, check_alpha, samples_needed
+from metfa._sample_threshold import sample_thresholds
 from metfa._validation import positive_int
-from metfa._warnings import SignedAttributionsWarning, warn
 
 if TYPE_CHECKING:
     from metfa.summary import Summary
 
 __all__ = ["AttributionSample"]
-
-SORTED_IN_MEMORY = 2**25  # bytes of samples on file that may be sorted in memory; more are sorted on file
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -207,10 +204,7 @@ class AttributionSample:
         split = positive_int(split or self.n_samples, "split")
         if split > self.n_samples:
             raise ValueError(f"`split` must not exceed the {self.n_samples} samples, got {split}")
-        values = self.values[:split]
-        if rule is stats.jenks:
-            _warn_if_signed(values)
-        return np.array([_threshold(rule, values[:, row]) for row in range(values.shape[1])], dtype=np.float64)
+        return sample_thresholds(rule, self.values[:split])
 
     def significance_map(
         self,
@@ -285,25 +279,7 @@ class AttributionSample:
         """
         if not isinstance(other, AttributionSample):
             raise TypeError(f"`other` must be an AttributionSample, got {type(other).__name__}")
-        repeated = sorted(set(self.sample_ids) & set(other.sample_ids))
-        if repeated:
-            raise ValueError(
-                f"`other` holds {len(repeated)} sample ids that are here already, from {repeated[0]}: sample it with "
-                f"`first_sample={max(self.sample_ids) + 1}`"
-            )
-        for name in ("input_ids", "inputs", "target", "feature_names"):
-            if not _equal(getattr(self, name), getattr(other, name)):
-                raise ValueError(
-                    f"`other` has another `{name}`: {_short(getattr(other, name))} against "
-                    f"{_short(getattr(self, name))}"
-                )
-        for name in ("explainer", "noise", "rng", "streams"):
-            if self.provenance.get(name) != other.provenance.get(name):
-                raise ValueError(
-                    f"`other` was made with {name}={other.provenance.get(name)}, this with {self.provenance.get(name)}"
-                )
-        if not same_maps(self.vanilla, other.vanilla):
-            raise ValueError("`other` explains another model: the attributions of the clean inputs differ")
+        check_joins(self, other)
         order = np.argsort(np.array(self.sample_ids + other.sample_ids))
         values = np.concatenate([self.values, other.values])[order]
         predictions = None
@@ -385,48 +361,6 @@ class AttributionSample:
         )
 
 
-def same_maps(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether the attributions of each clean input agree up to the rounding of a model's kernels."""
-    if a.shape != b.shape:
-        return False
-    a, b = (maps.reshape(len(maps), -1).astype(np.float64) for maps in (a, b))
-    return bool((np.abs(a - b).sum(1) <= 0.02 * np.maximum(np.abs(a).sum(1), np.abs(b).sum(1))).all())
-
-
-def _warn_if_signed(values: np.ndarray) -> None:
-    for row in range(values.shape[1]):
-        lowest, highest = float(values[:, row].min()), float(values[:, row].max())
-        if lowest < 0 and -lowest > 0.05 * highest:
-            warn(
-                f"the attributions are signed (input {row}: from {lowest:.3g} to {highest:.3g}): natural breaks would "
-                "call strong negative evidence unimportant; use `.test(0)` for positive / negative / undecided, or "
-                "explain absolute values with `metfa.explainers.heatmap(explainer)`",
-                SignedAttributionsWarning,
-            )
-            return
-
-
-def _threshold(rule: Callable[[np.ndarray], Any], values: np.ndarray) -> float:
-    if rule is stats.jenks and values.nbytes > SORTED_IN_MEMORY and isinstance(values, np.memmap) and values.filename:
-        return _jenks_on_file(values, Path(values.filename).parent)
-    height = rule(values)
-    try:
-        return float(height)
-    except (TypeError, ValueError):
-        raise TypeError(f"a threshold rule must return one number, got {type(height).__name__}: {height!r}") from None
-
-
-def _jenks_on_file(values: np.ndarray, folder: Path) -> float:
-    """`stats.jenks` of samples on file, sorted in a file beside them: the process's own memory stays flat."""
-    with tempfile.TemporaryFile(dir=folder if os.access(folder, os.W_OK) else None) as file:
-        for sample in values:
-            file.write(np.ascontiguousarray(sample).data)
-        file.flush()
-        on_disk = np.memmap(file, dtype=values.dtype, mode="r+")
-        on_disk.sort()
-        return stats.jenks_sorted(on_disk)
-
-
 def _read_only(value: Any) -> Any:
     """Views of the arrays in `value` through which nothing can be written."""
     if isinstance(value, np.ndarray):
@@ -436,20 +370,6 @@ def _read_only(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(map(_read_only, value))
     return {key: _read_only(part) for key, part in value.items()} if isinstance(value, dict) else value
-
-
-def _equal(a: Any, b: Any) -> bool:
-    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
-        return a.dtype == b.dtype and np.array_equal(a, b)
-    if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(_equal(a[key], b[key]) for key in a)
-    if isinstance(a, tuple | list) and isinstance(b, tuple | list):
-        return len(a) == len(b) and all(map(_equal, a, b))
-    return repr(a) == repr(b)
-
-
-def _short(value: Any) -> str:
-    return f"an array {value.shape}" if isinstance(value, np.ndarray) else f"{value!r:.80}"
 
 
 def _at_least_float32(dtype: np.dtype) -> np.dtype:

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from metfa._joining import same_maps
 from metfa._provenance import describe
 from metfa.io import (
     MANIFEST,
@@ -25,7 +26,7 @@ from metfa.io import (
     write_json,
     write_manifest,
 )
-from metfa.result import AttributionSample, same_maps
+from metfa.result import AttributionSample
 
 __all__ = ["MemorySink", "Sink", "StoreSink"]
 
