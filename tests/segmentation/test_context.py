@@ -44,6 +44,7 @@ def test_it_is_explain_with_the_region_held_fixed():
     assert np.array_equal(found.region, REGION)
     assert found.target == 1
     assert found.n_samples == 7
+    assert repr(found) == "ContextExplanation(7 samples, class 1, an object of 12 of 12 x 16 pixels)"
     assert found.flip_rate == 0
 
 

@@ -4,43 +4,27 @@ Scenes and network are those of ``examples/planted_context.py``; bounds lie far 
 (``paper/planted_context.py``), as kernels round differently from machine to machine.
 """
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pytest
-import torch
+from planted_context import SMALL
 from sklearn.metrics import roc_auc_score
 
 from metfa.segmentation import explain_context
 
-SOURCE = Path(__file__).parents[2] / "examples" / "planted_context.py"
 IMAGES = 5  # of each digit
 THRESHOLD = 0.3
 
 
 @pytest.fixture(scope="module")
-def planted():
-    specification = importlib.util.spec_from_file_location("planted_context", SOURCE)
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="module")
-def found(planted):
+def found(biased):
     """Explanations by digit, each with the grass among its context's pixels."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    network, draw = planted.small_biased_network(0)
     explanations = {}
-    for digit in planted.SMALL.digits:
-        scenes = draw(IMAGES, np.random.default_rng(1), "planted", digit=digit)
+    for digit in SMALL.digits:
+        scenes = SMALL.draw(IMAGES, np.random.default_rng(1), "planted", digit=digit)
         for image, classes, grass in zip(scenes.images, scenes.classes, scenes.grass, strict=True):
             region = (classes > 0).numpy()
-            one = explain_context(network, image, int(classes.max()), region=region, min_pixels=1, rng=0)
+            one = explain_context(biased, image, int(classes.max()), region=region, min_pixels=1, rng=0)
             explanations.setdefault(digit, []).append((one, grass.numpy()[~region]))
-    torch.set_num_threads(threads)
     return explanations
 
 

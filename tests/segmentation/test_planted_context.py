@@ -1,25 +1,10 @@
 """The test bed of examples/planted_context.py: scenes are what they claim, and the small network needs the grass."""
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import numpy as np
+import planted_context as bed
 import pytest
 import torch
 
-
-def from_examples(name):
-    """A module of the examples, which are no package."""
-    path = Path(__file__).parents[2] / "examples" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # where dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
-
-
-bed = from_examples("planted_context")
 DESIGNS = [bed.SMALL, bed.Design(), bed.Design(others=("gravel", "brick", "plain"))]
 
 
@@ -121,12 +106,6 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
-
-
-@pytest.fixture(scope="module")
-def biased(one_thread):
-    network, _ = bed.small_biased_network(seed=0)
-    return network
 
 
 def probabilities(network, scenes, images):

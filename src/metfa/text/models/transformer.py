@@ -194,16 +194,13 @@ def from_transformers(
         )
     if not (isinstance(model, torch.nn.Module) and hasattr(model, "get_input_embeddings")):
         raise TypeError(f"`model` must be a model of transformers, got {type(model).__name__}")
-    for name, value in (
-        ("truncate", truncate),
-        ("multi_label", bool(multi_label) if multi_label is None else multi_label),
-    ):
-        if not isinstance(value, bool):
+    for name, value in (("truncate", truncate), ("multi_label", multi_label)):
+        if not isinstance(value, bool) and not (name == "multi_label" and value is None):
             raise TypeError(f"`{name}` must be True or False, got {type(value).__name__}: {value!r}")
     layer = _in_torch(head, model)
     names = _checked_names(class_names, model, head, layer)
     longest = _longest(tokenizer, model, max_length)
-    several = _has_several_labels(model) if head is None and multi_label is None else bool(multi_label)
+    several = _trained_on_several_labels(model) if head is None and multi_label is None else bool(multi_label)
     return Transformer(tokenizer, model, layer, longest, names, truncate, several)
 
 
@@ -233,7 +230,7 @@ def _positions(model: torch.nn.Module) -> int | None:
     return None
 
 
-def _has_several_labels(model: Any) -> bool:
+def _trained_on_several_labels(model: Any) -> bool:
     """Whether the model was trained to tell of each class by itself whether it holds."""
     kind = getattr(model.config, "problem_type", None)
     if kind == "regression" and getattr(model.config, "num_labels", 1) > 1:
