@@ -58,6 +58,20 @@ def test_is_captums_method(name, settings):
     assert not maps.requires_grad
 
 
+@pytest.mark.parametrize("name", ["Saliency", "InputXGradient", "IntegratedGradients"])
+def test_maps_of_gradients_are_differentiable_where_the_inputs_require_it(name):
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 4), torch.nn.Tanh(), torch.nn.Linear(4, 3))
+    net = net.double().eval()
+    explainer = from_captum(net, name)
+    inputs = PIXELS[:, :, :2, :2].double().requires_grad_()
+    assert torch.autograd.gradcheck(lambda x: explainer(x, [0, 1]), (inputs,))
+    assert torch.equal(explainer(inputs, [0, 1]).detach(), explainer(inputs.detach(), [0, 1]))
+    assert all(parameter.grad is None for parameter in net.parameters())
+    assert inputs.grad is None
+
+
 @pytest.mark.parametrize(("name", "settings"), RANDOM)
 def test_random_methods_draw_by_row(name, settings):
     net = network()

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 from metfa._guard import model_in_evaluation
 from metfa._targets import row_targets
 
-__all__ = ["chosen_scores", "weights_frozen"]
+__all__ = ["chosen_scores", "graph_kept", "weights_frozen"]
 
 
 @contextmanager
@@ -40,3 +42,22 @@ def chosen_scores(scores: torch.Tensor, target: Any) -> torch.Tensor:
     if all(isinstance(entry, tuple | list) for entry in targets):
         return torch.stack([scores[(row, *entry)] for row, entry in enumerate(targets)])
     raise TypeError("`target` must be class indices, or one tuple of indices for each row")
+
+
+class _GraphKept(TorchFunctionMode):
+    """Every `torch.autograd.grad` as if it had been called with ``create_graph=True``."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Call a function of torch."""
+        kwargs = kwargs or {}
+        if func is torch.autograd.grad and kwargs.get("create_graph") is False:  # torch hands on all but two by name
+            kwargs = {**kwargs, "create_graph": True}
+        return func(*args, **kwargs)
+
+
+@contextmanager
+def graph_kept() -> Iterator[None]:
+    """Gradients taken inside are differentiable: libraries such as Captum take theirs out of the graph."""
+    with _GraphKept(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The .grad attribute of a Tensor that is not a leaf", UserWarning)
+        yield

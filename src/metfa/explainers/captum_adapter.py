@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,17 +54,26 @@ class CaptumMethod:
         """Attributions of the inputs' shape; `target=None` explains the class predicted."""
         from captum.attr import GradientAttribution
 
+        from metfa.explainers._differentiation import graph_kept
+
         torch: Any = loaded_torch()
         require_tensor(inputs)
-        inputs = inputs.detach()
-        with model_as_found(self.model), model_in_evaluation(self.model), warnings.catch_warnings():
+        differentiable = inputs.requires_grad and torch.is_grad_enabled()
+        inputs = inputs if differentiable else inputs.detach()
+        with (
+            model_as_found(self.model),
+            model_in_evaluation(self.model),
+            graph_kept() if differentiable else nullcontext(),
+            warnings.catch_warnings(),
+        ):
             warnings.filterwarnings("ignore", "Setting (forward, )?backward hooks", UserWarning)  # undone on leaving
             with torch.no_grad():
                 scores = checked_scores(self.model(inputs.clone()), len(inputs))
             target = stacked_targets(row_targets(target, to_host(scores), len(inputs)), inputs)
             leaf = inputs.requires_grad_() if isinstance(self.attribution, GradientAttribution) else inputs
             try:
-                return self.attribution.attribute(leaf, target=target, **self.settings).detach()
+                maps = self.attribution.attribute(leaf, target=target, **self.settings)
+                return maps if differentiable else maps.detach()
             except (AssertionError, TypeError) as error:  # what Captum raises for a setting that it cannot take
                 name = type(self.attribution).__name__
                 given = ", ".join(f"{key}={value!r}" for key, value in self.settings.items())
