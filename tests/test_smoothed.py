@@ -208,6 +208,78 @@ class TestGraph:
             np.testing.assert_allclose(smoothed(Gradient(NET))(PICTURES.clone(), target=0), expected)
 
 
+class TestVectorJacobianProduct:
+    @pytest.mark.parametrize("batch_size", [1, 5, 12, 100])
+    def test_is_the_backward_pass_of_a_call(self, batch_size):
+        """Of 12 samples, together or in parts, which are then explained twice."""
+        smooth = smoothed(Gradient(NET), n_samples=6, batch_size=batch_size)
+        derivative = torch.randn(2, 2, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+        inputs = PICTURES[:2].clone().requires_grad_()
+        expected = smoothed(Gradient(NET), n_samples=6)(inputs, [0, 1], rngs=rngs())
+        (gradient,) = torch.autograd.grad(expected, inputs, derivative)
+        maps, pull_back = smooth.vjp(inputs, [0, 1], rngs=rngs())
+        torch.testing.assert_close(maps, expected.detach())
+        assert not maps.requires_grad
+        torch.testing.assert_close(pull_back(derivative), gradient)
+        assert inputs.grad is None
+
+    @pytest.mark.parametrize("batch_size", [4, 10])
+    def test_equals_finite_differences(self, batch_size):
+        """The whole of a map's squared distance to another, through noise, order statistics and scaling to [0, 1]."""
+        smooth = smoothed(Gradient(NET), n_samples=10, batch_size=batch_size)
+        other = torch.rand(1, 2, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
+
+        def distance(inputs):
+            return ((smooth(inputs, 1, rngs=rngs()[:1]) - other) ** 2).sum()
+
+        maps, pull_back = smooth.vjp(PICTURES[:1], 1, rngs=rngs()[:1])
+        gradient = pull_back(2 * (maps - other))
+        step = 1e-6
+        for index in np.ndindex(*PICTURES[:1].shape):
+            there, back = PICTURES[:1].clone(), PICTURES[:1].clone()
+            there[index] += step
+            back[index] -= step
+            slope = (distance(there) - distance(back)) / (2 * step)
+            assert float(gradient[index]) == pytest.approx(float(slope), rel=1e-4, abs=1e-7)
+
+    def test_holds_no_more_rows_than_the_batch_size(self):
+        seen = []
+
+        class Watching:
+            rows_independent = True
+
+            def __call__(self, inputs, target):
+                seen.append((len(inputs), inputs.requires_grad))
+                return inputs**2
+
+        _, pull_back = smoothed(Watching(), n_samples=10, batch_size=4).vjp(PICTURES[:1], 0)
+        assert seen == [(4, False), (4, False), (2, False)]
+        pull_back(torch.ones(1, 3, 2, 2, dtype=torch.float64))
+        assert seen[3:] == [(4, True), (4, True), (2, True)]
+
+    def test_needs_maps_that_are_differentiable(self):
+        for explainer in (lambda x, target: x.detach(), lambda x, target: (x * 0).detach() + NET[1].weight.sum()):
+            _, pull_back = smoothed(explainer, n_samples=6, batch_size=1).vjp(PICTURES[:1], 0)
+            with pytest.raises(ValueError, match="not differentiable in the inputs"):
+                pull_back(torch.ones(1, 3, 2, 2, dtype=torch.float64))
+
+    def test_needs_a_tensor_with_a_gradient(self):
+        with pytest.raises(TypeError, match=r"floating-point torch\.Tensor .*got float64"):
+            smoothed().vjp(TABLE, 0)
+        with pytest.raises(TypeError, match=r"got torch\.int64"):
+            smoothed().vjp(torch.ones(1, 3, dtype=torch.int64), 0)
+
+    def test_leaves_the_model_as_found(self):
+        net = network().train()
+        with pytest.warns(ModelStateWarning):
+            _, pull_back = smoothed(Gradient(net), n_samples=6, batch_size=3).vjp(PICTURES[:1], 0)
+        assert net.training
+        with pytest.warns(ModelStateWarning):
+            pull_back(torch.ones(1, 2, 2, dtype=torch.float64))
+        assert all(module.training for module in net.modules())
+        assert all(parameter.requires_grad and parameter.grad is None for parameter in net.parameters())
+
+
 def rngs():
     return [np.random.default_rng(seed) for seed in (1, 2)]
 

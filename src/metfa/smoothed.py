@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from metfa import stats
 from metfa._arrays import as_array, first_not_finite, namespace, to_host
-from metfa._guard import left_as_found
+from metfa._guard import left_as_found, loaded_torch
 from metfa._protocol import call_explainer, explained_model, predict_scores, prediction_of, safe_batch_size, takes_rngs
 from metfa._randomised import row_generators
 from metfa._rows import check_like_text, like_row
@@ -68,25 +69,97 @@ class SampledExplainer:
             In the library and on the device of `inputs`; of texts as the explainer gives them.
         """
         inputs = inputs if isinstance(inputs, list) else as_array(inputs, "inputs")
-        roots = [root_entropy(rng) for rng in row_generators(inputs, rngs, self.rng)]
         with left_as_found(self.model) as drawn:
-            targets = self._targets(inputs, target, len(roots))
-            jobs = [(row, sample) for row in range(len(roots)) for sample in range(self.n_samples)]
-            probed = [jobs[0], jobs[-1]]
-
-            def run(chunk: Sequence[tuple[int, int]]) -> Any:
-                return self._explained(inputs, targets, roots, chunk)
-
-            batch_size = safe_batch_size(
-                self.explainer, self.batch_size, len(jobs), lambda at: to_host(run([probed[i] for i in at])), drawn
-            )
-            maps = [run(jobs[start : start + batch_size]) for start in range(0, len(jobs), batch_size)]
-        xp = namespace(maps[0])
-        samples = xp.concat(maps, axis=0)
-        samples = xp.reshape(samples, (len(roots), self.n_samples, *samples.shape[1:]))
-        return self._summarised(samples)
+            chunks, n_rows = self._chunks(inputs, target, rngs, drawn)
+            return self._summarised(self._joined([chunk(inputs) for chunk in chunks], n_rows))
 
     attribute = __call__  # Captum's name for it
+
+    def vjp(
+        self, inputs: Any, target: Any = None, *, rngs: Sequence[np.random.Generator] | None = None
+    ) -> tuple[Any, Callable[[Any], Any]]:
+        r"""Maps of a batch of torch tensors, and the function that pulls a derivative by them back to the inputs.
+
+        The same as a backward pass from the maps, in the memory of `batch_size` rows: where there are more, the samples
+        are first explained without a graph, and once more, `batch_size` at a time, for their part of the gradient.
+
+        Parameters
+        ----------
+        inputs, target, rngs
+            As for a call; `inputs` a floating-point torch.Tensor.
+
+        Returns
+        -------
+        maps : torch.Tensor, (batch, \*features)
+            Detached.
+        pull_back : callable
+            Derivative of a number by the maps, (batch, \*features) -> its gradient by the inputs, of their shape. To be
+            called once.
+
+        Raises
+        ------
+        ValueError
+            From `pull_back`, if the inner explainer's maps are not differentiable in the inputs.
+
+        Examples
+        --------
+        >>> import torch, metfa
+        >>> smooth = metfa.Smoothed(lambda x, target: x**3, noise=metfa.noise.Uniform(0.1), n_samples=6, rng=0)
+        >>> maps, pull_back = smooth.vjp(torch.ones(1, 4), target=0)
+        >>> pull_back(torch.ones_like(maps)).shape
+        torch.Size([1, 4])
+        """
+        torch = loaded_torch()
+        if torch is None or not isinstance(inputs, torch.Tensor) or not inputs.is_floating_point():
+            kind = getattr(inputs, "dtype", type(inputs).__name__)
+            raise TypeError(f"`inputs` must be a floating-point torch.Tensor to have a gradient, got {kind}")
+        inputs = inputs.detach()
+        with left_as_found(self.model) as drawn, torch.no_grad():
+            chunks, n_rows = self._chunks(inputs, target, rngs, drawn)
+            one_pass = len(chunks) == 1
+            with torch.set_grad_enabled(one_pass):
+                leaf = inputs.clone().requires_grad_(one_pass)
+                kept = [chunk(leaf) if one_pass else chunk(leaf).detach() for chunk in chunks]
+        samples = self._joined([part.detach() for part in kept], n_rows).requires_grad_()
+        with torch.enable_grad():
+            maps = self._summarised(samples)
+
+        def pull_back(derivative: Any) -> Any:
+            (by_samples,) = torch.autograd.grad(maps, samples, derivative)
+            by_samples = by_samples.flatten(0, 1)
+            if one_pass:
+                return _pulled(kept[0], by_samples, leaf)
+            gradient, start = torch.zeros_like(inputs), 0
+            for chunk, part in zip(chunks, kept, strict=True):
+                again = inputs.clone().requires_grad_()
+                with left_as_found(self.model), torch.enable_grad():
+                    gradient += _pulled(chunk(again), by_samples[start : start + len(part)], again)
+                start += len(part)
+            return gradient
+
+        return maps.detach(), pull_back
+
+    def _chunks(self, inputs: Any, target: Any, rngs: Any, drawn: Any) -> tuple[list[Callable[[Any], Any]], int]:
+        """Functions of the inputs that explain `batch_size` samples each, row by row, and the number of rows."""
+        roots = [root_entropy(rng) for rng in row_generators(inputs, rngs, self.rng)]
+        targets = self._targets(inputs, target, len(roots))
+        jobs = [(row, sample) for row in range(len(roots)) for sample in range(self.n_samples)]
+        probed = [jobs[0], jobs[-1]]
+
+        def probe(indices: list[int]) -> np.ndarray:
+            return to_host(self._explained(inputs, targets, roots, [probed[i] for i in indices]))
+
+        size = safe_batch_size(self.explainer, self.batch_size, len(jobs), probe, drawn)
+        return [
+            partial(self._explained, targets=targets, roots=roots, jobs=jobs[start : start + size])
+            for start in range(0, len(jobs), size)
+        ], len(roots)
+
+    def _joined(self, maps: list[Any], n_rows: int) -> Any:
+        r"""Samples (batch, n, \*features)."""
+        xp = namespace(maps[0])
+        samples = xp.concat(maps, axis=0)
+        return xp.reshape(samples, (n_rows, self.n_samples, *samples.shape[1:]))
 
     def _targets(self, inputs: Any, target: Any, n_rows: int) -> list[Any]:
         predict = prediction_of(self.explainer)
@@ -169,3 +242,16 @@ def _require_finite(rows: Any, message: str, jobs: Sequence[tuple[int, int]]) ->
     bad = first_not_finite(rows)
     if bad is not None:
         raise ValueError(f"{message} input {jobs[bad][0]}, sample {jobs[bad][1]}")
+
+
+def _pulled(maps: Any, derivative: Any, inputs: Any) -> Any:
+    """Gradient of the inputs that a derivative by their maps makes."""
+    torch: Any = loaded_torch()
+    gradient = None
+    if maps.requires_grad:
+        (gradient,) = torch.autograd.grad(maps, inputs, derivative.to(maps.dtype), allow_unused=True)
+    if gradient is None:
+        raise ValueError(
+            "`explainer` returns maps that are not differentiable in the inputs, so no derivative can be pulled back"
+        )
+    return gradient
