@@ -12,6 +12,7 @@ _HOME = {
     "Study": "metfa.evaluation.study",
     "TooFewSamplesError": "metfa._sample_size",
     "allocator": "metfa.allocator",
+    "attacks": "metfa.attacks",
     "evaluate": "metfa.evaluation.run",
     "evaluation": "metfa.evaluation",
     "explain": "metfa.sampling",

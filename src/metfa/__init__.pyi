@@ -1,4 +1,5 @@
 from metfa import allocator as allocator
+from metfa import attacks as attacks
 from metfa import evaluation as evaluation
 from metfa import explainers as explainers
 from metfa import metrics as metrics

@@ -1,0 +1,159 @@
+"""Images that are attacked together: what is attacked, under which randomness, and what is measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from metfa._arrays import to_host
+from metfa._protocol import known_independent
+from metfa._rows import Rows
+from metfa._streams import Purpose, root_entropy, stream
+from metfa.attacks._descent import Ball, descend
+from metfa.attacks._maps import differentiable_maps, maps_of
+from metfa.attacks._objective import Objective, softened
+from metfa.attacks.result import Measured
+from metfa.attacks.settings import AttackSettings
+from metfa.explainers._called_model import checked_scores
+from metfa.smoothed import SampledExplainer
+
+__all__ = ["Batch", "Knows", "Streams", "Victim"]
+
+Knows = Literal["nothing", "defence", "seed"]
+
+
+@dataclass(frozen=True)
+class Streams:
+    """Generators for a batch of images, by image, purpose and step.
+
+    To an attacker who knows the seed, "noise" is the defender's, the same at each step.
+    """
+
+    roots: tuple[int, ...]
+    known: bool = False
+
+    @classmethod
+    def of(cls, images: torch.Tensor, root: int) -> Streams:
+        """Streams below one root, by each image's content."""
+        ids = Rows(images).ids()
+        return cls(tuple(root_entropy(stream(root, identity, 0, Purpose.NOISE)) for identity in ids))
+
+    def __getitem__(self, rows: slice) -> Streams:
+        return replace(self, roots=self.roots[rows])
+
+    def __call__(self, purpose: str, step: int) -> list[np.random.Generator]:
+        """One generator a row."""
+        if self.known and purpose == "noise":
+            purpose, step = "defender", 0
+        return [stream(root, purpose, step, Purpose.NOISE) for root in self.roots]
+
+
+@dataclass(frozen=True)
+class Victim:
+    """Model, explainer and defence as they are, never softened."""
+
+    model: Any
+    explainer: Any
+    defence: SampledExplainer | None
+
+    @classmethod
+    def of(cls, model: Any, explainer: Any, defence: SampledExplainer | None) -> Victim:
+        """One whose defence asks an explainer that may mix rows for one at a time."""
+        if defence is not None and not known_independent(defence.explainer):
+            defence = replace(defence, batch_size=1)
+        return cls(model, explainer, defence)
+
+    def scores(self, images: torch.Tensor) -> torch.Tensor:
+        """The model's scores."""
+        with torch.no_grad():
+            return checked_scores(self.model(images.clone()), len(images)).detach()
+
+    def maps(self, images: torch.Tensor, explained: torch.Tensor, streams: Streams) -> torch.Tensor:
+        """The explainer's maps; what it draws is the same at each look."""
+        return maps_of(self.explainer, images.detach(), explained, streams("explainer as it is", 0)).detach()
+
+    def defended(self, images: torch.Tensor, explained: torch.Tensor, rngs: list[Any]) -> torch.Tensor | None:
+        """The defence's maps."""
+        if self.defence is None:
+            return None
+        return maps_of(self.defence, images.detach(), explained, rngs).detach()
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Images that are attacked together."""
+
+    victim: Victim
+    settings: AttackSettings
+    knows: Knows
+    images: torch.Tensor
+    scores: torch.Tensor
+    target_map: torch.Tensor
+    asked: torch.Tensor
+    explained: torch.Tensor
+    streams: Streams
+
+    def attacked(self, bar: Any) -> tuple[Measured, Measured, Measured, dict[str, np.ndarray]]:
+        """Clean, adversarial and rounded images as measured, and the curves."""
+        best, curves = descend(self._objective(), self.settings, self._look, bar)
+        adversarial = best.images
+        rounded = Ball.around(self.images, self.settings.epsilon).in_eight_bits(adversarial)
+        return self._measured(self.images), self._measured(adversarial), self._measured(rounded), curves
+
+    def _objective(self) -> Objective:
+        victim, defence = self.victim, None
+        with softened(self.settings, 0.0):
+            maps = differentiable_maps(
+                victim.explainer,
+                self.images[:1],
+                self.explained[:1],
+                lambda: self.streams("explainer", 0)[0],
+                self.settings.unrolled,
+            )
+        if victim.defence is not None and self.knows != "nothing":
+            defence = maps.defended(victim.defence)
+        return Objective(
+            model=victim.model,
+            settings=self.settings,
+            clean=self.images,
+            probabilities=self.scores.softmax(1),
+            target_map=self.target_map,
+            asked=self.asked,
+            explained=self.explained,
+            maps=maps,
+            defence=defence,
+            streams=replace(self.streams, known=self.knows == "seed"),
+        )
+
+    def _look(self, images: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Whether images are predicted as asked, and how far their maps are, by the model as it is.
+
+        Of an attacker who knows the defence: a mean of both maps' distances, by the weights at the end. The defended
+        map is under noise of the attacker's own, the same at each look.
+        """
+        as_asked = self.victim.scores(images).argmax(1) == self.asked
+        distance = self._distance(self.victim.maps(images, self.explained, self.streams))
+        if self.knows == "nothing":
+            return as_asked, distance
+        rngs = self.streams("defender" if self.knows == "seed" else "look", 0)
+        defended = self.victim.defended(images, self.explained, rngs)
+        weights = self.settings.weights(1.0)
+        both = weights["map"] + weights["defence"]
+        if defended is None or not both:
+            return as_asked, distance
+        return as_asked, (weights["map"] * distance + weights["defence"] * self._distance(defended)) / both
+
+    def _distance(self, maps: torch.Tensor) -> torch.Tensor:
+        return (maps - self.target_map).abs().flatten(1).mean(1)
+
+    def _measured(self, images: torch.Tensor) -> Measured:
+        defended = self.victim.defended(images, self.explained, self.streams("defender", 0))
+        return Measured(
+            to_host(images),
+            to_host(self.victim.scores(images)),
+            to_host(self.victim.maps(images, self.explained, self.streams)),
+            None if defended is None else to_host(defended),
+        )

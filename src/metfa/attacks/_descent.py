@@ -1,0 +1,168 @@
+"""The course of an attack: steps, projection, restarts, and the best image on the way."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from metfa._warnings import MetfaWarning, warn
+from metfa.attacks._objective import Objective, Terms
+from metfa.attacks.settings import AttackSettings
+
+__all__ = ["Ball", "Best", "descend"]
+
+DECAY, DECAY_OF_SQUARES, STABILISER = 0.9, 0.999, 1e-8  # Adam's
+ROUNDING = 1e-4  # of a level, by which float32 may miss it
+
+
+@dataclass(frozen=True)
+class Ball:
+    """Images within `epsilon` of the clean ones and within [0, 1]."""
+
+    low: torch.Tensor
+    high: torch.Tensor
+
+    @classmethod
+    def around(cls, images: torch.Tensor, epsilon: float | None) -> Ball:
+        """The ball around images; its ends are rounded inwards, so that no returned image is beyond."""
+        if epsilon is None:
+            return cls(torch.zeros_like(images), torch.ones_like(images))
+        exact = images.detach().cpu().double()
+        low, high = ((exact + way * epsilon).clamp(0, 1).to(images.dtype) for way in (-1, 1))
+        for _ in range(2):  # the sum was rounded, and the difference to the image will be
+            low = torch.where(exact - low.double() > epsilon, torch.nextafter(low, torch.ones_like(low)), low)
+            high = torch.where(high.double() - exact > epsilon, torch.nextafter(high, torch.zeros_like(high)), high)
+        return cls(low.to(images.device), high.to(images.device))
+
+    def project(self, images: torch.Tensor) -> torch.Tensor:
+        """The nearest images of the ball."""
+        return images.clamp(self.low, self.high)
+
+    def random(self, rngs: list[np.random.Generator]) -> torch.Tensor:
+        """One image anywhere in the ball for each row."""
+        drawn = np.stack([rng.random(tuple(self.low.shape[1:])) for rng in rngs])
+        share = torch.as_tensor(drawn, dtype=self.low.dtype, device=self.low.device)
+        return self.project(self.low + share * (self.high - self.low))
+
+    def in_eight_bits(self, images: torch.Tensor) -> torch.Tensor:
+        """The nearest images of 256 levels; within the ball, where it holds any."""
+        levels, low, high = ((255 * values.cpu().double()) for values in (images, self.low, self.high))
+        low, high = (low - ROUNDING).ceil(), (high + ROUNDING).floor()
+        levels = levels.round()
+        levels = torch.where(low <= high, levels.clamp(low, high), levels)
+        return (levels / 255).to(images.device, images.dtype)
+
+
+@dataclass
+class Best:
+    """The best image of each row so far, by what the model as it is says of it."""
+
+    images: torch.Tensor
+    as_asked: torch.Tensor
+    distance: torch.Tensor
+
+    def offer(self, images: torch.Tensor, as_asked: torch.Tensor, distance: torch.Tensor) -> None:
+        """Keep each row that is better: the prediction that was asked for comes first, then the nearer map."""
+        better = (as_asked & ~self.as_asked) | ((as_asked == self.as_asked) & (distance < self.distance))
+        rows = better.reshape(-1, *[1] * (images.ndim - 1))
+        self.images = torch.where(rows, images, self.images)
+        self.as_asked = torch.where(better, as_asked, self.as_asked)
+        self.distance = torch.where(better, distance, self.distance)
+
+
+class _Adam:
+    def __init__(self) -> None:
+        self.mean: Any = 0
+        self.square: Any = 0
+        self.count = 0
+
+    def __call__(self, gradient: torch.Tensor) -> torch.Tensor:
+        self.count += 1
+        self.mean = DECAY * self.mean + (1 - DECAY) * gradient
+        self.square = DECAY_OF_SQUARES * self.square + (1 - DECAY_OF_SQUARES) * gradient**2
+        size = (self.square / (1 - DECAY_OF_SQUARES**self.count)).sqrt()
+        return self.mean / (1 - DECAY**self.count) / (size + STABILISER)
+
+
+def descend(
+    objective: Objective,
+    settings: AttackSettings,
+    look: Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]],
+    bar: Any,
+) -> tuple[Best, dict[str, np.ndarray]]:
+    """Attack a batch.
+
+    Parameters
+    ----------
+    objective, settings
+        What is minimised, and how.
+    look : callable
+        Images -> whether each is predicted as asked, and the distance of its map, by the model as it is.
+    bar : progress bar
+        Told of every step.
+
+    Returns
+    -------
+    best : Best
+    curves : dict of ndarray, (restarts, steps, batch)
+        Terms of the loss at each step (NaN where a stage has no such term), "loss", their weighted sum, and "distance",
+        that of the image by the model as it is, where it was looked at.
+    """
+    clean = objective.clean
+    ball = Ball.around(clean, settings.epsilon)
+    best = Best(clean, *look(clean))
+    n_all = settings.n_first_steps + settings.n_steps
+    curves: dict[str, np.ndarray] = defaultdict(lambda: np.full((settings.n_restarts, n_all, len(clean)), np.nan))
+    for restart in range(settings.n_restarts):
+        images = clean if restart == 0 else ball.random(objective.streams("start", restart))
+        adam, drawn = _Adam(), restart * n_all
+        for step in range(n_all):
+            stage, step_size = step - settings.n_first_steps, settings.first_step_size
+            if stage < 0:
+                terms = objective.prediction(images)
+                direction = _finite(terms.gradient).sign()
+            else:
+                if stage % settings.refresh_every == 0:
+                    objective.maps.refresh(images, objective.explained, objective.streams("refresh", drawn + step))
+                progress = stage / settings.n_steps
+                terms = objective(images, drawn + step, progress)
+                gradient = _finite(terms.gradient)
+                direction = adam(gradient) if settings.step == "adam" else gradient.sign()
+                step_size = settings.step_size * _share(settings.schedule, progress)
+            _record(curves, (restart, step), terms)
+            images = ball.project(images - step_size * direction)
+            if step + 1 in (settings.n_first_steps, n_all) or (stage >= 0 and (stage + 1) % settings.check_every == 0):
+                as_asked, distance = look(images)
+                best.offer(images, as_asked, distance)
+                curves["distance"][restart, step] = distance.cpu().numpy()
+            bar.update(1)
+    return best, dict(curves)
+
+
+def _record(curves: dict[str, np.ndarray], place: tuple[int, int], terms: Terms) -> None:
+    for name, value in {**terms.values, "loss": terms.total}.items():
+        curves[name][place] = value.detach().cpu().numpy()
+
+
+def _finite(gradient: torch.Tensor) -> torch.Tensor:
+    """The gradient, 0 for images of which it is not finite: these stay where they are."""
+    bad = ~gradient.isfinite().flatten(1).all(1)
+    if not bad.any():
+        return gradient
+    warn(
+        f"the gradient of {int(bad.sum())} of {len(gradient)} images is not finite at a step, which leaves them where "
+        "they are",
+        MetfaWarning,
+    )
+    return torch.where(bad.reshape(-1, *[1] * (gradient.ndim - 1)), 0, gradient)
+
+
+def _share(schedule: str, progress: float) -> float:
+    """Share of the step size that is left."""
+    return {"constant": 1.0, "linear": 1 - progress, "cosine": (1 + math.cos(math.pi * progress)) / 2}[schedule]

@@ -1,0 +1,319 @@
+"""`manipulate` and `targeted`: images that nearly look the same, with a map that somebody drew."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, replace
+from datetime import datetime, timezone
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from metfa._arrays import to_host
+from metfa._guard import left_as_found
+from metfa._progress import progress_bar
+from metfa._protocol import explained_model
+from metfa._provenance import describe, versions
+from metfa._streams import SCHEME, root_entropy
+from metfa._targets import row_targets
+from metfa._validation import positive_int
+from metfa.attacks._batch import Batch, Knows, Streams, Victim
+from metfa.attacks._maps import needs_softening
+from metfa.attacks.result import AttackResult, Measured
+from metfa.attacks.settings import AttackSettings, settings_of
+from metfa.explainers._differentiation import weights_frozen
+from metfa.explainers._model_explainer import check_images, require_tensor
+from metfa.smoothed import SampledExplainer
+
+__all__ = ["manipulate", "targeted"]
+
+
+def manipulate(
+    model: Any,
+    explainer: Any,
+    inputs: torch.Tensor,
+    target_map: Any,
+    target: Any = None,
+    *,
+    defence: SampledExplainer | None = None,
+    knows: Knows | None = None,
+    settings: str | AttackSettings = "dombrowski",
+    batch_size: int = 8,
+    rng: Any = None,
+    progress: bool = False,
+    **overrides: Any,
+) -> AttackResult:
+    r"""Change images a little, so that the prediction stays and the explanation becomes a given map.
+
+    Dombrowski et al. 2019, "Explanations can be manipulated and geometry is to blame"; the loss and its units are in
+    `AttackSettings`.
+
+    Parameters
+    ----------
+    model : torch.nn.Module or callable
+        Images -> logits (batch, classes).
+    explainer : callable
+        Explainer whose maps are differentiable in the inputs.
+    inputs : torch.Tensor, (batch, channels, height, width)
+        Images, float32 or float64, pixels in [0, 1].
+    target_map : array, (batch, \*features) or \*features
+        The map to draw, of the shape and in the units of the explainer's maps.
+    target : int or sequence, optional
+        Class whose map is drawn; None: the one predicted. The prediction to keep is the model's own in any case.
+    defence : Smoothed, optional
+        What stands between the attacker and who reads the map. Its maps are measured in any case.
+    knows : {"nothing", "defence", "seed"}, optional
+        What the attacker knows of the defence: nothing (the paper's m3); its explainer, noise, N and level, against
+        fresh noise at each step (m4, the default where there is a defence); or its very noise too, of a defender who
+        puts the same noise on each version of an image. (`Smoothed` and `metfa.explain` address their noise by the
+        image's content, so that a changed image has other noise: this is a bound.)
+    settings : str or AttackSettings
+        "dombrowski", "adv2-cam", "adv2-mask", or settings of your own.
+    batch_size : int
+        Images that are attacked together. Rows of a defence that are in memory at once are by its own `batch_size`.
+    rng : int, numpy.random.Generator or None
+        Seed of restarts, of the attacker's noise and of the noise under which defences are measured.
+    progress : bool
+        Show a bar.
+    **overrides
+        Single settings that replace those of `settings`, such as ``n_steps=300``.
+
+    Returns
+    -------
+    AttackResult
+        Where an attack failed, its `success` is False.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For bad arguments, before any step; for an explainer whose maps are not differentiable in the inputs.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from metfa import attacks, explainers
+    >>> torch.manual_seed(0)  # doctest: +ELLIPSIS
+    <torch...
+    >>> model = torch.nn.Sequential(
+    ...     torch.nn.Conv2d(1, 8, 3), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(),
+    ...     torch.nn.Linear(8, 2),
+    ... ).eval()
+    >>> target_map = torch.zeros(8, 8)
+    >>> target_map[:4, :4] = 1
+    >>> result = attacks.manipulate(
+    ...     model, explainers.CAM(model), torch.rand(1, 1, 8, 8), target_map, n_steps=50, step_size=0.01, rng=0
+    ... )
+    >>> result.success
+    array([ True])
+    """
+    return _attack(
+        "manipulation", model, explainer, inputs, target_map, target, defence, knows, settings_of(settings, overrides),
+        batch_size, rng, progress,
+    )  # fmt: skip
+
+
+def targeted(
+    model: Any,
+    explainer: Any,
+    inputs: torch.Tensor,
+    target: Any,
+    target_map: Any = None,
+    *,
+    defence: SampledExplainer | None = None,
+    knows: Knows | None = None,
+    settings: str | AttackSettings = "adv2-cam",
+    batch_size: int = 8,
+    rng: Any = None,
+    progress: bool = False,
+    **overrides: Any,
+) -> AttackResult:
+    r"""Change images a little, so that another class is predicted and its explanation looks as it did before.
+
+    ADV² (Zhang et al. 2020, "Interpretable deep learning under fire"): first the prediction, then the map, which is
+    that of the class asked for.
+
+    Parameters
+    ----------
+    model, explainer, inputs
+        As for `manipulate`.
+    target : int or sequence
+        Class to be predicted, another one than is predicted now.
+    target_map : array, optional
+        The map to draw, as for `manipulate`. None: the benign one, that of the clean image for the class predicted.
+    defence, knows, settings, batch_size, rng, progress, **overrides
+        As for `manipulate`; "adv2-cam" by default, and "adv2-mask" is for MASK.
+
+    Returns
+    -------
+    AttackResult
+        Where the class asked for is not predicted, `success` is False.
+    """
+    return _attack(
+        "targeted", model, explainer, inputs, target_map, target, defence, knows, settings_of(settings, overrides),
+        batch_size, rng, progress,
+    )  # fmt: skip
+
+
+def _attack(
+    kind: Literal["manipulation", "targeted"],
+    model: Any,
+    explainer: Any,
+    inputs: Any,
+    target_map: Any,
+    target: Any,
+    defence: Any,
+    knows: Any,
+    settings: AttackSettings,
+    batch_size: int,
+    rng: Any,
+    progress: bool,
+) -> AttackResult:
+    knows = _checked(model, explainer, inputs, defence, knows)
+    positive_int(batch_size, "batch_size")
+    if settings.softening == "if needed":
+        settings = replace(settings, softening="softplus" if needs_softening(explainer) else None)
+    started, clock = datetime.now(timezone.utc), time.perf_counter()
+    root, images = root_entropy(rng), inputs.detach()
+    victim = Victim.of(model, explainer, defence)
+    streams = Streams.of(images, root)
+    models = [model, explained_model(explainer), None if defence is None else defence.model]
+    n_steps = settings.n_restarts * (settings.n_first_steps + settings.n_steps)
+    starts = range(0, len(images), batch_size)
+    parts: list[tuple[Any, ...]] = []
+    with ExitStack() as stack:
+        stack.enter_context(left_as_found(*[found for found in models if found is not None]))
+        for found in models:
+            stack.enter_context(weights_frozen(found))
+        scores = torch.cat([_two_axes(victim.scores(images[start : start + batch_size])) for start in starts])
+        predicted = scores.argmax(1).tolist()
+        asked, explained = _classes(kind, target, scores, predicted)
+        drawn = _target_map(target_map, victim, images, predicted, streams, kind, batch_size)
+        with progress_bar(
+            n_steps * len(starts), 0, shown=progress, unit="step", doing="attacking", extra="image"
+        ) as bar:
+            for start in starts:
+                part = slice(start, start + batch_size)
+                batch = Batch(
+                    victim, settings, knows, images[part], scores[part], drawn[part],
+                    torch.tensor(asked[part], device=images.device),
+                    torch.tensor(explained[part], device=images.device),
+                    streams[part],
+                )  # fmt: skip
+                parts.append(batch.attacked(bar))
+    measured = [_joined([part[index] for part in parts]) for index in range(3)]
+    return AttackResult(
+        kind,
+        knows,
+        *measured,
+        target_map=to_host(drawn),
+        asked=tuple(asked),
+        explained=tuple(explained),
+        epsilon=settings.epsilon,
+        curves={name: np.concatenate([part[3][name] for part in parts], axis=2) for name in parts[0][3]},
+        provenance={
+            "settings": asdict(settings),
+            "explainer": describe(explainer),
+            "defence": None if defence is None else describe(defence),
+            "rng": hex(root),
+            "streams": SCHEME,
+            "batch_size": batch_size,
+            "device": str(images.device),
+            "started": started.isoformat(timespec="seconds"),
+            "seconds": round(time.perf_counter() - clock, 3),
+            "versions": versions(),
+        },
+    )
+
+
+def _checked(model: Any, explainer: Any, inputs: Any, defence: Any, knows: Any) -> Knows:
+    """What the attacker knows, after a look at the arguments."""
+    for name, value in (("model", model), ("explainer", explainer)):
+        if not callable(value):
+            raise TypeError(f"`{name}` must be callable, got {type(value).__name__}")
+    require_tensor(inputs)
+    check_images(inputs)
+    if inputs.dtype not in (torch.float32, torch.float64):
+        raise TypeError(
+            f"`inputs` must be float32 or float64, for steps are smaller than {inputs.dtype} can tell: write "
+            "`inputs.float()`"
+        )
+    if inputs.min() < 0 or inputs.max() > 1:
+        raise ValueError(
+            f"`inputs` must be pixels in [0, 1], got {float(inputs.min()):.3g} to {float(inputs.max()):.3g}: let the "
+            "model normalise inside"
+        )
+    if defence is not None and not isinstance(defence, SampledExplainer):
+        raise TypeError(f"`defence` must be a metfa.Smoothed, got {type(defence).__name__}")
+    if knows not in (None, "nothing", "defence", "seed"):
+        raise ValueError(f"`knows` must be 'nothing', 'defence' or 'seed', got {knows!r}")
+    if defence is None and knows in ("defence", "seed"):
+        raise ValueError(f"`knows={knows!r}` needs a `defence`, such as metfa.Smoothed(explainer, ...)")
+    knows = knows or ("nothing" if defence is None else "defence")
+    if defence is not None and knows != "nothing" and defence.explainer != explainer:
+        raise ValueError(
+            f"`defence` must smooth the explainer that is attacked for an attacker who knows it, got a defence of "
+            f"{describe(defence.explainer)} and the explainer {describe(explainer)}"
+        )
+    return knows
+
+
+def _classes(kind: str, target: Any, scores: torch.Tensor, predicted: list[int]) -> tuple[list[int], list[int]]:
+    """Class that is to be predicted, and class whose map is drawn, for each row."""
+    if kind == "targeted" and target is None:
+        raise ValueError("`target` must be the class to be predicted, or one for each input, got None")
+    explained = row_targets(target, to_host(scores), len(scores))
+    if not all(isinstance(entry, int) for entry in explained):
+        raise TypeError("`target` must be a class index, or one for each input")
+    if kind == "manipulation":
+        return predicted, explained
+    for row, (now, wanted) in enumerate(zip(predicted, explained, strict=True)):
+        if now == wanted:
+            raise ValueError(f"`target` must be another class than the one predicted, got {wanted} for input {row}")
+    return explained, explained
+
+
+def _target_map(
+    target_map: Any,
+    victim: Victim,
+    images: torch.Tensor,
+    predicted: list[int],
+    streams: Streams,
+    kind: str,
+    batch_size: int,
+) -> torch.Tensor:
+    """Maps to draw, one for each image, after a look at the shape of the explainer's own."""
+    classes = torch.tensor(predicted, device=images.device)
+    shown = len(images) if target_map is None else 1  # one is enough to see the shape
+    parts = [slice(start, min(start + batch_size, shown)) for start in range(0, shown, batch_size)]
+    benign = torch.cat([victim.maps(images[part], classes[part], streams[part]) for part in parts])
+    if target_map is None:
+        if kind == "manipulation":
+            raise ValueError("`target_map` must be the map to draw, got None")
+        return benign
+    drawn = torch.as_tensor(target_map, dtype=benign.dtype, device=benign.device).detach()
+    shape = tuple(benign.shape[1:])
+    if tuple(drawn.shape) not in (shape, (len(images), *shape)):
+        raise ValueError(
+            f"`target_map` must be of the shape of the explainer's maps, {shape}, or one for each input, "
+            f"{(len(images), *shape)}, got {tuple(drawn.shape)}"
+        )
+    if not drawn.isfinite().all():
+        raise ValueError("`target_map` must be finite, but it holds NaN or infinity")
+    return drawn.expand(len(images), *shape)
+
+
+def _two_axes(scores: torch.Tensor) -> torch.Tensor:
+    if scores.ndim != 2:
+        raise ValueError(f"`model` must return scores (batch, classes), got shape {tuple(scores.shape)}")
+    return scores
+
+
+def _joined(parts: Sequence[Measured]) -> Measured:
+    inputs, scores, maps = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("inputs", "scores", "maps")
+    )
+    defended = [part.defended for part in parts if part.defended is not None]
+    return Measured(inputs, scores, maps, np.concatenate(defended) if defended else None)

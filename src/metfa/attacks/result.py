@@ -1,0 +1,138 @@
+"""What an attack came to: images, predictions and maps before and after it, and what it cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+__all__ = ["AttackResult", "Measured", "distance"]
+
+
+def distance(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    r"""d(m, n), the mean absolute difference of maps (batch, \*features) over their features (paper, attacks)."""
+    difference = np.abs(np.asarray(first, np.float64) - second)
+    return difference.reshape(len(difference), -1).mean(axis=1)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Measured:
+    r"""Images, and what the model, the explainer and the defence make of them.
+
+    Attributes
+    ----------
+    inputs : ndarray, (batch, channels, height, width)
+        The images.
+    scores : ndarray, (batch, classes)
+        The model's scores.
+    maps : ndarray, (batch, \*features)
+        Maps of the explainer.
+    defended : ndarray, (batch, \*features), or None
+        Maps of the defence; None without one.
+    """
+
+    inputs: np.ndarray
+    scores: np.ndarray
+    maps: np.ndarray
+    defended: np.ndarray | None = None
+
+    @property
+    def predictions(self) -> np.ndarray:
+        """Class of the highest score, (batch,)."""
+        return self.scores.argmax(axis=1)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class AttackResult:
+    r"""The images that an attack found, beside the clean ones; everything is measured with the model as it is.
+
+    In the paper's terms m1 is `target_map`, m2 ``adversarial.maps`` of an attack on the explainer alone. m3 is
+    ``adversarial.defended`` of such an attack (``knows="nothing"``), m4 that of one on the defence too
+    (``knows="defence"``), see `knows`. A pair of results makes the paper's table.
+
+    Attributes
+    ----------
+    kind : {"manipulation", "targeted"}
+        Whether the prediction was to be kept, or to become another one.
+    knows : {"nothing", "defence", "seed"}
+        What the attacker knew of the defence.
+    clean, adversarial, rounded : Measured
+        The images at the start; the attack's; and these in 8 bits, as a file keeps them, within the same budget.
+    target_map : ndarray, (batch, \*features)
+        The map to draw, m1.
+    asked, explained : tuple of int
+        For each image, the class that was to be predicted, and the one that maps explain.
+    epsilon : float or None
+        Largest change of a pixel that was allowed.
+    curves : dict of ndarray, (restarts, steps, batch)
+        Terms of the loss at each step, and "distance", d(m1, m2) where it was looked at; NaN where not.
+    provenance : dict
+        Settings, explainer, defence, seed, versions, time.
+    """
+
+    kind: Literal["manipulation", "targeted"]
+    knows: Literal["nothing", "defence", "seed"]
+    clean: Measured
+    adversarial: Measured
+    rounded: Measured
+    target_map: np.ndarray
+    asked: tuple[int, ...]
+    explained: tuple[int, ...]
+    epsilon: float | None
+    curves: dict[str, np.ndarray]
+    provenance: dict[str, Any]
+
+    def __len__(self) -> int:
+        return len(self.asked)
+
+    @cached_property
+    def success(self) -> np.ndarray:
+        """Whether each attack came to what it was for, (batch,) bool.
+
+        The class asked for is predicted; and of a manipulation, the map is nearer to the target map than at the start
+        (with a defence that the attacker knows, the defended map, too).
+        """
+        return self._succeeds(self.adversarial)
+
+    @cached_property
+    def rounded_success(self) -> np.ndarray:
+        """The same of the images in 8 bits."""
+        return self._succeeds(self.rounded)
+
+    @cached_property
+    def distances(self) -> dict[str, np.ndarray]:
+        """Mean absolute difference of maps from the target map, (batch,) each.
+
+        "clean", "adversarial" and "rounded" of the explainer's maps; "clean defended" and so on of the defence's.
+        """
+        found = {}
+        for name in ("clean", "adversarial", "rounded"):
+            measured: Measured = getattr(self, name)
+            found[name] = distance(measured.maps, self.target_map)
+            if measured.defended is not None:
+                found[f"{name} defended"] = distance(measured.defended, self.target_map)
+        return found
+
+    def budget(self, *, rounded: bool = False) -> dict[str, np.ndarray]:
+        """What was changed, (batch,) each: "linf", "l2" and "mean" (of the absolute change of a pixel value)."""
+        measured = self.rounded if rounded else self.adversarial
+        change = np.abs(measured.inputs.astype(np.float64) - self.clean.inputs).reshape(len(self), -1)
+        return {"linf": change.max(axis=1), "l2": np.sqrt((change**2).sum(axis=1)), "mean": change.mean(axis=1)}
+
+    def _succeeds(self, measured: Measured) -> np.ndarray:
+        asked = measured.predictions == np.array(self.asked)
+        if self.kind == "targeted":
+            return asked
+        nearer = asked & (distance(measured.maps, self.target_map) < self.distances["clean"])
+        if self.knows == "nothing" or measured.defended is None:
+            return nearer
+        return nearer & (distance(measured.defended, self.target_map) < self.distances["clean defended"])
+
+    def __repr__(self) -> str:
+        before, after = self.distances["clean"].mean(), self.distances["adversarial"].mean()
+        return (
+            f"AttackResult({self.kind} of {len(self)} images, {int(self.success.sum())} succeeded, mean distance to "
+            f"the target map {before:.4f} -> {after:.4f}, largest change {self.budget()['linf'].max():.4f})"
+        )

@@ -1,0 +1,209 @@
+"""Settings of an attack: every figure, what it is counted in, and where it comes from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
+
+from metfa._validation import check_number, did_you_mean, positive_int
+
+__all__ = ["PRESETS", "AttackSettings", "settings_of"]
+
+Weight = float | tuple[float, float]
+CHOICES = {
+    "step": ("adam", "sign"),
+    "schedule": ("constant", "linear", "cosine"),
+    "prediction_loss": ("probabilities", "cross-entropy", "margin"),
+    "map_scale": ("given", "mean"),
+    "softening": (None, "if needed", "softplus", "backward"),
+}
+
+
+def _ends(weight: Any, name: str) -> tuple[float, float]:
+    return (weight, weight) if not isinstance(weight, tuple | list) else _pair(weight, name)
+
+
+def _pair(value: Any, name: str) -> tuple[Any, Any]:
+    if not (isinstance(value, tuple | list) and len(value) == 2):
+        raise TypeError(f"`{name}` must be a pair, got {value!r}")
+    return value[0], value[1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttackSettings:
+    r"""What an attack minimises and how.
+
+    The loss of an image x, which started as x0, is
+
+    .. math:: \lambda_1 P(x) + \lambda_2 D(x) + \lambda_3 M(E(x)) + \lambda_4 M(E_M(x)),
+
+    E the explainer and :math:`E_M` the smoothed one of an attacker who knows of it. Each image has a loss of its own.
+
+    - P is by `prediction_loss`: "probabilities" the squared distance of the probabilities to those of x0, summed over
+      classes (keeps a prediction); "cross-entropy" of the class that is asked for; "margin" the best other logit minus
+      the logit of the class asked for, plus `margin`, at least 0. The model is asked as it is, never softened.
+    - D is the mean squared difference of the pixels.
+    - M is the mean squared difference of the map and the target map over the map's pixels, as they are ("given"), or
+      each divided by the mean of its absolute values first ("mean").
+
+    So the weights depend on neither the size of the image nor that of the map. The paper publishes no
+    :math:`\lambda`; those here are of the authors of the attacks, in these units.
+
+    Parameters
+    ----------
+    n_steps : int
+        Steps on the whole loss.
+    n_first_steps : int
+        Steps before these on the prediction alone, by the sign of the gradient, `first_step_size` each: ADV²'s
+        first stage.
+    step : {"adam", "sign"}
+        Adam (.9, .999), or the sign of the gradient.
+    step_size : float
+        In pixel values (the range is 1).
+    schedule : {"constant", "linear", "cosine"}
+        How the step size goes, from `step_size` to 0 over `n_steps` but for "constant".
+    epsilon : float or None
+        Largest change of a pixel; every returned image keeps to it and to [0, 1]. None: no limit.
+    prediction_weight, distance_weight, map_weight, defence_weight : float or (float, float)
+        :math:`\lambda_1` to :math:`\lambda_4`; a pair goes in a straight line from one to the other.
+    softening : {None, "if needed", "softplus", "backward"}
+        What stands for ReLU where maps are differentiated: softplus, whose beta grows from one to the other of `beta`
+        exponentially; the soft backward pass of ADV². "if needed" is softplus, unless the explainer is CAM, LRP or
+        MASK. Maps that count (those of the best image and of the result) are always the model's own.
+    beta : (float, float)
+        Of softplus at the first and the last step.
+    n_restarts : int
+        Times that the attack is begun anew: first at the image itself, then at random places within `epsilon`. The best
+        of all is kept.
+    n_draws : int
+        Smoothed maps, each under noise of its own, over which an attacker who knows the defence averages a step.
+    check_every : int
+        Steps between two looks at the image with the model as it is, of which the best is kept.
+    unrolled : (int, int)
+        Of MASK: its own steps that are taken a step of the attack, first without, then with derivatives.
+    refresh_every : int
+        Of MASK: steps of the attack between two full optimisations of the mask.
+    """
+
+    n_steps: int
+    step: Literal["adam", "sign"]
+    step_size: float
+    prediction_loss: Literal["probabilities", "cross-entropy", "margin"]
+    prediction_weight: Weight = 1.0
+    map_weight: Weight
+    distance_weight: Weight = 0.0
+    defence_weight: Weight | None = None
+    map_scale: Literal["given", "mean"] = "given"
+    margin: float = 10.0
+    epsilon: float | None = None
+    n_first_steps: int = 0
+    first_step_size: float = 1 / 255
+    schedule: Literal["constant", "linear", "cosine"] = "constant"
+    softening: Literal["if needed", "softplus", "backward"] | None = "if needed"
+    beta: tuple[float, float] = (10.0, 100.0)
+    n_restarts: int = 1
+    n_draws: int = 1
+    check_every: int = 25
+    unrolled: tuple[int, int] = (4, 4)
+    refresh_every: int = 50
+
+    def __post_init__(self) -> None:
+        for name, least in (("n_steps", 0), ("n_first_steps", 0), ("n_restarts", 1), ("n_draws", 1)):
+            positive_int(getattr(self, name), name, minimum=least)
+        for name in ("check_every", "refresh_every"):
+            positive_int(getattr(self, name), name)
+        for name, choices in CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise ValueError(f"`{name}` must be {' or '.join(map(repr, choices))}, got {getattr(self, name)!r}")
+        check_number(self.step_size, "step_size", above=0)
+        check_number(self.first_step_size, "first_step_size", above=0)
+        check_number(self.margin, "margin")
+        if self.epsilon is not None:
+            check_number(self.epsilon, "epsilon")
+        elif self.n_restarts > 1:
+            raise ValueError(
+                f"`epsilon` must be a number for restarts, which begin at a random place within it, got None with "
+                f"`n_restarts={self.n_restarts}`"
+            )
+        for name in ("prediction_weight", "map_weight", "distance_weight", "defence_weight"):
+            if name != "defence_weight" or self.defence_weight is not None:
+                for end in _ends(getattr(self, name), name):
+                    check_number(end, name)
+        for beta in _pair(self.beta, "beta"):
+            check_number(beta, "beta", above=0)
+        for count, least in zip(_pair(self.unrolled, "unrolled"), (0, 1), strict=True):
+            positive_int(count, "unrolled", minimum=least)
+
+    def weights(self, progress: float) -> dict[str, float]:
+        """The four weights, where `progress` goes from 0 to 1."""
+        given = {
+            "prediction": self.prediction_weight,
+            "pixels": self.distance_weight,
+            "map": self.map_weight,
+            "defence": self.map_weight if self.defence_weight is None else self.defence_weight,
+        }
+        ends = {name: _ends(weight, name) for name, weight in given.items()}
+        return {name: first + progress * (last - first) for name, (first, last) in ends.items()}
+
+
+PRESETS = {
+    # pankessel/adv_explanation_ref, src/run_attack.py: 1e11 MSE of maps that add up to 1, of 224 x 224 pixels, and 1e6
+    # MSE of 1000 probabilities; Adam, 2e-4 on pixels in units of the deviation .226 (the mean of .229, .224 and .225).
+    "dombrowski": AttackSettings(
+        n_steps=1500,
+        step="adam",
+        step_size=2e-4 * 0.226,
+        prediction_loss="probabilities",
+        prediction_weight=1e6 / 1000,
+        map_weight=1e11 / 224**4,
+        map_scale="mean",
+    ),
+    # alps-lab/adv2, expr_attacks_fixed/cam_attack_acid.py.
+    "adv2-cam": AttackSettings(
+        n_first_steps=400,
+        n_steps=1200,
+        step="sign",
+        step_size=1 / 255,
+        prediction_loss="cross-entropy",
+        map_weight=(5.0, 10.0),
+        epsilon=0.031,
+    ),
+    # alps-lab/adv2, rev1/mask_v2/attack_mask_multistep_benign.py: margin of 10, 4 + 4 of MASK's steps, refreshed every
+    # 50. There the two losses take turns, with a line search that keeps the margin. Here they are one loss, whose first
+    # term is 0 while the margin is kept; its weight, and the step, are ours.
+    "adv2-mask": AttackSettings(
+        n_first_steps=400,
+        n_steps=1000,
+        step="sign",
+        step_size=1 / 255,
+        schedule="linear",
+        prediction_loss="margin",
+        margin=10.0,
+        map_weight=10.0,
+        epsilon=0.031,
+        softening=None,
+        unrolled=(4, 4),
+        refresh_every=50,
+        check_every=50,
+    ),
+}
+
+
+def settings_of(settings: Any, overrides: dict[str, Any]) -> AttackSettings:
+    """Settings by the name of a preset or as they are, single ones replaced."""
+    if isinstance(settings, str):
+        if settings not in PRESETS:
+            raise ValueError(
+                f"`settings` must be {', '.join(map(repr, PRESETS))} or an AttackSettings, got {settings!r}"
+                f"{did_you_mean(settings, PRESETS)}"
+            )
+        settings = PRESETS[settings]
+    if not isinstance(settings, AttackSettings):
+        raise TypeError(
+            f"`settings` must be the name of a preset or an AttackSettings, got {type(settings).__name__}: {settings!r}"
+        )
+    known = [field.name for field in fields(AttackSettings)]
+    for name in overrides:
+        if name not in known:
+            raise TypeError(f"an attack has no setting {name!r}{did_you_mean(name, known)}; it has {', '.join(known)}")
+    return replace(settings, **overrides)

@@ -1,0 +1,402 @@
+"""Manipulated maps: what is found, what is always kept, and that a failure is told."""
+
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from captum.attr import InputXGradient, IntegratedGradients, LayerGradCam
+from torch import nn
+
+import metfa
+from metfa import ModelStateWarning, attacks
+from metfa.attacks._descent import Ball
+from metfa.attacks._objective import map_term
+from metfa.attacks.result import distance
+from metfa.attacks.settings import PRESETS
+from metfa.explainers import CAM, LIME, LRP, RISE, Gradient, SmoothGrad, from_captum, from_gradcam, heatmap
+from metfa.noise import Uniform
+
+from .conftest import make_network
+
+QUICK = {"n_steps": 60, "step_size": 4e-3, "check_every": 10, "rng": 0}
+EXPLAINERS = {
+    "Gradient": Gradient,
+    "SmoothGrad": lambda model: SmoothGrad(model, n_perturbations=3, rng=0),
+    "CAM": CAM,
+    "LRP": LRP,
+    "input x gradient": lambda model: heatmap(InputXGradient(model).attribute),
+    "integrated gradients": lambda model: from_captum(model, "IntegratedGradients", n_steps=5),
+    "integrated gradients of Captum": lambda model: heatmap(partial(IntegratedGradients(model).attribute, n_steps=5)),
+    "Grad-CAM": lambda model: heatmap(LayerGradCam(model, model[2]).attribute),
+}
+
+
+def defended(explainer, **settings):
+    return metfa.Smoothed(explainer, **{"noise": Uniform(0.05, bounds=(0, 1)), "n_samples": 6, **settings})
+
+
+class TestManipulate:
+    @pytest.mark.parametrize("activation", [nn.ReLU, nn.ReLU6, nn.SiLU])
+    @pytest.mark.parametrize("name", EXPLAINERS)
+    def test_moves_the_map_and_keeps_the_prediction(self, name, activation, pictures, corner):
+        if name == "LRP" and activation is nn.SiLU:
+            pytest.skip("LRP has no rule for SiLU")
+        model = make_network(activation)
+        result = attacks.manipulate(model, EXPLAINERS[name](model), pictures, corner, **QUICK)
+        assert result.success.all()
+        assert (result.distances["adversarial"] < 0.9 * result.distances["clean"]).all()
+        assert (result.adversarial.predictions == result.clean.predictions).all()
+        loss = result.curves["map"][0]
+        assert (loss[-1] < loss[0]).all()
+
+    def test_says_what_the_model_as_it_is_says(self, network, pictures, corner):
+        """Nothing softened is left in what the result holds."""
+        explainer = Gradient(network)
+        result = attacks.manipulate(network, explainer, pictures, corner, 1, softening="softplus", **QUICK)
+        found = torch.from_numpy(result.adversarial.inputs)
+        maps, scores = (values.numpy() for values in explainer(found, 1))
+        np.testing.assert_array_equal(result.adversarial.maps, maps)
+        np.testing.assert_array_equal(result.adversarial.scores, scores)
+        np.testing.assert_allclose(result.distances["adversarial"], np.abs(maps - corner.numpy()).mean((1, 2)))
+        assert result.explained == (1, 1, 1)
+        assert result.asked == tuple(network(pictures).argmax(1).tolist())
+
+    @pytest.mark.parametrize("softening", ["softplus", "backward"])
+    def test_either_softening_leads_somewhere(self, softening, network, pictures, corner):
+        result = attacks.manipulate(network, Gradient(network), pictures, corner, softening=softening, **QUICK)
+        assert result.success.all()
+
+    @pytest.mark.parametrize("step", ["sign", "adam"])
+    @pytest.mark.parametrize("schedule", ["constant", "linear", "cosine"])
+    @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+    def test_budget_and_range_always_hold(self, step, schedule, dtype, pictures, corner):
+        model = make_network(dtype=dtype)
+        levels = (pictures * 255).round() / 255
+        inputs = torch.cat([levels[:2], levels[2:].round()]).to(dtype)  # the last of zeros and ones
+        result = attacks.manipulate(
+            model, CAM(model), inputs, corner, epsilon=8 / 255, step=step, schedule=schedule, n_restarts=2,
+            **{**QUICK, "n_steps": 20, "step_size": 0.02},
+        )  # fmt: skip
+        clean = inputs.double().numpy()
+        for images in (result.adversarial.inputs, result.rounded.inputs):
+            assert images.dtype == inputs.numpy().dtype
+            assert images.min() >= 0
+            assert images.max() <= 1
+        assert np.abs(result.adversarial.inputs.astype(np.float64) - clean).max() <= 8 / 255
+        assert result.budget()["linf"].max() > 7 / 255
+        assert np.abs(result.rounded.inputs - clean).max() <= 8 / 255 + 1e-7
+        eight_bits = result.rounded.inputs.astype(np.float64) * 255
+        np.testing.assert_allclose(eight_bits, eight_bits.round(), atol=1e-4)
+        assert np.abs(result.rounded.inputs - result.adversarial.inputs).max() <= 1 / 255
+
+    def test_budget_in_figures(self, network, pictures, corner):
+        result = attacks.manipulate(network, CAM(network), pictures, corner, **QUICK)
+        change = np.abs(result.rounded.inputs - pictures.numpy())
+        budget = result.budget(rounded=True)
+        np.testing.assert_allclose(budget["linf"], [row.max() for row in change])
+        np.testing.assert_allclose(budget["l2"], [np.linalg.norm(row) for row in change])
+        np.testing.assert_allclose(budget["mean"], [row.mean() for row in change])
+
+    def test_zero_steps_change_nothing_and_are_no_success(self, network, pictures, corner):
+        defence = defended(CAM(network))
+        result = attacks.manipulate(network, CAM(network), pictures, corner, defence=defence, n_steps=0, rng=0)
+        np.testing.assert_array_equal(result.adversarial.inputs, pictures)
+        np.testing.assert_array_equal(result.adversarial.maps, result.clean.maps)
+        np.testing.assert_array_equal(result.adversarial.defended, result.clean.defended)
+        assert not result.success.any()
+        assert result.curves == {}
+
+    def test_a_failure_is_no_success(self, network, pictures):
+        """A map that is there already cannot come nearer."""
+        drawn = CAM(network)(pictures)[0]
+        result = attacks.manipulate(network, CAM(network), pictures, drawn, **{**QUICK, "n_steps": 3})
+        assert not result.success.any()
+        np.testing.assert_array_equal(result.adversarial.inputs, pictures)
+
+    def test_the_prediction_comes_first(self, pictures, corner):
+        """A weight of 0 on it lets the steps lose it; what is returned has it, and is no worse than the start."""
+        model = make_network()
+        result = attacks.manipulate(
+            model, LRP(model), pictures, corner, prediction_weight=0.0, **{**QUICK, "step_size": 0.05}
+        )
+        assert (result.adversarial.predictions == result.clean.predictions).all()
+        assert (result.distances["adversarial"] <= result.distances["clean"]).all()
+
+    def test_best_image_is_returned_not_the_last(self, network, pictures, corner):
+        result = attacks.manipulate(network, CAM(network), pictures, corner, **{**QUICK, "step_size": 0.2})
+        looked = result.curves["distance"][0]
+        best = np.fmin(np.nanmin(looked, axis=0), result.distances["clean"])
+        assert (result.distances["adversarial"] >= best - 1e-12).all()
+        assert (result.distances["adversarial"] <= result.distances["clean"]).all()
+
+    def test_restarts_help_or_change_nothing(self, network, pictures, corner):
+        settings = {**QUICK, "n_steps": 15, "epsilon": 0.06}
+        once, thrice = (
+            attacks.manipulate(network, Gradient(network), pictures, corner, n_restarts=n, **settings) for n in (1, 3)
+        )
+        assert thrice.curves["map"].shape == (3, 15, 3)
+        np.testing.assert_allclose(thrice.curves["map"][0], once.curves["map"][0])
+        assert (thrice.distances["adversarial"] <= once.distances["adversarial"] + 1e-12).all()
+        assert (thrice.curves["map"][1, 0] != thrice.curves["map"][2, 0]).all()
+
+    def test_grows_with_the_budget(self, network, pictures, corner):
+        distances = [
+            attacks.manipulate(network, CAM(network), pictures, corner, epsilon=epsilon, **QUICK).distances
+            for epsilon in (0.0, 0.02, 0.1, None)
+        ]
+        means = [found["adversarial"].mean() for found in distances]
+        assert means[0] == distances[0]["clean"].mean()
+        assert means == sorted(means, reverse=True)
+
+
+class TestRows:
+    @pytest.mark.parametrize("name", ["Gradient", "LRP", "integrated gradients of Captum"])
+    @pytest.mark.parametrize("knows", ["nothing", "defence", "seed"])
+    def test_are_attacked_as_if_alone(self, name, knows, network, pictures, corner):
+        explainer = EXPLAINERS[name](network)
+        maps = torch.stack([corner, corner.flip(0), corner.flip(1)])
+        settings = {**QUICK, "n_steps": 3, "epsilon": 0.05, "n_restarts": 2, "knows": knows}
+        settings["defence"] = defended(explainer)
+        together = attacks.manipulate(network, explainer, pictures, maps, [0, 1, 2], **settings)
+        in_twos = attacks.manipulate(network, explainer, pictures, maps, [0, 1, 2], batch_size=2, **settings)
+        np.testing.assert_allclose(in_twos.adversarial.inputs, together.adversarial.inputs, atol=1e-9)
+        for row in range(3):
+            one = slice(row, row + 1)
+            alone = attacks.manipulate(network, explainer, pictures[one], maps[row], row, **settings)
+            np.testing.assert_allclose(alone.adversarial.inputs, together.adversarial.inputs[one], atol=1e-9)
+            np.testing.assert_allclose(alone.adversarial.defended, together.adversarial.defended[one], atol=1e-6)
+            np.testing.assert_allclose(alone.curves["loss"][:, :, 0], together.curves["loss"][:, :, row], rtol=1e-6)
+
+    def test_seed_governs_all(self, network, pictures, corner):
+        settings = {**QUICK, "n_steps": 6, "epsilon": 0.05, "n_restarts": 2, "defence": defended(Gradient(network))}
+        first, again, other = (
+            attacks.manipulate(network, Gradient(network), pictures, corner, **{**settings, "rng": rng})
+            for rng in (5, 5, 6)
+        )
+        np.testing.assert_array_equal(first.adversarial.inputs, again.adversarial.inputs)
+        np.testing.assert_array_equal(first.adversarial.defended, again.adversarial.defended)
+        assert (first.clean.defended != other.clean.defended).any()
+
+
+class TestTerms:
+    def test_map_term_by_hand(self):
+        maps, drawn = torch.tensor([[[0.0, 1.0], [0.5, 0.5]]]), torch.tensor([[[0.0, 0.0], [0.0, 1.0]]])
+        assert float(map_term(maps, drawn, "given")) == pytest.approx((0 + 1 + 0.25 + 0.25) / 4)
+        expected = ((0 - 0) ** 2 + (2 - 0) ** 2 + (1 - 0) ** 2 + (1 - 4) ** 2) / 4  # means .5 and .25
+        assert float(map_term(maps, drawn, "mean")) == pytest.approx(expected)
+        assert torch.isfinite(map_term(0 * maps, drawn, "mean")).all()
+
+    def test_dombrowski_is_the_authors_loss(self):
+        """1e11 MSE of maps that add up to 1 and 1e6 MSE of probabilities, on 224 x 224 pixels and 1000 classes."""
+        generator = torch.Generator().manual_seed(0)
+        maps, drawn = torch.rand(2, 1, 224, 224, dtype=torch.float64, generator=generator)
+        preset = PRESETS["dombrowski"]
+        theirs = 1e11 * ((maps / maps.sum() - drawn / drawn.sum()) ** 2).mean()
+        assert float(preset.map_weight * map_term(maps, drawn, preset.map_scale)) == pytest.approx(float(theirs))
+        before, after = torch.rand(2, 1000, dtype=torch.float64, generator=generator).softmax(1)
+        assert preset.prediction_weight * float(((before - after) ** 2).sum()) == pytest.approx(
+            1e6 * float(((before - after) ** 2).mean())
+        )
+
+    @pytest.mark.parametrize("loss", ["probabilities", "cross-entropy", "margin"])
+    def test_losses_of_the_prediction(self, loss, network, pictures, corner):
+        result = attacks.manipulate(
+            network, CAM(network), pictures, corner, prediction_loss=loss, distance_weight=2.0, margin=1.5,
+            **{**QUICK, "n_steps": 4},
+        )  # fmt: skip
+        curves = {name: values[0] for name, values in result.curves.items()}
+        logits = network(pictures).detach()
+        own = logits.max(1).values
+        expected = {
+            "probabilities": torch.zeros(3),
+            "cross-entropy": logits.logsumexp(1) - own,
+            "margin": (logits.sort(1).values[:, -2] - own + 1.5).clamp(min=0),
+        }
+        np.testing.assert_allclose(curves["prediction"][0], expected[loss], atol=1e-12)
+        assert (curves["pixels"][0] == 0).all()
+        assert (curves["pixels"][-1] > 0).all()
+        total = 1000 * curves["prediction"] + 2 * curves["pixels"] + PRESETS["dombrowski"].map_weight * curves["map"]
+        np.testing.assert_allclose(curves["loss"], total)
+
+    def test_ball_holds_in_exact_arithmetic(self):
+        images = torch.rand(1, 3, 40, 40, generator=torch.Generator().manual_seed(0))
+        ball = Ball.around(images, 0.031)
+        exact = images.double()
+        assert (ball.high.double() - exact).max() <= 0.031
+        assert (exact - ball.low.double()).max() <= 0.031
+        assert ball.low.min() >= 0
+        assert ball.high.max() <= 1
+
+
+class TestDefence:
+    def test_is_measured_in_any_case(self, network, pictures, corner):
+        explainer = CAM(network)
+        result = attacks.manipulate(
+            network, explainer, pictures, corner, defence=defended(explainer), knows="nothing", **QUICK
+        )
+        alone = attacks.manipulate(network, explainer, pictures, corner, **QUICK)
+        np.testing.assert_array_equal(result.adversarial.inputs, alone.adversarial.inputs)
+        assert alone.adversarial.defended is None
+        assert result.adversarial.defended.shape == (3, 8, 10)
+        assert {"clean defended", "adversarial defended", "rounded defended"} <= result.distances.keys()
+
+    @pytest.mark.parametrize("explain", [Gradient, LRP])
+    def test_who_knows_it_does_better_against_it(self, explain, network, pictures, corner):
+        defence = defended(explain(network), noise=Uniform(0.2, bounds=(0, 1)), n_samples=10)
+        found = {
+            knows: attacks.manipulate(
+                network, explain(network), pictures, corner, defence=defence, knows=knows, epsilon=0.15,
+                **{**QUICK, "n_steps": 30, "step_size": 0.01},
+            ).distances["adversarial defended"].mean()
+            for knows in ("nothing", "defence", "seed")
+        }  # fmt: skip
+        assert found["defence"] < found["nothing"]
+        assert found["seed"] < found["nothing"]
+
+    def test_draws_are_averaged(self, network, pictures, corner):
+        one, three = (
+            attacks.manipulate(
+                network, Gradient(network), pictures, corner, defence=defended(Gradient(network)), n_draws=n,
+                **{**QUICK, "n_steps": 5},
+            )
+            for n in (1, 3)
+        )  # fmt: skip
+        assert (one.curves["defence"] != three.curves["defence"]).all()
+        assert (three.curves["map"][0, 0] == one.curves["map"][0, 0]).all()
+
+    def test_noise_is_fresh_at_each_step_unless_it_is_known(self, network, pictures, corner):
+        """With a step size of nearly nothing the map stays, and only the noise moves its smoothed form."""
+        settings = {**QUICK, "n_steps": 4, "step_size": 1e-12}
+        for knows, fresh in (("defence", True), ("seed", False)):
+            result = attacks.manipulate(
+                network, CAM(network), pictures, corner, defence=defended(CAM(network)), knows=knows,
+                **settings,
+            )  # fmt: skip
+            values = result.curves["defence"][0]
+            assert (np.ptp(values, axis=0) > 1e-6).all() == fresh
+            if not fresh:  # and it is what the defender's map is measured with
+                drawn = torch.from_numpy(result.target_map)
+                measured = map_term(torch.from_numpy(result.clean.defended), drawn, "mean")
+                np.testing.assert_allclose(values[0], measured, rtol=1e-6)
+
+
+class TestLeavesAsFound:
+    @pytest.mark.parametrize("interrupted", [False, True])
+    def test_the_model(self, interrupted, pictures, corner):
+        model = make_network().train()
+        model[0].requires_grad_(False)
+        model[2].weight.grad = torch.ones_like(model[2].weight)
+        state, images = torch.get_rng_state(), pictures.clone()
+        calls = 0
+
+        def explainer(inputs, target):
+            nonlocal calls
+            calls += 1
+            if interrupted and calls == 30:
+                raise KeyboardInterrupt
+            return Gradient(model)(inputs, target)
+
+        ends = pytest.raises(KeyboardInterrupt) if interrupted else nullcontext()
+        with ends, pytest.warns(ModelStateWarning):
+            attacks.manipulate(model, explainer, images, corner, **QUICK)
+        assert all(module.training for module in model.modules())
+        assert not any(parameter.requires_grad for parameter in model[0].parameters())
+        assert all(parameter.requires_grad for parameter in model[2].parameters())
+        assert (model[2].weight.grad == 1).all()
+        assert model[0].weight.grad is None
+        assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
+        assert torch.equal(torch.get_rng_state(), state)
+        assert torch.equal(images, pictures)
+        assert not images.requires_grad
+        assert torch.equal(torch.relu(pictures - 0.5), (pictures - 0.5).clamp(min=0))
+
+    def test_works_without_gradients_around_it(self, network, pictures, corner):
+        expected = attacks.manipulate(network, Gradient(network), pictures, corner, **{**QUICK, "n_steps": 5})
+        with torch.no_grad():
+            result = attacks.manipulate(network, Gradient(network), pictures, corner, **{**QUICK, "n_steps": 5})
+        np.testing.assert_array_equal(result.adversarial.inputs, expected.adversarial.inputs)
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        "make",
+        [
+            lambda model: RISE(model, n_masks=4, rng=0),
+            lambda model: LIME(model, n_perturbations=20, rng=0),
+            lambda model: from_gradcam("GradCAM", model),
+            lambda model: from_captum(model, "Occlusion", sliding_window_shapes=(3, 2, 2)),
+            lambda model: lambda inputs, target: Gradient(model)(inputs.detach(), target),
+            lambda model: lambda inputs, target: model[0].weight.sum() * torch.ones(len(inputs), 8, 10),
+        ],
+    )
+    def test_maps_without_derivatives(self, make, network, pictures, corner):
+        with pytest.raises(ValueError, match=r"must return maps that are differentiable.*CAM, LRP and MASK"):
+            attacks.manipulate(network, make(network), pictures, corner, n_steps=5)
+
+    def test_maps_that_do_not_move(self, network, pictures, corner):
+        with pytest.raises(ValueError, match=r"Gradient\(.* do not move .*write `softening='softplus'`"):
+            attacks.manipulate(network, Gradient(network), pictures, corner, n_steps=5, softening=None)
+
+    @pytest.mark.parametrize(
+        ("change", "error", "message"),
+        [
+            ({"inputs": "picture"}, TypeError, "`inputs` must be a torch.Tensor, got str"),
+            ({"inputs": torch.ones(3, 8, 10)}, ValueError, r"must be images .* got shape \(3, 8, 10\)"),
+            ({"inputs": torch.full((1, 3, 8, 10), 1.5)}, ValueError, r"pixels in \[0, 1\], got 1.5 to 1.5"),
+            ({"inputs": torch.ones(1, 3, 8, 10).half()}, TypeError, "must be float32 or float64, .*torch.float16"),
+            ({"target_map": torch.ones(8, 8)}, ValueError, r"\(8, 10\), or one for each .*\(3, 8, 10\), got \(8, 8\)"),
+            ({"target_map": torch.full((8, 10), torch.nan)}, ValueError, "must be finite"),
+            ({"target_map": None}, ValueError, "`target_map` must be the map to draw, got None"),
+            ({"target": 7}, ValueError, r"`target` must lie in 0\.\.2 .*got 7"),
+            ({"model": 3}, TypeError, "`model` must be callable, got int"),
+            ({"model": lambda x: x.sum((1, 2, 3))}, ValueError, r"scores \(batch, classes\), got shape \(3,\)"),
+            ({"explainer": 3}, TypeError, "`explainer` must be callable, got int"),
+            ({"defence": 3}, TypeError, "`defence` must be a metfa.Smoothed, got int"),
+            ({"knows": "defence"}, ValueError, "`knows='defence'` needs a `defence`"),
+            ({"knows": "all"}, ValueError, "got 'all'"),
+            ({"settings": "adv2"}, ValueError, "`settings` must be 'dombrowski', .*got 'adv2'"),
+            ({"settings": 3}, TypeError, "an AttackSettings, got int: 3"),
+            ({"n_step": 3}, TypeError, "no setting 'n_step', did you mean 'n_steps'"),
+            ({"n_steps": -1}, ValueError, "`n_steps` must be at least 0, got -1"),
+            ({"step": "newton"}, ValueError, "`step` must be 'adam' or 'sign', got 'newton'"),
+            ({"step_size": 0}, ValueError, "`step_size` must be finite and above 0, got 0"),
+            ({"epsilon": -0.1}, ValueError, "`epsilon` must be finite and not negative, got -0.1"),
+            ({"n_restarts": 2}, ValueError, "`epsilon` must be a number for restarts.*`n_restarts=2`"),
+            ({"map_weight": (1, 2, 3)}, TypeError, r"`map_weight` must be a pair, got \(1, 2, 3\)"),
+            ({"beta": 3}, TypeError, "`beta` must be a pair, got 3"),
+            ({"unrolled": (4, 0)}, ValueError, "`unrolled` must be at least 1, got 0"),
+            ({"batch_size": 0}, ValueError, "`batch_size` must be at least 1, got 0"),
+        ],
+    )
+    def test_arguments(self, change, error, message, network, pictures, corner):
+        given = {"model": network, "explainer": CAM(network), "inputs": pictures, "target_map": corner, **change}
+        with pytest.raises(error, match=message):
+            attacks.manipulate(**given)
+
+    def test_a_defence_of_another_explainer_cannot_be_known(self, network, pictures, corner):
+        other = defended(Gradient(network))
+        with pytest.raises(ValueError, match="must smooth the explainer that is attacked"):
+            attacks.manipulate(network, CAM(network), pictures, corner, defence=other)
+        result = attacks.manipulate(
+            network, CAM(network), pictures, corner, defence=other, knows="nothing", **{**QUICK, "n_steps": 2}
+        )
+        assert result.adversarial.defended.shape == (3, 8, 10)
+
+
+def test_settings_as_an_object(network, pictures, corner):
+    settings = replace(PRESETS["dombrowski"], n_steps=3)
+    result = attacks.manipulate(network, CAM(network), pictures, corner, settings=settings, step="sign", rng=0)
+    assert result.provenance["settings"]["n_steps"] == 3
+    assert result.provenance["settings"]["step"] == "sign"
+    assert result.provenance["settings"]["softening"] is None  # CAM needs none
+    assert repr(result).startswith("AttackResult(manipulation of 3 images")
+
+
+def test_distance_by_hand():
+    assert distance(np.array([[[0.0, 1.0]], [[0.5, 0.5]]]), np.array([[[1.0, 1.0]], [[0.0, 0.25]]])).tolist() == [
+        0.5,
+        0.375,
+    ]
