@@ -80,8 +80,8 @@ class SampledExplainer:
     ) -> tuple[Any, Callable[[Any], Any]]:
         r"""Maps of a batch of torch tensors, and the function that pulls a derivative by them back to the inputs.
 
-        The same as a backward pass from the maps, in the memory of `batch_size` rows: where there are more, the samples
-        are first explained without a graph, and once more, `batch_size` at a time, for their part of the gradient.
+        The same as a backward pass from the maps, in the memory of `batch_size` rows: samples beyond these are first
+        explained without a graph, and once more, `batch_size` at a time, for their part of the gradient.
 
         Parameters
         ----------
@@ -116,24 +116,24 @@ class SampledExplainer:
         inputs = inputs.detach()
         with left_as_found(self.model) as drawn, torch.no_grad():
             chunks, n_rows = self._chunks(inputs, target, rngs, drawn)
-            one_pass = len(chunks) == 1
-            with torch.set_grad_enabled(one_pass):
-                leaf = inputs.clone().requires_grad_(one_pass)
-                kept = [chunk(leaf) if one_pass else chunk(leaf).detach() for chunk in chunks]
-        samples = self._joined([part.detach() for part in kept], n_rows).requires_grad_()
+            parts = [chunk(inputs).detach() for chunk in chunks[:-1]]  # there may be a graph all the same
+            leaf = inputs.clone().requires_grad_()
+            with torch.enable_grad():
+                parts.append(chunks[-1](leaf))
+        samples = self._joined([part.detach() for part in parts], n_rows).requires_grad_()
         with torch.enable_grad():
             maps = self._summarised(samples)
 
         def pull_back(derivative: Any) -> Any:
             (by_samples,) = torch.autograd.grad(maps, samples, derivative)
             by_samples = by_samples.flatten(0, 1)
-            if one_pass:
-                return _pulled(kept[0], by_samples, leaf)
-            gradient, start = torch.zeros_like(inputs), 0
-            for chunk, part in zip(chunks, kept, strict=True):
+            last = parts.pop()  # whose graph was kept, and is freed now
+            gradient = _pulled(last, by_samples[-len(last) :], leaf)
+            start = 0
+            for chunk, part in zip(chunks[:-1], parts, strict=True):
                 again = inputs.clone().requires_grad_()
                 with left_as_found(self.model), torch.enable_grad():
-                    gradient += _pulled(chunk(again), by_samples[start : start + len(part)], again)
+                    gradient = gradient + _pulled(chunk(again), by_samples[start : start + len(part)], again)
                 start += len(part)
             return gradient
 
