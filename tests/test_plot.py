@@ -414,3 +414,8 @@ def test_the_sample_stays_as_it_was():
 
 def test_equal_samples_have_equal_figures():
     np.testing.assert_array_equal(render(figure(make(), title="t")), render(figure(make(), title="t")))
+
+
+def test_a_title_is_a_text():
+    with pytest.raises(TypeError, match="`title` must be a text or None, got int: 3"):
+        figure(make(), title=3)

@@ -489,6 +489,8 @@ def test_the_interval_names_the_smallest_number_and_that_works(level, needed):
         ({"alpha": math.nan}, ValueError, "`alpha` must lie between 0 and 0.5, got nan"),
         ({"alpha": True}, TypeError, "`alpha` must be a number, got bool: True"),
         ({"alpha": "5%"}, TypeError, "`alpha` must be a number, got str: '5%'"),
+        ({"threshold": math.nan}, ValueError, "`threshold` must be a number, got NaN"),
+        ({"threshold": [math.nan]}, ValueError, "`threshold` must be a number, got NaN"),
         ({"correction": "sidak"}, ValueError, "'bonferroni', 'holm', 'bh', 'by', got 'sidak'"),
         ({"correction": 3}, TypeError, "got 3 of type int"),
     ],

@@ -16,6 +16,7 @@ from metfa._warnings import DegenerateAttributionsWarning as DegenerateAttributi
 from metfa._warnings import EqualInputsWarning as EqualInputsWarning
 from metfa._warnings import FailedUnitsWarning as FailedUnitsWarning
 from metfa._warnings import MetfaWarning as MetfaWarning
+from metfa._warnings import MissedObjectWarning as MissedObjectWarning
 from metfa._warnings import ModelOutputWarning as ModelOutputWarning
 from metfa._warnings import ModelStateWarning as ModelStateWarning
 from metfa._warnings import ReproducibilityWarning as ReproducibilityWarning

@@ -23,12 +23,14 @@ def positive_int(value: Any, name: str, minimum: int = 1) -> int:
 
 
 def check_number(value: Any, name: str, *, least: float = 0.0, above: float = -math.inf) -> None:
-    """Raise unless `value` is a finite number of at least `least` that is larger than `above`."""
+    """Raise unless `value` is a finite number of at least `least` (-inf: any) that is larger than `above`."""
     if not isinstance(value, Real) or isinstance(value, bool):
         raise TypeError(f"`{name}` must be a number, got {type(value).__name__}: {value!r}")
     if not (math.isfinite(value) and least <= float(value) > above):
-        allowed = f"above {above:g}" if above >= least else f"at least {least:g}" if least else "not negative"
-        raise ValueError(f"`{name}` must be finite and {allowed}, got {value}")
+        allowed = f" and at least {least:g}" if least else " and not negative"
+        if above >= least:
+            allowed = f" and above {above:g}" if math.isfinite(above) else ""
+        raise ValueError(f"`{name}` must be finite{allowed}, got {value}")
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

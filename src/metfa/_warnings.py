@@ -10,6 +10,7 @@ __all__ = [
     "EqualInputsWarning",
     "FailedUnitsWarning",
     "MetfaWarning",
+    "MissedObjectWarning",
     "ModelOutputWarning",
     "ModelStateWarning",
     "ReproducibilityWarning",
@@ -39,6 +40,10 @@ class FailedUnitsWarning(MetfaWarning):
 
 class SignedAttributionsWarning(MetfaWarning):
     """A threshold made for one-signed scores meets strong negative scores."""
+
+
+class MissedObjectWarning(MetfaWarning):
+    """The model takes the object to explain for one of another class."""
 
 
 class SmallRegionWarning(MetfaWarning):

@@ -13,6 +13,8 @@ import math
 import os
 import shutil
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +27,12 @@ __all__ = [
     "array_offset",
     "check_targets",
     "load",
+    "new_folder",
+    "read_array",
     "read_json",
     "require_plain_file",
     "save",
+    "write_array",
     "write_array_header",
     "write_json",
     "write_manifest",
@@ -52,22 +57,35 @@ def save(sample: AttributionSample, path: str | Path) -> Path:
         If the inputs are a list of objects other than texts or lists of tokens, or a target is no integer or tuple
         of integers.
     """
-    target = _new_folder(path)
     check_inputs(sample.inputs)
     check_targets(sample.target)
+    with new_folder(path) as temporary:
+        for name in ARRAYS:
+            if getattr(sample, name) is not None:
+                write_array(temporary / f"{name}.npy", getattr(sample, name))
+        write_manifest(temporary, sample)
+    return Path(path).expanduser()
+
+
+@contextmanager
+def new_folder(path: str | Path) -> Iterator[Path]:
+    """A folder to write into, which becomes the new folder `path` at the end, or goes with all in it.
+
+    Raises
+    ------
+    FileExistsError
+        If `path` exists: nothing is ever overwritten.
+    """
+    target = _free(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{target.name}.{os.urandom(4).hex()}")
     temporary.mkdir()
     try:
-        for name in ARRAYS:
-            if getattr(sample, name) is not None:
-                _write_array(temporary / f"{name}.npy", getattr(sample, name))
-        write_manifest(temporary, sample)
-        temporary.rename(_new_folder(target))
+        yield temporary
+        temporary.rename(_free(target))
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
-    return target
 
 
 def load(path: str | Path) -> AttributionSample:
@@ -100,7 +118,10 @@ def load(path: str | Path) -> AttributionSample:
             raise ValueError(
                 f"{folder} holds an unfinished run: repeat the call with `store={str(folder)!r}` to resume it"
             )
-        raise ValueError(f"{folder} is not a saved result: it has no {MANIFEST}")
+        hint = f"; the samples lie in {folder / 'sample'}" if (folder / "sample" / MANIFEST).is_file() else ""
+        if hint and "context.json" in names:
+            hint = ", but the context of an object: read it by `metfa.segmentation.load_context`"
+        raise ValueError(f"{folder} is not a saved result: it has no {MANIFEST}{hint}")
     manifest = _read_manifest(folder)
     try:
         return _assembled(folder, manifest)
@@ -122,8 +143,7 @@ def write_manifest(folder: Path, sample: AttributionSample) -> None:
         )
         about["keys"] = list(parts)
         for index, part in enumerate(parts.values()):
-            _write_array(folder / f"inputs_{index}.npy", part)
-            described[f"inputs_{index}"] = _describe(folder / f"inputs_{index}.npy", part)
+            described[f"inputs_{index}"] = write_array(folder / f"inputs_{index}.npy", part)
     for name in ARRAYS:
         if getattr(sample, name) is not None:
             described[name] = _describe(folder / f"{name}.npy", getattr(sample, name))
@@ -207,7 +227,7 @@ def check_targets(targets: Any) -> None:
             raise TypeError(f"`target` must be integers or tuples of integers to be saved, got {type(entry).__name__}")
 
 
-def _new_folder(path: str | Path) -> Path:
+def _free(path: str | Path) -> Path:
     target = Path(path).expanduser()
     if target.exists() or target.is_symlink():
         raise FileExistsError(f"`path` exists already: {target}; choose a new folder, nothing is overwritten")
@@ -231,11 +251,13 @@ def check_inputs(inputs: Any) -> None:
                 raise TypeError(f"`inputs` must be arrays or a list of texts to be saved, got {kind}")
 
 
-def _write_array(path: Path, array: np.ndarray) -> None:
+def write_array(path: Path, array: np.ndarray) -> dict[str, Any]:
+    """Write an .npy file; returns what a manifest says of it, for `read_array`."""
     with path.open("wb") as file:
         write_array_header(file, array.dtype, array.shape)
         for part in array if array.ndim > 1 else [array]:  # one sample at a time: memory stays flat
             file.write(part.tobytes())
+    return _describe(path, array)
 
 
 def _describe(path: Path, array: np.ndarray) -> dict[str, Any]:
@@ -265,7 +287,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
 def _assembled(folder: Path, manifest: dict[str, Any]) -> AttributionSample:
     described = manifest["arrays"]
     values, vanilla, scores, predictions = (
-        _read_array(folder, name, described[name]) if name in described else None for name in ARRAYS
+        read_array(folder / MANIFEST, name, described[name]) if name in described else None for name in ARRAYS
     )
     names = manifest["feature_names"]
     ids, input_ids, target = (_typed(manifest, name, list) for name in ("sample_ids", "input_ids", "target"))
@@ -307,17 +329,18 @@ def _typed(manifest: dict[str, Any], name: str, kind: type) -> Any:
     return manifest[name]
 
 
-def _read_array(folder: Path, name: str, described: dict[str, Any]) -> np.ndarray:
-    path = folder / f"{name}.npy"
+def read_array(manifest: Path, name: str, described: dict[str, Any]) -> np.ndarray:
+    """Memory map of an .npy file beside a manifest, checked against what that says: dtype, shape, size, digest."""
+    path = manifest.with_name(f"{name}.npy")
     shape = tuple(_typed(described, "shape", list))
     if len(shape) > MAX_AXES or not all(type(side) is int and side >= 0 for side in shape):
-        raise ValueError(f"{folder / MANIFEST} is damaged: {name} has the shape {shape!r:.80}")
+        raise ValueError(f"{manifest} is damaged: {name} has the shape {shape!r:.80}")
     try:
         dtype = np.dtype(_typed(described, "dtype", str))
     except ValueError as error:
         raise TypeError(error) from error
     if dtype.kind not in KINDS:
-        raise ValueError(f"{folder / MANIFEST} is damaged: {name} has the dtype {dtype}")
+        raise ValueError(f"{manifest} is damaged: {name} has the dtype {dtype}")
     offset = array_offset(path, dtype, shape)
     if _digest(path) != described["digest"]:
         raise ValueError(f"{path} was changed after it was saved: its digest differs from the manifest's")
@@ -334,7 +357,7 @@ def _read_inputs(folder: Path, about: dict[str, Any], arrays: dict[str, Any]) ->
         if not isinstance(texts, list) or not all(map(is_text, texts)):
             raise ValueError(f"{folder / 'inputs.json'} is damaged: a list of texts is needed")
         return texts, {len(texts)}
-    parts = [np.array(_read_array(folder, f"inputs_{i}", arrays[f"inputs_{i}"])) for i in range(len(keys))]
+    parts = [np.array(read_array(folder / MANIFEST, f"inputs_{i}", arrays[f"inputs_{i}"])) for i in range(len(keys))]
     lengths = {len(part) for part in parts}
     if kind == "dict" and all(isinstance(key, str) for key in keys):
         return dict(zip(keys, parts, strict=True)), lengths

@@ -350,6 +350,8 @@ class AttributionSample:
             )
         given = self.threshold(threshold, split=held_out) if callable(threshold) else threshold
         heights = to_host(as_array(given, "threshold")).astype(np.float64)
+        if not callable(threshold) and np.isnan(heights).any():
+            raise ValueError("`threshold` must be a number, got NaN, on neither side of which anything lies")
         batch = self.values.shape[1]
         if heights.ndim == 0 or heights.shape == self.values.shape[1:]:
             return heights

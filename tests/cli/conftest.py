@@ -58,6 +58,14 @@ TINY = '''
         return LoadedModel(scenes(), WholePicture(), ("ground", "object", "nothing"))
 
 
+    def likely_scenes():
+        class Likely(Scenes):
+            def forward(self, x):
+                return super().forward(x)["out"].softmax(1)
+
+        return LoadedModel(Likely().eval(), WholePicture(), ("ground", "object", "nothing"))
+
+
     def broken():
         raise ValueError("out of order\\nin two lines")
 

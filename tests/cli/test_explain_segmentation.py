@@ -44,7 +44,7 @@ def test_figure_report_and_samples(explain_segmentation, metfa_command, scene, t
     done = explain_segmentation("--out", "out")
     assert done.code == 0
     found = {path.name for path in (tmp_path / "out").iterdir()}
-    assert found == {"figure.png", "report.txt", "about.json", "sample", "region.npy"}
+    assert found == {"figure.png", "report.txt", "about.json", "sample", "region.npy", "context.json"}
     explanation = load_context(tmp_path / "out")
     assert explanation.region.sum() == 120
     marks = explanation.significance_map()
@@ -103,6 +103,20 @@ def test_classes_by_index(explain_segmentation):
     assert "explained:        class 1" in done.out
 
 
+@pytest.mark.parametrize("method", ["grid-saliency", "gradient", "mask"])
+def test_networks_that_give_probabilities(method, explain_segmentation, tmp_path):
+    """All that asks the network is told: the region, the explainer and the faithfulness."""
+    assert explain_segmentation("--method", method, "--out", "logits").code == 0
+    done = explain_segmentation("--method", method, "--out", "out", "--probabilities", model="tiny:likely_scenes")
+    assert done.code == 0
+    assert "warning" not in done.err
+    found, of_logits = load_context(tmp_path / "out"), load_context(tmp_path / "logits")
+    assert np.array_equal(found.region, of_logits.region)
+    if method == "grid-saliency":
+        assert np.allclose(found.sample.values, of_logits.sample.values, atol=1e-5)
+        assert "with nothing and 1.000 with the significant context" in done.out
+
+
 @pytest.mark.filterwarnings("default")
 def test_small_objects_warn(explain_segmentation):
     done = explain_segmentation("--min-pixels", 600)
@@ -127,6 +141,10 @@ def test_small_objects_warn(explain_segmentation):
         (("--set", "momentum=2"), {}, "below 1, or steps never end, got 2"),
         (("--region", "none.png"), {}, "no such image: none.png"),
         (("--noise", "synonyms:.3"), {}, "'synonyms:.3'"),
+        (("--noise", "none"), {}, "`noise` is None"),
+        (("--set", "softmax=false"), {}, "say --probabilities"),
+        (("--probabilities",), {}, "`softmax=False` is for networks that give probabilities"),
+        ((), {"of": "-1"}, "`--class` must be an index from 0 on, or a name, got -1"),
     ],
 )
 def test_mistakes_are_one_line(arguments, settings, said, explain_segmentation):

@@ -91,6 +91,7 @@ def test_a_metric_s_model_that_works_in_place_gets_copies():
             r"must return an array of scores .* got tuple: .*`lambda inputs: model\(inputs\)\[0\]`",
         ),
         (lambda s: {"logits": s}, TypeError, r"got dict: .*model\(inputs\)\['logits'\]"),
+        (lambda s: {"scores": s, "loss": 0}, TypeError, r"got dict: .*model\(inputs\)\['scores'\]"),
         (lambda s: s.sum(), ValueError, r"one row of scores an input, got shape \(\) for"),
         (lambda s: s[:0], ValueError, r"got shape \(0, 5\) for"),
         (lambda s: s * torch.nan, ValueError, "the model's scores are NaN for row 0"),
@@ -103,6 +104,38 @@ def test_what_are_no_scores(name, after, error, message):
     maker = {**MAKERS, "Gradient": Gradient, "LRP": LRP}[name]
     with pytest.raises(error, match=message):
         maker(Around(after=after).eval())(IMAGES, target=1)
+
+
+@pytest.mark.parametrize("after", [lambda s: s.detach(), lambda s: (s == s.amax(1, keepdim=True)).to(s.dtype)])
+@pytest.mark.filterwarnings("ignore::metfa.ModelOutputWarning")
+@pytest.mark.parametrize("name", ["Gradient", "SmoothGrad", "MASK", "IGOS"])
+def test_a_model_that_cuts_the_gradient_is_refused(name, after):
+    """Penalties have a gradient of their own, by which an optimised mask would say that nothing matters."""
+    maker = {**MAKERS, "Gradient": Gradient}[name]
+    with pytest.raises(ValueError, match="no gradient by its input: it detaches them"):
+        maker(Around(after=after).eval())(IMAGES, target=1)
+
+
+@pytest.mark.parametrize("name", [*MAKERS, "Gradient"])
+def test_weights_of_another_precision(name):
+    maker = {**MAKERS, "Gradient": Gradient}[name]
+    with pytest.raises(
+        TypeError, match=r"float32, but the model's weights torch.float64.*`inputs.to\(torch.float64\)`"
+    ):
+        maker(net().double())(IMAGES, target=1)
+
+
+def test_other_errors_of_a_model_stay_what_they_are():
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+        Gradient(nn.Linear(4, 2).eval())(IMAGES, target=1)
+
+
+def test_a_module_may_say_that_it_mixes_rows():
+    class Of(Around):
+        rows_independent = False
+
+    assert Gradient(Around().eval()).rows_independent
+    assert not Gradient(Of().eval()).rows_independent
 
 
 @pytest.mark.parametrize("name", [*MAKERS, "Gradient", "LRP"])

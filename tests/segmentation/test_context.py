@@ -1,6 +1,7 @@
 """`explain_context`: one object's surroundings under noise, and the statistics of the context alone."""
 
 import shutil
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -115,6 +116,7 @@ def test_small_objects_warn():
 
 def test_the_model_is_left_as_found():
     net = torch.nn.Conv2d(1, 2, 5, padding=2).eval()
+    torch.nn.init.constant_(net.bias[1:], 9.0)  # class 1 is found
     before = net.weight.clone()
     explain_context(net, scene(), 1, region=REGION, min_pixels=1, rng=0, n_samples=2)
     assert not net.training
@@ -159,9 +161,9 @@ def test_bad_arguments_before_the_model_is_asked(changed, error, said):
 
 def test_a_class_that_is_nowhere_or_everywhere():
     with pytest.raises(ValueError, match="class 0 nowhere"):
-        explain_context(lambda images: torch.cat([0 * images, 0 * images + 1], 1), scene(), 0)
+        explain_context(lambda images: torch.cat([0 * images, 0 * images + 3], 1), scene(), 0)
     with pytest.raises(ValueError, match="class 1 in all pixels"):
-        explain_context(lambda images: torch.cat([0 * images, 0 * images + 1], 1), scene(), 1)
+        explain_context(lambda images: torch.cat([0 * images, 0 * images + 3], 1), scene(), 1)
 
 
 def test_saved_and_read_again(tmp_path):
@@ -206,3 +208,99 @@ def test_parts_must_fit():
         ContextExplanation(sample.values, REGION)
     with pytest.raises(ValueError, match="read-only"):
         explained(n_samples=2).region[0, 0] = True
+
+
+def test_a_store_is_a_saved_explanation(tmp_path):
+    found = explained(n_samples=6, store=tmp_path / "kept")
+    again = load_context(tmp_path / "kept")
+    assert np.array_equal(again.region, REGION)
+    assert np.array_equal(again.sample.values, found.sample.values)
+    with pytest.raises(ValueError, match=r"read it by `metfa\.segmentation\.load_context`"):
+        metfa.load(tmp_path / "kept")
+    with pytest.raises(ValueError, match=r"no context\.json: it holds samples alone, which `metfa\.load` reads"):
+        load_context(tmp_path / "kept" / "sample")
+
+
+def test_a_store_is_of_one_object(tmp_path):
+    explained(n_samples=2, store=tmp_path / "kept")
+    other = np.roll(REGION, 1, axis=0)
+    with pytest.raises(FileExistsError, match="samples of another object"):
+        explained(n_samples=2, store=tmp_path / "kept", region=other)
+    assert np.array_equal(load_context(tmp_path / "kept").region, REGION)
+
+
+def test_a_region_that_was_changed_is_noticed(tmp_path):
+    explained(n_samples=3).save(tmp_path / "kept")
+    path = tmp_path / "kept" / "region.npy"
+    np.save(path, np.roll(REGION, 1, axis=0))
+    with pytest.raises(ValueError, match=r"region\.npy"):
+        load_context(tmp_path / "kept")
+    raw = bytearray(path.read_bytes())
+    raw[-1] ^= 1
+    path.write_bytes(raw)
+    with pytest.raises(ValueError, match=r"region\.npy"):
+        load_context(tmp_path / "kept")
+
+
+@pytest.mark.parametrize("about", ["[]", "{}", '{"schema_version": 1}', '{"schema_version": 2, "region": {}}'])
+def test_a_damaged_description_is_named(about, tmp_path):
+    explained(n_samples=2).save(tmp_path / "kept")
+    (tmp_path / "kept" / "context.json").write_text(about)
+    with pytest.raises(ValueError, match=r"context\.json (is damaged|has schema version)"):
+        load_context(tmp_path / "kept")
+
+
+def test_an_object_that_the_model_takes_for_another_class():
+    elsewhere = np.zeros_like(REGION)
+    elsewhere[8:10, 5:8] = True
+    with pytest.warns(metfa.MissedObjectWarning, match="takes the object for class 0, not 1"):
+        explained(region=elsewhere, n_samples=2)
+
+
+def test_all_that_is_asked_takes_the_same_softmax():
+    def probabilities(images):
+        return network(images).softmax(1)
+
+    found = explain_context(probabilities, scene(), 1, region=REGION, min_pixels=1, rng=0, n_samples=6, softmax=False)
+    assert np.allclose(found.sample.values, explained(n_samples=6).sample.values, atol=1e-5)
+    with pytest.raises(
+        ValueError, match=r"explainer has `softmax=True`: write `functools\.partial\(RISE, softmax=False"
+    ):
+        explain_context(probabilities, scene(), 1, region=REGION, min_pixels=1, softmax=False, explainer=RISE)
+
+
+@pytest.mark.parametrize(
+    ("threshold", "error", "said"),
+    [
+        ("jenks", TypeError, "write metfa.stats.jenks"),
+        (None, TypeError, "a number, got NoneType"),
+        (np.zeros(REGION.shape), TypeError, "a number, got ndarray"),
+        (float("nan"), ValueError, "finite, got nan"),
+    ],
+)
+@pytest.mark.parametrize("ask", ["above", "significance_map", "significant", "area_ratio", "summary", "plot"])
+def test_bad_thresholds(ask, threshold, error, said):
+    found = explained(n_samples=6)
+    with pytest.raises(error, match=said):
+        getattr(found, ask)(threshold=threshold)
+
+
+def test_the_area_ratio_cuts_both_at_one_threshold():
+    found = explained(n_samples=16)
+    height = found.threshold(split=8)
+    expected = found.significant(split=8).sum() / (found.vanilla > height).sum()
+    assert found.area_ratio(split=8) == expected
+
+
+def test_where_no_sample_needs_anything_all_is_marked_so():
+    def alone(images):
+        return torch.cat([0 * images, 50 * images - 10], 1)
+
+    found = explain_context(alone, scene(), 1, region=REGION, min_pixels=1, rng=0)
+    assert not found.sample.values.any()
+    assert found.threshold() == 0.5
+    assert (found.significance_map()[~REGION] == -1).all()
+    assert found.summary()[0].unimportant == 1
+    assert not found.above().any()
+    with pytest.warns(metfa.DegenerateAttributionsWarning, match="no threshold separates"):
+        assert np.isnan(replace(found, sample=replace(found.sample, values=found.sample.values + 0.5)).threshold())

@@ -145,8 +145,9 @@ def explanations():
     for seed, target in ((0, 1), (1, 1), (2, 0)):
         image = torch.zeros(1, 10, 12)
         image[:, :, :2] = 0.9
-        image[:, 3:6, 5 + seed : 8 + seed] = 0.8
-        region = (image[0] == 0.8).numpy()
+        level = 0.8 if target == 1 else 0.2
+        image[:, 3:6, 5 + seed : 8 + seed] = level
+        region = (image[0] == level).numpy()
         found.append(explain_context(left_matters, image, target, region=region, min_pixels=1, rng=seed, n_samples=6))
     return found
 
@@ -190,3 +191,29 @@ def test_bad_tables():
         context_table(left_matters, [])
     with pytest.raises(TypeError, match="got int"):
         context_table(left_matters, [3])
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "said"),
+    [
+        ({"class_names": "ab"}, TypeError, "sequence of names, one a class, got the text 'ab'"),
+        ({"class_names": ["background"]}, ValueError, "got 1 names, and an explanation of class 1"),
+        ({"threshold": "jenks"}, TypeError, "write metfa.stats.jenks"),
+        ({"threshold": float("nan")}, ValueError, "finite, got nan"),
+    ],
+)
+def test_bad_settings_of_a_table(settings, error, said):
+    with pytest.raises(error, match=said):
+        context_table(left_matters, explanations()[:1], **settings)
+
+
+def test_a_table_of_a_single_explanation():
+    with pytest.raises(TypeError, match=r"write `\[explanation\]`"):
+        context_table(left_matters, explanations()[0])
+
+
+def test_probabilities_are_not_taken_for_logits():
+    with pytest.warns(metfa.ModelOutputWarning, match="look like probabilities"):
+        context_faithfulness(network, IMAGE, NONE, 1, region=REGION)
+    with pytest.raises(ValueError, match="for networks that give probabilities, but this one's scores reach from"):
+        context_faithfulness(lambda images: 9 * network(images), IMAGE, NONE, 1, region=REGION, softmax=False)

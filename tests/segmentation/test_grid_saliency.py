@@ -275,3 +275,49 @@ def test_bad_images(images, error, said):
 def test_a_classifier_is_no_segmentation_network():
     with pytest.raises(ValueError, match=r"class scores \(batch, classes, height, width\), got shape \(3, 3\)"):
         GridSaliency(lambda images: NET(images).mean((2, 3)), 1, region=REGION)(IMAGES)
+
+
+def without_graph(images):
+    with torch.no_grad():
+        return NET(images)
+
+
+@pytest.mark.parametrize("cut", [without_graph, lambda images: NET(images).detach()])
+def test_a_network_that_cuts_the_gradient_is_refused(cut):
+    """The weight on the mask has a gradient of its own, and would empty the mask: no context needed."""
+    with pytest.raises(ValueError, match="no gradient by its input: it detaches them"):
+        GridSaliency(cut, 1, region=REGION, **SMALL)(IMAGES)
+
+
+@pytest.mark.parametrize("value", [torch.inf, -torch.inf])
+def test_infinite_scores_behind_the_mask_are_refused(value):
+    """They have no gradient, so that the weight alone would decide."""
+
+    def breaks(images):
+        immune = images[:, 1, 5, 10] > 0.5  # a pixel of the object, which is never hidden
+        dark = images[:, 0].mean((1, 2)) < 0.4
+        scores = NET(images).clone()
+        scores[dark & ~immune, 1] = value
+        return scores
+
+    images = torch.full((2, 2, 12, 16), 0.7, dtype=torch.float64)
+    images[1, 1, 5, 10] = 0.2
+    explainer = GridSaliency(breaks, 1, region=REGION, batch_size=1, baseline=0.0, **SMALL)
+    assert explainer(images[:1])[0].isfinite().all()
+    with pytest.raises(ValueError, match="scores of input 1, whole or with hidden context, are not finite"):
+        explainer(images)
+
+
+def test_probabilities_and_logits_are_told_apart():
+    probabilities = lambda images: NET(images).softmax(1)  # noqa: E731
+    with pytest.raises(ValueError, match="contradicts the RegionModel"):
+        GridSaliency(RegionModel(probabilities, REGION), 1, softmax=False)
+    with pytest.raises(ValueError, match="for networks that give probabilities"):
+        GridSaliency(NET, 1, region=REGION, softmax=False, **SMALL)(IMAGES)
+    with pytest.warns(metfa.ModelOutputWarning, match="look like probabilities"):
+        GridSaliency(lambda images: NET(images)[:, :1].sigmoid(), 1, region=REGION, **SMALL)(IMAGES)
+
+
+def test_weights_of_another_precision():
+    with pytest.raises(TypeError, match="float32, but the model's weights"):
+        GridSaliency(NET, 1, region=REGION)(IMAGES.float())

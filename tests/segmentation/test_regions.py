@@ -61,8 +61,10 @@ def test_one_class_becomes_background_and_foreground():
         (MAPS[:, :, 0, 0], ValueError, r"class scores \(batch, classes, height, width\), got shape \(2, 4\)"),
         (MAPS[:1], ValueError, r"\(1, 4, 8, 12\) for 2 inputs"),
         ((MAPS, MAPS), TypeError, "tuple"),
-        ({"masks": MAPS}, TypeError, "dict"),
+        ({"masks": MAPS}, TypeError, "'out' or 'logits', got one with 'masks'"),
         (None, TypeError, "NoneType"),
+        ({}, TypeError, "got one with nothing"),
+        (MAPS.argmax(1, keepdim=True), TypeError, "floating point, got torch.int64: labels have none"),
         (MAPS * torch.nan, ValueError, "NaN for row 0"),
     ],
 )
@@ -110,6 +112,8 @@ def test_bad_regions_are_refused(region, error, said):
 def test_bad_networks_are_refused():
     with pytest.raises(TypeError, match="got 3"):
         RegionModel(3, REGION)
+    with pytest.raises(TypeError, match="True or False, got str: 'no'"):
+        RegionModel(network(), REGION, softmax="no")
     with pytest.raises(TypeError, match="got a RegionModel"):
         RegionModel(RegionModel(network(), REGION), REGION)
     with pytest.raises(ValueError, match=r"\(6, 6\), got \(8, 12\)"):
@@ -179,3 +183,52 @@ def test_the_gradient_of_a_region_is_that_of_its_mean_score():
     (expected,) = torch.autograd.grad(net(images)[:, 1, REGION].mean(1).sum(), images)
     maps, _ = Gradient(RegionModel(net, REGION), scale=False)(IMAGES, target=1)
     assert torch.allclose(maps, expected.abs().amax(1), atol=1e-7)
+
+
+def test_rows_are_known_to_be_independent_of_modules_alone():
+    assert RegionModel(network(), REGION).rows_independent
+    assert not RegionModel(lambda images: network()(images), REGION).rows_independent
+    assert not Gradient(RegionModel(lambda images: network()(images), REGION)).rows_independent
+
+
+def test_a_function_that_mixes_rows_is_noticed():
+    def centred(images):
+        return network()(images - images.mean(0, keepdim=True))
+
+    with pytest.raises(ValueError, match="by means of the other rows of its batch"):
+        metfa.explain(
+            Gradient(RegionModel(centred, REGION)), IMAGES, 1, noise=metfa.noise.Uniform(0.1), n_samples=2, rng=0
+        )
+
+
+def test_one_image_without_a_batch_is_told_so():
+    with pytest.raises(ValueError, match=r"\(batch, channels, height, width\), got \(3, 8, 12\)"):
+        RegionModel(network(), REGION)(IMAGES[0])
+
+
+def test_a_region_model_is_no_network():
+    with pytest.raises(ValueError, match=r"of a RegionModel give its `\.network`"):
+        predicted_region(RegionModel(network(), REGION), IMAGES[0], 1)
+
+
+def test_weights_of_another_precision():
+    with pytest.raises(TypeError, match="float32, but the model's weights"):
+        predicted_region(network().double(), IMAGES[0].float(), 1)
+    with pytest.raises(TypeError, match="float32, but the model's weights"):
+        RegionModel(network().double(), REGION)(IMAGES.float())
+
+
+def test_probabilities_are_not_taken_for_logits():
+    def foreground(images):
+        return (images[:, :1] * 8 - 4).sigmoid()
+
+    assert predicted_region(foreground, torch.rand(3, 8, 12), 1, softmax=False).any()
+    with pytest.warns(metfa.ModelOutputWarning, match="look like probabilities"):
+        predicted_region(foreground, torch.rand(3, 8, 12), 1)
+    with pytest.warns(metfa.ModelOutputWarning, match="look like probabilities"):
+        predicted_region(lambda images: network()(images).softmax(1), IMAGES[0], 1)
+
+
+def test_logits_are_not_taken_for_probabilities():
+    with pytest.raises(ValueError, match=r"`softmax=False` is for networks that give probabilities.* reach from -"):
+        predicted_region(lambda images: 9 * network()(images), IMAGES[0], 1, softmax=False)

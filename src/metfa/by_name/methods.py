@@ -83,9 +83,13 @@ def explainer_of(method: str, model: Any, settings: dict[str, Any], of: Of = "im
         import torch
 
         kind = getattr(segmentation if method in SCENE_METHODS else explainers, methods_of(of)[method])
-        _check_names(settings, _settings_of_dataclass(kind, of), method)
-        layout = {"memory_format": torch.channels_last, "autocast": torch.bfloat16 if bfloat16 else None}
-        return kind(model, **{**layout, **settings})
+        allowed = _settings_of_dataclass(kind, of)
+        _check_names(settings, allowed, method)
+        given: dict[str, Any] = {"memory_format": torch.channels_last}
+        given["autocast"] = torch.bfloat16 if bfloat16 else None
+        if of == "scene" and "softmax" in allowed:
+            given["softmax"] = model.softmax  # the region's model says what its network gives
+        return kind(model, **{**given, **settings})
     source, _, name = method.partition(":")
     if source == "captum":
         return explainers.from_captum(model, name, **settings)

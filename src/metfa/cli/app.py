@@ -214,6 +214,9 @@ def explain_segmentation(
         str | None, typer.Option(metavar="HEIGHTxWIDTH", help="Resize the picture; by default as it is.")
     ] = None,
     min_pixels: Annotated[int, typer.Option(min=1, help="Warn of smaller objects.")] = 600,
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", help="The network gives probabilities, not logits.")
+    ] = False,
     noise: Noise = "uniform:0.1",
     samples: Samples = 10,
     alpha: Alpha = 0.05,
@@ -229,9 +232,11 @@ def explain_segmentation(
 ) -> None:
     """Explain an object in a scene: which of its surroundings does a segmentation network need?"""
     chosen = settings_of(settings or [])
+    if "softmax" in chosen:
+        raise ValueError("`--set softmax` is not for scenes: of a network that gives probabilities say --probabilities")
     sampling = Sampling(model, method, chosen, None, noise, samples, seed, batch_size, device, bfloat16, of="scene")
     analysis = _analysis(alpha, confidence, correction, threshold, palette)
-    scene = Scene(image, target, region, size_of(size), min_pixels)
+    scene = Scene(image, target, region, size_of(size), min_pixels, not probabilities)
     for path in (image, region):
         if path is not None:
             open_image(path)  # before the model is loaded

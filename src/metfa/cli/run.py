@@ -21,7 +21,7 @@ from metfa.cli.parsing import threshold_of
 from metfa.explainers._probability_model import softmax
 from metfa.io import MANIFEST, load, read_json, write_json
 from metfa.result import AttributionSample
-from metfa.segmentation.explanation import REGION, SAMPLE, load_context
+from metfa.segmentation.explanation import CONTEXT, SAMPLE, load_context
 from metfa.text._reading import about_the_text, alpha_beside
 
 __all__ = [
@@ -305,7 +305,7 @@ def read_folder(folder: Path) -> tuple[Any, dict[str, Any]]:
 
 
 def _loaded(folder: Path) -> Any:
-    return load_context(folder) if (folder / REGION).exists() else load(folder / SAMPLE)
+    return load_context(folder) if (folder / CONTEXT).exists() else load(folder / SAMPLE)
 
 
 def _read_about(folder: Path) -> dict[str, Any]:

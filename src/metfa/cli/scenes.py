@@ -29,13 +29,20 @@ class Scene:
     region: Path | None  # a mask of the object; None: all pixels that the network gives the class
     size: tuple[int, int] | None
     min_pixels: int
+    softmax: bool  # whether the network gives logits, not probabilities
 
 
 def call_of_scene(scene: Scene, sampling: Sampling) -> dict[str, Any]:
     """What must be equal for a run to be resumed."""
     region = "as predicted" if scene.region is None else str(scene.region)
     size = "as it is" if scene.size is None else "x".join(map(str, scene.size))
-    return {**call_of(str(scene.picture), sampling), "target": scene.target, "region": region, "size": size}
+    return {
+        **call_of(str(scene.picture), sampling),
+        "target": scene.target,
+        "region": region,
+        "size": size,
+        "softmax": scene.softmax,
+    }
 
 
 def explain_scene(
@@ -44,7 +51,7 @@ def explain_scene(
     """Sample the context of an object into `folder`; an interrupted run there is resumed."""
     from metfa.models import WholePicture
     from metfa.segmentation import context_faithfulness, explain_context
-    from metfa.segmentation.explanation import load_context, save_region
+    from metfa.segmentation.explanation import load_context
     from metfa.segmentation.regions import predicted_region
 
     device = device_of(sampling.device)
@@ -52,7 +59,10 @@ def explain_scene(
     image = preprocess(open_image(scene.picture)).to(device)
     network = loaded.module.to(device)
     target = class_index(scene.target, loaded.class_names)
-    region = predicted_region(network, image, target) if scene.region is None else region_in(scene.region, image)
+    if scene.region is None:
+        region = predicted_region(network, image, target, softmax=scene.softmax)
+    else:
+        region = region_in(scene.region, image)
     check_before_sampling(sampling, analysis, int((~region).sum()))
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / ABOUT, call)
@@ -62,7 +72,6 @@ def explain_scene(
         if not (same and np.array_equal(explanation.region, region)):
             raise FileExistsError(f"{folder} holds the samples of another object; give another `--out`")
     else:
-        save_region(region, folder)
         explanation = explain_context(
             network,
             image,
@@ -72,16 +81,18 @@ def explain_scene(
             noise=noise_of(sampling.noise),
             n_samples=sampling.n_samples,
             min_pixels=scene.min_pixels,
+            softmax=scene.softmax,
             batch_size=sampling.batch_size,
             rng=sampling.seed,
-            store=folder / SAMPLE,
+            store=folder,
             progress=True,
         )
     shown = {"nothing": np.zeros_like(region), "the significant context": _significant(explanation, analysis)}
-    left = [
-        f"{float(context_faithfulness(network, image[None], pixels, target, region=region).score[0]):.3f} with {name}"
+    found = {
+        name: context_faithfulness(network, image[None], pixels, target, region=region, softmax=scene.softmax).score[0]
         for name, pixels in shown.items()
-    ]
+    }
+    left = [f"{score:.3f} with {name}" for name, score in found.items()]
     about = {
         **call,
         "weights": loaded.weights,
@@ -97,6 +108,8 @@ def class_index(text: str, class_names: Any) -> int:
     """Index of a class from its index or name."""
     if text.isdecimal():
         return int(text)
+    if text.startswith("-") and text[1:].isdecimal():
+        raise ValueError(f"`--class` must be an index from 0 on, or a name, got {text}")
     if class_names is None:
         raise ValueError(f"`--class` must be an index, as the model names no classes, got {text!r}")
     found = [index for index, name in enumerate(class_names) if name == text]

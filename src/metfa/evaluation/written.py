@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from pathlib import Path
 
 from metfa.evaluation.results import Evaluation
+from metfa.io import new_folder
 
 __all__ = ["write_tables"]
 
@@ -37,15 +36,9 @@ def write_tables(evaluation: Evaluation, folder: str | Path) -> Path:
         if _holds(folder, contents):
             return folder
         raise FileExistsError(f"{folder} exists already, and holds something else than these tables: give another one")
-    temporary = folder.with_name(f".{folder.name}.{os.urandom(4).hex()}")
-    temporary.mkdir(parents=True)
-    try:
+    with new_folder(folder) as temporary:
         for name, content in contents.items():
             (temporary / name).write_text(content, encoding="utf-8", newline="\n")
-        temporary.rename(folder)
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise
     return folder
 
 

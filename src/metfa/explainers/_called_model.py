@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +11,7 @@ from metfa._arrays import is_array, is_floating, namespace, to_host
 from metfa._guard import loaded_torch, normalises_by_batch
 from metfa._warnings import RowDependenceWarning, warn
 
-__all__ = ["CalledModel", "checked_scores"]
+__all__ = ["CalledModel", "answered", "checked_scores"]
 
 
 @dataclass(frozen=True)
@@ -23,10 +24,13 @@ class CalledModel:
 
     @property
     def rows_independent(self) -> bool:
-        """Whether rows cannot depend on each other: true of a module in evaluation mode, unknown of a function."""
+        """Whether rows cannot depend on each other: true of a module in evaluation mode, unknown of a function.
+
+        A module that calls something else, such as a function, says so of itself.
+        """
         torch = loaded_torch()
         known = torch is not None and isinstance(self.model, torch.nn.Module)
-        return known and not normalises_by_batch(self.model)
+        return known and getattr(self.model, "rows_independent", True) and not normalises_by_batch(self.model)
 
     def __post_init__(self) -> None:
         if not callable(self.model):
@@ -64,13 +68,29 @@ class CalledModel:
                 "`torch.from_numpy(inputs)`"
             )
         with self._precision(batch):
-            return checked_scores(self.model(self._laid_out(batch)), len(batch))
+            return checked_scores(answered(self.model, self._laid_out(batch)), len(batch))
+
+
+def answered(model: Any, batch: Any) -> Any:
+    """What the model returns for a batch; a TypeError where its weights differ in dtype and torch refuses the batch."""
+    try:
+        return model(batch)
+    except RuntimeError as error:
+        weights = next((weight.dtype for weight in getattr(model, "parameters", list)() if is_floating(weight)), None)
+        if weights is None or weights == batch.dtype or ("dtype" not in str(error) and "type" not in str(error)):
+            raise
+        raise TypeError(
+            f"`inputs` are {batch.dtype}, but the model's weights {weights}, and torch does not mix them ({error}): "
+            f"write `inputs.to({weights})` or `model.to({batch.dtype})`"
+        ) from error
 
 
 def checked_scores(scores: Any, n_rows: int) -> Any:
     """What a model returned, if it is an array with one row of scores an input; raises otherwise."""
     if not is_array(scores):
-        part = "[0]" if isinstance(scores, tuple | list) else "['logits']" if hasattr(scores, "keys") else ""
+        part = "[0]" if isinstance(scores, tuple | list) else ""
+        if isinstance(scores, Mapping) and scores:
+            part = f"[{'logits' if 'logits' in scores else next(iter(scores))!r}]"
         hint = f": wrap it so that it gives them alone, as in `lambda inputs: model(inputs){part}`" if part else ""
         raise TypeError(f"`model` must return an array of scores (batch, classes), got {type(scores).__name__}{hint}")
     if scores.ndim < 1 or scores.shape[0] != n_rows:

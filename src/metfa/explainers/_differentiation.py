@@ -13,7 +13,7 @@ from torch.overrides import TorchFunctionMode
 from metfa._guard import model_in_evaluation
 from metfa._targets import row_targets
 
-__all__ = ["chosen_scores", "graph_kept", "weights_frozen"]
+__all__ = ["chosen_scores", "graph_kept", "require_graph", "weights_frozen"]
 
 
 @contextmanager
@@ -31,8 +31,18 @@ def weights_frozen(model: Any) -> Iterator[None]:
                 parameter.requires_grad_(True)
 
 
+def require_graph(scores: torch.Tensor) -> None:
+    """Raise where scores have no gradient by what the model was asked, which penalties alone would hide."""
+    if not scores.requires_grad:
+        raise ValueError(
+            "the model's scores have no gradient by its input: it detaches them, runs under `torch.no_grad()`, or "
+            "returns labels; explain it without gradients, such as by metfa.explainers.RISE"
+        )
+
+
 def chosen_scores(scores: torch.Tensor, target: Any) -> torch.Tensor:
-    """Score of each row's target, (batch,); the best class where `target` is None."""
+    """Score of each row's target, (batch,), in the graph of the inputs; the best class where `target` is None."""
+    require_graph(scores)
     targets = row_targets(target, scores.detach().float().cpu().numpy(), len(scores))
     if scores.ndim == 1:
         return scores

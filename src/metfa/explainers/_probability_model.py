@@ -17,7 +17,7 @@ from metfa._warnings import ModelOutputWarning, warn
 from metfa.explainers._batches import in_batches
 from metfa.explainers._called_model import CalledModel
 
-__all__ = ["ProbabilityModel", "one_score", "softmax"]
+__all__ = ["ProbabilityModel", "one_score", "softmax", "warn_of_probabilities"]
 
 
 @dataclass(frozen=True)
@@ -77,14 +77,19 @@ class ProbabilityModel(CalledModel):
         """One target a row: those asked for, or the best class of the clean scores."""
         host = to_host(scores)
         if self.softmax and host.ndim > 1 and host.min() >= 0 and np.allclose(host.sum(axis=1), 1, atol=1e-3):
-            warn(
-                "the model's scores look like probabilities, and a second softmax flattens them: write `softmax=False`",
-                ModelOutputWarning,
-            )
+            warn_of_probabilities()
         return row_targets(target, host, len(host))
 
     def _in_batches(self, n: int, like: Any, work: Callable[[int, int], None]) -> None:
         in_batches(n, self.batch_size, like, work)
+
+
+def warn_of_probabilities() -> None:
+    """Say that scores are taken for logits that look like none."""
+    warn(
+        "the model's scores look like probabilities, and a second softmax flattens them: write `softmax=False`",
+        ModelOutputWarning,
+    )
 
 
 def softmax(scores: Any) -> Any:

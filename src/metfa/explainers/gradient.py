@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from metfa.explainers._called_model import checked_scores
+from metfa.explainers._called_model import answered, checked_scores
 from metfa.explainers._differentiation import chosen_scores, weights_frozen
 from metfa.explainers._model_explainer import ModelExplainer, check_values, require_tensor
 from metfa.explainers.heatmaps import check_channel_axis, reduce_channels, require_channels
@@ -80,7 +80,7 @@ class Gradient(ModelExplainer):
             leaf = self._laid_out(inputs if differentiable else inputs.detach())
             if not differentiable:
                 leaf = leaf.requires_grad_()
-            scores = checked_scores(self.model(leaf), len(leaf))
+            scores = checked_scores(answered(self.model, leaf), len(leaf))
             chosen = chosen_scores(scores, target)
             (gradient,) = torch.autograd.grad(chosen.sum(), leaf, create_graph=differentiable)
         return gradient, scores.detach()

@@ -12,6 +12,7 @@ import torch
 
 from metfa._arrays import from_host, widen
 from metfa._validation import check_number, positive_int
+from metfa.explainers._differentiation import require_graph
 from metfa.explainers._enlargement import enlargement
 from metfa.explainers._mask_optimisation import Blend, RandomMaskOptimiser, variation
 from metfa.explainers.blur import Blur
@@ -175,6 +176,7 @@ class IGOS(RandomMaskOptimiser):
                 enlarged = self._enlarged(leaf, blend.contrast.shape)[rows - part.start]
                 shares = enlarged * ((points + 1).to(masks.dtype) / self.n_steps)[:, None, None]
                 scores = self._chosen(blend[rows](shares) + noise, blend.index[rows])
+                require_graph(scores)
                 (of_scores,) = torch.autograd.grad(scores.sum(), leaf)
             gradient[part] += self.score_weight * of_scores
 

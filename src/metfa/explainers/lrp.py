@@ -13,7 +13,7 @@ from torch import nn
 from metfa._arrays import widen
 from metfa._lazy import needs_extra
 from metfa._warnings import MetfaWarning, warn
-from metfa.explainers._called_model import checked_scores
+from metfa.explainers._called_model import answered, checked_scores
 from metfa.explainers._composites import BOXED, PAPER, box_at_first_layer, composite_named, composite_names
 from metfa.explainers._differentiation import chosen_scores, weights_frozen
 from metfa.explainers._model_explainer import ModelExplainer, check_values, require_tensor
@@ -159,7 +159,7 @@ class LRP(ModelExplainer):
             forward = RelevancePass(model, composite, lambda: self._precision(inputs))
             try:
                 with forward.watching():
-                    scores = checked_scores(model(leaf), len(leaf))
+                    scores = checked_scores(answered(model, leaf), len(leaf))
                 if not scores.detach().isfinite().all():
                     raise ValueError("the model's scores are not finite, so there is no relevance to hand back")
                 chosen = chosen_scores(scores, target)

@@ -12,7 +12,7 @@ import torch
 from metfa._arrays import widen
 from metfa._targets import row_targets
 from metfa._validation import check_number, positive_int
-from metfa.explainers._differentiation import weights_frozen
+from metfa.explainers._differentiation import require_graph, weights_frozen
 from metfa.explainers._enlargement import Enlargement, enlargement, resized
 from metfa.explainers._mask_optimisation import (
     Blend,
@@ -285,6 +285,7 @@ class MASK(RandomMaskOptimiser):
             masks = masks.detach().requires_grad_()
         with torch.enable_grad():
             scores = self._chosen(window(self._enlarged(masks, window.contrast.shape)), window.index)
+            require_graph(scores)
             loss = (scores + self._penalties(masks)).sum()
             (gradient,) = torch.autograd.grad(loss, masks, create_graph=create_graph)
         count = state.count + 1

@@ -15,6 +15,7 @@ from metfa._lazy import needs_extra
 from metfa._provenance import printable
 from metfa._sample_size import TooFewSamplesError, samples_for_interval, too_few_for_interval
 from metfa._validation import positive_int
+from metfa.plot._headings import draw_heading
 from metfa.plot._one_input import one_input
 from metfa.plot._palettes import LITERAL, Palette, palette_named
 from metfa.result import AttributionSample
@@ -155,8 +156,7 @@ def bars(
         title=None if decisions is None else decisions.about,
         title_fontsize="small",
     )
-    if title is not None:
-        fig.suptitle(textwrap.fill(title, 80), fontsize="large", **LITERAL)
+    draw_heading(fig, title)
     return fig
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import textwrap
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,8 +10,9 @@ import numpy as np
 from metfa import stats
 from metfa._lazy import needs_extra
 from metfa._sample_size import TooFewSamplesError, samples_for_interval, too_few_for_interval
+from metfa.plot._headings import draw_heading
 from metfa.plot._images import Scale, draw_colour_bar, draw_note, draw_picture, draw_scores, grey, picture_of, size_of
-from metfa.plot._palettes import LITERAL, Palette, palette_named
+from metfa.plot._palettes import Palette, palette_named
 from metfa.segmentation.explanation import ContextExplanation
 
 if TYPE_CHECKING:
@@ -56,7 +57,6 @@ def context(
         raise TypeError(f"`explanation` must be a ContextExplanation, got {type(explanation).__name__}")
     colours = palette_named(palette)
     shown, caption = picture_of(explanation.sample)
-    height = explanation.threshold(threshold) if callable(threshold) else float(threshold)
     n = explanation.n_samples
     fig = Figure(figsize=size_of(*explanation.region.shape), layout="compressed")
     axes = fig.subplots(2, 2).ravel()
@@ -73,12 +73,11 @@ def context(
     for ax, name, scores in maps:
         draw_scores(ax, shown, scores, name, scale)
     draw_colour_bar(fig, axes, scale)
-    _draw_significance(fig, axes[3], explanation, shown, height, alpha, correction, colours)
+    _draw_significance(fig, axes[3], explanation, shown, threshold, alpha, correction, colours)
     for ax in axes:
         ax.contour(explanation.region, levels=[0.5], colors="white", linewidths=2.2)
         ax.contour(explanation.region, levels=[0.5], colors="black", linewidths=1)
-    if title is not None:
-        fig.suptitle(textwrap.fill(title, 90), fontsize="large", **LITERAL)
+    draw_heading(fig, title, 90)
     return fig
 
 
@@ -87,7 +86,7 @@ def _draw_significance(
     ax: Axes,
     explanation: ContextExplanation,
     picture: np.ndarray,
-    height: float,
+    threshold: Any,
     alpha: float,
     correction: str | None,
     colours: Palette,
@@ -95,9 +94,11 @@ def _draw_significance(
     from matplotlib.colors import to_rgb
     from matplotlib.patches import Patch
 
-    title = f"significance, threshold {height:.2g}\nalpha {alpha:g}, {correction or 'uncorrected'}"
+    height = explanation._height(threshold)
+    at = "no threshold exists" if math.isnan(height) else f"threshold {height:.2g}"
+    title = f"significance, {at}\nalpha {alpha:g}, {correction or 'uncorrected'}"
     try:
-        marks = explanation.significance_map(height, alpha=alpha, correction=correction)
+        marks = explanation.significance_map(threshold, alpha=alpha, correction=correction)
     except TooFewSamplesError as error:
         draw_note(ax, picture, title, str(error))
         return

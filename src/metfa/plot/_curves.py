@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ import numpy as np
 from metfa._lazy import needs_extra
 from metfa._provenance import printable
 from metfa.metrics.curves import FaithfulnessCurve
+from metfa.plot._headings import draw_heading
 from metfa.plot._palettes import LITERAL
 
 if TYPE_CHECKING:
@@ -94,6 +94,5 @@ def curves(
     ax.legend(title=about, frameon=False, fontsize="small", title_fontsize="small")
     for text in ax.get_legend().get_texts():  # pyright: ignore[reportOptionalMemberAccess]
         text.set(**LITERAL)
-    if title is not None:
-        fig.suptitle(textwrap.fill(title, 80), fontsize="large", **LITERAL)
+    draw_heading(fig, title)
     return fig

@@ -11,6 +11,7 @@ import numpy as np
 from metfa import stats
 from metfa._lazy import needs_extra
 from metfa._sample_size import TooFewSamplesError, samples_for_interval, too_few_for_interval
+from metfa.plot._headings import draw_heading
 from metfa.plot._one_input import one_input
 from metfa.plot._palettes import LITERAL, SIGNED_SCORES, Palette, palette_named
 from metfa.result import AttributionSample
@@ -108,8 +109,7 @@ def figure(
             draw_scores(ax, shown, scores, name, scale)
     draw_colour_bar(fig, axes, scale)
     _draw_significance(fig, axes[5], one, shown, threshold, alpha, correction, colours)
-    if title is not None:
-        fig.suptitle(textwrap.fill(title, 100), fontsize="large", **LITERAL)
+    draw_heading(fig, title, 100)
     return fig
 
 

@@ -21,6 +21,7 @@ from metfa.evaluation.selection import (
     percent,
 )
 from metfa.plot._curves import COLOURS
+from metfa.plot._headings import draw_heading
 from metfa.plot._palettes import LITERAL
 from metfa.stats._ratios import ratio_of_means
 
@@ -123,7 +124,7 @@ def mstd_ratio(
     ax.set_ylabel(f"mstd, smoothed / {'mean of the same samples' if to == 'mean' else 'vanilla'}")
     _plain(ax)
     _legend(ax, title=_bars(evaluation))
-    fig.suptitle(textwrap.fill(title or f"stability of {printable(explainer)}", 80), fontsize="large", **LITERAL)
+    draw_heading(fig, title or f"stability of {printable(explainer)}")
     return fig
 
 
@@ -227,8 +228,7 @@ def stability_and_faithfulness(
     about += [f"not drawn, having no figure: {'; '.join(lost)}"] if lost else []
     caption = "\n".join(textwrap.fill(printable(line), 110) for line in about)
     fig.supxlabel(caption, fontsize="x-small", **LITERAL)
-    if title is not None:
-        fig.suptitle(textwrap.fill(title, 80), fontsize="large", **LITERAL)
+    draw_heading(fig, title)
     return fig
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from metfa._arrays import is_array, namespace
-from metfa.explainers._called_model import checked_scores
+from metfa._arrays import first_not_finite, is_array, is_floating, namespace
+from metfa.explainers._called_model import answered, checked_scores
 from metfa.explainers._enlargement import enlargement, resized
-from metfa.explainers._probability_model import ProbabilityModel
+from metfa.explainers._probability_model import ProbabilityModel, warn_of_probabilities
 
-__all__ = ["Segmenter", "class_maps"]
+__all__ = ["Segmenter", "check_kind", "class_maps"]
+
+ROUNDING = 1e-3  # by which probabilities in half precision may miss their sum
 
 
 def class_maps(output: Any, images: Any, *, softmax: bool = True) -> Any:
@@ -30,9 +32,13 @@ def class_maps(output: Any, images: Any, *, softmax: bool = True) -> Any:
     """
     maps = checked_scores(_unwrapped(output), len(images))
     if maps.ndim != 4 or 0 in maps.shape:
+        hint = ": of a RegionModel give its `.network`" if maps.ndim == 2 else ""
         raise ValueError(
-            f"`model` must return maps of class scores (batch, classes, height, width), got shape {tuple(maps.shape)}"
+            "`model` must return maps of class scores (batch, classes, height, width), got shape "
+            f"{tuple(maps.shape)}{hint}"
         )
+    if not is_floating(maps):
+        raise TypeError(f"`model` must return scores, floating point, got {maps.dtype}: labels have none, see `argmax`")
     if maps.shape[1] == 1:
         xp = namespace(maps)
         maps = xp.concat([xp.zeros_like(maps) if softmax else 1 - maps, maps], axis=1)
@@ -50,7 +56,13 @@ def _unwrapped(output: Any) -> Any:
         return output
     if isinstance(output, Mapping):
         found = [output[name] for name in ("out", "logits") if name in output]
-        return found[0] if found else output
+        if not found:
+            raise TypeError(
+                "`model` must return maps of class scores: a tensor, an object with `.logits`, or a mapping with 'out' "
+                f"or 'logits', got one with {', '.join(map(repr, output)) or 'nothing'}: wrap it so that it gives the "
+                "maps alone"
+            )
+        return found[0]
     return getattr(output, "logits", output)
 
 
@@ -60,4 +72,45 @@ class Segmenter(ProbabilityModel):
 
     def _called(self, batch: Any) -> Any:
         with self._precision(batch):
-            return class_maps(self.model(self._laid_out(batch)), batch, softmax=self.softmax)
+            return class_maps(answered(self.model, self._laid_out(batch)), batch, softmax=self.softmax)
+
+    def _finite_maps(self, images: Any, targets: Sequence[Any], first: int = 0) -> Any:
+        """Maps of class scores; raises unless they are finite and have the targets, those of the rows from `first`."""
+        maps = self._scores(images)
+        bad = first_not_finite(maps)
+        if bad is not None:
+            raise ValueError(f"the model's scores of input {first + bad} are not finite")
+        for row, target in enumerate(targets):
+            if not isinstance(target, int) or target >= maps.shape[1]:
+                raise ValueError(
+                    f"`target` must lie in 0..{maps.shape[1] - 1}, the classes of the model, got {target} for input "
+                    f"{first + row}"
+                )
+        return maps
+
+
+def check_kind(scores: Any, *, softmax: bool) -> None:
+    """Compare maps of scores (batch, classes, height, width) of clean images with what `softmax` says of them.
+
+    Raises
+    ------
+    ValueError
+        If they are to be probabilities, and some lie outside of [0, 1].
+
+    Warns
+    -----
+    ModelOutputWarning
+        If they are to be logits, and look like probabilities.
+    """
+    xp = namespace(scores)
+    lowest, highest = float(xp.min(scores)), float(xp.max(scores))
+    within = lowest >= -ROUNDING and highest <= 1 + ROUNDING
+    if not softmax and not within:
+        raise ValueError(
+            "`softmax=False` is for networks that give probabilities, but this one's scores reach from "
+            f"{lowest:.3g} to {highest:.3g}: leave it out"
+        )
+    if softmax and within:
+        single = scores.shape[1] == 2 and not bool(xp.any(scores[:, 0] != 0))  # as `class_maps` makes of one class
+        if single or float(xp.max(xp.abs(xp.sum(scores, axis=1) - 1))) <= ROUNDING:
+            warn_of_probabilities()

@@ -25,7 +25,9 @@ def checked_region(region: Any) -> np.ndarray:
 
 
 def check_size(region: np.ndarray, images: Any) -> None:
-    """Raise unless images have the region's height and width."""
+    """Raise unless images (batch, channels, height, width) have the region's height and width."""
+    if images.ndim != 4:
+        raise ValueError(f"images must have the shape (batch, channels, height, width), got {tuple(images.shape)}")
     if tuple(images.shape[2:]) != region.shape:
         raise ValueError(
             f"`region` must have the height and width of the images, {tuple(images.shape[2:])}, got {region.shape}"

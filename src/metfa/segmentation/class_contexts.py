@@ -13,9 +13,10 @@ from metfa import noise as noises
 from metfa import stats
 from metfa._lazy import needs_extra
 from metfa._markdown import aligned, escaped
+from metfa.metrics._hidden import Baseline
 from metfa.metrics.robustness import robust
 from metfa.segmentation.context_metrics import context_faithfulness
-from metfa.segmentation.explanation import ContextExplanation
+from metfa.segmentation.explanation import ContextExplanation, check_threshold
 from metfa.stats._ratios import ratio_of_means
 
 if TYPE_CHECKING:
@@ -117,7 +118,11 @@ def context_table(
     noise: Any = noises.Uniform(0.1, bounds=(0, 1)),  # noqa: B008 - settings alone
     n_draws: int = 10,
     rng: Any = 0,
-    **settings: Any,
+    baseline: Baseline = "black",
+    softmax: bool = True,
+    batch_size: int | None = None,
+    autocast: Any = None,
+    memory_format: Any = None,
 ) -> ContextTable:
     """Summary of explanations by class, as in the paper's table on context bias.
 
@@ -134,19 +139,32 @@ def context_table(
     noise, n_draws, rng
         Outer noise of the faithfulness (the paper's U(-0.1, 0.1)), its draws, and their seed. ``noise=None``: m_f of
         the clean image.
-    **settings
-        Of `context_faithfulness`, such as `baseline`.
+    baseline, softmax, batch_size, autocast, memory_format
+        As for `context_faithfulness`.
 
     Returns
     -------
     ContextTable
     """
+    if isinstance(explanations, ContextExplanation):
+        raise TypeError(
+            "`explanations` must be a sequence of ContextExplanation, got a single one: write `[explanation]`"
+        )
     found = list(explanations)
     for one in found:
         if not isinstance(one, ContextExplanation):
             raise TypeError(f"`explanations` must hold ContextExplanation, got {type(one).__name__}")
     if not found:
         raise ValueError("`explanations` must hold at least one, got none")
+    check_threshold(threshold)
+    _check_names(class_names, max(one.target for one in found))
+    settings = {
+        "baseline": baseline,
+        "softmax": softmax,
+        "batch_size": batch_size,
+        "autocast": autocast,
+        "memory_format": memory_format,
+    }
     metric: Any = context_faithfulness
     if noise is not None:
         metric = robust(context_faithfulness, noise=noise, n_samples=n_draws, rng=rng)
@@ -154,8 +172,7 @@ def context_table(
     figures: dict[int, list[tuple[float, ...]]] = {}
     for one in found:
         image = torch.as_tensor(np.array(one.sample.inputs), device=device)
-        height = one.threshold(threshold) if callable(threshold) else threshold
-        marked = [one.above(height), one.significant(height, alpha=alpha, correction=correction)]
+        marked = [one.above(threshold), one.significant(threshold, alpha=alpha, correction=correction)]
         faithful = [
             float(metric(model, image, pixels, one.target, region=one.region, **settings).score[0]) for pixels in marked
         ]
@@ -164,6 +181,18 @@ def context_table(
     return ContextTable(
         tuple(_row(_name(target, class_names), np.array(rows)) for target, rows in sorted(figures.items()))
     )
+
+
+def _check_names(class_names: Sequence[str] | None, highest: int) -> None:
+    if class_names is None:
+        return
+    if isinstance(class_names, str):
+        raise TypeError(f"`class_names` must be a sequence of names, one a class, got the text {class_names!r:.80}")
+    if len(class_names) <= highest:
+        raise ValueError(
+            f"`class_names` must name all classes of the model, got {len(class_names)} names, and an explanation of "
+            f"class {highest}"
+        )
 
 
 def _name(target: int, class_names: Sequence[str] | None) -> str:

@@ -7,12 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from metfa import noise
 from metfa._validation import positive_int
-from metfa._warnings import DegenerateAttributionsWarning, SmallRegionWarning, warn
+from metfa._warnings import DegenerateAttributionsWarning, MissedObjectWarning, SmallRegionWarning, warn
 from metfa.sampling import explain
 from metfa.segmentation._object import check_size, checked_region
-from metfa.segmentation.explanation import ContextExplanation
+from metfa.segmentation.explanation import SAMPLE, ContextExplanation, save_region
 from metfa.segmentation.grid_saliency import GridSaliency
 from metfa.segmentation.regions import RegionModel, one_image, predicted_region
 
@@ -60,10 +62,13 @@ def explain_context(
     min_pixels : int
         Warn of smaller objects: below 600 pixels, the paper takes them for noise.
     softmax : bool
-        Whether the model gives logits, not probabilities. `GridSaliency` goes by it; other explainers have a setting of
-        this name.
-    batch_size, rng, first_sample, store, progress
-        As in `metfa.explain`; a store holds the samples alone, not the region: `ContextExplanation.save` keeps both.
+        Whether the model gives logits, not probabilities. `GridSaliency` goes by it; other explainers that have a
+        setting of this name must be given the same.
+    batch_size, rng, first_sample, progress
+        As in `metfa.explain`.
+    store : path, optional
+        Folder for the region and the samples, which are streamed to it: an interrupted call resumes there, and
+        `load_context` reads it.
 
     Returns
     -------
@@ -73,9 +78,13 @@ def explain_context(
     ------
     TypeError, ValueError
         For bad arguments, and if the model finds the class nowhere.
+    FileExistsError
+        If `store` holds samples of another object.
 
     Warns
     -----
+    MissedObjectWarning
+        If the model's best class of a given `region` is another one: of what it does not find, it can need nothing.
     SmallRegionWarning
         If the object has fewer than `min_pixels` pixels.
 
@@ -111,13 +120,23 @@ def explain_context(
             raise ValueError(f"the model finds class {target} in all pixels, which leaves no context to explain")
     region = checked_region(region)
     check_size(region, batch)
+    regional = RegionModel(model, region, softmax=softmax)
+    made = explainer(regional)
+    if getattr(made, "softmax", softmax) != softmax:
+        raise ValueError(
+            f"`softmax={softmax}` says that the model gives {'logits' if softmax else 'probabilities'}, but the "
+            f"explainer has `softmax={made.softmax}`: write `functools.partial({type(made).__name__}, "
+            f"softmax={softmax})`"
+        )
     if region.sum() < min_pixels:
         warn(
             f"the object is of {region.sum():,} px, fewer than {min_pixels:,}: it may be stray pixels rather than an "
             "object; `min_pixels` sets the limit",
             SmallRegionWarning,
         )
-    made = explainer(RegionModel(model, region, softmax=softmax))
+    folder = None if store is None else Path(store).expanduser()
+    if folder is not None:
+        save_region(region, folder)
     with warnings.catch_warnings():
         if isinstance(made, GridSaliency):  # an empty mask is an answer: no context is needed
             warnings.simplefilter("ignore", DegenerateAttributionsWarning)
@@ -130,7 +149,18 @@ def explain_context(
             batch_size=batch_size,
             rng=rng,
             first_sample=first_sample,
-            store=store,
+            store=None if folder is None else folder / SAMPLE,
             progress=progress,
         )
+    _warn_if_missed(sample.scores, target)
     return ContextExplanation(sample, region)
+
+
+def _warn_if_missed(scores: np.ndarray | None, target: int) -> None:
+    best = target if scores is None else int(scores[0].argmax())
+    if best != target:
+        warn(
+            f"the model takes the object for class {best}, not {target}: what it does not find needs no context, so "
+            "the explanation may be empty",
+            MissedObjectWarning,
+        )

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from metfa._arrays import as_array, first_not_finite, from_host, namespace, to_host
+from metfa._arrays import as_array, from_host, namespace, to_host
 from metfa._targets import row_targets
 from metfa.explainers._probability_model import softmax as softmax_of
 from metfa.metrics._hidden import Baseline, Hidden, checked_inputs
 from metfa.metrics.scores import Scores
-from metfa.segmentation._class_maps import Segmenter
+from metfa.segmentation._class_maps import Segmenter, check_kind
 
 __all__ = ["context_faithfulness"]
 
@@ -54,7 +54,17 @@ def context_faithfulness(
     Returns
     -------
     Scores
-        `raw` and `score` are m_f, in [0, 1] if the model gives logits, or probabilities and `softmax` is False.
+        `raw` and `score` are m_f, in [0, 1].
+
+    Raises
+    ------
+    TypeError, ValueError
+        For bad arguments, and if `softmax` is False and scores lie outside of [0, 1].
+
+    Warns
+    -----
+    ModelOutputWarning
+        If the model gives probabilities and `softmax` is True.
 
     Examples
     --------
@@ -83,8 +93,10 @@ def context_faithfulness(
 
     def judge(start: int, stop: int) -> None:
         rows = slice(start, stop)
-        clean = _probabilities(segmenter, namespace(inputs).asarray(inputs[rows], copy=True), targets[rows], start)
-        left = _probabilities(segmenter, hidden.keeping(shown[rows], rows), targets[rows], start)
+        scores = segmenter._finite_maps(namespace(inputs).asarray(inputs[rows], copy=True), targets[rows], start)
+        check_kind(scores, softmax=segmenter.softmax)
+        left = segmenter._finite_maps(hidden.keeping(shown[rows], rows), targets[rows], start)
+        clean, left = (_probabilities(maps, targets[rows], segmenter.softmax) for maps in (scores, left))
         lost = np.maximum(clean - left, 0)
         found[rows] = 1 - (lost * objects[rows]).sum(axis=(1, 2)) / objects[rows].sum(axis=(1, 2))
 
@@ -93,19 +105,9 @@ def context_faithfulness(
     return Scores(found, np.ones(len(found)), (None,) * len(found))
 
 
-def _probabilities(segmenter: Segmenter, images: Any, targets: list[Any], first: int) -> np.ndarray:
+def _probabilities(maps: Any, targets: list[Any], softmax: bool) -> np.ndarray:
     """Probability of each row's target in each pixel, (batch, height, width) float64."""
-    maps = segmenter._scores(images)
-    bad = first_not_finite(maps)
-    if bad is not None:
-        raise ValueError(f"the model's scores of input {first + bad} are not finite")
-    for row, target in enumerate(targets):
-        if not isinstance(target, int) or target >= maps.shape[1]:
-            raise ValueError(
-                f"`target` must lie in 0..{maps.shape[1] - 1}, the classes of the model, got {target} for input "
-                f"{first + row}"
-            )
-    host = to_host(softmax_of(maps) if segmenter.softmax else maps).astype(np.float64)
+    host = to_host(softmax_of(maps) if softmax else maps).astype(np.float64)
     return host[np.arange(len(host)), targets]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metfa import io, stats
+from metfa._validation import check_number
 from metfa.result import AttributionSample
 from metfa.segmentation._object import checked_region
 
 if TYPE_CHECKING:
     from metfa.summary import Summary
 
-__all__ = ["REGION", "SAMPLE", "ContextExplanation", "load_context", "save_region"]
+__all__ = ["CONTEXT", "SAMPLE", "ContextExplanation", "check_threshold", "load_context", "save_region"]
 
-REGION, SAMPLE = "region.npy", "sample"
+CONTEXT, REGION, SAMPLE = "context.json", "region.npy", "sample"
+SCHEMA_VERSION = 1
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -28,7 +30,9 @@ class ContextExplanation:
     """N explanations of one segmented object under noise, and the statistics of its surroundings.
 
     Everything below is of the context alone: the object's pixels are not tested, take no part in a threshold, and are
-    not counted by a correction. Maps are (height, width), 0 within the object.
+    not counted by a correction. Maps are (height, width), 0 within the object. A threshold is one number, or a rule
+    that makes one of the context's scores, such as `metfa.stats.jenks`, the default; where all scores are 0 and have no
+    break, it is 0.5, and nothing is needed.
 
     Attributes
     ----------
@@ -95,7 +99,20 @@ class ContextExplanation:
 
     def threshold(self, rule: Callable[[np.ndarray], Any] = stats.jenks, *, split: int | None = None) -> float:
         """Threshold from the context's scores, see `AttributionSample.threshold`."""
-        return float(self.of_context.threshold(rule, split=split)[0])
+        return float(self.of_context.threshold(self._meant(rule), split=split)[0])
+
+    def _height(self, threshold: Any, split: int | None = None) -> float:
+        """The number that a threshold, a rule or a number, stands for."""
+        return self.threshold(threshold, split=split) if callable(self._meant(threshold)) else float(threshold)
+
+    def _meant(self, threshold: Any) -> Any:
+        """`threshold`, checked; for the natural break of scores that are all 0 a rule that puts them below."""
+        check_threshold(threshold)
+        return _half if threshold is stats.jenks and self._all_zero else threshold
+
+    @cached_property
+    def _all_zero(self) -> bool:
+        return not self.of_context.values.any()
 
     def significance_map(self, threshold: Any = stats.jenks, **settings: Any) -> np.ndarray:
         """Context that is needed (+1), not needed (-1) or undecided (0), int8; 0 within the object.
@@ -105,40 +122,40 @@ class ContextExplanation:
         threshold, **settings
             As for `AttributionSample.significance_map`: `alpha`, `correction`, `split`.
         """
-        return self._map(self.of_context.significance_map(threshold, **settings))
+        return self._map(self.of_context.significance_map(self._meant(threshold), **settings))
 
     def significant(self, threshold: Any = stats.jenks, **settings: Any) -> np.ndarray:
         """The significantly needed context, (height, width) bool: the paper's M of one-sided MeTFA."""
         return self.significance_map(threshold, **settings) == 1
 
-    def above(self, threshold: Any = stats.jenks) -> np.ndarray:
+    def above(self, threshold: Any = stats.jenks, *, split: int | None = None) -> np.ndarray:
         """The context that a single explanation of the clean image puts above the same threshold, bool."""
-        height = self.threshold(threshold) if callable(threshold) else threshold
-        return self._map(self.of_context.vanilla > height)
+        return self._map(self.of_context.vanilla > self._height(threshold, split))
 
     def area_ratio(self, threshold: Any = stats.jenks, **settings: Any) -> float:
         """Significant context over that of the single explanation, in pixels (paper, table on context bias).
 
         NaN where the single explanation has none.
         """
-        single = self.above(threshold).sum()
+        single = self.above(threshold, split=settings.get("split")).sum()
         return float(self.significant(threshold, **settings).sum() / single) if single else float("nan")
 
     def summary(self, threshold: Any = stats.jenks, **settings: Any) -> tuple[Summary, ...]:
         """Figures a person reads first, of the context's pixels: one summary, as of a sample with one input."""
-        return self.of_context.summary(threshold, **settings)
+        return self.of_context.summary(self._meant(threshold), **settings)
 
     def save(self, path: str | Path) -> Path:
-        """Write a new folder `path`, the sample in it and the region; see `load_context`."""
-        folder = Path(path).expanduser()
-        folder.mkdir(parents=True)
-        try:
+        """Write a new folder `path` (the region, and the sample in a folder of its own), all or nothing.
+
+        Raises
+        ------
+        FileExistsError
+            If `path` exists: nothing is ever overwritten.
+        """
+        with io.new_folder(path) as folder:
             save_region(self.region, folder)
             self.sample.save(folder / SAMPLE)
-        except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
-        return folder
+        return Path(path).expanduser()
 
     def plot(self, **settings: Any) -> Any:
         """Draw the scene, the object's outline and its significant context; see `metfa.plot.context`."""
@@ -159,30 +176,72 @@ class ContextExplanation:
         )
 
 
+def _half(values: np.ndarray) -> float:  # noqa: ARG001
+    return 0.5
+
+
+def check_threshold(threshold: Any) -> None:
+    """Raise unless `threshold` is a rule or one number."""
+    if callable(threshold):
+        return
+    if isinstance(threshold, str):
+        raise TypeError(
+            f"`threshold` must be a number or a rule, got the text {threshold!r}: write metfa.stats.jenks for natural "
+            "breaks"
+        )
+    check_number(threshold, "threshold", least=-math.inf)
+
+
 def save_region(region: np.ndarray, folder: Path) -> None:
-    """Write the region beside the samples that are streamed to ``folder / "sample"``, where `load_context` finds it."""
-    np.save(folder / REGION, region, allow_pickle=False)
+    """Write the object's pixels into `folder`, where its samples are kept too, or will be.
+
+    Raises
+    ------
+    FileExistsError
+        If samples of another object are kept there.
+    """
+    if (folder / SAMPLE).exists():
+        if not (folder / CONTEXT).exists() or not np.array_equal(read_region(folder), region):
+            raise FileExistsError(f"{folder} holds samples of another object; give a new folder")
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    described = io.write_array(folder / REGION, region)
+    io.write_json(folder / CONTEXT, {"schema_version": SCHEMA_VERSION, "region": described})
+
+
+def read_region(folder: Path) -> np.ndarray:
+    """The object's pixels, (height, width) bool, that `save_region` wrote."""
+    about = io.read_json(folder / CONTEXT)
+    version = about.get("schema_version") if isinstance(about, dict) else None
+    if version != SCHEMA_VERSION:
+        raise ValueError(
+            f"{folder / CONTEXT} has schema version {version!r:.40}; this metfa reads version {SCHEMA_VERSION}"
+        )
+    try:
+        region = io.read_array(folder / CONTEXT, "region", about["region"])
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"{folder / CONTEXT} is damaged: {type(error).__name__} at {error}") from error
+    if region.dtype != bool or region.ndim != 2:
+        raise ValueError(f"{folder / REGION} must hold pixels (height, width) bool, got {region.dtype} {region.shape}")
+    if region.view(np.uint8).max(initial=0) > 1:
+        raise ValueError(f"{folder / REGION} is damaged: it holds no booleans")
+    return np.array(region)
 
 
 def load_context(path: str | Path) -> ContextExplanation:
-    """Read a folder written by `ContextExplanation.save`.
+    """Read a folder written by `ContextExplanation.save`, ``explain_context(..., store=)`` or the command line.
 
-    The sample is checked as by `metfa.load`, the region for its type, shape and size; it has no digest.
+    Every file is checked against its digest, as by `metfa.load`.
 
     Raises
     ------
     FileNotFoundError, ValueError
-        If there is no such folder, or if it is damaged; see `metfa.load`.
+        If there is no such folder, or if it is unfinished, damaged or tampered with; see `metfa.load`.
     """
     folder = Path(path).expanduser()
     if not folder.is_dir():
         raise FileNotFoundError(f"no such folder: {folder}")
-    sample = io.load(folder / SAMPLE)
-    if sample.vanilla.ndim != 3:
-        raise ValueError(f"{folder / SAMPLE} holds no maps of one image: {sample.vanilla.shape}")
-    shape = sample.vanilla.shape[1:]
-    offset = io.array_offset(folder / REGION, np.dtype(bool), shape)
-    bits = np.fromfile(folder / REGION, np.uint8, offset=offset)
-    if bits.max(initial=0) > 1:
-        raise ValueError(f"{folder / REGION} is damaged: it holds no booleans")
-    return ContextExplanation(sample, bits.astype(bool).reshape(shape))
+    if not (folder / CONTEXT).exists():
+        hint = ": it holds samples alone, which `metfa.load` reads" if (folder / io.MANIFEST).is_file() else ""
+        raise ValueError(f"{folder} is no saved explanation of a context: it has no {CONTEXT}{hint}")
+    return ContextExplanation(io.load(folder / SAMPLE), read_region(folder))

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from metfa._arrays import widen
+from metfa._arrays import first_not_finite, widen
 from metfa._targets import row_targets
 from metfa._validation import check_number, positive_int
+from metfa.explainers._called_model import answered
+from metfa.explainers._differentiation import require_graph
 from metfa.explainers._enlargement import enlargement
 from metfa.explainers._mask_optimisation import ROUNDING, Blend, MaskOptimiser
 from metfa.explainers.blur import Blur
-from metfa.segmentation._class_maps import class_maps
+from metfa.segmentation._class_maps import check_kind, class_maps
 from metfa.segmentation._object import check_size
 from metfa.segmentation.regions import RegionModel
 
@@ -112,6 +114,11 @@ class GridSaliency(MaskOptimiser):
         if isinstance(self.model, RegionModel):
             if self.region is not None:
                 raise ValueError("`region` is given twice: a RegionModel has one already")
+            if self.model.softmax and self.softmax is False:
+                raise ValueError(
+                    "`softmax=False` contradicts the RegionModel, which takes the network's scores for logits: write "
+                    "`RegionModel(network, region, softmax=False)`"
+                )
             if not self.model.softmax:
                 object.__setattr__(self, "softmax", False)
         elif self.region is None:
@@ -181,13 +188,15 @@ class GridSaliency(MaskOptimiser):
         def optimise(start: int, stop: int) -> None:
             images = inputs[start:stop]
             blend = self._blend(widen(images), index[start:stop], images.dtype)
-            parts.append(self._descended(blend, self._in_object(images, blend.index)))
+            maps = self._class_maps(images)
+            check_kind(maps, softmax=self.softmax)
+            parts.append(self._descended(blend, self._in_object(maps, blend.index, start), start))
 
         self._in_batches(len(inputs), inputs, optimise)
         return torch.cat(parts)
 
-    def _descended(self, blend: Blend, clean: torch.Tensor) -> torch.Tensor:
-        """Masks of a batch, from the object's probabilities (batch, pixels) in the clean images."""
+    def _descended(self, blend: Blend, clean: torch.Tensor, first: int) -> torch.Tensor:
+        """Masks of a batch from row `first`, from the object's probabilities (batch, pixels) in the clean images."""
         rows, columns = self._sides
         masks = blend.contrast.new_full((len(clean), rows, columns), self.init)
         velocity = torch.zeros_like(masks)
@@ -197,7 +206,9 @@ class GridSaliency(MaskOptimiser):
             with torch.enable_grad():
                 leaf = masks.detach().requires_grad_()
                 shown = self._enlarged(leaf, blend.contrast.shape).masked_fill(kept, 1)
-                lost = (least - self._in_object(blend(shown), blend.index)).clamp(min=0).mean(dim=1)
+                left = self._in_object(self._class_maps(blend(shown)), blend.index, first)
+                require_graph(left)
+                lost = (least - left).clamp(min=0).mean(dim=1)
                 loss = self.l1_weight * leaf.mean((1, 2)) + lost
                 (gradient,) = torch.autograd.grad(loss.sum(), leaf)
             velocity = self.momentum * velocity + gradient
@@ -207,10 +218,17 @@ class GridSaliency(MaskOptimiser):
     def _object(self, like: torch.Tensor) -> torch.Tensor:
         return torch.as_tensor(self.model.region, device=like.device)
 
-    def _in_object(self, images: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
-        """Probability of each row's target in each of the object's pixels, (batch, pixels)."""
+    def _class_maps(self, images: torch.Tensor) -> torch.Tensor:
         with self._precision(images):
-            output = self.model.network(self._laid_out(images))
-        scores = widen(self.model.in_region(class_maps(output, images, softmax=self.softmax)))
+            output = answered(self.model.network, self._laid_out(images))
+        return class_maps(output, images, softmax=self.softmax)
+
+    def _in_object(self, maps: torch.Tensor, index: torch.Tensor, first: int) -> torch.Tensor:
+        """Probability of each row's target in each of the object's pixels, (batch, pixels)."""
+        scores = widen(self.model.in_region(maps))
         probabilities = scores.softmax(dim=1) if self.softmax else scores
-        return probabilities[torch.arange(len(images), device=images.device), index[:, 0]]
+        places = torch.arange(len(scores), device=scores.device), index[:, 0]
+        bad = first_not_finite((scores[places] + probabilities[places]).detach())  # whose gradients are 0
+        if bad is not None:
+            raise ValueError(f"the model's scores of input {first + bad}, whole or with hidden context, are not finite")
+        return probabilities[places]

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from metfa._arrays import first_not_finite, to_host
+from metfa._arrays import to_host
 from metfa._guard import model_in_evaluation
 from metfa._validation import positive_int
+from metfa.explainers._called_model import answered
 from metfa.explainers._model_explainer import check_images, require_tensor
-from metfa.segmentation._class_maps import Segmenter, class_maps
+from metfa.segmentation._class_maps import Segmenter, check_kind, class_maps
 from metfa.segmentation._object import check_size, checked_region
 
 __all__ = ["RegionModel", "one_image", "predicted_region"]
@@ -51,16 +52,23 @@ class RegionModel(torch.nn.Module):
             raise TypeError(f"`network` must be a module or a function images -> class maps, got {network!r:.80}")
         if isinstance(network, RegionModel):
             raise TypeError("`network` must be a segmentation network, got a RegionModel")
+        if not isinstance(softmax, bool):
+            raise TypeError(f"`softmax` must be True or False, got {type(softmax).__name__}: {softmax!r}")
         self.network = network
         self.region = checked_region(region)
         self.softmax = softmax
         self.training = getattr(network, "training", False)
         self._places: dict[torch.device, torch.Tensor] = {}
 
+    @property
+    def rows_independent(self) -> bool:
+        """Whether rows cannot depend on each other: what a function does to a batch is not known."""
+        return isinstance(self.network, torch.nn.Module)
+
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         """Scores (batch, classes) of images of the region's height and width."""
         check_size(self.region, images)
-        return self.in_region(class_maps(self.network(images), images, softmax=self.softmax)).mean(dim=2)
+        return self.in_region(class_maps(answered(self.network, images), images, softmax=self.softmax)).mean(dim=2)
 
     def in_region(self, maps: torch.Tensor) -> torch.Tensor:
         """The region's pixels of maps (..., height, width), (..., pixels)."""
@@ -92,16 +100,19 @@ def predicted_region(model: Any, image: Any, target: int, *, softmax: bool = Tru
     Raises
     ------
     ValueError
-        If no pixel has this class; the message names the classes found.
+        If no pixel has this class; the message names the classes found. If `softmax` is False and scores lie outside of
+        [0, 1].
+
+    Warns
+    -----
+    ModelOutputWarning
+        If the model gives probabilities and `softmax` is True.
     """
     target = positive_int(target, "target", minimum=0)
     image = one_image(image)
     with model_in_evaluation(model), torch.no_grad():
-        maps = Segmenter(model, softmax=softmax)._called(image.detach().clone())
-    if first_not_finite(maps) is not None:
-        raise ValueError("the model's scores of the image are not finite")
-    if target >= maps.shape[1]:
-        raise ValueError(f"`target` must lie in 0..{maps.shape[1] - 1}, the classes of the model, got {target}")
+        maps = Segmenter(model, softmax=softmax)._finite_maps(image.detach().clone(), [target])
+        check_kind(maps, softmax=softmax)
     classes = to_host(maps[0].argmax(dim=0))
     region = classes == target
     if not region.any():
