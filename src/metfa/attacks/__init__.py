@@ -5,7 +5,11 @@ from metfa._lazy import lazy_names
 _HOME = {
     "AttackResult": "metfa.attacks.result",
     "AttackSettings": "metfa.attacks.settings",
+    "Detection": "metfa.attacks.detection",
     "Measured": "metfa.attacks.result",
+    "detect": "metfa.attacks.detection",
+    "drawn": "metfa.attacks.drawing",
+    "load": "metfa.attacks.saving",
     "manipulate": "metfa.attacks.attack",
     "targeted": "metfa.attacks.attack",
 }

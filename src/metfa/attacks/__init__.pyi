@@ -1,5 +1,9 @@
 from metfa.attacks.attack import manipulate as manipulate
 from metfa.attacks.attack import targeted as targeted
+from metfa.attacks.detection import Detection as Detection
+from metfa.attacks.detection import detect as detect
+from metfa.attacks.drawing import drawn as drawn
 from metfa.attacks.result import AttackResult as AttackResult
 from metfa.attacks.result import Measured as Measured
+from metfa.attacks.saving import load as load
 from metfa.attacks.settings import AttackSettings as AttackSettings

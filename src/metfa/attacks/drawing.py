@@ -1,0 +1,48 @@
+"""Maps to draw: plain shapes, that nobody takes for an explanation."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from metfa._validation import did_you_mean, positive_int
+
+__all__ = ["SHAPES", "drawn"]
+
+SHAPES = ("circle", "square", "cross", "frame", "left", "corner")
+
+
+def drawn(shape: str, height: int, width: int) -> np.ndarray:
+    """A target map in [0, 1]: 1 within a shape, 0 outside.
+
+    Parameters
+    ----------
+    shape : {"circle", "square", "cross", "frame", "left", "corner"}
+        A disc, a square or a cross in the middle, the outermost pixels, the left half, or the upper left quarter.
+    height, width : int
+        Of the map.
+
+    Returns
+    -------
+    ndarray of float32, (height, width)
+
+    Examples
+    --------
+    >>> from metfa import attacks
+    >>> attacks.drawn("square", 4, 6).astype(int).tolist()
+    [[0, 0, 0, 0, 0, 0], [0, 0, 1, 1, 0, 0], [0, 0, 1, 1, 0, 0], [0, 0, 0, 0, 0, 0]]
+    """
+    if shape not in SHAPES:
+        raise ValueError(f"`shape` must be one of {', '.join(SHAPES)}, got {shape!r}{did_you_mean(str(shape), SHAPES)}")
+    height, width = positive_int(height, "height"), positive_int(width, "width")
+    side = min(height, width)
+    rows = np.abs(np.arange(height) + 0.5 - height / 2)[:, None]
+    columns = np.abs(np.arange(width) + 0.5 - width / 2)[None]
+    inside = {
+        "circle": rows**2 + columns**2 <= (0.35 * side) ** 2,
+        "square": (rows <= 0.3 * side) & (columns <= 0.3 * side),
+        "cross": ((rows <= 0.1 * side) | (columns <= 0.1 * side)) & (rows <= 0.4 * side) & (columns <= 0.4 * side),
+        "frame": (rows > 0.4 * height) | (columns > 0.4 * width),
+        "left": np.arange(width)[None] < width / 2 + 0 * rows,
+        "corner": (np.arange(height)[:, None] < height / 2) & (np.arange(width)[None] < width / 2),
+    }[shape]
+    return inside.astype(np.float32)

@@ -1,0 +1,123 @@
+"""Results of attacks as folders: ``attack.json`` and one .npy file an array, checked when they are read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from metfa import io
+from metfa.attacks.result import AttackResult, Measured
+
+__all__ = ["load", "save"]
+
+ATTACK = "attack.json"
+SCHEMA_VERSION = 1
+MEASURED = ("clean", "adversarial", "rounded")
+FIELDS = ("inputs", "scores", "maps", "defended")
+
+
+def save(result: AttackResult, path: str | Path) -> Path:
+    """Write a new folder `path`, all or nothing; see `AttackResult.save`."""
+    with io.new_folder(path) as folder:
+        arrays = {name: io.write_array(folder / f"{name}.npy", values) for name, values in _arrays(result).items()}
+        io.write_json(
+            folder / ATTACK,
+            {
+                "schema_version": SCHEMA_VERSION,
+                "arrays": arrays,
+                "kind": result.kind,
+                "knows": result.knows,
+                "asked": result.asked,
+                "explained": result.explained,
+                "epsilon": result.epsilon,
+                "curves": list(result.curves),
+                "provenance": result.provenance,
+            },
+        )
+    return Path(path).expanduser()
+
+
+def load(path: str | Path) -> AttackResult:
+    """Read a folder written by `AttackResult.save`; every file is checked against its digest.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        If there is no such folder, or if it is damaged, tampered with or of a newer version; see `metfa.load`.
+    """
+    folder = Path(path).expanduser()
+    if not folder.is_dir():
+        raise FileNotFoundError(f"no such folder: {folder}")
+    manifest = folder / ATTACK
+    if not manifest.exists():
+        raise ValueError(f"{folder} is no saved attack: it has no {ATTACK}")
+    about = io.read_json(manifest)
+    version = about.get("schema_version") if isinstance(about, dict) else None
+    if version != SCHEMA_VERSION:
+        raise ValueError(f"{manifest} has schema version {version!r:.40}; this metfa reads version {SCHEMA_VERSION}")
+    try:
+        return _assembled(manifest, about)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{manifest} is damaged: {type(error).__name__} at {error}") from error
+
+
+def _arrays(result: AttackResult) -> dict[str, np.ndarray]:
+    found = {"target_map": result.target_map}
+    for part in MEASURED:
+        for field in FIELDS:
+            values = getattr(getattr(result, part), field)
+            if values is not None:
+                found[f"{part}_{field}"] = values
+    return found | {f"curve_{place}": curve for place, curve in enumerate(result.curves.values())}
+
+
+def _assembled(manifest: Path, about: dict[str, Any]) -> AttackResult:
+    described = about["arrays"]
+
+    def read(name: str) -> np.ndarray:
+        values = np.array(io.read_array(manifest, name, described[name]))
+        if values.dtype.kind != "f":
+            raise ValueError(f"{manifest} is damaged: {name} must be floating point, got {values.dtype}")
+        return values
+
+    parts = {
+        part: Measured(**{field: read(f"{part}_{field}") for field in FIELDS if f"{part}_{field}" in described})
+        for part in MEASURED
+    }
+    result = AttackResult(
+        kind=about["kind"],
+        knows=about["knows"],
+        **parts,
+        target_map=read("target_map"),
+        asked=tuple(map(int, about["asked"])),
+        explained=tuple(map(int, about["explained"])),
+        epsilon=None if about["epsilon"] is None else float(about["epsilon"]),
+        curves={str(name): read(f"curve_{place}") for place, name in enumerate(about["curves"])},
+        provenance=dict(about["provenance"]),
+    )
+    _check_fit(manifest, result)
+    return result
+
+
+def _check_fit(manifest: Path, result: AttackResult) -> None:
+    """Raise unless the parts are of one batch, so that no figure is of other images than it says."""
+    n, clean = len(result.asked), result.clean
+    fits = {
+        "kind": result.kind in ("manipulation", "targeted"),
+        "knows": result.knows in ("nothing", "defence", "seed"),
+        "explained": len(result.explained) == n,
+        "target_map": result.target_map.shape == clean.maps.shape,
+        "curves": all(curve.ndim == 3 and curve.shape[2] == n for curve in result.curves.values()),
+    }
+    for part in MEASURED:
+        measured: Measured = getattr(result, part)
+        alike = [
+            getattr(getattr(measured, field), "shape", None) == getattr(getattr(clean, field), "shape", None)
+            for field in FIELDS
+        ]
+        fits[part] = all(alike) and len(measured.inputs) == len(measured.scores) == len(measured.maps) == n
+    for name, fit in fits.items():
+        if not fit:
+            raise ValueError(f"{manifest} is damaged: {name} does not fit the rest")

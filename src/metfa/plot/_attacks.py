@@ -1,0 +1,143 @@
+"""An attack on an explanation: image and maps before and after, and how the attack went."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from metfa._lazy import needs_extra
+from metfa._validation import positive_int
+from metfa.attacks.result import AttackResult, Measured, distance
+from metfa.plot._headings import draw_heading
+from metfa.plot._images import Scale, draw_colour_bar, draw_picture, draw_scores, size_of
+from metfa.plot._palettes import palette_named
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["attack"]
+
+KNOWS = {
+    "nothing": "the attacker knows no defence",
+    "defence": "the attacker knows the defence",
+    "seed": "the attacker knows the defence and its seed",
+}
+
+
+def attack(result: AttackResult, *, index: int = 0, title: str | None = None, palette: str = "paper") -> Figure:
+    """One image of an attack: clean above, attacked below, with the maps of both, and the course of the attack.
+
+    All maps share one colour scale. Distances are those to the target map, mean absolute differences.
+
+    Parameters
+    ----------
+    result : AttackResult
+        What `metfa.attacks.manipulate` or `metfa.attacks.targeted` returned, of maps (height, width).
+    index : int
+        Which image of the batch.
+    title : str, optional
+        Heading; shown as plain text. None: what was attacked, and what came of it.
+    palette : {"paper", "colourblind"}
+        Colours of the maps.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Not registered with pyplot: ``figure.savefig("figure.png")`` writes it.
+    """
+    with needs_extra("a figure"):
+        from matplotlib.figure import Figure
+
+    if not isinstance(result, AttackResult):
+        raise TypeError(f"`result` must be an AttackResult, got {type(result).__name__}")
+    index = positive_int(index, "index", minimum=0)
+    if index >= len(result):
+        raise ValueError(f"`index` must lie in 0..{len(result) - 1}, got {index}")
+    if result.target_map.ndim != 3:
+        raise ValueError(f"`result` must be of maps (height, width) to be drawn, got {result.target_map.shape[1:]}")
+    defended = result.clean.defended is not None
+    columns = 5 if defended else 4
+    shape = result.clean.inputs.shape[2:]
+    _, tall = size_of(*shape)
+    fig = Figure(figsize=(2.6 * columns, 0.75 * tall), layout="compressed")
+    axes = fig.subplots(2, columns)
+    maps = [result.target_map[index]]
+    maps += [part.maps[index] for part in (result.clean, result.adversarial)]
+    maps += [part.defended[index] for part in (result.clean, result.adversarial) if part.defended is not None]
+    scale = _scale(maps, palette_named(palette).scores)
+    for row, (name, part) in enumerate((("clean", result.clean), ("attacked", result.adversarial))):
+        _draw_row(axes[row], result, part, name, index, scale)
+    draw_picture(axes[0, 1], np.ones(shape), "")
+    draw_scores(
+        axes[0, 1], _picture(result.clean, index), result.target_map[index], "target map m1\nto be drawn", scale
+    )
+    _draw_change(axes[1, 1], result, index)
+    _draw_course(axes[:, -1], result, index)
+    draw_colour_bar(fig, axes[:, : columns - 1].ravel(), scale)
+    draw_heading(fig, _heading(result, index) if title is None else title, 110)
+    return fig
+
+
+def _draw_row(axes: np.ndarray, result: AttackResult, part: Measured, name: str, index: int, scale: Scale) -> None:
+    picture = _picture(part, index)
+    draw_picture(axes[0], picture, f"{name}\npredicted: class {part.predictions[index]}")
+    far = distance(part.maps, result.target_map)[index]
+    label = "m2" if name == "attacked" and result.knows == "nothing" else "its map"
+    draw_scores(axes[2], picture, part.maps[index], f"{label}\n{far:.4f} from m1", scale)
+    if part.defended is not None:
+        far = distance(part.defended, result.target_map)[index]
+        label = {"nothing": "m3, smoothed"}.get(result.knows, "m4, smoothed") if name == "attacked" else "smoothed"
+        draw_scores(axes[3], picture, part.defended[index], f"{label}\n{far:.4f} from m1", scale)
+
+
+def _scale(maps: list[np.ndarray], colours: str) -> Scale:
+    stacked = np.stack([np.asarray(scores, np.float64) for scores in maps])
+    high = float(np.quantile(np.abs(stacked), 0.999)) or float(np.abs(stacked).max()) or 1.0
+    low = -high if stacked.min() < 0 else 0.0
+    return Scale(low, high, "RdBu_r" if low < 0 else colours, cut=float(np.abs(stacked).max()) > high)
+
+
+def _picture(part: Measured, index: int) -> np.ndarray:
+    image = np.asarray(part.inputs[index], np.float64)
+    return np.moveaxis(image, 0, -1) if len(image) == 3 else image.mean(axis=0)
+
+
+def _draw_change(ax: Axes, result: AttackResult, index: int) -> None:
+    change = result.adversarial.inputs[index].astype(np.float64) - result.clean.inputs[index]
+    largest = float(np.abs(change).max())
+    shown = 0.5 + change / (2 * largest) if largest else np.full_like(change, 0.5)
+    shown = np.moveaxis(shown, 0, -1) if len(shown) == 3 else shown.mean(axis=0)
+    allowed = "" if result.epsilon is None else f", {255 * result.epsilon:.1f} allowed"
+    draw_picture(ax, shown, f"change, at most {255 * largest:.1f} levels\nof 255{allowed}")
+
+
+def _draw_course(axes: np.ndarray, result: AttackResult, index: int) -> None:
+    above, below = axes
+    for name, colour in (("loss", "#444444"), ("prediction", "#b2182b"), ("map", "#2166ac"), ("defence", "#1b7837")):
+        if name in result.curves:
+            values = result.curves[name][:, :, index].ravel()
+            steps = np.flatnonzero(np.isfinite(values) & (values > 0))
+            above.plot(steps, values[steps], color=colour, linewidth=1, label=name)
+    above.set_yscale("log")
+    above.set_title("terms of the loss", fontsize="medium")
+    values = result.curves.get("distance", np.full((1, 1, len(result)), np.nan))[:, :, index].ravel()
+    steps = np.flatnonzero(np.isfinite(values))
+    below.plot(steps, values[steps], color="#2166ac", linewidth=1, marker="." if len(steps) < 30 else None)
+    below.axhline(result.distances["clean"][index], color="#888888", linestyle=":", linewidth=1, label="clean image")
+    below.set_title("distance to the target map", fontsize="medium")
+    below.set_ylim(bottom=0)
+    for ax in axes:
+        ax.set_xlabel("step", fontsize="small")
+        ax.tick_params(labelsize="small")
+        ax.spines[["top", "right"]].set_visible(False)
+        if ax.get_legend_handles_labels()[0]:
+            ax.legend(frameon=False, fontsize="x-small")
+
+
+def _heading(result: AttackResult, index: int) -> str:
+    explainer = str(result.provenance.get("explainer", "explainer")).partition("(")[0]
+    outcome = "succeeded" if result.success[index] else "failed"
+    knows = "" if result.clean.defended is None else f"; {KNOWS[result.knows]}"
+    return f"{result.kind} of {explainer}: {outcome}{knows}"
