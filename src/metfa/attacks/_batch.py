@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -96,9 +97,11 @@ class Batch:
     explained: torch.Tensor
     streams: Streams
 
-    def attacked(self, bar: Any) -> tuple[Measured, Measured, Measured, dict[str, np.ndarray]]:
-        """Clean, adversarial and rounded images as measured, and the curves."""
-        best, curves = descend(self._objective(), self.settings, self._look, bar)
+    def attacked(
+        self, bar: Any, begun: dict[str, np.ndarray] | None, keep: Callable[[dict[str, np.ndarray]], None] | None
+    ) -> tuple[Measured, Measured, Measured, dict[str, np.ndarray]]:
+        """Clean, adversarial and rounded images as measured, and the curves; see `descend` for `begun` and `keep`."""
+        best, curves = descend(self._objective(), self.settings, self._look, bar, begun, keep)
         adversarial = best.images
         rounded = Ball.around(self.images, self.settings.epsilon).in_eight_bits(adversarial)
         return self._measured(self.images), self._measured(adversarial), self._measured(rounded), curves

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 import torch
 
+from metfa._arrays import to_host
 from metfa._warnings import MetfaWarning, warn
 from metfa.attacks._objective import Objective, Terms
 from metfa.attacks.settings import AttackSettings
@@ -90,11 +91,48 @@ class _Adam:
         return self.mean / (1 - DECAY**self.count) / (size + STABILISER)
 
 
+@dataclass
+class _State:
+    """Where a descent is, before a step."""
+
+    images: torch.Tensor
+    best: Best
+    adam: _Adam
+    restart: int = 0
+    step: int = 0
+
+    def written(self, curves: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """As arrays, with the curves so far."""
+        tensors = {"images": self.images, **vars(self.best)}
+        if self.adam.count:
+            tensors |= {"adam_mean": self.adam.mean, "adam_square": self.adam.square}
+        arrays = {name: to_host(tensor) for name, tensor in tensors.items()}
+        arrays |= {"at": np.array([self.restart, self.step, self.adam.count])}
+        return arrays | {f"curve_{name}": curve for name, curve in curves.items()}
+
+    @classmethod
+    def read(cls, arrays: dict[str, np.ndarray], clean: torch.Tensor, curves: dict[str, np.ndarray]) -> _State:
+        """From arrays, on the device of the clean images; the curves are put back too."""
+
+        def tensor(name: str) -> torch.Tensor:
+            return torch.from_numpy(arrays[name]).to(clean.device)
+
+        curves.update({name.removeprefix("curve_"): values for name, values in arrays.items() if "curve_" in name})
+        adam = _Adam()
+        restart, step, adam.count = map(int, arrays["at"])
+        if adam.count:
+            adam.mean, adam.square = tensor("adam_mean"), tensor("adam_square")
+        best = Best(*(tensor(field.name) for field in fields(Best)))
+        return cls(tensor("images"), best, adam, restart, step)
+
+
 def descend(
     objective: Objective,
     settings: AttackSettings,
     look: Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]],
     bar: Any,
+    begun: dict[str, np.ndarray] | None = None,
+    keep: Callable[[dict[str, np.ndarray]], None] | None = None,
 ) -> tuple[Best, dict[str, np.ndarray]]:
     """Attack a batch.
 
@@ -106,6 +144,10 @@ def descend(
         Images -> whether each is predicted as asked, and the distance of its map, by the model as it is.
     bar : progress bar
         Told of every step.
+    begun : dict of ndarray, optional
+        State that `keep` was given in an interrupted call, from which this one goes on to the same end.
+    keep : callable, optional
+        Is given the state at every refresh, and at the end.
 
     Returns
     -------
@@ -116,14 +158,22 @@ def descend(
     """
     clean = objective.clean
     ball = Ball.around(clean, settings.epsilon)
-    best = Best(clean, *look(clean))
     n_all = settings.n_first_steps + settings.n_steps
     curves: dict[str, np.ndarray] = defaultdict(lambda: np.full((settings.n_restarts, n_all, len(clean)), np.nan))
-    for restart in range(settings.n_restarts):
-        images = clean if restart == 0 else ball.random(objective.streams("start", restart))
-        adam, drawn = _Adam(), restart * n_all
-        for step in range(n_all):
+    state = _State(clean, Best(clean, *look(clean)), _Adam()) if begun is None else _State.read(begun, clean, curves)
+    best, at = state.best, (state.restart, state.step)
+    bar.update(at[0] * n_all + at[1])
+    for restart in range(at[0], settings.n_restarts):
+        first = at[1] if restart == at[0] else 0
+        if first == 0:
+            state.images = clean if restart == 0 else ball.random(objective.streams("start", restart))
+            state.adam = _Adam()
+        images, adam, drawn = state.images, state.adam, restart * n_all
+        for step in range(first, n_all):
             stage, step_size = step - settings.n_first_steps, settings.first_step_size
+            if keep is not None and stage >= 0 and stage % settings.refresh_every == 0:
+                state.images, state.restart, state.step = images, restart, step
+                keep(state.written(curves))
             if stage < 0:
                 terms = objective.prediction(images)
                 direction = _finite(terms.gradient).sign()
@@ -142,6 +192,9 @@ def descend(
                 best.offer(images, as_asked, distance)
                 curves["distance"][restart, step] = distance.cpu().numpy()
             bar.update(1)
+    if keep is not None:
+        state.restart, state.step = settings.n_restarts, 0
+        keep(state.written(curves))
     return best, dict(curves)
 
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from datetime import datetime, timezone
+from functools import partial
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -21,6 +23,7 @@ from metfa._streams import SCHEME, root_entropy
 from metfa._targets import row_targets
 from metfa._validation import positive_int
 from metfa.attacks._batch import Batch, Knows, Streams, Victim
+from metfa.attacks._kept import Kept
 from metfa.attacks._maps import needs_softening
 from metfa.attacks.result import AttackResult, Measured
 from metfa.attacks.settings import AttackSettings, settings_of
@@ -43,6 +46,7 @@ def manipulate(
     settings: str | AttackSettings = "dombrowski",
     batch_size: int = 8,
     rng: Any = None,
+    store: str | Path | None = None,
     progress: bool = False,
     **overrides: Any,
 ) -> AttackResult:
@@ -76,6 +80,9 @@ def manipulate(
         Images that are attacked together. Rows of a defence that are in memory at once are by its own `batch_size`.
     rng : int, numpy.random.Generator or None
         Seed of restarts, of the attacker's noise and of the noise under which defences are measured.
+    store : path, optional
+        New folder for the result, see `metfa.attacks.load`. An interrupted call keeps its state beside it, and goes on
+        when it is repeated.
     progress : bool
         Show a bar.
     **overrides
@@ -111,7 +118,7 @@ def manipulate(
     """
     return _attack(
         "manipulation", model, explainer, inputs, target_map, target, defence, knows, settings_of(settings, overrides),
-        batch_size, rng, progress,
+        batch_size, rng, store, progress,
     )  # fmt: skip
 
 
@@ -127,6 +134,7 @@ def targeted(
     settings: str | AttackSettings = "adv2-cam",
     batch_size: int = 8,
     rng: Any = None,
+    store: str | Path | None = None,
     progress: bool = False,
     **overrides: Any,
 ) -> AttackResult:
@@ -143,7 +151,7 @@ def targeted(
         Class to be predicted, another one than is predicted now.
     target_map : array, optional
         The map to draw, as for `manipulate`. None: the benign one, that of the clean image for the class predicted.
-    defence, knows, settings, batch_size, rng, progress, **overrides
+    defence, knows, settings, batch_size, rng, store, progress, **overrides
         As for `manipulate`; "adv2-cam" by default, and "adv2-mask" is for MASK.
 
     Returns
@@ -153,7 +161,7 @@ def targeted(
     """
     return _attack(
         "targeted", model, explainer, inputs, target_map, target, defence, knows, settings_of(settings, overrides),
-        batch_size, rng, progress,
+        batch_size, rng, store, progress,
     )  # fmt: skip
 
 
@@ -169,6 +177,7 @@ def _attack(
     settings: AttackSettings,
     batch_size: int,
     rng: Any,
+    store: str | Path | None,
     progress: bool,
 ) -> AttackResult:
     knows = _checked(model, explainer, inputs, defence, knows)
@@ -176,7 +185,9 @@ def _attack(
     if settings.softening == "if needed":
         settings = replace(settings, softening="softplus" if needs_softening(explainer) else None)
     started, clock = datetime.now(timezone.utc), time.perf_counter()
-    root, images = root_entropy(rng), inputs.detach()
+    kept = None if store is None else Kept.beside(store)
+    begun = kept.root() if kept is not None and rng is None else None
+    root, images = root_entropy(rng) if begun is None else begun, inputs.detach()
     victim = Victim.of(model, explainer, defence)
     streams = Streams.of(images, root)
     models = [model, explained_model(explainer), None if defence is None else defence.model]
@@ -192,6 +203,10 @@ def _attack(
         predicted = scores.argmax(1).tolist()
         asked, explained = _classes(kind, target, scores, predicted)
         drawn = _target_map(target_map, victim, images, predicted, streams, kind, batch_size)
+        if kept is not None:
+            kept.begin(
+                _call(kind, knows, explainer, defence, settings, root, batch_size, images, drawn, asked, explained)
+            )
         with progress_bar(
             n_steps * len(starts), 0, shown=progress, unit="step", doing="attacking", extra="image"
         ) as bar:
@@ -203,9 +218,10 @@ def _attack(
                     torch.tensor(explained[part], device=images.device),
                     streams[part],
                 )  # fmt: skip
-                parts.append(batch.attacked(bar))
+                kept_so_far = (None, None) if kept is None else (kept.read(start), partial(kept.write, start))
+                parts.append(batch.attacked(bar, *kept_so_far))
     measured = [_joined([part[index] for part in parts]) for index in range(3)]
-    return AttackResult(
+    result = AttackResult(
         kind,
         knows,
         *measured,
@@ -227,6 +243,39 @@ def _attack(
             "versions": versions(),
         },
     )
+    if store is not None and kept is not None:
+        result.save(store)
+        kept.remove()
+    return result
+
+
+def _call(
+    kind: str,
+    knows: str,
+    explainer: Any,
+    defence: Any,
+    settings: AttackSettings,
+    root: int,
+    batch_size: int,
+    images: torch.Tensor,
+    drawn: torch.Tensor,
+    asked: list[int],
+    explained: list[int],
+) -> dict[str, Any]:
+    """What must be equal for an interrupted attack to go on."""
+    return {
+        "kind": kind,
+        "knows": knows,
+        "explainer": describe(explainer),
+        "defence": None if defence is None else describe(defence),
+        "settings": describe(settings),
+        "rng": hex(root),
+        "batch_size": batch_size,
+        "inputs": describe(to_host(images)),
+        "target_map": describe(to_host(drawn)),
+        "asked": asked,
+        "explained": explained,
+    }
 
 
 def _checked(model: Any, explainer: Any, inputs: Any, defence: Any, knows: Any) -> Knows:

@@ -1,7 +1,7 @@
 """Detection: do the samples of attacked images look other than those of clean ones?
 
-Beyond the paper. An attacked map holds for one image; under noise it comes apart. So the single map and the smoothed one
-should differ more for attacked images than for clean ones, and scores should scatter more. How well that tells them
+Beyond the paper. An attacked map holds for one image; under noise it comes apart. So the single map and the smoothed
+one should differ more for attacked images than for clean ones, and scores should scatter more. How well that tells them
 apart is a matter of measuring, and of how much the attacker knew.
 """
 
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from metfa._markdown import aligned
 from metfa.result import AttributionSample
 
 __all__ = ["SIGNS", "Detection", "detect"]
@@ -72,13 +73,11 @@ class Detection:
         return area, float(np.sqrt(max(variance, 0) / (n_attacked * n_clean)))
 
     def __str__(self) -> str:
-        lines = ["| sign | clean | attacked | AUC |", "|---|---|---|---|"]
-        for sign in self.clean:
+        rows = [("sign", "clean", "attacked", "AUC")]
+        for sign, clean in self.clean.items():
             area, error = self.auc(sign)
-            lines.append(
-                f"| {sign} | {self.clean[sign].mean():.4f} | {self.attacked[sign].mean():.4f} | {area:.3f} ± {error:.3f} |"
-            )
-        return "\n".join(lines)
+            rows.append((sign, f"{clean.mean():.4f}", f"{self.attacked[sign].mean():.4f}", f"{area:.3f} ± {error:.3f}"))
+        return "\n".join(aligned(rows))
 
 
 def detect(clean: AttributionSample, attacked: AttributionSample, *, confidence_level: float = 0.95) -> Detection:
@@ -87,8 +86,8 @@ def detect(clean: AttributionSample, attacked: AttributionSample, *, confidence_
     Parameters
     ----------
     clean, attacked : AttributionSample
-        Of clean images, and of attacked ones (other images or the same), by the same explainer under the same noise with
-        the same N: ``metfa.explain(explainer, result.adversarial.inputs, ...)``.
+        Of clean images, and of attacked ones (other images or the same), by the same explainer under the same noise
+        with the same N: ``metfa.explain(explainer, result.adversarial.inputs, ...)``.
     confidence_level : float
         Of smoothed maps and intervals.
 
@@ -123,8 +122,8 @@ def detect(clean: AttributionSample, attacked: AttributionSample, *, confidence_
     for name, value in made[0].items():
         if made[1][name] != value:
             raise ValueError(
-                f"`clean` and `attacked` must be made in the same way, got {name} {value} and {made[1][name]}: signs of "
-                "different ways differ without any attack"
+                f"`clean` and `attacked` must be made in the same way, got {name} {value} and {made[1][name]}: they "
+                "would differ without any attack"
             )
     found = [
         {

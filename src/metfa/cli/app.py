@@ -17,6 +17,7 @@ from metfa._provenance import printable
 from metfa.allocator import keep_freed_memory
 from metfa.by_name.methods import check_settings, method_forms
 from metfa.by_name.noises import TEXT_NOISE_FORMS
+from metfa.cli.attack import attack_picture
 from metfa.cli.demo_photo import demo_photo
 from metfa.cli.options import (
     Alpha,
@@ -277,6 +278,9 @@ def show(
         typer.echo(report(sample, about, analysis))
         return
     _print_views(*write_views(sample, about, analysis, views))
+
+
+app.command("attack")(reported(attack_picture))
 
 
 @app.command()

@@ -1,0 +1,92 @@
+"""What is kept of an attack on the way, so that an interrupted one goes on: images, the best so far, the optimiser."""
+
+from __future__ import annotations
+
+import io as memory
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from metfa import io
+
+__all__ = ["Kept"]
+
+CALL = "call.json"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """State of each batch, a file each, in a folder beside the one that the result will be written to."""
+
+    folder: Path
+
+    @classmethod
+    def beside(cls, store: str | Path) -> Kept:
+        """The folder of an attack whose result goes to `store`; raises where that exists."""
+        path = Path(store).expanduser()
+        if path.exists() or path.is_symlink():
+            raise FileExistsError(
+                f"`store` exists already: {path}; `metfa.attacks.load` reads a finished attack, nothing is overwritten"
+            )
+        return cls(path.with_name(f"{path.name}.unfinished"))
+
+    def root(self) -> int | None:
+        """Seed of the interrupted attack, None where there is none."""
+        if not (self.folder / CALL).exists():
+            return None
+        return int(self._call()["rng"], 16)
+
+    def begin(self, call: dict[str, Any]) -> None:
+        """Go on with an attack by the same call, or set out with a new one.
+
+        Raises
+        ------
+        FileExistsError
+            If another call was interrupted there.
+        """
+        if not (self.folder / CALL).exists():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            io.write_json(self.folder / CALL, call)
+            return
+        found = self._call()
+        for name, value in call.items():
+            if found.get(name) != value:
+                raise FileExistsError(
+                    f"{self.folder} holds an interrupted attack with {name}={found.get(name)!r:.80}, not "
+                    f"{value!r:.80}: give another `store`, or remove it"
+                )
+
+    def read(self, batch: int) -> dict[str, np.ndarray] | None:
+        """State of a batch, None where there is none."""
+        path = self.folder / f"batch_{batch}.npz"
+        if not path.exists():
+            return None
+        io.require_plain_file(path)
+        try:
+            with np.load(path, allow_pickle=False) as arrays:
+                return dict(arrays)
+        except Exception as error:  # whatever NumPy meets in a file that anybody may have written
+            raise ValueError(f"{path} is damaged: remove {self.folder} to begin anew") from error
+
+    def write(self, batch: int, state: dict[str, np.ndarray]) -> None:
+        """Replace the state of a batch, at once."""
+        buffer = memory.BytesIO()
+        np.savez(buffer, **state)  # pyright: ignore[reportArgumentType]
+        path = self.folder / f"batch_{batch}.npz"
+        temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
+        temporary.write_bytes(buffer.getvalue())
+        temporary.replace(path)
+
+    def remove(self) -> None:
+        """The attack is finished."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _call(self) -> dict[str, Any]:
+        call = io.read_json(self.folder / CALL)
+        if not isinstance(call, dict) or not isinstance(call.get("rng"), str):
+            raise ValueError(f"{self.folder / CALL} is damaged: remove {self.folder} to begin anew")
+        return call

@@ -1,0 +1,189 @@
+"""`metfa attack`: can a map be drawn on this model's explanation of a picture, and does the defence stop it?"""
+
+from __future__ import annotations
+
+import enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from metfa._pictures import open_image
+from metfa._provenance import printable
+from metfa.attacks.drawing import SHAPES, drawn
+from metfa.attacks.settings import PRESETS
+from metfa.attacks.settings import settings_of as attack_settings
+from metfa.by_name.methods import check_method, check_settings, explainer_of
+from metfa.by_name.noises import noise_of
+from metfa.cli.options import Confidence, Device, Model, Noise, Samples, Seed, Settings
+from metfa.cli.parsing import settings_of
+from metfa.cli.reported import resumable
+from metfa.cli.run import device_of
+
+__all__ = ["attack_picture"]
+
+METHODS = "gradient, smoothgrad, cam, lrp, mask, captum:NAME (of gradients), or package.module:callable"
+
+
+class Knows(str, enum.Enum):
+    """What the attacker knows of the defence."""
+
+    nothing = "nothing"
+    defence = "defence"
+    seed = "seed"
+
+
+def attack_picture(
+    image: Annotated[Path, typer.Argument(metavar="IMAGE", help="Picture file.", show_default=False)],
+    target_map: Annotated[
+        str | None,
+        typer.Option(
+            help=f"{', '.join(SHAPES)}, or a picture (bright: important). ADV²: by default the map as it was."
+        ),
+    ] = None,
+    model: Model = "efficientnet-lite0",
+    method: Annotated[str, typer.Option(help=f"{METHODS}.")] = "cam",
+    settings: Settings = None,
+    to_class: Annotated[
+        int | None, typer.Option("--to-class", help="Class to be predicted (ADV²); by default the prediction is kept.")
+    ] = None,
+    preset: Annotated[
+        str | None, typer.Option(help=f"{', '.join(PRESETS)}; by default dombrowski, or adv2-cam with --to-class.")
+    ] = None,
+    steps: Annotated[int | None, typer.Option(min=0, help="Steps, in place of the preset's.")] = None,
+    epsilon: Annotated[
+        float | None, typer.Option(min=0, help="Largest change of a pixel value (of 1), in place of the preset's.")
+    ] = None,
+    restarts: Annotated[int, typer.Option(min=1, help="Times that the attack is begun anew; needs a limit.")] = 1,
+    adaptive: Annotated[
+        bool, typer.Option("--adaptive", help="The attacker knows the defence: the same as --knows defence.")
+    ] = False,
+    knows: Annotated[Knows, typer.Option(help="What the attacker knows of the defence.")] = Knows.nothing,
+    noise: Noise = "uniform:0.1",
+    samples: Samples = 10,
+    confidence: Confidence = 0.95,
+    seed: Seed = 0,
+    batch_size: Annotated[
+        int, typer.Option("--batch-size", min=1, help="Noisy copies in memory at once; changes speed only.")
+    ] = 5,
+    device: Device = "auto",
+    folder: Annotated[Path, typer.Option("--out", help="New folder; an interrupted attack goes on.")] = Path(
+        "metfa-attack"
+    ),
+) -> None:
+    """Attack an explanation: change a picture a little so that its map becomes another, and see what smoothing says."""
+    check_method(method)
+    chosen = settings_of(settings or [])
+    picture = open_image(image)
+    shape = None if target_map is None or target_map in SHAPES else open_image(Path(target_map))
+    if to_class is None and target_map is None:
+        raise ValueError(f"`--target-map` is needed: {', '.join(SHAPES)}, or a picture")
+    if (folder / "report.txt").exists() or (folder / "attack").exists():
+        raise FileExistsError(f"{folder} holds a finished attack; give another `--out`")
+    check_settings(method, chosen)
+    given = {"n_steps": steps, "epsilon": epsilon, "n_restarts": restarts}
+    overrides = {name: value for name, value in given.items() if value is not None}
+    attack_settings(
+        preset or ("dombrowski" if to_class is None else "adv2-cam"), overrides
+    )  # before the model is loaded
+    knowledge = "defence" if adaptive and knows is Knows.nothing else knows.value
+    with resumable("steps"):
+        from metfa import Smoothed, attacks
+        from metfa.models import load
+
+        place = device_of(device)
+        loaded = load(model)
+        pixels = loaded.preprocess(picture)[None].to(place)
+        network = loaded.module.to(place)
+        explainer = explainer_of(method, network, chosen)
+        defence = Smoothed(
+            explainer,
+            noise=noise_of(noise),
+            n_samples=samples,
+            confidence_level=confidence,
+            batch_size=batch_size,
+            rng=seed,
+        )
+        wanted = None if target_map is None else _map(target_map, shape, explainer, pixels)
+        folder.mkdir(parents=True, exist_ok=True)
+        arguments: dict[str, Any] = {
+            "defence": defence,
+            "knows": knowledge,
+            "rng": seed,
+            "store": folder / "attack",
+            "progress": True,
+            **overrides,
+        }
+        if to_class is None:
+            arguments["settings"] = preset or "dombrowski"
+            result = attacks.manipulate(network, explainer, pixels, wanted, **arguments)
+        else:
+            arguments["settings"] = preset or "adv2-cam"
+            result = attacks.targeted(network, explainer, pixels, to_class, wanted, **arguments)
+    text = _report(result, loaded.class_names, str(image), model, method)
+    (folder / "report.txt").write_text(f"{text}\n", encoding="utf-8")
+    _save_picture(result.rounded.inputs[0], folder / "adversarial.png")
+    result.plot().savefig(folder / "figure.png", dpi=110)
+    typer.echo(text)
+    for kind, name in (("picture", "adversarial.png"), ("figure", "figure.png")):
+        typer.echo(f"{kind}: {printable(str(folder / name))}")
+
+
+def _map(target_map: str, shape: Any, explainer: Any, pixels: Any) -> np.ndarray:
+    """The map to draw, of the size of the explainer's."""
+    maps = explainer(pixels)
+    height, width = (maps[0] if isinstance(maps, tuple) else maps).shape[-2:]
+    if shape is None:
+        return drawn(target_map, height, width)
+    levels = np.asarray(shape.convert("L").resize((width, height)), np.float32) / 255
+    if levels.min() == levels.max():
+        raise ValueError(f"`--target-map` {target_map} is the same everywhere: there is nothing to draw")
+    return levels
+
+
+def _save_picture(image: np.ndarray, path: Path) -> None:
+    from PIL import Image
+
+    levels = np.rint(255 * image).astype(np.uint8)
+    Image.fromarray(np.moveaxis(levels, 0, -1) if len(levels) == 3 else levels[0]).save(path)
+
+
+def _report(result: Any, class_names: Any, image: str, model: str, method: str) -> str:
+    """What came of it, in lines."""
+
+    def named(part: Any) -> str:
+        index = int(part.predictions[0])
+        name = f"class {index}" if class_names is None or index >= len(class_names) else class_names[index]
+        scores = part.scores[0].astype(np.float64)
+        weights = np.exp(scores - scores.max())
+        return f"{name} ({weights[index] / weights.sum():.2f})"
+
+    found, budget = result.distances, result.budget()
+    knows = {
+        "nothing": "nothing of the defence",
+        "defence": "the defence, not its noise",
+        "seed": "the defence and its noise",
+    }[result.knows]
+    lines = [
+        ("image", image),
+        ("attacked", f"{result.kind} of {method} of {model}"),
+        ("attacker knows", knows),
+        ("outcome", f"{_outcome(result.success[0])}; in 8 bits: {_outcome(result.rounded_success[0])}"),
+        ("prediction", f"{named(result.clean)} before, {named(result.adversarial)} after"),
+        (
+            "explanation",
+            f"{found['clean'][0]:.4f} from the target map before, {found['adversarial'][0]:.4f} after",
+        ),
+        (
+            "smoothed",
+            f"{found['clean defended'][0]:.4f} before, {found['adversarial defended'][0]:.4f} after",
+        ),
+        ("change", f"at most {255 * budget['linf'][0]:.1f} levels of 255, {255 * budget['mean'][0]:.2f} on average"),
+        ("time", f"{result.provenance['seconds']:.1f} s, seed {int(result.provenance['rng'], 16)}"),
+    ]
+    return "\n".join(f"{name + ':':<18}{printable(text)}" for name, text in lines)
+
+
+def _outcome(success: bool) -> str:
+    return "the attack succeeded" if success else "the attack failed"
