@@ -187,6 +187,7 @@ def _attack(
         stack.enter_context(left_as_found(*[found for found in models if found is not None]))
         for found in models:
             stack.enter_context(weights_frozen(found))
+        images = images.clone()  # one made under inference mode can be in no graph
         scores = torch.cat([_two_axes(victim.scores(images[start : start + batch_size])) for start in starts])
         predicted = scores.argmax(1).tolist()
         asked, explained = _classes(kind, target, scores, predicted)
