@@ -190,7 +190,7 @@ def test_a_path_below_a_file(tmp_path):
 
 
 @pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()])
-@pytest.mark.parametrize("broken", ["_write_array", "write_json", "_describe"])
+@pytest.mark.parametrize("broken", ["write_array", "write_json", "described_array"])
 def test_a_failure_midway_leaves_nothing(broken, error, tmp_path, monkeypatch):
     calls = []
     real = getattr(io, broken)

@@ -22,12 +22,19 @@ from metfa._rows import is_text
 from metfa.result import AttributionSample
 
 __all__ = [
+    "MANIFEST",
+    "SCHEMA_VERSION",
     "array_offset",
     "check_targets",
+    "described_array",
     "load",
+    "new_folder",
+    "read_array",
     "read_json",
+    "read_manifest",
     "require_plain_file",
     "save",
+    "write_array",
     "write_array_header",
     "write_json",
     "write_manifest",
@@ -52,7 +59,7 @@ def save(sample: AttributionSample, path: str | Path) -> Path:
         If the inputs are a list of objects other than texts or lists of tokens, or a target is no integer or tuple
         of integers.
     """
-    target = _new_folder(path)
+    target = new_folder(path)
     check_inputs(sample.inputs)
     check_targets(sample.target)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -61,9 +68,9 @@ def save(sample: AttributionSample, path: str | Path) -> Path:
     try:
         for name in ARRAYS:
             if getattr(sample, name) is not None:
-                _write_array(temporary / f"{name}.npy", getattr(sample, name))
+                write_array(temporary / f"{name}.npy", getattr(sample, name))
         write_manifest(temporary, sample)
-        temporary.rename(_new_folder(target))
+        temporary.rename(new_folder(target))
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
@@ -101,7 +108,9 @@ def load(path: str | Path) -> AttributionSample:
                 f"{folder} holds an unfinished run: repeat the call with `store={str(folder)!r}` to resume it"
             )
         raise ValueError(f"{folder} is not a saved result: it has no {MANIFEST}")
-    manifest = _read_manifest(folder)
+    manifest = read_manifest(folder)
+    if "attack" in manifest:
+        raise ValueError(f"{folder} holds an attack: `metfa.attacks.load_attack({str(folder)!r})` reads it")
     try:
         return _assembled(folder, manifest)
     except (KeyError, TypeError, AttributeError, OverflowError) as error:
@@ -122,11 +131,11 @@ def write_manifest(folder: Path, sample: AttributionSample) -> None:
         )
         about["keys"] = list(parts)
         for index, part in enumerate(parts.values()):
-            _write_array(folder / f"inputs_{index}.npy", part)
-            described[f"inputs_{index}"] = _describe(folder / f"inputs_{index}.npy", part)
+            write_array(folder / f"inputs_{index}.npy", part)
+            described[f"inputs_{index}"] = described_array(folder / f"inputs_{index}.npy", part)
     for name in ARRAYS:
         if getattr(sample, name) is not None:
-            described[name] = _describe(folder / f"{name}.npy", getattr(sample, name))
+            described[name] = described_array(folder / f"{name}.npy", getattr(sample, name))
     write_json(
         folder / MANIFEST,
         {
@@ -207,7 +216,8 @@ def check_targets(targets: Any) -> None:
             raise TypeError(f"`target` must be integers or tuples of integers to be saved, got {type(entry).__name__}")
 
 
-def _new_folder(path: str | Path) -> Path:
+def new_folder(path: str | Path) -> Path:
+    """`path`, or a FileExistsError: nothing is ever overwritten."""
     target = Path(path).expanduser()
     if target.exists() or target.is_symlink():
         raise FileExistsError(f"`path` exists already: {target}; choose a new folder, nothing is overwritten")
@@ -231,14 +241,16 @@ def check_inputs(inputs: Any) -> None:
                 raise TypeError(f"`inputs` must be arrays or a list of texts to be saved, got {kind}")
 
 
-def _write_array(path: Path, array: np.ndarray) -> None:
+def write_array(path: Path, array: np.ndarray) -> None:
+    """Write an .npy file."""
     with path.open("wb") as file:
         write_array_header(file, array.dtype, array.shape)
         for part in array if array.ndim > 1 else [array]:  # one sample at a time: memory stays flat
             file.write(part.tobytes())
 
 
-def _describe(path: Path, array: np.ndarray) -> dict[str, Any]:
+def described_array(path: Path, array: np.ndarray) -> dict[str, Any]:
+    """What a manifest says of an array's file."""
     return {"dtype": array.dtype.str, "shape": list(array.shape), "digest": _digest(path)}
 
 
@@ -250,7 +262,8 @@ def _digest(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _read_manifest(folder: Path) -> dict[str, Any]:
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest, of a version that is read here."""
     manifest = read_json(folder / MANIFEST)
     if not isinstance(manifest, dict):
         raise ValueError(f"{folder / MANIFEST} is damaged: an object is needed, got {type(manifest).__name__}")
@@ -265,7 +278,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
 def _assembled(folder: Path, manifest: dict[str, Any]) -> AttributionSample:
     described = manifest["arrays"]
     values, vanilla, scores, predictions = (
-        _read_array(folder, name, described[name]) if name in described else None for name in ARRAYS
+        read_array(folder, name, described[name]) if name in described else None for name in ARRAYS
     )
     names = manifest["feature_names"]
     ids, input_ids, target = (_typed(manifest, name, list) for name in ("sample_ids", "input_ids", "target"))
@@ -307,7 +320,8 @@ def _typed(manifest: dict[str, Any], name: str, kind: type) -> Any:
     return manifest[name]
 
 
-def _read_array(folder: Path, name: str, described: dict[str, Any]) -> np.ndarray:
+def read_array(folder: Path, name: str, described: dict[str, Any]) -> np.ndarray:
+    """An array of the folder, memory-mapped, that is what its manifest says."""
     path = folder / f"{name}.npy"
     shape = tuple(_typed(described, "shape", list))
     if len(shape) > MAX_AXES or not all(type(side) is int and side >= 0 for side in shape):
@@ -334,7 +348,7 @@ def _read_inputs(folder: Path, about: dict[str, Any], arrays: dict[str, Any]) ->
         if not isinstance(texts, list) or not all(map(is_text, texts)):
             raise ValueError(f"{folder / 'inputs.json'} is damaged: a list of texts is needed")
         return texts, {len(texts)}
-    parts = [np.array(_read_array(folder, f"inputs_{i}", arrays[f"inputs_{i}"])) for i in range(len(keys))]
+    parts = [np.array(read_array(folder, f"inputs_{i}", arrays[f"inputs_{i}"])) for i in range(len(keys))]
     lengths = {len(part) for part in parts}
     if kind == "dict" and all(isinstance(key, str) for key in keys):
         return dict(zip(keys, parts, strict=True)), lengths

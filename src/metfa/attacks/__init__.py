@@ -6,6 +6,7 @@ _HOME = {
     "AttackResult": "metfa.attacks.result",
     "AttackSettings": "metfa.attacks.settings",
     "Measured": "metfa.attacks.result",
+    "load_attack": "metfa.attacks._files",
     "manipulate": "metfa.attacks.attack",
     "targeted": "metfa.attacks.attack",
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -120,6 +121,12 @@ class AttackResult:
         measured = self.rounded if rounded else self.adversarial
         change = np.abs(measured.inputs.astype(np.float64) - self.clean.inputs).reshape(len(self), -1)
         return {"linf": change.max(axis=1), "l2": np.sqrt((change**2).sum(axis=1)), "mean": change.mean(axis=1)}
+
+    def save(self, path: str | Path) -> Path:
+        """Write a new folder `path`, all or nothing; see `load_attack`."""
+        from metfa.attacks._files import save_attack
+
+        return save_attack(self, path)
 
     def _succeeds(self, measured: Measured) -> np.ndarray:
         asked = measured.predictions == np.array(self.asked)
