@@ -77,6 +77,11 @@ def _arrays(result: AttackResult) -> dict[str, np.ndarray]:
     return {name: array for name, array in found.items() if array is not None}
 
 
+def _measured(arrays: dict[str, np.ndarray], name: str) -> Measured:
+    inputs, scores, maps = (arrays[f"{name}_{part}"] for part in PARTS[:3])
+    return Measured(inputs, scores, maps, arrays.get(f"{name}_defended"))
+
+
 def _assembled(folder: Path, manifest: dict[str, Any]) -> AttackResult:
     described = manifest["arrays"]
     known = {f"{name}_{part}" for name in MEASURED for part in PARTS} | {"target_map"}
@@ -84,10 +89,7 @@ def _assembled(folder: Path, manifest: dict[str, Any]) -> AttackResult:
     if not all(name.removeprefix("curve_").isidentifier() and name.startswith("curve_") for name in curves):
         raise ValueError(f"{folder / io.MANIFEST} is damaged: it names the arrays {sorted(curves)!r:.200}")
     arrays = {name: np.array(io.read_array(folder, name, about)) for name, about in described.items()}
-    measured = [
-        Measured(*(arrays[f"{name}_{part}"] for part in PARTS[:3]), arrays.get(f"{name}_{PARTS[3]}"))
-        for name in MEASURED
-    ]
+    measured = [_measured(arrays, name) for name in MEASURED]
     n = len(manifest["asked"])
     holds = {
         "attack": manifest["attack"] in ("manipulation", "targeted"),
