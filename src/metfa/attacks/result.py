@@ -128,6 +128,12 @@ class AttackResult:
 
         return save_attack(self, path)
 
+    def plot(self, **settings: Any) -> Any:
+        """Draw one attack: pictures, the map to draw, and the maps before and after; see `metfa.plot.attack`."""
+        from metfa.plot import attack
+
+        return attack(self, **settings)
+
     def _succeeds(self, measured: Measured) -> np.ndarray:
         asked = measured.predictions == np.array(self.asked)
         if self.kind == "targeted":

@@ -3,6 +3,7 @@
 `AttributionSample.plot` chooses: images go to :func:`figure`, features along one axis to :func:`bars`.
 """
 
+from metfa.plot._attacks import attack
 from metfa.plot._bars import bars
 from metfa.plot._context import context
 from metfa.plot._curves import curves
@@ -13,6 +14,7 @@ from metfa.plot._studies import mstd_ratio, stability_and_faithfulness
 
 __all__ = [
     "PALETTES",
+    "attack",
     "bars",
     "context",
     "curves",
