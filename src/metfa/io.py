@@ -121,6 +121,8 @@ def load(path: str | Path) -> AttributionSample:
         hint = f"; the samples lie in {folder / 'sample'}" if (folder / "sample" / MANIFEST).is_file() else ""
         if hint and "context.json" in names:
             hint = ", but the context of an object: read it by `metfa.segmentation.load_context`"
+        if "attack.json" in names:
+            hint = ", but an attack: read it by `metfa.attacks.load_attack`"
         raise ValueError(f"{folder} is not a saved result: it has no {MANIFEST}{hint}")
     manifest = _read_manifest(folder)
     try:

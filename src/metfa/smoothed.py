@@ -101,6 +101,11 @@ class SampledExplainer:
         ValueError
             From `pull_back`, if the inner explainer's maps are not differentiable in the inputs.
 
+        Notes
+        -----
+        What an explainer takes out of the graph is a constant here, as in any backward pass. Captum's own objects do so
+        with their gradients; `metfa.explainers.from_captum` keeps them.
+
         Examples
         --------
         >>> import torch, metfa

@@ -2,10 +2,33 @@
 
 import functools
 from copy import deepcopy
+from functools import partial
 
 import pytest
 import torch
+from captum.attr import InputXGradient, IntegratedGradients, LayerGradCam
 from torch import nn
+
+import metfa
+from metfa.explainers import CAM, LRP, Gradient, SmoothGrad, from_captum, heatmap
+from metfa.noise import Uniform
+
+QUICK = {"n_steps": 60, "step_size": 4e-3, "check_every": 10, "rng": 0}
+EXPLAINERS = {
+    "Gradient": Gradient,
+    "SmoothGrad": lambda model: SmoothGrad(model, n_perturbations=3, rng=0),
+    "CAM": CAM,
+    "LRP": LRP,
+    "input x gradient": lambda model: heatmap(InputXGradient(model).attribute),
+    "integrated gradients": lambda model: from_captum(model, "IntegratedGradients", n_steps=5),
+    "integrated gradients of Captum": lambda model: heatmap(partial(IntegratedGradients(model).attribute, n_steps=5)),
+    "Grad-CAM": lambda model: heatmap(LayerGradCam(model, model[2]).attribute),
+}
+
+
+def defended(explainer, **settings):
+    return metfa.Smoothed(explainer, **{"noise": Uniform(0.05, bounds=(0, 1)), "n_samples": 6, **settings})
+
 
 TINTS = torch.eye(3)[:, :, None, None]
 

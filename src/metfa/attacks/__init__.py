@@ -9,7 +9,7 @@ _HOME = {
     "Measured": "metfa.attacks.result",
     "detect": "metfa.attacks.detection",
     "drawn": "metfa.attacks.drawing",
-    "load": "metfa.attacks.saving",
+    "load_attack": "metfa.attacks.saving",
     "manipulate": "metfa.attacks.attack",
     "targeted": "metfa.attacks.attack",
 }

@@ -5,5 +5,5 @@ from metfa.attacks.detection import detect as detect
 from metfa.attacks.drawing import drawn as drawn
 from metfa.attacks.result import AttackResult as AttackResult
 from metfa.attacks.result import Measured as Measured
-from metfa.attacks.saving import load as load
+from metfa.attacks.saving import load_attack as load_attack
 from metfa.attacks.settings import AttackSettings as AttackSettings

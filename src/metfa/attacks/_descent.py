@@ -103,7 +103,7 @@ class _State:
 
     def written(self, curves: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """As arrays, with the curves so far."""
-        tensors = {"images": self.images, **vars(self.best)}
+        tensors = {"images": self.images, **{f"best_{name}": tensor for name, tensor in vars(self.best).items()}}
         if self.adam.count:
             tensors |= {"adam_mean": self.adam.mean, "adam_square": self.adam.square}
         arrays = {name: to_host(tensor) for name, tensor in tensors.items()}
@@ -117,12 +117,14 @@ class _State:
         def tensor(name: str) -> torch.Tensor:
             return torch.from_numpy(arrays[name]).to(clean.device)
 
-        curves.update({name.removeprefix("curve_"): values for name, values in arrays.items() if "curve_" in name})
+        curves.update(
+            {name.removeprefix("curve_"): values for name, values in arrays.items() if name.startswith("curve_")}
+        )
         adam = _Adam()
         restart, step, adam.count = map(int, arrays["at"])
         if adam.count:
             adam.mean, adam.square = tensor("adam_mean"), tensor("adam_square")
-        best = Best(*(tensor(field.name) for field in fields(Best)))
+        best = Best(*(tensor(f"best_{field.name}") for field in fields(Best)))
         return cls(tensor("images"), best, adam, restart, step)
 
 

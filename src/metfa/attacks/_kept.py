@@ -30,7 +30,8 @@ class Kept:
         path = Path(store).expanduser()
         if path.exists() or path.is_symlink():
             raise FileExistsError(
-                f"`store` exists already: {path}; `metfa.attacks.load` reads a finished attack, nothing is overwritten"
+                f"`store` exists already: {path}; `metfa.attacks.load_attack` reads a finished attack, and nothing is "
+                "overwritten"
             )
         return cls(path.with_name(f"{path.name}.unfinished"))
 

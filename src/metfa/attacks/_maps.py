@@ -15,8 +15,10 @@ from metfa._guard import owner_of
 from metfa._protocol import call_explainer, known_independent, takes_rngs
 from metfa._provenance import describe
 from metfa._warnings import DegenerateAttributionsWarning
+from metfa.explainers._called_model import CalledModel
 from metfa.explainers._differentiation import graph_kept
 from metfa.explainers.cam import CAM
+from metfa.explainers.captum_adapter import CaptumMethod
 from metfa.explainers.lrp import LRP
 from metfa.explainers.mask import MASK, MaskState
 from metfa.smoothed import SampledExplainer
@@ -60,10 +62,15 @@ def needs_softening(explainer: Any) -> bool:
 
     CAM and LRP are made of activations, which first derivatives move; ADV² attacks MASK with the network as it is.
     """
+    return not isinstance(_inmost(explainer), CAM | LRP | MASK)
+
+
+def _inmost(explainer: Any) -> Any:
+    """The object that explains, inside of wrappers such as `heatmap`."""
     owner = owner_of(explainer)
     while hasattr(owner, "explainer"):
         owner = owner_of(owner.explainer)
-    return not isinstance(owner, CAM | LRP | MASK)
+    return owner
 
 
 @dataclass(frozen=True)
@@ -231,26 +238,25 @@ def differentiable_maps(
     owner = owner_of(explainer)
     if isinstance(owner, MASK):
         return UnrolledMaps(owner, steps)
-    for context in (nullcontext, graph_kept):
-        maps = Maps(explainer, context)
-        leaf = image.detach().clone().requires_grad_()
-        with torch.enable_grad(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # torch's, where explainers meet inputs with a graph that they do not use
-            tried = maps(leaf, target, [rng()])
-        if not tried.requires_grad:
-            continue
+    # A gradient that others took may have left the graph unseen, where it is multiplied by what is in it.
+    context = nullcontext if isinstance(_inmost(explainer), CalledModel | CaptumMethod) else graph_kept
+    maps = Maps(explainer, context)
+    leaf, gradient = image.detach().clone().requires_grad_(), None
+    with torch.enable_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch's, where explainers meet inputs with a graph that they do not use
+        tried = maps(leaf, target, [rng()])
+    if tried.requires_grad:
         derivative = torch.linspace(1, 2, tried.numel(), dtype=tried.dtype, device=tried.device).reshape(tried.shape)
         (gradient,) = torch.autograd.grad(tried, leaf, derivative, allow_unused=True)
-        if gradient is None:
-            continue
-        if not gradient.any() and tried.detach().amax() > tried.detach().amin():
-            raise ValueError(
-                f"the maps of {describe(explainer)} do not move with the image: all derivatives are exactly 0, as in "
-                "a network that is linear piece by piece; write `softening='softplus'` (it replaces ReLU, ReLU6, "
-                "hardtanh and leaky ReLU where the model calls them as torch's modules or functions)"
-            )
-        return maps
-    raise ValueError(
-        f"`explainer` must return maps that are differentiable in the inputs, and those of {describe(explainer)} are "
-        f"not (it takes no gradients, or detaches what it returns). An attack can be made on {DIFFERENTIABLE}"
-    )
+    if gradient is None:
+        raise ValueError(
+            f"`explainer` must return maps that are differentiable in the inputs, and those of {describe(explainer)} "
+            f"are not (it takes no gradients, or detaches what it returns). An attack can be made on {DIFFERENTIABLE}"
+        )
+    if not gradient.any() and tried.detach().amax() > tried.detach().amin():
+        raise ValueError(
+            f"the maps of {describe(explainer)} do not move with the image: all derivatives are exactly 0, as in a "
+            "network that is linear piece by piece; write `softening='softplus'` (it replaces ReLU, ReLU6, hardtanh "
+            "and leaky ReLU where the model calls them as torch's modules or functions)"
+        )
+    return maps

@@ -81,8 +81,8 @@ def manipulate(
     rng : int, numpy.random.Generator or None
         Seed of restarts, of the attacker's noise and of the noise under which defences are measured.
     store : path, optional
-        New folder for the result, see `metfa.attacks.load`. An interrupted call keeps its state beside it, and goes on
-        when it is repeated.
+        New folder for the result, see `metfa.attacks.load_attack`. An interrupted call keeps its state beside it, and
+        goes on when it is repeated.
     progress : bool
         Show a bar.
     **overrides

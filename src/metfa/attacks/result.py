@@ -123,16 +123,16 @@ class AttackResult:
         return {"linf": change.max(axis=1), "l2": np.sqrt((change**2).sum(axis=1)), "mean": change.mean(axis=1)}
 
     def save(self, path: str | Path) -> Path:
-        """Write a new folder `path` (arrays as .npy, a manifest last), all or nothing; see `metfa.attacks.load`.
+        """Write a new folder `path` (arrays as .npy, a manifest last), all or nothing; see `metfa.attacks.load_attack`.
 
         Raises
         ------
         FileExistsError
             If `path` exists: nothing is ever overwritten.
         """
-        from metfa.attacks.saving import save
+        from metfa.attacks.saving import save_attack
 
-        return save(self, path)
+        return save_attack(self, path)
 
     def plot(self, **settings: Any) -> Any:
         """Draw one image before and after, its maps and the course of the attack; see `metfa.plot.attack`."""

@@ -10,7 +10,7 @@ import numpy as np
 from metfa import io
 from metfa.attacks.result import AttackResult, Measured
 
-__all__ = ["load", "save"]
+__all__ = ["load_attack", "save_attack"]
 
 ATTACK = "attack.json"
 SCHEMA_VERSION = 1
@@ -18,7 +18,7 @@ MEASURED = ("clean", "adversarial", "rounded")
 FIELDS = ("inputs", "scores", "maps", "defended")
 
 
-def save(result: AttackResult, path: str | Path) -> Path:
+def save_attack(result: AttackResult, path: str | Path) -> Path:
     """Write a new folder `path`, all or nothing; see `AttackResult.save`."""
     with io.new_folder(path) as folder:
         arrays = {name: io.write_array(folder / f"{name}.npy", values) for name, values in _arrays(result).items()}
@@ -39,7 +39,7 @@ def save(result: AttackResult, path: str | Path) -> Path:
     return Path(path).expanduser()
 
 
-def load(path: str | Path) -> AttackResult:
+def load_attack(path: str | Path) -> AttackResult:
     """Read a folder written by `AttackResult.save`; every file is checked against its digest.
 
     Raises
@@ -83,7 +83,10 @@ def _assembled(manifest: Path, about: dict[str, Any]) -> AttackResult:
         return values
 
     parts = {
-        part: Measured(**{field: read(f"{part}_{field}") for field in FIELDS if f"{part}_{field}" in described})
+        part: Measured(
+            *(read(f"{part}_{field}") for field in FIELDS[:3]),
+            read(f"{part}_defended") if f"{part}_defended" in described else None,
+        )
         for part in MEASURED
     }
     result = AttackResult(
@@ -93,12 +96,18 @@ def _assembled(manifest: Path, about: dict[str, Any]) -> AttackResult:
         target_map=read("target_map"),
         asked=tuple(map(int, about["asked"])),
         explained=tuple(map(int, about["explained"])),
-        epsilon=None if about["epsilon"] is None else float(about["epsilon"]),
+        epsilon=_number(about["epsilon"]),
         curves={str(name): read(f"curve_{place}") for place, name in enumerate(about["curves"])},
         provenance=dict(about["provenance"]),
     )
     _check_fit(manifest, result)
     return result
+
+
+def _number(value: Any) -> float | None:
+    if value is not None and not isinstance(value, int | float):
+        raise TypeError(f"epsilon, which must be a number, not {value!r:.40}")
+    return value
 
 
 def _check_fit(manifest: Path, result: AttackResult) -> None:

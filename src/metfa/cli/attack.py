@@ -89,8 +89,9 @@ def attack_picture(
     )  # before the model is loaded
     knowledge = "defence" if adaptive and knows is Knows.nothing else knows.value
     with resumable("steps"):
-        from metfa import Smoothed, attacks
+        from metfa import attacks
         from metfa.models import load
+        from metfa.smoothed import Smoothed
 
         place = device_of(device)
         loaded = load(model)

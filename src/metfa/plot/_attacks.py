@@ -69,10 +69,8 @@ def attack(result: AttackResult, *, index: int = 0, title: str | None = None, pa
     scale = _scale(maps, palette_named(palette).scores)
     for row, (name, part) in enumerate((("clean", result.clean), ("attacked", result.adversarial))):
         _draw_row(axes[row], result, part, name, index, scale)
-    draw_picture(axes[0, 1], np.ones(shape), "")
-    draw_scores(
-        axes[0, 1], _picture(result.clean, index), result.target_map[index], "target map m1\nto be drawn", scale
-    )
+    wanted = result.target_map[index]
+    draw_scores(axes[0, 1], _below(_picture(result.clean, index), wanted), wanted, "target map m1\nto be drawn", scale)
     _draw_change(axes[1, 1], result, index)
     _draw_course(axes[:, -1], result, index)
     draw_colour_bar(fig, axes[:, : columns - 1].ravel(), scale)
@@ -85,11 +83,13 @@ def _draw_row(axes: np.ndarray, result: AttackResult, part: Measured, name: str,
     draw_picture(axes[0], picture, f"{name}\npredicted: class {part.predictions[index]}")
     far = distance(part.maps, result.target_map)[index]
     label = "m2" if name == "attacked" and result.knows == "nothing" else "its map"
-    draw_scores(axes[2], picture, part.maps[index], f"{label}\n{far:.4f} from m1", scale)
+    draw_scores(axes[2], _below(picture, part.maps[index]), part.maps[index], f"{label}\n{far:.4f} from m1", scale)
     if part.defended is not None:
         far = distance(part.defended, result.target_map)[index]
         label = {"nothing": "m3, smoothed"}.get(result.knows, "m4, smoothed") if name == "attacked" else "smoothed"
-        draw_scores(axes[3], picture, part.defended[index], f"{label}\n{far:.4f} from m1", scale)
+        draw_scores(
+            axes[3], _below(picture, part.defended[index]), part.defended[index], f"{label}\n{far:.4f} from m1", scale
+        )
 
 
 def _scale(maps: list[np.ndarray], colours: str) -> Scale:
@@ -102,6 +102,11 @@ def _scale(maps: list[np.ndarray], colours: str) -> Scale:
 def _picture(part: Measured, index: int) -> np.ndarray:
     image = np.asarray(part.inputs[index], np.float64)
     return np.moveaxis(image, 0, -1) if len(image) == 3 else image.mean(axis=0)
+
+
+def _below(picture: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """What a map is laid over: the picture, or white where the map is coarser."""
+    return picture if picture.shape[:2] == scores.shape else np.ones(scores.shape)
 
 
 def _draw_change(ax: Axes, result: AttackResult, index: int) -> None:

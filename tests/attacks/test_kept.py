@@ -1,0 +1,119 @@
+"""An interrupted attack goes on to the end that it would have come to."""
+
+import numpy as np
+import pytest
+
+from metfa import attacks
+from metfa.attacks import _descent
+from metfa.explainers import CAM, MASK
+
+from .conftest import QUICK, defended
+
+
+def equal(one, other):
+    for part in ("inputs", "scores", "maps", "defended"):
+        np.testing.assert_array_equal(getattr(one.adversarial, part), getattr(other.adversarial, part))
+    assert one.curves.keys() == other.curves.keys()
+    for name, values in one.curves.items():
+        np.testing.assert_array_equal(values, other.curves[name])
+
+
+def interrupt(monkeypatch, after):
+    """Ctrl-C in a step."""
+    record, count = _descent._record, [0]
+
+    def counted(*arguments):
+        count[0] += 1
+        if count[0] > after:
+            raise KeyboardInterrupt
+        record(*arguments)
+
+    monkeypatch.setattr(_descent, "_record", counted)
+    return count
+
+
+SETTINGS = {
+    "adam": {**QUICK, "n_steps": 25, "check_every": 5, "refresh_every": 6},
+    "sign, restarts, a defence that is known": {
+        "rng": 3, "n_steps": 12, "step": "sign", "step_size": 0.01, "epsilon": 0.1, "n_restarts": 2, "check_every": 3,
+        "refresh_every": 5, "knows": "defence",
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("after", [0, 7, 20, 60])
+@pytest.mark.parametrize("name", SETTINGS)
+def test_it_goes_on(name, after, network, pictures, corner, tmp_path, monkeypatch):
+    explainer = CAM(network)
+    arguments = {"defence": defended(explainer), "batch_size": 2, "knows": "nothing", **SETTINGS[name]}
+    whole = attacks.manipulate(network, explainer, pictures, corner, **arguments)
+    store = tmp_path / "found"
+    with monkeypatch.context() as patched:
+        interrupt(patched, after)
+        try:
+            attacks.manipulate(network, explainer, pictures, corner, store=store, **arguments)
+        except KeyboardInterrupt:
+            assert not store.exists()
+            assert (tmp_path / "found.unfinished").is_dir()
+    if not store.exists():
+        with monkeypatch.context() as patched:
+            steps = interrupt(patched, 10**6)
+            result = attacks.manipulate(network, explainer, pictures, corner, store=store, **arguments)
+        equal(result, whole)
+        assert steps[0] <= 2 * len(whole.curves["loss"].ravel()) - max(0, after - 6)
+    equal(attacks.load_attack(store), whole)
+    assert [path.name for path in tmp_path.iterdir()] == ["found"]
+
+
+def test_mask_goes_on_too(network, pictures, corner, tmp_path, monkeypatch):
+    explainer = MASK(network.float(), n_iterations=6, grid=4, rng=0)
+    arguments = {
+        "n_steps": 9,
+        "refresh_every": 4,
+        "check_every": 3,
+        "rng": 0,
+        "settings": "adv2-mask",
+        "n_first_steps": 2,
+    }
+    given = (network, explainer, pictures[:1].float(), corner.float())
+    whole = attacks.manipulate(*given, **arguments)
+    with monkeypatch.context() as patched:
+        interrupt(patched, 8)
+        with pytest.raises(KeyboardInterrupt):
+            attacks.manipulate(*given, store=tmp_path / "found", **arguments)
+    equal(attacks.manipulate(*given, store=tmp_path / "found", **arguments), whole)
+
+
+def test_the_seed_is_that_of_the_interrupted_call(network, pictures, corner, tmp_path, monkeypatch):
+    explainer = CAM(network)
+    arguments = {**QUICK, "n_steps": 6, "rng": None, "defence": defended(explainer), "store": tmp_path / "found"}
+    with monkeypatch.context() as patched:
+        interrupt(patched, 3)
+        with pytest.raises(KeyboardInterrupt):
+            attacks.manipulate(network, explainer, pictures, corner, **arguments)
+    result = attacks.manipulate(network, explainer, pictures, corner, **arguments)
+    again = {**arguments, "rng": int(result.provenance["rng"], 16), "store": None}
+    equal(result, attacks.manipulate(network, explainer, pictures, corner, **again))
+
+
+def test_another_call_does_not_go_on_from_it(network, pictures, corner, tmp_path, monkeypatch):
+    explainer = CAM(network)
+    arguments = {**QUICK, "n_steps": 6, "store": tmp_path / "found"}
+    with monkeypatch.context() as patched:
+        interrupt(patched, 3)
+        with pytest.raises(KeyboardInterrupt):
+            attacks.manipulate(network, explainer, pictures, corner, **arguments)
+    with pytest.raises(FileExistsError, match="an interrupted attack with settings="):
+        attacks.manipulate(network, explainer, pictures, corner, **{**arguments, "step_size": 0.5})
+    with pytest.raises(FileExistsError, match="an interrupted attack with target_map="):
+        attacks.manipulate(network, explainer, pictures, 1 - corner, **arguments)
+    (tmp_path / "found.unfinished" / "batch_0.npz").write_bytes(b"nothing")
+    with pytest.raises(ValueError, match=r"batch_0\.npz is damaged: remove"):
+        attacks.manipulate(network, explainer, pictures, corner, **arguments)
+
+
+def test_a_finished_attack_is_not_made_again(network, pictures, corner, tmp_path):
+    arguments = {**QUICK, "n_steps": 2, "store": tmp_path / "found"}
+    attacks.manipulate(network, CAM(network), pictures, corner, **arguments)
+    with pytest.raises(FileExistsError, match=r"`metfa\.attacks\.load_attack` reads a finished attack"):
+        attacks.manipulate(network, CAM(network), pictures, corner, **arguments)
