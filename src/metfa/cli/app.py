@@ -40,6 +40,7 @@ from metfa.cli.options import (
     Threshold,
     ThresholdOrOwn,
 )
+from metfa.cli.pages import write_page
 from metfa.cli.parsing import settings_of, size_of
 from metfa.cli.reported import complain, reported, resumable
 from metfa.cli.run import (
@@ -277,6 +278,9 @@ def show(
         typer.echo(report(sample, about, analysis))
         return
     _print_views(*write_views(sample, about, analysis, views))
+
+
+app.command("report")(reported(write_page))
 
 
 @app.command()
