@@ -1,11 +1,12 @@
 # make demo · make test · make docs · make bench: each makes what it needs below .venv and then runs.
+# make report-assets: the script and the style of reports, built anew from page/ (needs npm) and tested.
 PYTHON ?= python3
 DEMO := .venv/demo
 DEV := .venv/dev
 SOURCE := pyproject.toml constraints-demo.txt constraints-dev.txt
 export MPLBACKEND := Agg
 
-.PHONY: demo test lint docs bench clean
+.PHONY: demo test lint docs bench report-assets clean
 
 demo: $(DEMO)/done
 	$(DEMO)/bin/metfa demo
@@ -24,6 +25,9 @@ docs: $(DEV)/done
 
 bench: $(DEV)/done
 	$(DEV)/bin/python -m benchmarks
+
+report-assets:
+	cd page && npm ci --no-audit --no-fund --silent && npm run --silent build && npm test --silent
 
 $(DEMO)/done: $(SOURCE)
 	$(PYTHON) -m venv $(DEMO)

@@ -36,7 +36,13 @@ def number(report, name):
 
 def test_files(demo):
     folder, _ = demo
-    assert sorted(path.name for path in folder.iterdir()) == ["about.json", "figure.png", "report.txt", "sample"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "about.json",
+        "figure.png",
+        "report.html",
+        "report.txt",
+        "sample",
+    ]
     image = Image.open(folder / "figure.png")
     image.load()
     pixels = np.asarray(image.convert("RGB"))
@@ -48,7 +54,7 @@ def test_files(demo):
 def test_printed_text(demo):
     folder, done = demo
     report = (folder / "report.txt").read_text()
-    assert done.stdout == f"{report}\nfigure: metfa-demo/figure.png\n"
+    assert done.stdout == f"{report}\nfigure: metfa-demo/figure.png\nreport: metfa-demo/report.html\n"
     assert "Traceback" not in done.stderr
     assert "Warning" not in done.stderr
     assert "malloc keeps freed memory" in done.stderr or not sys.platform.startswith("linux")

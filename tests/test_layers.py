@@ -53,7 +53,10 @@ LAYERS = [
 LAYER_OF = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 
 # Methods of a result that open a later room when they are called, so that `result.plot()` reads well.
-SHIMS = {("result", "plot"), ("result", "report"), ("segmentation", "plot"), ("attacks", "plot")}
+SHIMS = {
+    *(("result", "plot"), ("result", "report"), ("segmentation", "plot"), ("segmentation", "report")),
+    ("attacks", "plot"),
+}
 
 ALLOWED_LIBRARIES = {0: {"numpy"}, 1: {"numpy", "array_api_compat"}, 2: {"numpy"}, 3: {"numpy"}}
 

@@ -22,6 +22,7 @@ _HOME = {
     "models": "metfa.models",
     "noise": "metfa.noise",
     "plot": "metfa.plot",
+    "report": "metfa.report",
     "randomised": "metfa._randomised",
     "seeded": "metfa._randomised",
     "segmentation": "metfa.segmentation",

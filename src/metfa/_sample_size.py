@@ -29,7 +29,7 @@ def samples_needed(alpha: float, correction: str | None, n_features: int) -> int
         return stats.min_samples(alpha, "greater")
     check_method(correction, "correction")
     n_tests = n_features if correction in ("bonferroni", "holm") else 1
-    factor = sum(1 / k for k in range(1, n_features + 1)) if correction == "by" else 1.0
+    factor = float((1 / np.arange(1, n_features + 1)).sum()) if correction == "by" else 1.0
     return stats.min_samples(alpha / factor, "two-sided", n_tests)
 
 

@@ -269,6 +269,24 @@ class AttributionSample:
             significant = (stats.correct(flat, correction, axis=1) <= alpha).reshape(outcome.pvalue.shape)
         return (outcome.sign * significant).astype(np.int8), heights, held_out
 
+    def of_input(self, index: int) -> AttributionSample:
+        """The samples of one input of the batch alone, as a batch of one."""
+        index = positive_int(index, "index", minimum=0)
+        batch = self.values.shape[1]
+        if index >= batch:
+            raise ValueError(f"`index` must lie in 0..{batch - 1}, got {index}")
+        row = slice(index, index + 1)
+        return replace(
+            self,
+            values=self.values[:, row],
+            inputs=_rows(self.inputs, row),
+            target=self.target[row],
+            vanilla=self.vanilla[row],
+            scores=None if self.scores is None else self.scores[row],
+            predictions=None if self.predictions is None else self.predictions[:, row],
+            input_ids=self.input_ids[row],
+        )
+
     def concat(self, other: AttributionSample) -> AttributionSample:
         """Join samples of the same inputs from two calls (see `first_sample` of `metfa.explain`), in memory.
 
@@ -310,6 +328,12 @@ class AttributionSample:
         from metfa.io import save
 
         return save(self, path)
+
+    def report(self, path: str | Path, **settings: Any) -> Path:
+        """Write one HTML file to look at the samples in and to try settings; see `metfa.report.write`."""
+        from metfa.report import write
+
+        return write(path, self, **settings)
 
     def plot(self, **settings: Any) -> Any:
         """Draw the maps of an image (`metfa.plot.figure`), or bars of features along one axis (`metfa.plot.bars`)."""
@@ -361,6 +385,13 @@ class AttributionSample:
             f"`threshold` must be a number, one an input ({batch},) or one a feature {self.values.shape[1:]}, "
             f"got shape {heights.shape}"
         )
+
+
+def _rows(inputs: Any, rows: slice) -> Any:
+    """Rows of a batch of inputs, whatever holds it."""
+    if isinstance(inputs, tuple):
+        return tuple(part[rows] for part in inputs)
+    return {key: part[rows] for key, part in inputs.items()} if isinstance(inputs, dict) else inputs[rows]
 
 
 def _read_only(value: Any) -> Any:

@@ -19,7 +19,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 import metfa
-from metfa.cli import app, run
+from metfa.cli import app, demo, run
 
 METFA = Path(sys.executable).with_name("metfa")
 FILES = ["about.json", "figure.png", "report.txt", "sample"]
@@ -610,17 +610,17 @@ def test_the_demo_resumes_its_own_folder_alone(tmp_path, monkeypatch):
         (Path(folder) / "sample/run.json").write_text("{}")
         (Path(folder) / "about.json").write_text(json.dumps(run.call_of("coffee", sampling)))
 
-    assert app._demo_folder("coffee", sampling) == Path("metfa-demo")
+    assert demo.demo_folder("coffee", sampling) == Path("metfa-demo")
     begin("metfa-demo", other)
-    assert app._demo_folder("coffee", sampling) == Path("metfa-demo-2")
+    assert demo.demo_folder("coffee", sampling) == Path("metfa-demo-2")
     begin("metfa-demo-2", sampling)
-    assert app._demo_folder("coffee", sampling) == Path("metfa-demo-2")
+    assert demo.demo_folder("coffee", sampling) == Path("metfa-demo-2")
     (tmp_path / "metfa-demo-2/report.txt").write_text("done")
-    assert app._demo_folder("coffee", sampling) == Path("metfa-demo-3")
+    assert demo.demo_folder("coffee", sampling) == Path("metfa-demo-3")
     (tmp_path / "metfa-demo-3").write_text("a file")
     (tmp_path / "metfa-demo-4").mkdir()
     (tmp_path / "metfa-demo-4/mine").write_text("mine")
-    assert app._demo_folder("coffee", sampling) == Path("metfa-demo-5")
+    assert demo.demo_folder("coffee", sampling) == Path("metfa-demo-5")
 
 
 # Names and texts of others

@@ -18,7 +18,7 @@ from metfa.allocator import keep_freed_memory
 from metfa.by_name.methods import check_settings, method_forms
 from metfa.by_name.noises import TEXT_NOISE_FORMS
 from metfa.cli.attack import attack_picture
-from metfa.cli.demo_photo import demo_photo
+from metfa.cli.demo import demo_folder, demo_photo
 from metfa.cli.options import (
     Alpha,
     AlphaOrOwn,
@@ -41,6 +41,7 @@ from metfa.cli.options import (
     Threshold,
     ThresholdOrOwn,
 )
+from metfa.cli.pages import write_page
 from metfa.cli.parsing import settings_of, size_of
 from metfa.cli.reported import complain, reported, resumable
 from metfa.cli.run import (
@@ -104,7 +105,9 @@ def demo(
     )
     analysis = Analysis(0.05, 0.95, None, "jenks", palette.value)
     name = f"scikit-image's {photo}"
-    _explain([(name, lambda: image)], [folder or _demo_folder(name, sampling)], sampling, analysis)
+    folder = folder or demo_folder(name, sampling)
+    _explain([(name, lambda: image)], [folder], sampling, analysis)
+    write_page([folder], folder / "report.html")
 
 
 @app.command()
@@ -281,6 +284,7 @@ def show(
 
 
 app.command("attack")(reported(attack_picture))
+app.command("report")(reported(write_page))
 
 
 @app.command()
@@ -379,18 +383,6 @@ def _print_views(text: str, figures: list[Path]) -> None:
     typer.echo(f"{text}\n")
     for path in figures:
         typer.echo(f"{'page' if path.suffix == '.html' else 'figure'}: {printable(str(path))}")
-
-
-def _demo_folder(name: str, sampling: Sampling) -> Path:
-    """First of metfa-demo, metfa-demo-2, ... that is free or holds an unfinished run of the same call."""
-    for folder in (Path(f"metfa-demo-{k}" if k > 1 else "metfa-demo") for k in range(1, 10_000)):
-        try:
-            check_folder(folder, call_of(name, sampling))
-        except (FileExistsError, NotADirectoryError, ValueError):
-            continue
-        if not is_finished(folder):
-            return folder
-    raise FileExistsError("metfa-demo, metfa-demo-2, ... are all taken: give `--out`")
 
 
 def _folders(folder: Path, images: list[Path]) -> list[Path]:

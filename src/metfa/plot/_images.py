@@ -115,7 +115,7 @@ def figure(
 
 def picture_of(sample: AttributionSample) -> tuple[np.ndarray, str]:
     height, width = sample.feature_shape
-    image = np.zeros(0) if sample.inputs is None else np.asarray(sample.inputs[0], dtype=np.float64)
+    image = np.asarray(sample.inputs[0], np.float64) if isinstance(sample.inputs, np.ndarray) else np.zeros(0)
     if image.ndim == 2:
         image = image[None]
     if image.ndim != 3 or image.shape[0] not in (1, 3) or image.shape[1:] != (height, width):

@@ -163,6 +163,12 @@ class ContextExplanation:
 
         return context(self, **settings)
 
+    def report(self, path: str | Path, **settings: Any) -> Path:
+        """Write one HTML file to look at the explanation in and to try settings; see `metfa.report.write`."""
+        from metfa.report import write
+
+        return write(path, self, **settings)
+
     def _map(self, of_context: np.ndarray) -> np.ndarray:
         found = np.zeros(self.region.shape, of_context.dtype)
         found[~self.region] = of_context[0]

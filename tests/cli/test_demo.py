@@ -2,7 +2,7 @@
 
 import pytest
 
-from metfa.cli.demo_photo import demo_photo
+from metfa.cli.demo import demo_photo
 
 
 def test_photographs_of_the_demo():

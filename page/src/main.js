@@ -1,0 +1,118 @@
+// The page: what was told is unpacked, drawn, and decided anew where a setting changes.
+
+import { probability, element, percent } from "./elements.js";
+import { Bars, Words } from "./features.js";
+import { layerName, Maps } from "./maps.js";
+import { Panel } from "./panel.js";
+import { Result } from "./result.js";
+
+const VIEWS = { maps: Maps, words: Words, bars: Bars };
+
+async function start() {
+  const told = JSON.parse(document.getElementById("told").textContent);
+  const controls = document.querySelector(".controls");
+  const shown = [];
+  for (const section of document.querySelectorAll(".result")) {
+    const result = await Result.of(told.results[Number(section.dataset.index)]);
+    const label = section.querySelector("h2").textContent;
+    const one = { result };
+    one.view = new VIEWS[result.kind](result, label, (feature, pinned) => point(one, feature, pinned));
+    one.panel = new Panel(result, (feature) => one.view.nameOf(feature), (edge) => {
+      result.edge = edge;
+      decide(one);
+    });
+    await one.view.load();
+    const live = section.querySelector(".live");
+    live.append(one.view.node, one.panel.node);
+    live.hidden = false;
+    shown.push(one);
+  }
+
+  const field = (name) => controls.elements.namedItem(name);
+  const settings = () => ({
+    layer: field("layer")?.value ?? "smoothed",
+    opacity: field("opacity") ? Number(field("opacity").value) / 100 : 1,
+    place: Number(field("alpha").value),
+    alpha: told.alphas[Number(field("alpha").value)],
+    correction: field("correction").value,
+  });
+
+  function decide(one) {
+    const { alpha, correction, place } = settings();
+    one.result.decide(alpha, correction, place);
+    one.view.drawMarks();
+    one.panel.draw(correction, alpha);
+    if (one.view.cursor !== null) one.panel.read(one.view.cursor);
+  }
+
+  function draw(one) {
+    const { layer, opacity } = settings();
+    const names = one.result.layerNames;
+    one.view.drawLayer(names.includes(layer) ? layer : names[0], opacity);
+  }
+
+  function say() {
+    const { alpha, opacity } = settings();
+    field("alpha-said").textContent = probability(alpha);
+    field("alpha").setAttribute("aria-valuetext", probability(alpha));
+    if (field("opacity-said")) field("opacity-said").textContent = percent(opacity, 0);
+  }
+
+  let pinned = null;
+  /** Move the cursor in this result and in all of the same shape; a pinned one stays until another is chosen. */
+  function point(one, feature, pins) {
+    if (pins) pinned = pinned === feature && !pins ? null : feature;
+    else if (pinned !== null) return;
+    for (const other of shown) {
+      const linked = other === one || (other.result.kind === one.result.kind && sameShape(other, one));
+      if (!linked) continue;
+      other.view.point(feature);
+      other.panel.read(feature);
+    }
+  }
+
+  function sameShape(a, b) {
+    return a.result.shape.join() === b.result.shape.join() && (a.result.kind === "maps" || a.result.names.join() === b.result.names.join());
+  }
+
+  if (field("layer")) {
+    const names = [...new Set(shown.filter((one) => one.result.kind === "maps").flatMap((one) => one.result.layerNames))];
+    field("layer").replaceChildren(...names.map((name) => element("option", { value: name }, layerName(name))));
+  }
+  field("alpha").max = told.alphas.length - 1;
+
+  function asMade() {
+    field("alpha").value = told.alphas.indexOf(told.alpha);
+    field("correction").value = told.correction;
+    for (const { result } of shown) result.edge = result.computed ?? result.edge;
+    pinned = null;
+    refresh();
+  }
+
+  function refresh() {
+    say();
+    shown.forEach(draw);
+    shown.forEach(decide);
+  }
+
+  controls.addEventListener("input", (event) => {
+    say();
+    if (["layer", "opacity"].includes(event.target.name)) shown.forEach(draw);
+    else shown.forEach(decide);
+  });
+  controls.addEventListener("reset", () => setTimeout(asMade));
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") pinned = null;
+  });
+  controls.addEventListener("submit", (event) => event.preventDefault());
+  asMade();
+  controls.hidden = false;
+  window.metfaReport = shown; // for who wants to look into the numbers
+  document.documentElement.dataset.ready = "yes";
+}
+
+start().catch((error) => {
+  const message = `This page could not be drawn: ${error.message}. It needs a browser from 2023 or later.`;
+  document.querySelector("header").append(element("p", { class: "note", role: "alert" }, message));
+  throw error;
+});

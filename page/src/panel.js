@@ -1,0 +1,142 @@
+// What stands beside a result: its threshold, the shares of the decisions, and the figures of the feature pointed at.
+
+import { element, percent, probability, short, svg } from "./elements.js";
+
+const BINS = 32;
+
+export class Panel {
+  constructor(result, nameOf, onThreshold) {
+    Object.assign(this, { result, nameOf });
+    this.slider = element("input", {
+      type: "range",
+      min: 0,
+      max: Math.max(0, result.edges.length - 1),
+      step: 1,
+      "aria-label": "threshold",
+      oninput: () => onThreshold(Number(this.slider.value)),
+    });
+    this.slider.disabled = result.edges.length < 2;
+    this.back = element("button", { type: "button", onclick: () => onThreshold(result.computed) }, this.#rule());
+    this.back.disabled = result.computed === null;
+    this.said = element("output", { class: "number" });
+    this.shares = element("div", { class: "shares", role: "img" });
+    this.note = element("p", { class: "small" });
+    this.reading = element("div", { class: "reading", role: "status", "aria-live": "polite" });
+    this.node = element(
+      "div",
+      { class: "panel" },
+      element("label", { class: "threshold" }, element("span", {}, "Threshold ", this.said), this.slider),
+      this.back,
+      this.shares,
+      this.note,
+      this.reading,
+    );
+    this.read(null);
+  }
+
+  #rule() {
+    const { computed, edges, rule } = this.result;
+    if (computed === null) return "no threshold exists";
+    return `${rule === "given" ? "as given" : rule}: ${short(edges[computed])}`;
+  }
+
+  /** Threshold, shares and what to expect, after a decision. */
+  draw(correction, alpha) {
+    const { result } = this;
+    this.slider.value = result.edge;
+    this.said.textContent = result.edges.length ? short(result.threshold) : "none: all scores are equal";
+    this.slider.setAttribute("aria-valuetext", this.said.textContent);
+    const order = [1, 0, -1];
+    const words = order.map((mark) => `${result.kinds[mark]} ${percent(result.shares[mark])}`);
+    this.shares.setAttribute("aria-label", words.join(", "));
+    this.shares.replaceChildren(
+      element(
+        "div",
+        { class: "stack" },
+        ...order.map((mark) => {
+          const part = element("span", { class: result.looks[mark] });
+          part.style.flexGrow = result.shares[mark];
+          return part;
+        }),
+      ),
+      element(
+        "ul",
+        {},
+        ...order.map((mark, k) => element("li", {}, element("i", { class: result.looks[mark] }), ` ${words[k]}`)),
+      ),
+    );
+    this.note.textContent = this.#expectation(correction, alpha);
+  }
+
+  #expectation(correction, alpha) {
+    const { result } = this;
+    const of = result.region ? "pixels around the object" : { maps: "pixels", words: "words", bars: "features" }[result.kind];
+    if (result.tooFew) {
+      return `With ${result.n} samples nothing can become significant at these settings: at least ${result.tooFew} are needed.`;
+    }
+    if (correction === "none") {
+      const number = result.expected >= 10 ? Math.round(result.expected).toLocaleString("en") : short(result.expected);
+      return `Uncorrected: up to ${number} of ${result.testedSize.toLocaleString("en")} ${of} are expected to be marked by chance, if every median lay at the threshold.`;
+    }
+    const level = probability(alpha);
+    if (correction === "bonferroni" || correction === "holm") {
+      return `Any false mark at all has a probability of at most ${level} (${of}: ${result.testedSize.toLocaleString("en")}).`;
+    }
+    return `On average at most ${percent(alpha, alpha < 0.01 ? 2 : 0)} of the marks are false${correction === "bh" ? ", under positive dependence" : ""}.`;
+  }
+
+  /** Figures of one feature. */
+  read(feature) {
+    const { result } = this;
+    if (feature === null) {
+      this.reading.replaceChildren(
+        element("p", { class: "small" }, "Point at a feature, or move there by the arrow keys, for its samples."),
+      );
+      return;
+    }
+    const rows = [];
+    if (result.maps.smoothed) {
+      rows.push(["smoothed", short(result.score("smoothed", feature))]);
+      const interval = `${short(result.score("lower", feature))} to ${short(result.score("upper", feature))}`;
+      rows.push([`interval of the median, exact ${percent(result.layers.level, 2)}`, interval]);
+    } else {
+      rows.push(["mean", short(result.score("mean", feature))], ["interval", `none: ${result.layers.missing}`]);
+    }
+    rows.push(["one explanation, no noise", short(result.score("vanilla", feature))]);
+    if (result.tested && !result.tested[feature]) {
+      rows.push(["decision", "none: part of the object"]);
+    } else if (result.edges.length) {
+      const above = result.counts.above[feature];
+      const below = result.counts.below[feature];
+      const equal = result.n - above - below;
+      rows.push(["samples above, below the threshold", `${above}, ${below}${equal ? ` (${equal} at it)` : ""}`]);
+      rows.push(["p-value of “above”, of “below”", `${probability(result.tails[above])}, ${probability(result.tails[below])}`]);
+      rows.push(["decision", result.kinds[result.marks[feature]]]);
+    }
+    this.reading.replaceChildren(
+      element("h3", {}, this.nameOf(feature)),
+      element("dl", {}, ...rows.flatMap(([name, text]) => [element("dt", {}, name), element("dd", {}, text)])),
+      this.#histogram(feature),
+    );
+  }
+
+  #histogram(feature) {
+    const { result } = this;
+    const counts = result.histogramOf(feature, BINS);
+    const tallest = Math.max(...counts, 1);
+    const { low, high } = result.layers;
+    const bars = counts.map((count, bin) =>
+      svg("rect", { x: bin * 10 + 1, y: 60 - (56 * count) / tallest, width: 8, height: (56 * count) / tallest }),
+    );
+    if (result.edges.length) {
+      const at = ((2 * result.edge + 1.5) / (2 * result.edges.length + 1)) * BINS * 10;
+      bars.push(svg("line", { x1: at, x2: at, y1: 0, y2: 60, class: "threshold", "vector-effect": "non-scaling-stroke" }));
+    }
+    return element(
+      "figure",
+      { class: "histogram" },
+      svg("svg", { viewBox: `0 0 ${BINS * 10} 60`, preserveAspectRatio: "none", role: "img", "aria-label": `histogram of ${result.n} samples` }, ...bars),
+      element("figcaption", {}, `its ${result.n} samples, from the lowest score of all to the highest; the line is the threshold`),
+    );
+  }
+}

@@ -1,0 +1,86 @@
+// One result as the page holds it: its numbers unpacked, and what can be asked of them.
+
+import { numbers, undoDifferences, unpacked } from "./decode.js";
+import { countsAt, expectedFalseMarks, histogram, marksOf } from "./decide.js";
+
+const KINDS = { 1: "important", 0: "undecided", "-1": "unimportant" };
+const SIGNED_KINDS = { 1: "positive", 0: "undecided", "-1": "negative" };
+const CONTEXT_KINDS = { 1: "needed", 0: "undecided", "-1": "not needed" };
+
+export class Result {
+  /** Unpack what the page was told. */
+  static async of(told) {
+    const result = new Result();
+    Object.assign(result, told);
+    result.size = told.samples.size;
+    result.n = told.samples.n;
+    result.samples = await unpackedSamples(told.samples);
+    result.maps = {};
+    for (const [name, text] of Object.entries(told.layers.maps)) {
+      result.maps[name] = numbers(await unpacked(text), told.layers.bits);
+    }
+    const region = told.region ? await unpacked(told.region) : null;
+    result.region = region;
+    result.tested = region ? region.map((inside) => 1 - inside) : null;
+    result.testedSize = region ? region.reduce((sum, inside) => sum + 1 - inside, 0) : result.size;
+    result.edge = told.computed ?? Math.floor(told.edges.length / 2);
+    return result;
+  }
+
+  get threshold() {
+    return this.edges.length ? this.edges[this.edge] : NaN;
+  }
+
+  /** What the marks are called here. */
+  get kinds() {
+    if (this.region) return CONTEXT_KINDS;
+    return this.signed && this.threshold === 0 ? SIGNED_KINDS : KINDS;
+  }
+
+  /** How they look: the class of style. */
+  get looks() {
+    return this.signed && this.threshold === 0 ? SIGNED_KINDS : KINDS;
+  }
+
+  /** Score of a feature in a map, in the units of the explainer; "width" is upper less lower bound. */
+  score(name, feature) {
+    const { low, high, steps } = this.layers;
+    if (name === "width") return ((this.maps.upper[feature] - this.maps.lower[feature]) / steps) * (high - low);
+    return low + (this.maps[name][feature] / steps) * (high - low);
+  }
+
+  get layerNames() {
+    return this.maps.lower ? ["smoothed", "vanilla", "mean", "lower", "upper", "width"] : ["mean", "vanilla"];
+  }
+
+  /** Counts at the threshold, the marks they make, and what the figures beside them say. */
+  decide(alpha, correction, place) {
+    if (!this.edges.length) {
+      this.counts = { above: new Uint16Array(this.size), below: new Uint16Array(this.size) };
+      this.marks = new Int8Array(this.size);
+    } else {
+      this.counts = countsAt(this.samples, this.edge);
+      this.marks = marksOf(this.counts, this.tails, alpha, correction, this.harmonic, this.tested);
+    }
+    const shares = { 1: 0, 0: 0, "-1": 0 };
+    for (let p = 0; p < this.size; p++) if (!this.tested || this.tested[p]) shares[this.marks[p]] += 1;
+    for (const mark of Object.keys(shares)) shares[mark] /= this.testedSize;
+    this.shares = shares;
+    this.tooFew = this.n < this.needed[correction][place] ? this.needed[correction][place] : null;
+    this.expected = correction === "none" ? expectedFalseMarks(this.tails, alpha, this.testedSize) : null;
+  }
+
+  histogramOf(feature, bins) {
+    return histogram(this.samples, this.edges.length, feature, bins);
+  }
+}
+
+async function unpackedSamples(told) {
+  const { n, size, encoding } = told;
+  if (encoding === "cells") return { n, size, encoding, cells: undoDifferences(await unpacked(told.cells), size) };
+  const samples = { n, size, encoding };
+  for (const name of ["below", "upTo"]) {
+    if (told[name]) samples[name] = undoDifferences(numbers(await unpacked(told[name]), told.bits), size);
+  }
+  return samples;
+}

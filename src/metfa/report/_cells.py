@@ -1,0 +1,91 @@
+"""Samples in few bytes, of which counts about many thresholds can still be told exactly.
+
+The line is cut at some edges. A sample is kept as the cell it lies in: cell 2k + 1 is the edge k itself, cell 2k what
+lies between this edge and the one before. So at each edge, ties included, the samples strictly above and strictly below
+are those of higher and of lower cells, exactly as `metfa.stats` counts them; between edges nothing is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from metfa.report._packing import packed
+
+__all__ = ["Samples", "edges_of"]
+
+MOST_EDGES = 127  # cells 0..254, which fit a byte
+MOST_CELLS = 2**24  # kept one by one; of more samples, counts at fewer edges
+COUNTS = 2**25  # numbers that are kept then, at most
+MOST_EDGES_OF_COUNTS, FEWEST_EDGES = 15, 3
+BLOCK = 2**20  # values that are sorted into cells at once
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Samples of one input as the page reads them: the edges, and what it is told of the cells."""
+
+    edges: np.ndarray
+    told: dict[str, Any]
+
+    @classmethod
+    def of(cls, values: np.ndarray, heights: Sequence[float]) -> Samples:
+        """Samples (n, features), for thresholds of which those in `heights` are to be edges."""
+        n, size = values.shape
+        one_by_one = n * size <= MOST_CELLS
+        most = MOST_EDGES if one_by_one else max(FEWEST_EDGES, min(MOST_EDGES_OF_COUNTS, COUNTS // (2 * size)))
+        edges = edges_of(float(values.min()), float(values.max()), heights, most)
+        told = _sorted_cells(values, edges) if one_by_one else _counts(values, edges)
+        return cls(edges, {"n": n, "size": size, **told})
+
+
+def edges_of(low: float, high: float, heights: Sequence[float], most: int) -> np.ndarray:
+    """At most `most` edges, ascending: a grid from `low` to `high`, whose nearest ones give way to `heights`."""
+    wanted = np.unique(np.array([height for height in heights if np.isfinite(height)], dtype=np.float64))
+    grid = np.linspace(low, high, most + 2)[1:-1]
+    grid = np.unique(grid[(grid > low) & (grid < high)])
+    for height in wanted[:most]:
+        if len(grid) >= most - len(wanted) + 1:
+            grid = np.delete(grid, np.abs(grid - height).argmin())
+    return np.unique(np.concatenate([grid, wanted[:most]]))[:most]
+
+
+def _cells(values: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Cell of each value; edges and values are compared in float64, which holds both."""
+    values = values.astype(np.float64)
+    before = np.searchsorted(edges, values)
+    at_edge = np.append(edges, np.nan)[before] == values
+    return (2 * before + at_edge).astype(np.uint8)
+
+
+def _sorted_cells(values: np.ndarray, edges: np.ndarray) -> dict[str, Any]:
+    """Cells of each feature's samples in ascending order, each but the first as the difference to the one before."""
+    cells = np.empty(values.shape, np.uint8)
+    rows = max(1, BLOCK // values.shape[1])
+    for start in range(0, len(values), rows):
+        cells[start : start + rows] = _cells(values[start : start + rows], edges)
+    cells.sort(axis=0)
+    cells[1:] = np.diff(cells, axis=0)
+    return {"encoding": "cells", "cells": packed(cells)}
+
+
+def _counts(values: np.ndarray, edges: np.ndarray) -> dict[str, Any]:
+    """Samples of each feature below each edge, and up to it where any lies at one; differences to the edge before."""
+    n, size = values.shape
+    dtype = np.dtype(np.uint8 if n < 256 else "<u2")
+    below, up_to = (np.zeros((len(edges), size), dtype) for _ in range(2))
+    for sample in values:
+        cells = _cells(sample, edges)
+        for k in range(len(edges)):
+            below[k] += cells < 2 * k + 1
+            up_to[k] += cells <= 2 * k + 1
+    told: dict[str, Any] = {"encoding": "counts", "bits": 8 * dtype.itemsize}
+    ties = bool((below != up_to).any())
+    for name, counts in (("below", below), ("upTo", up_to)):
+        if name == "below" or ties:
+            counts[1:] = np.diff(counts, axis=0)
+            told[name] = packed(counts)
+    return told

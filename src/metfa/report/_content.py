@@ -1,0 +1,174 @@
+"""What the page is told of one result: its numbers, and the words around them."""
+
+from __future__ import annotations
+
+import base64
+import io
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from metfa import stats
+from metfa._lazy import needs_extra
+from metfa._sample_size import TooFewSamplesError, samples_needed
+from metfa.plot._images import picture_of
+from metfa.report._cells import Samples
+from metfa.report._layers import layers_of
+from metfa.report._packing import packed
+from metfa.report._words import about_of, paragraph_of
+from metfa.result import AttributionSample
+from metfa.segmentation.explanation import ContextExplanation
+from metfa.stats._sign_null import upper_tail_table
+from metfa.summary import Summary
+from metfa.text._words import words_of
+
+__all__ = ["CORRECTIONS", "Content", "Decisions"]
+
+ALPHAS = (1e-6, 1e-5, 1e-4, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4)
+CORRECTIONS = (None, "bonferroni", "holm", "bh", "by")
+COLOURS = 256  # steps of a colour map
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """Settings that the page starts with."""
+
+    threshold: Any
+    alpha: float
+    correction: str | None
+    confidence_level: float
+
+    @property
+    def alphas(self) -> list[float]:
+        """Stops of the slider of alpha."""
+        return sorted({*ALPHAS, self.alpha})
+
+    def of(self, sample: AttributionSample) -> Any:
+        """The threshold that is meant for a sample: 0 for signed features along one axis, as figures choose it."""
+        if self.threshold is not None:
+            return self.threshold
+        return 0.0 if len(sample.feature_shape) == 1 and sample.signed else stats.jenks
+
+
+@dataclass(frozen=True)
+class Content:
+    """One result as the page shows it.
+
+    Attributes
+    ----------
+    name, kind : str
+        Its heading; "maps", "words" or "bars".
+    told : dict
+        What the page's script reads, JSON.
+    about : list of (str, str)
+        Where it comes from.
+    paragraph : str
+        For a reader who does not know the method.
+    lines : list of (str, str)
+        Summary with the settings that the page starts with.
+    """
+
+    name: str
+    kind: str
+    told: dict[str, Any]
+    about: list[tuple[str, str]]
+    paragraph: str
+    lines: list[tuple[str, str]]
+
+    @classmethod
+    def of(cls, name: str, result: AttributionSample | ContextExplanation, decisions: Decisions) -> Content:
+        """Content of a result with one input."""
+        region = result.region if isinstance(result, ContextExplanation) else None
+        sample = result.sample if isinstance(result, ContextExplanation) else result
+        tested = sample if region is None else result.of_context  # pyright: ignore[reportAttributeAccessIssue]
+        threshold = decisions.of(sample)
+        height = _height(result, threshold)
+        summary = _summary(result, height if math.isfinite(height) else threshold, decisions)
+        values = sample.values[:, 0].reshape(sample.n_samples, -1)
+        marks = [height, 0.0] if sample.signed else [height]
+        samples = Samples.of(values, marks)
+        at = np.flatnonzero(samples.edges == height)
+        kind = _kind(sample)
+        told = {
+            "kind": kind,
+            "shape": list(sample.feature_shape),
+            "edges": samples.edges.tolist(),
+            "computed": int(at[0]) if len(at) else None,
+            "rule": "natural break" if threshold is stats.jenks else "given" if not callable(threshold) else "computed",
+            "samples": samples.told,
+            "layers": layers_of(sample, decisions.confidence_level),
+            "tails": upper_tail_table(sample.n_samples).tolist(),
+            "harmonic": float((1 / np.arange(1, tested.n_features + 1)).sum()),
+            "needed": {
+                str(correction or "none"): [samples_needed(a, correction, tested.n_features) for a in decisions.alphas]
+                for correction in CORRECTIONS
+            },
+            "signed": bool(sample.signed),
+        }
+        if kind == "maps":
+            told |= _pictured(sample, region)
+        else:
+            told |= _named(sample, kind)
+        paragraph = paragraph_of(sample, summary, decisions, kind, of_context=region is not None)
+        lines = [("significance", summary)] if isinstance(summary, str) else summary.lines()
+        return cls(name, kind, told, about_of(sample), paragraph, lines)
+
+
+def _height(result: AttributionSample | ContextExplanation, threshold: Any) -> float:
+    if not callable(threshold):
+        return float(threshold)
+    return float(np.ravel(result.threshold(threshold))[0])
+
+
+def _summary(result: AttributionSample | ContextExplanation, threshold: Any, decisions: Decisions) -> Summary | str:
+    """The summary, or why there is none."""
+    settings = {"alpha": decisions.alpha, "correction": decisions.correction}
+    try:
+        return result.summary(threshold, confidence_level=decisions.confidence_level, **settings)[0]
+    except TooFewSamplesError as error:
+        return str(error)
+
+
+def _kind(sample: AttributionSample) -> str:
+    if len(sample.feature_shape) == 2:
+        return "maps"
+    if len(sample.feature_shape) != 1:
+        raise ValueError(
+            f"a report shows maps (height, width) or features along one axis, got features {sample.feature_shape}; "
+            "`metfa.explainers.heatmap(explainer)` reduces channels"
+        )
+    return "words" if isinstance(sample.inputs, list) else "bars"
+
+
+def _pictured(sample: AttributionSample, region: np.ndarray | None) -> dict[str, Any]:
+    picture, caption = picture_of(sample)
+    told: dict[str, Any] = {"picture": _png(picture), "caption": caption, "region": None}
+    if region is not None:
+        told["region"] = packed(region.astype(np.uint8))
+    with needs_extra("a report with maps"):
+        from matplotlib import colormaps
+    scale = colormaps["RdBu_r" if sample.signed else "cividis"](np.linspace(0, 1, COLOURS), bytes=True)[:, :3]
+    return told | {"colours": base64.b64encode(scale.tobytes()).decode("ascii")}
+
+
+def _png(picture: np.ndarray) -> str:
+    with needs_extra("a report with maps"):
+        from PIL import Image
+    buffer = io.BytesIO()
+    Image.fromarray(np.rint(np.clip(picture, 0, 1) * 255).astype(np.uint8)).save(buffer, "PNG")
+    return f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}"
+
+
+def _named(sample: AttributionSample, kind: str) -> dict[str, Any]:
+    names, gaps = sample.feature_names, None
+    if kind == "words":
+        words = words_of(sample.inputs[0])
+        names, gaps = (names, None) if names not in (None, words.words) else (words.words, words.gaps)
+    names = names or tuple(f"feature {place}" for place in range(sample.n_features))
+    inputs = sample.inputs if isinstance(sample.inputs, np.ndarray) else None
+    values = None
+    if inputs is not None and inputs.shape == (1, sample.n_features) and inputs.dtype.kind in "biuf":
+        values = [f"{value:.4g}" for value in inputs[0].tolist()]
+    return {"names": list(names), "gaps": None if gaps is None else list(gaps), "values": values}

@@ -1,0 +1,65 @@
+"""The page: one HTML file with all that it needs, which may ask nobody for anything."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from importlib import metadata, resources
+from typing import Any
+
+from metfa._lazy import needs_extra
+from metfa.report._content import CORRECTIONS, Content, Decisions
+
+__all__ = ["page_of"]
+
+NAMES = {
+    None: "none: each side of each feature at alpha",
+    "bonferroni": "Bonferroni: any false mark at all",
+    "holm": "Holm: any false mark at all",
+    "bh": "BH: share of false marks (positive dependence)",
+    "by": "BY: share of false marks (any dependence)",
+}
+
+
+def page_of(contents: Sequence[Content], title: str, decisions: Decisions) -> str:
+    """The whole page. Texts of others are escaped, and only the script and the style that are shipped run."""
+    with needs_extra("a report", "report"):
+        from jinja2 import Environment, StrictUndefined
+        from markupsafe import Markup
+    here = resources.files("metfa.report")
+    style, script = ((here / "assets" / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+    template = Environment(autoescape=True, undefined=StrictUndefined).from_string(
+        (here / "page.html.jinja").read_text(encoding="utf-8")
+    )
+    told = {
+        "alphas": decisions.alphas,
+        "alpha": decisions.alpha,
+        "correction": decisions.correction or "none",
+        "results": [content.told for content in contents],
+    }
+    return template.render(
+        policy=f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {_hash(script)}; "
+        "base-uri 'none'; form-action 'none'",
+        title=title,
+        style=Markup(style),  # noqa: S704 - our own file
+        script=Markup(script),  # noqa: S704 - our own file
+        told=Markup(_data(told)),  # noqa: S704 - no < in it
+        contents=contents,
+        has_maps=any(content.kind == "maps" for content in contents),
+        corrections=[(correction or "none", NAMES[correction]) for correction in CORRECTIONS],
+        version=metadata.version("metfa"),
+        made=datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+    )
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
+
+
+def _data(told: dict[str, Any]) -> str:
+    """JSON that can end no script element: in it "<" stands in texts only, where it may be written otherwise."""
+    return json.dumps(told, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")

@@ -1,0 +1,106 @@
+"""`metfa attack`: a picture is attacked into a folder."""
+
+import re
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from metfa import attacks
+
+
+@pytest.fixture
+def picture(tmp_path):
+    levels = np.random.default_rng(0).integers(0, 256, (24, 30, 3), np.uint8)
+    path = tmp_path / "photo.png"
+    Image.fromarray(levels).save(path)
+    return path
+
+
+@pytest.fixture
+def attack(metfa_command, tiny, picture):
+    def run(*arguments, model="tiny:model", method="gradient"):
+        quick = ("--samples", 6, "--steps", 4, "--model", model, "--method", method)
+        return metfa_command("attack", picture, *quick, *arguments)
+
+    return run
+
+
+def test_a_folder_of_what_came_of_it(attack, tmp_path):
+    done = attack("--target-map", "circle", "--epsilon", 0.02)
+    assert done.code == 0
+    folder = tmp_path / "metfa-attack"
+    assert sorted(path.name for path in folder.iterdir()) == ["adversarial.png", "attack", "figure.png", "report.txt"]
+    result = attacks.load_attack(folder / "attack")
+    assert done.out.startswith((folder / "report.txt").read_text())
+    assert result.knows == "nothing"
+    assert result.epsilon == 0.02
+    assert result.budget()["linf"][0] <= 0.02
+    shown = np.asarray(Image.open(folder / "adversarial.png"))
+    assert np.array_equal(shown, np.rint(255 * np.moveaxis(result.rounded.inputs[0], 0, -1)))
+    assert "attacker knows:   nothing of the defence" in done.out
+    before, after = re.search(r"explanation: +([\d.]+) from the target map before, ([\d.]+) after", done.out).groups()
+    assert [float(before), float(after)] == pytest.approx(
+        [result.distances["clean"][0], result.distances["adversarial"][0]], abs=1e-4
+    )
+    assert "figure: metfa-attack/figure.png" in done.out
+    again = attack("--target-map", "circle")
+    assert "metfa-attack holds a finished attack; give another `--out`" in again.error
+
+
+def test_attackers_who_know_the_defence(attack, tmp_path):
+    assert attack("--target-map", "corner", "--adaptive", "--out", "a").code == 0
+    assert attacks.load_attack(tmp_path / "a" / "attack").knows == "defence"
+    done = attack("--target-map", "corner", "--knows", "seed", "--out", "b")
+    assert "attacker knows:   the defence and its noise" in done.out
+
+
+def test_another_class(attack, tmp_path):
+    clean = attack("--target-map", "left", "--steps", 0, "--out", "clean")
+    assert clean.code == 0
+    predicted = attacks.load_attack(tmp_path / "clean" / "attack").clean.predictions[0]
+    wanted = (predicted + 1) % 3
+    done = attack("--to-class", wanted, "--out", "adv")
+    assert done.code == 0
+    result = attacks.load_attack(tmp_path / "adv" / "attack")
+    assert result.kind == "targeted"
+    assert result.asked == (wanted,)
+    assert ("the attack succeeded; " in done.out) == result.success[0]
+    assert "must be another class" in attack("--to-class", predicted, "--out", "same").err
+
+
+def test_a_map_from_a_picture(attack, tmp_path):
+    levels = np.zeros((10, 10), np.uint8)
+    levels[:5] = 255
+    Image.fromarray(levels).save(tmp_path / "map.png")
+    assert attack("--target-map", "map.png").code == 0
+    wanted = attacks.load_attack(tmp_path / "metfa-attack" / "attack").target_map[0]
+    assert wanted.shape == (224, 224)
+    assert wanted[:90].min() > 0.9
+    assert wanted[134:].max() < 0.1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings", "said"),
+    [
+        ((), {}, "`--target-map` is needed: circle, square, cross"),
+        (("--target-map", "cirle"), {}, "no such image: cirle"),
+        (("--target-map", "circle", "--preset", "adv3"), {}, "'adv2-cam', 'adv2-mask' or an AttackSettings, got 'adv3'"),
+        (("--target-map", "circle", "--restarts", 2), {}, "`epsilon` must be a number for restarts"),
+        (("--target-map", "circle"), {"method": "gradint"}, "did you mean 'gradient'"),
+        (("--target-map", "circle", "--set", "n_masks=2"), {}, "gradient has no setting 'n_masks'"),
+    ],
+)
+def test_mistakes_are_one_line(arguments, settings, said, attack):
+    assert said in attack(*arguments, **settings).error
+
+
+def test_maps_without_a_derivative(attack):
+    done = attack("--target-map", "circle", "--set", "n_masks=5", method="rise")
+    assert done.code == 2
+    assert "Gradient, SmoothGrad, CAM, LRP and MASK" in done.err
+
+
+def test_a_plain_map_says_nothing(attack, tmp_path):
+    Image.fromarray(np.full((8, 8), 90, np.uint8)).save(tmp_path / "grey.png")
+    assert "the same everywhere: there is nothing to draw" in attack("--target-map", "grey.png").err

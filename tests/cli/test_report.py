@@ -1,0 +1,104 @@
+"""`metfa report`: folders of results into one page."""
+
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import metfa
+
+
+@pytest.fixture
+def results(metfa_command, tiny, tmp_path):
+    """A picture's folder, and that of another method."""
+    levels = np.random.default_rng(0).integers(0, 256, (24, 30, 3), np.uint8)
+    Image.fromarray(levels).save(tmp_path / "photo.png")
+    for method, folder in (("gradient", "one"), ("smoothgrad", "two")):
+        done = metfa_command(
+            "explain", "photo.png", "--model", "tiny:model", "--method", method, "--samples", 6, "--out", folder
+        )
+        assert done.code == 0
+    return [tmp_path / "one", tmp_path / "two"]
+
+
+def test_a_page_of_several_folders(metfa_command, results, tmp_path):
+    done = metfa_command("report", *results, "--out", "all.html", "--title", "Both <b>", "--alpha", 0.1)
+    assert done.out == "report: all.html\n"
+    page = (tmp_path / "all.html").read_text("utf-8")
+    assert "<h1>Both &lt;b&gt;</h1>" in page
+    headings = re.findall(r"<h2.*?>(.*?)</h2>", page)
+    assert [("gradient" in headings[0]), ("smoothgrad" in headings[1])] == [True, True]
+    assert headings[0].startswith("photo.png: why “")
+    assert '"alpha":0.1' in page
+
+
+def test_equal_names_and_bare_samples(metfa_command, results, tmp_path):
+    sample = metfa.load(results[0] / "sample")
+    sample.save(tmp_path / "bare")
+    done = metfa_command("report", results[0], results[0], "bare")
+    assert done.code == 0
+    headings = re.findall(r"<h2.*?>(.*?)</h2>", (tmp_path / "metfa-report.html").read_text("utf-8"))
+    assert len(set(headings)) == 3
+    assert headings[2] == "bare"
+
+
+def test_texts_and_scenes(metfa_command, tiny, tmp_path):
+    assert metfa_command("explain-text", "a dull film with one good joke", "--samples", 6, "--out", "text").code == 0
+    levels = np.zeros((24, 30, 3), np.uint8)
+    levels[:, :4, 1], levels[8:15, 16:25, 0] = 230, 220
+    Image.fromarray(levels).save(tmp_path / "scene.png")
+    done = metfa_command(
+        *("explain-segmentation", "scene.png", "--model", "tiny:named_scenes", "--class", "object"),
+        *("--samples", 6, "--min-pixels", 1, "--out", "scene"),
+    )
+    assert done.code == 0
+    assert metfa_command("report", "text", "scene").code == 0
+    page = (tmp_path / "metfa-report.html").read_text("utf-8")
+    assert '"kind":"words"' in page
+    assert '"kind":"maps"' in page
+    assert "only what surrounds it is looked at" in page
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("nowhere",), "no such folder: nowhere"),
+        (("one", "--out", "page.txt"), "`path` must end with .html, got 'page.txt'"),
+        (("one", "--out", "one/report.txt"), "must end with .html"),
+        (("one", "--alpha", 0.9), "between 0 and 0.5, got 0.9"),
+        (("one", "--threshold", "high"), "'jenks' (natural breaks) or a number, got 'high'"),
+        ((".",), "holds several results, show one of them"),
+    ],
+)
+def test_mistakes_are_one_line(arguments, said, metfa_command, results, tmp_path):
+    assert said in metfa_command("report", *arguments).error
+    assert not (tmp_path / "metfa-report.html").exists()
+
+
+def test_nothing_is_overwritten(metfa_command, results, tmp_path):
+    assert metfa_command("report", results[0]).code == 0
+    before = (tmp_path / "metfa-report.html").read_bytes()
+    assert "metfa-report.html; choose a new file" in metfa_command("report", results[1]).error
+    assert (tmp_path / "metfa-report.html").read_bytes() == before
+
+
+def test_a_page_needs_no_torch(results, tmp_path):
+    code = """
+import sys, metfa.cli
+sys.argv[1:1] = ["report"]
+try:
+    metfa.cli.main()
+finally:
+    assert "torch" not in sys.modules
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(results[0]), "--out", str(tmp_path / "r.html")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")

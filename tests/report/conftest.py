@@ -1,0 +1,96 @@
+"""Samples to report, and a browser to look at the page in."""
+
+import shutil
+import warnings
+
+import numpy as np
+import pytest
+
+import metfa
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+@pytest.fixture(scope="session")
+def browser():
+    path = next((found for found in map(shutil.which, NAMES) if found), None)
+    if path is None:
+        pytest.skip(f"no browser found ({', '.join(NAMES)}): install Chromium to run these tests")
+    from playwright.sync_api import sync_playwright
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        with sync_playwright() as playwright:
+            running = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+            yield running
+            running.close()
+
+
+class Opened:
+    """A page, and what it did that no report may do."""
+
+    def __init__(self, page, path):
+        self.page = page
+        self.faults = []
+        page.on("console", lambda message: self.faults.append(message.text))
+        page.on("pageerror", lambda error: self.faults.append(str(error)))
+        page.on("request", self._request)
+        self.address = path.resolve().as_uri()
+        page.goto(self.address)
+        page.wait_for_selector("html[data-ready=yes]", timeout=30_000)
+
+    def _request(self, request):
+        if request.url != self.address and not request.url.startswith("data:image/png;base64,"):
+            self.faults.append(f"asked for {request.url}")
+
+    def slide(self, selector, value):
+        self.page.locator(selector).evaluate(
+            "(slider, value) => { slider.value = value; slider.dispatchEvent(new Event('input', {bubbles: true})) }",
+            value,
+        )
+
+    def marks(self, index=0):
+        return self.page.evaluate("index => Array.from(window.metfaReport[index].result.marks)", index)
+
+
+@pytest.fixture
+def open_page(browser):
+    opened = []
+
+    def run(path, width=1280, height=900, **settings):
+        page = browser.new_page(viewport={"width": width, "height": height}, **settings)
+        opened.append(Opened(page, path))
+        return opened[-1]
+
+    yield run
+    for one in opened:
+        one.page.close()
+        assert one.faults == []
+
+
+@pytest.fixture
+def sample():
+    """Makes a sample with one input."""
+
+    def make(shape=(6, 8), n=12, seed=0, **settings):
+        rng = np.random.default_rng(seed)
+        values = rng.random((n, 1, *shape)).astype(np.float32)
+        given = {
+            "values": values,
+            "inputs": rng.random((1, 3, *shape)) if len(shape) == 2 else rng.random((1, *shape)),
+            "target": (1,),
+            "vanilla": rng.random((1, *shape)).astype(np.float32),
+            "scores": None,
+            "predictions": None,
+            "sample_ids": tuple(range(n)),
+            "input_ids": ("a",),
+            "provenance": {
+                "explainer": "E(x=1)",
+                "noise": "Uniform(radius=0.1)",
+                "rng": "0x7",
+                "versions": {"numpy": "2"},
+            },
+        }
+        return metfa.AttributionSample(**{**given, **settings})
+
+    return make

@@ -1,0 +1,81 @@
+"""Samples packed into cells: at each edge the counts are those of the sign test, ties included."""
+
+import base64
+import zlib
+
+import numpy as np
+import pytest
+
+from metfa import stats
+from metfa.report import _cells
+from metfa.report._cells import Samples, edges_of
+
+RNG = np.random.default_rng(0)
+VALUES = {
+    "uniform": RNG.random((20, 50)).astype(np.float32),
+    "half precision, many ties": RNG.random((30, 40)).astype(np.float16),
+    "few values": RNG.integers(-3, 4, (25, 30)),
+    "zeros": np.where(RNG.random((12, 40)) < 0.5, 0, RNG.normal(size=(12, 40))),
+    "far apart": RNG.normal(size=(9, 20)) * 10.0 ** RNG.integers(-12, 12, (9, 20)),
+    "constant": np.full((5, 7), 0.25),
+    "one sample": RNG.random((1, 30)),
+    "one feature": RNG.random((40, 1)),
+    "300 samples": RNG.integers(0, 9, (300, 6)) / 8,
+}
+
+
+def bytes_of(text, dtype=np.uint8):
+    return np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype)
+
+
+def counts(samples, edge):
+    """Above and below, as the page reads them."""
+    told = samples.told
+    n, size = told["n"], told["size"]
+    if told["encoding"] == "cells":
+        cells = np.cumsum(bytes_of(told["cells"]).reshape(n, size), axis=0, dtype=np.uint8)
+        return (cells > 2 * edge + 1).sum(0), (cells < 2 * edge + 1).sum(0)
+    dtype = np.uint8 if told["bits"] == 8 else np.dtype("<u2")
+    below, up_to = (
+        np.cumsum(bytes_of(told.get(name, told["below"]), dtype).reshape(-1, size), axis=0, dtype=dtype)[edge]
+        for name in ("below", "upTo")
+    )
+    return n - up_to, below
+
+
+@pytest.mark.parametrize("one_by_one", [True, False])
+@pytest.mark.parametrize("name", VALUES)
+def test_counts_at_every_edge_are_those_of_the_test(name, one_by_one, monkeypatch):
+    if not one_by_one:
+        monkeypatch.setattr(_cells, "MOST_CELLS", 0)
+    values = VALUES[name]
+    samples = Samples.of(values, [0.0, float(np.median(values.astype(float))), 1e300])
+    assert samples.told["encoding"] == ("cells" if one_by_one else "counts")
+    assert len(samples.edges) <= (127 if one_by_one else 15)
+    for edge, height in enumerate(samples.edges):
+        expected = stats.median_test(values, height)
+        above, below = counts(samples, edge)
+        assert np.array_equal(above, expected.above)
+        assert np.array_equal(below, expected.below)
+
+
+def test_the_heights_asked_for_are_edges():
+    edges = edges_of(0.0, 1.0, [0.123456789, 0.0, 7.0], 127)
+    assert {0.123456789, 0.0, 7.0} <= set(edges)
+    assert (np.diff(edges) > 0).all()
+    assert len(edges) == 127
+    assert np.diff(edges[:-1]).max() < 2.1 / 127  # a grid all the same
+
+
+@pytest.mark.parametrize("most", [1, 3, 127])
+def test_never_more_edges_than_fit(most):
+    assert len(edges_of(0.0, 1.0, [0.2, 0.3], most)) == most
+    assert edges_of(0.5, 0.5, [np.nan], most).size == 0
+    assert list(edges_of(0.5, 0.5, [0.5], most)) == [0.5]
+
+
+def test_many_features_get_few_edges(monkeypatch):
+    monkeypatch.setattr(_cells, "MOST_CELLS", 0)
+    monkeypatch.setattr(_cells, "COUNTS", 100)
+    assert len(Samples.of(RNG.random((4, 10)), [0.5]).edges) == 5
+    assert len(Samples.of(RNG.random((4, 1000)), [0.5]).edges) == 3
