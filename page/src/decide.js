@@ -7,8 +7,8 @@
  */
 export function countsAt(samples, edge) {
   const { n, size } = samples;
-  const above = new Uint16Array(size);
-  const below = new Uint16Array(size);
+  const above = new Uint32Array(size);
+  const below = new Uint32Array(size);
   if (samples.encoding === "counts") {
     const start = edge * size;
     const upTo = samples.upTo ?? samples.below;

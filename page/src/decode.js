@@ -7,11 +7,20 @@ export async function unpacked(text) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-/** Little-endian numbers of 8 or 16 bits. */
-export function numbers(bytes, bits) {
+/** Little-endian counts of 8, 16 or 32 bits. */
+export function counts(bytes, bits) {
   if (bits === 8) return bytes;
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  return Uint16Array.from({ length: bytes.length / 2 }, (_, k) => view.getUint16(2 * k, true));
+  if (bits === 16) return Uint16Array.from({ length: bytes.length / 2 }, (_, k) => view.getUint16(2 * k, true));
+  return Uint32Array.from({ length: bytes.length / 4 }, (_, k) => view.getUint32(4 * k, true));
+}
+
+/** Little-endian numbers of single or double precision, or steps from `low` to `high`. */
+export function scores(bytes, { kind, low, high }) {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (kind === "double") return Float64Array.from({ length: bytes.length / 8 }, (_, k) => view.getFloat64(8 * k, true));
+  if (kind === "single") return Float32Array.from({ length: bytes.length / 4 }, (_, k) => view.getFloat32(4 * k, true));
+  return Float32Array.from(bytes, (step) => low + (step / 255) * (high - low));
 }
 
 /** Planes of `size` numbers each, of which all but the first were written as differences to the one before. */

@@ -20,12 +20,12 @@ function filled(node, attributes, children) {
   return node;
 }
 
-/** A figure in four digits. */
-export function short(value) {
-  if (value === 0) return "0";
-  const size = Math.abs(value);
+/** A figure in so many digits, as far as they are larger than `unit`. */
+export function short(value, digits = 4, unit = 0) {
   if (!Number.isFinite(value)) return String(value);
-  return size >= 1e5 || size < 1e-4 ? value.toExponential(2) : String(Number(value.toPrecision(4)));
+  const size = Math.abs(value);
+  if (size <= unit / 2) return "0";
+  return size >= 1e5 || size < 1e-4 ? value.toExponential(digits - 2) : String(Number(value.toPrecision(digits)));
 }
 
 export function percent(share, digits = 1) {

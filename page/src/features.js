@@ -3,6 +3,18 @@
 import { element, short, svg } from "./elements.js";
 
 const MOST_BARS = 40;
+const STRONGEST = 0.45; // opacity of a word's background, at which letters are read in light and dark
+
+/** Move the focus among elements of which one at a time can be tabbed to. */
+function moveFocus(event, place, elements, steps) {
+  const ends = { Home: 0, End: elements.length - 1 };
+  const next = elements[event.key in ends ? ends[event.key] : place + steps[event.key]];
+  if (!next) return;
+  event.preventDefault();
+  elements[place].tabIndex = -1;
+  next.tabIndex = 0;
+  next.focus();
+}
 
 export class Words {
   constructor(result, label, onPoint) {
@@ -14,29 +26,30 @@ export class Words {
           class: "word",
           role: "button",
           tabindex: feature === 0 ? "0" : "-1",
-          onpointerenter: () => onPoint(feature, false),
-          onpointerdown: () => onPoint(feature, true),
-          onfocus: () => onPoint(feature, true),
+          onpointerenter: () => onPoint(feature, "hover"),
+          onclick: () => onPoint(feature, "keep"),
+          onfocus: () => onPoint(feature, "move"),
           onkeydown: (event) => this.#key(event, feature),
         },
         name,
       ),
     );
+    this.legend = element("p", { class: "small" });
     const gaps = result.gaps ?? ["", ...result.names.slice(1).map(() => " "), ""];
     const pieces = this.spans.flatMap((span, feature) => [span, gaps[feature + 1]]);
-    this.node = element("p", { class: "text", dir: "auto", "aria-label": label }, gaps[0], ...pieces);
+    const text = element("div", { class: "text", dir: "auto", role: "group", "aria-label": label }, gaps[0], ...pieces);
+    this.node = element("div", {}, text, this.legend);
   }
 
   async load() {}
 
   #key(event, feature) {
-    const step = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
-    const next = this.spans[feature + step];
-    if (!next) return;
-    event.preventDefault();
-    this.spans[feature].tabIndex = -1;
-    next.tabIndex = 0;
-    next.focus();
+    if (event.key === "Enter" || event.key === " ") {
+      event.preventDefault();
+      this.onPoint(feature, "keep");
+      return;
+    }
+    moveFocus(event, feature, this.spans, { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 });
   }
 
   point(feature) {
@@ -49,14 +62,21 @@ export class Words {
     return `“${this.result.names[feature]}”`;
   }
 
-  drawLayer(name) {
+  /** Colour each word by its stable score, whatever map is chosen for pictures. */
+  drawLayer() {
     const { result } = this;
-    const size = Math.max(Math.abs(result.layers.low), Math.abs(result.layers.high)) || 1;
+    const name = result.maps.smoothed ? "smoothed" : "mean";
+    const size = Math.max(...result.names.map((_, feature) => Math.abs(result.score(name, feature)))) || 1;
     for (const [feature, span] of this.spans.entries()) {
-      const score = result.score(name === "width" ? "upper" : name, feature);
+      const score = result.score(name, feature);
       const hue = score < 0 ? "0 114 178" : "230 159 0";
-      span.style.backgroundColor = `rgb(${hue} / ${(0.6 * Math.min(1, Math.abs(score) / size)).toFixed(3)})`;
+      span.style.backgroundColor = `rgb(${hue} / ${(STRONGEST * Math.min(1, Math.abs(score) / size)).toFixed(3)})`;
     }
+    const hues = result.signed ? "orange above 0, blue below" : "orange";
+    const kinds = Object.values(result.kinds);
+    this.legend.textContent =
+      `Background: ${name} score of a word, ${hues}, the stronger the further from 0 (strongest ${short(size)}). ` +
+      `Underlined: ${kinds.includes("positive") ? "positive, wavy: negative" : "important"}; dotted: undecided.`;
   }
 
   drawMarks() {
@@ -73,18 +93,22 @@ export class Bars {
     Object.assign(this, { result, onPoint, cursor: null });
     const main = result.maps.smoothed ? "smoothed" : "mean";
     const sizes = result.names.map((_, feature) => Math.abs(result.score(main, feature)));
-    this.order = [...sizes.keys()].sort((a, b) => sizes[b] - sizes[a]).slice(0, MOST_BARS);
+    this.order = [...sizes.keys()].sort((a, b) => sizes[b] - sizes[a]);
     this.main = main;
     this.rows = new Map();
-    const body = element("div", { class: "bars", role: "list", "aria-label": label });
-    for (const [place, feature] of this.order.entries()) body.append(this.#row(feature, place));
-    const rest = result.names.length - this.order.length;
-    this.node = element(
-      "div",
-      {},
-      body,
-      rest > 0 ? element("p", { class: "small" }, `${rest} features with smaller scores are not shown.`) : null,
-    );
+    this.body = element("div", { class: "bars", role: "list", "aria-label": label });
+    for (const [place, feature] of this.order.slice(0, MOST_BARS).entries()) this.body.append(this.#row(feature, place));
+    this.more = element("button", { type: "button", onclick: () => this.#showAll() }, `Show all ${this.order.length}`);
+    this.more.hidden = this.order.length <= MOST_BARS;
+    this.node = element("div", {}, this.body, this.more);
+  }
+
+  #showAll() {
+    for (const [place, feature] of this.order.entries()) {
+      if (place >= MOST_BARS) this.body.append(this.#row(feature, place));
+    }
+    this.more.hidden = true;
+    this.drawMarks();
   }
 
   async load() {}
@@ -99,12 +123,12 @@ export class Bars {
         class: "row",
         role: "listitem",
         tabindex: place === 0 ? "0" : "-1",
-        onpointerenter: () => this.onPoint(feature, false),
-        onpointerdown: () => this.onPoint(feature, true),
-        onfocus: () => this.onPoint(feature, true),
+        onpointerenter: () => this.onPoint(feature, "hover"),
+        onclick: () => this.onPoint(feature, "keep"),
+        onfocus: () => this.onPoint(feature, "move"),
         onkeydown: (event) => this.#key(event, place),
       },
-      element("span", { class: "name", title: result.names[feature] }, `${result.names[feature]}${value}`),
+      element("span", { class: "name" }, element("bdi", {}, result.names[feature]), value),
       picture,
       element("span", { class: "kind" }),
     );
@@ -113,13 +137,7 @@ export class Bars {
   }
 
   #key(event, place) {
-    const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
-    const next = this.rows.get(this.order[place + step]);
-    if (!next) return;
-    event.preventDefault();
-    this.rows.get(this.order[place]).row.tabIndex = -1;
-    next.row.tabIndex = 0;
-    next.row.focus();
+    moveFocus(event, place, [...this.body.children], { ArrowUp: -1, ArrowDown: 1 });
   }
 
   point(feature) {
@@ -135,7 +153,7 @@ export class Bars {
   #x(score) {
     const low = Math.min(0, this.result.layers.low);
     const high = Math.max(0, this.result.layers.high);
-    return 1000 * ((score - low) / (high - low || 1));
+    return 20 + 960 * ((score - low) / (high - low || 1)); // with room for the caps of the error bars
   }
 
   drawLayer() {}

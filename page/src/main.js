@@ -15,8 +15,8 @@ async function start() {
   for (const section of document.querySelectorAll(".result")) {
     const result = await Result.of(told.results[Number(section.dataset.index)]);
     const label = section.querySelector("h2").textContent;
-    const one = { result };
-    one.view = new VIEWS[result.kind](result, label, (feature, pinned) => point(one, feature, pinned));
+    const one = { result, kept: null };
+    one.view = new VIEWS[result.kind](result, label, (feature, how) => point(one, feature, how));
     one.panel = new Panel(result, (feature) => one.view.nameOf(feature), (edge) => {
       result.edge = edge;
       decide(one);
@@ -42,7 +42,9 @@ async function start() {
     one.result.decide(alpha, correction, place);
     one.view.drawMarks();
     one.panel.draw(correction, alpha);
-    if (one.view.cursor !== null) one.panel.read(one.view.cursor);
+    if (one.view.cursor === null) return;
+    one.panel.read(one.view.cursor);
+    one.panel.pin(one.kept !== null);
   }
 
   function draw(one) {
@@ -52,22 +54,34 @@ async function start() {
   }
 
   function say() {
-    const { alpha, opacity } = settings();
-    field("alpha-said").textContent = probability(alpha);
+    const { alpha, correction, opacity } = settings();
+    controls.querySelector(".said.alpha").textContent = probability(alpha);
     field("alpha").setAttribute("aria-valuetext", probability(alpha));
-    if (field("opacity-said")) field("opacity-said").textContent = percent(opacity, 0);
+    const opaque = controls.querySelector(".said.opacity");
+    if (opaque) opaque.textContent = percent(opacity, 0);
+    const named = field("correction").selectedOptions[0].textContent;
+    document.querySelector(".settings").textContent = `Alpha ${probability(alpha)}; correction ${named || correction}.`;
   }
 
-  let pinned = null;
-  /** Move the cursor in this result and in all of the same shape; a pinned one stays until another is chosen. */
-  function point(one, feature, pins) {
-    if (pins) pinned = pinned === feature && !pins ? null : feature;
-    else if (pinned !== null) return;
-    for (const other of shown) {
-      const linked = other === one || (other.result.kind === one.result.kind && sameShape(other, one));
-      if (!linked) continue;
+  /**
+   * Move the cursor in this result and in all of the same shape. A click keeps it, whatever the pointer hovers over, until
+   * it is clicked again, moved by keys or let go by Escape.
+   */
+  function point(one, feature, how) {
+    const group = shown.filter((other) => other === one || (other.result.kind === one.result.kind && sameShape(other, one)));
+    if (how === "hover" && group.some((other) => other.kept !== null)) return;
+    for (const other of group) {
+      other.kept = how === "keep" && other.kept !== feature ? feature : null;
       other.view.point(feature);
       other.panel.read(feature);
+      other.panel.pin(other.kept !== null);
+    }
+  }
+
+  function letGo() {
+    for (const one of shown) {
+      one.kept = null;
+      one.panel.pin(false);
     }
   }
 
@@ -84,8 +98,12 @@ async function start() {
   function asMade() {
     field("alpha").value = told.alphas.indexOf(told.alpha);
     field("correction").value = told.correction;
-    for (const { result } of shown) result.edge = result.computed ?? result.edge;
-    pinned = null;
+    for (const one of shown) {
+      one.result.edge = one.result.computed ?? 0;
+      one.kept = null;
+      one.view.point(null);
+      one.panel.read(null);
+    }
     refresh();
   }
 
@@ -102,17 +120,25 @@ async function start() {
   });
   controls.addEventListener("reset", () => setTimeout(asMade));
   document.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") pinned = null;
+    if (event.key === "Escape") letGo();
   });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", refresh);
+  const folded = () => document.querySelectorAll("details:not([open])");
+  addEventListener("beforeprint", () => folded().forEach((one) => one.setAttribute("open", "for-print")));
+  addEventListener("afterprint", () =>
+    document.querySelectorAll("details[open=for-print]").forEach((one) => one.removeAttribute("open")),
+  );
   controls.addEventListener("submit", (event) => event.preventDefault());
   asMade();
   controls.hidden = false;
+  document.querySelector(".settings").hidden = false;
   window.metfaReport = shown; // for who wants to look into the numbers
   document.documentElement.dataset.ready = "yes";
 }
 
 start().catch((error) => {
-  const message = `This page could not be drawn: ${error.message}. It needs a browser from 2023 or later.`;
+  const why = "DecompressionStream" in window ? `the file is damaged (${error.message})` : "it needs a browser from 2023 or later";
+  const message = `This page could not be drawn: ${why}. The figures below are those that it was made with.`;
   document.querySelector("header").append(element("p", { class: "note", role: "alert" }, message));
   throw error;
 });

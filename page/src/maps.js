@@ -1,9 +1,7 @@
 // Maps over their picture: one canvas with the map that is chosen, one with the decisions, and a cursor on both.
 
-import { element } from "./elements.js";
+import { element, short } from "./elements.js";
 
-const MARKS = { 1: [255, 207, 51], 0: [118, 118, 118], "-1": [11, 57, 120] };
-const SIGNED_MARKS = { 1: [230, 159, 0], 0: [196, 196, 196], "-1": [11, 83, 148] };
 const FAINTEST = 0.15; // weight of a map where its score is 0: the picture shows through
 const LAYER_NAMES = {
   smoothed: "smoothed: the stable explanation",
@@ -12,7 +10,15 @@ const LAYER_NAMES = {
   lower: "lower bound of the median",
   upper: "upper bound of the median",
   width: "width of the interval",
+  picture: "the input alone",
 };
+const EXTREME = 4; // maps longer than that are stretched, or they would be a line
+
+/** Red, green and blue of a colour of the style, light or dark, as the legends have it. */
+function colourOf(look) {
+  const digits = getComputedStyle(document.documentElement).getPropertyValue(`--${look}`).trim().slice(1);
+  return [0, 2, 4].map((start) => parseInt(digits.slice(start, start + 2), 16));
+}
 
 export function layerName(name) {
   return LAYER_NAMES[name];
@@ -62,11 +68,16 @@ export class Maps {
       "aria-label": `${label}. Arrow keys move from pixel to pixel, with Shift ten at a time.`,
     });
     const frame = element("div", { class: "frame" }, canvas);
+    const ratio = this.height / this.width;
+    if (ratio > EXTREME) frame.classList.add("tall");
+    else if (ratio < 1 / EXTREME) frame.classList.add("flat");
+    else frame.style.maxWidth = `${80 / ratio}vh`;
     const cross = element("div", { class: "cross", hidden: "" });
     frame.append(cross);
-    canvas.addEventListener("pointermove", (event) => this.onPoint(this.#under(event, canvas), false));
-    canvas.addEventListener("pointerdown", (event) => this.onPoint(this.#under(event, canvas), true));
+    canvas.addEventListener("pointermove", (event) => this.onPoint(this.#under(event, canvas), "hover"));
+    canvas.addEventListener("click", (event) => this.onPoint(this.#under(event, canvas), "keep"));
     canvas.addEventListener("keydown", (event) => this.#key(event));
+    canvas.addEventListener("focus", () => this.onPoint(this.cursor ?? this.#middle(), "move"));
     const caption = element("span");
     return { canvas, frame, cross, caption, context: canvas.getContext("2d") };
   }
@@ -84,13 +95,19 @@ export class Maps {
   }
 
   #key(event) {
-    const moves = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+    const step = event.shiftKey ? 10 : 1;
+    const moves = { ArrowLeft: [0, -step], ArrowRight: [0, step], ArrowUp: [-step, 0], ArrowDown: [step, 0] };
+    moves.Home = [0, -this.width];
+    moves.End = [0, this.width];
     const move = moves[event.key];
     if (!move) return;
     event.preventDefault();
-    const step = event.shiftKey ? 10 : 1;
-    const at = this.cursor ?? this.#at(Math.floor(this.height / 2), Math.floor(this.width / 2));
-    this.onPoint(this.#at(Math.floor(at / this.width) + step * move[0], (at % this.width) + step * move[1]), true);
+    const at = this.cursor ?? this.#middle();
+    this.onPoint(this.#at(Math.floor(at / this.width) + move[0], (at % this.width) + move[1]), "move");
+  }
+
+  #middle() {
+    return this.#at(Math.floor(this.height / 2), Math.floor(this.width / 2));
   }
 
   /** Move the cross to a feature. */
@@ -109,6 +126,10 @@ export class Maps {
   }
 
   drawLayer(name, opacity) {
+    if (name === "picture") {
+      this.#drawPicture();
+      return;
+    }
     const { result, width, height, picture, grey, colours } = this;
     const { low, high, span } = this.#range(name);
     const image = this.layer.context.createImageData(width, height);
@@ -131,6 +152,15 @@ export class Maps {
     this.#drawScale(low, high);
   }
 
+  #drawPicture() {
+    const image = this.layer.context.createImageData(this.width, this.height);
+    image.data.set(this.picture);
+    this.layer.context.putImageData(image, 0, 0);
+    this.#drawOutline(this.layer.context);
+    this.layer.caption.textContent = this.result.caption;
+    this.legend.replaceChildren();
+  }
+
   /** One scale for all maps, so that they can be compared, cut where 1 in 1,000 scores lies above. */
   #range(name) {
     const { layers, signed } = this.result;
@@ -145,13 +175,13 @@ export class Maps {
     const image = bar.getContext("2d").createImageData(256, 1);
     for (let k = 0; k < 256; k++) image.data.set([...this.colours.subarray(3 * k, 3 * k + 3), 255], 4 * k);
     bar.getContext("2d").putImageData(image, 0, 0);
-    const said = (before, value) => element("span", {}, before + String(Number(value.toPrecision(3))));
+    const said = (before, value) => element("span", {}, before + short(value, 3));
     this.legend.replaceChildren(said(cut.low, low), bar, said(cut.high, high));
   }
 
   drawMarks() {
     const { result, width, height, grey, picture } = this;
-    const colours = result.looks[1] === "positive" ? SIGNED_MARKS : MARKS;
+    const colours = Object.fromEntries(Object.entries(result.looks).map(([mark, look]) => [mark, colourOf(look)]));
     const image = this.significance.context.createImageData(width, height);
     for (let p = 0; p < width * height; p++) {
       const inside = result.region && result.region[p];

@@ -18,8 +18,8 @@ export class Panel {
     this.slider.disabled = result.edges.length < 2;
     this.back = element("button", { type: "button", onclick: () => onThreshold(result.computed) }, this.#rule());
     this.back.disabled = result.computed === null;
-    this.said = element("output", { class: "number" });
-    this.shares = element("div", { class: "shares", role: "img" });
+    this.said = element("span", { class: "number" });
+    this.shares = element("div", { class: "shares" });
     this.note = element("p", { class: "small" });
     this.reading = element("div", { class: "reading", role: "status", "aria-live": "polite" });
     this.node = element(
@@ -37,22 +37,21 @@ export class Panel {
   #rule() {
     const { computed, edges, rule } = this.result;
     if (computed === null) return "no threshold exists";
-    return `${rule === "given" ? "as given" : rule}: ${short(edges[computed])}`;
+    return `${rule}: ${short(edges[computed])}`;
   }
 
   /** Threshold, shares and what to expect, after a decision. */
   draw(correction, alpha) {
     const { result } = this;
     this.slider.value = result.edge;
-    this.said.textContent = result.edges.length ? short(result.threshold) : "none: all scores are equal";
+    this.said.textContent = result.edges.length ? short(result.threshold) : "none separates the scores";
     this.slider.setAttribute("aria-valuetext", this.said.textContent);
     const order = [1, 0, -1];
     const words = order.map((mark) => `${result.kinds[mark]} ${percent(result.shares[mark])}`);
-    this.shares.setAttribute("aria-label", words.join(", "));
     this.shares.replaceChildren(
       element(
         "div",
-        { class: "stack" },
+        { class: "stack", "aria-hidden": "true" },
         ...order.map((mark) => {
           const part = element("span", { class: result.looks[mark] });
           part.style.flexGrow = result.shares[mark];
@@ -71,6 +70,7 @@ export class Panel {
   #expectation(correction, alpha) {
     const { result } = this;
     const of = result.region ? "pixels around the object" : { maps: "pixels", words: "words", bars: "features" }[result.kind];
+    if (!result.edges.length) return "Nothing is decided.";
     if (result.tooFew) {
       return `With ${result.n} samples nothing can become significant at these settings: at least ${result.tooFew} are needed.`;
     }
@@ -88,6 +88,7 @@ export class Panel {
   /** Figures of one feature. */
   read(feature) {
     const { result } = this;
+    this.reading.classList.toggle("empty", feature === null);
     if (feature === null) {
       this.reading.replaceChildren(
         element("p", { class: "small" }, "Point at a feature, or move there by the arrow keys, for its samples."),
@@ -96,15 +97,16 @@ export class Panel {
     }
     const rows = [];
     if (result.maps.smoothed) {
-      rows.push(["smoothed", short(result.score("smoothed", feature))]);
-      const interval = `${short(result.score("lower", feature))} to ${short(result.score("upper", feature))}`;
+      rows.push(["smoothed", result.said("smoothed", feature)]);
+      const interval = `${result.said("lower", feature)} to ${result.said("upper", feature)}`;
       rows.push([`interval of the median, exact ${percent(result.layers.level, 2)}`, interval]);
     } else {
-      rows.push(["mean", short(result.score("mean", feature))], ["interval", `none: ${result.layers.missing}`]);
+      rows.push(["mean", result.said("mean", feature)], ["interval", `none: ${result.layers.missing}`]);
     }
-    rows.push(["one explanation, no noise", short(result.score("vanilla", feature))]);
-    if (result.tested && !result.tested[feature]) {
-      rows.push(["decision", "none: part of the object"]);
+    rows.push(["one explanation, no noise", result.said("vanilla", feature)]);
+    const outside = !result.tested || result.tested[feature];
+    if (!outside) {
+      rows.splice(0, rows.length, ["decision", "none: part of the object, which is not tested"]);
     } else if (result.edges.length) {
       const above = result.counts.above[feature];
       const below = result.counts.below[feature];
@@ -114,10 +116,17 @@ export class Panel {
       rows.push(["decision", result.kinds[result.marks[feature]]]);
     }
     this.reading.replaceChildren(
-      element("h3", {}, this.nameOf(feature)),
+      element("h3", {}, element("bdi", {}, this.nameOf(feature))),
       element("dl", {}, ...rows.flatMap(([name, text]) => [element("dt", {}, name), element("dd", {}, text)])),
-      this.#histogram(feature),
+      outside && result.edges.length ? this.#histogram(feature) : "",
+      element("p", { class: "small pinned", hidden: "" }, "Kept: click it again, or press Escape, to let go."),
     );
+  }
+
+  /** Say that the figures stay while the pointer moves on. */
+  pin(kept) {
+    const note = this.reading.querySelector(".pinned");
+    if (note) note.hidden = !kept;
   }
 
   #histogram(feature) {
@@ -128,10 +137,8 @@ export class Panel {
     const bars = counts.map((count, bin) =>
       svg("rect", { x: bin * 10 + 1, y: 60 - (56 * count) / tallest, width: 8, height: (56 * count) / tallest }),
     );
-    if (result.edges.length) {
-      const at = ((2 * result.edge + 1.5) / (2 * result.edges.length + 1)) * BINS * 10;
-      bars.push(svg("line", { x1: at, x2: at, y1: 0, y2: 60, class: "threshold", "vector-effect": "non-scaling-stroke" }));
-    }
+    const at = ((2 * result.edge + 1.5) / (2 * result.edges.length + 1)) * BINS * 10;
+    bars.push(svg("line", { x1: at, x2: at, y1: 0, y2: 60, class: "threshold", "vector-effect": "non-scaling-stroke" }));
     return element(
       "figure",
       { class: "histogram" },

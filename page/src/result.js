@@ -1,6 +1,7 @@
 // One result as the page holds it: its numbers unpacked, and what can be asked of them.
 
-import { numbers, undoDifferences, unpacked } from "./decode.js";
+import { counts, scores, undoDifferences, unpacked } from "./decode.js";
+import { short } from "./elements.js";
 import { countsAt, expectedFalseMarks, histogram, marksOf } from "./decide.js";
 
 const KINDS = { 1: "important", 0: "undecided", "-1": "unimportant" };
@@ -17,13 +18,15 @@ export class Result {
     result.samples = await unpackedSamples(told.samples);
     result.maps = {};
     for (const [name, text] of Object.entries(told.layers.maps)) {
-      result.maps[name] = numbers(await unpacked(text), told.layers.bits);
+      result.maps[name] = scores(await unpacked(text), told.layers);
     }
     const region = told.region ? await unpacked(told.region) : null;
     result.region = region;
     result.tested = region ? region.map((inside) => 1 - inside) : null;
     result.testedSize = region ? region.reduce((sum, inside) => sum + 1 - inside, 0) : result.size;
-    result.edge = told.computed ?? Math.floor(told.edges.length / 2);
+    result.edge = told.computed ?? 0;
+    const sizes = [told.shape.reduce((a, b) => a * b), ...Object.values(result.maps).map((map) => map.length)];
+    if (sizes.some((size) => size !== result.size)) throw new Error("its parts do not fit each other");
     return result;
   }
 
@@ -44,19 +47,26 @@ export class Result {
 
   /** Score of a feature in a map, in the units of the explainer; "width" is upper less lower bound. */
   score(name, feature) {
-    const { low, high, steps } = this.layers;
-    if (name === "width") return ((this.maps.upper[feature] - this.maps.lower[feature]) / steps) * (high - low);
-    return low + (this.maps[name][feature] / steps) * (high - low);
+    if (name === "width") return this.maps.upper[feature] - this.maps.lower[feature];
+    return this.maps[name][feature];
+  }
+
+  /** A score in as many digits as it has here. */
+  said(name, feature) {
+    const { kind, low, high } = this.layers;
+    const score = this.score(name, feature);
+    return kind === "steps" ? `≈ ${short(score, 2, (high - low) / 255)}` : short(score);
   }
 
   get layerNames() {
-    return this.maps.lower ? ["smoothed", "vanilla", "mean", "lower", "upper", "width"] : ["mean", "vanilla"];
+    const names = this.maps.lower ? ["smoothed", "vanilla", "mean", "lower", "upper", "width"] : ["mean", "vanilla"];
+    return [...names, "picture"];
   }
 
   /** Counts at the threshold, the marks they make, and what the figures beside them say. */
   decide(alpha, correction, place) {
     if (!this.edges.length) {
-      this.counts = { above: new Uint16Array(this.size), below: new Uint16Array(this.size) };
+      this.counts = { above: new Uint32Array(this.size), below: new Uint32Array(this.size) };
       this.marks = new Int8Array(this.size);
     } else {
       this.counts = countsAt(this.samples, this.edge);
@@ -80,7 +90,7 @@ async function unpackedSamples(told) {
   if (encoding === "cells") return { n, size, encoding, cells: undoDifferences(await unpacked(told.cells), size) };
   const samples = { n, size, encoding };
   for (const name of ["below", "upTo"]) {
-    if (told[name]) samples[name] = undoDifferences(numbers(await unpacked(told[name]), told.bits), size);
+    if (told[name]) samples[name] = undoDifferences(counts(await unpacked(told[name]), told.bits), size);
   }
   return samples;
 }

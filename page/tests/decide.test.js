@@ -34,20 +34,20 @@ function slowly(pvalues, correction, harmonic) {
 
 test("counts at an edge leave out what lies at it", () => {
   const samples = { n: 4, size: 2, encoding: "cells", cells: Uint8Array.from([0, 1, 2, 3, 3, 3, 4, 4]) };
-  assert.deepEqual(countsAt(samples, 0), { above: Uint16Array.of(3, 3), below: Uint16Array.of(1, 0) });
-  assert.deepEqual(countsAt(samples, 1), { above: Uint16Array.of(1, 1), below: Uint16Array.of(2, 1) });
+  assert.deepEqual(countsAt(samples, 0), { above: Uint32Array.of(3, 3), below: Uint32Array.of(1, 0) });
+  assert.deepEqual(countsAt(samples, 1), { above: Uint32Array.of(1, 1), below: Uint32Array.of(2, 1) });
 });
 
 test("counts that are kept are read, with ties and without", () => {
   const below = Uint16Array.from([1, 2, 3, 4]);
   assert.deepEqual(countsAt({ n: 5, size: 2, encoding: "counts", below }, 1), {
-    above: Uint16Array.of(2, 1),
-    below: Uint16Array.of(3, 4),
+    above: Uint32Array.of(2, 1),
+    below: Uint32Array.of(3, 4),
   });
   const upTo = Uint16Array.from([1, 2, 5, 4]);
   assert.deepEqual(countsAt({ n: 5, size: 2, encoding: "counts", below, upTo }, 1), {
-    above: Uint16Array.of(0, 1),
-    below: Uint16Array.of(3, 4),
+    above: Uint32Array.of(0, 1),
+    below: Uint32Array.of(3, 4),
   });
 });
 
@@ -72,7 +72,7 @@ for (const correction of ["bonferroni", "holm", "bh", "by"]) {
 }
 
 test("marks say which side, and only where it is significant", () => {
-  const counts = { above: Uint16Array.of(10, 0, 6, 5, 0), below: Uint16Array.of(0, 10, 4, 5, 0) };
+  const counts = { above: Uint32Array.of(10, 0, 6, 5, 0), below: Uint32Array.of(0, 10, 4, 5, 0) };
   const tails = tailsOf(10);
   assert.deepEqual([...marksOf(counts, tails, 0.05, "none", 1)], [1, -1, 0, 0, 0]);
   assert.deepEqual([...marksOf(counts, tails, 0.05, "none", 1, Uint8Array.of(0, 1, 1, 1, 1))], [0, -1, 0, 0, 0]);
@@ -80,7 +80,7 @@ test("marks say which side, and only where it is significant", () => {
 });
 
 test("what is not tested does not count for a correction", () => {
-  const counts = { above: Uint16Array.of(10, 0, 0), below: Uint16Array.of(0, 0, 0) };
+  const counts = { above: Uint32Array.of(10, 0, 0), below: Uint32Array.of(0, 0, 0) };
   const tails = tailsOf(10);
   const level = 2 * tails[10];
   assert.equal(marksOf(counts, tails, level, "bonferroni", 1)[0], 0);

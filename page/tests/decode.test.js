@@ -2,16 +2,16 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { deflateSync } from "node:zlib";
 
-import { numbers, undoDifferences, unpacked } from "../src/decode.js";
+import { counts, undoDifferences, unpacked } from "../src/decode.js";
 
 test("packed bytes come back", async () => {
   const bytes = Uint8Array.from({ length: 1000 }, (_, k) => (k * k) % 256);
   assert.deepEqual(await unpacked(deflateSync(bytes).toString("base64")), bytes);
 });
 
-test("numbers of 16 bits are little-endian", () => {
-  assert.deepEqual([...numbers(Uint8Array.of(1, 0, 0, 1, 255, 255), 16)], [1, 256, 65535]);
-  assert.deepEqual([...numbers(Uint8Array.of(1, 2), 8)], [1, 2]);
+test("counts of 16 bits are little-endian", () => {
+  assert.deepEqual([...counts(Uint8Array.of(1, 0, 0, 1, 255, 255), 16)], [1, 256, 65535]);
+  assert.deepEqual([...counts(Uint8Array.of(1, 2), 8)], [1, 2]);
 });
 
 test("differences add up plane by plane", () => {

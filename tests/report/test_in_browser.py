@@ -168,8 +168,8 @@ def test_the_object_of_a_scene_is_not_tested(open_page, tmp_path):
         assert opened.marks() == expected.ravel().tolist()
     needed = (found.significance_map(alpha=0.3)[~found.region] == 1).mean()
     assert f"needed {100 * needed:.1f} %" in opened.page.inner_text(".shares")
-    opened.page.evaluate("() => window.metfaReport[0].view.onPoint(10 * 32 + 20, true)")
-    assert "none: part of the object" in opened.page.inner_text(".reading")
+    opened.page.evaluate("() => window.metfaReport[0].view.onPoint(10 * 32 + 20, 'move')")
+    assert "part of the object, which is not tested" in opened.page.inner_text(".reading")
 
 
 def test_words_and_bars(sample, open_page, tmp_path):
@@ -217,8 +217,9 @@ def test_odd_shapes_and_few_samples(name, n, sample, open_page, tmp_path):
     opened = open_page(report.write(tmp_path / "r.html", found), width=600)
     text = opened.page.inner_text("main")
     assert "NaN" not in text
-    assert ("nothing can become significant" in text) == (n == 1)
-    opened.page.evaluate("() => window.metfaReport[0].view.onPoint(0, true)")
+    none = ("nothing can become significant", "none separates the scores")  # one sample of one pixel
+    assert any(said in text for said in none) == (n == 1)
+    opened.page.evaluate("() => window.metfaReport[0].view.onPoint(0, 'move')")
     assert ("interval\nnone: 1 samples are too few" in opened.page.inner_text(".reading")) == (n == 1)
 
 
@@ -227,7 +228,7 @@ def test_constant_scores(sample, open_page, tmp_path):
     with pytest.warns(metfa.DegenerateAttributionsWarning):
         path = report.write(tmp_path / "r.html", sample(n=8, values=same, vanilla=same[0]))
     opened = open_page(path)
-    assert "none: all scores are equal" in opened.page.inner_text(".panel")
+    assert "none separates the scores" in opened.page.inner_text(".panel")
     assert set(opened.marks()) == {0}
     assert "NaN" not in opened.page.inner_text("main")
 
@@ -289,3 +290,132 @@ def test_every_control_has_a_name(sample, open_page, tmp_path):
         ".map(e => e.outerHTML)"
     )
     assert unnamed == []
+
+
+def test_figures_of_features_of_very_different_sizes(sample, open_page, tmp_path):
+    """What is written is what it is, beside scores a billion times as large."""
+    centres = np.array([-3e6, 20.0, 2e-4, 0.0])
+    values = np.tile(centres, (20, 1, 1))
+    names = ("large", "middle", "small", "zero")
+    table = sample((4,), 20, values=values, vanilla=centres[None], inputs=np.ones((1, 4)), feature_names=names)
+    opened = open_page(report.write(tmp_path / "r.html", table))
+    for feature, expected in enumerate(["-3.00e+6", "20", "0.0002", "0"]):
+        opened.page.evaluate(f"() => window.metfaReport[0].view.onPoint({feature}, 'move')")
+        assert f"smoothed\n{expected}\n" in opened.page.inner_text(".reading")
+
+
+@pytest.mark.parametrize("one_by_one", [True, False])
+def test_very_many_samples(one_by_one, sample, open_page, tmp_path, monkeypatch):
+    if not one_by_one:
+        monkeypatch.setattr(_cells, "MOST_CELLS", 0)
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(70_000, 1, 3)) + np.array([1.0, -1.0, 0.0])
+    table = sample((3,), 70_000, values=values, vanilla=values[0], inputs=np.ones((1, 3)))
+    opened = open_page(report.write(tmp_path / "r.html", table))
+    assert opened.marks() == table.significance_map(0.0, alpha=0.025).ravel().tolist()
+    counts = opened.page.evaluate("() => Array.from(window.metfaReport[0].result.counts.above)")
+    assert counts == table.test(0.0).above[0].tolist()
+
+
+@pytest.mark.parametrize("rule", [lambda values: np.nan, lambda values: np.inf])
+def test_rules_without_an_answer(rule, sample, open_page, tmp_path):
+    signed = sample(values=np.random.default_rng(0).normal(size=(12, 1, 6, 8)))
+    if rule(None) > 0:
+        with pytest.raises(ValueError, match="must be finite, but the rule returned inf"):
+            report.write(tmp_path / "r.html", signed, threshold=rule)
+        return
+    opened = open_page(report.write(tmp_path / "r.html", signed, threshold=rule))
+    text = opened.page.inner_text("main")
+    assert "none separates the scores" in text
+    assert "No threshold separates the scores" in text
+    assert set(opened.marks()) == {0}
+
+
+def test_a_click_keeps_the_figures(sample, open_page, tmp_path):
+    opened = open_page(
+        report.write(tmp_path / "r.html", {"a": graded(sample), "w": sample((3,), inputs=[["a", "b", "c"]])})
+    )
+    canvas, reading = opened.page.locator("canvas[role=application]").first, opened.page.locator(".reading").first
+
+    def heading():
+        return reading.locator("h3").inner_text()
+
+    canvas.hover(position={"x": 30, "y": 30})
+    first = heading()
+    canvas.click(position={"x": 60, "y": 60})
+    kept = heading()
+    assert kept != first
+    assert "Kept: click it again" in reading.inner_text()
+    canvas.hover(position={"x": 200, "y": 100})
+    assert heading() == kept
+    opened.page.locator(".word").nth(1).hover()  # another result is free
+    assert opened.page.locator(".reading").nth(1).inner_text().startswith("“b”")
+    opened.page.keyboard.press("Escape")
+    canvas.hover(position={"x": 30, "y": 30})
+    assert heading() == first
+    canvas.press("End")
+    assert heading().endswith("column 13")
+
+
+def test_tall_maps_stay_on_the_page(sample, open_page, tmp_path):
+    for shape in ((4096, 1), (400, 20), (60, 20), (20, 60)):
+        opened = open_page(report.write(tmp_path / f"{shape[0]}.html", sample(shape)))
+        box = opened.page.locator("canvas[role=application]").first.bounding_box()
+        assert box["height"] <= 0.85 * 900
+        assert box["width"] >= 100
+        if 1 / 4 < shape[0] / shape[1] < 4:
+            assert box["height"] / box["width"] == pytest.approx(shape[0] / shape[1], rel=0.02)
+
+
+def test_legends_have_the_colours_of_the_map(sample, open_page, tmp_path):
+    rng = np.random.default_rng(0)
+    signed = sample((3, 40), 20, values=rng.normal(size=(20, 1, 3, 40)) + np.linspace(-2, 2, 40))
+    for scheme in ("light", "dark"):
+        opened = open_page(report.write(tmp_path / f"{scheme}.html", signed, threshold=0.0), color_scheme=scheme)
+        marks = np.array(opened.marks())
+        pixels = opened.page.evaluate(
+            "() => { const c = document.querySelectorAll('canvas[role=application]')[1];"
+            " return Array.from(c.getContext('2d').getImageData(0, 0, 40, 3).data) }"
+        )
+        grey = opened.page.evaluate("() => Array.from(window.metfaReport[0].view.grey)")
+        for mark, look in ((1, "positive"), (0, "undecided"), (-1, "negative")):
+            place = int(np.flatnonzero(marks == mark)[0])
+            shown = opened.page.eval_on_selector(f"i.{look}", "i => getComputedStyle(i).backgroundColor")
+            colour = np.array([float(level) for level in re.findall(r"\d+", shown)[:3]])
+            expected = 0.78 * colour + 0.22 * grey[place]
+            assert pixels[4 * place : 4 * place + 3] == pytest.approx(expected, abs=1.5)
+
+
+def test_all_features_of_a_table_can_be_seen(sample, open_page, tmp_path):
+    opened = open_page(report.write(tmp_path / "r.html", sample((60,), inputs=np.ones((1, 60)))))
+    assert opened.page.locator(".row").count() == 40
+    opened.page.click("text=Show all 60")
+    assert opened.page.locator(".row").count() == 60
+    assert all(kind for kind in opened.page.locator(".row .kind").all_inner_texts())
+
+
+def test_what_is_printed_says_how_it_was_decided(sample, open_page, tmp_path):
+    opened = open_page(report.write(tmp_path / "r.html", sample(), correction="by", alpha=0.1))
+    opened.page.emulate_media(media="print")
+    opened.page.evaluate("() => dispatchEvent(new Event('beforeprint'))")
+    text = opened.page.inner_text("body")
+    assert "Alpha 0.1; correction BY" in text
+    assert "rng=0x7" in text
+    assert "Point at a feature" not in text
+    opened.page.evaluate("() => dispatchEvent(new Event('afterprint'))")
+    assert opened.page.locator("details[open]").count() == 0
+
+
+def test_a_damaged_file_says_so(sample, browser, tmp_path):
+    path = report.write(tmp_path / "r.html", sample())
+    text = path.read_text("utf-8")
+    cells = re.search(r'"cells":"(.*?)"', text)[1]
+    for name, damaged in (
+        ("a", text.replace(cells, cells[:20] + "AAAA" + cells[24:])),
+        ("b", text.replace("[6,8]", "[3,3]")),
+    ):
+        (tmp_path / f"{name}.html").write_text(damaged, "utf-8")
+        page = browser.new_page()
+        page.goto((tmp_path / f"{name}.html").as_uri())
+        assert "the file is damaged" in page.wait_for_selector("header [role=alert]").inner_text()
+        page.close()

@@ -52,7 +52,7 @@ def test_texts_of_others_are_escaped(sample, tmp_path):
     assert "<img" not in page
     assert page.count("<script") == 2
     assert page.count("</script>") == 2
-    assert told_in(page)["results"][0]["names"][0] == HOSTILE
+    assert told_in(page)["results"][0]["names"][0] == HOSTILE.replace("\u2028", "\n")
 
 
 def test_a_batch_is_shown_input_by_input(sample, tmp_path):
@@ -73,10 +73,9 @@ def test_a_batch_is_shown_input_by_input(sample, tmp_path):
 
 def test_what_it_says_in_words(sample, tmp_path):
     page = report.write(tmp_path / "r.html", sample(), correction="by", alpha=0.1).read_text("utf-8")
-    assert "The model was asked 12 times about the same input" in page
-    assert "the method E told each time how much every pixel mattered" in page
-    assert "corrected for looking at 48 pixels at once: by at 10%" in page
-    assert "rng=0x7" in page
+    assert "The method E explained the same input 12 times" in page
+    assert "corrected for looking at 48 pixels at once: on average at most 10% of the marks are false" in page
+    assert "noise=metfa.noise.Uniform(radius=0.1), n_samples=12, rng=0x7, input_ids=[&#39;a&#39;])" in page
     assert "at most 10% of the marks on average under any dependence (by)" in page
 
 
@@ -87,7 +86,7 @@ def test_too_few_samples_and_constant_scores_are_said(sample, tmp_path):
     with pytest.warns(metfa.DegenerateAttributionsWarning):
         path = report.write(tmp_path / "same.html", sample(n=8, values=same, vanilla=same[0]))
     page = path.read_text("utf-8")
-    assert "All scores are equal" in page
+    assert "No threshold separates the scores" in page
     assert told_in(page)["results"][0]["computed"] is None
 
 
@@ -99,6 +98,10 @@ def test_too_few_samples_and_constant_scores_are_said(sample, tmp_path):
         ({"results": [3]}, TypeError, "got int"),
         ({"shape": (2, 3, 4)}, ValueError, r"got features \(2, 3, 4\)"),
         ({"title": 3}, TypeError, "got int: 3"),
+        ({"results": None}, TypeError, "got NoneType: None"),
+        ({"results": 3}, TypeError, "got int: 3"),
+        ({"path": 3}, TypeError, "the file to write, a path, got int"),
+        ({"path": "file/r.html"}, NotADirectoryError, "file is no folder"),
         ({"alpha": 0.7}, ValueError, "between 0 and 0.5"),
         ({"correction": "fdr"}, ValueError, "'fdr'"),
         ({"confidence_level": 2}, ValueError, "confidence_level"),
@@ -111,10 +114,12 @@ def test_bad_arguments(settings, error, said, sample, tmp_path):
     arguments = {"path": "r.html", "results": sample(), **settings}
     if "shape" in arguments:
         arguments["results"] = sample(arguments.pop("shape"))
-    arguments["path"] = tmp_path / arguments["path"]
+    (tmp_path / "file").write_text("no folder")
+    if isinstance(arguments["path"], str):
+        arguments["path"] = tmp_path / arguments["path"]
     with pytest.raises(error, match=said):
         report.write(**arguments)
-    assert list(tmp_path.iterdir()) == []
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_nothing_is_overwritten(sample, tmp_path):
@@ -130,3 +135,78 @@ def test_size_at_the_usual_setting(sample, tmp_path):
     maps = rng.random((50, 1, 224, 224)).astype(np.float32) ** 3
     big = sample((224, 224), 50, values=maps, vanilla=maps[0], inputs=rng.random((1, 3, 224, 224)))
     assert report.write(tmp_path / "r.html", big).stat().st_size < 3e6
+
+
+def test_equal_and_empty_headings_are_told_apart(sample, tmp_path):
+    page = report.write(tmp_path / "r.html", [sample(), sample()]).read_text("utf-8")
+    assert re.findall(r"<h2.*?>(.*?)</h2>", page) == ["E, class 1", "E, class 1 (2)"]
+    assert ">unnamed</h2>" in report.write(tmp_path / "s.html", {"": sample()}).read_text("utf-8")
+
+
+def test_the_usual_level_is_that_of_the_figures(sample, tmp_path):
+    words = sample((3,), inputs=[["a", "b", "c"]])
+    for name, results, settings, expected in (
+        ("a", [words], {}, 0.025),
+        ("b", [words], {"correction": "bh", "confidence_level": 0.9}, 0.1),
+        ("c", [words, sample()], {}, 0.05),
+    ):
+        page = report.write(tmp_path / f"{name}.html", results, **settings).read_text("utf-8")
+        assert told_in(page)["alpha"] == expected
+
+
+@pytest.mark.parametrize(
+    ("noise", "said"),
+    [
+        ("Synonyms(0.3)", "noise=Synonyms(0.3), "),
+        ("None", "noise=None, "),
+        ("Gaussian(std=0.1)", "noise=metfa.noise.Gaussian(std=0.1), "),
+    ],
+)
+def test_how_to_repeat_it(noise, said, sample, tmp_path):
+    made = {"explainer": "E", "noise": noise, "rng": "0x7"}
+    page = report.write(tmp_path / "r.html", sample(provenance=made)).read_text("utf-8")
+    assert said in page
+
+
+def test_texts_that_turn_or_cannot_be_written(sample, tmp_path):
+    names = ("abc\u202egnp.exe", "\ud800", "b")
+    page = report.write(tmp_path / "r.html", sample((3,), feature_names=names), title="x\u2066\ud800").read_text(
+        "utf-8"
+    )
+    assert "\u202e" not in page
+    assert "\\u202e" not in page
+    assert told_in(page)["results"][0]["names"][:2] == ["abcgnp.exe", "\ufffd"]
+
+
+def test_sizes_that_floats_can_hold_and_not(sample, tmp_path):
+    rng = np.random.default_rng(0)
+    for scale in (1e-310, 1e-30, 1e30, 1e299):
+        values = rng.random((8, 1, 6, 8)) * scale
+        report.write(tmp_path / f"{scale}.html", sample(n=8, values=values, vanilla=values[0]))
+    values = rng.normal(size=(50, 1, 6, 8)) * 3e307
+    with pytest.raises(ValueError, match="too large to be drawn: divide them"):
+        report.write(tmp_path / "r.html", sample(n=50, values=values, vanilla=values[0]))
+
+
+def test_a_scene_is_drawn_by_its_context(tmp_path):
+    """What the explainer says within the object has no say in colours and stops."""
+    import torch
+
+    from metfa.segmentation import explain_context
+
+    def network(images):
+        return torch.cat([0 * images[:, :1], images[:, :1] - 0.5], dim=1)
+
+    region = np.zeros((8, 10), dtype=bool)
+    region[2:5, 3:6] = True
+
+    def explainer(model):
+        inside = torch.as_tensor(region)
+        return lambda inputs, target: torch.where(inside, 5e4, inputs[:, 0])
+
+    image = torch.rand(1, 8, 10, generator=torch.Generator().manual_seed(0))
+    image[:, 2:5, 3:6] = 0.9
+    found = explain_context(network, image, 1, region=region, explainer=explainer, min_pixels=1, n_samples=8, rng=0)
+    told = told_in(found.report(tmp_path / "r.html").read_text("utf-8"))["results"][0]
+    assert told["layers"]["high"] < 1.2
+    assert max(told["edges"]) < 1.2

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from metfa._provenance import printable
-from metfa.cli.options import Alpha, Confidence, Corrected, Correction, ThresholdOrOwn
+from metfa.cli.options import AlphaOrOwn, Confidence, Corrected, Correction, ThresholdOrOwn
 from metfa.cli.parsing import threshold_of
 from metfa.cli.run import read_folder, title_of
 
@@ -19,7 +19,7 @@ def write_page(
     folders: Annotated[list[Path], typer.Argument(metavar="DIR", help="Folders written by metfa.", show_default=False)],
     out: Annotated[Path, typer.Option("--out", help="New file, ending with .html.")] = Path("metfa-report.html"),
     title: Annotated[str, typer.Option(help="Heading of the page.")] = "Explanations with error bars",
-    alpha: Alpha = 0.05,
+    alpha: AlphaOrOwn = None,
     confidence: Confidence = 0.95,
     correction: Corrected = Correction.none,
     threshold: ThresholdOrOwn = None,
@@ -31,7 +31,9 @@ def write_page(
     for folder in folders:
         result, about = read_folder(folder)
         name = title_of(about) or folder.name
-        named[name if name not in named else f"{name} ({folder})"] = result
+        while name in named:
+            name = f"{name} ({folder})"
+        named[name] = result
     path = write(
         out,
         named,

@@ -33,11 +33,11 @@ class Samples:
 
     @classmethod
     def of(cls, values: np.ndarray, heights: Sequence[float]) -> Samples:
-        """Samples (n, features), for thresholds of which those in `heights` are to be edges."""
+        """Samples (n, features), for thresholds of which those in `heights` are to be edges; without any, no edges."""
         n, size = values.shape
         one_by_one = n * size <= MOST_CELLS
         most = MOST_EDGES if one_by_one else max(FEWEST_EDGES, min(MOST_EDGES_OF_COUNTS, COUNTS // (2 * size)))
-        edges = edges_of(float(values.min()), float(values.max()), heights, most)
+        edges = edges_of(float(values.min()), float(values.max()), heights, most) if heights else np.empty(0)
         told = _sorted_cells(values, edges) if one_by_one else _counts(values, edges)
         return cls(edges, {"n": n, "size": size, **told})
 
@@ -75,7 +75,7 @@ def _sorted_cells(values: np.ndarray, edges: np.ndarray) -> dict[str, Any]:
 def _counts(values: np.ndarray, edges: np.ndarray) -> dict[str, Any]:
     """Samples of each feature below each edge, and up to it where any lies at one; differences to the edge before."""
     n, size = values.shape
-    dtype = np.dtype(np.uint8 if n < 256 else "<u2")
+    dtype = np.dtype(np.uint8 if n < 2**8 else "<u2" if n < 2**16 else "<u4")
     below, up_to = (np.zeros((len(edges), size), dtype) for _ in range(2))
     for sample in values:
         cells = _cells(sample, edges)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,11 +18,12 @@ from metfa.plot._images import picture_of
 from metfa.report._cells import Samples
 from metfa.report._layers import layers_of
 from metfa.report._packing import packed
-from metfa.report._words import about_of, paragraph_of
+from metfa.report._words import about_of, kinds_of, lines_of, paragraph_of
 from metfa.result import AttributionSample
 from metfa.segmentation.explanation import ContextExplanation
 from metfa.stats._sign_null import upper_tail_table
 from metfa.summary import Summary
+from metfa.text._reading import alpha_beside, harmless_text
 from metfa.text._words import words_of
 
 __all__ = ["CORRECTIONS", "Content", "Decisions"]
@@ -29,6 +31,7 @@ __all__ = ["CORRECTIONS", "Content", "Decisions"]
 ALPHAS = (1e-6, 1e-5, 1e-4, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4)
 CORRECTIONS = (None, "bonferroni", "holm", "bh", "by")
 COLOURS = 256  # steps of a colour map
+LARGEST = 1e300  # sums and differences of larger scores overflow
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,13 @@ class Decisions:
     alpha: float
     correction: str | None
     confidence_level: float
+
+    @staticmethod
+    def usual_alpha(results: Sequence[Any], correction: str | None, confidence_level: float) -> float:
+        """0.05, as for maps; where there are words and features alone, that of their figures: as the intervals."""
+        samples = [result.sample if isinstance(result, ContextExplanation) else result for result in results]
+        maps = any(len(sample.feature_shape) != 1 for sample in samples)
+        return 0.05 if maps else alpha_beside(confidence_level, correction)
 
     @property
     def alphas(self) -> list[float]:
@@ -83,12 +93,22 @@ class Content:
         region = result.region if isinstance(result, ContextExplanation) else None
         sample = result.sample if isinstance(result, ContextExplanation) else result
         tested = sample if region is None else result.of_context  # pyright: ignore[reportAttributeAccessIssue]
+        if not tested.n_features:
+            raise ValueError(f"`results`: {name!r} has no features to show")
+        largest = max(
+            float(abs(part(values))) for part in (np.min, np.max) for values in (tested.values, tested.vanilla)
+        )
+        if largest > LARGEST:
+            raise ValueError(
+                f"scores of {largest:.3g}, as of {name!r}, are too large to be drawn: divide them by a number"
+            )
         threshold = decisions.of(sample)
         height = _height(result, threshold)
-        summary = _summary(result, height if math.isfinite(height) else threshold, decisions)
-        values = sample.values[:, 0].reshape(sample.n_samples, -1)
-        marks = [height, 0.0] if sample.signed else [height]
-        samples = Samples.of(values, marks)
+        if math.isinf(height):
+            raise ValueError(f"`threshold` must be finite, but the rule returned {height} for {name!r}")
+        summary = _summary(result, threshold if math.isnan(height) else height, decisions)
+        heights = [] if math.isnan(height) else [height, 0.0] if sample.signed else [height]
+        samples = Samples.of(_placed(tested.values[:, 0], region), heights)
         at = np.flatnonzero(samples.edges == height)
         kind = _kind(sample)
         told = {
@@ -96,9 +116,9 @@ class Content:
             "shape": list(sample.feature_shape),
             "edges": samples.edges.tolist(),
             "computed": int(at[0]) if len(at) else None,
-            "rule": "natural break" if threshold is stats.jenks else "given" if not callable(threshold) else "computed",
+            "rule": _rule(threshold, given=decisions.threshold is not None),
             "samples": samples.told,
-            "layers": layers_of(sample, decisions.confidence_level),
+            "layers": layers_of(tested, decisions.confidence_level, lambda scores: _placed(scores, region)),
             "tails": upper_tail_table(sample.n_samples).tolist(),
             "harmonic": float((1 / np.arange(1, tested.n_features + 1)).sum()),
             "needed": {
@@ -111,9 +131,24 @@ class Content:
             told |= _pictured(sample, region)
         else:
             told |= _named(sample, kind)
-        paragraph = paragraph_of(sample, summary, decisions, kind, of_context=region is not None)
-        lines = [("significance", summary)] if isinstance(summary, str) else summary.lines()
-        return cls(name, kind, told, about_of(sample), paragraph, lines)
+        kinds = kinds_of(height, signed=sample.signed, of_context=region is not None)
+        paragraph = paragraph_of(sample, summary, decisions, kind, kinds, of_context=region is not None)
+        return cls(name, kind, told, about_of(sample), paragraph, lines_of(summary, kinds))
+
+
+def _placed(values: np.ndarray, region: np.ndarray | None) -> np.ndarray:
+    """Features (..., features) of an input; of a context as those of the whole map, 0 in the object."""
+    if region is None:
+        return values.reshape(len(values), -1) if values.ndim > 1 else values
+    whole = np.zeros((*values.shape[:-1], region.size), values.dtype)
+    whole[..., ~region.ravel()] = values
+    return whole
+
+
+def _rule(threshold: Any, *, given: bool) -> str:
+    if threshold is stats.jenks:
+        return "natural break"
+    return "computed" if callable(threshold) else "as given" if given else "default"
 
 
 def _height(result: AttributionSample | ContextExplanation, threshold: Any) -> float:
@@ -149,7 +184,7 @@ def _pictured(sample: AttributionSample, region: np.ndarray | None) -> dict[str,
         told["region"] = packed(region.astype(np.uint8))
     with needs_extra("a report with maps"):
         from matplotlib import colormaps
-    scale = colormaps["RdBu_r" if sample.signed else "cividis"](np.linspace(0, 1, COLOURS), bytes=True)[:, :3]
+    scale = colormaps["RdBu_r" if sample.signed else "inferno"](np.linspace(0, 1, COLOURS), bytes=True)[:, :3]
     return told | {"colours": base64.b64encode(scale.tobytes()).decode("ascii")}
 
 
@@ -157,7 +192,8 @@ def _png(picture: np.ndarray) -> str:
     with needs_extra("a report with maps"):
         from PIL import Image
     buffer = io.BytesIO()
-    Image.fromarray(np.rint(np.clip(picture, 0, 1) * 255).astype(np.uint8)).save(buffer, "PNG")
+    levels = np.rint(np.clip(np.nan_to_num(picture), 0, 1) * 255).astype(np.uint8)
+    Image.fromarray(levels).save(buffer, "PNG")
     return f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}"
 
 
@@ -171,4 +207,5 @@ def _named(sample: AttributionSample, kind: str) -> dict[str, Any]:
     values = None
     if inputs is not None and inputs.shape == (1, sample.n_features) and inputs.dtype.kind in "biuf":
         values = [f"{value:.4g}" for value in inputs[0].tolist()]
-    return {"names": list(names), "gaps": None if gaps is None else list(gaps), "values": values}
+    shown = [harmless_text(name) for name in names]
+    return {"names": shown, "gaps": None if gaps is None else list(map(harmless_text, gaps)), "values": values}

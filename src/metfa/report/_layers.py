@@ -1,7 +1,8 @@
-"""Maps to look at, in steps that are small beside what can be seen: 65,536 from the least to the largest score."""
+"""Maps to look at and to read: as single precision, or, of very many pixels, in 256 steps."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,19 @@ from metfa.result import AttributionSample
 
 __all__ = ["layers_of"]
 
-STEPS = 2**16 - 1
-FEW_STEPS = 2**8 - 1
-MANY_FEATURES = 2**19  # of more, maps are told in 256 steps
+STEPS = 2**8 - 1
+FEW_FEATURES = 2**12  # are told to all digits
+MANY_FEATURES = 2**19  # of more, maps are told in steps
+SINGLE = (1e-30, 1e30)  # magnitudes that single precision holds
 
 
-def layers_of(sample: AttributionSample, confidence_level: float) -> dict[str, Any]:
-    """The maps of a sample of one input, and the exact level of its bounds."""
+def layers_of(
+    sample: AttributionSample, confidence_level: float, placed: Callable[[np.ndarray], np.ndarray]
+) -> dict[str, Any]:
+    """The maps of a sample of one input, and the exact level of its bounds.
+
+    `placed` puts the features of the sample where the page shows them, such as a context around its object.
+    """
     maps = {"vanilla": sample.vanilla[0], "mean": sample.mean()[0]}
     told: dict[str, Any] = {"asked": confidence_level, "level": None, "missing": None}
     if sample.n_samples >= samples_for_interval(confidence_level):
@@ -28,24 +35,33 @@ def layers_of(sample: AttributionSample, confidence_level: float) -> dict[str, A
         told["level"] = interval.confidence_level
     else:
         told["missing"] = too_few_for_interval(sample.n_samples, confidence_level)
-    told["top"] = _top(list(maps.values()))
-    low = min(float(scores.min()) for scores in maps.values())
-    high = max(float(scores.max()) for scores in maps.values())
-    steps = STEPS if sample.n_features <= MANY_FEATURES else FEW_STEPS
-    told |= {"low": low, "high": high, "steps": steps, "bits": 16 if steps == STEPS else 8}
-    told["maps"] = {name: packed(_steps(scores, low, high, steps)) for name, scores in maps.items()}
+    stacked = np.stack([scores.astype(np.float64) for scores in maps.values()])
+    low, high = float(stacked.min()), float(stacked.max())
+    told |= {"low": low, "high": high, "top": _top(stacked)}
+    kind, packed_as = _kind(stacked)
+    told["kind"] = kind
+    told["maps"] = {
+        name: packed(packed_as(placed(scores), low, high)) for name, scores in zip(maps, stacked, strict=True)
+    }
     return told
 
 
-def _top(maps: list[np.ndarray]) -> float:
+def _kind(stacked: np.ndarray) -> tuple[str, Callable[[np.ndarray, float, float], np.ndarray]]:
+    """How scores are told: "steps" from the least to the largest, "single" or "double" precision."""
+    if stacked[0].size > MANY_FEATURES:
+        return "steps", _steps
+    strength = np.abs(stacked)
+    faint = strength[strength > 0].min(initial=np.inf)
+    if stacked[0].size <= FEW_FEATURES or faint < SINGLE[0] or strength.max() > SINGLE[1]:
+        return "double", lambda scores, low, high: scores.astype("<f8")  # noqa: ARG005
+    return "single", lambda scores, low, high: scores.astype("<f4")  # noqa: ARG005
+
+
+def _steps(scores: np.ndarray, low: float, high: float) -> np.ndarray:
+    return np.rint(np.clip((scores - low) / ((high - low) or 1.0), 0, 1) * STEPS).astype(np.uint8)
+
+
+def _top(stacked: np.ndarray) -> float:
     """End of the colour scale: only 1 in 1,000 scores is larger, as in `metfa.plot.figure`."""
-    strength = np.abs(np.stack(maps).astype(np.float64))
+    strength = np.abs(stacked)
     return float(np.quantile(strength, 0.999)) or float(strength.max()) or 1.0
-
-
-def _steps(scores: np.ndarray, low: float, high: float, steps: int) -> np.ndarray:
-    span = (high - low) or 1.0
-    if not np.isfinite(span):  # of the largest numbers there are
-        scores, low, span = scores / 2, low / 2, high / 2 - low / 2
-    shares = (scores.astype(np.float64) - low) / span
-    return np.rint(shares * steps).astype("<u2" if steps == STEPS else np.uint8)

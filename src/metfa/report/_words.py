@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from metfa import noise as noises
 from metfa._provenance import printable
 from metfa.result import AttributionSample
 from metfa.summary import Summary
@@ -12,9 +13,30 @@ from metfa.summary import Summary
 if TYPE_CHECKING:
     from metfa.report._content import Decisions
 
-__all__ = ["about_of", "paragraph_of"]
+__all__ = ["about_of", "kinds_of", "lines_of", "paragraph_of"]
 
 NOUNS = {"maps": "pixel", "words": "word", "bars": "feature"}
+PROMISES = {
+    "bonferroni": "the chance of any false mark at all is at most {level}",
+    "holm": "the chance of any false mark at all is at most {level}",
+    "bh": "on average at most {level} of the marks are false, if the scores depend on each other positively",
+    "by": "on average at most {level} of the marks are false",
+}
+
+
+def kinds_of(height: float, *, signed: bool, of_context: bool) -> tuple[str, str]:
+    """What is said of features above a threshold, and below."""
+    if of_context:
+        return "needed", "not needed"
+    return ("positive", "negative") if signed and height == 0 else ("important", "unimportant")
+
+
+def lines_of(summary: Summary | str, kinds: tuple[str, str]) -> list[tuple[str, str]]:
+    """A summary line by line, or why there is none, with the names of this page."""
+    if isinstance(summary, str):
+        return [("significance", summary)]
+    names: dict[str, str] = {"important": kinds[0], "unimportant": kinds[1]}
+    return [(names.get(name, name), text) for name, text in summary.lines()]
 
 
 def about_of(sample: AttributionSample) -> list[tuple[str, str]]:
@@ -26,6 +48,7 @@ def about_of(sample: AttributionSample) -> list[tuple[str, str]]:
         ("noise", made.get("noise")),
         ("samples N", sample.n_samples),
         ("sample ids", _span(sample.sample_ids)),
+        ("input id", sample.input_ids[0]),
         ("seed", _seed(made)),
         ("random streams", made.get("streams")),
         ("batch size", made.get("batch_size")),
@@ -33,8 +56,8 @@ def about_of(sample: AttributionSample) -> list[tuple[str, str]]:
         ("started", made.get("started")),
         ("seconds", made.get("seconds")),
         ("versions", _pairs(made.get("versions"))),
+        ("to repeat it", _again(sample)),
     ]
-    facts += [(name, value) for name, value in _again(sample)]
     return [(name, printable(str(value))) for name, value in facts if value not in (None, "")]
 
 
@@ -53,62 +76,60 @@ def _pairs(versions: Any) -> str:
     return ", ".join(f"{name} {version}" for name, version in versions.items()) if isinstance(versions, dict) else ""
 
 
-def _again(sample: AttributionSample) -> list[tuple[str, str]]:
+def _again(sample: AttributionSample) -> str:
+    """The call that gives the same samples, with the names of what this page cannot show."""
     made = sample.provenance
-    if not made.get("rng"):
-        return []
+    if not _seed(made):
+        return ""
+    noise = str(made.get("noise"))
+    noise = f"metfa.noise.{noise}" if noise.partition("(")[0] in noises.__all__ else noise
     first = f", first_sample={min(sample.sample_ids)}" if min(sample.sample_ids) else ""
-    return [
-        (
-            "to repeat it",
-            f"metfa.explain(explainer, inputs, {sample.target[0]}, noise=metfa.noise.{made.get('noise')}, "
-            f"n_samples={sample.n_samples}, rng={made['rng']}{first}) with this explainer of the same model",
-        )
-    ]
+    return (
+        f"metfa.explain(explainer, inputs, {sample.target[0]!r}, noise={noise}, n_samples={sample.n_samples}, "
+        f"rng={made['rng']}, input_ids=[{sample.input_ids[0]!r}]{first}), with the explainer and the noise above, and "
+        "this input alone"
+    )
 
 
 def paragraph_of(
-    sample: AttributionSample, summary: Summary | str, decisions: Decisions, kind: str, *, of_context: bool
+    sample: AttributionSample,
+    summary: Summary | str,
+    decisions: Decisions,
+    kind: str,
+    kinds: tuple[str, str],
+    *,
+    of_context: bool,
 ) -> str:
     """What was done and found, without terms of statistics, with the settings that the page starts with."""
     noun, made = NOUNS[kind], sample.provenance
     method = str(made.get("explainer") or "").partition("(")[0]
-    method = f"the method {printable(method)}" if method.isidentifier() else "the method"
+    method = f"The method {method}" if method.isidentifier() else "The method"
     noisy = made.get("noise") not in (None, "None")
-    how = (
-        "each time with a little random change of it" if noisy else "each time with other random choices of the method"
-    )
+    how = "after a random change of it" if noisy else "with random choices of its own"
     told = (
-        f"The model was asked {sample.n_samples:,} times about the same input, {how}, and {method} told each time how "
-        f"much every {noun} mattered for the class that is explained."
-    )
-    if isinstance(summary, str):
-        return f"{told} That is too seldom to tell anything from chance at the level asked for."
-    if summary.threshold is None or math.isnan(summary.threshold):
-        return f"{told} All scores are equal: there is nothing that sets one {noun} apart from another."
-    if summary.threshold == 0 and sample.signed:
-        means = (
-            f"A {noun} speaks for the class where its scores lie above 0 too often for chance, against it where below"
-        )
-    else:
-        important, unimportant = ("needed", "not needed") if of_context else ("important", "unimportant")
-        means = (
-            f"A {noun} is called {important} where its scores lie above {summary.threshold:.3g} too often for chance, "
-            f"and {unimportant} where they lie below too often"
-        )
-    level = f"{100 * decisions.alpha:g}%"
-    sure = (
-        f"(where its scores are as likely above as below, that happens by chance in at most {level} of cases a side)"
-        if decisions.correction is None
-        else f"(corrected for looking at {summary.n_features:,} {noun}s at once: {decisions.correction} at {level})"
-    )
-    found = (
-        f"That holds for {summary.important:.1%} and {summary.unimportant:.1%} of the {noun}s; for the other "
-        f"{summary.undecided:.1%} the scores do not agree enough to say."
+        f"{method} explained the same input {sample.n_samples:,} times, each time {how}, and told each time how much "
+        f"every {noun} mattered for the class that is explained."
     )
     if of_context:
         told += " The object itself was always shown; only what surrounds it is looked at."
+    if isinstance(summary, str):
+        return f"{told} That is too seldom to tell anything from chance at the level asked for."
+    height = summary.threshold
+    if height is None or math.isnan(height):
+        return f"{told} No threshold separates the scores: nothing sets one {noun} apart from another."
+    level = f"{100 * decisions.alpha:g}%"
+    if decisions.correction is None:
+        sure = (
+            f"where a {noun}'s scores are as likely above as below, it is called so by chance in at most {level} of "
+            "cases a side"
+        )
+    else:
+        promise = PROMISES[decisions.correction].format(level=level)
+        sure = f"corrected for looking at {summary.n_features:,} {noun}s at once: {promise}"
+    above, below = kinds
     return (
-        f"{told} {means} {sure}. {found} This is what the method finds in this model under this noise; it does not say "
-        "that the model is right."
+        f"{told} A {noun} is called {above} where its scores lie above {height:.3g} too often for chance, and {below} "
+        f"where they lie below too often ({sure}). So {summary.important:.1%} of the {noun}s are {above} and "
+        f"{summary.unimportant:.1%} {below}; for the other {summary.undecided:.1%} the scores do not agree enough to "
+        "say. This is what the method finds in this model under this noise; it does not say that the model is right."
     )

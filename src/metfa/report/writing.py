@@ -16,6 +16,7 @@ from metfa.result import AttributionSample
 from metfa.segmentation.explanation import ContextExplanation
 from metfa.stats._multiplicity import check_method
 from metfa.stats._validation import as_level
+from metfa.text._reading import harmless_text
 
 __all__ = ["write"]
 
@@ -28,7 +29,7 @@ def write(
     *,
     title: str = "Explanations with error bars",
     threshold: Any = None,
-    alpha: float = 0.05,
+    alpha: float | None = None,
     correction: str | None = None,
     confidence_level: float = 0.95,
 ) -> Path:
@@ -51,8 +52,12 @@ def write(
     threshold : float or callable, optional
         As for `AttributionSample.significance_map`. None: 0 for signed scores of words and features, else the natural
         break (`metfa.stats.jenks`).
-    alpha, correction
-        As for `AttributionSample.significance_map`; what the page starts with.
+    alpha : float, optional
+        Level that the page starts with, as for `AttributionSample.significance_map`. None: 0.05, or, where all results
+        are of words and features, that of their figures, (1 - `confidence_level`) / 2 a side, with a correction
+        1 - `confidence_level`.
+    correction : {None, "bonferroni", "holm", "bh", "by"}
+        Correction for many features that the page starts with.
     confidence_level : float
         Level of the intervals, and of the smoothed map.
 
@@ -79,14 +84,11 @@ def write(
     >>> path.stat().st_size < 100_000
     True
     """
-    path = Path(path).expanduser()
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise ValueError(f"`path` must end with .html, got {path.name!r}")
-    if path.exists() or path.is_symlink():
-        raise FileExistsError(f"`path` exists already: {path}; choose a new file, nothing is overwritten")
+    target = _new_file(path)
     if not isinstance(title, str):
         raise TypeError(f"`title` must be a text, got {type(title).__name__}: {title!r:.80}")
-    check_alpha(alpha)
+    if alpha is not None:
+        check_alpha(alpha)
     as_level(confidence_level, "confidence_level")
     if correction is not None:
         check_method(correction, "correction")
@@ -97,24 +99,48 @@ def write(
                 "natural breaks"
             )
         check_number(threshold, "threshold", least=-float("inf"))
+    shown = _one_by_one(results)
+    if alpha is None:
+        alpha = Decisions.usual_alpha([result for _, result in shown], correction, confidence_level)
     decisions = Decisions(threshold, float(alpha), correction, confidence_level)
-    contents = [Content.of(name, one, decisions) for name, one in _one_by_one(results)]
-    page = page_of(contents, title, decisions)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
-    try:
-        temporary.write_text(page, encoding="utf-8")
-        temporary.rename(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    return path
+    contents = [Content.of(name, result, decisions) for name, result in shown]
+    page = page_of(contents, harmless_text(title), decisions)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with target.open("x", encoding="utf-8") as file:  # fails where somebody else was faster
+        try:
+            file.write(page)
+        except BaseException:
+            target.unlink(missing_ok=True)
+            raise
+    return target
+
+
+def _new_file(path: Any) -> Path:
+    """`path`, if a page can be written there; raises before anything is done."""
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"`path` must be the file to write, a path, got {type(path).__name__}")
+    target = Path(path).expanduser()
+    if target.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"`path` must end with .html, got {target.name!r}")
+    if target.exists() or target.is_symlink():
+        raise FileExistsError(f"`path` exists already: {target}; choose a new file, nothing is overwritten")
+    existing = next(folder for folder in target.absolute().parents if folder.exists())
+    if not existing.is_dir():
+        raise NotADirectoryError(f"`path`: {existing} is no folder, so {target} cannot be written")
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise PermissionError(f"`path`: nothing can be written in {existing}")
+    return target
 
 
 def _one_by_one(results: Any) -> list[tuple[str, Result]]:
-    """Headings, and results with one input each."""
+    """Headings, all different, and results with one input each."""
     if isinstance(results, Result):
         results = [results]
+    if not isinstance(results, Mapping | Sequence) or isinstance(results, str):
+        raise TypeError(
+            f"`results` must be an AttributionSample, a ContextExplanation, or a sequence or mapping of them, got "
+            f"{type(results).__name__}: {results!r:.80}"
+        )
     named = results.items() if isinstance(results, Mapping) else ((None, result) for result in results)
     found: list[tuple[str, Result]] = []
     for given, result in named:
@@ -123,17 +149,29 @@ def _one_by_one(results: Any) -> list[tuple[str, Result]]:
                 f"`results` must be AttributionSample or ContextExplanation, got {type(result).__name__}: what "
                 "`metfa.explain`, `metfa.load` and `metfa.segmentation.explain_context` return"
             )
-        name = _name(result) if given is None else printable(str(given))
+        name = (_name(result) if given is None else harmless_text(printable(str(given)))) or "unnamed"
         batch = 1 if isinstance(result, ContextExplanation) else result.values.shape[1]
         for index in range(batch):
             one = result.of_input(index) if isinstance(result, AttributionSample) else result
             found.append((name if batch == 1 else f"{name}, input {index}", one))
     if not found:
         raise ValueError("`results` must hold at least one, got none")
-    return found
+    return _numbered(found)
+
+
+def _numbered(found: list[tuple[str, Result]]) -> list[tuple[str, Result]]:
+    """Equal headings told apart by a number."""
+    taken: set[str] = set()
+    numbered = []
+    for name, result in found:
+        names = (name if k == 1 else f"{name} ({k})" for k in range(1, len(found) + 2))
+        free = next(candidate for candidate in names if candidate not in taken)
+        taken.add(free)
+        numbered.append((free, result))
+    return numbered
 
 
 def _name(result: Result) -> str:
     explainer = str(result.provenance.get("explainer") or "explanation").partition("(")[0]
     target = result.target if isinstance(result, ContextExplanation) else result.target[0]
-    return printable(explainer if target is None else f"{explainer}, class {target}")
+    return harmless_text(printable(explainer if target is None else f"{explainer}, class {target}"))
