@@ -85,7 +85,7 @@ def test_a_map_from_a_picture(attack, tmp_path):
     [
         ((), {}, "`--target-map` is needed: circle, square, cross"),
         (("--target-map", "cirle"), {}, "no such image: cirle"),
-        (("--target-map", "circle", "--preset", "adv3"), {}, "'adv2-cam', 'adv2-mask' or an AttackSettings, got 'adv3'"),
+        (("--target-map", "circle", "--preset", "adv3"), {}, "'adv2-mask' or an AttackSettings, got 'adv3'"),
         (("--target-map", "circle", "--restarts", 2), {}, "`epsilon` must be a number for restarts"),
         (("--target-map", "circle"), {"method": "gradint"}, "did you mean 'gradient'"),
         (("--target-map", "circle", "--set", "n_masks=2"), {}, "gradient has no setting 'n_masks'"),

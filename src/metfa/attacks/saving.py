@@ -84,8 +84,10 @@ def _assembled(manifest: Path, about: dict[str, Any]) -> AttackResult:
 
     parts = {
         part: Measured(
-            *(read(f"{part}_{field}") for field in FIELDS[:3]),
-            read(f"{part}_defended") if f"{part}_defended" in described else None,
+            inputs=read(f"{part}_inputs"),
+            scores=read(f"{part}_scores"),
+            maps=read(f"{part}_maps"),
+            defended=read(f"{part}_defended") if f"{part}_defended" in described else None,
         )
         for part in MEASURED
     }
