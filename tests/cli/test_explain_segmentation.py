@@ -103,7 +103,7 @@ def test_classes_by_index(explain_segmentation):
     assert "explained:        class 1" in done.out
 
 
-@pytest.mark.parametrize("method", ["grid-saliency", "gradient", "mask"])
+@pytest.mark.parametrize("method", ["grid-saliency", "gradient", "rise"])
 def test_networks_that_give_probabilities(method, explain_segmentation, tmp_path):
     """All that asks the network is told: the region, the explainer and the faithfulness."""
     assert explain_segmentation("--method", method, "--out", "logits").code == 0

@@ -10,7 +10,7 @@ import torch
 
 import metfa
 from metfa import stats
-from metfa.explainers import RISE, Gradient
+from metfa.explainers import IGOS, MASK, RISE, Gradient
 from metfa.segmentation import ContextExplanation, GridSaliency, RegionModel, explain_context, load_context
 
 NOISE = metfa.noise.Uniform(0.1, bounds=(0, 1))
@@ -224,8 +224,16 @@ def test_a_store_is_a_saved_explanation(tmp_path):
 def test_a_store_is_of_one_object(tmp_path):
     explained(n_samples=2, store=tmp_path / "kept")
     other = np.roll(REGION, 1, axis=0)
+    with pytest.raises(FileExistsError, match=r"finished explanation, which `metfa\.segmentation\.load_context` reads"):
+        explained(n_samples=2, store=tmp_path / "kept")
+    shutil.copytree(tmp_path / "kept", tmp_path / "unfinished")
+    (tmp_path / "unfinished" / "sample" / "manifest.json").unlink()
     with pytest.raises(FileExistsError, match="samples of another object"):
-        explained(n_samples=2, store=tmp_path / "kept", region=other)
+        explained(n_samples=2, store=tmp_path / "unfinished", region=other)
+    with pytest.raises(ValueError, match=r"unfinished run: repeat the call with `store='.*unfinished'` to resume it"):
+        load_context(tmp_path / "unfinished")
+    with pytest.raises(ValueError, match="`store` must be a folder, got ''"):
+        explained(n_samples=2, store="")
     assert np.array_equal(load_context(tmp_path / "kept").region, REGION)
 
 
@@ -304,3 +312,52 @@ def test_where_no_sample_needs_anything_all_is_marked_so():
     assert not found.above().any()
     with pytest.warns(metfa.DegenerateAttributionsWarning, match="no threshold separates"):
         assert np.isnan(replace(found, sample=replace(found.sample, values=found.sample.values + 0.5)).threshold())
+
+
+@pytest.mark.filterwarnings("ignore::metfa.DegenerateAttributionsWarning")
+@pytest.mark.parametrize(
+    "explainer",
+    [
+        partial(MASK, n_iterations=30, grid=6, baseline=0.0, rng=0),
+        partial(IGOS, n_iterations=5, n_steps=5, grid=6, baseline=0.0, rng=0),
+        partial(RISE, n_masks=60, rng=0),
+        Gradient,
+    ],
+)
+def test_explainers_that_hide_parts_leave_the_object(explainer):
+    """A network that looks at single pixels needs no context, whatever hides it."""
+
+    def alone(images):
+        return torch.cat([0 * images, 12 * images - 6], 1)
+
+    found = explain_context(alone, scene(), 1, region=REGION, min_pixels=1, rng=0, n_samples=8, explainer=explainer)
+    assert not found.significant(correction="by", alpha=0.2).any()
+    needs = explained(explainer=explainer, n_samples=8)
+    assert needs.smoothed()[:, :2].mean() > needs.smoothed()[:, 3:][~REGION[:, 3:]].mean()
+
+
+def test_nearly_equal_scores_have_no_break():
+    found = explained(n_samples=8)
+    rng = np.random.default_rng(0)
+    for level, expected in ((0.0, -1), (0.23, 0)):
+        values = (level + 1e-6 * rng.random(found.sample.values.shape)).astype(np.float32)
+        flat = replace(found, sample=replace(found.sample, values=values))
+        if expected:
+            assert (flat.significance_map()[~REGION] == expected).all()
+        else:
+            with pytest.warns(metfa.DegenerateAttributionsWarning, match="all 0.23 to rounding"):
+                assert not flat.significance_map().any()
+
+
+def test_sigmoids_of_several_classes_are_no_logits():
+    def several(images):
+        return network(images).sigmoid()
+
+    with pytest.warns(metfa.ModelOutputWarning, match="look like probabilities"):
+        explained_by = explain_context(several, scene(), 1, region=REGION, min_pixels=1, rng=0, n_samples=2)
+    assert explained_by.n_samples == 2
+
+
+def test_instances_are_no_functions_of_a_model():
+    with pytest.raises(TypeError, match=r"must be a function of a RegionModel.*got RISE"):
+        explained(explainer=RISE(RegionModel(network, REGION)))

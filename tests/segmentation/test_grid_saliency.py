@@ -321,3 +321,36 @@ def test_probabilities_and_logits_are_told_apart():
 def test_weights_of_another_precision():
     with pytest.raises(TypeError, match="float32, but the model's weights"):
         GridSaliency(NET, 1, region=REGION)(IMAGES.float())
+
+
+def sharp(images):
+    """Finds the object at +13 with its shore, loses it at -30 without: between them no gradient tells the way."""
+    shore = images[..., :4].mean((1, 2, 3), keepdim=True)
+    found = 5 * (12 * images[:, :1] * shore - 6)
+    return torch.cat([0 * found, found], 1)
+
+
+def shore_scene():
+    image = torch.full((1, 1, 12, 16), 0.05)
+    image[..., :4], image[..., 4:7, 9:13] = 0.9, 0.8
+    return image
+
+
+def test_a_network_that_is_sure_either_way():
+    """A mask that sets out where the object is lost for good has no gradient, and would be emptied by its weight."""
+    maps, _ = GridSaliency(sharp, 1, region=REGION, baseline=0.0)(shore_scene())
+    assert maps[0, :, :3].min() > 0.5
+    alone = shore_scene() * torch.as_tensor(REGION)
+    assert sharp(alone)[0, 1, 5, 10] < -25
+
+
+def test_rows_that_set_out_again_do_not_touch_others():
+    images = torch.cat([shore_scene(), 0.9 * shore_scene()])
+    together, _ = GridSaliency(sharp, 1, region=REGION, baseline=0.0)(images)
+    alone = [GridSaliency(sharp, 1, region=REGION, baseline=0.0)(images[k : k + 1])[0][0] for k in range(2)]
+    assert torch.allclose(together, torch.stack(alone), atol=1e-6)
+
+
+def test_a_descent_that_went_astray_is_told():
+    with pytest.warns(metfa.DegenerateAttributionsWarning, match="the masks of 1 of 1 inputs lose more of the object"):
+        GridSaliency(sharp, 1, region=REGION, baseline=0.0, learning_rate=50.0)(shore_scene())

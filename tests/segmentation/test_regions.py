@@ -130,7 +130,7 @@ def test_the_predicted_region_is_where_the_class_wins():
 
 
 def test_a_class_that_is_nowhere_is_an_error_that_names_those_that_are():
-    dark = lambda images: torch.cat([0 * images[:, :2] + 1, 0 * images], 1)  # noqa: E731
+    dark = lambda images: torch.cat([0 * images[:, :2] + 3, 0 * images], 1)  # noqa: E731
     with pytest.raises(ValueError, match=r"class 3 nowhere in the image; it finds 0 \(96 pixels\)"):
         predicted_region(dark, IMAGES[:1], 3)
     with pytest.raises(ValueError, match=r"0\.\.4, the classes of the model, got 7"):

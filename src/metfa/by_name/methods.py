@@ -35,7 +35,7 @@ SCENE_METHODS = {"grid-saliency": "GridSaliency"}  # beside those of images, whi
 NO_SETTINGS = {  # given in other ways; of images, `scale` too: the paper compares maps in [0, 1]
     "image": {"model", "rng", "autocast", "memory_format", "scale"},
     "text": {"model", "rng"},
-    "scene": {"model", "rng", "autocast", "memory_format", "scale", "target_class", "region"},
+    "scene": {"model", "rng", "autocast", "memory_format", "scale", "target_class", "region", "softmax"},
 }
 
 
@@ -87,7 +87,7 @@ def explainer_of(method: str, model: Any, settings: dict[str, Any], of: Of = "im
         _check_names(settings, allowed, method)
         given: dict[str, Any] = {"memory_format": torch.channels_last}
         given["autocast"] = torch.bfloat16 if bfloat16 else None
-        if of == "scene" and "softmax" in allowed:
+        if of == "scene" and "softmax" in {field.name for field in dataclasses.fields(kind)}:
             given["softmax"] = model.softmax  # the region's model says what its network gives
         return kind(model, **{**given, **settings})
     source, _, name = method.partition(":")

@@ -21,7 +21,7 @@ from metfa.cli.parsing import threshold_of
 from metfa.explainers._probability_model import softmax
 from metfa.io import MANIFEST, load, read_json, write_json
 from metfa.result import AttributionSample
-from metfa.segmentation.explanation import CONTEXT, SAMPLE, load_context
+from metfa.segmentation.explanation import CONTEXT, REGION, SAMPLE, load_context
 from metfa.text._reading import about_the_text, alpha_beside
 
 __all__ = [
@@ -305,7 +305,13 @@ def read_folder(folder: Path) -> tuple[Any, dict[str, Any]]:
 
 
 def _loaded(folder: Path) -> Any:
-    return load_context(folder) if (folder / CONTEXT).exists() else load(folder / SAMPLE)
+    if (folder / ABOUT).exists() and not (folder / SAMPLE / MANIFEST).exists():
+        raise ValueError(f"{folder} holds an unfinished run: repeat the command that began it")
+    if (folder / CONTEXT).exists():
+        return load_context(folder)
+    if (folder / REGION).exists():
+        raise ValueError(f"{folder} is incomplete: {CONTEXT} is missing, which says what the object is")
+    return load(folder / SAMPLE)
 
 
 def _read_about(folder: Path) -> dict[str, Any]:
@@ -365,5 +371,9 @@ def title_of(about: dict[str, Any]) -> str | None:
     if not about:
         return None
     explained = about.get("explained") or about.get("predicted") or "this class"
+    if about.get("object"):
+        return printable(f"{about.get('image')}: what does “{explained}” need around it? {about.get('model', '')}")[
+            :200
+        ]
     where = f"{about['image']}: why" if about.get("image") else "Why"
     return printable(f"{where} “{explained}”? {about.get('method', '')} of {about.get('model', '')}")[:200]

@@ -62,7 +62,9 @@ def explain_scene(
     if scene.region is None:
         region = predicted_region(network, image, target, softmax=scene.softmax)
     else:
-        region = region_in(scene.region, image)
+        region = region_in(scene.region, image, resized=scene.size is not None)
+    if region.all():
+        raise ValueError(f"the model finds `--class` {scene.target} in all pixels, which leaves no context to explain")
     check_before_sampling(sampling, analysis, int((~region).sum()))
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / ABOUT, call)
@@ -98,7 +100,7 @@ def explain_scene(
         "weights": loaded.weights,
         "explained": _named(target, loaded.class_names),
         "object": f"{region.sum():,} of {region.size:,} pixels",
-        "faithfulness": f"m_f {' and '.join(left)} beside the object, all else black",
+        "faithfulness": f"m_f {' and '.join(left)} beside the object, all else black ({_levels(analysis)})",
     }
     write_json(folder / ABOUT, about)
     return explanation, about
@@ -118,11 +120,17 @@ def class_index(text: str, class_names: Any) -> int:
     return found[0]
 
 
-def region_in(path: Path, image: Any) -> np.ndarray:
-    """Pixels of the object, (height, width) bool, from an image of the scene's size whose pixels are 0 outside."""
-    levels = np.asarray(open_image(path).convert("L"))
-    mask: np.ndarray = levels != 0
+def region_in(path: Path, image: Any, *, resized: bool) -> np.ndarray:
+    """Pixels of the object, (height, width) bool, from an image of the scene's size whose pixels are 0 outside.
+
+    Of a palette the index counts, not the colour. Where the scene is resized, so is the object.
+    """
     height, width = (int(side) for side in image.shape[1:])
+    picture = open_image(path)
+    picture = picture if picture.mode in ("P", "1") else picture.convert("L")
+    if resized:
+        picture = picture.resize((width, height), 0)  # the nearest pixel's
+    mask: np.ndarray = np.asarray(picture) != 0
     if mask.shape != (height, width):
         raise ValueError(
             f"`--region` {path} has {mask.shape[1]} x {mask.shape[0]} pixels, the scene {width} x {height}"
@@ -139,6 +147,11 @@ def _made(regional: Any, sampling: Sampling) -> Any:
 def _significant(explanation: Any, analysis: Analysis) -> np.ndarray:
     settings = {name: value for name, value in analysis.settings.items() if name != "confidence_level"}
     return explanation.significant(**settings)
+
+
+def _levels(analysis: Analysis) -> str:
+    correction = "" if analysis.correction is None else f", {analysis.correction}"
+    return f"at threshold {analysis.threshold or 'jenks'}, alpha {analysis.alpha:g}{correction}"
 
 
 def _named(target: int, class_names: Any) -> str:

@@ -1,6 +1,7 @@
 """Models of other libraries and of the user, in the form that `load` returns."""
 
 import importlib
+import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -101,15 +102,34 @@ def from_callable(name: str, preprocess: Any) -> LoadedModel:
         make = imported(name, "`name`")
     except ValueError as error:
         raise ValueError(f"{error}; the prefixes timm: and torchvision: name models of those libraries") from error
-    if not callable(make):
-        raise TypeError(f"`name` {name!r} must name a callable that makes a model, got {type(make).__name__}")
-    made = make()
+    made = make if isinstance(make, nn.Module | LoadedModel) else _called(make, name)
     if isinstance(made, nn.Module):
         made = LoadedModel(made, preprocess)
     if not isinstance(made, LoadedModel):
         raise TypeError(f"{name!r} must return a LoadedModel or a torch.nn.Module, got {type(made).__name__}")
     made.module.eval()
     return replace(made, name=made.name or name)
+
+
+def _called(make: Any, name: str) -> Any:
+    """What a callable makes without arguments."""
+    if not callable(make):
+        raise TypeError(f"`name` {name!r} must name a callable that makes a model, got {type(make).__name__}")
+    try:
+        needed = [
+            parameter.name
+            for parameter in inspect.signature(make).parameters.values()
+            if parameter.default is parameter.empty
+            and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        ]
+    except (TypeError, ValueError):  # of a callable that does not tell
+        needed = []
+    if needed:
+        raise TypeError(
+            f"`name` {name!r} must make a model when it is called without arguments (a torch.nn.Module, or a "
+            f"metfa.models.LoadedModel with preprocessing and class names), but it needs {', '.join(needed)}"
+        )
+    return make()
 
 
 def _library(name: str) -> Any:

@@ -75,10 +75,20 @@ def context(
     draw_colour_bar(fig, axes, scale)
     _draw_significance(fig, axes[3], explanation, shown, threshold, alpha, correction, colours)
     for ax in axes:
-        ax.contour(explanation.region, levels=[0.5], colors="white", linewidths=2.2)
-        ax.contour(explanation.region, levels=[0.5], colors="black", linewidths=1)
+        _draw_outline(ax, explanation.region)
     draw_heading(fig, title, 90)
     return fig
+
+
+def _draw_outline(ax: Axes, region: np.ndarray) -> None:
+    """The object's outline, closed at the edges of the picture too."""
+    height, width = region.shape
+    places = np.arange(-1, width + 1), np.arange(-1, height + 1)
+    limits = ax.get_xlim(), ax.get_ylim()
+    for colour, thickness in (("white", 2.2), ("black", 1)):
+        ax.contour(*places, np.pad(region, 1), levels=[0.5], colors=colour, linewidths=thickness)
+    ax.set_xlim(limits[0])
+    ax.set_ylim(limits[1])
 
 
 def _draw_significance(

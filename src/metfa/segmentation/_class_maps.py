@@ -110,7 +110,5 @@ def check_kind(scores: Any, *, softmax: bool) -> None:
             "`softmax=False` is for networks that give probabilities, but this one's scores reach from "
             f"{lowest:.3g} to {highest:.3g}: leave it out"
         )
-    if softmax and within:
-        single = scores.shape[1] == 2 and not bool(xp.any(scores[:, 0] != 0))  # as `class_maps` makes of one class
-        if single or float(xp.max(xp.abs(xp.sum(scores, axis=1) - 1))) <= ROUNDING:
-            warn_of_probabilities()
+    if softmax and within and highest > lowest:  # also where each class has a sigmoid of its own
+        warn_of_probabilities()

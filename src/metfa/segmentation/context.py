@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from metfa import noise
+from metfa import io, noise
 from metfa._validation import positive_int
 from metfa._warnings import DegenerateAttributionsWarning, MissedObjectWarning, SmallRegionWarning, warn
+from metfa.explainers._called_model import CalledModel
 from metfa.sampling import explain
 from metfa.segmentation._object import check_size, checked_region
 from metfa.segmentation.explanation import SAMPLE, ContextExplanation, save_region
@@ -54,7 +55,8 @@ def explain_context(
         Either way it is fixed for all samples.
     explainer : callable
         `RegionModel` -> explainer: `GridSaliency` (the paper's, the default), one with settings by
-        `functools.partial`, or any explainer of classifiers, such as `metfa.explainers.Gradient`.
+        `functools.partial`, or any explainer of classifiers, such as `metfa.explainers.Gradient`. To all but
+        `GridSaliency`, which keeps it anyway, the object is shown as it is in the clean image, whatever they hide.
     noise : callable or None
         ``f(image, rng) -> image``, the paper's U(-0.1, 0.1) by default.
     n_samples : int
@@ -109,7 +111,7 @@ def explain_context(
     positive_int(target, "target", minimum=0)
     positive_int(min_pixels, "min_pixels")
     batch = one_image(image)
-    if not callable(explainer) or isinstance(explainer, GridSaliency):
+    if not callable(explainer) or isinstance(explainer, CalledModel):
         raise TypeError(
             "`explainer` must be a function of a RegionModel, such as metfa.segmentation.GridSaliency or "
             f"metfa.explainers.Gradient, got {explainer!r:.80}"
@@ -134,12 +136,14 @@ def explain_context(
             "object; `min_pixels` sets the limit",
             SmallRegionWarning,
         )
-    folder = None if store is None else Path(store).expanduser()
+    if not isinstance(made, GridSaliency):
+        regional.shown = batch[0].detach()
+    folder = _folder(store)
     if folder is not None:
         save_region(region, folder)
     with warnings.catch_warnings():
         if isinstance(made, GridSaliency):  # an empty mask is an answer: no context is needed
-            warnings.simplefilter("ignore", DegenerateAttributionsWarning)
+            warnings.filterwarnings("ignore", r"\d+ of \d+ maps are constant", DegenerateAttributionsWarning)
         sample = explain(
             made,
             batch,
@@ -154,6 +158,21 @@ def explain_context(
         )
     _warn_if_missed(sample.scores, target)
     return ContextExplanation(sample, region)
+
+
+def _folder(store: str | Path | None) -> Path | None:
+    """The folder for region and samples; raises where there is a finished explanation."""
+    if store is None:
+        return None
+    if not str(store):
+        raise ValueError("`store` must be a folder, got ''")
+    folder = Path(store).expanduser()
+    if (folder / SAMPLE / io.MANIFEST).exists():
+        raise FileExistsError(
+            f"{folder} holds a finished explanation, which `metfa.segmentation.load_context` reads; nothing is "
+            "overwritten"
+        )
+    return folder
 
 
 def _warn_if_missed(scores: np.ndarray | None, target: int) -> None:

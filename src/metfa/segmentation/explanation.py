@@ -13,16 +13,18 @@ import numpy as np
 
 from metfa import io, stats
 from metfa._validation import check_number
+from metfa._warnings import DegenerateAttributionsWarning, warn
 from metfa.result import AttributionSample
 from metfa.segmentation._object import checked_region
 
 if TYPE_CHECKING:
     from metfa.summary import Summary
 
-__all__ = ["CONTEXT", "SAMPLE", "ContextExplanation", "check_threshold", "load_context", "save_region"]
+__all__ = ["CONTEXT", "REGION", "SAMPLE", "ContextExplanation", "check_threshold", "load_context", "save_region"]
 
 CONTEXT, REGION, SAMPLE = "context.json", "region.npy", "sample"
 SCHEMA_VERSION = 1
+EQUAL = 1e-4  # scores in [0, 1] that differ less are equal: a break between them would be one of rounding
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -31,8 +33,8 @@ class ContextExplanation:
 
     Everything below is of the context alone: the object's pixels are not tested, take no part in a threshold, and are
     not counted by a correction. Maps are (height, width), 0 within the object. A threshold is one number, or a rule
-    that makes one of the context's scores, such as `metfa.stats.jenks`, the default; where all scores are 0 and have no
-    break, it is 0.5, and nothing is needed.
+    that makes one of the context's scores, such as `metfa.stats.jenks`, the default; where all scores are 0 (to 1e-4)
+    and have no break, it is 0.5, and nothing is needed; where they are all equal to anything else there is none.
 
     Attributes
     ----------
@@ -106,13 +108,17 @@ class ContextExplanation:
         return self.threshold(threshold, split=split) if callable(self._meant(threshold)) else float(threshold)
 
     def _meant(self, threshold: Any) -> Any:
-        """`threshold`, checked; for the natural break of scores that are all 0 a rule that puts them below."""
+        """`threshold`, checked; for the natural break of scores without one a rule that says so."""
         check_threshold(threshold)
-        return _half if threshold is stats.jenks and self._all_zero else threshold
+        low, high = self._ends
+        if threshold is not stats.jenks or high - low > EQUAL:
+            return threshold
+        return _half if max(abs(low), abs(high)) <= EQUAL else _none
 
     @cached_property
-    def _all_zero(self) -> bool:
-        return not self.of_context.values.any()
+    def _ends(self) -> tuple[float, float]:
+        values = self.of_context.values
+        return float(values.min()), float(values.max())
 
     def significance_map(self, threshold: Any = stats.jenks, **settings: Any) -> np.ndarray:
         """Context that is needed (+1), not needed (-1) or undecided (0), int8; 0 within the object.
@@ -186,6 +192,14 @@ def _half(values: np.ndarray) -> float:  # noqa: ARG001
     return 0.5
 
 
+def _none(values: np.ndarray) -> float:
+    warn(
+        f"no threshold separates scores that are all {float(values.flat[0]):.4g} to rounding: everything is undecided",
+        DegenerateAttributionsWarning,
+    )
+    return math.nan
+
+
 def check_threshold(threshold: Any) -> None:
     """Raise unless `threshold` is a rule or one number."""
     if callable(threshold):
@@ -250,4 +264,6 @@ def load_context(path: str | Path) -> ContextExplanation:
     if not (folder / CONTEXT).exists():
         hint = ": it holds samples alone, which `metfa.load` reads" if (folder / io.MANIFEST).is_file() else ""
         raise ValueError(f"{folder} is no saved explanation of a context: it has no {CONTEXT}{hint}")
+    if (folder / SAMPLE).is_dir() and not (folder / SAMPLE / io.MANIFEST).exists():
+        raise ValueError(f"{folder} holds an unfinished run: repeat the call with `store={str(folder)!r}` to resume it")
     return ContextExplanation(io.load(folder / SAMPLE), read_region(folder))

@@ -11,6 +11,7 @@ import torch
 from metfa._arrays import first_not_finite, widen
 from metfa._targets import row_targets
 from metfa._validation import check_number, positive_int
+from metfa._warnings import DegenerateAttributionsWarning, warn
 from metfa.explainers._called_model import answered
 from metfa.explainers._differentiation import require_graph
 from metfa.explainers._enlargement import enlargement
@@ -36,7 +37,8 @@ class GridSaliency(MaskOptimiser):
     needs the context, 0 where the object is found as well without.
 
     Steps follow the gradient with momentum, times the number of cells, and masks are clipped to [0, 1]: a finer grid
-    takes as many steps. Each row has a mask and a momentum of its own.
+    takes as many steps. Each row has a mask and a momentum of its own. What a row loses beyond `l1_weight`, the cost of
+    showing everything, sends it back to a start where everything is shown.
 
     Parameters
     ----------
@@ -54,7 +56,7 @@ class GridSaliency(MaskOptimiser):
     learning_rate, momentum : float
         Of the steps.
     init : float
-        What a mask starts from, in [0, 1].
+        What a mask starts from, in [0, 1]. Where the object is lost for good there, 1 is tried too.
     l1_weight : float
         Weight l of the mask's mean.
     baseline : callable, float or sequence of float
@@ -117,7 +119,7 @@ class GridSaliency(MaskOptimiser):
             if self.model.softmax and self.softmax is False:
                 raise ValueError(
                     "`softmax=False` contradicts the RegionModel, which takes the network's scores for logits: write "
-                    "`RegionModel(network, region, softmax=False)`"
+                    "`RegionModel(network, region, softmax=False)`, or `explain_context(..., softmax=False)`"
                 )
             if not self.model.softmax:
                 object.__setattr__(self, "softmax", False)
@@ -190,30 +192,59 @@ class GridSaliency(MaskOptimiser):
             blend = self._blend(widen(images), index[start:stop], images.dtype)
             maps = self._class_maps(images)
             check_kind(maps, softmax=self.softmax)
-            parts.append(self._descended(blend, self._in_object(maps, blend.index, start), start))
+            rows = torch.arange(start, stop, device=inputs.device)
+            parts.append(self._descended(blend, self._in_object(maps, blend.index, rows), start))
 
         self._in_batches(len(inputs), inputs, optimise)
         return torch.cat(parts)
 
     def _descended(self, blend: Blend, clean: torch.Tensor, first: int) -> torch.Tensor:
-        """Masks of a batch from row `first`, from the object's probabilities (batch, pixels) in the clean images."""
-        rows, columns = self._sides
-        masks = blend.contrast.new_full((len(clean), rows, columns), self.init)
+        """Masks of a batch from row `first`, from the object's probabilities (batch, pixels) in the clean images.
+
+        To show everything costs `l1_weight`. A mask that costs more went where the network's output is flat, as where
+        it has lost the object for good: its row sets out again from an image shown in full.
+        """
+        rows = torch.arange(first, first + len(clean), device=clean.device)
+        masks, losses = self._descended_from(self.init, blend, clean, rows)
+        lost = losses > self.l1_weight + ROUNDING * torch.finfo(losses.dtype).eps
+        if lost.any() and self.init < 1:
+            again, after = self._descended_from(1.0, blend[lost], clean[lost], rows[lost])
+            better = after < losses[lost]
+            masks[lost] = torch.where(better[:, None, None], again, masks[lost])
+            losses[lost] = torch.where(better, after, losses[lost])
+        costly = losses > self.l1_weight + ROUNDING * torch.finfo(losses.dtype).eps
+        if costly.any():
+            warn(
+                f"the masks of {int(costly.sum())} of {len(masks)} inputs lose more of the object than showing "
+                "everything would cost: their descent went astray; take a smaller `learning_rate`, more "
+                "`n_iterations`, or another `baseline`",
+                DegenerateAttributionsWarning,
+            )
+        return masks
+
+    def _descended_from(
+        self, init: float, blend: Blend, clean: torch.Tensor, rows: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Masks and what they cost, of a descent that sets out from `init`."""
+        n_rows, n_columns = self._sides
+        masks = blend.contrast.new_full((len(clean), n_rows, n_columns), init)
         velocity = torch.zeros_like(masks)
-        kept = self._object(masks)
         least = clean - ROUNDING * torch.finfo(clean.dtype).eps  # where all is shown, nothing is lost by rounding
         for _ in range(self.n_iterations):
             with torch.enable_grad():
                 leaf = masks.detach().requires_grad_()
-                shown = self._enlarged(leaf, blend.contrast.shape).masked_fill(kept, 1)
-                left = self._in_object(self._class_maps(blend(shown)), blend.index, first)
-                require_graph(left)
-                lost = (least - left).clamp(min=0).mean(dim=1)
-                loss = self.l1_weight * leaf.mean((1, 2)) + lost
+                loss = self._loss(leaf, blend, least, rows)
                 (gradient,) = torch.autograd.grad(loss.sum(), leaf)
             velocity = self.momentum * velocity + gradient
-            masks = (masks - self.learning_rate * rows * columns * velocity).clamp(0, 1)
-        return masks
+            masks = (masks - self.learning_rate * n_rows * n_columns * velocity).clamp(0, 1)
+        return masks, self._loss(masks, blend, least, rows)
+
+    def _loss(self, masks: torch.Tensor, blend: Blend, least: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+        shown = self._enlarged(masks, blend.contrast.shape).masked_fill(self._object(masks), 1)
+        left = self._in_object(self._class_maps(blend(shown)), blend.index, rows)
+        if masks.requires_grad:
+            require_graph(left)
+        return self.l1_weight * masks.mean((1, 2)) + (least - left).clamp(min=0).mean(dim=1)
 
     def _object(self, like: torch.Tensor) -> torch.Tensor:
         return torch.as_tensor(self.model.region, device=like.device)
@@ -223,12 +254,13 @@ class GridSaliency(MaskOptimiser):
             output = answered(self.model.network, self._laid_out(images))
         return class_maps(output, images, softmax=self.softmax)
 
-    def _in_object(self, maps: torch.Tensor, index: torch.Tensor, first: int) -> torch.Tensor:
+    def _in_object(self, maps: torch.Tensor, index: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
         """Probability of each row's target in each of the object's pixels, (batch, pixels)."""
         scores = widen(self.model.in_region(maps))
         probabilities = scores.softmax(dim=1) if self.softmax else scores
         places = torch.arange(len(scores), device=scores.device), index[:, 0]
         bad = first_not_finite((scores[places] + probabilities[places]).detach())  # whose gradients are 0
         if bad is not None:
-            raise ValueError(f"the model's scores of input {first + bad}, whole or with hidden context, are not finite")
+            row = int(rows[bad])
+            raise ValueError(f"the model's scores of input {row}, whole or with hidden context, are not finite")
         return probabilities[places]

@@ -35,6 +35,9 @@ class RegionModel(torch.nn.Module):
     softmax : bool
         Whether the network gives logits, not probabilities. The scores of a single class become two by it, see
         `predicted_region`.
+    shown : torch.Tensor, (channels, height, width), optional
+        An image whose region every image gets before the network sees it, so that explainers that hide parts of an
+        image hide its surroundings alone. None: images are as they come.
 
     Examples
     --------
@@ -46,7 +49,7 @@ class RegionModel(torch.nn.Module):
     tensor([[0.7500, 0.2500]])
     """
 
-    def __init__(self, network: Any, region: Any, *, softmax: bool = True) -> None:
+    def __init__(self, network: Any, region: Any, *, softmax: bool = True, shown: torch.Tensor | None = None) -> None:
         super().__init__()
         if not callable(network):
             raise TypeError(f"`network` must be a module or a function images -> class maps, got {network!r:.80}")
@@ -57,6 +60,7 @@ class RegionModel(torch.nn.Module):
         self.network = network
         self.region = checked_region(region)
         self.softmax = softmax
+        self.shown = shown
         self.training = getattr(network, "training", False)
         self._places: dict[torch.device, torch.Tensor] = {}
 
@@ -68,6 +72,9 @@ class RegionModel(torch.nn.Module):
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         """Scores (batch, classes) of images of the region's height and width."""
         check_size(self.region, images)
+        if self.shown is not None:
+            region = torch.as_tensor(self.region, device=images.device)
+            images = torch.where(region, self.shown.to(images), images)
         return self.in_region(class_maps(answered(self.network, images), images, softmax=self.softmax)).mean(dim=2)
 
     def in_region(self, maps: torch.Tensor) -> torch.Tensor:
