@@ -28,7 +28,7 @@ from metfa.io import (
 )
 from metfa.result import AttributionSample
 
-__all__ = ["MemorySink", "Sink", "StoreSink"]
+__all__ = ["RUN", "MemorySink", "Sink", "StoreSink"]
 
 RUN = "run.json"
 DONE = "done.bin"

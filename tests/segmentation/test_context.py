@@ -227,7 +227,7 @@ def test_a_store_is_of_one_object(tmp_path):
     with pytest.raises(FileExistsError, match=r"finished explanation, which `metfa\.segmentation\.load_context` reads"):
         explained(n_samples=2, store=tmp_path / "kept")
     shutil.copytree(tmp_path / "kept", tmp_path / "unfinished")
-    (tmp_path / "unfinished" / "sample" / "manifest.json").unlink()
+    (tmp_path / "unfinished" / "sample" / "manifest.json").rename(tmp_path / "unfinished" / "sample" / "run.json")
     with pytest.raises(FileExistsError, match="samples of another object"):
         explained(n_samples=2, store=tmp_path / "unfinished", region=other)
     with pytest.raises(ValueError, match=r"unfinished run: repeat the call with `store='.*unfinished'` to resume it"):

@@ -22,6 +22,7 @@ from metfa.explainers._probability_model import softmax
 from metfa.io import MANIFEST, load, read_json, write_json
 from metfa.result import AttributionSample
 from metfa.segmentation.explanation import CONTEXT, REGION, SAMPLE, load_context
+from metfa.store import RUN
 from metfa.text._reading import about_the_text, alpha_beside
 
 __all__ = [
@@ -305,7 +306,7 @@ def read_folder(folder: Path) -> tuple[Any, dict[str, Any]]:
 
 
 def _loaded(folder: Path) -> Any:
-    if (folder / ABOUT).exists() and not (folder / SAMPLE / MANIFEST).exists():
+    if (folder / SAMPLE / RUN).exists() and not (folder / SAMPLE / MANIFEST).exists():
         raise ValueError(f"{folder} holds an unfinished run: repeat the command that began it")
     if (folder / CONTEXT).exists():
         return load_context(folder)

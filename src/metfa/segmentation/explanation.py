@@ -16,6 +16,7 @@ from metfa._validation import check_number
 from metfa._warnings import DegenerateAttributionsWarning, warn
 from metfa.result import AttributionSample
 from metfa.segmentation._object import checked_region
+from metfa.store import RUN
 
 if TYPE_CHECKING:
     from metfa.summary import Summary
@@ -264,6 +265,6 @@ def load_context(path: str | Path) -> ContextExplanation:
     if not (folder / CONTEXT).exists():
         hint = ": it holds samples alone, which `metfa.load` reads" if (folder / io.MANIFEST).is_file() else ""
         raise ValueError(f"{folder} is no saved explanation of a context: it has no {CONTEXT}{hint}")
-    if (folder / SAMPLE).is_dir() and not (folder / SAMPLE / io.MANIFEST).exists():
+    if (folder / SAMPLE / RUN).exists() and not (folder / SAMPLE / io.MANIFEST).exists():
         raise ValueError(f"{folder} holds an unfinished run: repeat the call with `store={str(folder)!r}` to resume it")
     return ContextExplanation(io.load(folder / SAMPLE), read_region(folder))
