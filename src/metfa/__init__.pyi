@@ -25,6 +25,7 @@ from metfa._warnings import RowDependenceWarning as RowDependenceWarning
 from metfa._warnings import SignedAttributionsWarning as SignedAttributionsWarning
 from metfa._warnings import SmallRegionWarning as SmallRegionWarning
 from metfa._warnings import UnreadWordsWarning as UnreadWordsWarning
+from metfa._warnings import WeakAttackWarning as WeakAttackWarning
 from metfa.evaluation.run import evaluate as evaluate
 from metfa.evaluation.study import Study as Study
 from metfa.io import load as load

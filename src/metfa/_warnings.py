@@ -18,6 +18,7 @@ __all__ = [
     "SignedAttributionsWarning",
     "SmallRegionWarning",
     "UnreadWordsWarning",
+    "WeakAttackWarning",
     "warn",
 ]
 
@@ -68,6 +69,10 @@ class RowDependenceWarning(MetfaWarning):
 
 class UnreadWordsWarning(MetfaWarning):
     """A text is longer than what its model reads; words behind cannot matter."""
+
+
+class WeakAttackWarning(MetfaWarning):
+    """An attack is weaker than it looks, so that its failure says nothing of the defence."""
 
 
 def warn(message: str, category: type[MetfaWarning]) -> None:

@@ -3,6 +3,7 @@
 import functools
 from copy import deepcopy
 from functools import partial
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,6 +13,14 @@ from torch import nn
 import metfa
 from metfa.explainers import CAM, LRP, Gradient, SmoothGrad, from_captum, heatmap
 from metfa.noise import Uniform
+
+
+def pytest_collection_modifyitems(items):
+    """Attacks here are short on purpose."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.filterwarnings("default::metfa.WeakAttackWarning"))
+
 
 QUICK = {"n_steps": 60, "step_size": 4e-3, "check_every": 10, "rng": 0}
 EXPLAINERS = {

@@ -77,7 +77,7 @@ def test_damage_is_told(result, tmp_path):
         (lambda manifest: manifest["arrays"].pop("target_map"), "is damaged: KeyError at 'target_map'"),
         (lambda manifest: manifest["arrays"].pop("clean_maps"), "is damaged: KeyError at 'clean_maps'"),
         (lambda manifest: manifest["arrays"]["clean_maps"].update(dtype="|O"), "clean_maps has the dtype object"),
-        (lambda manifest: manifest.update(curves=["a", "b", "c", "d", "e", "f"]), "is damaged: KeyError at 'curve_"),
+        (lambda manifest: manifest.update(curves=list("abcdefghij")), "is damaged: KeyError at 'curve_"),
         (lambda manifest: manifest.update(schema_version=9), "schema version 9"),
     ],
 )

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 
+import metfa
 from metfa import ModelStateWarning, attacks
 from metfa.attacks._objective import map_term
 from metfa.attacks.result import distance
@@ -26,7 +27,7 @@ class TestManipulate:
             pytest.skip("LRP has no rule for SiLU")
         model = make_network(activation)
         result = attacks.manipulate(model, EXPLAINERS[name](model), pictures, corner, beta=(30.0, 30.0), **QUICK)
-        assert result.success.sum() >= 2
+        assert (result.predicted & (result.nearer > 0)).sum() >= 2
         assert result.distances["adversarial"].mean() < 0.95 * result.distances["clean"].mean()
         assert (result.adversarial.predictions == result.clean.predictions).all()
         loss = result.curves["map"][0].mean(1)  # one loss, as beta does not grow
@@ -47,7 +48,7 @@ class TestManipulate:
     @pytest.mark.parametrize("softening", ["softplus", "backward"])
     def test_either_softening_leads_somewhere(self, softening, network, pictures, corner):
         result = attacks.manipulate(network, Gradient(network), pictures, corner, softening=softening, **QUICK)
-        assert result.success.all()
+        assert (result.predicted & (result.nearer > 0)).all()
 
     @pytest.mark.parametrize("step", ["sign", "adam"])
     @pytest.mark.parametrize("schedule", ["constant", "linear", "cosine"])
@@ -289,7 +290,7 @@ class TestRefusals:
             ({"defence": 3}, TypeError, "`defence` must be a metfa.Smoothed, got int"),
             ({"knows": "defence"}, ValueError, "`knows='defence'` needs a `defence`"),
             ({"knows": "all"}, ValueError, "got 'all'"),
-            ({"settings": "adv2"}, ValueError, "`settings` must be 'dombrowski', .*got 'adv2'"),
+            ({"settings": "adv2"}, ValueError, "`settings` must be 'strong', 'dombrowski', .*got 'adv2'"),
             ({"settings": 3}, TypeError, "an AttackSettings, got int: 3"),
             ({"n_step": 3}, TypeError, "no setting 'n_step', did you mean 'n_steps'"),
             ({"n_steps": -1}, ValueError, "`n_steps` must be at least 0, got -1"),
@@ -332,3 +333,52 @@ def test_distance_by_hand():
         0.5,
         0.375,
     ]
+
+
+class TestHonesty:
+    def test_success_is_half_of_the_way(self, network, pictures, corner):
+        result = attacks.manipulate(network, CAM(network), pictures, corner, **QUICK)
+        nearer = 1 - result.distances["adversarial"] / result.distances["clean"]
+        np.testing.assert_allclose(result.nearer, nearer)
+        np.testing.assert_array_equal(result.success, result.predicted & (nearer >= 0.5))
+        defence = defended(CAM(network))
+        aware = attacks.manipulate(network, CAM(network), pictures, corner, defence=defence, **QUICK)
+        shown = 1 - aware.distances["adversarial defended"] / aware.distances["clean defended"]
+        np.testing.assert_allclose(aware.nearer, shown)
+        assert {"distance", "distance defended"} <= aware.curves.keys()
+        single = aware.distances["adversarial"]
+        looked = aware.curves["distance"][0]
+        assert np.isclose(looked, single, rtol=1e-9).any(axis=0).all()
+
+    def test_a_drift_by_chance_is_none(self, network, pictures, corner):
+        weak = {"map_weight": 0.0, "epsilon": 1 / 255, "n_steps": 1, "step_size": 1e-6, "n_restarts": 5}
+        result = attacks.manipulate(network, CAM(network), pictures, corner, rng=0, **weak)
+        assert not result.success.any()
+
+    def test_eight_bits_beyond_the_budget_are_no_success(self, network, pictures):
+        drawn = CAM(network)(pictures)[0].roll(3, 2)
+        result = attacks.manipulate(network, CAM(network), pictures, drawn, **{**QUICK, "epsilon": 0.3 / 255})
+        beyond = result.budget(rounded=True)["linf"] > 0.3 / 255 + 1e-6
+        assert beyond.any()
+        assert not result.rounded_success[beyond].any()
+
+    def test_steps_too_short_for_the_budget_are_told(self, network, pictures, corner):
+        with pytest.warns(metfa.WeakAttackWarning, match=r"reach 0\.01, less than the budget `epsilon`=0\.1"):
+            attacks.manipulate(network, CAM(network), pictures, corner, n_steps=10, step_size=0.001, epsilon=0.1)
+
+    def test_noise_without_a_derivative_is_told(self, network, pictures, corner):
+        """It hides the map from the attacker's derivatives, not from the attacker."""
+
+        def rounded(x, rng):
+            return (metfa.noise.Uniform(0.1)(x, rng) * 16).round() / 16
+
+        explainer = CAM(network)
+        defence = metfa.Smoothed(explainer, noise=rounded, n_samples=6)
+        with pytest.warns(metfa.WeakAttackWarning, match="through the defence is exactly 0 for 3 of 3 images"):
+            attacks.manipulate(network, explainer, pictures, corner, defence=defence, **{**QUICK, "n_steps": 2})
+
+    def test_budgets_are_of_pixel_values(self, network, pictures, corner):
+        with pytest.raises(ValueError, match=r"got 8: for levels of 255 write `8 / 255`"):
+            attacks.manipulate(network, CAM(network), pictures, corner, epsilon=8)
+        with pytest.raises(TypeError, match=r"write `metfa\.attacks\.drawn\('circle', height, width\)`"):
+            attacks.manipulate(network, CAM(network), pictures, "circle", **QUICK)

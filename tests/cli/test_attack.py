@@ -8,6 +8,8 @@ from PIL import Image
 
 from metfa import attacks
 
+pytestmark = pytest.mark.filterwarnings("default::metfa.WeakAttackWarning")  # attacks here are short on purpose
+
 
 @pytest.fixture
 def picture(tmp_path):
@@ -52,7 +54,7 @@ def test_attackers_who_know_the_defence(attack, tmp_path):
     assert attack("--target-map", "corner", "--adaptive", "--out", "a").code == 0
     assert attacks.load_attack(tmp_path / "a" / "attack").knows == "defence"
     done = attack("--target-map", "corner", "--knows", "seed", "--out", "b")
-    assert "attacker knows:   the defence and its noise" in done.out
+    assert "attacker knows:   the defence and the noise that it is measured under" in done.out
 
 
 def test_another_class(attack, tmp_path):
@@ -85,8 +87,9 @@ def test_a_map_from_a_picture(attack, tmp_path):
     [
         ((), {}, "`--target-map` is needed: circle, square, cross"),
         (("--target-map", "cirle"), {}, "no such image: cirle"),
-        (("--target-map", "circle", "--preset", "adv3"), {}, "'adv2-mask' or an AttackSettings, got 'adv3'"),
-        (("--target-map", "circle", "--restarts", 2), {}, "`epsilon` must be a number for restarts"),
+        (("--target-map", "circle", "--preset", "adv3"), {}, "'adv2-mask', or an AttackSettings, got 'adv3'"),
+        (("--target-map", "circle", "--preset", "dombrowski", "--restarts", 2), {}, "must be a number for restarts"),
+        (("--target-map", "circle", "--epsilon", 8), {}, "got 8.0: for levels of 255 write `8 / 255`"),
         (("--target-map", "circle"), {"method": "gradint"}, "did you mean 'gradient'"),
         (("--target-map", "circle", "--set", "n_masks=2"), {}, "gradient has no setting 'n_masks'"),
     ],

@@ -131,7 +131,7 @@ class Batch:
             streams=replace(self.streams, known=self.knows == "seed"),
         )
 
-    def _look(self, images: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def _look(self, images: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, dict[str, torch.Tensor]]:
         """Whether images are predicted as asked, and how far their maps are, by the model as it is.
 
         Of an attacker who knows the defence: a mean of both maps' distances, by the weights at the end. The defended
@@ -139,15 +139,19 @@ class Batch:
         """
         as_asked = self.victim.scores(images).argmax(1) == self.asked
         distance = self._distance(self.victim.maps(images, self.explained, self.streams))
+        looked = {"distance": distance}
         if self.knows == "nothing":
-            return as_asked, distance
+            return as_asked, distance, looked
         rngs = self.streams("defender" if self.knows == "seed" else "look", 0)
         defended = self.victim.defended(images, self.explained, rngs)
+        assert defended is not None, "an attacker who knows a defence has one"
+        looked["distance defended"] = self._distance(defended)
         weights = self.settings.weights(1.0)
         both = weights["map"] + weights["defence"]
-        if defended is None or not both:
-            return as_asked, distance
-        return as_asked, (weights["map"] * distance + weights["defence"] * self._distance(defended)) / both
+        if not both:
+            return as_asked, looked["distance defended"], looked
+        wanted = (weights["map"] * distance + weights["defence"] * looked["distance defended"]) / both
+        return as_asked, wanted, looked
 
     def _distance(self, maps: torch.Tensor) -> torch.Tensor:
         return (maps - self.target_map).abs().flatten(1).mean(1)

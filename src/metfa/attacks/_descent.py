@@ -117,6 +117,9 @@ class _State:
         def tensor(name: str) -> torch.Tensor:
             return torch.from_numpy(arrays[name]).to(clean.device)
 
+        missing = {"images", "at", *(f"best_{field.name}" for field in fields(Best))} - arrays.keys()
+        if missing:
+            raise ValueError(f"the state of the interrupted attack is damaged, it lacks {', '.join(sorted(missing))}")
         curves.update(
             {name.removeprefix("curve_"): values for name, values in arrays.items() if name.startswith("curve_")}
         )
@@ -131,7 +134,7 @@ class _State:
 def descend(
     objective: Objective,
     settings: AttackSettings,
-    look: Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]],
+    look: Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor, dict[str, torch.Tensor]]],
     bar: Any,
     begun: dict[str, np.ndarray] | None = None,
     keep: Callable[[dict[str, np.ndarray]], None] | None = None,
@@ -143,7 +146,8 @@ def descend(
     objective, settings
         What is minimised, and how.
     look : callable
-        Images -> whether each is predicted as asked, and the distance of its map, by the model as it is.
+        Images -> whether each is predicted as asked, how far it is from what is wanted, and distances to record, by the
+        model as it is.
     bar : progress bar
         Told of every step.
     begun : dict of ndarray, optional
@@ -156,13 +160,15 @@ def descend(
     best : Best
     curves : dict of ndarray, (restarts, steps, batch)
         Terms of the loss at each step (NaN where a stage has no such term), "loss", their weighted sum, and "distance",
-        that of the image by the model as it is, where it was looked at.
+        that of the image by the model as it is, where it was looked at (and "distance defended").
     """
     clean = objective.clean
     ball = Ball.around(clean, settings.epsilon)
     n_all = settings.n_first_steps + settings.n_steps
     curves: dict[str, np.ndarray] = defaultdict(lambda: np.full((settings.n_restarts, n_all, len(clean)), np.nan))
-    state = _State(clean, Best(clean, *look(clean)), _Adam()) if begun is None else _State.read(begun, clean, curves)
+    state = (
+        _State(clean, Best(clean, *look(clean)[:2]), _Adam()) if begun is None else _State.read(begun, clean, curves)
+    )
     best, at = state.best, (state.restart, state.step)
     bar.update(at[0] * n_all + at[1])
     for restart in range(at[0], settings.n_restarts):
@@ -190,9 +196,10 @@ def descend(
             _record(curves, (restart, step), terms)
             images = ball.project(images - step_size * direction)
             if step + 1 in (settings.n_first_steps, n_all) or (stage >= 0 and (stage + 1) % settings.check_every == 0):
-                as_asked, distance = look(images)
+                as_asked, distance, looked = look(images)
                 best.offer(images, as_asked, distance)
-                curves["distance"][restart, step] = distance.cpu().numpy()
+                for name, values in looked.items():
+                    curves[name][restart, step] = values.cpu().numpy()
             bar.update(1)
     if keep is not None:
         state.restart, state.step = settings.n_restarts, 0

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
+from metfa._warnings import WeakAttackWarning, warn
 from metfa.attacks._softened import soft_backward, softplus
 from metfa.attacks.settings import AttackSettings
 from metfa.explainers._called_model import checked_scores
@@ -27,6 +28,18 @@ class Terms:
     values: dict[str, torch.Tensor]
     total: torch.Tensor
     gradient: torch.Tensor
+
+
+def _warn_of_flat(gradient: torch.Tensor, values: torch.Tensor, what: str) -> None:
+    """Say which images cannot be attacked, for lack of a derivative, before somebody takes them for safe."""
+    flat = ~gradient.flatten(1).any(1) & (values.detach() > 0)
+    if flat.any():
+        warn(
+            f"the derivative through {what} is exactly 0 for {int(flat.sum())} of {len(flat)} images, so that no step "
+            "moves its map: a noise that rounds, a clamp in place of a ReLU, or a saturated model hides it from the "
+            "attacker, which is no defence",
+            WeakAttackWarning,
+        )
 
 
 def softened(settings: AttackSettings, progress: float) -> Any:
@@ -105,6 +118,9 @@ class Objective:
                 with softened(self.settings, progress):
                     maps = self.maps(leaf, self.explained, self.streams("explainer", step))
                     values["map"] = map_term(maps, self.target_map, self.settings.map_scale)
+                if progress == 0:
+                    (of_map,) = torch.autograd.grad(values["map"].sum(), leaf, retain_graph=True)
+                    _warn_of_flat(of_map, values["map"], "the explainer")
             total = sum(weights[name] * value for name, value in values.items())
             gradient = torch.zeros_like(images)
             if isinstance(total, torch.Tensor):
@@ -112,6 +128,8 @@ class Objective:
         values = {name: value.detach() for name, value in values.items()}
         if self.defence is not None and weights["defence"]:
             values["defence"], through = self._defence(images.detach(), step, progress)
+            if progress == 0:
+                _warn_of_flat(through, values["defence"], "the defence")
             gradient = gradient + weights["defence"] * through
         total = sum(weights[name] * value for name, value in values.items())
         return Terms(values, torch.as_tensor(total, device=images.device).expand(len(images)), gradient)

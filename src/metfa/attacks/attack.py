@@ -22,6 +22,7 @@ from metfa._provenance import describe, versions
 from metfa._streams import SCHEME, root_entropy
 from metfa._targets import row_targets
 from metfa._validation import positive_int
+from metfa._warnings import WeakAttackWarning, warn
 from metfa.attacks._batch import Batch, Knows, Streams, Victim
 from metfa.attacks._kept import Kept
 from metfa.attacks._maps import needs_softening
@@ -75,7 +76,7 @@ def manipulate(
         puts the same noise on each version of an image. (`Smoothed` and `metfa.explain` address their noise by the
         image's content, so that a changed image has other noise: this is a bound.)
     settings : str or AttackSettings
-        "dombrowski", "adv2-cam", "adv2-mask", or settings of your own.
+        "strong" (ours), "dombrowski", "adv2-cam", "adv2-mask", or settings of your own.
     batch_size : int
         Images that are attacked together. Rows of a defence that are in memory at once are by its own `batch_size`.
     rng : int, numpy.random.Generator or None
@@ -91,7 +92,12 @@ def manipulate(
     Returns
     -------
     AttackResult
-        Where an attack failed, its `success` is False.
+        Where the prediction was lost, or the map came less than half of the way, `success` is False.
+
+    Warns
+    -----
+    WeakAttackWarning
+        If all steps together are shorter than the budget, or derivatives are 0: a failure then says nothing.
 
     Raises
     ------
@@ -157,7 +163,7 @@ def targeted(
     Returns
     -------
     AttackResult
-        Where the class asked for is not predicted, `success` is False.
+        Where the class asked for is not predicted, or the map came less than half of the way, `success` is False.
     """
     return _attack(
         "targeted", model, explainer, inputs, target_map, target, defence, knows, settings_of(settings, overrides),
@@ -184,6 +190,12 @@ def _attack(
     positive_int(batch_size, "batch_size")
     if settings.softening == "if needed":
         settings = replace(settings, softening="softplus" if needs_softening(explainer) else None)
+    if settings.epsilon is not None and settings.n_steps > 0 and settings.reach < settings.epsilon:
+        warn(
+            f"all steps together reach {settings.reach:.2g}, less than the budget `epsilon`={settings.epsilon:.2g}: "
+            "take a larger `step_size` or more `n_steps`, or a failure says nothing",
+            WeakAttackWarning,
+        )
     started, clock = datetime.now(timezone.utc), time.perf_counter()
     kept = None if store is None else Kept.beside(store)
     begun = kept.root() if kept is not None and rng is None else None
@@ -205,7 +217,9 @@ def _attack(
         drawn = _target_map(target_map, victim, images, predicted, streams, kind, batch_size)
         if kept is not None:
             kept.begin(
-                _call(kind, knows, explainer, defence, settings, root, batch_size, images, drawn, asked, explained)
+                _call(
+                    kind, knows, explainer, defence, settings, root, batch_size, images, scores, drawn, asked, explained
+                )
             )
         with progress_bar(
             n_steps * len(starts), 0, shown=progress, unit="step", doing="attacking", extra="image"
@@ -258,6 +272,7 @@ def _call(
     root: int,
     batch_size: int,
     images: torch.Tensor,
+    scores: torch.Tensor,
     drawn: torch.Tensor,
     asked: list[int],
     explained: list[int],
@@ -272,6 +287,7 @@ def _call(
         "rng": hex(root),
         "batch_size": batch_size,
         "inputs": describe(to_host(images)),
+        "scores": describe(to_host(scores)),  # by which another model is noticed
         "target_map": describe(to_host(drawn)),
         "asked": asked,
         "explained": explained,
@@ -343,6 +359,13 @@ def _target_map(
         if kind == "manipulation":
             raise ValueError("`target_map` must be the map to draw, got None")
         return benign
+    if isinstance(target_map, str):
+        raise TypeError(
+            f"`target_map` must be a map, got the text {target_map!r}: write `metfa.attacks.drawn({target_map!r}, "
+            "height, width)`"
+        )
+    if not benign.isfinite().all():
+        raise ValueError("the explainer's map of a clean image is not finite")
     drawn = torch.as_tensor(target_map, dtype=benign.dtype, device=benign.device).detach()
     shape = tuple(benign.shape[1:])
     if tuple(drawn.shape) not in (shape, (len(images), *shape)):

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from metfa._markdown import aligned
+from metfa._validation import did_you_mean
 from metfa.result import AttributionSample
 
 __all__ = ["SIGNS", "Detection", "detect"]
@@ -55,7 +56,7 @@ class Detection:
 
     def roc(self, sign: str) -> tuple[np.ndarray, np.ndarray]:
         """Rates of clean and of attacked images that are called attacked, from the strictest threshold on."""
-        clean, attacked = self.clean[sign], self.attacked[sign]
+        clean, attacked = self._of(sign)
         heights = np.concatenate([[np.inf], np.unique(np.concatenate([clean, attacked]))[::-1]])
         return tuple((values[None] >= heights[:, None]).mean(axis=1) for values in (clean, attacked))  # pyright: ignore
 
@@ -63,14 +64,22 @@ class Detection:
         """Area under the curve, with its standard error over images (Hanley and McNeil 1982).
 
         The area is the chance that an attacked image has more of the sign than a clean one; 0.5 is no better than
-        guessing. The error is 0 where all pairs agree, which few images do easily.
+        guessing, and below that the sign points the other way. The error is 0 where all pairs agree, which few images
+        do easily.
         """
-        clean, attacked = self.clean[sign], self.attacked[sign]
+        clean, attacked = self._of(sign)
         area = float(((attacked[:, None] > clean) + 0.5 * (attacked[:, None] == clean)).mean())
         of_attacked, of_clean = area / (2 - area), 2 * area**2 / (1 + area)
         n_attacked, n_clean = len(attacked), len(clean)
         variance = area * (1 - area) + (n_attacked - 1) * (of_attacked - area**2) + (n_clean - 1) * (of_clean - area**2)
         return area, float(np.sqrt(max(variance, 0) / (n_attacked * n_clean)))
+
+    def _of(self, sign: str) -> tuple[np.ndarray, np.ndarray]:
+        if sign not in self.clean:
+            raise ValueError(
+                f"`sign` must be one of {', '.join(self.clean)}, got {sign!r}{did_you_mean(sign, self.clean)}"
+            )
+        return self.clean[sign], self.attacked[sign]
 
     def __str__(self) -> str:
         rows = [("sign", "clean", "attacked", "AUC")]
@@ -86,8 +95,9 @@ def detect(clean: AttributionSample, attacked: AttributionSample, *, confidence_
     Parameters
     ----------
     clean, attacked : AttributionSample
-        Of clean images, and of attacked ones (other images or the same), by the same explainer under the same noise
-        with the same N: ``metfa.explain(explainer, result.adversarial.inputs, ...)``.
+        Of clean images, and of attacked ones (other images or the same), by the same explainer of the same model under
+        the same noise with the same N: ``metfa.explain(explainer, result.adversarial.inputs, ...)``. Maps of different
+        classes differ too: explain those that are predicted, or the same ones.
     confidence_level : float
         Of smoothed maps and intervals.
 

@@ -11,6 +11,9 @@ import numpy as np
 
 __all__ = ["AttackResult", "Measured", "distance"]
 
+ENOUGH = 0.5  # of the way to the target map, for an attack to have succeeded
+ROUNDING = 1e-6  # of pixel values, by which float32 may miss a level of 8 bits
+
 
 def distance(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     r"""d(m, n), the mean absolute difference of maps (batch, \*features) over their features (paper, attacks)."""
@@ -60,7 +63,8 @@ class AttackResult:
     knows : {"nothing", "defence", "seed"}
         What the attacker knew of the defence.
     clean, adversarial, rounded : Measured
-        The images at the start; the attack's; and these in 8 bits, as a file keeps them, within the same budget.
+        The images at the start; the attack's; and these in 8 bits, as a file keeps them, within the same budget where
+        it has any level of 8 bits (`rounded_success` is False where not).
     target_map : ndarray, (batch, \*features)
         The map to draw, m1.
     asked, explained : tuple of int
@@ -68,7 +72,9 @@ class AttackResult:
     epsilon : float or None
         Largest change of a pixel that was allowed.
     curves : dict of ndarray, (restarts, steps, batch)
-        Terms of the loss at each step, and "distance", d(m1, m2) where it was looked at; NaN where not.
+        Terms of the loss at each step (unweighted, and "loss", their weighted sum), and "distance", that of the single
+        map from the target map, where it was looked at, of an attacker who knows the defence also "distance defended",
+        under noise of his own; NaN where not.
     provenance : dict
         Settings, explainer, defence, seed, versions, time.
     """
@@ -89,18 +95,30 @@ class AttackResult:
         return len(self.asked)
 
     @cached_property
-    def success(self) -> np.ndarray:
-        """Whether each attack came to what it was for, (batch,) bool.
+    def predicted(self) -> np.ndarray:
+        """Whether the class asked for is predicted, (batch,) bool."""
+        return self.adversarial.predictions == np.array(self.asked)
 
-        The class asked for is predicted; and of a manipulation, the map is nearer to the target map than at the start
-        (with a defence that the attacker knows, the defended map, too).
+    @cached_property
+    def nearer(self) -> np.ndarray:
+        """How much of the way to the target map the map came that was attacked, (batch,).
+
+        1 where it is drawn, 0 where it is as far as that of the clean image (for the class whose map is drawn), below 0
+        where it is further away. The map is the defended one where the attacker knows the defence, else the single one.
         """
-        return self._succeeds(self.adversarial)
+        return self._nearer("adversarial")
+
+    @cached_property
+    def success(self) -> np.ndarray:
+        """Whether each attack came to what it was for, (batch,) bool: `predicted`, and `nearer` by at least a half."""
+        return self.predicted & (self.nearer >= ENOUGH)
 
     @cached_property
     def rounded_success(self) -> np.ndarray:
-        """The same of the images in 8 bits."""
-        return self._succeeds(self.rounded)
+        """The same of the images in 8 bits, if these keep to the budget too."""
+        predicted = self.rounded.predictions == np.array(self.asked)
+        limit = np.inf if self.epsilon is None else self.epsilon + ROUNDING
+        return predicted & (self._nearer("rounded") >= ENOUGH) & (self.budget(rounded=True)["linf"] <= limit)
 
     @cached_property
     def distances(self) -> dict[str, np.ndarray]:
@@ -140,14 +158,10 @@ class AttackResult:
 
         return attack(self, **settings)
 
-    def _succeeds(self, measured: Measured) -> np.ndarray:
-        asked = measured.predictions == np.array(self.asked)
-        if self.kind == "targeted":
-            return asked
-        nearer = asked & (distance(measured.maps, self.target_map) < self.distances["clean"])
-        if self.knows == "nothing" or measured.defended is None:
-            return nearer
-        return nearer & (distance(measured.defended, self.target_map) < self.distances["clean defended"])
+    def _nearer(self, part: str) -> np.ndarray:
+        shown = "" if self.knows == "nothing" or self.clean.defended is None else " defended"
+        before, after = self.distances[f"clean{shown}"], self.distances[f"{part}{shown}"]
+        return np.where(before > 0, 1 - after / np.where(before > 0, before, 1), np.where(after > 0, -np.inf, 0.0))
 
     def __repr__(self) -> str:
         before, after = self.distances["clean"].mean(), self.distances["adversarial"].mean()

@@ -100,7 +100,7 @@ def _assembled(manifest: Path, about: dict[str, Any]) -> AttackResult:
         explained=tuple(map(int, about["explained"])),
         epsilon=_number(about["epsilon"]),
         curves={str(name): read(f"curve_{place}") for place, name in enumerate(about["curves"])},
-        provenance=dict(about["provenance"]),
+        provenance={**about["provenance"]},
     )
     _check_fit(manifest, result)
     return result
@@ -120,6 +120,8 @@ def _check_fit(manifest: Path, result: AttackResult) -> None:
         "knows": result.knows in ("nothing", "defence", "seed"),
         "explained": len(result.explained) == n,
         "target_map": result.target_map.shape == clean.maps.shape,
+        "epsilon": result.epsilon is None or (type(result.epsilon) is float and 0 <= result.epsilon <= 1),
+        "asked": all(0 <= index < clean.scores.shape[1] for index in (*result.asked, *result.explained)),
         "curves": all(curve.ndim == 3 and curve.shape[2] == n for curve in result.curves.values()),
     }
     for part in MEASURED:
@@ -129,6 +131,8 @@ def _check_fit(manifest: Path, result: AttackResult) -> None:
             for field in FIELDS
         ]
         fits[part] = all(alike) and len(measured.inputs) == len(measured.scores) == len(measured.maps) == n
+    if result.epsilon is not None and fits["adversarial"]:
+        fits["adversarial"] = bool(result.budget()["linf"].max() <= result.epsilon + 1e-6)
     for name, fit in fits.items():
         if not fit:
             raise ValueError(f"{manifest} is damaged: {name} does not fit the rest")

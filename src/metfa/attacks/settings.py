@@ -120,6 +120,11 @@ class AttackSettings:
         check_number(self.margin, "margin")
         if self.epsilon is not None:
             check_number(self.epsilon, "epsilon")
+            if self.epsilon > 1:
+                raise ValueError(
+                    f"`epsilon` is of pixel values in [0, 1], got {self.epsilon}: for levels of 255 write "
+                    f"`{self.epsilon:g} / 255`"
+                )
         elif self.n_restarts > 1:
             raise ValueError(
                 f"`epsilon` must be a number for restarts, which begin at a random place within it, got None with "
@@ -145,8 +150,26 @@ class AttackSettings:
         ends = {name: _ends(weight, name) for name, weight in given.items()}
         return {name: first + progress * (last - first) for name, (first, last) in ends.items()}
 
+    @property
+    def reach(self) -> float:
+        """How far a pixel can come in all steps."""
+        share = 1.0 if self.schedule == "constant" else 0.5
+        return self.n_first_steps * self.first_step_size + share * self.n_steps * self.step_size
+
 
 PRESETS = {
+    # Ours, for those who want to know whether a map can be drawn, not how others did it: steps by the sign, which reach
+    # the end of the budget many times over, and the squared distance of the maps as they are.
+    "strong": AttackSettings(
+        n_steps=200,
+        step="sign",
+        step_size=2 / 255,
+        schedule="linear",
+        prediction_loss="probabilities",
+        map_weight=100.0,
+        epsilon=8 / 255,
+        check_every=10,
+    ),
     # pankessel/adv_explanation_ref, src/run_attack.py: 1e11 MSE of maps that add up to 1, of 224 x 224 pixels, and 1e6
     # MSE of 1000 probabilities; Adam, 2e-4 on pixels in units of the deviation .226 (the mean of .229, .224 and .225).
     "dombrowski": AttackSettings(
@@ -194,7 +217,7 @@ def settings_of(settings: Any, overrides: dict[str, Any]) -> AttackSettings:
     if isinstance(settings, str):
         if settings not in PRESETS:
             raise ValueError(
-                f"`settings` must be {', '.join(map(repr, PRESETS))} or an AttackSettings, got {settings!r}"
+                f"`settings` must be {', '.join(map(repr, PRESETS))}, or an AttackSettings, got {settings!r}"
                 f"{did_you_mean(settings, PRESETS)}"
             )
         settings = PRESETS[settings]

@@ -49,11 +49,15 @@ def attack_picture(
         int | None, typer.Option("--to-class", help="Class to be predicted (ADV²); by default the prediction is kept.")
     ] = None,
     preset: Annotated[
-        str | None, typer.Option(help=f"{', '.join(PRESETS)}; by default dombrowski, or adv2-cam with --to-class.")
+        str | None, typer.Option(help=f"{', '.join(PRESETS)}; by default strong, or adv2-cam with --to-class.")
     ] = None,
     steps: Annotated[int | None, typer.Option(min=0, help="Steps, in place of the preset's.")] = None,
     epsilon: Annotated[
         float | None, typer.Option(min=0, help="Largest change of a pixel value (of 1), in place of the preset's.")
+    ] = None,
+    step_size: Annotated[
+        float | None,
+        typer.Option(min=0, help="Of pixel values; by default a quarter of --epsilon where that is given."),
     ] = None,
     restarts: Annotated[int, typer.Option(min=1, help="Times that the attack is begun anew; needs a limit.")] = 1,
     adaptive: Annotated[
@@ -82,11 +86,11 @@ def attack_picture(
     if (folder / "report.txt").exists() or (folder / "attack").exists():
         raise FileExistsError(f"{folder} holds a finished attack; give another `--out`")
     check_settings(method, chosen)
-    given = {"n_steps": steps, "epsilon": epsilon, "n_restarts": restarts}
+    if step_size is None and epsilon and preset is None:
+        step_size = epsilon / 4
+    given = {"n_steps": steps, "epsilon": epsilon, "step_size": step_size, "n_restarts": restarts}
     overrides = {name: value for name, value in given.items() if value is not None}
-    attack_settings(
-        preset or ("dombrowski" if to_class is None else "adv2-cam"), overrides
-    )  # before the model is loaded
+    attack_settings(preset or ("strong" if to_class is None else "adv2-cam"), overrides)  # before the model is loaded
     knowledge = "defence" if adaptive and knows is Knows.nothing else knows.value
     with resumable("steps"):
         from metfa import attacks
@@ -117,7 +121,7 @@ def attack_picture(
             **overrides,
         }
         if to_class is None:
-            arguments["settings"] = preset or "dombrowski"
+            arguments["settings"] = preset or "strong"
             result = attacks.manipulate(network, explainer, pixels, wanted, **arguments)
         else:
             arguments["settings"] = preset or "adv2-cam"
@@ -164,7 +168,7 @@ def _report(result: Any, class_names: Any, image: str, model: str, method: str) 
     knows = {
         "nothing": "nothing of the defence",
         "defence": "the defence, not its noise",
-        "seed": "the defence and its noise",
+        "seed": "the defence and the noise that it is measured under",
     }[result.knows]
     lines = [
         ("image", image),
@@ -181,10 +185,11 @@ def _report(result: Any, class_names: Any, image: str, model: str, method: str) 
             f"{found['clean defended'][0]:.4f} before, {found['adversarial defended'][0]:.4f} after",
         ),
         ("change", f"at most {255 * budget['linf'][0]:.1f} levels of 255, {255 * budget['mean'][0]:.2f} on average"),
+        ("picture", "adversarial.png has the pixels that the network saw: do not resize or crop them again"),
         ("time", f"{result.provenance['seconds']:.1f} s, seed {int(result.provenance['rng'], 16)}"),
     ]
     return "\n".join(f"{name + ':':<18}{printable(text)}" for name, text in lines)
 
 
 def _outcome(success: bool) -> str:
-    return "the attack succeeded" if success else "the attack failed"
+    return "the attack succeeded" if success else "the attack failed (prediction lost, or less than half of the way)"

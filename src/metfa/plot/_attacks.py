@@ -22,7 +22,7 @@ __all__ = ["attack"]
 KNOWS = {
     "nothing": "the attacker knows no defence",
     "defence": "the attacker knows the defence",
-    "seed": "the attacker knows the defence and its seed",
+    "seed": "the attacker knows the defence and the noise that it is measured under",
 }
 
 
@@ -82,7 +82,7 @@ def _draw_row(axes: np.ndarray, result: AttackResult, part: Measured, name: str,
     picture = _picture(part, index)
     draw_picture(axes[0], picture, f"{name}\npredicted: class {part.predictions[index]}")
     far = distance(part.maps, result.target_map)[index]
-    label = "m2" if name == "attacked" and result.knows == "nothing" else "its map"
+    label = "m2" if name == "attacked" and result.knows == "nothing" else f"map for class {result.explained[index]}"
     draw_scores(axes[2], _below(picture, part.maps[index]), part.maps[index], f"{label}\n{far:.4f} from m1", scale)
     if part.defended is not None:
         far = distance(part.defended, result.target_map)[index]
@@ -115,30 +115,51 @@ def _draw_change(ax: Axes, result: AttackResult, index: int) -> None:
     shown = 0.5 + change / (2 * largest) if largest else np.full_like(change, 0.5)
     shown = np.moveaxis(shown, 0, -1) if len(shown) == 3 else shown.mean(axis=0)
     allowed = "" if result.epsilon is None else f", {255 * result.epsilon:.1f} allowed"
-    draw_picture(ax, shown, f"change, at most {255 * largest:.1f} levels\nof 255{allowed}")
+    draw_picture(ax, shown, f"change (grey: none), at most\n{255 * largest:.1f} levels of 255{allowed}")
 
 
 def _draw_course(axes: np.ndarray, result: AttackResult, index: int) -> None:
     above, below = axes
-    for name, colour in (("loss", "#444444"), ("prediction", "#b2182b"), ("map", "#2166ac"), ("defence", "#1b7837")):
-        if name in result.curves:
-            values = result.curves[name][:, :, index].ravel()
-            steps = np.flatnonzero(np.isfinite(values) & (values > 0))
-            above.plot(steps, values[steps], color=colour, linewidth=1, label=name)
+    terms = (
+        ("prediction", "#b2182b", "--"),
+        ("map", "#2166ac", "-"),
+        ("defence", "#1b7837", "-"),
+        ("loss", "#444444", ":"),
+    )
+    for name, colour, style in terms:
+        for start, values in _restarts(result, name, index):
+            values = np.where(values > 0, values, np.nan)
+            label = f"{name}, weighted sum" if name == "loss" else name
+            above.plot(start + np.arange(len(values)), values, style, color=colour, linewidth=1, label=label)
     above.set_yscale("log")
+    above.set_ylim(bottom=max(above.get_ylim()[0], 1e-4 * above.get_ylim()[1]))
     above.set_title("terms of the loss", fontsize="medium")
-    values = result.curves.get("distance", np.full((1, 1, len(result)), np.nan))[:, :, index].ravel()
-    steps = np.flatnonzero(np.isfinite(values))
-    below.plot(steps, values[steps], color="#2166ac", linewidth=1, marker="." if len(steps) < 30 else None)
-    below.axhline(result.distances["clean"][index], color="#888888", linestyle=":", linewidth=1, label="clean image")
+    for name, clean, colour in (("distance", "clean", "#2166ac"), ("distance defended", "clean defended", "#1b7837")):
+        label = "smoothed map" if "defended" in name else "single map"
+        for start, values in _restarts(result, name, index):
+            steps = np.flatnonzero(np.isfinite(values))
+            marker = "." if len(steps) < 30 else None
+            below.plot(start + steps, values[steps], color=colour, linewidth=1, marker=marker, label=label)
+        if name in result.curves:
+            height = result.distances[clean][index]
+            below.axhline(height, color=colour, linestyle=":", linewidth=1, label=f"{label}, clean image")
     below.set_title("distance to the target map", fontsize="medium")
     below.set_ylim(bottom=0)
     for ax in axes:
         ax.set_xlabel("step", fontsize="small")
         ax.tick_params(labelsize="small")
         ax.spines[["top", "right"]].set_visible(False)
-        if ax.get_legend_handles_labels()[0]:
-            ax.legend(frameon=False, fontsize="x-small")
+        handles = dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))  # one of each name
+        if handles:
+            ax.legend(handles.values(), handles.keys(), frameon=True, framealpha=0.7, fontsize="x-small")
+
+
+def _restarts(result: AttackResult, name: str, index: int) -> list[tuple[int, np.ndarray]]:
+    """First step and values of each restart, of one term and image."""
+    curve = result.curves.get(name)
+    if curve is None:
+        return []
+    return [(restart * curve.shape[1], curve[restart, :, index]) for restart in range(len(curve))]
 
 
 def _heading(result: AttackResult, index: int) -> str:
