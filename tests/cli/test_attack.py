@@ -98,10 +98,11 @@ def test_mistakes_are_one_line(arguments, settings, said, attack):
     assert said in attack(*arguments, **settings).error
 
 
-def test_maps_without_a_derivative(attack):
+def test_maps_without_a_derivative(attack, tmp_path):
     done = attack("--target-map", "circle", "--set", "n_masks=5", method="rise")
     assert done.code == 2
     assert "Gradient, SmoothGrad, CAM, LRP and MASK" in done.err
+    assert not (tmp_path / "metfa-attack").exists()  # nothing is left that would refuse another method
 
 
 def test_a_plain_map_says_nothing(attack, tmp_path):

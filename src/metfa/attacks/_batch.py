@@ -101,12 +101,13 @@ class Batch:
         self, bar: Any, begun: dict[str, np.ndarray] | None, keep: Callable[[dict[str, np.ndarray]], None] | None
     ) -> tuple[Measured, Measured, Measured, dict[str, np.ndarray]]:
         """Clean, adversarial and rounded images as measured, and the curves; see `descend` for `begun` and `keep`."""
-        best, curves = descend(self._objective(), self.settings, self._look, bar, begun, keep)
+        best, curves = descend(self.objective(), self.settings, self._look, bar, begun, keep)
         adversarial = best.images
         rounded = Ball.around(self.images, self.settings.epsilon).in_eight_bits(adversarial)
         return self._measured(self.images), self._measured(adversarial), self._measured(rounded), curves
 
-    def _objective(self) -> Objective:
+    def objective(self) -> Objective:
+        """What is minimised; raises where maps have no derivative in the images."""
         victim, defence = self.victim, None
         with softened(self.settings, 0.0):
             maps = differentiable_maps(

@@ -215,6 +215,21 @@ def _attack(
         predicted = scores.argmax(1).tolist()
         asked, explained = _classes(kind, target, scores, predicted)
         drawn = _target_map(target_map, victim, images, predicted, streams, kind, batch_size)
+        batches = [
+            Batch(
+                victim,
+                settings,
+                knows,
+                images[part],
+                scores[part],
+                drawn[part],
+                torch.tensor(asked[part], device=images.device),
+                torch.tensor(explained[part], device=images.device),
+                streams[part],
+            )
+            for part in (slice(start, start + batch_size) for start in starts)
+        ]
+        batches[0].objective()  # refuses an explainer without derivatives before anything is kept
         if kept is not None:
             kept.begin(
                 _call(
@@ -224,14 +239,7 @@ def _attack(
         with progress_bar(
             n_steps * len(starts), 0, shown=progress, unit="step", doing="attacking", extra="image"
         ) as bar:
-            for start in starts:
-                part = slice(start, start + batch_size)
-                batch = Batch(
-                    victim, settings, knows, images[part], scores[part], drawn[part],
-                    torch.tensor(asked[part], device=images.device),
-                    torch.tensor(explained[part], device=images.device),
-                    streams[part],
-                )  # fmt: skip
+            for start, batch in zip(starts, batches, strict=True):
                 kept_so_far = (None, None) if kept is None else (kept.read(start), partial(kept.write, start))
                 parts.append(batch.attacked(bar, *kept_so_far))
     measured = [_joined([part[index] for part in parts]) for index in range(3)]

@@ -111,7 +111,6 @@ def attack_picture(
             rng=seed,
         )
         wanted = None if target_map is None else _map(target_map, shape, explainer, pixels)
-        folder.mkdir(parents=True, exist_ok=True)
         arguments: dict[str, Any] = {
             "defence": defence,
             "knows": knowledge,
