@@ -106,6 +106,13 @@ class TestTargeted:
         with pytest.raises(ValueError, match=r"`target` must be the class to be predicted, .*got None"):
             attacks.targeted(network, CAM(network), pictures, None)
 
+    def test_refuses_to_keep_a_map_that_is_not_finite(self, network, pictures):
+        def explain(images, target):
+            return images.mean(1) * torch.nan
+
+        with pytest.raises(ValueError, match="the explainer's map of a clean image is not finite"):
+            attacks.targeted(network, explain, pictures, others(network, pictures), **QUICK)
+
     def test_preset_of_cam_is_the_authors(self):
         preset = PRESETS["adv2-cam"]
         assert preset.weights(0.0)["map"] == 5

@@ -363,6 +363,8 @@ def _target_map(
     shown = len(images) if target_map is None else 1  # one is enough to see the shape
     parts = [slice(start, min(start + batch_size, shown)) for start in range(0, shown, batch_size)]
     benign = torch.cat([victim.maps(images[part], classes[part], streams[part]) for part in parts])
+    if not benign.isfinite().all():
+        raise ValueError("the explainer's map of a clean image is not finite")
     if target_map is None:
         if kind == "manipulation":
             raise ValueError("`target_map` must be the map to draw, got None")
@@ -372,8 +374,6 @@ def _target_map(
             f"`target_map` must be a map, got the text {target_map!r}: write `metfa.attacks.drawn({target_map!r}, "
             "height, width)`"
         )
-    if not benign.isfinite().all():
-        raise ValueError("the explainer's map of a clean image is not finite")
     drawn = torch.as_tensor(target_map, dtype=benign.dtype, device=benign.device).detach()
     shape = tuple(benign.shape[1:])
     if tuple(drawn.shape) not in (shape, (len(images), *shape)):
