@@ -10,7 +10,7 @@ from metfa._lazy import needs_extra
 from metfa._validation import positive_int
 from metfa.attacks.result import AttackResult, Measured, distance
 from metfa.plot._headings import draw_heading
-from metfa.plot._images import Scale, draw_colour_bar, draw_picture, draw_scores, size_of
+from metfa.plot._images import Scale, common_scale, draw_colour_bar, draw_picture, draw_scores, size_of
 from metfa.plot._palettes import palette_named
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def attack(result: AttackResult, *, index: int = 0, title: str | None = None, pa
     maps = [result.target_map[index]]
     maps += [part.maps[index] for part in (result.clean, result.adversarial)]
     maps += [part.defended[index] for part in (result.clean, result.adversarial) if part.defended is not None]
-    scale = _scale(maps, palette_named(palette).scores)
+    scale = common_scale([np.asarray(scores, np.float64) for scores in maps], palette_named(palette).scores)
     for row, (name, part) in enumerate((("clean", result.clean), ("attacked", result.adversarial))):
         _draw_row(axes[row], result, part, name, index, scale)
     wanted = result.target_map[index]
@@ -90,13 +90,6 @@ def _draw_row(axes: np.ndarray, result: AttackResult, part: Measured, name: str,
         draw_scores(
             axes[3], _below(picture, part.defended[index]), part.defended[index], f"{label}\n{far:.4f} from m1", scale
         )
-
-
-def _scale(maps: list[np.ndarray], colours: str) -> Scale:
-    stacked = np.stack([np.asarray(scores, np.float64) for scores in maps])
-    high = float(np.quantile(np.abs(stacked), 0.999)) or float(np.abs(stacked).max()) or 1.0
-    low = -high if stacked.min() < 0 else 0.0
-    return Scale(low, high, "RdBu_r" if low < 0 else colours, cut=float(np.abs(stacked).max()) > high)
 
 
 def _picture(part: Measured, index: int) -> np.ndarray:

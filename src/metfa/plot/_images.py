@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Scale",
+    "common_scale",
     "draw_colour_bar",
     "draw_note",
     "draw_picture",
@@ -98,7 +99,7 @@ def figure(
     one, threshold = one_input(sample, index, threshold)
     shown, caption = picture_of(one) if picture is None else (_checked_picture(picture, one), "picture")
     maps = _score_maps(one, confidence_level)
-    scale = _common_scale([scores for _, scores in maps if scores is not None], colours.scores)
+    scale = common_scale([scores for _, scores in maps if scores is not None], colours.scores)
     fig = Figure(figsize=size_of(*sample.feature_shape), layout="compressed")
     axes = fig.subplots(2, 3).ravel()
     draw_picture(axes[0], shown, caption)
@@ -156,7 +157,8 @@ def _score_maps(sample: AttributionSample, confidence_level: float) -> list[tupl
     ]
 
 
-def _common_scale(maps: list[np.ndarray], colour_map: str) -> Scale:
+def common_scale(maps: list[np.ndarray], colour_map: str) -> Scale:
+    """One scale for several maps, beyond whose end lies 1 score in 1,000."""
     scores = np.stack(maps)
     strength = np.abs(scores)
     largest = float(strength.max())

@@ -90,9 +90,10 @@ class Content:
     @classmethod
     def of(cls, name: str, result: AttributionSample | ContextExplanation, decisions: Decisions) -> Content:
         """Content of a result with one input."""
-        region = result.region if isinstance(result, ContextExplanation) else None
-        sample = result.sample if isinstance(result, ContextExplanation) else result
-        tested = sample if region is None else result.of_context  # pyright: ignore[reportAttributeAccessIssue]
+        if isinstance(result, ContextExplanation):
+            region, sample, tested = result.region, result.sample, result.of_context
+        else:
+            region, sample, tested = None, result, result
         if not tested.n_features:
             raise ValueError(f"`results`: {name!r} has no features to show")
         largest = max(

@@ -27,7 +27,7 @@ def layers_of(
     `placed` puts the features of the sample where the page shows them, such as a context around its object.
     """
     maps = {"vanilla": sample.vanilla[0], "mean": sample.mean()[0]}
-    told: dict[str, Any] = {"asked": confidence_level, "level": None, "missing": None}
+    told: dict[str, Any] = {"level": None, "missing": None}
     if sample.n_samples >= samples_for_interval(confidence_level):
         interval = sample.confidence_interval(confidence_level)
         smoothed = sample.smoothed(confidence_level)[0]
