@@ -19,7 +19,7 @@ def pytest_collection_modifyitems(items):
     """Attacks here are short on purpose."""
     for item in items:
         if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.filterwarnings("default::metfa.WeakAttackWarning"))
+            item.add_marker(pytest.mark.filterwarnings("ignore::metfa.WeakAttackWarning"))
 
 
 QUICK = {"n_steps": 60, "step_size": 4e-3, "check_every": 10, "rng": 0}

@@ -8,7 +8,7 @@ from PIL import Image
 
 from metfa import attacks
 
-pytestmark = pytest.mark.filterwarnings("default::metfa.WeakAttackWarning")  # attacks here are short on purpose
+pytestmark = pytest.mark.filterwarnings("ignore::metfa.WeakAttackWarning")  # attacks here are short on purpose
 
 
 @pytest.fixture

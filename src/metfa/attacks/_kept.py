@@ -73,10 +73,10 @@ class Kept:
         except Exception as error:  # whatever NumPy meets in a file that anybody may have written
             raise ValueError(f"{path} is damaged: remove {self.folder} to begin anew") from error
 
-    def write(self, batch: int, state: dict[str, np.ndarray]) -> None:
-        """Replace the state of a batch, at once."""
+    def write(self, batch: int, state: dict[str, Any]) -> None:
+        """Replace the state of a batch, arrays by name, at once."""
         buffer = memory.BytesIO()
-        np.savez(buffer, **state)  # pyright: ignore[reportArgumentType]
+        np.savez(buffer, **state)
         path = self.folder / f"batch_{batch}.npz"
         temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
         temporary.write_bytes(buffer.getvalue())

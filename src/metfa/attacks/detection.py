@@ -58,7 +58,8 @@ class Detection:
         """Rates of clean and of attacked images that are called attacked, from the strictest threshold on."""
         clean, attacked = self._of(sign)
         heights = np.concatenate([[np.inf], np.unique(np.concatenate([clean, attacked]))[::-1]])
-        return tuple((values[None] >= heights[:, None]).mean(axis=1) for values in (clean, attacked))  # pyright: ignore
+        of_clean, of_attacked = ((values >= heights[:, None]).mean(axis=1) for values in (clean, attacked))
+        return of_clean, of_attacked
 
     def auc(self, sign: str) -> tuple[float, float]:
         """Area under the curve, with its standard error over images (Hanley and McNeil 1982).
