@@ -136,7 +136,6 @@ class TestByHand:
             (np.array([5, 1, 7]), 1),
             (lambda rows: rows / 2, 0.25),
         ],
-        ids=str,
     )
     def test_baselines_of_a_table(self, baseline, first, library):
         """The probability is in the second column: what stands there while it is hidden is seen."""

@@ -109,7 +109,7 @@ def test_any_metric_with_a_score():
     np.testing.assert_allclose(regions.score, region_score(logits, IMAGES, MAPS > 0.5).score)
 
 
-@pytest.mark.parametrize("form", [np.asarray, torch.from_numpy, list, np.ndarray.tolist], ids=str)
+@pytest.mark.parametrize("form", [np.asarray, torch.from_numpy, list, np.ndarray.tolist])
 def test_any_metric_of_plain_numbers(form):
     judge = robust(lambda model, inputs, maps, target: form(inputs.mean(axis=(1, 2, 3))), noise=NOISE, n_samples=2)
     result = judge(logits, IMAGES, MAPS)
