@@ -40,7 +40,7 @@ def one_step(
         classes,
         Streams.of(pixels, 0),
     )
-    objective = batch.objective()
+    objective = batch.objective
     return synchronised(lambda: objective(pixels, 0, 0.5))
 
 

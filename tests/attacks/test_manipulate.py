@@ -273,6 +273,38 @@ class TestRefusals:
         with pytest.raises(ValueError, match=r"Gradient\(.* do not move .*write `softening='softplus'`"):
             attacks.manipulate(network, Gradient(network), pictures, corner, n_steps=5, softening=None)
 
+    @pytest.mark.parametrize("batch_size", [1, 3])
+    def test_one_image_whose_map_does_not_move_is_no_reason_to_leave_the_others(
+        self, batch_size, network, pictures, corner
+    ):
+        still = torch.tensor([False, True, True])[:, None, None]
+
+        def explainer(inputs, target):
+            moving = (inputs.mean((1, 2, 3)) > pictures[0].mean() + 1e-3)[:, None, None]
+            return torch.where(moving, inputs.mean(1), inputs[:, 0] * 0 + torch.linspace(0, 1, 10))
+
+        pictures[1:] = (1.2 * pictures[1:]).clamp(0, 1)
+        quick = {**QUICK, "n_steps": 20, "batch_size": batch_size}
+        with pytest.warns(metfa.WeakAttackWarning, match="the explainer is exactly 0 for 1 of"):
+            result = attacks.manipulate(network, explainer, pictures, corner, softening=None, **quick)
+        np.testing.assert_array_equal(result.nearer > 0, still.numpy().ravel())
+
+    def test_asks_nothing_of_the_model_before_the_map_is_a_map(self, network, pictures):
+        def untouched(images):
+            raise AssertionError("the model was asked")
+
+        for wanted in ("circle", None):
+            with pytest.raises((TypeError, ValueError), match="`target_map` must be"):
+                attacks.manipulate(untouched, CAM(network), pictures, wanted)
+        with pytest.raises(ValueError, match=r"`target` must be the class to be predicted, .*got None"):
+            attacks.targeted(untouched, CAM(network), pictures, None)
+
+    def test_the_explainer_of_another_network(self, network, pictures, corner):
+        with pytest.raises(ValueError, match=r"`explainer` must explain `model`, got CAM\(.*another network"):
+            attacks.manipulate(network, CAM(make_network()), pictures, corner)
+        around = nn.Sequential(network).eval()  # another object, the same parameters
+        assert attacks.manipulate(around, CAM(network), pictures, corner, **{**QUICK, "n_steps": 1}) is not None
+
     @pytest.mark.parametrize(
         ("change", "error", "message"),
         [
@@ -300,6 +332,7 @@ class TestRefusals:
             ({"n_restarts": 2}, ValueError, "`epsilon` must be a number for restarts.*`n_restarts=2`"),
             ({"map_weight": (1, 2, 3)}, TypeError, r"`map_weight` must be a pair, got \(1, 2, 3\)"),
             ({"beta": 3}, TypeError, "`beta` must be a pair, got 3"),
+            ({"noise_derivative": "none"}, ValueError, "`noise_derivative` must be 'own' or 'identity', got 'none'"),
             ({"unrolled": (4, 0)}, ValueError, "`unrolled` must be at least 1, got 0"),
             ({"batch_size": 0}, ValueError, "`batch_size` must be at least 1, got 0"),
         ],
@@ -374,8 +407,12 @@ class TestHonesty:
 
         explainer = CAM(network)
         defence = metfa.Smoothed(explainer, noise=rounded, n_samples=6)
+        settings = {**QUICK, "defence": defence, "map_weight": 0.0, "defence_weight": 100.0, "n_steps": 30}
         with pytest.warns(metfa.WeakAttackWarning, match="through the defence is exactly 0 for 3 of 3 images"):
-            attacks.manipulate(network, explainer, pictures, corner, defence=defence, **{**QUICK, "n_steps": 2})
+            without = attacks.manipulate(network, explainer, pictures, corner, **settings)
+        around = attacks.manipulate(network, explainer, pictures, corner, noise_derivative="identity", **settings)
+        still, moved = (found.distances["adversarial defended"] for found in (without, around))
+        assert (moved < 0.9 * still).all()
 
     def test_budgets_are_of_pixel_values(self, network, pictures, corner):
         with pytest.raises(ValueError, match=r"got 8: for levels of 255 write `8 / 255`"):

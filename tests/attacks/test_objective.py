@@ -25,7 +25,7 @@ def objective_of(explainer, model, pictures, corner, *, knows="nothing", **setti
         Victim.of(model, explainer, defence), replace(PRESETS["dombrowski"], **settings), knows, pictures,
         model(pictures).detach(), corner.expand(3, -1, -1), classes, classes, Streams.of(pictures, 0),
     )  # fmt: skip
-    return batch.objective()
+    return batch.objective
 
 
 class TestGradient:

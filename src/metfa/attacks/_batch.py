@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +15,7 @@ from metfa._protocol import known_independent
 from metfa._rows import Rows
 from metfa._streams import Purpose, root_entropy, stream
 from metfa.attacks._descent import Ball, descend
-from metfa.attacks._maps import differentiable_maps, maps_of
+from metfa.attacks._maps import Maps, StraightThrough, differentiable_maps, maps_of, move
 from metfa.attacks._objective import Objective, softened
 from metfa.attacks.result import Measured
 from metfa.attacks.settings import AttackSettings
@@ -101,24 +102,32 @@ class Batch:
         self, bar: Any, begun: dict[str, np.ndarray] | None, keep: Callable[[dict[str, np.ndarray]], None] | None
     ) -> tuple[Measured, Measured, Measured, dict[str, np.ndarray]]:
         """Clean, adversarial and rounded images as measured, and the curves; see `descend` for `begun` and `keep`."""
-        best, curves = descend(self.objective(), self.settings, self._look, bar, begun, keep)
+        best, curves = descend(self.objective, self.settings, self._look, bar, begun, keep)
         adversarial = best.images
         rounded = Ball.around(self.images, self.settings.epsilon).in_eight_bits(adversarial)
         return self._measured(self.images), self._measured(adversarial), self._measured(rounded), curves
 
-    def objective(self) -> Objective:
-        """What is minimised; raises where maps have no derivative in the images."""
-        victim, defence = self.victim, None
+    def any_map_moves(self) -> bool:
+        """Whether any map has a derivative other than 0; raises where the explainer gives none at all."""
+        maps, rngs = self.objective.maps, self.streams("explainer", 0)
+        if not isinstance(maps, Maps):
+            return True  # MASK's own descent is unrolled
         with softened(self.settings, 0.0):
-            maps = differentiable_maps(
-                victim.explainer,
-                self.images[:1],
-                self.explained[:1],
-                lambda: self.streams("explainer", 0)[0],
-                self.settings.unrolled,
+            return any(
+                move(maps, self.images[row : row + 1], self.explained[row : row + 1], rng)
+                for row, rng in enumerate(rngs)
             )
+
+    @cached_property
+    def objective(self) -> Objective:
+        """What is minimised."""
+        victim, defence = self.victim, None
+        maps = differentiable_maps(victim.explainer, self.settings.unrolled)
         if victim.defence is not None and self.knows != "nothing":
-            defence = maps.defended(victim.defence)
+            seen = victim.defence
+            if self.settings.noise_derivative == "identity":
+                seen = replace(seen, noise=StraightThrough(seen.noise))
+            defence = maps.defended(seen)
         return Objective(
             model=victim.model,
             settings=self.settings,

@@ -23,7 +23,17 @@ from metfa.explainers.lrp import LRP
 from metfa.explainers.mask import MASK, MaskState
 from metfa.smoothed import SampledExplainer
 
-__all__ = ["DefendedMaps", "Maps", "UnrolledMASK", "UnrolledMaps", "differentiable_maps", "maps_of", "needs_softening"]
+__all__ = [
+    "DefendedMaps",
+    "Maps",
+    "StraightThrough",
+    "UnrolledMASK",
+    "UnrolledMaps",
+    "differentiable_maps",
+    "maps_of",
+    "move",
+    "needs_softening",
+]
 
 DIFFERENTIABLE = (
     "Gradient, SmoothGrad, CAM, LRP and MASK of metfa.explainers, `from_captum` with a method of gradients (Saliency, "
@@ -221,42 +231,48 @@ class UnrolledDefence:
         return torch.cat([maps for maps, _ in pairs]), pulled
 
 
-def differentiable_maps(
-    explainer: Any,
-    image: torch.Tensor,
-    target: torch.Tensor,
-    rng: Callable[[], np.random.Generator],
-    steps: tuple[int, int],
-) -> Any:
-    """What makes differentiable maps by an explainer; one image (1, ...) is tried.
-
-    Raises
-    ------
-    ValueError
-        If there is no derivative by the image; the message names what is needed, and which explainers have it.
-    """
+def differentiable_maps(explainer: Any, steps: tuple[int, int]) -> Maps | UnrolledMaps:
+    """Maps by an explainer in the graph of the inputs, as far as it lets them be; see `move`."""
     owner = owner_of(explainer)
     if isinstance(owner, MASK):
         return UnrolledMaps(owner, steps)
     # A gradient that others took may have left the graph unseen, where it is multiplied by what is in it.
-    context = nullcontext if isinstance(_inmost(explainer), CalledModel | CaptumMethod) else graph_kept
-    maps = Maps(explainer, context)
+    return Maps(explainer, nullcontext if isinstance(_inmost(explainer), CalledModel | CaptumMethod) else graph_kept)
+
+
+def move(maps: Maps, image: torch.Tensor, target: torch.Tensor, rng: np.random.Generator) -> bool:
+    """Whether the map of an image (1, ...) has a derivative by it that is not 0 everywhere; true of a constant map.
+
+    Raises
+    ------
+    ValueError
+        If there is none at all; the message names what is needed, and which explainers have it.
+    """
     leaf, gradient = image.detach().clone().requires_grad_(), None
     with torch.enable_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch's, where explainers meet inputs with a graph that they do not use
-        tried = maps(leaf, target, [rng()])
+        tried = maps(leaf, target, [rng])
     if tried.requires_grad:
         derivative = torch.linspace(1, 2, tried.numel(), dtype=tried.dtype, device=tried.device).reshape(tried.shape)
         (gradient,) = torch.autograd.grad(tried, leaf, derivative, allow_unused=True)
     if gradient is None:
         raise ValueError(
-            f"`explainer` must return maps that are differentiable in the inputs, and those of {describe(explainer)} "
-            f"are not (it takes no gradients, or detaches what it returns). An attack can be made on {DIFFERENTIABLE}"
+            "`explainer` must return maps that are differentiable in the inputs, and those of "
+            f"{describe(maps.explainer)} are not (it takes no gradients, or detaches what it returns). An attack can "
+            f"be made on {DIFFERENTIABLE}"
         )
-    if not gradient.any() and tried.detach().amax() > tried.detach().amin():
-        raise ValueError(
-            f"the maps of {describe(explainer)} do not move with the image: all derivatives are exactly 0, as in a "
-            "network that is linear piece by piece; write `softening='softplus'` (it replaces ReLU, ReLU6, hardtanh "
-            "and leaky ReLU where the model calls them as torch's modules or functions)"
-        )
-    return maps
+    return bool(gradient.any() or tried.detach().amax() == tried.detach().amin())
+
+
+@dataclass(frozen=True)
+class StraightThrough:
+    """A noise with the derivative of no noise at all (Athalye et al. 2018, "Obfuscated gradients").
+
+    For an attacker whom a noise that rounds, or leaves the graph, would give nothing to go by.
+    """
+
+    noise: Callable[..., Any]
+
+    def __call__(self, x: torch.Tensor, rng: np.random.Generator) -> torch.Tensor:
+        """Noisy copy of the input `x`, with numbers from `rng`."""
+        return self.noise(x.detach(), rng) + (x - x.detach())

@@ -36,8 +36,8 @@ def _warn_of_flat(gradient: torch.Tensor, values: torch.Tensor, what: str) -> No
     if flat.any():
         warn(
             f"the derivative through {what} is exactly 0 for {int(flat.sum())} of {len(flat)} images, so that no step "
-            "moves its map: a noise that rounds, a clamp in place of a ReLU, or a saturated model hides it from the "
-            "attacker, which is no defence",
+            "moves its map: a noise that rounds (write `noise_derivative='identity'`), a clamp in place of a ReLU, or "
+            "a saturated model hides it from the attacker, which is no defence",
             WeakAttackWarning,
         )
 

@@ -187,6 +187,7 @@ def _attack(
     progress: bool,
 ) -> AttackResult:
     knows = _checked(model, explainer, inputs, defence, knows)
+    _check_wanted(kind, target_map, target)
     positive_int(batch_size, "batch_size")
     if settings.softening == "if needed":
         settings = replace(settings, softening="softplus" if needs_softening(explainer) else None)
@@ -200,6 +201,12 @@ def _attack(
     kept = None if store is None else Kept.beside(store)
     begun = kept.root() if kept is not None and rng is None else None
     root, images = root_entropy(rng) if begun is None else begun, inputs.detach()
+    about = {
+        "explainer": describe(explainer),
+        "defence": None if defence is None else describe(defence),
+        "rng": hex(root),
+        "batch_size": batch_size,
+    }
     victim = Victim.of(model, explainer, defence)
     streams = Streams.of(images, root)
     models = [model, explained_model(explainer), None if defence is None else defence.model]
@@ -214,7 +221,7 @@ def _attack(
         scores = torch.cat([_two_axes(victim.scores(images[start : start + batch_size])) for start in starts])
         predicted = scores.argmax(1).tolist()
         asked, explained = _classes(kind, target, scores, predicted)
-        drawn = _target_map(target_map, victim, images, predicted, streams, kind, batch_size)
+        drawn = _target_map(target_map, victim, images, predicted, streams, batch_size)
         batches = [
             Batch(
                 victim,
@@ -229,12 +236,24 @@ def _attack(
             )
             for part in (slice(start, start + batch_size) for start in starts)
         ]
-        batches[0].objective()  # refuses an explainer without derivatives before anything is kept
+        if not any(batch.any_map_moves() for batch in batches):  # before anything is kept
+            raise ValueError(
+                f"the maps of {about['explainer']} do not move with the images: all derivatives are exactly 0, as in a "
+                "network that is linear piece by piece; write `softening='softplus'` (it replaces ReLU, ReLU6, "
+                "hardtanh and leaky ReLU where the model calls them as torch's modules or functions)"
+            )
         if kept is not None:
+            arrays = {"inputs": images, "scores": scores, "target_map": drawn}  # scores tell another model
             kept.begin(
-                _call(
-                    kind, knows, explainer, defence, settings, root, batch_size, images, scores, drawn, asked, explained
-                )
+                {
+                    "kind": kind,
+                    "knows": knows,
+                    "settings": describe(settings),
+                    **about,
+                    **{name: describe(to_host(values)) for name, values in arrays.items()},
+                    "asked": asked,
+                    "explained": explained,
+                }
             )
         with progress_bar(
             n_steps * len(starts), 0, shown=progress, unit="step", doing="attacking", extra="image"
@@ -254,11 +273,8 @@ def _attack(
         curves={name: np.concatenate([part[3][name] for part in parts], axis=2) for name in parts[0][3]},
         provenance={
             "settings": asdict(settings),
-            "explainer": describe(explainer),
-            "defence": None if defence is None else describe(defence),
-            "rng": hex(root),
+            **about,
             "streams": SCHEME,
-            "batch_size": batch_size,
             "device": str(images.device),
             "started": started.isoformat(timespec="seconds"),
             "seconds": round(time.perf_counter() - clock, 3),
@@ -271,42 +287,12 @@ def _attack(
     return result
 
 
-def _call(
-    kind: str,
-    knows: str,
-    explainer: Any,
-    defence: Any,
-    settings: AttackSettings,
-    root: int,
-    batch_size: int,
-    images: torch.Tensor,
-    scores: torch.Tensor,
-    drawn: torch.Tensor,
-    asked: list[int],
-    explained: list[int],
-) -> dict[str, Any]:
-    """What must be equal for an interrupted attack to go on."""
-    return {
-        "kind": kind,
-        "knows": knows,
-        "explainer": describe(explainer),
-        "defence": None if defence is None else describe(defence),
-        "settings": describe(settings),
-        "rng": hex(root),
-        "batch_size": batch_size,
-        "inputs": describe(to_host(images)),
-        "scores": describe(to_host(scores)),  # by which another model is noticed
-        "target_map": describe(to_host(drawn)),
-        "asked": asked,
-        "explained": explained,
-    }
-
-
 def _checked(model: Any, explainer: Any, inputs: Any, defence: Any, knows: Any) -> Knows:
     """What the attacker knows, after a look at the arguments."""
     for name, value in (("model", model), ("explainer", explainer)):
         if not callable(value):
             raise TypeError(f"`{name}` must be callable, got {type(value).__name__}")
+    _check_same_model(model, explainer)
     require_tensor(inputs)
     check_images(inputs)
     if inputs.dtype not in (torch.float32, torch.float64):
@@ -334,10 +320,33 @@ def _checked(model: Any, explainer: Any, inputs: Any, defence: Any, knows: Any) 
     return knows
 
 
-def _classes(kind: str, target: Any, scores: torch.Tensor, predicted: list[int]) -> tuple[list[int], list[int]]:
-    """Class that is to be predicted, and class whose map is drawn, for each row."""
+def _check_same_model(model: Any, explainer: Any) -> None:
+    """Raise where the explainer is seen to explain a network that shares nothing with the one attacked."""
+    networks = (model, explained_model(explainer))
+    if not all(isinstance(network, torch.nn.Module) for network in networks):
+        return
+    attacked, explained = ({id(weight) for weight in network.parameters()} for network in networks)
+    if attacked and explained and not attacked & explained:
+        raise ValueError(
+            f"`explainer` must explain `model`, got {describe(explainer)}, which explains another network: none of its "
+            "parameters is one of `model`'s"
+        )
+
+
+def _check_wanted(kind: str, target_map: Any, target: Any) -> None:
     if kind == "targeted" and target is None:
         raise ValueError("`target` must be the class to be predicted, or one for each input, got None")
+    if kind == "manipulation" and target_map is None:
+        raise ValueError("`target_map` must be the map to draw, got None")
+    if isinstance(target_map, str):
+        raise TypeError(
+            f"`target_map` must be a map, got the text {target_map!r}: write `metfa.attacks.drawn({target_map!r}, "
+            "height, width)`"
+        )
+
+
+def _classes(kind: str, target: Any, scores: torch.Tensor, predicted: list[int]) -> tuple[list[int], list[int]]:
+    """Class that is to be predicted, and class whose map is drawn, for each row."""
     explained = row_targets(target, to_host(scores), len(scores))
     if not all(isinstance(entry, int) for entry in explained):
         raise TypeError("`target` must be a class index, or one for each input")
@@ -355,7 +364,6 @@ def _target_map(
     images: torch.Tensor,
     predicted: list[int],
     streams: Streams,
-    kind: str,
     batch_size: int,
 ) -> torch.Tensor:
     """Maps to draw, one for each image, after a look at the shape of the explainer's own."""
@@ -366,14 +374,7 @@ def _target_map(
     if not benign.isfinite().all():
         raise ValueError("the explainer's map of a clean image is not finite")
     if target_map is None:
-        if kind == "manipulation":
-            raise ValueError("`target_map` must be the map to draw, got None")
         return benign
-    if isinstance(target_map, str):
-        raise TypeError(
-            f"`target_map` must be a map, got the text {target_map!r}: write `metfa.attacks.drawn({target_map!r}, "
-            "height, width)`"
-        )
     drawn = torch.as_tensor(target_map, dtype=benign.dtype, device=benign.device).detach()
     shape = tuple(benign.shape[1:])
     if tuple(drawn.shape) not in (shape, (len(images), *shape)):

@@ -16,6 +16,7 @@ CHOICES = {
     "prediction_loss": ("probabilities", "cross-entropy", "margin"),
     "map_scale": ("given", "mean"),
     "softening": (None, "if needed", "softplus", "backward"),
+    "noise_derivative": ("own", "identity"),
 }
 
 
@@ -77,6 +78,9 @@ class AttackSettings:
         of all is kept.
     n_draws : int
         Smoothed maps, each under noise of its own, over which an attacker who knows the defence averages a step.
+    noise_derivative : {"own", "identity"}
+        What an attacker who knows the defence differentiates its noise by: itself, or as if it were not there
+        (Athalye et al. 2018), where a noise that rounds or leaves the graph has no derivative.
     check_every : int
         Steps between two looks at the image with the model as it is, of which the best is kept.
     unrolled : (int, int)
@@ -103,6 +107,7 @@ class AttackSettings:
     beta: tuple[float, float] = (10.0, 100.0)
     n_restarts: int = 1
     n_draws: int = 1
+    noise_derivative: Literal["own", "identity"] = "own"
     check_every: int = 25
     unrolled: tuple[int, int] = (4, 4)
     refresh_every: int = 50
@@ -193,7 +198,8 @@ PRESETS = {
     ),
     # alps-lab/adv2, rev1/mask_v2/attack_mask_multistep_benign.py: margin of 10, 4 + 4 of MASK's steps, refreshed every
     # 50. There the two losses take turns, with a line search that keeps the margin. Here they are one loss, whose first
-    # term is 0 while the margin is kept; its weight, and the step, are ours.
+    # term is 0 while the margin is kept; the weights and the step are ours. Where 10 is out of reach, the first term
+    # never rests, and moves the image alone: take a smaller `margin`.
     "adv2-mask": AttackSettings(
         n_first_steps=400,
         n_steps=1000,
@@ -202,7 +208,7 @@ PRESETS = {
         schedule="linear",
         prediction_loss="margin",
         margin=10.0,
-        map_weight=10.0,
+        map_weight=100.0,
         epsilon=0.031,
         softening=None,
         unrolled=(4, 4),
