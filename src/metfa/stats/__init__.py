@@ -3,29 +3,46 @@
 Usable alone: nothing here knows about models or explainers, and at run time nothing but NumPy is needed.
 """
 
+from metfa.stats._certificate import certified_radius, certified_ranks, proportion_bound
 from metfa.stats._intervals import ConfidenceInterval, mean_interval, median_interval, smoothed_median
 from metfa.stats._median_test import MedianTestResult, median_test
-from metfa.stats._multiplicity import bh, bonferroni, by, correct, expected_false_marks, holm
+from metfa.stats._multiplicity import bh, bonferroni, by, correct, e_bh, expected_false_marks, holm
 from metfa.stats._ranks import Ranks, median_ranks, min_samples, paper_ranks
+from metfa.stats._sequential import (
+    SequentialTestResult,
+    confidence_sequence,
+    log_e_values,
+    sequence_ranks,
+    sequential_test,
+)
 from metfa.stats._thresholds import jenks, jenks_sorted
 
 __all__ = [
     "ConfidenceInterval",
     "MedianTestResult",
     "Ranks",
+    "SequentialTestResult",
     "bh",
     "bonferroni",
     "by",
+    "certified_radius",
+    "certified_ranks",
+    "confidence_sequence",
     "correct",
+    "e_bh",
     "expected_false_marks",
     "holm",
     "jenks",
     "jenks_sorted",
+    "log_e_values",
     "mean_interval",
     "median_interval",
     "median_ranks",
     "median_test",
     "min_samples",
     "paper_ranks",
+    "proportion_bound",
+    "sequence_ranks",
+    "sequential_test",
     "smoothed_median",
 ]

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from metfa._arrays import from_host, namespace, real_dtype, to_host
-from metfa.stats._blocks import comparable, reduce_rows
+from metfa._arrays import namespace
+from metfa.stats._counts import count_sides, looked_up
 from metfa.stats._sign_null import MOST_SAMPLES, upper_tail_table
-from metfa.stats._validation import as_alternative, as_real, as_rows, refuse_nan
+from metfa.stats._validation import as_alternative, as_rows
 
 __all__ = ["MedianTestResult", "median_test"]
 
@@ -112,64 +112,9 @@ def median_test(samples: Any, threshold: Any, *, alternative: str = "two-sided",
         raise ValueError(
             f"`samples` must be at most {MOST_SAMPLES:,}, beyond which exact tails take minutes, got {n:,}"
         )
-    xp = namespace(rows)
-    h = _threshold_on_host(threshold, rows.shape[:-1])
-
-    probe = comparable(rows[..., :0])
-    lower, upper, all_above, all_below = _neighbours(h, to_host(probe).dtype)
-    lower, upper = (xp.broadcast_to(from_host(bound, probe), rows.shape[:-1]) for bound in (lower, upper))
-    above, below, missing = reduce_rows(_count, rows, lower, upper)
-    refuse_nan(missing, "samples")
-    above, below = (
-        counts + from_host(n * everything, rows, counts.dtype) if everything.any() else counts
-        for counts, everything in ((above, all_above), (below, all_below))
-    )
-
+    above, below = count_sides(rows, n, threshold)
     # Tails fall as counts grow: the smaller tail is that of the larger count.
-    counts = {"greater": above, "less": below, "two-sided": xp.maximum(above, below)}[alternative]
+    counts = {"greater": above, "less": below, "two-sided": namespace(above).maximum(above, below)}[alternative]
     tails = upper_tail_table(n)
-    table = from_host(np.minimum(1, 2 * tails) if alternative == "two-sided" else tails, rows, real_dtype(rows))
-    pvalue = xp.reshape(xp.take(table, xp.reshape(counts, (-1,)), axis=0), counts.shape)
-    return MedianTestResult(n, above, below, pvalue[()] if isinstance(pvalue, np.ndarray) else pvalue, alternative)
-
-
-def _threshold_on_host(threshold: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """The threshold in float64, checked to broadcast to the features."""
-    h = np.asarray(to_host(as_real(threshold, "threshold")), dtype=np.float64)
-    try:
-        np.broadcast_to(h, shape)
-    except ValueError:
-        raise ValueError(
-            f"`threshold` must broadcast to the shape of one sample, {tuple(shape)}, got shape {h.shape}"
-        ) from None
-    return h
-
-
-def _neighbours(h: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Largest number of `dtype` that is at most h, smallest that is at least h; and where all numbers lie above, below.
-
-    A floating-point dtype reaches from -inf to inf, so the last two are for thresholds outside an integer's range.
-    """
-    if np.issubdtype(dtype, np.floating):
-        with np.errstate(over="ignore"):
-            nearest = h.astype(dtype)
-        lower = np.where(nearest > h, np.nextafter(nearest, dtype.type(-np.inf)), nearest)
-        upper = np.where(nearest < h, np.nextafter(nearest, dtype.type(np.inf)), nearest)
-        return lower, upper, np.zeros_like(h, bool), np.zeros_like(h, bool)
-    info = np.iinfo(dtype)
-    floor, ceil, end = np.floor(h), np.ceil(h), 2.0 ** (info.bits - (info.min < 0))
-
-    def cast(bound: np.ndarray, otherwise: int) -> np.ndarray:  # `otherwise` must make the comparison false
-        fits = (bound >= info.min) & (bound < end)  # float(info.max) would round up to `end`
-        return np.where(fits, np.where(fits, bound, 0).astype(dtype), dtype.type(otherwise))
-
-    return cast(floor, info.max), cast(ceil, info.min), floor < info.min, ceil >= end
-
-
-def _count(rows: Any, lower: Any, upper: Any) -> tuple[Any, Any, Any]:
-    """Numbers of samples above, below, and NaN."""
-    xp = namespace(rows)
-    rows = comparable(rows)
-    hits = (rows > lower[..., None], rows < upper[..., None], rows != rows)  # only NaN differs from itself
-    above, below, missing = (xp.count_nonzero(hit, axis=-1) for hit in hits)
-    return above, below, missing
+    pvalue = looked_up(np.minimum(1, 2 * tails) if alternative == "two-sided" else tails, counts)
+    return MedianTestResult(n, above, below, pvalue, alternative)

@@ -13,7 +13,7 @@ from metfa._validation import positive_int
 from metfa.stats._sign_null import largest_count
 from metfa.stats._validation import as_axis, as_level, as_real
 
-__all__ = ["bh", "bonferroni", "by", "correct", "expected_false_marks", "holm"]
+__all__ = ["bh", "bonferroni", "by", "correct", "e_bh", "expected_false_marks", "holm"]
 
 
 def bonferroni(pvalues: Any, *, axis: int | None = None) -> Any:
@@ -151,6 +151,55 @@ def by(pvalues: Any, *, axis: int | None = None) -> Any:
     return _adjust(pvalues, axis, _in_order(lambda p: _step_up(p) * (1 / np.arange(1, p.shape[-1] + 1)).sum()))
 
 
+def e_bh(log_e_values: Any, *, axis: int | None = None) -> Any:
+    """Levels by the e-BH method: the false discovery rate, under any dependence, whenever one stops.
+
+    Parameters
+    ----------
+    log_e_values : array
+        Natural logarithms of e-values, as `log_e_values` returns; those along `axis` form one family. Of the two sides
+        of features both belong to it.
+    axis : int, optional
+        Axis of a family; by default all form one.
+
+    Returns
+    -------
+    array
+        The least level at which each is rejected [1]_: reject where it is at most alpha. With e_(1) >= e_(2) >= ... of
+        m, the i-th is the least of ``m / (j e_(j))`` over j >= i, at most 1.
+
+    Raises
+    ------
+    ValueError
+        If one is NaN or infinite.
+
+    Notes
+    -----
+    The rate holds for the e-values of one moment and the set that they reject, at any stopping time. It does not for
+    the largest e-values of several looks, nor for all that was rejected at any of them.
+
+    References
+    ----------
+    .. [1] R. Wang and A. Ramdas, "False Discovery Rate Control with E-values", Journal of the Royal Statistical Society
+       B 84, 2022.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metfa import stats
+    >>> stats.e_bh(np.log([100.0, 50.0, 0.1, 2.0])).round(3)
+    array([0.04 , 0.04 , 1.   , 0.667])
+    """
+    log_e_values = as_real(log_e_values, "log_e_values")
+    logs = to_host(log_e_values).astype(np.float64)
+    bad = np.count_nonzero(~np.isfinite(logs))
+    if bad:
+        raise ValueError(f"`log_e_values` must be finite, got {bad} that are NaN or infinite")
+    reciprocals = np.exp(-np.maximum(logs, 0))  # above 1 none is rejected
+    dtype = log_e_values.dtype if is_floating(log_e_values) else real_dtype(log_e_values)
+    return from_host(bh(reciprocals, axis=axis), log_e_values, dtype)
+
+
 METHODS: dict[str, Callable[..., Any]] = {"bonferroni": bonferroni, "holm": holm, "bh": bh, "by": by}
 
 
@@ -158,6 +207,10 @@ def check_method(method: Any, name: str) -> None:
     """Raise unless there is a correction called `method`; `name` is the argument's."""
     if not isinstance(method, str):
         raise TypeError(f"`{name}` must be a string or None, got {method!r} of type {type(method).__name__}")
+    if method == "e-bh":
+        raise ValueError(
+            f"`{name}` 'e-bh' is of e-values, which p-values are not: write metfa.stats.e_bh(log_e_values)"
+        )
     if method not in METHODS:
         raise ValueError(f"`{name}` must be None or one of {', '.join(map(repr, METHODS))}, got {method!r}")
 
