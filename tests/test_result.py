@@ -369,12 +369,12 @@ def test_split():
     )
 
 
-@pytest.mark.parametrize("method", ["significance_map", "test"])
-def test_a_given_threshold_is_not_chosen_from_samples(method):
-    sample = make(scores(20, 1, (4,)))
-    with pytest.raises(ValueError, match=r"`split` chooses the samples for a threshold rule.*given: 0\.25"):
-        getattr(sample, method)(0.25, split=5)
-    getattr(sample, method)(0.25, split=0)
+def test_samples_from_which_a_given_threshold_was_taken_can_be_left_out():
+    values = scores(20, 1, (4,))
+    sample, rest = make(values), make(values[5:])
+    np.testing.assert_array_equal(sample.test(0.25, split=5).above, rest.test(0.25).above)
+    np.testing.assert_array_equal(sample.significance_map(0.25, split=5), rest.significance_map(0.25))
+    np.testing.assert_array_equal(sample.test(0.25, split=0).above, sample.test(0.25).above)
 
 
 @pytest.mark.parametrize(
@@ -491,8 +491,8 @@ def test_the_interval_names_the_smallest_number_and_that_works(level, needed):
         ({"alpha": "5%"}, TypeError, "`alpha` must be a number, got str: '5%'"),
         ({"threshold": math.nan}, ValueError, "`threshold` must be a number, got NaN"),
         ({"threshold": [math.nan]}, ValueError, "`threshold` must be a number, got NaN"),
-        ({"correction": "sidak"}, ValueError, "'bonferroni', 'holm', 'bh', 'by', got 'sidak'"),
-        ({"correction": 3}, TypeError, "got 3 of type int"),
+        ({"correction": "sidak"}, ValueError, "'bonferroni', 'holm', 'bh', 'by', 'e-bh', got 'sidak'"),
+        ({"correction": 3}, TypeError, "`correction` must be a text or None, got int: 3"),
     ],
 )
 def test_bad_levels_and_corrections(settings, error, message):

@@ -28,6 +28,7 @@ _HOME = {
     "segmentation": "metfa.segmentation",
     "stats": "metfa.stats",
     "text": "metfa.text",
+    "until": "metfa.stopping",
 }
 
 _HOME |= {name: "metfa._warnings" for name in _warnings.__all__ if name.endswith("Warning")}

@@ -32,3 +32,4 @@ from metfa.io import load as load
 from metfa.result import AttributionSample as AttributionSample
 from metfa.sampling import explain as explain
 from metfa.smoothed import Smoothed as Smoothed
+from metfa.stopping import until as until

@@ -15,6 +15,7 @@ from metfa._rows import Rows
 from metfa._streams import MAX_SAMPLE_ID, Purpose, checked_ids, root_entropy, stream
 from metfa._targets import row_targets, stacked_targets
 from metfa._validation import positive_int
+from metfa.stopping import Until
 
 __all__ = ["Job", "Request", "validated"]
 
@@ -106,18 +107,17 @@ def validated(
     rng: Any,
     input_ids: Any,
     first_sample: Any,
-) -> tuple[Request, int, int]:
+) -> tuple[Request, int | Until, int]:
     if not callable(explainer):
         hint = "; pass its method, as in `Saliency(model).attribute`" if hasattr(explainer, "attribute") else ""
         raise TypeError(f"`explainer` must be callable, got {type(explainer).__name__}{hint}")
     if predict is not None and not callable(predict):
         raise TypeError(f"`predict` must be a function inputs -> scores, got {type(predict).__name__}")
-    n_samples = positive_int(n_samples, "n_samples")
+    most = n_samples.max_samples if isinstance(n_samples, Until) else positive_int(n_samples, "n_samples")
+    n_samples = n_samples if isinstance(n_samples, Until) else most
     first_sample = positive_int(first_sample, "first_sample", minimum=0)
-    if first_sample + n_samples - 1 > MAX_SAMPLE_ID:
-        raise ValueError(
-            f"`first_sample` + `n_samples` must not exceed {MAX_SAMPLE_ID + 1}, got {first_sample + n_samples}"
-        )
+    if first_sample + most - 1 > MAX_SAMPLE_ID:
+        raise ValueError(f"`first_sample` + `n_samples` must not exceed {MAX_SAMPLE_ID + 1}, got {first_sample + most}")
     batch_size = DEFAULT_BATCH_SIZE if batch_size is None else positive_int(batch_size, "batch_size")
     root = root_entropy(rng)
     rows = Rows(inputs)

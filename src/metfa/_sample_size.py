@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from metfa import stats
-from metfa.stats._multiplicity import check_method
+from metfa._significance import ANY_TIME, CORRECTIONS
+from metfa._validation import did_you_mean
+from metfa.stats._sequential import fewest_reaching
 from metfa.stats._validation import as_level
 
-__all__ = ["TooFewSamplesError", "check_alpha", "samples_for_interval", "samples_needed", "too_few_for_interval"]
+__all__ = [
+    "TooFewSamplesError",
+    "check_alpha",
+    "check_correction",
+    "samples_for_interval",
+    "samples_needed",
+]
 
 
 class TooFewSamplesError(ValueError):
@@ -23,22 +33,37 @@ def check_alpha(alpha: float) -> None:
         raise ValueError(f"`alpha` must lie between 0 and 0.5, got {alpha}; 0.05 is usual")
 
 
-def samples_needed(alpha: float, correction: str | None, n_features: int) -> int:
+def check_correction(correction: Any, *, any_time: bool = False) -> None:
+    """Raise unless there is such a correction; with `any_time`, one that holds at whatever N one stopped."""
+    if not isinstance(correction, str | None):
+        raise TypeError(f"`correction` must be a text or None, got {type(correction).__name__}: {correction!r}")
+    if correction not in CORRECTIONS:
+        raise ValueError(
+            f"`correction` must be one of {', '.join(map(repr, CORRECTIONS))}, got {correction!r}"
+            f"{did_you_mean(str(correction), [name for name in CORRECTIONS if name])}"
+        )
+    if any_time and correction not in ANY_TIME:
+        raise ValueError(
+            f"`correction` must hold at whatever number of samples one stopped, and {correction!r} is for a number "
+            "that was fixed beforehand: write 'e-bh' (false discovery rate, any dependence), 'bonferroni' or None"
+        )
+
+
+def samples_needed(alpha: float, correction: str | None, n_features: int, *, any_time: bool = False) -> int:
     """Smallest N at which any feature could become significant."""
+    check_correction(correction, any_time=any_time)
+    if any_time or correction == "e-bh":
+        # One side alone: E >= 1 / alpha. Of all features together, where all are on one side, half of the tests: 2.
+        tests = {None: 1, "e-bh": 2, "bonferroni": 2 * n_features}[correction]
+        return fewest_reaching(tests / alpha)
     if correction is None:
         return stats.min_samples(alpha, "greater")
-    check_method(correction, "correction")
     n_tests = n_features if correction in ("bonferroni", "holm") else 1
     factor = float((1 / np.arange(1, n_features + 1)).sum()) if correction == "by" else 1.0
     return stats.min_samples(alpha / factor, "two-sided", n_tests)
 
 
-def samples_for_interval(confidence_level: float) -> int:
-    """Smallest N with an interval of that level."""
-    return stats.min_samples(1 - as_level(confidence_level, "confidence_level"))
-
-
-def too_few_for_interval(n_samples: int, confidence_level: float) -> str:
-    """What is said where an interval of that level would need more samples."""
-    needed = samples_for_interval(confidence_level)
-    return f"{n_samples} samples are too few, {100 * confidence_level:.6g}% needs {needed}"
+def samples_for_interval(confidence_level: float, *, any_time: bool = False) -> int:
+    """Smallest N with an interval of that level; with `any_time`, one that holds whenever one stops."""
+    miss = 1 - as_level(confidence_level, "confidence_level")
+    return fewest_reaching(2 / miss) if any_time else stats.min_samples(miss)

@@ -22,6 +22,7 @@ import numpy as np
 
 from metfa._rows import is_text
 from metfa.result import AttributionSample
+from metfa.stopping import Stopping
 
 __all__ = [
     "array_offset",
@@ -160,6 +161,7 @@ def write_manifest(folder: Path, sample: AttributionSample) -> None:
             "input_ids": sample.input_ids,
             "feature_names": sample.feature_names,
             "provenance": sample.provenance,
+            "stopping": None if sample.stopping is None else sample.stopping.written(),
         },
     )
 
@@ -322,6 +324,7 @@ def _assembled(folder: Path, manifest: dict[str, Any]) -> AttributionSample:
         input_ids=tuple(input_ids),
         feature_names=None if names is None else tuple(names),
         provenance=_typed(manifest, "provenance", dict),
+        stopping=None if manifest["stopping"] is None else Stopping.read(manifest["stopping"], batch, n),
     )
 
 

@@ -15,9 +15,11 @@ from metfa import stats
 from metfa._arrays import as_array, to_host
 from metfa._joining import check_joins
 from metfa._provenance import printable
-from metfa._sample_size import TooFewSamplesError, check_alpha, samples_needed
+from metfa._sample_size import TooFewSamplesError, check_alpha, samples_for_interval, samples_needed
 from metfa._sample_threshold import sample_thresholds
+from metfa._significance import marks_of
 from metfa._validation import positive_int
+from metfa.stopping import Stopping
 
 if TYPE_CHECKING:
     from metfa.summary import Summary
@@ -51,6 +53,8 @@ class AttributionSample:
         Names of the features along one axis, where they have any.
     provenance : dict
         Explainer, noise, seed, versions, time.
+    stopping : Stopping or None
+        How `metfa.until` came to this number of samples; None where it was fixed beforehand.
     """
 
     values: np.ndarray
@@ -63,6 +67,7 @@ class AttributionSample:
     input_ids: tuple[str, ...]
     feature_names: tuple[str, ...] | None = None
     provenance: dict[str, Any] = field(default_factory=dict)
+    stopping: Stopping | None = None
 
     def __post_init__(self) -> None:
         for name in ("values", "inputs", "vanilla", "scores", "predictions"):
@@ -72,6 +77,18 @@ class AttributionSample:
     def n_samples(self) -> int:
         """Number of samples N of each input."""
         return len(self.values)
+
+    @property
+    def any_time(self) -> bool:
+        """Whether sampling stopped because of what was seen, so that tests and intervals must hold at any time."""
+        return self.stopping is not None
+
+    def too_few_for(self, confidence_level: float) -> str | None:
+        """What is to be said where an interval of that level needs more samples; None where there are enough."""
+        needed = samples_for_interval(confidence_level, any_time=self.any_time)
+        if self.n_samples >= needed:
+            return None
+        return f"{self.n_samples} samples are too few, {100 * confidence_level:.6g}% needs {needed}"
 
     @property
     def words(self) -> tuple[str, ...] | None:
@@ -159,7 +176,13 @@ class AttributionSample:
         ------
         ValueError
             If there are too few samples for the level; the message names the smallest number.
+
+        Notes
+        -----
+        After `metfa.until` the ranks are those of `stats.sequence_ranks`, which hold whenever one stops.
         """
+        if ranks is None and self.any_time:
+            ranks = stats.sequence_ranks(self.n_samples, confidence_level)
         return stats.median_interval(self.values, confidence_level, ranks=ranks)
 
     def smoothed(self, confidence_level: float = 0.95, *, ranks: stats.Ranks | None = None) -> np.ndarray:
@@ -184,10 +207,16 @@ class AttributionSample:
         -------
         stats.MedianTestResult
             Counts and p-values (batch, \*features). ``.test(0)`` reads signed attributions: its `sign` says which
-            side of zero the median is on.
+            side of zero the median is on. After `metfa.until` a `stats.SequentialTestResult`.
         """
-        held_out = self._held_out(threshold, split)
-        return stats.median_test(self.values[held_out:], self._heights(threshold, held_out), alternative=alternative)
+        held_out = self._held_out(split)
+        return self._tested(self._heights(threshold, held_out), held_out, alternative, any_time=self.any_time)
+
+    def _tested(
+        self, heights: np.ndarray, held_out: int, alternative: str, *, any_time: bool
+    ) -> stats.MedianTestResult:
+        test = stats.sequential_test if any_time else stats.median_test
+        return test(self.values[held_out:], heights, alternative=alternative)
 
     def threshold(self, rule: Callable[[np.ndarray], Any] = stats.jenks, *, split: int | None = None) -> np.ndarray:
         r"""Threshold of each input from its own samples, (batch,) float64.
@@ -223,14 +252,16 @@ class AttributionSample:
         alpha : float
             Level of each of the two one-sided tests of a feature (the paper's rule), or with `correction` the level
             for all features of an input together.
-        correction : {None, "bonferroni", "holm", "bh", "by"}
+        correction : {None, "bonferroni", "holm", "bh", "by", "e-bh"}
             Correction for many features: family-wise error (bonferroni, holm) or false discovery rate (bh under
-            positive dependence, by under any). None marks `stats.expected_false_marks` features falsely where every
-            median lies at the threshold.
+            positive dependence, by under any, e-bh under any and whenever one stops). None marks
+            `stats.expected_false_marks` features falsely where every median lies at the threshold. After `metfa.until`
+            all tests are by e-values, and holm, bh and by are refused.
         split : int, optional
             Take a rule's threshold from the first `split` samples and test on the others, so that it is a fixed number
-            for the test. By default choosing and testing share all samples. Either way a feature's mark is on the
-            wrong side of the threshold used with probability at most alpha a side (see the notes).
+            for the test; where a threshold is given that was taken from these samples, leave them out. By default
+            choosing and testing share all samples. Either way a feature's mark is on the wrong side of the threshold
+            used with probability at most alpha a side (see the notes).
 
         Raises
         ------
@@ -251,8 +282,9 @@ class AttributionSample:
     ) -> tuple[np.ndarray, np.ndarray, int]:
         """The significance map, the thresholds behind it and the number of samples kept for choosing them."""
         check_alpha(alpha)
-        held_out = self._held_out(threshold, split)
-        needed = samples_needed(alpha, correction, self.n_features)
+        held_out = self._held_out(split)
+        any_time = self.any_time or correction == "e-bh"
+        needed = samples_needed(alpha, correction, self.n_features, any_time=any_time)
         if self.n_samples - held_out < needed:
             tests = "each side" if correction is None else f"{correction} over {self.n_features} features, both sides"
             kept = f" ({held_out} kept for the threshold)" if held_out else ""
@@ -261,13 +293,8 @@ class AttributionSample:
                 f"{needed + held_out} are needed for anything to become significant"
             )
         heights = self._heights(threshold, held_out)
-        outcome = stats.median_test(self.values[held_out:], heights)
-        if correction is None:
-            significant = outcome.pvalue <= 2 * alpha  # each side at alpha: the smaller tail is half of it
-        else:
-            flat = outcome.pvalue.reshape(len(outcome.pvalue), -1)
-            significant = (stats.correct(flat, correction, axis=1) <= alpha).reshape(outcome.pvalue.shape)
-        return (outcome.sign * significant).astype(np.int8), heights, held_out
+        outcome = self._tested(heights, held_out, "two-sided", any_time=any_time)
+        return marks_of(outcome, alpha, correction), heights, held_out
 
     def of_input(self, index: int) -> AttributionSample:
         """The samples of one input of the batch alone, as a batch of one."""
@@ -285,6 +312,7 @@ class AttributionSample:
             scores=None if self.scores is None else self.scores[row],
             predictions=None if self.predictions is None else self.predictions[:, row],
             input_ids=self.input_ids[row],
+            stopping=None if self.stopping is None else self.stopping.of_input(index),
         )
 
     def concat(self, other: AttributionSample) -> AttributionSample:
@@ -354,13 +382,9 @@ class AttributionSample:
 
         return notebook_html(self)
 
-    def _held_out(self, threshold: Any, split: int | None) -> int:
+    def _held_out(self, split: int | None) -> int:
         """How many of the first samples are kept for choosing the threshold."""
         split = 0 if split is None else positive_int(split, "split", minimum=0)
-        if split and not callable(threshold):
-            raise ValueError(
-                f"`split` chooses the samples for a threshold rule, but the threshold is given: {threshold!r}"
-            )
         if split >= self.n_samples:
             raise ValueError(f"`split` must leave samples to test, got {split} of {self.n_samples}")
         return split

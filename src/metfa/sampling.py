@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime, timezone
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,13 @@ from metfa._progress import progress_bar
 from metfa._protocol import explained_model, predict_scores, safe_batch_size, told_signed
 from metfa._provenance import describe, versions
 from metfa._request import Job, Request, validated
+from metfa._rounds import rounds_of
 from metfa._streams import SCHEME, Purpose
 from metfa._targets import row_targets
 from metfa._warnings import DegenerateAttributionsWarning, warn
 from metfa.io import check_inputs
 from metfa.result import AttributionSample
+from metfa.stopping import Until
 from metfa.store import MemorySink, StoreSink
 
 __all__ = ["explain"]
@@ -36,7 +39,7 @@ def explain(
     target: Any = None,
     *,
     noise: Any,
-    n_samples: int = 10,
+    n_samples: int | Until = 10,
     predict: Callable[..., Any] | None = None,
     row_args: dict[str, Any] | None = None,
     batch_size: int | None = None,
@@ -69,8 +72,9 @@ def explain(
         ``f(x, rng) -> x`` for one input (NumPy on the host, no batch axis), from `metfa.noise` or your own; it runs in
         worker threads. For tuple or dict inputs also a tuple or dict of noises, None for parts left alone. None
         samples only the explainer's own randomness.
-    n_samples : int
-        The paper's N, samples of each input. `metfa.stats.min_samples` tells the smallest N for a level.
+    n_samples : int or Until
+        The paper's N, samples of each input. `metfa.stats.min_samples` tells the smallest N for a level. Or a rule that
+        says when to stop, ``metfa.until(undecided=0.05)``: see `metfa.until`.
     predict : callable, optional
         Inputs -> scores (batch, classes). Found by itself on our explainers and on bound Captum methods.
     row_args : dict of arrays, optional
@@ -135,10 +139,11 @@ def explain(
     names = checked_names(feature_names, inputs)
     started = datetime.now(timezone.utc)
     clock = time.perf_counter()
+    rounds = rounds_of(n_samples, len(call.rows))
     settings = {
         "explainer": describe(explainer),
         "noise": describe(noise),
-        "n_samples": n_samples,
+        "n_samples": rounds.most,
         "first_sample": first_sample,
         "rng": hex(call.root),
         "streams": SCHEME,
@@ -147,16 +152,23 @@ def explain(
         sink = MemorySink()
     else:
         check_inputs(call.rows.host)
-        sink = StoreSink(store, settings, call.ids, explicit_rng=rng is not None)
+        rule = {"until": describe(n_samples)} if isinstance(n_samples, Until) else {}
+        sink = StoreSink(store, {**settings, **rule}, call.ids, explicit_rng=rng is not None)
     if sink.resumed_root is not None:
         call = replace(call, root=sink.resumed_root)
         settings["rng"] = hex(call.root)
     n_rows = len(call.rows)
-    sample_ids = range(first_sample, first_sample + n_samples)
-    jobs = [Job(row, sample) for sample in sample_ids for row in range(n_rows)]
-    pending = [job for index, job in enumerate(jobs) if not sink.is_done(index)]
+
+    def jobs(start: int, stop: int) -> Iterator[Job]:
+        """What is not done yet of the samples from `start` to `stop`."""
+        for sample in range(start, stop):
+            for row in range(n_rows):
+                if not sink.is_done(sample * n_rows + row):
+                    yield Job(row, first_sample + sample)
+
+    constant = made = taken = 0
     with left_as_found(explained_model(explainer), call.predict) as drawn:
-        probed = pending[:2]
+        probed = list(islice(jobs(0, rounds.most), 2))
         rows = call.noisy_rows(probed)  # an unfit noise shows here, before the model is called
         scores = _clean_scores(call)
         targets = row_targets(target, scores, n_rows)
@@ -165,31 +177,34 @@ def explain(
             return call.explained([probed[i] for i in indices], call.rows.batch([rows[i] for i in indices]), targets)[0]
 
         batch_size = safe_batch_size(explainer, call.batch_size, len(probed), run, drawn)
-        constant = 0
-        noise_ahead = _NoiseAhead(call, list(_chunks(pending, batch_size)))
-        done = len(jobs) - len(pending)
-        with (
-            noise_ahead as chunks,
-            progress_bar(len(jobs), done, shown=progress, unit="map", doing="explaining", extra="image") as bar,
-        ):
-            vanilla, given_scores = _vanilla(call, targets, batch_size)
-            scores = given_scores if scores is None else scores
-            names = fitting_names(names, vanilla.shape[1:], required=feature_names is not None)
-            sink.open(len(sample_ids), vanilla, targets)
-            for chunk, batch in chunks:
-                attributions, noisy_scores = call.explained(chunk, batch, targets)
-                _check_features(attributions, vanilla)
-                constant += _count_constant(attributions)
-                predicted = None if noisy_scores is None or noisy_scores.ndim != 2 else noisy_scores.argmax(axis=1)
-                sink.write([(job.sample_id - first_sample, job.row) for job in chunk], attributions, predicted)
-                bar.update(len(chunk))
+        vanilla, given_scores = _vanilla(call, targets, batch_size)
+        scores = given_scores if scores is None else scores
+        names = fitting_names(names, vanilla.shape[1:], required=feature_names is not None)
+        sink.open(rounds.most, vanilla, targets)
+        left = sum(1 for _ in jobs(0, rounds.most))
+        total = rounds.most * n_rows
+        with progress_bar(total, total - left, shown=progress, unit="map", doing="explaining", extra="image") as bar:
+            while (upto := rounds.next(taken)) is not None:
+                sink.make_room(upto)
+                pending = list(jobs(taken, upto))
+                with _NoiseAhead(call, list(_chunks(pending, batch_size))) as chunks:
+                    for chunk, batch in chunks:
+                        attributions, noisy_scores = call.explained(chunk, batch, targets)
+                        _check_features(attributions, vanilla)
+                        constant += _count_constant(attributions)
+                        predicted = None if noisy_scores is None or noisy_scores.ndim != 2 else noisy_scores.argmax(1)
+                        sink.write([(job.sample_id - first_sample, job.row) for job in chunk], attributions, predicted)
+                        bar.update(len(chunk))
+                made, taken = made + len(pending), upto
+                bar.set_postfix_str(rounds.look(sink.values, taken))
     if constant:
         warn(
-            f"{constant} of {len(pending)} maps are constant and say nothing about their features",
+            f"{constant} of {made} maps are constant and say nothing about their features",
             DegenerateAttributionsWarning,
         )
     provenance = {
         **settings,
+        "n_samples": taken,
         "signed": told_signed(explainer),
         "batch_size": batch_size,
         "device": None if call.rows.array is None else str(device_of(call.rows.array)),
@@ -201,13 +216,15 @@ def explain(
     if torch is not None:
         provenance["torch_threads"] = torch.get_num_threads()
     return sink.result(
+        taken,
         inputs=call.rows.host,
         target=tuple(targets),
         vanilla=vanilla,
         scores=scores,
-        sample_ids=tuple(sample_ids),
+        sample_ids=tuple(range(first_sample, first_sample + taken)),
         input_ids=call.ids,
         feature_names=names,
+        stopping=rounds.stopping(),
         provenance=provenance,
     )
 

@@ -39,8 +39,12 @@ class Sink(Protocol):
 
     resumed_root: int | None
 
-    def open(self, n_samples: int, vanilla: np.ndarray, targets: list[Any]) -> None:
-        """Make room for `n_samples` maps like each of `vanilla`."""
+    def open(self, most_samples: int, vanilla: np.ndarray, targets: list[Any]) -> None:
+        """Prepare for at most `most_samples` maps like each of `vanilla`."""
+        ...
+
+    def make_room(self, n_samples: int) -> None:
+        """Be ready to keep the first `n_samples`."""
         ...
 
     def is_done(self, job: int) -> bool:
@@ -51,8 +55,12 @@ class Sink(Protocol):
         """Keep maps (and predicted classes) at their places (sample, input)."""
         ...
 
-    def result(self, **fields: Any) -> AttributionSample:
-        """The finished result."""
+    def values(self, start: int, stop: int) -> np.ndarray:
+        """Samples that were written, to look at."""
+        ...
+
+    def result(self, n_samples: int, **fields: Any) -> AttributionSample:
+        """The finished result, of the first `n_samples`."""
         ...
 
 
@@ -61,10 +69,19 @@ class MemorySink:
 
     resumed_root = None
 
-    def open(self, n_samples: int, vanilla: np.ndarray, targets: list[Any]) -> None:  # noqa: ARG002
+    def open(self, most_samples: int, vanilla: np.ndarray, targets: list[Any]) -> None:  # noqa: ARG002
         """See `Sink`."""
-        self._values = np.empty((n_samples, *vanilla.shape), dtype=vanilla.dtype)
+        self._most = most_samples
+        self._values = np.empty((0, *vanilla.shape), dtype=vanilla.dtype)
         self._predictions: np.ndarray | None = None
+
+    def make_room(self, n_samples: int) -> None:
+        """See `Sink`."""
+        if n_samples > len(self._values):
+            room = n_samples if len(self._values) == 0 else min(max(n_samples, 2 * len(self._values)), self._most)
+            self._values = _longer(self._values, room)
+            if self._predictions is not None:
+                self._predictions = _longer(self._predictions, room)
 
     def is_done(self, job: int) -> bool:  # noqa: ARG002
         """See `Sink`."""
@@ -76,12 +93,17 @@ class MemorySink:
         self._values[samples, inputs] = maps
         if predictions is not None:
             if self._predictions is None:
-                self._predictions = np.full(self._values.shape[:2], -1, dtype=np.int64)
+                self._predictions = np.empty(self._values.shape[:2], dtype=np.int64)
             self._predictions[samples, inputs] = predictions
 
-    def result(self, **fields: Any) -> AttributionSample:
+    def values(self, start: int, stop: int) -> np.ndarray:
         """See `Sink`."""
-        return AttributionSample(values=self._values, predictions=self._predictions, **fields)
+        return self._values[start:stop]
+
+    def result(self, n_samples: int, **fields: Any) -> AttributionSample:
+        """See `Sink`."""
+        predictions = None if self._predictions is None else self._predictions[:n_samples]
+        return AttributionSample(values=self._values[:n_samples], predictions=predictions, **fields)
 
 
 class StoreSink:
@@ -137,15 +159,17 @@ class StoreSink:
                     f"{n_jobs} maps; give another folder"
                 )
 
-    def open(self, n_samples: int, vanilla: np.ndarray, targets: list[Any]) -> None:
+    def open(self, most_samples: int, vanilla: np.ndarray, targets: list[Any]) -> None:
         """See `Sink`."""
         check_targets(targets)
-        self._shape = (n_samples, *vanilla.shape)
+        self._shape = (most_samples, *vanilla.shape)
         self._dtype = vanilla.dtype
         if self._done:
             kept = read_json(self.folder / RUN).get("target")
             if kept != describe(targets):
                 raise self._of_another_call(f"target={kept}", describe(targets))
+            if "kept" in read_json(self.folder / RUN):  # interrupted while it was cut to the samples that were taken
+                self._resize(self._shape[0])
             array_offset(self.folder / "values.npy", self._dtype, self._shape)
             offset = array_offset(self.folder / "vanilla.npy", vanilla.dtype, vanilla.shape)
             if not same_maps(
@@ -164,6 +188,9 @@ class StoreSink:
             temporary.write_bytes(self._done)
             temporary.replace(self.folder / DONE)  # last: its presence says that the files above are whole
 
+    def make_room(self, n_samples: int) -> None:
+        """See `Sink`; files take no room until they are written to."""
+
     def is_done(self, job: int) -> bool:
         """See `Sink`."""
         return job < len(self._done) and self._done[job] == 1
@@ -181,8 +208,17 @@ class StoreSink:
                 file.seek(job)
                 file.write(b"\1")
 
-    def result(self, **fields: Any) -> AttributionSample:
+    def values(self, start: int, stop: int) -> np.ndarray:
         """See `Sink`."""
+        path = self.folder / "values.npy"
+        offset = array_offset(path, self._dtype, self._shape)
+        return np.memmap(path, self._dtype, "r", offset, self._shape)[start:stop]
+
+    def result(self, n_samples: int, **fields: Any) -> AttributionSample:
+        """See `Sink`."""
+        if n_samples < self._shape[0]:
+            write_json(self.folder / RUN, {**read_json(self.folder / RUN), "kept": n_samples})
+            self._resize(n_samples)
         values = np.load(self.folder / "values.npy", mmap_mode="r", allow_pickle=False)
         path = self.folder / "predictions.npy"
         predictions = np.load(path, allow_pickle=False) if path.exists() else None
@@ -202,6 +238,17 @@ class StoreSink:
             file.truncate(file.tell() + math.prod(shape) * dtype.itemsize)
         temporary.replace(self.folder / name)
 
+    def _resize(self, n_samples: int) -> None:
+        """Give the files of samples room for so many, whatever they have; NumPy leaves headers room to count on."""
+        shape = (n_samples, *self._shape[1:])
+        for name, whole, dtype in (("values", shape, self._dtype), ("predictions", shape[:2], np.dtype(np.int64))):
+            path = self.folder / f"{name}.npy"
+            if path.exists():
+                require_plain_file(path)
+                with path.open("r+b") as file:
+                    write_array_header(file, dtype, whole)
+                    file.truncate(file.tell() + math.prod(whole) * dtype.itemsize)
+
     def _write_rows(self, name: str, shape: tuple[int, ...], jobs: list[int], rows: np.ndarray) -> None:
         offset = array_offset(self.folder / name, rows.dtype, shape)
         with (self.folder / name).open("r+b") as file:
@@ -214,3 +261,10 @@ class StoreSink:
             f"`store` holds an unfinished run with {kept}, this call has {asked}: repeat the call as it was to resume, "
             "or give another folder"
         )
+
+
+def _longer(array: np.ndarray, length: int) -> np.ndarray:
+    """A copy of `array` with room for `length` entries."""
+    longer = np.empty((length, *array.shape[1:]), array.dtype)
+    longer[: len(array)] = array
+    return longer

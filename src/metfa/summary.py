@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from metfa import stats
-from metfa._sample_size import samples_for_interval, too_few_for_interval
 from metfa.result import AttributionSample
 
 __all__ = ["Summary", "summarise"]
@@ -23,6 +22,8 @@ class Summary:
     ----------
     n_samples, n_features : int
         N, and the number of features tested.
+    stopped : str or None
+        How `metfa.until` came to N; None where it was fixed beforehand.
     held_out : int
         How many of the samples chose the threshold and were not tested.
     threshold : float or None
@@ -34,11 +35,14 @@ class Summary:
     important, unimportant, undecided : float
         Shares of the features, adding to 1.
     expected_false_marks : float or None
-        Features marked falsely where every median lies at the threshold; None with a correction.
+        Features marked falsely where every median lies at the threshold; None with a correction, and after
+        `metfa.until`.
     level_asked : float
         Level asked of the intervals.
+    too_few : str or None
+        Why there are no intervals, where N is too small for the level asked.
     confidence_level : float or None
-        Exact level of the intervals; None where N is too small for the level asked.
+        Exact level of the intervals (after `metfa.until` the one that they keep at any time); None without intervals.
     mean_interval_width : float or None
         Mean width of the intervals over the features.
     flip_rate : float or None
@@ -47,6 +51,7 @@ class Summary:
 
     n_samples: int
     n_features: int
+    stopped: str | None
     held_out: int
     threshold: float | None
     alpha: float
@@ -56,6 +61,7 @@ class Summary:
     undecided: float
     expected_false_marks: float | None
     level_asked: float
+    too_few: str | None
     confidence_level: float | None
     mean_interval_width: float | None
     flip_rate: float | None
@@ -74,14 +80,16 @@ class Summary:
             ("important", f"{self.important:7.2%} (median above the threshold, {at})"),
             ("unimportant", f"{self.unimportant:7.2%} (median below it)"),
             ("undecided", f"{self.undecided:7.2%}"),
+            *([] if self.stopped is None else [("stopped", self.stopped)]),
             ("false marks", self._errors()),
         ]
-        if self.confidence_level is None:
-            intervals = f"none: {too_few_for_interval(self.n_samples, self.level_asked)}"
+        if self.too_few is not None:
+            intervals = f"none: {self.too_few}"
         else:
-            intervals = (
-                f"exact coverage {self.confidence_level:.2%} for each median, mean width {self.mean_interval_width:.3g}"
-            )
+            coverage = f"exact coverage {self.confidence_level:.2%}"
+            if self.stopped is not None:
+                coverage = f"coverage of at least {self.confidence_level:.2%} at any time"
+            intervals = f"{coverage} for each median, mean width {self.mean_interval_width:.3g}"
         lines.append(("intervals", intervals))
         if self.flip_rate is not None:
             lines.append(("prediction flips", f"{self.flip_rate:.0%} of the noisy inputs"))
@@ -94,8 +102,11 @@ class Summary:
             return f"any feature at the threshold marked with probability at most {self.alpha:g} (holm)"
         if self.correction is not None:
             condition = " under positive dependence" if self.correction == "bh" else " under any dependence"
+            condition += " and whenever one stops" if self.correction == "e-bh" else ""
             return f"at most {self.alpha:.0%} of the marks on average{condition} ({self.correction})"
         expected = self.expected_false_marks or 0.0
+        if self.stopped is not None:
+            return f"each feature on each side with probability at most {self.alpha:g}, whenever one stops; uncorrected"
         return (
             f"up to {expected:,.0f} features expected ({expected / self.n_features:.1%}) if every median lay at the "
             f"threshold: alpha {self.alpha:g} a side, uncorrected"
@@ -132,17 +143,19 @@ def summarise(
     by_input = heights.size in (1, batch)
     shown = np.broadcast_to(heights.reshape(-1), (batch,)) if by_input else None
     level = width = None
-    if sample.n_samples >= samples_for_interval(confidence_level):
+    too_few = sample.too_few_for(confidence_level)
+    if too_few is None:
         interval = sample.confidence_interval(confidence_level)
         level = interval.confidence_level
         width = np.subtract(interval.high, interval.low, dtype=np.float64).reshape(batch, -1).mean(axis=1)
-    false_marks = (
-        None if correction else stats.expected_false_marks(sample.n_samples - held_out, alpha, sample.n_features)
-    )
+    false_marks = None
+    if correction is None and not sample.any_time:
+        false_marks = stats.expected_false_marks(sample.n_samples - held_out, alpha, sample.n_features)
     return tuple(
         Summary(
             n_samples=sample.n_samples,
             n_features=sample.n_features,
+            stopped=None if sample.stopping is None else str(sample.stopping),
             held_out=held_out,
             threshold=None if shown is None else float(shown[row]),
             alpha=alpha,
@@ -152,6 +165,7 @@ def summarise(
             undecided=float((marks[row] == 0).mean()),
             expected_false_marks=false_marks,
             level_asked=confidence_level,
+            too_few=too_few,
             confidence_level=level,
             mean_interval_width=None if width is None else float(width[row]),
             flip_rate=None if sample.flip_rate is None else float(sample.flip_rate[row]),

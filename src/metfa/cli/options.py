@@ -43,6 +43,7 @@ class Correction(str, enum.Enum):
     holm = "holm"
     bh = "bh"
     by = "by"
+    e_bh = "e-bh"
 
 
 class Colours(str, enum.Enum):

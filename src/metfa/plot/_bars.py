@@ -13,7 +13,7 @@ from metfa import stats
 from metfa._feature_names import checked_names, fitting_names
 from metfa._lazy import needs_extra
 from metfa._provenance import printable
-from metfa._sample_size import TooFewSamplesError, samples_for_interval, too_few_for_interval
+from metfa._sample_size import TooFewSamplesError
 from metfa._validation import positive_int
 from metfa.plot._headings import draw_heading
 from metfa.plot._one_input import one_input
@@ -132,7 +132,7 @@ def bars(
     if alpha is None:
         alpha = round((1 - confidence_level) / (2 if correction is None else 1), 15)
     scores = _scores(one, confidence_level)
-    notes = [] if scores.ends else [f"no error bars: {too_few_for_interval(one.n_samples, confidence_level)}"]
+    notes = [] if scores.ends else [f"no error bars: {one.too_few_for(confidence_level)}"]
     try:
         decisions = _decisions(one, given, alpha, correction, colours)
     except TooFewSamplesError as error:
@@ -163,7 +163,7 @@ def bars(
 def _scores(sample: AttributionSample, confidence_level: float) -> Scores:
     vanilla = sample.vanilla[0].astype(np.float64)
     n = sample.n_samples
-    if n < samples_for_interval(confidence_level):
+    if sample.too_few_for(confidence_level) is not None:
         called = "the only sample" if n == 1 else f"median of {n} samples"
         return Scores(sample.median()[0].astype(np.float64), called, vanilla, None, confidence_level)
     interval = sample.confidence_interval(confidence_level)

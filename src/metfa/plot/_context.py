@@ -9,7 +9,7 @@ import numpy as np
 
 from metfa import stats
 from metfa._lazy import needs_extra
-from metfa._sample_size import TooFewSamplesError, samples_for_interval, too_few_for_interval
+from metfa._sample_size import TooFewSamplesError
 from metfa.plot._headings import draw_heading
 from metfa.plot._images import Scale, draw_colour_bar, draw_note, draw_picture, draw_scores, grey, picture_of, size_of
 from metfa.plot._palettes import Palette, palette_named
@@ -63,11 +63,12 @@ def context(
     draw_picture(axes[0], shown, f"{caption}\nthe object, outlined")
     vanilla = explanation.vanilla.astype(np.float64)
     maps = [(axes[1], "vanilla\none explanation, no noise", vanilla)]
-    if n >= samples_for_interval(confidence_level):
+    few = explanation.sample.too_few_for(confidence_level)
+    if few is None:
         smoothed = explanation.smoothed(confidence_level).astype(np.float64)
         maps.append((axes[2], f"smoothed\nover {n} samples", smoothed))
     else:
-        draw_note(axes[2], shown, "smoothed\n", too_few_for_interval(n, confidence_level))
+        draw_note(axes[2], shown, "smoothed\n", few)
     highest = max(float(scores.max()) for _, _, scores in maps)
     scale = Scale(0.0, max(highest, 1.0), colours.scores, cut=False)  # masks lie in [0, 1], and so do scaled scores
     for ax, name, scores in maps:

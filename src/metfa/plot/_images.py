@@ -10,7 +10,7 @@ import numpy as np
 
 from metfa import stats
 from metfa._lazy import needs_extra
-from metfa._sample_size import TooFewSamplesError, samples_for_interval, too_few_for_interval
+from metfa._sample_size import TooFewSamplesError
 from metfa.plot._headings import draw_heading
 from metfa.plot._one_input import one_input
 from metfa.plot._palettes import LITERAL, SIGNED_SCORES, Palette, palette_named
@@ -105,7 +105,7 @@ def figure(
     draw_picture(axes[0], shown, caption)
     for ax, (name, scores) in zip(axes[1:5], maps, strict=True):
         if scores is None:
-            draw_note(ax, shown, name, too_few_for_interval(one.n_samples, confidence_level))
+            draw_note(ax, shown, name, one.too_few_for(confidence_level) or "")
         else:
             draw_scores(ax, shown, scores, name, scale)
     draw_colour_bar(fig, axes, scale)
@@ -144,7 +144,7 @@ def _checked_picture(picture: Any, sample: AttributionSample) -> np.ndarray:
 
 def _score_maps(sample: AttributionSample, confidence_level: float) -> list[tuple[str, np.ndarray | None]]:
     vanilla = ("vanilla\none explanation, no noise", sample.vanilla[0].astype(np.float64))
-    if sample.n_samples < samples_for_interval(confidence_level):
+    if sample.too_few_for(confidence_level) is not None:
         return [vanilla, ("smoothed\n", None), ("lower bound\n", None), ("upper bound\n", None)]
     interval = sample.confidence_interval(confidence_level)
     smoothed = sample.smoothed(confidence_level)[0]

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from metfa._sample_size import samples_for_interval, too_few_for_interval
 from metfa.report._packing import packed
 from metfa.result import AttributionSample
 
@@ -28,13 +27,14 @@ def layers_of(
     """
     maps = {"vanilla": sample.vanilla[0], "mean": sample.mean()[0]}
     told: dict[str, Any] = {"level": None, "missing": None}
-    if sample.n_samples >= samples_for_interval(confidence_level):
+    missing = sample.too_few_for(confidence_level)
+    if missing is None:
         interval = sample.confidence_interval(confidence_level)
         smoothed = sample.smoothed(confidence_level)[0]
         maps |= {"smoothed": smoothed, "lower": interval.low[0], "upper": interval.high[0]}
         told["level"] = interval.confidence_level
     else:
-        told["missing"] = too_few_for_interval(sample.n_samples, confidence_level)
+        told["missing"] = missing
     stacked = np.stack([scores.astype(np.float64) for scores in maps.values()])
     low, high = float(stacked.min()), float(stacked.max())
     told |= {"low": low, "high": high, "top": _top(stacked)}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from metfa import stats
-from metfa._sample_size import TooFewSamplesError, samples_for_interval, too_few_for_interval
+from metfa._sample_size import TooFewSamplesError
 from metfa.result import AttributionSample
 from metfa.text._words import Words, words_of
 
@@ -96,14 +96,14 @@ def _words_of(sample: AttributionSample) -> Words:
 def _scores(sample: AttributionSample, level: float) -> tuple[np.ndarray, Any, str]:
     """Smoothed scores and the ends of their intervals, or medians where the samples are too few; and what they are."""
     n = sample.n_samples
-    if n < samples_for_interval(level):
+    few = sample.too_few_for(level)
+    if few is not None:
         kind = "the only sample" if n == 1 else f"median of {n} samples"
-        few = too_few_for_interval(n, level)
         return sample.median()[0].astype(np.float64), None, f"score: {kind}; no intervals: {few}"
     interval = sample.confidence_interval(level)
     ends = interval.low[0].astype(np.float64), interval.high[0].astype(np.float64)
     smoothed = sample.smoothed(level)[0].astype(np.float64)
-    exact = f"exact {interval.confidence_level:.2%} interval of its median"
+    exact = f"{'any-time' if sample.any_time else 'exact'} {interval.confidence_level:.2%} interval of its median"
     return smoothed, ends, f"score: smoothed over {n} samples; in brackets the {exact}"
 
 
@@ -119,7 +119,9 @@ def _decisions(
     above, below = ("positive", "negative") if len(flat) == 1 and flat[0] == 0 else ("important", "unimportant")
     of = {1: above, 0: "undecided", -1: below}
     kinds = [of[mark] for mark in marks[0].tolist()]
-    if correction is None:
+    if correction is None and sample.any_time:
+        decided = f"decided at alpha {alpha:g} a side, whenever one stops, uncorrected"
+    elif correction is None:
         expected = stats.expected_false_marks(sample.n_samples, alpha, len(kinds))
         shown = f"{expected:,.0f}" if expected >= 10 else f"{expected:.2g}"
         how = f"uncorrected: {shown} of {_words(len(kinds))} marked falsely if every median lay at the threshold"

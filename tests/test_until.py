@@ -1,0 +1,334 @@
+"""Sampling until something is known: the same samples as of a fixed number, stopped where the rule says."""
+
+import itertools
+import json
+import math
+import re
+import time
+
+import numpy as np
+import pytest
+
+import metfa
+from metfa import stats, store
+from metfa._sample_size import TooFewSamplesError
+
+WEIGHTS = np.linspace(-1, 3, 60).reshape(5, 12)
+INPUTS = np.array([0.9, 0.7])[:, None, None] * np.ones((2, 5, 12))
+NOISE = metfa.noise.Gaussian(0.5)
+
+
+class Explainer:
+    """Weighted inputs; may be slow, and may be interrupted."""
+
+    rows_independent = True
+
+    def __init__(self, stop_at=None, seconds=0.0):
+        self.stop_at, self.seconds, self.rows = stop_at, seconds, 0
+
+    def __call__(self, inputs, target):
+        self.rows += len(inputs)
+        time.sleep(self.seconds)
+        if self.stop_at is not None and self.rows > self.stop_at:
+            raise KeyboardInterrupt
+        return WEIGHTS * inputs, inputs.reshape(len(inputs), -1)[:, :3]
+
+
+def run(rule, explainer=None, **settings):
+    given = {"noise": NOISE, "rng": 0, "predict": lambda x: x.reshape(len(x), -1)[:, :3], **settings}
+    return metfa.explain(explainer or Explainer(), given.pop("inputs", INPUTS), 1, n_samples=rule, **given)
+
+
+RULES = {
+    "undecided": metfa.until(undecided=0.3, threshold=1.0),
+    "a rule's threshold": metfa.until(undecided=0.4, max_samples=200, threshold=lambda values: values.mean()),
+    "width": metfa.until(width=1.0),
+    "change": metfa.until(change=0.02),
+    "two": metfa.until(undecided=0.5, threshold=[1.0, 0.8], change=0.05),
+}
+
+
+class TestRounds:
+    @pytest.mark.parametrize("name", RULES)
+    @pytest.mark.parametrize("batch_size", [1, 7])
+    def test_samples_are_those_of_a_fixed_number(self, name, batch_size):
+        found = run(RULES[name], batch_size=batch_size)
+        assert found.stopping.reason == "reached"
+        assert found.n_samples == found.stopping.looks[-1].n_samples
+        fixed = run(found.n_samples)
+        for part in ("values", "vanilla", "scores", "predictions"):
+            np.testing.assert_array_equal(getattr(found, part), getattr(fixed, part))
+        assert found.sample_ids == fixed.sample_ids
+        assert found.provenance["n_samples"] == found.n_samples
+        assert fixed.stopping is None
+
+    @pytest.mark.parametrize("name", RULES)
+    def test_looks_are_what_the_samples_say(self, name):
+        rule, found = RULES[name], run(RULES[name])
+        counts = [look.n_samples for look in found.stopping.looks]
+        grown = counts[1:] if found.stopping.held_out else counts  # after a rule's own round comes the first test
+        assert all(b == rule.after(a) for a, b in itertools.pairwise(grown))
+        before = None
+        for look in found.stopping.looks:
+            values = found.values[: look.n_samples]
+            tested = values[found.stopping.held_out :]
+            if rule.undecided is None:
+                assert look.undecided is None
+            elif len(tested):
+                heights = np.array(found.stopping.thresholds)[:, None, None]
+                result = stats.sequential_test(tested, heights)
+                both = np.stack([result.log_e_above, result.log_e_below], axis=1).reshape(2, -1)
+                undecided = (stats.e_bh(both, axis=1) > 0.05).reshape(2, 2, -1).all(1).mean(1)
+                assert look.undecided == pytest.approx(undecided.max())
+            if rule.width is not None and look.n_samples >= 7:
+                interval = stats.median_interval(values, ranks=stats.sequence_ranks(look.n_samples))
+                assert look.width == pytest.approx((interval.high - interval.low).mean((1, 2)).max())
+            if rule.change is not None:
+                smoothed = stats.smoothed_median(values)
+                if before is not None:
+                    assert look.change == pytest.approx(np.abs(smoothed - before).mean((1, 2)).max())
+                before = smoothed
+        last = found.stopping.looks[-1]
+        assert all(getattr(last, criterion) <= asked for criterion, asked in rule.asked.items())
+        for look in found.stopping.looks[:-1]:
+            assert any(value is None or value > rule.asked[criterion] for criterion, value in criteria_of(look, rule))
+
+    def test_the_result_repeats_the_decisions(self):
+        for name in ("undecided", "a rule's threshold", "two"):
+            found = run(RULES[name])
+            marks = found.significance_map(**found.stopping.settings)
+            assert (marks == 0).mean((1, 2)).max() == pytest.approx(found.stopping.looks[-1].undecided)
+
+    def test_a_rule_sees_the_first_round_alone(self):
+        seen = []
+
+        def rule(values):
+            seen.append(values.copy())
+            return float(values.mean())
+
+        found = run(metfa.until(undecided=0.5, threshold=rule, first=13, max_samples=100))
+        assert found.stopping.held_out == 13
+        assert len(seen) == 2  # once an input
+        for row in range(2):
+            np.testing.assert_array_equal(seen[row], found.values[:13, row])
+        np.testing.assert_allclose(found.stopping.thresholds, [values.mean() for values in seen])
+
+    def test_an_input_that_is_done_waits_for_the_others(self):
+        """A share is of an input, and the worst one counts."""
+        easy = run(metfa.until(undecided=0.2, threshold=1.0), inputs=INPUTS[:1])
+        hard = run(metfa.until(undecided=0.2, threshold=1.0), inputs=0.2 * INPUTS[1:])
+        both = run(metfa.until(undecided=0.2, threshold=1.0), inputs=np.stack([INPUTS[0], 0.2 * INPUTS[1]]))
+        assert both.n_samples >= max(easy.n_samples, hard.n_samples)
+
+    def test_budgets(self):
+        few = run(metfa.until(undecided=0.0, threshold=1.0, max_samples=25))
+        assert (few.n_samples, few.stopping.reason) == (25, "max_samples")
+        assert str(few.stopping).endswith("(max_samples ended it)")
+        slow = run(metfa.until(undecided=0.0, threshold=1.0, max_seconds=0.3), Explainer(seconds=0.02), batch_size=2)
+        assert slow.stopping.reason == "max_seconds"
+        assert 7 <= slow.n_samples < 60
+
+    def test_first_round_and_growth(self):
+        found = run(metfa.until(undecided=0.0, threshold=1.0, first=20, growth=2, max_samples=150))
+        assert [look.n_samples for look in found.stopping.looks] == [20, 40, 80, 150]
+        default = run(metfa.until(undecided=0.0, threshold=1.0, max_samples=8))
+        assert [look.n_samples for look in default.stopping.looks] == [7, 8]  # fewer decide nothing
+
+    def test_bar_tells_what_is_left(self, capsys):
+        run(metfa.until(undecided=0.4, threshold=1.0), progress=True)
+        shown = capsys.readouterr().err
+        shares = [float(share) for share in re.findall(r"undecided ([\d.]+)%", shown)]
+        assert shares[0] > shares[-1]
+
+
+class TestStore:
+    def test_is_that_of_memory(self, tmp_path):
+        for name, rule in RULES.items():
+            kept, stored = run(rule), run(rule, store=tmp_path / name)
+            np.testing.assert_array_equal(kept.values, stored.values)
+            np.testing.assert_array_equal(kept.predictions, stored.predictions)
+            assert timeless(kept.stopping) == timeless(stored.stopping)
+            assert (tmp_path / name / "values.npy").stat().st_size < kept.values.nbytes + 500
+            assert metfa.load(tmp_path / name).stopping == stored.stopping
+
+    @pytest.mark.parametrize("stop_at", [5, 23, 60])
+    def test_an_interrupted_run_goes_on(self, stop_at, tmp_path):
+        rule = RULES["a rule's threshold"]
+        with pytest.raises(KeyboardInterrupt):
+            run(rule, Explainer(stop_at), store=tmp_path / "s", batch_size=3)
+        explainer = Explainer()
+        found, whole = run(rule, explainer, store=tmp_path / "s", batch_size=3), run(rule)
+        assert explainer.rows < 2 * whole.n_samples + 2
+        np.testing.assert_array_equal(found.values, whole.values)
+        assert timeless(found.stopping) == timeless(whole.stopping)
+
+    @pytest.mark.parametrize("after", ["_resize", "write_manifest"])
+    def test_a_run_that_dies_at_its_end_goes_on(self, after, tmp_path, monkeypatch):
+        rule, real = RULES["undecided"], store.StoreSink._resize
+
+        def dies(*arguments):
+            if after == "_resize":
+                real(*arguments)
+            raise KeyboardInterrupt
+
+        home = store.StoreSink if after == "_resize" else store
+        with monkeypatch.context() as patched:
+            patched.setattr(home, after, dies)
+            with pytest.raises(KeyboardInterrupt):
+                run(rule, store=tmp_path / "s")
+        explainer = Explainer()
+        found, whole = run(rule, explainer, store=tmp_path / "s"), run(rule)
+        assert explainer.rows <= 4  # the clean inputs, and the probe
+        np.testing.assert_array_equal(found.values, whole.values)
+
+    def test_another_rule_is_another_call(self, tmp_path):
+        with pytest.raises(KeyboardInterrupt):
+            run(RULES["undecided"], Explainer(20), store=tmp_path / "s")
+        with pytest.raises(ValueError, match=r"until=Until\(.*undecided=0\.3"):
+            run(metfa.until(undecided=0.1, threshold=1.0), store=tmp_path / "s")
+
+    def test_survives_saving(self, tmp_path):
+        found = run(RULES["two"])
+        found.save(tmp_path / "saved")
+        assert metfa.load(tmp_path / "saved").stopping == found.stopping
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"reason": "boredom"},
+            {"correction": "bh"},
+            {"looks": []},
+            {"looks": [{"n_samples": -1, "undecided": 0.1, "width": None, "change": None, "seconds": 1.0}]},
+            {"looks": 3},
+            {"thresholds": [1.0]},
+            {"thresholds": ["high", "low"]},
+            {"held_out": 10_000},
+            {"asked": {"<b>": 1.0}},
+            {"alpha": "0.05"},
+        ],
+    )
+    def test_a_damaged_manifest_is_refused(self, change, tmp_path):
+        folder = run(RULES["undecided"]).save(tmp_path / "saved")
+        manifest = json.loads((folder / "manifest.json").read_text())
+        manifest["stopping"] |= change
+        (folder / "manifest.json").write_text(json.dumps(manifest))
+        with pytest.raises(ValueError, match=r"manifest\.json is damaged"):
+            metfa.load(folder)
+
+
+class TestStatements:
+    def test_are_by_e_values(self):
+        found = run(RULES["undecided"])
+        result = found.test(1.0)
+        assert isinstance(result, stats.SequentialTestResult)
+        np.testing.assert_array_equal(found.significance_map(1.0), result.sign * (result.pvalue <= 0.1).astype(np.int8))
+        interval = found.confidence_interval()
+        ranks = stats.sequence_ranks(found.n_samples)
+        np.testing.assert_array_equal(interval.low, np.sort(found.values, axis=0)[ranks.low - 1])
+        for correction in ("holm", "bh", "by"):
+            with pytest.raises(ValueError, match=f"whatever number of samples one stopped, and '{correction}'"):
+                found.significance_map(1.0, correction=correction)
+
+    def test_bonferroni(self):
+        found = run(metfa.until(undecided=0.6, threshold=1.0, correction="bonferroni"))
+        result = found.test(1.0)
+        decided = np.maximum(result.log_e_above, result.log_e_below) >= math.log(2 * 60 / 0.05)
+        np.testing.assert_array_equal(found.significance_map(1.0, correction="bonferroni") != 0, decided)
+        assert (~decided).mean((1, 2)).max() == pytest.approx(found.stopping.looks[-1].undecided)
+
+    def test_e_bh_is_for_fixed_numbers_too(self):
+        fixed, result = run(40), stats.sequential_test(run(40).values, 1.0)
+        both = np.stack([result.log_e_above, result.log_e_below], axis=1).reshape(2, -1)
+        rejected = (stats.e_bh(both, axis=1) <= 0.05).reshape(2, 2, 5, 12)
+        expected = rejected[:, 0].astype(int) - rejected[:, 1]
+        np.testing.assert_array_equal(fixed.significance_map(1.0, correction="e-bh"), expected)
+        with pytest.raises(TooFewSamplesError, match="got 6, at least 7 are needed"):
+            run(6).significance_map(1.0, correction="e-bh")
+
+    def test_summary_says_so(self):
+        found = run(RULES["undecided"])
+        text = str(found.summary(1.0, correction="e-bh")[0])
+        assert str(found.stopping) in text
+        assert "coverage of at least 95.00% at any time" in text
+        assert "under any dependence and whenever one stops (e-bh)" in text
+        assert "whenever one stops; uncorrected" in str(found.summary(1.0)[0])
+
+    def test_more_samples_are_no_harm(self):
+        found = run(RULES["undecided"])
+        more = found.concat(run(10, first_sample=found.n_samples))
+        assert more.stopping == found.stopping
+        assert isinstance(more.test(1.0), stats.SequentialTestResult)
+        one = found.of_input(1)
+        assert one.stopping.thresholds == found.stopping.thresholds[1:]
+
+    def test_type_one_error_under_optional_stopping(self):
+        """All medians lie at the threshold, and sampling stops as soon as anything is decided."""
+        rng, wrong, runs = np.random.default_rng(0), 0, 150
+        for seed in rng.integers(0, 2**31, runs).tolist():
+            found = metfa.explain(
+                lambda inputs, target: inputs,
+                np.zeros((1, 20)),
+                0,
+                noise=metfa.noise.Uniform(1),
+                n_samples=metfa.until(undecided=0.999, threshold=0.0, max_samples=150, alpha=0.1),
+                rng=seed,
+            )
+            wrong += bool((found.significance_map(0.0, alpha=0.1, correction="e-bh") != 0).any())
+        assert wrong / runs <= 0.1 + 3 * math.sqrt(0.1 * 0.9 / runs)
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("settings", "error", "message"),
+        [
+            ({}, ValueError, "`until` needs a reason to stop: write `until(undecided=0.05)`"),
+            ({"undecided": 5}, ValueError, "`undecided` must be a share below 1, got 5: for 5 % write 0.05"),
+            ({"undecided": -0.1}, ValueError, "`undecided` must be finite and not negative, got -0.1"),
+            ({"undecided": "few"}, TypeError, "`undecided` must be a number, got str: 'few'"),
+            ({"width": math.inf}, ValueError, "`width` must be finite"),
+            ({"change": -1}, ValueError, "`change` must be finite and not negative"),
+            ({"undecided": 0.1, "correction": "bh"}, ValueError, "and 'bh' is for a number that was fixed beforehand"),
+            ({"undecided": 0.1, "correction": "ebh"}, ValueError, "got 'ebh', did you mean 'e-bh'?"),
+            ({"undecided": 0.1, "alpha": 1}, ValueError, "`alpha` must lie between 0 and 0.5"),
+            ({"undecided": 0.1, "threshold": "jenks"}, TypeError, "write metfa.stats.jenks"),
+            ({"undecided": 0.1, "growth": 1}, ValueError, "`growth` must be finite and above 1, got 1"),
+            ({"undecided": 0.1, "max_samples": 0}, ValueError, "`max_samples` must be at least 1, got 0"),
+            ({"undecided": 0.1, "max_seconds": 0}, ValueError, "`max_seconds` must be finite and above 0"),
+            ({"undecided": 0.1, "first": 600}, ValueError, "`first` must not exceed `max_samples`=500, got 600"),
+            ({"width": 1, "confidence_level": 1}, ValueError, "`confidence_level`"),
+        ],
+    )
+    def test_settings(self, settings, error, message):
+        with pytest.raises(error, match=re.escape(message)):
+            metfa.until(**settings)
+
+    @pytest.mark.parametrize(
+        ("rule", "message"),
+        [
+            (metfa.until(undecided=0.1, threshold=[1.0, 2.0, 3.0]), "one for each of the 2 inputs, or a rule"),
+            (metfa.until(undecided=0.1, threshold=math.nan), "`threshold` must be a finite number"),
+            (
+                metfa.until(undecided=0.1, threshold=1.0, max_samples=6),
+                "`max_samples`=6 can decide nothing.*=7 or more",
+            ),
+            (metfa.until(undecided=0.1, max_samples=16), "`max_samples`=16 can decide nothing.*after 10 .*=17 or more"),
+            (metfa.until(width=0.1, max_samples=6), "`max_samples`=6 .*=7 or more"),
+        ],
+    )
+    def test_what_cannot_be_met(self, rule, message):
+        explainer = Explainer()
+        with pytest.raises(ValueError, match=message):
+            run(rule, explainer)
+        assert explainer.rows == 0
+
+    def test_no_number_of_samples(self):
+        with pytest.raises(TypeError, match="`n_samples` must be an integer, got str: 'enough'"):
+            run("enough")
+
+
+def criteria_of(look, rule):
+    return [(name, getattr(look, name)) for name in rule.asked]
+
+
+def timeless(stopping):
+    return [(look.n_samples, look.undecided, look.width, look.change) for look in stopping.looks], stopping.thresholds
