@@ -30,6 +30,7 @@ __all__ = [
     "figure",
     "grey",
     "picture_of",
+    "scale_end",
     "size_of",
 ]
 
@@ -160,12 +161,17 @@ def _score_maps(sample: AttributionSample, confidence_level: float) -> list[tupl
 def common_scale(maps: list[np.ndarray], colour_map: str) -> Scale:
     """One scale for several maps, beyond whose end lies 1 score in 1,000."""
     scores = np.stack(maps)
-    strength = np.abs(scores)
-    largest = float(strength.max())
-    high = float(np.quantile(strength, 0.999)) or largest or 1.0
+    high = scale_end(scores)
+    cut = float(np.abs(scores).max()) > high
     if float(scores.min()) < 0:
-        return Scale(-high, high, SIGNED_SCORES, cut=largest > high)
-    return Scale(0.0, high, colour_map, cut=largest > high)
+        return Scale(-high, high, SIGNED_SCORES, cut)
+    return Scale(0.0, high, colour_map, cut)
+
+
+def scale_end(scores: np.ndarray) -> float:
+    """End of the colour scale, in figures and reports: 1 score in 1,000 is larger by absolute value; never 0."""
+    strength = np.abs(scores)
+    return float(np.quantile(strength, 0.999)) or float(strength.max()) or 1.0
 
 
 def grey(picture: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from metfa.plot._images import scale_end
 from metfa.report._packing import packed
 from metfa.result import AttributionSample
 
@@ -16,6 +17,7 @@ STEPS = 2**8 - 1
 FEW_FEATURES = 2**12  # are told to all digits
 MANY_FEATURES = 2**19  # of more, maps are told in steps
 SINGLE = (1e-30, 1e30)  # magnitudes that single precision holds
+DTYPES = {"steps": "u1", "single": "<f4", "double": "<f8"}
 
 
 def layers_of(
@@ -37,31 +39,25 @@ def layers_of(
         told["missing"] = missing
     stacked = np.stack([scores.astype(np.float64) for scores in maps.values()])
     low, high = float(stacked.min()), float(stacked.max())
-    told |= {"low": low, "high": high, "top": _top(stacked)}
-    kind, packed_as = _kind(stacked)
-    told["kind"] = kind
+    kind = _kind(stacked)
+    told |= {"low": low, "high": high, "top": scale_end(stacked), "kind": kind}
     told["maps"] = {
-        name: packed(packed_as(placed(scores), low, high)) for name, scores in zip(maps, stacked, strict=True)
+        name: packed(_told(placed(scores), kind, low, high)) for name, scores in zip(maps, stacked, strict=True)
     }
     return told
 
 
-def _kind(stacked: np.ndarray) -> tuple[str, Callable[[np.ndarray, float, float], np.ndarray]]:
-    """How scores are told: "steps" from the least to the largest, "single" or "double" precision."""
+def _kind(stacked: np.ndarray) -> str:
+    """How scores are told: in "steps" from the least to the largest, in "single" or in "double" precision."""
     if stacked[0].size > MANY_FEATURES:
-        return "steps", _steps
+        return "steps"
     strength = np.abs(stacked)
     faint = strength[strength > 0].min(initial=np.inf)
-    if stacked[0].size <= FEW_FEATURES or faint < SINGLE[0] or strength.max() > SINGLE[1]:
-        return "double", lambda scores, low, high: scores.astype("<f8")  # noqa: ARG005
-    return "single", lambda scores, low, high: scores.astype("<f4")  # noqa: ARG005
+    exact = stacked[0].size <= FEW_FEATURES or faint < SINGLE[0] or strength.max() > SINGLE[1]
+    return "double" if exact else "single"
 
 
-def _steps(scores: np.ndarray, low: float, high: float) -> np.ndarray:
-    return np.rint(np.clip((scores - low) / ((high - low) or 1.0), 0, 1) * STEPS).astype(np.uint8)
-
-
-def _top(stacked: np.ndarray) -> float:
-    """End of the colour scale: only 1 in 1,000 scores is larger, as in `metfa.plot.figure`."""
-    strength = np.abs(stacked)
-    return float(np.quantile(strength, 0.999)) or float(strength.max()) or 1.0
+def _told(scores: np.ndarray, kind: str, low: float, high: float) -> np.ndarray:
+    if kind == "steps":
+        scores = np.rint(np.clip((scores - low) / ((high - low) or 1.0), 0, 1) * STEPS)
+    return scores.astype(DTYPES[kind])
