@@ -48,6 +48,7 @@ def counts(samples, edge):
 def test_counts_at_every_edge_are_those_of_the_test(name, one_by_one, monkeypatch):
     if not one_by_one:
         monkeypatch.setattr(_cells, "MOST_CELLS", 0)
+    monkeypatch.setattr(_cells, "BLOCK", 90)  # several blocks of rows or columns, the last one smaller
     values = VALUES[name]
     samples = Samples.of(values, [0.0, float(np.median(values.astype(float))), 1e300])
     assert samples.told["encoding"] == ("cells" if one_by_one else "counts")
@@ -72,6 +73,7 @@ def test_never_more_edges_than_fit(most):
     assert len(edges_of(0.0, 1.0, [0.2, 0.3], most)) == most
     assert edges_of(0.5, 0.5, [np.nan], most).size == 0
     assert list(edges_of(0.5, 0.5, [0.5], most)) == [0.5]
+    assert len(edges_of(0.5, 0.5, [0.2, 0.3], most)) == min(most, 2)
 
 
 def test_many_features_get_few_edges(monkeypatch):

@@ -44,13 +44,13 @@ class Samples:
 
 def edges_of(low: float, high: float, heights: Sequence[float], most: int) -> np.ndarray:
     """At most `most` edges, ascending: a grid from `low` to `high`, whose nearest ones give way to `heights`."""
-    wanted = np.unique(np.array([height for height in heights if np.isfinite(height)], dtype=np.float64))
+    wanted = np.unique(np.array([height for height in heights if np.isfinite(height)], dtype=np.float64))[:most]
     grid = np.linspace(low, high, most + 2)[1:-1]
     grid = np.unique(grid[(grid > low) & (grid < high)])
-    for height in wanted[:most]:
+    for height in wanted:
         if len(grid) >= most - len(wanted) + 1:
             grid = np.delete(grid, np.abs(grid - height).argmin())
-    return np.unique(np.concatenate([grid, wanted[:most]]))[:most]
+    return np.unique(np.concatenate([grid, wanted]))
 
 
 def _cells(values: np.ndarray, edges: np.ndarray) -> np.ndarray:
@@ -76,16 +76,18 @@ def _counts(values: np.ndarray, edges: np.ndarray) -> dict[str, Any]:
     """Samples of each feature below each edge, and up to it where any lies at one; differences to the edge before."""
     n, size = values.shape
     dtype = np.dtype(np.uint8 if n < 2**8 else "<u2" if n < 2**16 else "<u4")
-    below, up_to = (np.zeros((len(edges), size), dtype) for _ in range(2))
-    for sample in values:
-        cells = _cells(sample, edges)
-        for k in range(len(edges)):
-            below[k] += cells < 2 * k + 1
-            up_to[k] += cells <= 2 * k + 1
-    told: dict[str, Any] = {"encoding": "counts", "bits": 8 * dtype.itemsize}
-    ties = bool((below != up_to).any())
-    for name, counts in (("below", below), ("upTo", up_to)):
-        if name == "below" or ties:
-            counts[1:] = np.diff(counts, axis=0)
-            told[name] = packed(counts)
+    histogram = np.empty((2 * len(edges) + 1, size), dtype)
+    columns = max(1, BLOCK // n)
+    for start in range(0, size, columns):
+        cells = _cells(values[:, start : start + columns], edges)
+        width = cells.shape[1]
+        places = cells.astype(np.intp) * width + np.arange(width)
+        counted = np.bincount(places.ravel(), minlength=len(histogram) * width)
+        histogram[:, start : start + width] = counted.reshape(-1, width)
+    between, at_edge = histogram[:-1:2], histogram[1::2]
+    below = between.copy()
+    below[1:] += at_edge[:-1]
+    told: dict[str, Any] = {"encoding": "counts", "bits": 8 * dtype.itemsize, "below": packed(below)}
+    if at_edge.any():
+        told["upTo"] = packed((between + at_edge).astype(dtype))  # a sum is in the byte order of the machine
     return told
