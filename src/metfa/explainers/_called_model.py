@@ -77,7 +77,7 @@ def answered(model: Any, batch: Any) -> Any:
         return model(batch)
     except RuntimeError as error:
         weights = next((weight.dtype for weight in getattr(model, "parameters", list)() if is_floating(weight)), None)
-        if weights is None or weights == batch.dtype or ("dtype" not in str(error) and "type" not in str(error)):
+        if weights is None or weights == batch.dtype or "type" not in str(error):
             raise
         raise TypeError(
             f"`inputs` are {batch.dtype}, but the model's weights {weights}, and torch does not mix them ({error}): "

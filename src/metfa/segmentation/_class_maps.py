@@ -13,7 +13,7 @@ from metfa.explainers._probability_model import ProbabilityModel, warn_of_probab
 
 __all__ = ["Segmenter", "check_kind", "class_maps"]
 
-ROUNDING = 1e-3  # by which probabilities in half precision may miss their sum
+ROUNDING = 1e-3  # by which probabilities in half precision may leave [0, 1]
 
 
 def class_maps(output: Any, images: Any, *, softmax: bool = True) -> Any:

@@ -206,13 +206,14 @@ class GridSaliency(MaskOptimiser):
         """
         rows = torch.arange(first, first + len(clean), device=clean.device)
         masks, losses = self._descended_from(self.init, blend, clean, rows)
-        lost = losses > self.l1_weight + ROUNDING * torch.finfo(losses.dtype).eps
+        limit = self.l1_weight + ROUNDING * torch.finfo(losses.dtype).eps
+        lost = losses > limit
         if lost.any() and self.init < 1:
             again, after = self._descended_from(1.0, blend[lost], clean[lost], rows[lost])
             better = after < losses[lost]
             masks[lost] = torch.where(better[:, None, None], again, masks[lost])
             losses[lost] = torch.where(better, after, losses[lost])
-        costly = losses > self.l1_weight + ROUNDING * torch.finfo(losses.dtype).eps
+        costly = losses > limit
         if costly.any():
             warn(
                 f"the masks of {int(costly.sum())} of {len(masks)} inputs lose more of the object than showing "
