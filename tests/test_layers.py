@@ -21,6 +21,7 @@ LAYERS = [
         "_guard",
         "_pictures",
         "_import_path",
+        "_class_names",
         "_markdown",
     },
     {"_arrays", "stats"},

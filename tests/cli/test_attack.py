@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 from metfa import attacks
@@ -45,6 +46,11 @@ def test_a_folder_of_what_came_of_it(attack, tmp_path):
     assert [float(before), float(after)] == pytest.approx(
         [result.distances["clean"][0], result.distances["adversarial"][0]], abs=1e-4
     )
+    said = re.search(r"prediction: +class (\d) \((0\.\d\d)\) before, class (\d) \((0\.\d\d)\) after", done.out).groups()
+    for part, index, probability in zip((result.clean, result.adversarial), said[::2], said[1::2], strict=True):
+        assert int(index) == part.predictions[0]
+        probabilities = torch.from_numpy(part.scores[0].copy()).softmax(0)
+        assert float(probability) == pytest.approx(float(probabilities[int(index)]), abs=0.006)
     assert "figure: metfa-attack/figure.png" in done.out
     again = attack("--target-map", "circle")
     assert "metfa-attack holds a finished attack; give another `--out`" in again.error

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from metfa._class_names import class_with_probability
 from metfa._pictures import open_image
 from metfa._provenance import printable
 from metfa.attacks.drawing import SHAPES, drawn
@@ -20,6 +21,7 @@ from metfa.cli.options import Confidence, Device, Model, Noise, Samples, Seed, S
 from metfa.cli.parsing import settings_of
 from metfa.cli.reported import resumable
 from metfa.cli.run import device_of
+from metfa.explainers._probability_model import softmax
 
 __all__ = ["attack_picture"]
 
@@ -157,11 +159,8 @@ def _report(result: Any, class_names: Any, image: str, model: str, method: str) 
     """What came of it, in lines."""
 
     def named(part: Any) -> str:
-        index = int(part.predictions[0])
-        name = f"class {index}" if class_names is None or index >= len(class_names) else class_names[index]
-        scores = part.scores[0].astype(np.float64)
-        weights = np.exp(scores - scores.max())
-        return f"{name} ({weights[index] / weights.sum():.2f})"
+        probabilities = softmax(part.scores[:1].astype(np.float64))[0]
+        return class_with_probability(int(part.predictions[0]), class_names, probabilities)
 
     found, budget = result.distances, result.budget()
     knows = {

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from metfa import sampling, stats
+from metfa._class_names import class_with_probability
 from metfa._provenance import printable
 from metfa._rows import is_text
 from metfa._sample_size import check_alpha, samples_needed
@@ -359,8 +360,7 @@ def _prediction(sample: AttributionSample, class_names: Any, *, as_logits: bool)
     probabilities = (softmax(scores) if as_logits else scores)[0]
 
     def named(index: int) -> str:
-        name = f"class {index}" if class_names is None or index >= len(class_names) else class_names[index]
-        return f"{name} ({probabilities[index]:.2f})"
+        return class_with_probability(index, class_names, probabilities)
 
     target = sample.target[0]
     explained = named(target) if isinstance(target, int) else str(target)

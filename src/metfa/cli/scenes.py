@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from metfa._class_names import class_name
 from metfa._pictures import open_image
 from metfa._provenance import printable
 from metfa._validation import did_you_mean
@@ -98,7 +99,7 @@ def explain_scene(
     about = {
         **call,
         "weights": loaded.weights,
-        "explained": _named(target, loaded.class_names),
+        "explained": printable(class_name(target, loaded.class_names)),
         "object": f"{region.sum():,} of {region.size:,} pixels",
         "faithfulness": f"m_f {' and '.join(left)} beside the object, all else black ({_levels(analysis)})",
     }
@@ -152,7 +153,3 @@ def _significant(explanation: Any, analysis: Analysis) -> np.ndarray:
 def _levels(analysis: Analysis) -> str:
     correction = "" if analysis.correction is None else f", {analysis.correction}"
     return f"at threshold {analysis.threshold or 'jenks'}, alpha {analysis.alpha:g}{correction}"
-
-
-def _named(target: int, class_names: Any) -> str:
-    return f"class {target}" if class_names is None else printable(str(class_names[target]))

@@ -11,6 +11,7 @@ import torch
 
 from metfa import noise as noises
 from metfa import stats
+from metfa._class_names import class_name
 from metfa._lazy import needs_extra
 from metfa._markdown import aligned, escaped
 from metfa.metrics._hidden import Baseline
@@ -179,7 +180,7 @@ def context_table(
         areas = [float(pixels.sum()) for pixels in marked]
         figures.setdefault(one.target, []).append((one.region.sum(), (~one.region).sum(), *areas, *faithful))
     return ContextTable(
-        tuple(_row(_name(target, class_names), np.array(rows)) for target, rows in sorted(figures.items()))
+        tuple(_row(class_name(target, class_names), np.array(rows)) for target, rows in sorted(figures.items()))
     )
 
 
@@ -193,10 +194,6 @@ def _check_names(class_names: Sequence[str] | None, highest: int) -> None:
             f"`class_names` must name all classes of the model, got {len(class_names)} names, and an explanation of "
             f"class {highest}"
         )
-
-
-def _name(target: int, class_names: Sequence[str] | None) -> str:
-    return f"class {target}" if class_names is None else str(class_names[target])
 
 
 def _row(name: str, figures: np.ndarray) -> ClassContext:
