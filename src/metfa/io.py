@@ -31,6 +31,7 @@ __all__ = [
     "new_folder",
     "read_array",
     "read_json",
+    "read_manifest",
     "require_plain_file",
     "save",
     "write_array",
@@ -125,11 +126,8 @@ def load(path: str | Path) -> AttributionSample:
         if "attack.json" in names:
             hint = ", but an attack: read it by `metfa.attacks.load_attack`"
         raise ValueError(f"{folder} is not a saved result: it has no {MANIFEST}{hint}")
-    manifest = _read_manifest(folder)
-    try:
+    with read_manifest(folder / MANIFEST, SCHEMA_VERSION) as manifest:
         return _assembled(folder, manifest)
-    except (KeyError, TypeError, AttributeError, OverflowError) as error:
-        raise ValueError(f"{folder / MANIFEST} is damaged: {type(error).__name__} at {error}") from error
 
 
 def write_manifest(folder: Path, sample: AttributionSample) -> None:
@@ -185,6 +183,28 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is damaged: {error}") from error
+
+
+@contextmanager
+def read_manifest(path: Path, schema_version: int) -> Iterator[dict[str, Any]]:
+    """What the manifest at `path` says, to be made a result of within the context.
+
+    Raises
+    ------
+    ValueError
+        If it is no JSON object of this version, or if what is made of it fails as where something is missing or of a
+        wrong kind: anybody may have written the manifest, and the message names the file.
+    """
+    manifest = read_json(path)
+    if not isinstance(manifest, dict):
+        raise ValueError(f"{path} is damaged: an object is needed, got {type(manifest).__name__}")
+    version = manifest.get("schema_version")
+    if version != schema_version:
+        raise ValueError(f"{path} has schema version {version!r:.40}; this metfa reads version {schema_version}")
+    try:
+        yield manifest
+    except (KeyError, TypeError, AttributeError, OverflowError) as error:
+        raise ValueError(f"{path} is damaged: {type(error).__name__} at {error}") from error
 
 
 def require_plain_file(path: Path) -> None:
@@ -274,18 +294,6 @@ def _digest(path: Path) -> str:
         while block := file.read(2**20):
             digest.update(block)
     return digest.hexdigest()
-
-
-def _read_manifest(folder: Path) -> dict[str, Any]:
-    manifest = read_json(folder / MANIFEST)
-    if not isinstance(manifest, dict):
-        raise ValueError(f"{folder / MANIFEST} is damaged: an object is needed, got {type(manifest).__name__}")
-    version = manifest.get("schema_version")
-    if version != SCHEMA_VERSION:
-        raise ValueError(
-            f"{folder / MANIFEST} has schema version {version!r:.40}; this metfa reads version {SCHEMA_VERSION}"
-        )
-    return manifest
 
 
 def _assembled(folder: Path, manifest: dict[str, Any]) -> AttributionSample:

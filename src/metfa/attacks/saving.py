@@ -53,14 +53,8 @@ def load_attack(path: str | Path) -> AttackResult:
     manifest = folder / ATTACK
     if not manifest.exists():
         raise ValueError(f"{folder} is no saved attack: it has no {ATTACK}")
-    about = io.read_json(manifest)
-    version = about.get("schema_version") if isinstance(about, dict) else None
-    if version != SCHEMA_VERSION:
-        raise ValueError(f"{manifest} has schema version {version!r:.40}; this metfa reads version {SCHEMA_VERSION}")
-    try:
+    with io.read_manifest(manifest, SCHEMA_VERSION) as about:
         return _assembled(manifest, about)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{manifest} is damaged: {type(error).__name__} at {error}") from error
 
 
 def _arrays(result: AttackResult) -> dict[str, np.ndarray]:

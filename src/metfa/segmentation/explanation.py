@@ -232,16 +232,8 @@ def save_region(region: np.ndarray, folder: Path) -> None:
 
 def read_region(folder: Path) -> np.ndarray:
     """The object's pixels, (height, width) bool, that `save_region` wrote."""
-    about = io.read_json(folder / CONTEXT)
-    version = about.get("schema_version") if isinstance(about, dict) else None
-    if version != SCHEMA_VERSION:
-        raise ValueError(
-            f"{folder / CONTEXT} has schema version {version!r:.40}; this metfa reads version {SCHEMA_VERSION}"
-        )
-    try:
+    with io.read_manifest(folder / CONTEXT, SCHEMA_VERSION) as about:
         region = io.read_array(folder / CONTEXT, "region", about["region"])
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"{folder / CONTEXT} is damaged: {type(error).__name__} at {error}") from error
     if region.dtype != bool or region.ndim != 2:
         raise ValueError(f"{folder / REGION} must hold pixels (height, width) bool, got {region.dtype} {region.shape}")
     if region.view(np.uint8).max(initial=0) > 1:
