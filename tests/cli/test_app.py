@@ -245,24 +245,27 @@ def test_show_reads_the_report_again(metfa_command, finished):
     assert tree(finished) == before
 
 
-def test_show_needs_no_model(finished, tmp_path):
+@pytest.mark.parametrize(
+    ("command", "out", "written"),
+    [("show", "again", ["figure.png", "report.txt"]), ("report", "again/page.html", ["page.html"])],
+)
+def test_reading_a_result_again_needs_no_torch(command, out, written, finished, tmp_path):
     code = """
 import sys, metfa.cli
-sys.argv[1:1] = ["show"]
 try:
     metfa.cli.main()
 finally:
     assert "torch" not in sys.modules
 """
     done = subprocess.run(
-        [sys.executable, "-c", code, str(finished), "--out", str(tmp_path / "views")],
+        [sys.executable, "-c", code, command, str(finished), "--out", str(tmp_path / out)],
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert sorted(path.name for path in (tmp_path / "views").iterdir()) == ["figure.png", "report.txt"]
+    assert sorted(path.name for path in (tmp_path / "again").iterdir()) == written
 
 
 def test_show_writes_views_elsewhere_and_overwrites_nothing(metfa_command, finished, tmp_path):

@@ -1,8 +1,6 @@
 """`metfa report`: folders of results into one page."""
 
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -83,22 +81,3 @@ def test_nothing_is_overwritten(metfa_command, results, tmp_path):
     before = (tmp_path / "metfa-report.html").read_bytes()
     assert "metfa-report.html; choose a new file" in metfa_command("report", results[1]).error
     assert (tmp_path / "metfa-report.html").read_bytes() == before
-
-
-def test_a_page_needs_no_torch(results, tmp_path):
-    code = """
-import sys, metfa.cli
-sys.argv[1:1] = ["report"]
-try:
-    metfa.cli.main()
-finally:
-    assert "torch" not in sys.modules
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(results[0]), "--out", str(tmp_path / "r.html")],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
