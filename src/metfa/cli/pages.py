@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -25,18 +25,12 @@ def write_page(
     threshold: ThresholdOrOwn = None,
 ) -> None:
     """Write one HTML file to look at results in and to try other levels and thresholds, without the model."""
-    from metfa.report import write
+    from metfa.report.writing import told_apart, write
 
-    named: dict[str, Any] = {}
-    for folder in folders:
-        result, about = read_folder(folder)
-        name = title_of(about) or folder.name
-        while name in named:
-            name = f"{name} ({folder})"
-        named[name] = result
+    read = ((folder.name, *read_folder(folder)) for folder in folders)
     path = write(
         out,
-        named,
+        told_apart((title_of(about) or name, result) for name, result, about in read),
         title=title,
         threshold=None if threshold is None else threshold_of(threshold),
         alpha=alpha,

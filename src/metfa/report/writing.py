@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from metfa.stats._multiplicity import check_method
 from metfa.stats._validation import as_level
 from metfa.text._reading import harmless_text
 
-__all__ = ["write"]
+__all__ = ["told_apart", "write"]
 
 Result = AttributionSample | ContextExplanation
 
@@ -101,9 +102,9 @@ def write(
         check_number(threshold, "threshold", least=-float("inf"))
     shown = _one_by_one(results)
     if alpha is None:
-        alpha = Decisions.usual_alpha([result for _, result in shown], correction, confidence_level)
+        alpha = Decisions.usual_alpha(list(shown.values()), correction, confidence_level)
     decisions = Decisions(threshold, float(alpha), correction, confidence_level)
-    contents = [Content.of(name, result, decisions) for name, result in shown]
+    contents = [Content.of(name, result, decisions) for name, result in shown.items()]
     page = page_of(contents, harmless_text(title), decisions)
     target.parent.mkdir(parents=True, exist_ok=True)
     with target.open("x", encoding="utf-8") as file:  # fails where somebody else was faster
@@ -132,8 +133,8 @@ def _new_file(path: Any) -> Path:
     return target
 
 
-def _one_by_one(results: Any) -> list[tuple[str, Result]]:
-    """Headings, all different, and results with one input each."""
+def _one_by_one(results: Any) -> dict[str, Result]:
+    """Results with one input each, by their headings."""
     if isinstance(results, Result):
         results = [results]
     if not isinstance(results, Mapping | Sequence) or isinstance(results, str):
@@ -156,19 +157,16 @@ def _one_by_one(results: Any) -> list[tuple[str, Result]]:
             found.append((name if batch == 1 else f"{name}, input {index}", one))
     if not found:
         raise ValueError("`results` must hold at least one, got none")
-    return _numbered(found)
+    return told_apart(found)
 
 
-def _numbered(found: list[tuple[str, Result]]) -> list[tuple[str, Result]]:
-    """Equal headings told apart by a number."""
-    taken: set[str] = set()
-    numbered = []
-    for name, result in found:
-        names = (name if k == 1 else f"{name} ({k})" for k in range(1, len(found) + 2))
-        free = next(candidate for candidate in names if candidate not in taken)
-        taken.add(free)
-        numbered.append((free, result))
-    return numbered
+def told_apart(named: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """What stands under each heading, where equal ones get a number: "cat", "cat (2)"."""
+    found: dict[str, Any] = {}
+    for name, result in named:
+        candidates = (name if k == 1 else f"{name} ({k})" for k in itertools.count(1))
+        found[next(candidate for candidate in candidates if candidate not in found)] = result
+    return found
 
 
 def _name(result: Result) -> str:
