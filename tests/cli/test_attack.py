@@ -61,6 +61,15 @@ def test_attackers_who_know_the_defence(attack, tmp_path):
     assert attacks.load_attack(tmp_path / "a" / "attack").knows == "defence"
     done = attack("--target-map", "corner", "--knows", "seed", "--out", "b")
     assert "attacker knows:   the defence and the noise that it is measured under" in done.out
+    done = attack("--target-map", "corner", "--knows", "defence", "--adaptive", "--steps", 0, "--out", "c")
+    assert "attacker knows:   the defence, not its noise" in done.out
+
+
+@pytest.mark.parametrize("knows", ["nothing", "seed"])
+def test_two_words_on_what_is_known_that_differ(knows, attack, tmp_path):
+    done = attack("--target-map", "corner", "--adaptive", "--knows", knows)
+    assert f"`--adaptive` is short for `--knows defence`, which `--knows {knows}` contradicts" in done.error
+    assert not (tmp_path / "metfa-attack").exists()
 
 
 def test_another_class(attack, tmp_path):

@@ -63,9 +63,15 @@ def attack_picture(
     ] = None,
     restarts: Annotated[int, typer.Option(min=1, help="Times that the attack is begun anew; needs a limit.")] = 1,
     adaptive: Annotated[
-        bool, typer.Option("--adaptive", help="The attacker knows the defence: the same as --knows defence.")
+        bool, typer.Option("--adaptive", help="The attacker knows the defence: short for --knows defence.")
     ] = False,
-    knows: Annotated[Knows, typer.Option(help="What the attacker knows of the defence.")] = Knows.nothing,
+    knows: Annotated[
+        Knows | None,
+        typer.Option(
+            help="What the attacker knows: nothing (the default), the defence, or also the seed of its noise.",
+            show_default=False,
+        ),
+    ] = None,
     noise: Noise = "uniform:0.1",
     samples: Samples = 10,
     confidence: Confidence = 0.95,
@@ -79,6 +85,7 @@ def attack_picture(
     ),
 ) -> None:
     """Attack an explanation: change a picture a little so that its map becomes another, and see what smoothing says."""
+    known = _known(knows, adaptive=adaptive)
     check_method(method)
     chosen = settings_of(settings or [])
     picture = open_image(image)
@@ -92,8 +99,8 @@ def attack_picture(
         step_size = epsilon / 4
     given = {"n_steps": steps, "epsilon": epsilon, "step_size": step_size, "n_restarts": restarts}
     overrides = {name: value for name, value in given.items() if value is not None}
-    attack_settings(preset or ("strong" if to_class is None else "adv2-cam"), overrides)  # before the model is loaded
-    knowledge = "defence" if adaptive and knows is Knows.nothing else knows.value
+    preset = preset or ("strong" if to_class is None else "adv2-cam")
+    attack_settings(preset, overrides)  # before the model is loaded
     with resumable("steps"):
         from metfa import attacks
         from metfa.models import load
@@ -114,18 +121,17 @@ def attack_picture(
         )
         wanted = None if target_map is None else _map(target_map, shape, explainer, pixels)
         arguments: dict[str, Any] = {
+            "settings": preset,
             "defence": defence,
-            "knows": knowledge,
+            "knows": known.value,
             "rng": seed,
             "store": folder / "attack",
             "progress": True,
             **overrides,
         }
         if to_class is None:
-            arguments["settings"] = preset or "strong"
             result = attacks.manipulate(network, explainer, pixels, wanted, **arguments)
         else:
-            arguments["settings"] = preset or "adv2-cam"
             result = attacks.targeted(network, explainer, pixels, to_class, wanted, **arguments)
     text = _report(result, loaded.class_names, str(image), model, method)
     (folder / "report.txt").write_text(f"{text}\n", encoding="utf-8")
@@ -134,6 +140,17 @@ def attack_picture(
     typer.echo(text)
     for kind, name in (("picture", "adversarial.png"), ("figure", "figure.png")):
         typer.echo(f"{kind}: {printable(str(folder / name))}")
+
+
+def _known(knows: Knows | None, *, adaptive: bool) -> Knows:
+    """What the attacker knows, said in one of two ways, or in both alike."""
+    if not adaptive:
+        return knows or Knows.nothing
+    if knows not in (None, Knows.defence):
+        raise ValueError(
+            f"`--adaptive` is short for `--knows defence`, which `--knows {knows.value}` contradicts: give one of them"
+        )
+    return Knows.defence
 
 
 def _map(target_map: str, shape: Any, explainer: Any, pixels: Any) -> np.ndarray:
