@@ -1,0 +1,159 @@
+"""How many samples it takes to leave 5, 10 and 20 % of a map undecided: looking on the way, and knowing it beforehand.
+
+The false discovery rate is kept at .05. Beside e-BH, which one may look at, stand BY and BH at the smallest fixed N, as
+if somebody had known it: each photograph's own. Asked is that e-BH with a threshold given takes at most 1.5 times as
+many samples as BY, on the median photograph, at looks 10 % apart. The threshold is the natural break of ten samples of
+another seed ("given"), or that of the run's own first ten, which are then not tested ("split").
+
+    python -m benchmarks.looks_cost_half_more_than_hindsight --data FOLDER
+
+with a folder of photographs and ``index.csv``; without one, scikit-image's coffee and cat. Then the time of the rounds:
+explaining until a share is reached beside explaining as many at once.
+"""
+
+import argparse
+import csv
+import statistics
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+from skimage import data
+
+import metfa
+from benchmarks.measuring import compare
+from metfa import stats
+from metfa._pictures import open_image
+from metfa.explainers import RISE, Gradient
+
+SHARES = (0.05, 0.10, 0.20)
+NOISE = metfa.noise.Uniform(0.1, bounds=(0, 1))
+SPLIT = 10
+ALPHA = 0.05
+
+
+def photographs(folder: Path | None, preprocess: Any, n: int) -> dict[str, torch.Tensor]:
+    if folder is None:
+        images = {"coffee": Image.fromarray(data.coffee()), "cat": Image.fromarray(data.chelsea())}
+    else:
+        with (folder / "index.csv").open(encoding="utf-8") as file:
+            names = [row["file"] for row in csv.DictReader(file)]
+        chosen = np.random.default_rng(0).permutation(len(names))[:n]
+        images = {names[k]: open_image(folder / names[k]).convert("RGB") for k in chosen}
+    return {name: preprocess(image)[None] for name, image in list(images.items())[:n]}
+
+
+def looks(first: int, most: int, growth: float = 1.1) -> list[int]:
+    rule = metfa.until(undecided=0, threshold=0.0, growth=growth, max_samples=most)
+    found = [first]
+    while found[-1] < most:
+        found.append(rule.after(found[-1]))
+    return found
+
+
+def undecided(above: np.ndarray, below: np.ndarray, n: int, method: str) -> float:
+    most = np.maximum(above, below)
+    if method == "e-bh":
+        levels = stats.e_bh(np.stack([stats.log_e_values(counts, n) for counts in (above, below)])).min(0)
+    else:
+        from metfa.stats._sign_null import upper_tail_table
+
+        levels = stats.correct(np.minimum(1, 2 * upper_tail_table(n))[most], method)
+    return float((levels > ALPHA).mean())
+
+
+def needed(values: np.ndarray, height: float, held_out: int, schedule: list[int], method: str) -> dict[float, int]:
+    """Samples in all at which each share was first reached, at the numbers of `schedule`."""
+    found: dict[float, int] = {}
+    above = below = np.zeros(values[0].size, int)
+    counted = held_out
+    for n in schedule:
+        new = values[counted:n].reshape(n - counted, -1)
+        above, below, counted = above + (new > height).sum(0), below + (new < height).sum(0), n
+        share = undecided(above, below, n - held_out, method)
+        for asked in SHARES:
+            if share <= asked:
+                found.setdefault(asked, n)
+        if len(found) == len(SHARES):
+            break
+    return found
+
+
+def told(counts: list[int | None], most: int) -> str:
+    known = sorted(count if count is not None else most + 1 for count in counts)
+    middle = statistics.median(known)
+    shown = f"more than {most}" if middle > most else f"{middle:g}"
+    largest = f"more than {most}" if known[-1] > most else str(known[-1])
+    return f"{shown} ({known[0]} to {largest}; {sum(count is not None for count in counts)} of {len(counts)})"
+
+
+def measure(name: str, explainer: Any, pictures: dict[str, torch.Tensor], most: int, forwards: int) -> None:
+    ways = {"BY, fixed": "by", "BH, fixed": "bh", "e-BH, given": "e-bh", "e-BH, split": "e-bh"}
+    found: dict[str, list[dict[float, int]]] = {way: [] for way in ways}
+    for number, pixels in enumerate(pictures.values()):
+        sample = metfa.explain(explainer, pixels, noise=NOISE, n_samples=most, rng=0, batch_size=10)
+        other = metfa.explain(explainer, pixels, list(sample.target), noise=NOISE, n_samples=SPLIT, rng=1)
+        given, own = float(other.threshold()[0]), float(sample.threshold(split=SPLIT)[0])
+        for way, method in ways.items():
+            held_out = SPLIT if way.endswith("split") else 0
+            schedule = looks(held_out + 7, most) if method == "e-bh" else list(range(6, most + 1))
+            height = own if held_out else given
+            found[way].append(needed(sample.values, height, held_out, schedule, method))
+        print(f"{name}, photograph {number}: { ({way: runs[-1] for way, runs in found.items()}) }", flush=True)
+    print(f"\n{name}, {len(pictures)} photographs, N at most {most}; a map takes {forwards} forwards")
+    for asked in SHARES:
+        for way, runs in found.items():
+            counts = [run.get(asked) for run in runs]
+            print(f"  {asked:.0%} undecided, {way}: N = {told(counts, most)}")
+        for way in ("e-BH, given", "e-BH, split"):
+            for rival in ("BY, fixed", "BH, fixed"):
+                pairs = [run for run in zip(found[way], found[rival], strict=True) if asked in run[1]]
+                ratios = [a[asked] / b[asked] if asked in a else float("inf") for a, b in pairs]
+                if ratios:
+                    print(
+                        f"    {way} over {rival}: median {statistics.median(ratios):.2f} ({min(ratios):.2f} to "
+                        f"{max(ratios):.2f}), {len(ratios)} photographs"
+                    )
+
+
+def overhead(explainer: Any, pixels: torch.Tensor, share: float, most: int) -> None:
+    given = float(metfa.explain(explainer, pixels, noise=NOISE, n_samples=SPLIT, rng=1).threshold()[0])
+    rule = metfa.until(undecided=share, threshold=given, growth=1.1, max_samples=most)
+
+    def until() -> Any:
+        return metfa.explain(explainer, pixels, noise=NOISE, n_samples=rule, rng=0)
+
+    n = until().n_samples
+    print(f"\n{n} samples, {len(until().stopping.looks)} looks")
+    compare(
+        ("until", f"n_samples={n}"),
+        until,
+        lambda: metfa.explain(explainer, pixels, noise=NOISE, n_samples=n, rng=0),
+        rounds=7,
+        target=1.03,
+    )
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, help="folder of photographs and index.csv")
+    parser.add_argument("--photographs", type=int, default=20)
+    parser.add_argument("--samples", type=int, default=500)
+    parser.add_argument("--rise-photographs", type=int, default=2)
+    parser.add_argument("--rise-samples", type=int, default=100)
+    parser.add_argument("--only", choices=["gradient", "rise", "overhead"], nargs="+")
+    options = parser.parse_args()
+    wanted = options.only or ["gradient", "rise", "overhead"]
+    metfa.allocator.keep_freed_memory()
+    loaded = metfa.models.load("efficientnet-lite0")
+    pictures = photographs(options.data, loaded.preprocess, options.photographs)
+    gradient, rise = Gradient(loaded.module), RISE(loaded.module, n_masks=200)
+    if "gradient" in wanted:
+        measure("Gradient", gradient, pictures, options.samples, 1)
+    if "rise" in wanted:
+        few = dict(list(pictures.items())[: options.rise_photographs])
+        measure("RISE, 200 masks", rise, few, options.rise_samples, 200)
+    if "overhead" in wanted:
+        overhead(gradient, next(iter(pictures.values())), 0.10, options.samples)
