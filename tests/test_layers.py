@@ -36,6 +36,7 @@ LAYERS = [
         "_sample_size",
         "_sample_threshold",
         "_significance",
+        "_certified",
         "_rounds",
         "stopping",
         "result",

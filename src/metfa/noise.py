@@ -324,6 +324,18 @@ def per_column(
     return law([fraction * std for std in column_stds(data, categorical, feature_names)])
 
 
+def gaussian_std(noise: Any) -> float | None:
+    """Standard deviation of a noise that is Gaussian, the same for all parts of an input; None for any other.
+
+    Of noise in pixel space it is that of pixels.
+    """
+    if isinstance(noise, PixelSpaceNoise):
+        return gaussian_std(noise.noise)
+    if not isinstance(noise, Gaussian) or not _is_number(noise.std):
+        return None
+    return float(noise.std)  # pyright: ignore[reportArgumentType]
+
+
 def _channel_numbers(name: str, values: Any) -> tuple[float, ...]:
     if isinstance(values, str) or not hasattr(values, "__iter__"):
         raise TypeError(f"`{name}` must be a sequence with one number for each channel, got {values!r}")

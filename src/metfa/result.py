@@ -13,6 +13,7 @@ import numpy as np
 
 from metfa import stats
 from metfa._arrays import as_array, to_host
+from metfa._certified import radii, ranks_within
 from metfa._joining import check_joins
 from metfa._provenance import printable
 from metfa._sample_size import TooFewSamplesError, check_alpha, samples_for_interval, samples_needed
@@ -184,6 +185,72 @@ class AttributionSample:
         if ranks is None and self.any_time:
             ranks = stats.sequence_ranks(self.n_samples, confidence_level)
         return stats.median_interval(self.values, confidence_level, ranks=ranks)
+
+    def certified_radius(
+        self,
+        threshold: Any = None,
+        *,
+        alpha: float = 0.05,
+        correction: str | None = None,
+        split: int | None = None,
+    ) -> np.ndarray:
+        r"""How far the input may be changed, in L2, while each feature stays significant, (batch, \*features) float64.
+
+        Gaussian noise only. Whatever change of the input is shorter than the radius: the median of the explanation
+        under the same noise stays on the side of the threshold where `significance_map` puts it, with probability at
+        least 1 - alpha for each feature and side, or as `correction` says for all of them.
+
+        Parameters
+        ----------
+        threshold : float, array or callable
+            A number that was fixed before the samples, as in `test`, or a rule with `split`. None: after `metfa.until`
+            the thresholds that it fixed.
+        alpha : float
+            As for `significance_map`.
+        correction : {None, "bonferroni", "bh", "e-bh"}
+            As for `significance_map`; of features that are selected, r of m, each bound has the level r alpha / m.
+        split : int, optional
+            As for `significance_map`.
+
+        Returns
+        -------
+        ndarray
+            In the units of the input; with `metfa.noise.in_pixel_space` in pixel values. 0 where a feature is
+            undecided.
+
+        Raises
+        ------
+        ValueError
+            If the noise is not Gaussian with one standard deviation, if the threshold depends on the samples that are
+            tested, or if there are too few samples.
+
+        Notes
+        -----
+        Randomised smoothing of Cohen et al. 2019, for each feature: see `stats.certified_radius`. Clamping to a range
+        belongs to what is explained, so it is allowed, and so is any explainer. The class that is explained is held
+        fixed. It is a statement on medians, not on the prediction, nor on a map of N samples.
+        """
+        return radii(self, threshold, alpha, correction, split)
+
+    def certified_interval(self, radius: float, confidence_level: float = 0.95) -> stats.ConfidenceInterval:
+        r"""Interval for each median that holds wherever the input is changed to within a radius, (batch, \*features).
+
+        Gaussian noise only; see `stats.certified_ranks`.
+
+        Parameters
+        ----------
+        radius : float
+            Largest L2 change of the input, in its units (with `metfa.noise.in_pixel_space` in pixel values); 0 gives
+            `confidence_interval`.
+        confidence_level : float
+            Level asked for.
+
+        Raises
+        ------
+        ValueError
+            If the noise is not Gaussian with one standard deviation, or if there are too few samples.
+        """
+        return stats.median_interval(self.values, ranks=ranks_within(self, radius, confidence_level))
 
     def smoothed(self, confidence_level: float = 0.95, *, ranks: stats.Ranks | None = None) -> np.ndarray:
         r"""Smoothed map: the mean of the order statistics inside the interval, (batch, \*features)."""

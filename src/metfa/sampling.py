@@ -26,6 +26,7 @@ from metfa._streams import SCHEME, Purpose
 from metfa._targets import row_targets
 from metfa._warnings import DegenerateAttributionsWarning, warn
 from metfa.io import check_inputs
+from metfa.noise import gaussian_std
 from metfa.result import AttributionSample
 from metfa.stopping import Until
 from metfa.store import MemorySink, StoreSink
@@ -206,6 +207,7 @@ def explain(
         **settings,
         "n_samples": taken,
         "signed": told_signed(explainer),
+        "gaussian_std": gaussian_std(noise),
         "batch_size": batch_size,
         "device": None if call.rows.array is None else str(device_of(call.rows.array)),
         "started": started.isoformat(timespec="seconds"),

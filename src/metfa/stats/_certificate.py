@@ -13,7 +13,7 @@ from metfa._arrays import from_host, real_dtype, to_host
 from metfa._validation import check_number, positive_int
 from metfa.stats._incomplete_beta import log_binomial_tail
 from metfa.stats._ranks import Ranks, median_ranks
-from metfa.stats._sequential import log_e_at
+from metfa.stats._sequential import fewest_reaching, log_e_at, log_e_table, sequence_ranks
 from metfa.stats._validation import as_level
 
 __all__ = ["certified_radius", "certified_ranks", "proportion_bound"]
@@ -131,7 +131,7 @@ def certified_radius(counts: Any, n: int, alpha: float, *, sequential: bool = Fa
     return from_host(radii[place].reshape(bounds.shape), counts, real_dtype(counts))
 
 
-def certified_ranks(n: int, radius: float, confidence_level: float = 0.95) -> Ranks:
+def certified_ranks(n: int, radius: float, confidence_level: float = 0.95, *, sequential: bool = False) -> Ranks:
     r"""Ranks of an interval for the median that holds wherever the input is moved to within a radius.
 
     Moving the input by at most `radius` standard deviations of the Gaussian noise takes the median of an explanation no
@@ -146,11 +146,14 @@ def certified_ranks(n: int, radius: float, confidence_level: float = 0.95) -> Ra
         Largest L2 change of the input, in standard deviations of the noise; 0 gives `median_ranks`.
     confidence_level : float, default: 0.95
         Least probability that the interval holds every such median.
+    sequential : bool
+        False: for an `n` that was fixed beforehand. True: for one at which sampling stopped because of what was seen,
+        as `sequence_ranks`.
 
     Returns
     -------
     Ranks
-        For `median_interval`.
+        For `median_interval`; ``confidence_level`` is the one reached, or with `sequential` the one asked for.
 
     Raises
     ------
@@ -167,15 +170,23 @@ def certified_ranks(n: int, radius: float, confidence_level: float = 0.95) -> Ra
     n, level = positive_int(n, "n"), as_level(confidence_level, "confidence_level")
     check_number(radius, "radius")
     if radius == 0:
-        return median_ranks(n, level)
+        return sequence_ranks(n, level) if sequential else median_ranks(n, level)
     outer, miss = NORMAL.cdf(-radius), (1 - level) / 2
-    needed = math.ceil(math.log(miss) / math.log1p(-outer)) if outer > 1e-15 else None
+    if outer <= 1e-15:
+        needed = None
+    elif sequential:
+        needed = fewest_reaching(1 / miss, probability=1 - outer)
+    else:
+        needed = math.ceil(math.log(miss) / math.log1p(-outer))
     if needed is None or needed > n:
         enough = "no number of samples is enough" if needed is None else f"at least {needed} are needed"
         raise ValueError(
             f"too few samples for `confidence_level`={level} within a radius of {radius:g} standard deviations: got "
             f"{n}, {enough}"
         )
+    if sequential:
+        low = n - int(np.searchsorted(log_e_table(n, 1 - outer), -math.log(miss))) + 1
+        return Ranks(n, low=low, high=n + 1 - low, first=low, last=n + 1 - low, confidence_level=level)
     counts = np.arange(1, n + 1)
     falls_short = -np.expm1(np.minimum(log_binomial_tail(counts, n, outer), 0.0))  # P(B < k), B ~ Binomial(n, outer)
     low = int(np.searchsorted(falls_short, miss, side="right"))

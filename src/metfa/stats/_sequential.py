@@ -235,12 +235,16 @@ def sequence_ranks(n: int, confidence_level: float = 0.95, *, prior: Prior = PRI
 
 
 @lru_cache(maxsize=64)
-def fewest_reaching(e_value: float, prior: Prior = PRIOR) -> int:
+def fewest_reaching(e_value: float, prior: Prior = PRIOR, probability: float = 0.5) -> int:
     """Smallest number of samples whose e-value can be so large: all of them on one side."""
-    n = 1
-    while log_e_at(np.array([float(n)]), n, 0.5, prior)[0] < math.log(e_value):
-        n += 1
-    return n
+    low, high = 0, 1
+    while log_e_at(np.array([float(high)]), high, probability, prior)[0] < math.log(e_value):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        reached = log_e_at(np.array([float(middle)]), middle, probability, prior)[0] >= math.log(e_value)
+        low, high = (low, middle) if reached else (middle, high)
+    return high
 
 
 def confidence_sequence(

@@ -1,0 +1,207 @@
+"""Certificates: what they say, that an attacker with derivatives does not break them, and what they refuse."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import metfa
+from metfa import stats
+from metfa.noise import Gaussian, Uniform, in_pixel_space
+
+WEIGHTS = np.linspace(-1, 2, 40).reshape(5, 8)
+
+
+def explained(x, target=0):
+    return WEIGHTS * x
+
+
+def run(noise=Gaussian(0.5), n_samples=200, explainer=explained, inputs=np.ones((2, 5, 8)), **settings):  # noqa: B008
+    return metfa.explain(explainer, inputs, 0, noise=noise, n_samples=n_samples, rng=0, **settings)
+
+
+class TestRadius:
+    @pytest.mark.parametrize("correction", [None, "bonferroni", "bh", "e-bh"])
+    def test_is_positive_just_where_a_feature_is_decided(self, correction):
+        sample = run()
+        radius = sample.certified_radius(0.5, correction=correction)
+        marks = sample.significance_map(0.5, correction=correction)
+        np.testing.assert_array_equal(radius > 0, marks != 0)
+        assert (radius > 0).any(axis=(1, 2)).all()
+
+    def test_by_hand(self):
+        sample = run()
+        test = sample.test(0.5)
+        counts = np.maximum(test.above, test.below)
+        marked = sample.significance_map(0.5) != 0
+        expected = 0.5 * stats.certified_radius(counts, 200, 0.05) * marked
+        np.testing.assert_allclose(sample.certified_radius(0.5), expected)
+        marked = sample.significance_map(0.5, correction="bonferroni") != 0
+        expected = 0.5 * stats.certified_radius(counts, 200, 0.05 / 80) * marked
+        np.testing.assert_allclose(sample.certified_radius(0.5, correction="bonferroni"), expected)
+        for row, decided in enumerate(sample.significance_map(0.5, correction="bh") != 0):
+            expected = 0.5 * stats.certified_radius(counts[row], 200, 0.05 * decided.sum() / 80) * decided
+            np.testing.assert_allclose(sample.certified_radius(0.5, correction="bh")[row], expected)
+
+    def test_is_true_of_a_linear_map(self):
+        """There the median is w x, which a change of length |w x - h| / |w| takes to the threshold h."""
+        sample = run(n_samples=2000)
+        with np.errstate(divide="ignore"):
+            exact = np.abs(WEIGHTS - 0.5) / np.abs(WEIGHTS)
+        radius = sample.certified_radius(0.5, alpha=1e-6)
+        assert (radius <= exact).all()
+        near = (radius > 0) & (exact < 0.9)
+        np.testing.assert_allclose(radius[near[0] & near], np.broadcast_to(exact, radius.shape)[near], rtol=0.6)
+
+    def test_units_are_those_of_pixels(self):
+        mean, std = (0.5,), (0.25,)
+        inputs = np.full((1, 1, 5, 8), 0.6)
+        pixels = run(Gaussian(0.1, bounds=(0, 1)), 50, lambda x, target: x[:, 0], inputs)
+        noise = in_pixel_space(Gaussian(0.1), mean, std)
+        normalised = run(noise, 50, lambda x, target: x[:, 0] * 0.25 + 0.5, (inputs - 0.5) / 0.25)
+        kept = normalised.certified_radius(0.5)
+        assert kept.max() == pytest.approx(pixels.certified_radius(0.5).max(), rel=0.2)
+        assert kept.max() <= 0.1 * stats.certified_radius([50], 50, 0.05)[0]
+
+    def test_after_until_it_holds_at_any_time(self, tmp_path):
+        rule = metfa.until(undecided=0.4, threshold=lambda values: 0.5 + 0 * values.mean(), max_samples=300)
+        sample = run(n_samples=rule)
+        radius = sample.certified_radius(correction="e-bh")
+        tested = stats.sequential_test(sample.values[10:], 0.5)
+        for row, decided in enumerate(sample.significance_map(**sample.stopping.settings) != 0):
+            counts = np.maximum(tested.above, tested.below)[row]
+            level = 0.05 * decided.sum() / 80
+            expected = 0.5 * stats.certified_radius(counts, sample.n_samples - 10, level, sequential=True)
+            np.testing.assert_allclose(radius[row], expected * decided)
+        sample.save(tmp_path / "saved")
+        np.testing.assert_array_equal(metfa.load(tmp_path / "saved").certified_radius(correction="e-bh"), radius)
+
+
+class TestInterval:
+    def test_grows_with_the_radius(self):
+        sample = run()
+        plain = sample.confidence_interval()
+        here = sample.certified_interval(0)
+        np.testing.assert_array_equal(here.low, plain.low)
+        np.testing.assert_array_equal(here.high, plain.high)
+        wider = sample.certified_interval(0.2)
+        assert (wider.low <= plain.low).all()
+        assert ((wider.high - wider.low > plain.high - plain.low) | (WEIGHTS == 0)).all()
+        ranks = stats.certified_ranks(200, 0.4)  # 0.2 of a deviation of 0.5
+        np.testing.assert_array_equal(wider.low, np.sort(sample.values, axis=0)[ranks.low - 1])
+
+    def test_covers_medians_of_moved_inputs(self):
+        """Of w x the median moves by w d; by chance one in a million misses."""
+        sample = run(n_samples=4000)
+        interval = sample.certified_interval(0.3, confidence_level=1 - 1e-6)
+        for way in (-0.3, 0.3):
+            moved = WEIGHTS * (1 + way)
+            assert ((interval.low <= moved) & (moved <= interval.high)).all()
+
+    def test_after_until(self):
+        sample = run(n_samples=metfa.until(undecided=0.4, threshold=0.5, max_samples=300))
+        plain, wider = sample.certified_interval(0), sample.certified_interval(0.1)
+        np.testing.assert_array_equal(plain.low, sample.confidence_interval().low)
+        fixed = stats.median_interval(sample.values, ranks=stats.certified_ranks(sample.n_samples, 0.2))
+        assert (wider.low <= fixed.low).all()
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("noise", "settings", "message"),
+        [
+            (Uniform(0.5), {"threshold": 0.5}, "needs Gaussian noise with one standard deviation.*Uniform(radius=0.5"),
+            (Gaussian([0.5] * 8), {"threshold": 0.5}, "needs Gaussian noise with one standard deviation"),
+            (Gaussian(0.5), {}, "`threshold` must be a number that was fixed before the samples"),
+            (Gaussian(0.5), {"threshold": stats.jenks}, "`threshold` must not depend on the samples that are tested"),
+            (Gaussian(0.5), {"threshold": 0.5, "correction": "holm"}, "for a certificate, got 'holm'"),
+            (Gaussian(0.5), {"threshold": 0.5, "alpha": 1e-90}, "too few samples"),
+        ],
+    )
+    def test_settings(self, noise, settings, message):
+        with pytest.raises(ValueError, match=re.escape(message).replace(r"\.\*", ".*")):
+            run(noise, 20).certified_radius(**settings)
+
+    def test_a_rule_that_sees_its_own_samples_alone_is_allowed(self):
+        sample = run(n_samples=60)
+        own = sample.certified_radius(np.mean, split=20)
+        given = sample.certified_radius(sample.threshold(np.mean, split=20), split=20)
+        np.testing.assert_array_equal(own, given)
+
+    def test_until(self):
+        sample = run(n_samples=metfa.until(undecided=0.4, threshold=0.5, max_samples=300))
+        with pytest.raises(ValueError, match="whatever number of samples one stopped, and 'bh'"):
+            sample.certified_radius(0.5, correction="bh")
+        with pytest.raises(ValueError, match="must not depend on the samples that are tested"):
+            sample.certified_radius(stats.jenks)
+        other = run(n_samples=metfa.until(change=1.0))
+        with pytest.raises(ValueError, match="got None"):
+            other.certified_radius()
+
+    def test_interval(self):
+        with pytest.raises(ValueError, match="needs Gaussian noise"):
+            run(Uniform(0.5), 20).certified_interval(0.1)
+        with pytest.raises(ValueError, match="`radius` must be finite and not negative, got -1"):
+            run().certified_interval(-1)
+        with pytest.raises(ValueError, match="within a radius of 4 standard deviations: got 200"):
+            run().certified_interval(2.0)
+
+
+@pytest.fixture(scope="module")
+def network():
+    with torch.random.fork_rng():
+        torch.manual_seed(3)
+        return nn.Sequential(nn.Linear(6, 24), nn.Tanh(), nn.Linear(24, 24), nn.Tanh(), nn.Linear(24, 6)).double()
+
+
+class TestAttack:
+    """A smooth network whose outputs are the scores of its inputs' features, and an attacker who knows all of it."""
+
+    std, height, n = 0.3, 0.0, 3000
+
+    def chance(self, network, x, feature, rng, n):
+        noise = torch.as_tensor(self.std * rng.standard_normal((n, 6)))
+        return torch.sigmoid(30 * (network(x + noise)[:, feature] - self.height)).mean()
+
+    def attacked(self, network, x, feature, sign, radius, rng):
+        """Chance of the certified side at the best of several restarts, estimated anew."""
+        best, lowest = x, 1.0
+        for _ in range(8):
+            step = torch.as_tensor(rng.standard_normal(6))
+            delta = 0.5 * radius * step / step.norm()
+            for _ in range(40):
+                delta = delta.detach().requires_grad_()
+                chance = self.chance(network, x + delta, feature, rng, 400)
+                (gradient,) = torch.autograd.grad(sign * chance, delta)
+                delta = delta - 0.2 * radius * gradient / (gradient.norm() + 1e-12)
+                delta = delta * min(1.0, radius / (float(delta.detach().norm()) + 1e-12))
+            with torch.no_grad():
+                seen = network(x + delta + torch.as_tensor(self.std * rng.standard_normal((4000, 6))))[:, feature]
+                share = float((sign * (seen - self.height) > 0).double().mean())
+            if share < lowest:
+                best, lowest = x + delta.detach(), share
+        with torch.no_grad():
+            seen = network(best + torch.as_tensor(self.std * rng.standard_normal((60_000, 6))))[:, feature]
+        return float((sign * (seen - self.height) > 0).double().mean())
+
+    def test_is_not_broken_inside_and_is_outside(self, network):
+        def explainer(inputs, target):
+            with torch.no_grad():
+                return network(inputs)
+
+        x = torch.as_tensor(np.random.default_rng(5).normal(0, 1, (4, 6)))
+        sample = metfa.explain(explainer, x, 0, noise=Gaussian(self.std), n_samples=self.n, rng=0, batch_size=500)
+        radius = sample.certified_radius(self.height, alpha=1e-6)
+        marks = sample.significance_map(self.height, alpha=1e-6)
+        assert (marks != 0).sum() >= 12
+        rng, broken = np.random.default_rng(1), 0
+        certified = [tuple(place) for place in np.argwhere(marks != 0)]
+        for row, feature in certified[:14]:
+            sign, edge = int(marks[row, feature]), float(radius[row, feature])
+            inside = self.attacked(network, x[row], feature, sign, edge, rng)
+            assert inside >= 0.5 - 5 * 0.5 / 60_000**0.5  # five deviations of the attacker's own estimate
+            outside = self.attacked(network, x[row], feature, sign, 4 * edge, rng)
+            broken += outside < 0.5 - 5 * 0.5 / 60_000**0.5
+        assert broken >= 3
