@@ -39,7 +39,7 @@ export function twoSided(tails) {
  *
  * @param {number[]} table two-sided p-values by the larger count, which fall
  * @param {Uint32Array} families how many features have each larger count
- * @param {string} correction bonferroni, holm, bh or by
+ * @param {string} correction bonferroni, holm, bh or by; e-bh is bh of the reciprocals of e-values
  * @param {number} harmonic 1 + 1/2 + ... + 1/m for "by"
  */
 export function adjusted(table, families, correction, harmonic) {
@@ -69,6 +69,9 @@ export function adjusted(table, families, correction, harmonic) {
   }
   return found;
 }
+
+/** Corrections that need a number of samples that was fixed beforehand. */
+export const FIXED_ONLY = ["holm", "bh", "by"];
 
 /**
  * Marks of all features: 1 above the threshold, -1 below, 0 undecided.

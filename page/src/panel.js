@@ -74,6 +74,12 @@ export class Panel {
     if (result.tooFew) {
       return `With ${result.n} samples nothing can become significant at these settings: at least ${result.tooFew} are needed.`;
     }
+    if (result.refused) {
+      return "Sampling stopped because of what was seen, and this correction is for a number of samples that was fixed beforehand: choose e-BH, Bonferroni or none.";
+    }
+    if (correction === "none" && result.anyTime) {
+      return `Uncorrected: each of ${result.testedSize.toLocaleString("en")} ${of} is marked by chance on either side with probability at most ${probability(alpha)}, whenever one stops sampling.`;
+    }
     if (correction === "none") {
       const number = result.expected >= 10 ? Math.round(result.expected).toLocaleString("en") : short(result.expected);
       return `Uncorrected: up to ${number} of ${result.testedSize.toLocaleString("en")} ${of} are expected to be marked by chance, if every median lay at the threshold.`;
@@ -82,7 +88,7 @@ export class Panel {
     if (correction === "bonferroni" || correction === "holm") {
       return `Any false mark at all has a probability of at most ${level} (${of}: ${result.testedSize.toLocaleString("en")}).`;
     }
-    return `On average at most ${percent(alpha, alpha < 0.01 ? 2 : 0)} of the marks are false${correction === "bh" ? ", under positive dependence" : ""}.`;
+    return `On average at most ${percent(alpha, alpha < 0.01 ? 2 : 0)} of the marks are false${correction === "bh" ? ", under positive dependence" : ""}${correction === "e-bh" ? ", whenever one stops sampling" : ""}.`;
   }
 
   /** Figures of one feature. */

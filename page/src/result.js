@@ -2,7 +2,7 @@
 
 import { counts, scores, undoDifferences, unpacked } from "./decode.js";
 import { short } from "./elements.js";
-import { countsAt, expectedFalseMarks, histogram, marksOf } from "./decide.js";
+import { countsAt, expectedFalseMarks, FIXED_ONLY, histogram, marksOf } from "./decide.js";
 
 const KINDS = { 1: "important", 0: "undecided", "-1": "unimportant" };
 const SIGNED_KINDS = { 1: "positive", 0: "undecided", "-1": "negative" };
@@ -65,19 +65,24 @@ export class Result {
 
   /** Counts at the threshold, the marks they make, and what the figures beside them say. */
   decide(alpha, correction, place) {
+    this.refused = this.anyTime && FIXED_ONLY.includes(correction);
     if (!this.edges.length) {
       this.counts = { above: new Uint32Array(this.size), below: new Uint32Array(this.size) };
       this.marks = new Int8Array(this.size);
     } else {
       this.counts = countsAt(this.samples, this.edge);
-      this.marks = marksOf(this.counts, this.tails, alpha, correction, this.harmonic, this.tested);
+      const tails = this.anyTime || correction === "e-bh" ? this.reciprocals : this.tails;
+      this.marks = this.refused
+        ? new Int8Array(this.size)
+        : marksOf(this.counts, tails, alpha, correction, this.harmonic, this.tested);
     }
     const shares = { 1: 0, 0: 0, "-1": 0 };
     for (let p = 0; p < this.size; p++) if (!this.tested || this.tested[p]) shares[this.marks[p]] += 1;
     for (const mark of Object.keys(shares)) shares[mark] /= this.testedSize;
     this.shares = shares;
-    this.tooFew = this.n < this.needed[correction][place] ? this.needed[correction][place] : null;
-    this.expected = correction === "none" ? expectedFalseMarks(this.tails, alpha, this.testedSize) : null;
+    const needed = this.refused ? 0 : this.needed[correction][place];
+    this.tooFew = this.n < needed ? needed : null;
+    this.expected = correction === "none" && !this.anyTime ? expectedFalseMarks(this.tails, alpha, this.testedSize) : null;
   }
 
   histogramOf(feature, bins) {

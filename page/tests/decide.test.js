@@ -55,7 +55,7 @@ test("two-sided p-values stay below one", () => {
   assert.deepEqual(twoSided(tailsOf(3)), [1, 1, 1, 0.25]);
 });
 
-for (const correction of ["bonferroni", "holm", "bh", "by"]) {
+for (const correction of ["bonferroni", "holm", "bh", "by", "e-bh"]) {
   test(`${correction} by counts is ${correction} by sorting`, () => {
     const n = 12;
     const table = twoSided(tailsOf(n));

@@ -9,8 +9,10 @@ import torch
 import metfa
 from metfa import report, segmentation
 from metfa.report import _cells
+from metfa.stopping import Look, Stopping
 
-CORRECTIONS = [None, "bonferroni", "holm", "bh", "by"]
+CORRECTIONS = [None, "bonferroni", "holm", "bh", "by", "e-bh"]
+STOPPED = Stopping("reached", {"undecided": 0.4}, 0.05, "e-bh", 0.95, 0, (0.5,), (Look(40, 0.3, None, None, 1.0),))
 
 
 def network(images):
@@ -25,12 +27,12 @@ def scene():
     return segmentation.explain_context(network, image, 1, region=region, min_pixels=1, rng=0, n_samples=14)
 
 
-def graded(sample, shape=(9, 14), n=40):
+def graded(sample, shape=(9, 14), n=40, **settings):
     """Features from clearly below to clearly above, with ties at the edges of the scale."""
     rng = np.random.default_rng(3)
     centres = np.linspace(0.1, 0.9, int(np.prod(shape))).reshape(shape)
     values = np.clip(centres + rng.normal(0, 0.25, (n, 1, *shape)), 0, 1).astype(np.float32)
-    return sample(shape, n, values=values, vanilla=centres[None].astype(np.float32))
+    return sample(shape, n, values=values, vanilla=centres[None].astype(np.float32), **settings)
 
 
 def stops(opened):
@@ -49,16 +51,22 @@ def alphas(opened):
     return opened.page.evaluate("() => JSON.parse(document.getElementById('told').textContent).alphas")
 
 
+@pytest.mark.parametrize("stopping", [None, STOPPED])
 @pytest.mark.parametrize("one_by_one", [True, False])
-def test_every_decision_is_that_of_python(one_by_one, sample, open_page, tmp_path, monkeypatch):
+def test_every_decision_is_that_of_python(one_by_one, stopping, sample, open_page, tmp_path, monkeypatch):
     if not one_by_one:
         monkeypatch.setattr(_cells, "MOST_CELLS", 0)
-    found = graded(sample)
+    found = graded(sample, stopping=stopping)
     opened = open_page(report.write(tmp_path / "r.html", found))
     edges, levels = stops(opened), alphas(opened)
     chosen = range(0, len(edges), 9 if one_by_one else 2)
     for correction in CORRECTIONS:
         opened.page.select_option("[name=correction]", str(correction or "none"))
+        if stopping is not None and correction in ("holm", "bh", "by"):
+            opened.slide(".threshold input", chosen[0])
+            assert "for a number of samples that was fixed beforehand" in opened.page.inner_text(".panel")
+            assert not any(opened.marks())
+            continue
         for place in range(5, len(levels), 3):
             opened.slide("[name=alpha]", place)
             for edge in chosen:

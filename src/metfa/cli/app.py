@@ -6,6 +6,7 @@ import functools
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -49,6 +50,7 @@ from metfa.cli.run import (
     Sampling,
     call_of,
     check_before_sampling,
+    check_certificate,
     check_folder,
     device_of,
     explain_picture,
@@ -120,9 +122,23 @@ def explain(
     target: Target = None,
     noise: Noise = "uniform:0.1",
     samples: Samples = 50,
+    until: Annotated[
+        str | None,
+        typer.Option(
+            metavar="undecided=SHARE",
+            help="In place of --samples: until so small a share of the pixels is undecided (or width=, change=).",
+        ),
+    ] = None,
+    max_samples: Annotated[int, typer.Option(min=1, help="Most samples with --until.")] = 500,
+    certify: Annotated[
+        bool, typer.Option("--certify", help="Say how far the picture may be changed; needs --noise gaussian:STD.")
+    ] = False,
     alpha: Alpha = 0.05,
     confidence: Confidence = 0.95,
-    correction: Corrected = Correction.none,
+    correction: Annotated[
+        Correction | None,
+        typer.Option(help="Correction for testing many pixels at once. By default none, or e-bh with --until."),
+    ] = None,
     threshold: Threshold = "jenks",
     seed: Seed = 0,
     batch_size: Batch = 10,
@@ -133,8 +149,14 @@ def explain(
 ) -> None:
     """Explain pictures: figure.png, report.txt and the samples, in a folder."""
     chosen = settings_of(settings or [])
-    sampling = Sampling(model, method, chosen, target, noise, samples, seed, batch_size, device, bfloat16)
-    analysis = _analysis(alpha, confidence, correction, threshold, palette)
+    sampling = Sampling(
+        model, method, chosen, target, noise, samples, seed, batch_size, device, bfloat16,
+        until=until, max_samples=max_samples,
+    )  # fmt: skip
+    correction = correction or (Correction.none if until is None else Correction.e_bh)
+    analysis = replace(_analysis(alpha, confidence, correction, threshold, palette), certify=certify)
+    if certify:
+        check_certificate(sampling, analysis)
     for path in images:
         open_image(path)  # before the model is loaded; opened again when its turn comes, to hold one at a time
     folders = [folder] if len(images) == 1 else _folders(folder, images)

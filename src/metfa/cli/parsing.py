@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from metfa import stats
+from metfa.stopping import CRITERIA
 
-__all__ = ["settings_of", "size_of", "threshold_of"]
+__all__ = ["criteria_of", "settings_of", "size_of", "threshold_of"]
 
 
 def settings_of(texts: Sequence[str]) -> dict[str, Any]:
@@ -42,6 +43,24 @@ def threshold_of(text: str) -> Callable[..., float] | float:
     if not math.isfinite(number):
         raise ValueError(f"`--threshold` must be 'jenks' (natural breaks) or a number, got {text!r}")
     return number
+
+
+def criteria_of(text: str) -> dict[str, float]:
+    """Reasons to stop sampling from a text such as ``undecided=0.05`` or ``undecided=0.1,width=0.2``."""
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if name not in CRITERIA or name in found or not equals or math.isnan(number):
+            raise ValueError(
+                f"`--until` must be {', '.join(f'{criterion}=NUMBER' for criterion in CRITERIA)}, joined by commas, "
+                f"such as undecided=0.05, got {text!r}"
+            )
+        found[name] = number
+    return found
 
 
 def size_of(text: str | None) -> tuple[int, int] | None:

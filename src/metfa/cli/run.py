@@ -12,17 +12,21 @@ from typing import Any
 import numpy as np
 
 from metfa import sampling, stats
+from metfa._certified import CORRECTIONS as CERTIFIED
 from metfa._class_names import class_with_probability
 from metfa._provenance import printable
+from metfa._rounds import rounds_of
 from metfa._rows import is_text
 from metfa._sample_size import check_alpha, samples_needed
 from metfa.by_name.methods import Of, check_method, explainer_of, methods_of
 from metfa.by_name.noises import noise_of
-from metfa.cli.parsing import threshold_of
+from metfa.cli.parsing import criteria_of, threshold_of
 from metfa.explainers._probability_model import softmax
 from metfa.io import MANIFEST, load, read_json, write_json
+from metfa.noise import gaussian_std
 from metfa.result import AttributionSample
 from metfa.segmentation.explanation import CONTEXT, REGION, SAMPLE, load_context
+from metfa.stopping import Until
 from metfa.store import RUN
 from metfa.text._reading import about_the_text, alpha_beside
 
@@ -31,6 +35,7 @@ __all__ = [
     "Sampling",
     "call_of",
     "check_before_sampling",
+    "check_certificate",
     "check_folder",
     "device_of",
     "explain_picture",
@@ -57,12 +62,19 @@ class Analysis:
     correction: str | None
     threshold: str | None
     palette: str
+    certify: bool = False
 
     def filled(self, of: Of, *, signed: bool = False) -> Analysis:
         """With what was left open: of pictures as `metfa.explain` has it, of texts as its renderings."""
         beside = alpha_beside(self.confidence, self.correction) if of == "text" else 0.05
         alpha = beside if self.alpha is None else self.alpha
         return replace(self, alpha=alpha, threshold=self.threshold or ("0" if of == "text" and signed else "jenks"))
+
+    def as_stopped(self, sample: Any) -> Analysis:
+        """With the threshold that `--until` took from its first round, in place of a rule."""
+        stopping = getattr(sample, "stopping", None)
+        fixed = () if stopping is None else stopping.thresholds or ()
+        return replace(self, threshold=repr(fixed[0])) if self.threshold == "jenks" and len(fixed) == 1 else self
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -90,6 +102,22 @@ class Sampling:
     device: str
     bfloat16: bool
     of: Of = "image"
+    until: str | None = None
+    max_samples: int = 500
+
+    def number(self, analysis: Analysis) -> int | Until:
+        """The number of samples, or the rule that says when there are enough, on the terms of the analysis."""
+        if self.until is None:
+            return self.n_samples
+        criteria: dict[str, Any] = criteria_of(self.until)
+        return Until(
+            **criteria,
+            threshold=threshold_of(analysis.threshold or "jenks"),
+            alpha=analysis.alpha or 0.05,
+            correction=analysis.correction,
+            confidence_level=analysis.confidence,
+            max_samples=self.max_samples,
+        )
 
 
 def check_before_sampling(sampling: Sampling, analysis: Analysis, n_features: int | None = None) -> None:
@@ -102,11 +130,14 @@ def check_before_sampling(sampling: Sampling, analysis: Analysis, n_features: in
     alpha = analysis.filled(sampling.of).alpha
     assert alpha is not None
     check_alpha(alpha)
+    threshold_of(analysis.threshold or "jenks")
+    if sampling.until is not None:
+        rounds_of(sampling.number(analysis), 1)
+        return
     try:
         stats.median_ranks(sampling.n_samples, analysis.confidence)
     except ValueError as error:
         raise ValueError(f"`--samples` {sampling.n_samples}, `--confidence` {analysis.confidence}: {error}") from error
-    threshold_of(analysis.threshold or "jenks")
     needed = samples_needed(alpha, analysis.correction, n_features or 1)
     if sampling.n_samples < needed:
         tests = (
@@ -190,7 +221,7 @@ def explain_picture(
             pixels,
             settings.target,
             noise=noise_of(settings.noise),
-            n_samples=settings.n_samples,
+            n_samples=settings.number(analysis),
             predict=module,
             batch_size=settings.batch_size,
             rng=settings.seed,
@@ -237,6 +268,7 @@ def write_views(sample: Any, about: dict[str, Any], analysis: Analysis, folder: 
 
     Returns the report's text, and where the figures are.
     """
+    analysis = analysis.as_stopped(sample)
     text = report(sample, about, analysis)
     drawn = _drawn(sample, about, analysis)
     for name in (REPORT, *drawn):
@@ -341,8 +373,38 @@ def report(sample: Any, about: dict[str, Any], analysis: Analysis) -> str:
         lines += summary.lines()
     if is_of_text(sample) and about_the_text(sample):
         lines.append(("the text itself", about_the_text(sample)))
+    if analysis.certify:
+        lines.append(("certified", _certified(sample, analysis)))
     lines.append(("time", _time(sample.provenance)))
     return "\n".join(f"{name + ':':<18}{text}" for name, text in lines)
+
+
+def check_certificate(sampling: Sampling, analysis: Analysis) -> None:
+    """Refuse a certificate that could not be given, before any model runs."""
+    if gaussian_std(noise_of(sampling.noise)) is None:
+        raise ValueError(
+            f"`--certify` needs Gaussian noise, such as --noise gaussian:0.1, got --noise {sampling.noise}"
+        )
+    if sampling.until is None and analysis.threshold == "jenks":
+        raise ValueError(
+            "`--certify` needs a threshold that does not depend on the samples: give a number by --threshold, or let "
+            "--until take it from its first round"
+        )
+    if analysis.correction not in CERTIFIED:
+        raise ValueError(f"`--certify` takes --correction none, bonferroni, bh or e-bh, got {analysis.correction}")
+
+
+def _certified(sample: AttributionSample, analysis: Analysis) -> str:
+    given = threshold_of(analysis.threshold or "jenks")
+    settings = {"alpha": analysis.alpha, "correction": analysis.correction}
+    radius = sample.certified_radius(None if callable(given) else given, **settings)
+    if not radius.any():
+        return "no pixel is decided, so none is certified"
+    quantiles = ", ".join(f"{np.quantile(radius[radius > 0], share):.3g}" for share in (0.1, 0.5, 0.9))
+    return (
+        f"{(radius > 0).mean():.2%} of the pixels stay as they are for small changes of the picture; 90%, half and 10% "
+        f"of these for any of an L2 length below {quantiles} (pixels in 0..1)"
+    )
 
 
 def _time(provenance: dict[str, Any]) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 from metfa import stats
 from metfa._lazy import needs_extra
 from metfa._sample_size import TooFewSamplesError, samples_needed
+from metfa._significance import ANY_TIME, CORRECTIONS
 from metfa.plot._images import picture_of
 from metfa.report._cells import Samples
 from metfa.report._layers import layers_of
@@ -21,15 +22,15 @@ from metfa.report._packing import packed
 from metfa.report._words import about_of, kinds_of, lines_of, paragraph_of
 from metfa.result import AttributionSample
 from metfa.segmentation.explanation import ContextExplanation
+from metfa.stats._sequential import reciprocal_table
 from metfa.stats._sign_null import upper_tail_table
 from metfa.summary import Summary
 from metfa.text._reading import alpha_beside, harmless_text
 from metfa.text._words import words_of
 
-__all__ = ["CORRECTIONS", "Content", "Decisions"]
+__all__ = ["Content", "Decisions"]
 
 ALPHAS = (1e-6, 1e-5, 1e-4, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4)
-CORRECTIONS = (None, "bonferroni", "holm", "bh", "by")
 COLOURS = 256  # steps of a colour map
 LARGEST = 1e300  # sums and differences of larger scores overflow
 
@@ -121,10 +122,14 @@ class Content:
             "samples": samples.told,
             "layers": layers_of(tested, decisions.confidence_level, lambda scores: _placed(scores, region)),
             "tails": upper_tail_table(sample.n_samples).tolist(),
+            "reciprocals": reciprocal_table(sample.n_samples).tolist(),
+            "anyTime": sample.any_time,
             "harmonic": float((1 / np.arange(1, tested.n_features + 1)).sum()),
             "needed": {
-                str(correction or "none"): [samples_needed(a, correction, tested.n_features) for a in decisions.alphas]
-                for correction in CORRECTIONS
+                str(correction or "none"): [
+                    samples_needed(a, correction, tested.n_features, any_time=sample.any_time) for a in decisions.alphas
+                ]
+                for correction in (ANY_TIME if sample.any_time else CORRECTIONS)
             },
             "signed": bool(sample.signed),
         }

@@ -11,7 +11,7 @@ from importlib import metadata, resources
 from typing import Any
 
 from metfa._lazy import needs_extra
-from metfa.report._content import CORRECTIONS, Content, Decisions
+from metfa.report._content import Content, Decisions
 
 __all__ = ["page_of"]
 
@@ -21,6 +21,7 @@ NAMES = {
     "holm": "Holm: any false mark at all",
     "bh": "BH: share of false marks (positive dependence)",
     "by": "BY: share of false marks (any dependence)",
+    "e-bh": "e-BH: share of false marks (any dependence, whenever one stops)",
 }
 
 
@@ -49,7 +50,7 @@ def page_of(contents: Sequence[Content], title: str, decisions: Decisions) -> st
         told=Markup(_data(told)),  # noqa: S704 - no < in it
         contents=contents,
         has_maps=any(content.kind == "maps" for content in contents),
-        corrections=[(correction or "none", NAMES[correction]) for correction in CORRECTIONS],
+        corrections=[(correction or "none", NAMES[correction]) for correction in NAMES],
         version=metadata.version("metfa"),
         made=datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
     )

@@ -21,6 +21,7 @@ PROMISES = {
     "holm": "the chance of any false mark at all is at most {level}",
     "bh": "on average at most {level} of the marks are false, if the scores depend on each other positively",
     "by": "on average at most {level} of the marks are false",
+    "e-bh": "on average at most {level} of the marks are false, whenever one stops sampling",
 }
 
 

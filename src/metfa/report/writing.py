@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from metfa._provenance import printable
-from metfa._sample_size import check_alpha
+from metfa._sample_size import check_alpha, check_correction
 from metfa._validation import check_number
 from metfa.report._content import Content, Decisions
 from metfa.report._page import page_of
 from metfa.result import AttributionSample
 from metfa.segmentation.explanation import ContextExplanation
-from metfa.stats._multiplicity import check_method
 from metfa.stats._validation import as_level
 from metfa.text._reading import harmless_text
 
@@ -57,8 +56,8 @@ def write(
         Level that the page starts with, as for `AttributionSample.significance_map`. None: 0.05, or, where all results
         are of words and features, that of their figures, (1 - `confidence_level`) / 2 a side, with a correction
         1 - `confidence_level`.
-    correction : {None, "bonferroni", "holm", "bh", "by"}
-        Correction for many features that the page starts with.
+    correction : {None, "bonferroni", "holm", "bh", "by", "e-bh"}
+        Correction for many features that the page starts with. Results of `metfa.until` take None, bonferroni and e-bh.
     confidence_level : float
         Level of the intervals, and of the smoothed map.
 
@@ -92,7 +91,7 @@ def write(
         check_alpha(alpha)
     as_level(confidence_level, "confidence_level")
     if correction is not None:
-        check_method(correction, "correction")
+        check_correction(correction)
     if threshold is not None and not callable(threshold):
         if isinstance(threshold, str):
             raise TypeError(

@@ -26,6 +26,7 @@ __all__ = [
     "log_e_at",
     "log_e_table",
     "log_e_values",
+    "reciprocal_table",
     "result_of",
     "sequence_ranks",
     "sequential_test",
@@ -118,6 +119,14 @@ def log_e_table(n: int, probability: float = 0.5, prior: Prior = PRIOR) -> np.nd
     return table
 
 
+@lru_cache(maxsize=32)
+def reciprocal_table(n: int, prior: Prior = PRIOR) -> np.ndarray:
+    """Reciprocals of the e-values of all counts 0, ..., n, at most 1; read-only. They take the place of tails."""
+    table = np.exp(-np.maximum(log_e_table(n, 0.5, prior), 0))
+    table.flags.writeable = False
+    return table
+
+
 def log_e_at(counts: np.ndarray, n: int, probability: Any, prior: Prior = PRIOR) -> np.ndarray:
     """`log_e_values` of floats on the host, `probability` one for all or one each."""
     a, b = prior
@@ -178,12 +187,10 @@ def sequential_test(
 
 def result_of(above: Any, below: Any, n: int, alternative: str, prior: Prior = PRIOR) -> SequentialTestResult:
     """`sequential_test` of counts."""
-    table = log_e_table(n, 0.5, prior)
-    log_e_above, log_e_below = (looked_up(table, counts) for counts in (above, below))
-    xp = namespace(above)
-    larger = {"greater": log_e_above, "less": log_e_below, "two-sided": xp.maximum(log_e_above, log_e_below)}
-    twice = math.log(2) if alternative == "two-sided" else 0.0
-    pvalue = xp.exp(xp.minimum(twice - larger[alternative], 0 * larger[alternative]))
+    log_e_above, log_e_below = (looked_up(log_e_table(n, 0.5, prior), counts) for counts in (above, below))
+    counts = {"greater": above, "less": below, "two-sided": namespace(above).maximum(above, below)}[alternative]
+    reciprocals = reciprocal_table(n, prior)
+    pvalue = looked_up(np.minimum(1, 2 * reciprocals) if alternative == "two-sided" else reciprocals, counts)
     return SequentialTestResult(n, above, below, pvalue, alternative, log_e_above, log_e_below)
 
 
