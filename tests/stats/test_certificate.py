@@ -37,6 +37,20 @@ class TestProportionBound:
                 )
                 assert above < np.log(20) <= below + 1e-12
 
+    @pytest.mark.parametrize("sequential", [False, True])
+    @pytest.mark.parametrize("function", [stats.proportion_bound, stats.certified_radius])
+    def test_all_libraries_and_dtypes(self, backend, function, sequential):
+        counts = np.array([[0, 3, 9], [10, 7, 8]])
+        if backend.is_floating:
+            with pytest.raises(TypeError, match="`counts` must be integers, got"):
+                function(backend.make(counts), 10, 0.05, sequential=sequential)
+            return
+        given = backend.make(counts)
+        found = function(given, 10, 0.05, sequential=sequential)
+        assert type(found) is type(given)
+        expected = [[float(function([count], 10, 0.05, sequential=sequential)[0]) for count in row] for row in counts]
+        np.testing.assert_allclose(backend.host(found), expected, rtol=1e-6, atol=1e-12)
+
     def test_at_any_time_it_may_be_looked_at_often(self):
         """The largest bound of all looks exceeds the probability in few runs; that of a fixed number in many."""
         rng = np.random.default_rng(0)
@@ -114,6 +128,15 @@ class TestRanks:
         ranks, outer, miss = stats.certified_ranks(n, radius, level), PHI.cdf(-radius), (1 - level) / 2
         assert scipy_stats.binom.cdf(ranks.low - 1, n, outer) <= miss < scipy_stats.binom.cdf(ranks.low, n, outer)
         assert ranks.confidence_level == pytest.approx(1 - 2 * scipy_stats.binom.cdf(ranks.low - 1, n, outer), abs=1e-9)
+
+    @pytest.mark.parametrize(
+        ("n", "radius", "miss"), [(10_000, 0.5, 1e-6), (100_000, 0.25, 1e-10), (100_000, 0.25, 1e-13)]
+    )
+    def test_cover_at_strict_levels(self, n, radius, miss):
+        """Here P(B < k) would have few digits, or none, as 1 minus the other tail."""
+        ranks, outer = stats.certified_ranks(n, radius, 1 - miss), PHI.cdf(-radius)
+        half = (1 - (1 - miss)) / 2
+        assert scipy_stats.binom.cdf(ranks.low - 1, n, outer) <= half < scipy_stats.binom.cdf(ranks.low, n, outer)
 
     def test_too_few(self):
         with pytest.raises(ValueError, match=r"within a radius of 2 .*got 20, at least 161 are needed"):

@@ -4,17 +4,13 @@ import itertools
 import math
 import re
 
-import array_api_strict
 import numpy as np
 import pytest
-import torch
 from scipy import integrate, special
 
 from metfa import stats
-from metfa.stats._sequential import fewest_reaching, log_e_table
+from metfa.stats._sequential import fewest_reaching, log_e_at, log_e_table
 from metfa.stats._sign_null import upper_tail_table
-
-LIBRARIES = [np.asarray, torch.as_tensor, array_api_strict.asarray]
 
 
 def at_once(n, priors=(0.5, 0.5), probability=0.5):
@@ -53,16 +49,18 @@ class TestLogEValues:
         now = at_once(n, probability=probability)
         then = at_once(n + 1, probability=probability)
         mean = np.logaddexp(math.log(probability) + then[1:], math.log(1 - probability) + then[:-1])
-        np.testing.assert_allclose(mean, now, atol=1e-9)
+        np.testing.assert_allclose(mean, now, rtol=1e-13, atol=1e-12)
 
     @pytest.mark.parametrize("n", [1, 6, 100])
     def test_grows_with_the_count(self, n):
         assert (np.diff(at_once(n)) > 0).all()
 
     def test_falls_with_the_probability(self):
-        for count, n in ((1, 10), (10, 10), (60, 100)):
-            values = [float(stats.log_e_values([count], n, probability=p)[0]) for p in np.linspace(0.001, 0.999, 500)]
-            assert (np.diff(values) < 1e-12).all()
+        """So that what is rejected at one is rejected at all below: `proportion_bound` inverts it."""
+        p = np.linspace(1e-4, 1 - 1e-4, 2000)
+        for n in (1, 2, 5, 10, 30, 100, 1000):
+            for count in np.unique(np.linspace(0, n, 12).astype(int)).tolist():
+                assert (np.diff(log_e_at(np.full(p.size, float(count)), n, p)) < 0).all()
 
     def test_six_that_agree_are_the_fewest_at_five_percent(self):
         assert fewest_reaching(20) == 6
@@ -77,12 +75,17 @@ class TestLogEValues:
         expected = n * math.log(2) + math.lgamma(n + 0.5) - math.lgamma(n + 1) - math.log(math.pi) / 2 + math.log(2)
         assert values[-1] == pytest.approx(expected, rel=1e-12)
 
-    @pytest.mark.parametrize("library", LIBRARIES)
-    def test_of_every_library(self, library):
-        counts = np.array([[0, 3, 9], [10, 5, 8]])
-        found = stats.log_e_values(library(counts), 10)
-        assert type(found) is type(library(counts))
-        np.testing.assert_allclose(np.asarray(found), log_e_table(10)[counts], rtol=1e-6)
+    @pytest.mark.parametrize("n", [10, 1000])  # by a table, and one by one
+    def test_all_libraries_and_dtypes(self, backend, n):
+        counts = np.array([[0, 3, 9] * 3, [10, 5, 8] * 3])
+        given = backend.make(counts)
+        if backend.is_floating:
+            with pytest.raises(TypeError, match="`counts` must be integers, got"):
+                stats.log_e_values(given, n)
+            return
+        found = stats.log_e_values(given, n)
+        assert type(found) is type(given)
+        np.testing.assert_allclose(backend.host(found), log_e_table(n)[counts], rtol=1e-6)
 
     @pytest.mark.parametrize(
         ("settings", "error", "message"),
@@ -119,15 +122,20 @@ class TestTest:
             one = stats.sequential_test(samples, 0, alternative=alternative)
             np.testing.assert_allclose(one.pvalue, np.minimum(1, np.exp(-table[counts])))
 
-    @pytest.mark.parametrize("library", LIBRARIES)
-    def test_of_every_library(self, library):
-        samples = library(np.random.default_rng(0).normal(0.7, 1, (30, 2, 3)).astype(np.float32))
-        found = stats.sequential_test(samples, 0.5)
-        plain = stats.median_test(samples, 0.5)
+    def test_all_libraries_and_dtypes(self, backend):
+        samples = backend.make(np.random.default_rng(0).normal(7, 10, (30, 2, 3)).round())
+        found = stats.sequential_test(samples, 5)
+        plain = stats.median_test(samples, 5)
         for name in ("above", "below", "sign"):
-            np.testing.assert_array_equal(np.asarray(getattr(found, name)), np.asarray(getattr(plain, name)))
-        assert type(found.pvalue) is type(samples)
-        assert (np.asarray(found.pvalue) >= np.asarray(plain.pvalue) - 1e-6).all()  # what it costs to look at any time
+            np.testing.assert_array_equal(backend.host(getattr(found, name)), backend.host(getattr(plain, name)))
+        for name, counts in (("log_e_above", found.above), ("log_e_below", found.below)):
+            assert type(getattr(found, name)) is type(plain.pvalue)
+            assert getattr(found, name).dtype == plain.pvalue.dtype
+            np.testing.assert_allclose(
+                backend.host(getattr(found, name)), log_e_table(30)[backend.host(counts)], rtol=1e-5
+            )
+        pvalues, least = backend.host(found.pvalue), backend.host(plain.pvalue)
+        assert (pvalues >= least - 1e-6).all()  # what it costs to look at any time
 
     def test_one_may_look_after_every_sample(self):
         """False alarms of runs of 1,000 fair samples. By chance beyond the bounds: less than once in 10,000."""
@@ -205,6 +213,10 @@ class TestIntervals:
         with pytest.raises(ValueError, match=message):
             stats.confidence_sequence(np.arange(20.0), looks)
 
+    def test_a_single_number_is_no_list_of_looks(self):
+        with pytest.raises(TypeError, match=re.escape("got 10: write looks=[10]")):
+            stats.confidence_sequence(np.arange(20.0), 10)
+
 
 class TestEBH:
     def test_against_a_slow_one(self):
@@ -217,12 +229,15 @@ class TestEBH:
             expected = e_values >= (ordered[max(rejected) - 1] if rejected else np.inf)
             np.testing.assert_array_equal(stats.e_bh(logs) <= alpha, expected)
 
-    @pytest.mark.parametrize("library", LIBRARIES)
-    def test_of_every_library(self, library):
-        logs = np.array([[5.0, 3, -1], [2, 9, 900]], np.float32)
-        found = stats.e_bh(library(logs), axis=1)
-        assert type(found) is type(library(logs))
-        np.testing.assert_allclose(np.asarray(found)[1], stats.e_bh(logs[1]), rtol=1e-6)
+    def test_all_libraries_and_dtypes(self, backend):
+        logs = np.array([[5.0, 3, -1], [2, 9, 90]])
+        given = backend.make(logs)
+        found = stats.e_bh(given, axis=1)
+        assert type(found) is type(given)
+        assert found.shape == given.shape
+        if backend.is_floating:
+            assert found.dtype == given.dtype
+        np.testing.assert_allclose(backend.host(found), [stats.e_bh(row) for row in logs], rtol=1e-2, atol=1e-7)
 
     @pytest.mark.parametrize(
         ("n", "by_method"),

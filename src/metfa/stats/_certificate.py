@@ -188,7 +188,8 @@ def certified_ranks(n: int, radius: float, confidence_level: float = 0.95, *, se
         low = n - int(np.searchsorted(log_e_table(n, 1 - outer), -math.log(miss))) + 1
         return Ranks(n, low=low, high=n + 1 - low, first=low, last=n + 1 - low, confidence_level=level)
     counts = np.arange(1, n + 1)
-    falls_short = -np.expm1(np.minimum(log_binomial_tail(counts, n, outer), 0.0))  # P(B < k), B ~ Binomial(n, outer)
+    # P(B < k), B ~ Binomial(n, outer), as the tail that it is: 1 minus the other would have no digits at strict levels.
+    falls_short = np.exp(log_binomial_tail(n - counts + 1, n, 1 - outer, rest=outer))
     low = int(np.searchsorted(falls_short, miss, side="right"))
     reached = 1 - 2 * float(falls_short[low - 1])
     return Ranks(n, low=low, high=n + 1 - low, first=low, last=n + 1 - low, confidence_level=reached)

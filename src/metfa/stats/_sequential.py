@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 from metfa._arrays import from_host, namespace, real_dtype, to_host
 from metfa._validation import check_number, positive_int
 from metfa.stats._counts import count_sides, looked_up
-from metfa.stats._incomplete_beta import log_incomplete_beta
+from metfa.stats._incomplete_beta import log_beta_ratio
 from metfa.stats._intervals import ConfidenceInterval, median_interval
 from metfa.stats._median_test import MedianTestResult
 from metfa.stats._ranks import Ranks
@@ -131,9 +132,9 @@ def log_e_at(counts: np.ndarray, n: int, probability: Any, prior: Prior = PRIOR)
     """`log_e_values` of floats on the host, `probability` one for all or one each."""
     a, b = prior
     below, above = 1 - np.asarray(probability), probability
-    mixed = log_incomplete_beta(below, n - counts + b, counts + a, rest=above)  # over q, written in 1 - q
-    null = counts * np.log(probability) + (n - counts) * np.log1p(-probability)
-    return mixed - null - log_incomplete_beta(below, b, a, rest=above)
+    # The ratio of two tails of Beta laws, written in 1 - q; the powers of p0 that they leave out are those of the null.
+    mixed = log_beta_ratio(below, n - counts + b, counts + a, rest=above)
+    return mixed - log_beta_ratio(below, b, a, rest=above)
 
 
 def sequential_test(
@@ -283,6 +284,8 @@ def confidence_sequence(
 
     Raises
     ------
+    TypeError
+        If `looks` is a single number.
     ValueError
         If there are no looks, if one is at more samples than there are, or at too few for an interval.
 
@@ -295,6 +298,8 @@ def confidence_sequence(
     (3.0, 9.0)
     """
     rows, n = as_rows(samples, axis)
+    if not isinstance(looks, Iterable):
+        raise TypeError(f"`looks` must be a sequence of numbers of samples, got {looks!r}: write looks=[{looks!r}]")
     found: ConfidenceInterval | None = None
     for look in looks:
         if positive_int(look, "looks") > n:
