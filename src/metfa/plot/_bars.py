@@ -87,7 +87,7 @@ def bars(
         Level of the decisions, as for `AttributionSample.significance_map`. None: the level at which colours and error
         bars say the same, (1 - `confidence_level`) / 2 a side: a feature is decided just if its interval leaves out
         the threshold. With a correction, 1 - `confidence_level` for all features together.
-    correction : {None, "bonferroni", "holm", "bh", "by"}
+    correction : {None, "bonferroni", "holm", "bh", "by", "e-bh"}
         Correction for many features; also those that are not shown count.
     confidence_level : float
         Level of each interval; the legend names the exact level reached.

@@ -67,7 +67,7 @@ def render_html(
         Level of the decisions, as for `AttributionSample.significance_map`. None: (1 - `confidence_level`) / 2 a side,
         at which a word is marked just if its interval leaves out the threshold; with a correction,
         1 - `confidence_level` for all words together.
-    correction : {None, "bonferroni", "holm", "bh", "by"}
+    correction : {None, "bonferroni", "holm", "bh", "by", "e-bh"}
         Correction for many words.
     confidence_level : float
         Level of each interval; the legend names the exact level reached.
