@@ -492,7 +492,7 @@ def test_the_interval_names_the_smallest_number_and_that_works(level, needed):
         ({"threshold": math.nan}, ValueError, "`threshold` must be a number, got NaN"),
         ({"threshold": [math.nan]}, ValueError, "`threshold` must be a number, got NaN"),
         ({"correction": "sidak"}, ValueError, "'bonferroni', 'holm', 'bh', 'by', 'e-bh', got 'sidak'"),
-        ({"correction": 3}, TypeError, "`correction` must be a text or None, got int: 3"),
+        ({"correction": 3}, TypeError, "`correction` must be a string or None, got 3 of type int"),
     ],
 )
 def test_bad_levels_and_corrections(settings, error, message):

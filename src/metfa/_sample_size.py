@@ -36,11 +36,14 @@ def check_alpha(alpha: float) -> None:
 def check_correction(correction: Any, *, any_time: bool = False) -> None:
     """Raise unless there is such a correction; with `any_time`, one that holds at whatever N one stopped."""
     if not isinstance(correction, str | None):
-        raise TypeError(f"`correction` must be a text or None, got {type(correction).__name__}: {correction!r}")
+        raise TypeError(
+            f"`correction` must be a string or None, got {correction!r} of type {type(correction).__name__}"
+        )
     if correction not in CORRECTIONS:
+        names = [name for name in CORRECTIONS if name]
         raise ValueError(
-            f"`correction` must be one of {', '.join(map(repr, CORRECTIONS))}, got {correction!r}"
-            f"{did_you_mean(str(correction), [name for name in CORRECTIONS if name])}"
+            f"`correction` must be None or one of {', '.join(map(repr, names))}, got {correction!r}"
+            f"{did_you_mean(str(correction), names)}"
         )
     if any_time and correction not in ANY_TIME:
         raise ValueError(
