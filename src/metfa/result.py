@@ -15,6 +15,7 @@ from metfa import stats
 from metfa._arrays import as_array, to_host
 from metfa._certified import radii, ranks_within
 from metfa._joining import check_joins
+from metfa._outlook import Outlook, outlook
 from metfa._provenance import printable
 from metfa._sample_size import TooFewSamplesError, check_alpha, samples_for_interval, samples_needed
 from metfa._sample_threshold import sample_thresholds
@@ -362,6 +363,49 @@ class AttributionSample:
         heights = self._heights(threshold, held_out)
         outcome = self._tested(heights, held_out, "two-sided", any_time=any_time)
         return marks_of(outcome, alpha, correction), heights, held_out
+
+    def plan(
+        self,
+        undecided: float,
+        threshold: Any = stats.jenks,
+        *,
+        alpha: float = 0.05,
+        correction: str | None = None,
+        split: int | None = None,
+        max_samples: int = 10_000,
+    ) -> Outlook:
+        """How many samples it will likely take to leave no more than a share of each input's features undecided.
+
+        An extrapolation, no promise: more samples are drawn from what the present ones say of each feature (a Beta law
+        with Jeffreys' prior of the chance to lie above the threshold), and decided on the same terms.
+
+        Parameters
+        ----------
+        undecided : float
+            The share, in [0, 1).
+        threshold, alpha, correction, split
+            As for `significance_map`; after `metfa.until` write ``**sample.stopping.settings``.
+        max_samples : int
+            Most samples that are tried.
+
+        Returns
+        -------
+        Outlook
+            The likely number, what it costs in explanations and seconds, and the shares on the way.
+
+        Examples
+        --------
+        >>> import numpy as np, metfa
+        >>> weights = np.linspace(-1, 1, 100)
+        >>> sample = metfa.explain(
+        ...     lambda inputs, target: inputs * weights, np.ones((1, 100)), 0, noise=metfa.noise.Gaussian(1.0),
+        ...     n_samples=20, rng=0,
+        ... )
+        >>> outlook = sample.plan(0.05, threshold=0.0)
+        >>> bool(outlook.n_samples > 20)
+        True
+        """
+        return outlook(self, undecided, threshold, alpha, correction, split, max_samples)
 
     def of_input(self, index: int) -> AttributionSample:
         """The samples of one input of the batch alone, as a batch of one."""

@@ -12,7 +12,7 @@ from metfa.stats._counts import count_sides, looked_up
 from metfa.stats._sign_null import MOST_SAMPLES, upper_tail_table
 from metfa.stats._validation import as_alternative, as_rows
 
-__all__ = ["MedianTestResult", "median_test"]
+__all__ = ["MedianTestResult", "median_test", "result_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +113,11 @@ def median_test(samples: Any, threshold: Any, *, alternative: str = "two-sided",
             f"`samples` must be at most {MOST_SAMPLES:,}, beyond which exact tails take minutes, got {n:,}"
         )
     above, below = count_sides(rows, n, threshold)
+    return result_of(above, below, n, alternative)
+
+
+def result_of(above: Any, below: Any, n: int, alternative: str) -> MedianTestResult:
+    """`median_test` of counts."""
     # Tails fall as counts grow: the smaller tail is that of the larger count.
     counts = {"greater": above, "less": below, "two-sided": namespace(above).maximum(above, below)}[alternative]
     tails = upper_tail_table(n)
