@@ -37,7 +37,7 @@ LAYERS = [
         "_sample_threshold",
         "_significance",
         "_certified",
-        "_outlook",
+        "outlook",
         "_rounds",
         "stopping",
         "result",
