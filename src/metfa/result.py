@@ -15,12 +15,12 @@ from metfa import stats
 from metfa._arrays import as_array, to_host
 from metfa._certified import radii, ranks_within
 from metfa._joining import check_joins
-from metfa.outlook import Outlook, outlook
 from metfa._provenance import printable
 from metfa._sample_size import TooFewSamplesError, check_alpha, samples_for_interval, samples_needed
 from metfa._sample_threshold import sample_thresholds
 from metfa._significance import marks_of
 from metfa._validation import positive_int
+from metfa.outlook import Outlook, outlook
 from metfa.stopping import Stopping
 
 if TYPE_CHECKING:
