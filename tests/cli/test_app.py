@@ -172,6 +172,56 @@ def test_settings_of_the_method(explain, picture, tmp_path):
     assert explain(*arguments, "--noise", "none").code == 0
 
 
+def test_until_enough_is_decided(explain, picture, tmp_path):
+    done = explain(picture, "--out", "out", "--until", "undecided=0.3", "--max-samples", "40", "--method", "gradient")
+    assert done.code == 0
+    sample = metfa.load(tmp_path / "out" / "sample")
+    assert sample.n_samples == 40 or sample.stopping.looks[-1].undecided <= 0.3
+    assert sample.stopping.correction == "e-bh"
+    assert str(sample.stopping) in done.out
+    assert "under any dependence and whenever one stops (e-bh)" in done.out
+    assert f"{sample.stopping.thresholds[0]:.4g})" in done.out
+
+
+def test_a_certificate(explain, picture, tmp_path):
+    noise = ("--noise", "gaussian:0.1", "--samples", "20")
+    done = explain(picture, "--out", "out", "--certify", "--threshold", "0.3", *noise)
+    assert done.code == 0
+    share = re.search(r"^certified: +([\d.]+)% of the pixels stay", done.out, re.MULTILINE).group(1)
+    radius = metfa.load(tmp_path / "out" / "sample").certified_radius(0.3)
+    assert float(share) == pytest.approx(100 * (radius > 0).mean(), abs=0.01)
+
+
+def test_pictures_of_the_networks_size_are_not_cropped_again(explain, tmp_path):
+    levels = np.random.default_rng(0).integers(0, 256, (224, 224, 3), np.uint8)
+    Image.fromarray(levels).save(tmp_path / "exact.png")
+    assert explain(tmp_path / "exact.png", "--out", "out", "--no-crop").code == 0
+    pixels = metfa.load(tmp_path / "out" / "sample").inputs[0]
+    np.testing.assert_array_equal(np.rint(255 * np.moveaxis(pixels, 0, -1)), levels)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["--until", "often"], "`--until` must be undecided=NUMBER, width=NUMBER, change=NUMBER"),
+        (["--until", "undecided=5"], "`undecided` must be a share below 1, got 5.0"),
+        (["--until", "undecided=0.1", "--correction", "bh"], "and 'bh' is for a number"),
+        (["--until", "undecided=0.1", "--max-samples", "12"], "`max_samples`=12 can decide nothing"),
+        (["--certify"], "`--certify` needs Gaussian noise, such as --noise gaussian:0.1, got --noise uniform:0.1"),
+        (["--certify", "--noise", "gaussian:0.1"], "needs a threshold that does not depend on the samples"),
+        (
+            ["--certify", "--noise", "gaussian:0.1", "--threshold", "0.3", "--correction", "by"],
+            "`--certify` takes --correction none, bonferroni, bh or e-bh, got by",
+        ),
+    ],
+)
+def test_rules_and_certificates_that_cannot_be_met(explain, picture, tmp_path, settings, message):
+    done = explain(picture, "--out", "out", "--model", "no:model", *settings)
+    assert done.code == 2
+    assert message in done.err
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

@@ -56,6 +56,21 @@ def test_a_folder_of_what_came_of_it(attack, tmp_path):
     assert "metfa-attack holds a finished attack; give another `--out`" in again.error
 
 
+def test_a_finished_attack_without_its_report_gets_one(attack, picture, tmp_path):
+    first = attack("--target-map", "circle")
+    folder = tmp_path / "metfa-attack"
+    for name in ("report.txt", "figure.png"):
+        (folder / name).unlink()
+    again = attack("--target-map", "circle")
+    assert again.code == 0
+    assert again.out == first.out
+    (folder / "report.txt").unlink()
+    Image.fromarray(np.zeros((24, 30, 3), np.uint8)).save(picture)
+    other = attack("--target-map", "circle")
+    assert other.code == 2
+    assert "metfa-attack holds the attack of another picture" in other.err
+
+
 def test_attackers_who_know_the_defence(attack, tmp_path):
     assert attack("--target-map", "corner", "--adaptive", "--out", "a").code == 0
     assert attacks.load_attack(tmp_path / "a" / "attack").knows == "defence"

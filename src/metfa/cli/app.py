@@ -133,6 +133,10 @@ def explain(
     certify: Annotated[
         bool, typer.Option("--certify", help="Say how far the picture may be changed; needs --noise gaussian:STD.")
     ] = False,
+    no_crop: Annotated[
+        bool,
+        typer.Option("--no-crop", help="Take the whole central square: of metfa attack's pictures just their pixels."),
+    ] = False,
     alpha: Alpha = 0.05,
     confidence: Confidence = 0.95,
     correction: Annotated[
@@ -151,7 +155,7 @@ def explain(
     chosen = settings_of(settings or [])
     sampling = Sampling(
         model, method, chosen, target, noise, samples, seed, batch_size, device, bfloat16,
-        until=until, max_samples=max_samples,
+        until=until, max_samples=max_samples, crop=not no_crop,
     )  # fmt: skip
     correction = correction or (Correction.none if until is None else Correction.e_bh)
     analysis = replace(_analysis(alpha, confidence, correction, threshold, palette), certify=certify)

@@ -92,7 +92,7 @@ def attack_picture(
     shape = None if target_map is None or target_map in SHAPES else open_image(Path(target_map))
     if to_class is None and target_map is None:
         raise ValueError(f"`--target-map` is needed: {', '.join(SHAPES)}, or a picture")
-    if (folder / "report.txt").exists() or (folder / "attack").exists():
+    if (folder / "report.txt").exists():
         raise FileExistsError(f"{folder} holds a finished attack; give another `--out`")
     check_settings(method, chosen)
     if step_size is None and epsilon and preset is None:
@@ -129,14 +129,18 @@ def attack_picture(
             "progress": True,
             **overrides,
         }
-        if to_class is None:
+        if (folder / "attack").exists():  # interrupted between the attack and its report
+            result = attacks.load_attack(folder / "attack")
+            if not np.array_equal(result.clean.inputs, pixels.cpu().numpy()):
+                raise FileExistsError(f"{folder} holds the attack of another picture; give another `--out`")
+        elif to_class is None:
             result = attacks.manipulate(network, explainer, pixels, wanted, **arguments)
         else:
             result = attacks.targeted(network, explainer, pixels, to_class, wanted, **arguments)
     text = _report(result, loaded.class_names, str(image), model, method)
-    (folder / "report.txt").write_text(f"{text}\n", encoding="utf-8")
     _save_picture(result.rounded.inputs[0], folder / "adversarial.png")
     result.plot().savefig(folder / "figure.png", dpi=110)
+    (folder / "report.txt").write_text(f"{text}\n", encoding="utf-8")  # last: it says that all is there
     typer.echo(text)
     for kind, name in (("picture", "adversarial.png"), ("figure", "figure.png")):
         typer.echo(f"{kind}: {printable(str(folder / name))}")
@@ -200,7 +204,7 @@ def _report(result: Any, class_names: Any, image: str, model: str, method: str) 
             f"{found['clean defended'][0]:.4f} before, {found['adversarial defended'][0]:.4f} after",
         ),
         ("change", f"at most {255 * budget['linf'][0]:.1f} levels of 255, {255 * budget['mean'][0]:.2f} on average"),
-        ("picture", "adversarial.png has the pixels that the network saw: do not resize or crop them again"),
+        ("picture", "adversarial.png has the pixels that the network saw: explain it by metfa explain --no-crop"),
         ("time", f"{result.provenance['seconds']:.1f} s, seed {int(result.provenance['rng'], 16)}"),
     ]
     return "\n".join(f"{name + ':':<18}{printable(text)}" for name, text in lines)

@@ -104,6 +104,7 @@ class Sampling:
     of: Of = "image"
     until: str | None = None
     max_samples: int = 500
+    crop: bool = True
 
     def number(self, analysis: Analysis) -> int | Until:
         """The number of samples, or the rule that says when there are enough, on the terms of the analysis."""
@@ -203,7 +204,8 @@ def explain_picture(
 ) -> tuple[AttributionSample, dict[str, Any]]:
     """Sample one picture into `folder`; an interrupted run there is resumed. Returns the sample and its description."""
     try:
-        pixels = loaded.preprocess(image)[None].to(device)
+        preprocess = loaded.preprocess if settings.crop else _uncropped(loaded.preprocess)
+        pixels = preprocess(image)[None].to(device)
     except ValueError as error:
         raise ValueError(f"{call['image']}: {error}") from error
     check_before_sampling(settings, analysis, pixels.shape[-1] * pixels.shape[-2])
@@ -231,6 +233,15 @@ def explain_picture(
     about = {**call, "weights": loaded.weights, **_prediction(sample, loaded.class_names, as_logits=True)}
     write_json(folder / ABOUT, about)
     return sample, about
+
+
+def _uncropped(preprocess: Any) -> Any:
+    """A preprocessing that takes the whole central square; of a picture of the network's own size, every pixel."""
+    if not hasattr(preprocess, "fraction"):
+        raise ValueError(
+            f"`--no-crop` is for models whose pictures are cropped, and {type(preprocess).__name__} is not"
+        )
+    return replace(preprocess, fraction=1.0)
 
 
 def explain_words(
