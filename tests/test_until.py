@@ -229,11 +229,12 @@ class TestStatements:
             with pytest.raises(ValueError, match=f"whatever number of samples one stopped, and '{correction}'"):
                 found.significance_map(1.0, correction=correction)
 
-    def test_bonferroni(self):
-        found = run(metfa.until(undecided=0.6, threshold=1.0, correction="bonferroni"))
+    @pytest.mark.parametrize(("correction", "tests"), [("bonferroni", 2 * 60), (None, 1)])
+    def test_other_corrections(self, correction, tests):
+        found = run(metfa.until(undecided=0.6, threshold=1.0, correction=correction))
         result = found.test(1.0)
-        decided = np.maximum(result.log_e_above, result.log_e_below) >= math.log(2 * 60 / 0.05)
-        np.testing.assert_array_equal(found.significance_map(1.0, correction="bonferroni") != 0, decided)
+        decided = np.maximum(result.log_e_above, result.log_e_below) >= math.log(tests / 0.05)
+        np.testing.assert_array_equal(found.significance_map(1.0, correction=correction) != 0, decided)
         assert (~decided).mean((1, 2)).max() == pytest.approx(found.stopping.looks[-1].undecided)
 
     def test_e_bh_is_for_fixed_numbers_too(self):

@@ -11,7 +11,7 @@ import numpy as np
 from metfa import stats
 from metfa._sample_size import TooFewSamplesError, samples_for_interval, samples_needed
 from metfa._sample_threshold import sample_thresholds
-from metfa._significance import any_time_marks
+from metfa._significance import any_time_undecided
 from metfa.stats._counts import count_sides
 from metfa.stats._validation import as_rows
 from metfa.stopping import CRITERIA, Look, Stopping, Until
@@ -172,8 +172,8 @@ class _Counted:
         above, below = count_sides(rows, n_new, self.thresholds.reshape(-1, *[1] * (new.ndim - 2)))
         self._above, self._below, self._counted = self._above + above, self._below + below, taken
         n = taken - self.held_out
-        marks = any_time_marks(self._above, self._below, n, self._rule.alpha, self._rule.correction)
-        return _worst(marks == 0)
+        shares = any_time_undecided(self._above, self._below, n, self._rule.alpha, self._rule.correction)
+        return float(shares.max())
 
 
 def rounds_of(n_samples: Any, batch: int) -> Rounds:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from metfa import stats
-from metfa.stats._sequential import result_of
+from metfa.stats._sequential import reciprocal_table
 
-__all__ = ["ANY_TIME", "CORRECTIONS", "any_time_marks", "marks_of"]
+__all__ = ["ANY_TIME", "CORRECTIONS", "any_time_undecided", "marks_of"]
 
 CORRECTIONS = (None, "bonferroni", "holm", "bh", "by", "e-bh")
 ANY_TIME = (None, "bonferroni", "e-bh")  # those that hold at whatever number of samples one stopped
@@ -31,6 +29,24 @@ def marks_of(outcome: stats.MedianTestResult, alpha: float, correction: str | No
     return (outcome.sign * significant).astype(np.int8)
 
 
-def any_time_marks(above: Any, below: Any, n: int, alpha: float, correction: str | None) -> np.ndarray:
-    """Marks from counts of the first `n` samples, that hold whenever one stops."""
-    return marks_of(result_of(above, below, n, "two-sided"), alpha, correction)
+def any_time_undecided(
+    above: np.ndarray, below: np.ndarray, n: int, alpha: float, correction: str | None
+) -> np.ndarray:
+    """Share of each input's features, (batch,), that `marks_of` leaves undecided by e-values of the first `n` samples.
+
+    Decisions go by the larger count alone, which takes n + 1 values: a histogram is all that a look needs.
+    """
+    larger = np.maximum(above, below).reshape(len(above), -1)
+    pvalues = np.minimum(1, 2 * reciprocal_table(n))
+    shares = []
+    for row in larger:
+        as_large = np.bincount(row, minlength=n + 1)[::-1].cumsum()[::-1]  # features that would be rejected with it
+        if correction is None:
+            rejected = pvalues <= 2 * alpha
+        elif correction == "bonferroni":
+            rejected = pvalues * row.size <= alpha
+        else:
+            rejected = (as_large > 0) & (pvalues * (row.size / np.maximum(as_large, 1)) <= alpha)
+        decided = as_large[rejected.argmax()] if rejected.any() else 0
+        shares.append(1 - decided / row.size)
+    return np.array(shares)
