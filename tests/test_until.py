@@ -259,6 +259,11 @@ class TestStatements:
         more = found.concat(run(10, first_sample=found.n_samples))
         assert more.stopping == found.stopping
         assert isinstance(more.test(1.0), stats.SequentialTestResult)
+        with pytest.raises(ValueError, match="begin with the rule and add a fixed number"):
+            run(10, first_sample=found.n_samples).concat(found)
+        later = run(RULES["undecided"], first_sample=10)
+        with pytest.raises(ValueError, match="must hold later samples"):
+            later.concat(run(10))
         one = found.of_input(1)
         assert one.stopping.thresholds == found.stopping.thresholds[1:]
 
@@ -292,6 +297,7 @@ class TestRefusals:
             ({"undecided": 0.1, "correction": "ebh"}, ValueError, "got 'ebh', did you mean 'e-bh'?"),
             ({"undecided": 0.1, "alpha": 1}, ValueError, "`alpha` must lie between 0 and 0.5"),
             ({"undecided": 0.1, "threshold": "jenks"}, TypeError, "write metfa.stats.jenks"),
+            ({"undecided": 0.1, "threshold": None}, TypeError, "`threshold` must be a number or a rule, got None"),
             ({"undecided": 0.1, "growth": 1}, ValueError, "`growth` must be finite and above 1, got 1"),
             ({"undecided": 0.1, "max_samples": 0}, ValueError, "`max_samples` must be at least 1, got 0"),
             ({"undecided": 0.1, "max_seconds": 0}, ValueError, "`max_seconds` must be finite and above 0"),
@@ -308,6 +314,7 @@ class TestRefusals:
         [
             (metfa.until(undecided=0.1, threshold=[1.0, 2.0, 3.0]), "one for each of the 2 inputs, or a rule"),
             (metfa.until(undecided=0.1, threshold=math.nan), "`threshold` must be a finite number"),
+            (metfa.until(undecided=0.1, threshold=["high", "low"]), "`threshold` must be a finite number.*'high'"),
             (
                 metfa.until(undecided=0.1, threshold=1.0, max_samples=6),
                 "`max_samples`=6 can decide nothing.*=7 or more",
@@ -321,6 +328,12 @@ class TestRefusals:
         with pytest.raises(ValueError, match=message):
             run(rule, explainer)
         assert explainer.rows == 0
+
+    def test_a_rule_that_finds_no_threshold_ends_it(self):
+        explainer = Explainer()
+        with pytest.raises(ValueError, match=r"rule returned nan for the first 10 samples of input 0 .*give a number"):
+            run(metfa.until(undecided=0.1, threshold=lambda values: math.nan), explainer)
+        assert explainer.rows < 30  # the first round, and no more
 
     def test_no_number_of_samples(self):
         with pytest.raises(TypeError, match="`n_samples` must be an integer, got str: 'enough'"):

@@ -20,6 +20,16 @@ def check_joins(sample: AttributionSample, other: AttributionSample) -> None:
             f"`other` holds {len(repeated)} sample ids that are here already, from {repeated[0]}: sample it with "
             f"`first_sample={max(sample.sample_ids) + 1}`"
         )
+    if other.stopping is not None and sample.stopping is None:
+        raise ValueError(
+            "`other` was sampled until enough was known, and this one was not: sample all by one rule, or begin with the "
+            "rule and add a fixed number"
+        )
+    if sample.stopping is not None and min(other.sample_ids) < max(sample.sample_ids):
+        raise ValueError(
+            "`other` must hold later samples than one that was sampled until enough was known: sample it with "
+            f"`first_sample={max(sample.sample_ids) + 1}`"
+        )
     for name in ("input_ids", "inputs", "target", "feature_names"):
         if not _equal(getattr(sample, name), getattr(other, name)):
             raise ValueError(

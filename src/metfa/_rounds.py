@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -165,6 +166,12 @@ class _Counted:
         """Largest share of undecided features of any input."""
         if self.thresholds is None:
             self.thresholds = sample_thresholds(self._rule.threshold, values(0, self.held_out))
+            for row, height in enumerate(self.thresholds.tolist()):
+                if not math.isfinite(height):
+                    raise ValueError(
+                        f"`threshold`: the rule returned {height} for the first {self.held_out} samples of input {row} "
+                        "(are all its scores equal?), so that nothing can ever be decided: give a number"
+                    )
         if taken <= self._counted:
             return 1.0
         new = values(self._counted, taken)
@@ -187,7 +194,10 @@ def _worst(of_features: np.ndarray) -> float:
 
 
 def _one_an_input(threshold: Any, batch: int) -> np.ndarray:
-    heights = np.asarray(threshold, dtype=np.float64)
+    try:
+        heights = np.asarray(threshold, dtype=np.float64)
+    except (TypeError, ValueError):
+        heights = np.array(np.nan)
     if heights.shape not in ((), (batch,)) or not np.isfinite(heights).all():
         raise ValueError(
             f"`threshold` must be a finite number, one for each of the {batch} inputs, or a rule, got {threshold!r:.80}"

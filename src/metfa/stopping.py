@@ -104,10 +104,10 @@ class Until:
             if self.first > self.max_samples:
                 raise ValueError(f"`first` must not exceed `max_samples`={self.max_samples}, got {self.first}")
         check_number(self.growth, "growth", above=1)
-        if isinstance(self.threshold, str):
+        if self.threshold is None or isinstance(self.threshold, str):
             raise TypeError(
-                f"`threshold` must be a number or a rule, got the text {self.threshold!r}: write metfa.stats.jenks for "
-                "natural breaks"
+                f"`threshold` must be a number or a rule, got {self.threshold!r}: write metfa.stats.jenks for natural "
+                "breaks"
             )
 
     @property
@@ -229,8 +229,13 @@ def _counts(looks: tuple[Look, ...]) -> list[int]:
 
 
 def _told(name: str, value: float | None, asked: float, *, met: bool) -> str:
-    unit = {"undecided": "{:.1%} undecided", "width": "intervals {:.3g} wide", "change": "a change of {:.3g}"}[name]
     limit = f"{asked:.1%}" if name == "undecided" else f"{asked:.3g}"
     if value is None:
         return f"nothing known of {name} ({limit} asked)"
-    return f"at most {unit.format(value)}, as asked ({limit})" if met else f"up to {unit.format(value)}, {limit} asked"
+    most = "at most " if met else ""
+    seen = {
+        "undecided": f"{most}{value:.1%} undecided",
+        "width": f"intervals {most}{value:.3g} wide",
+        "change": f"a change of {most}{value:.3g}",
+    }[name]
+    return f"{seen}, as asked ({limit})" if met else f"{seen}, {limit} asked"
