@@ -22,8 +22,8 @@ def check_joins(sample: AttributionSample, other: AttributionSample) -> None:
         )
     if other.stopping is not None and sample.stopping is None:
         raise ValueError(
-            "`other` was sampled until enough was known, and this one was not: sample all by one rule, or begin with the "
-            "rule and add a fixed number"
+            "`other` was sampled until enough was known, and this one was not: sample all by one rule, or begin with "
+            "the rule and add a fixed number"
         )
     if sample.stopping is not None and min(other.sample_ids) < max(sample.sample_ids):
         raise ValueError(
