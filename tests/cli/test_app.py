@@ -190,6 +190,7 @@ def test_a_certificate(explain, picture, tmp_path):
     share = re.search(r"^certified: +([\d.]+)% of the pixels stay", done.out, re.MULTILINE).group(1)
     radius = metfa.load(tmp_path / "out" / "sample").certified_radius(0.3)
     assert float(share) == pytest.approx(100 * (radius > 0).mean(), abs=0.01)
+    assert np.asarray(Image.open(tmp_path / "out" / "certified.png").convert("RGB")).std() > 20
 
 
 def test_pictures_of_the_networks_size_are_not_cropped_again(explain, tmp_path):

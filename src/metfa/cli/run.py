@@ -48,6 +48,7 @@ __all__ = [
 ]
 
 ABOUT, REPORT, FIGURE, WORDS = "about.json", "report.txt", "figure.png", "words.html"
+CERTIFIED_FIGURE = "certified.png"
 
 
 FEATURES = {"image": "pixels", "text": "words", "scene": "pixels"}
@@ -311,15 +312,27 @@ def _page(sample: AttributionSample, about: dict[str, Any], analysis: Analysis) 
 
 
 def _figures(sample: AttributionSample, about: dict[str, Any], analysis: Analysis) -> dict[str, bytes]:
-    from metfa.plot import figure
+    from metfa.plot import certificate, figure
 
     batch = sample.values.shape[1]
-    return {
+    drawn = {
         FIGURE if batch == 1 else f"figure-{index}.png": _png(
             figure(sample, index=index, title=title_of(about), palette=analysis.palette, **analysis.settings)
         )
         for index in range(batch)
     }
+    if analysis.certify:
+        given = threshold_of(analysis.threshold or "jenks")
+        drawn[CERTIFIED_FIGURE] = _png(
+            certificate(
+                sample,
+                None if callable(given) else given,
+                title=title_of(about),
+                alpha=analysis.alpha or 0.05,
+                correction=analysis.correction,
+            )
+        )
+    return drawn
 
 
 def _context_figure(explanation: Any, about: dict[str, Any], analysis: Analysis) -> dict[str, bytes]:

@@ -5,6 +5,7 @@
 
 from metfa.plot._attacks import attack
 from metfa.plot._bars import bars
+from metfa.plot._certificate import certificate
 from metfa.plot._context import context
 from metfa.plot._curves import curves
 from metfa.plot._images import figure
@@ -16,6 +17,7 @@ __all__ = [
     "PALETTES",
     "attack",
     "bars",
+    "certificate",
     "context",
     "curves",
     "figure",

@@ -1,0 +1,91 @@
+"""How far an image may be changed while each of its pixels stays significant."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from metfa._lazy import needs_extra
+from metfa.plot._headings import draw_heading
+from metfa.plot._images import Scale, draw_colour_bar, draw_picture, draw_scores, picture_of, size_of
+from metfa.result import AttributionSample
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["certificate"]
+
+COLOURS = "viridis"  # other ones than those of scores, for this is a length
+
+
+def certificate(
+    sample: AttributionSample,
+    threshold: Any = None,
+    *,
+    index: int = 0,
+    title: str | None = None,
+    alpha: float = 0.05,
+    correction: str | None = None,
+    split: int | None = None,
+) -> Figure:
+    """Picture, and the certified radii of what is important and of what is unimportant, in one colour scale.
+
+    Parameters
+    ----------
+    sample : AttributionSample
+        With maps (height, width), under Gaussian noise.
+    threshold, alpha, correction, split
+        As for `AttributionSample.certified_radius`.
+    index : int
+        Which input of the batch.
+    title : str, optional
+        Heading; shown as plain text.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Not registered with pyplot: ``figure.savefig("figure.png")`` writes it. Pixels of which nothing is certified
+        show the picture in grey.
+
+    Raises
+    ------
+    ValueError
+        If the maps are not images, and as for `AttributionSample.certified_radius`.
+    """
+    with needs_extra("a figure"):
+        from matplotlib.figure import Figure
+
+    if len(sample.feature_shape) != 2:
+        raise ValueError(
+            f"`sample` must hold maps (height, width) to be drawn, got features of shape {sample.feature_shape}"
+        )
+    one = sample.of_input(index)
+    radius = sample.certified_radius(threshold, alpha=alpha, correction=correction, split=split)[index]
+    sides = _sides(sample, threshold, alpha, correction, split)[index]
+    shown, caption = picture_of(one)
+    fig = Figure(figsize=_flat(*sample.feature_shape), layout="compressed")
+    axes = fig.subplots(1, 3)
+    draw_picture(axes[0], shown, caption)
+    scale = Scale(0.0, float(radius.max()) or 1.0, COLOURS, cut=False)
+    for ax, side, name in ((axes[1], 1, "important"), (axes[2], -1, "unimportant")):
+        here = np.where(sides == side, radius, 0.0)
+        share = (here > 0).mean()
+        draw_scores(ax, shown, here, f"{name}, {share:.1%}\nstays so for any shorter change", scale, clear_at_zero=True)
+    draw_colour_bar(fig, axes, scale, label=f"certified radius (L2); alpha {alpha:g}, {correction or 'uncorrected'}")
+    draw_heading(fig, title, 100)
+    return fig
+
+
+def _sides(
+    sample: AttributionSample, threshold: Any, alpha: float, correction: str | None, split: int | None
+) -> np.ndarray:
+    if threshold is None and sample.stopping is not None:
+        threshold, split = sample.stopping.settings["threshold"], sample.stopping.held_out
+    return sample.significance_map(threshold, alpha=alpha, correction=correction, split=split)
+
+
+def _flat(height: int, width: int) -> tuple[float, float]:
+    """Size in inches for one row of three panels."""
+    across, down = size_of(height, width)
+    return across, down / 2 + 0.1
