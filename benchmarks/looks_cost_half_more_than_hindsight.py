@@ -31,6 +31,7 @@ from metfa import stats
 from metfa._pictures import open_image
 from metfa._rounds import RoundsUntil
 from metfa.explainers import RISE, Gradient
+from metfa.stats._sign_null import upper_tail_table
 
 SHARES = (0.05, 0.10, 0.20)
 NOISE = metfa.noise.Uniform(0.1, bounds=(0, 1))
@@ -62,8 +63,6 @@ def undecided(above: np.ndarray, below: np.ndarray, n: int, method: str) -> floa
     if method == "e-bh":
         levels = stats.e_bh(np.stack([stats.log_e_values(counts, n) for counts in (above, below)])).min(0)
     else:
-        from metfa.stats._sign_null import upper_tail_table
-
         levels = stats.correct(np.minimum(1, 2 * upper_tail_table(n))[most], method)
     return float((levels > ALPHA).mean())
 

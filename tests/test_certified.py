@@ -18,7 +18,10 @@ def explained(x, target=0):
     return WEIGHTS * x
 
 
-def run(noise=Gaussian(0.5), n_samples=200, explainer=explained, inputs=np.ones((2, 5, 8)), **settings):  # noqa: B008
+NOISE, ONES = Gaussian(0.5), np.ones((2, 5, 8))
+
+
+def run(noise=NOISE, n_samples=200, explainer=explained, inputs=ONES, **settings):
     return metfa.explain(explainer, inputs, 0, noise=noise, n_samples=n_samples, rng=0, **settings)
 
 

@@ -37,6 +37,7 @@ LAYERS = [
         "_sample_threshold",
         "_significance",
         "_certified",
+        "_decisions",
         "outlook",
         "_rounds",
         "stopping",

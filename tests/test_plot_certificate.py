@@ -12,7 +12,10 @@ from metfa.plot import certificate
 WEIGHTS = np.linspace(-1, 2, 15 * 20).reshape(15, 20)
 
 
-def run(n_samples=60, noise=metfa.noise.Gaussian(0.2, bounds=(0, 1))):  # noqa: B008
+NOISE = metfa.noise.Gaussian(0.2, bounds=(0, 1))
+
+
+def run(n_samples=60, noise=NOISE):
     inputs = np.full((2, 3, 15, 20), 0.6)
     return metfa.explain(lambda x, target: WEIGHTS * x.mean(1), inputs, 0, noise=noise, n_samples=n_samples, rng=0)
 

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metfa import stats
+from metfa._decisions import decided
 from metfa._sample_size import check_correction
 from metfa._validation import check_number
 
 if TYPE_CHECKING:
     from metfa.result import AttributionSample
 
-__all__ = ["noise_deviation", "radii", "ranks_within"]
+__all__ = ["certified", "noise_deviation", "ranks_within"]
 
 CORRECTIONS = (None, "bonferroni", "bh", "e-bh")
 
@@ -30,10 +31,10 @@ def noise_deviation(sample: AttributionSample) -> float:
     return deviation
 
 
-def radii(
+def certified(
     sample: AttributionSample, threshold: Any, alpha: float, correction: str | None, split: int | None
-) -> np.ndarray:
-    """See `AttributionSample.certified_radius`."""
+) -> tuple[np.ndarray, np.ndarray]:
+    """Radii, see `AttributionSample.certified_radius`, and the marks that they are of."""
     deviation = noise_deviation(sample)
     check_correction(correction, any_time=sample.any_time)
     if correction not in CORRECTIONS:
@@ -51,16 +52,15 @@ def radii(
             "`threshold` must not depend on the samples that are tested, or it would move with the input: write a "
             "number, or `split=10` so that the first ten samples choose it"
         )
-    marks, heights, held_out = sample._decided(threshold, alpha, correction, split)
-    outcome = sample._tested(heights, held_out, "two-sided", any_time=sample.any_time)
+    marks, outcome, *_ = decided(sample, threshold, alpha, correction, split)
     counts = np.where(marks > 0, outcome.above, outcome.below)
     found = np.zeros(marks.shape)
     for row, level in enumerate(_levels(marks, alpha, correction, sample.n_features)):
-        decided = marks[row] != 0
-        found[row][decided] = deviation * stats.certified_radius(
-            counts[row][decided], outcome.n, level, sequential=sample.any_time or correction == "e-bh"
+        marked = marks[row] != 0
+        found[row][marked] = deviation * stats.certified_radius(
+            counts[row][marked], outcome.n, level, sequential=sample.any_time or correction == "e-bh"
         )
-    return found
+    return found, marks
 
 
 def _levels(marks: np.ndarray, alpha: float, correction: str | None, n_features: int) -> list[float]:

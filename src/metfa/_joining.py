@@ -1,7 +1,8 @@
-"""Whether samples of two calls belong together."""
+"""Samples of two calls: whether they belong together, and joined."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,10 +10,29 @@ import numpy as np
 if TYPE_CHECKING:
     from metfa.result import AttributionSample
 
-__all__ = ["check_joins", "same_maps"]
+__all__ = ["joined", "same_maps"]
 
 
-def check_joins(sample: AttributionSample, other: AttributionSample) -> None:
+def joined(sample: AttributionSample, other: AttributionSample) -> AttributionSample:
+    """See `AttributionSample.concat`."""
+    _check_joins(sample, other)
+    ids = sample.sample_ids + other.sample_ids
+    order = np.argsort(np.array(ids))
+    predictions = None
+    if sample.predictions is not None and other.predictions is not None:
+        predictions = np.concatenate([sample.predictions, other.predictions])[order]
+    seconds = sample.provenance.get("seconds", 0) + other.provenance.get("seconds", 0)
+    made = {"n_samples": len(ids), "first_sample": min(ids), "seconds": round(seconds, 3)}
+    return replace(
+        sample,
+        values=np.concatenate([sample.values, other.values])[order],
+        predictions=predictions,
+        sample_ids=tuple(ids[i] for i in order),
+        provenance={**sample.provenance, **made},
+    )
+
+
+def _check_joins(sample: AttributionSample, other: AttributionSample) -> None:
     """Raise unless `other` holds further samples of what `sample` is of: of the same inputs, made in the same way."""
     repeated = sorted(set(sample.sample_ids) & set(other.sample_ids))
     if repeated:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from metfa import stats
+from metfa._decisions import decided
 from metfa._significance import marks_of
 from metfa._validation import check_number, positive_int
 from metfa.stats import _median_test, _sequential
@@ -70,14 +72,12 @@ def outlook(
     if asked >= 1:
         raise ValueError(f"`undecided` must be a share below 1, got {asked}: for 5 % write 0.05")
     most = positive_int(max_samples, "max_samples")
-    marks, heights, held_out = sample._decided(threshold, alpha, correction, split)
-    any_time = sample.any_time or correction == "e-bh"
-    counted = sample._tested(heights, held_out, "two-sided", any_time=any_time)
-    here = _worst(marks)
-    path = [(sample.n_samples, here)]
+    marks, counted, *_ = decided(sample, threshold, alpha, correction, split)
+    path = [(sample.n_samples, _worst(marks))]
     rng = np.random.default_rng(0)
     above_more = rng.beta(counted.above + 0.5, counted.n - counted.above + 0.5)
     below_of_rest = (counted.below + 0.5) / (counted.n - counted.above + 1)
+    any_time = isinstance(counted, stats.SequentialTestResult)
     result_of = _sequential.result_of if any_time else _median_test.result_of
     while path[-1][1] > asked and path[-1][0] < most:
         n = min(max(path[-1][0] + 1, int(path[-1][0] * GROWTH)), most)

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metfa import stats
-from metfa._arrays import as_array, to_host
-from metfa._certified import radii, ranks_within
-from metfa._joining import check_joins
+from metfa._certified import certified, ranks_within
+from metfa._decisions import decided, tested
+from metfa._joining import joined
 from metfa._provenance import printable
-from metfa._sample_size import TooFewSamplesError, check_alpha, samples_for_interval, samples_needed
+from metfa._sample_size import samples_for_interval
 from metfa._sample_threshold import sample_thresholds
-from metfa._significance import marks_of
 from metfa._validation import positive_int
 from metfa.outlook import Outlook, outlook
 from metfa.stopping import Stopping
@@ -231,7 +230,7 @@ class AttributionSample:
         belongs to what is explained, so it is allowed, and so is any explainer. The class that is explained is held
         fixed. It is a statement on medians, not on the prediction, nor on a map of N samples.
         """
-        return radii(self, threshold, alpha, correction, split)
+        return certified(self, threshold, alpha, correction, split)[0]
 
     def certified_interval(self, radius: float, confidence_level: float = 0.95) -> stats.ConfidenceInterval:
         r"""Interval for each median that holds wherever the input is changed to within a radius, (batch, \*features).
@@ -277,14 +276,7 @@ class AttributionSample:
             Counts and p-values (batch, \*features). ``.test(0)`` reads signed attributions: its `sign` says which
             side of zero the median is on. After `metfa.until` a `stats.SequentialTestResult`.
         """
-        held_out = self._held_out(split)
-        return self._tested(self._heights(threshold, held_out), held_out, alternative, any_time=self.any_time)
-
-    def _tested(
-        self, heights: np.ndarray, held_out: int, alternative: str, *, any_time: bool
-    ) -> stats.MedianTestResult:
-        test = stats.sequential_test if any_time else stats.median_test
-        return test(self.values[held_out:], heights, alternative=alternative)
+        return tested(self, threshold, split, alternative, any_time=self.any_time).outcome
 
     def threshold(self, rule: Callable[[np.ndarray], Any] = stats.jenks, *, split: int | None = None) -> np.ndarray:
         r"""Threshold of each input from its own samples, (batch,) float64.
@@ -343,26 +335,7 @@ class AttributionSample:
         "important" needs ``#{e > V}`` to reach the critical count, which has probability at most alpha; and mirrored.
         What a threshold from few values lacks is precision: it may lie far from the natural break of the whole law.
         """
-        return self._decided(threshold, alpha, correction, split)[0]
-
-    def _decided(
-        self, threshold: Any, alpha: float, correction: str | None, split: int | None
-    ) -> tuple[np.ndarray, np.ndarray, int]:
-        """The significance map, the thresholds behind it and the number of samples kept for choosing them."""
-        check_alpha(alpha)
-        held_out = self._held_out(split)
-        any_time = self.any_time or correction == "e-bh"
-        needed = samples_needed(alpha, correction, self.n_features, any_time=any_time)
-        if self.n_samples - held_out < needed:
-            tests = "each side" if correction is None else f"{correction} over {self.n_features} features, both sides"
-            kept = f" ({held_out} kept for the threshold)" if held_out else ""
-            raise TooFewSamplesError(
-                f"too few samples for `alpha`={alpha} ({tests}): got {self.n_samples}{kept}, at least "
-                f"{needed + held_out} are needed for anything to become significant"
-            )
-        heights = self._heights(threshold, held_out)
-        outcome = self._tested(heights, held_out, "two-sided", any_time=any_time)
-        return marks_of(outcome, alpha, correction), heights, held_out
+        return decided(self, threshold, alpha, correction, split).marks
 
     def plan(
         self,
@@ -436,25 +409,7 @@ class AttributionSample:
         """
         if not isinstance(other, AttributionSample):
             raise TypeError(f"`other` must be an AttributionSample, got {type(other).__name__}")
-        check_joins(self, other)
-        order = np.argsort(np.array(self.sample_ids + other.sample_ids))
-        values = np.concatenate([self.values, other.values])[order]
-        predictions = None
-        if self.predictions is not None and other.predictions is not None:
-            predictions = np.concatenate([self.predictions, other.predictions])[order]
-        ids = self.sample_ids + other.sample_ids
-        joined = {
-            "n_samples": len(ids),
-            "first_sample": min(ids),
-            "seconds": round(self.provenance.get("seconds", 0) + other.provenance.get("seconds", 0), 3),
-        }
-        return replace(
-            self,
-            values=values,
-            predictions=predictions,
-            sample_ids=tuple(ids[i] for i in order),
-            provenance={**self.provenance, **joined},
-        )
+        return joined(self, other)
 
     def summary(self, threshold: Any = stats.jenks, **settings: Any) -> tuple[Summary, ...]:
         """Figures a person reads first, one summary an input; see `metfa.summary.summarise`."""
@@ -492,34 +447,6 @@ class AttributionSample:
         from metfa.plot import notebook_html
 
         return notebook_html(self)
-
-    def _held_out(self, split: int | None) -> int:
-        """How many of the first samples are kept for choosing the threshold."""
-        split = 0 if split is None else positive_int(split, "split", minimum=0)
-        if split >= self.n_samples:
-            raise ValueError(f"`split` must leave samples to test, got {split} of {self.n_samples}")
-        return split
-
-    def _heights(self, threshold: Any, held_out: int) -> np.ndarray:
-        r"""Thresholds in a shape that broadcasts against (batch, \*features)."""
-        if isinstance(threshold, str):
-            raise TypeError(
-                f"`threshold` must be a number or a rule, got the text {threshold!r}: write metfa.stats.jenks for "
-                "natural breaks"
-            )
-        given = self.threshold(threshold, split=held_out) if callable(threshold) else threshold
-        heights = to_host(as_array(given, "threshold")).astype(np.float64)
-        if not callable(threshold) and np.isnan(heights).any():
-            raise ValueError("`threshold` must be a number, got NaN, on neither side of which anything lies")
-        batch = self.values.shape[1]
-        if heights.ndim == 0 or heights.shape == self.values.shape[1:]:
-            return heights
-        if heights.shape == (batch,):
-            return heights.reshape(batch, *[1] * len(self.feature_shape))
-        raise ValueError(
-            f"`threshold` must be a number, one an input ({batch},) or one a feature {self.values.shape[1:]}, "
-            f"got shape {heights.shape}"
-        )
 
 
 def _rows(inputs: Any, rows: slice) -> Any:

@@ -210,22 +210,19 @@ class Stopping:
         thresholds = found.thresholds
         numbers = [*found.asked.values(), found.alpha, found.confidence_level, *(look.seconds for look in looks)]
         numbers += [value for look in looks for name in CRITERIA if (value := getattr(look, name)) is not None]
+        counts = [found.held_out, *(look.n_samples for look in looks)]
         fits = (
             found.reason in REASONS
             and found.correction in ANY_TIME
             and set(found.asked) <= set(CRITERIA)
             and all(type(number) in (int, float) for number in [*numbers, *(thresholds or ())])
-            and all(type(count) is int and 0 <= count <= n_samples for count in [found.held_out, *_counts(looks)])
+            and all(type(count) is int and 0 <= count <= n_samples for count in counts)
             and bool(looks)
             and (thresholds is None or len(thresholds) == batch)
         )
         if not fits:
             raise TypeError("stopping, which does not fit the rest")
         return cls(**{**vars(found), "thresholds": None if thresholds is None else tuple(thresholds)})
-
-
-def _counts(looks: tuple[Look, ...]) -> list[int]:
-    return [look.n_samples for look in looks]
 
 
 def _told(name: str, value: float | None, asked: float, *, met: bool) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from metfa import stats
+from metfa._decisions import decided
 from metfa.result import AttributionSample
 
 __all__ = ["Summary", "summarise"]
@@ -138,7 +139,7 @@ def summarise(
     tuple of Summary
         One for each input.
     """
-    marks, heights, held_out = sample._decided(threshold, alpha, correction, split)
+    marks, _, heights, held_out = decided(sample, threshold, alpha, correction, split)
     batch = len(marks)
     by_input = heights.size in (1, batch)
     shown = np.broadcast_to(heights.reshape(-1), (batch,)) if by_input else None

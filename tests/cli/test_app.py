@@ -176,7 +176,9 @@ def test_until_enough_is_decided(explain, picture, tmp_path):
     done = explain(picture, "--out", "out", "--until", "undecided=0.3", "--max-samples", "40", "--method", "gradient")
     assert done.code == 0
     sample = metfa.load(tmp_path / "out" / "sample")
-    assert sample.n_samples == 40 or sample.stopping.looks[-1].undecided <= 0.3
+    reached = sample.stopping.looks[-1].undecided <= 0.3
+    assert sample.stopping.reason == ("reached" if reached else "max_samples")
+    assert sample.n_samples <= 40
     assert sample.stopping.correction == "e-bh"
     assert str(sample.stopping) in done.out
     assert "under any dependence and whenever one stops (e-bh)" in done.out

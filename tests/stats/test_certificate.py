@@ -69,7 +69,7 @@ class TestProportionBound:
         ("settings", "error", "message"),
         [
             ({"counts": [0.5]}, TypeError, "`counts` must be integers, got float64"),
-            ({"counts": [11]}, ValueError, "`counts` must lie in 0..10, the number of trials, got 11..11"),
+            ({"counts": [11]}, ValueError, "`counts` must lie in 0..10, the number of samples, got 11..11"),
             ({"alpha": 0}, ValueError, "`alpha` must"),
             ({"n": 0}, ValueError, "`n` must be at least 1, got 0"),
         ],

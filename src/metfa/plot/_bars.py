@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metfa import stats
+from metfa._decisions import decided
 from metfa._feature_names import checked_names, fitting_names
 from metfa._lazy import needs_extra
 from metfa._provenance import printable
@@ -175,7 +176,7 @@ def _scores(sample: AttributionSample, confidence_level: float) -> Scores:
 def _decisions(
     sample: AttributionSample, threshold: Any, alpha: float, correction: str | None, colours: Palette
 ) -> Decisions:
-    marks, heights, _ = sample._decided(threshold, alpha, correction, None)
+    marks, _, heights, _ = decided(sample, threshold, alpha, correction, None)
     common = float(heights.flat[0]) if heights.size and (heights == heights.flat[0]).all() else None
     if common == 0:
         kinds = [

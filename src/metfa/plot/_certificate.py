@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from metfa._certified import certified
 from metfa._lazy import needs_extra
 from metfa.plot._headings import draw_heading
 from metfa.plot._images import Scale, draw_colour_bar, draw_picture, draw_scores, picture_of, size_of
@@ -61,28 +62,19 @@ def certificate(
             f"`sample` must hold maps (height, width) to be drawn, got features of shape {sample.feature_shape}"
         )
     one = sample.of_input(index)
-    radius = sample.certified_radius(threshold, alpha=alpha, correction=correction, split=split)[index]
-    sides = _sides(sample, threshold, alpha, correction, split)[index]
+    radius, marks = (maps[index] for maps in certified(sample, threshold, alpha, correction, split))
     shown, caption = picture_of(one)
     fig = Figure(figsize=_flat(*sample.feature_shape), layout="compressed")
     axes = fig.subplots(1, 3)
     draw_picture(axes[0], shown, caption)
     scale = Scale(0.0, float(radius.max()) or 1.0, COLOURS, cut=False)
     for ax, side, name in ((axes[1], 1, "important"), (axes[2], -1, "unimportant")):
-        here = np.where(sides == side, radius, 0.0)
+        here = np.where(marks == side, radius, 0.0)
         share = (here > 0).mean()
         draw_scores(ax, shown, here, f"{name}, {share:.1%}\nstays so for any shorter change", scale, clear_at_zero=True)
     draw_colour_bar(fig, axes, scale, label=f"certified radius (L2); alpha {alpha:g}, {correction or 'uncorrected'}")
     draw_heading(fig, title, 100)
     return fig
-
-
-def _sides(
-    sample: AttributionSample, threshold: Any, alpha: float, correction: str | None, split: int | None
-) -> np.ndarray:
-    if threshold is None and sample.stopping is not None:
-        threshold, split = sample.stopping.settings["threshold"], sample.stopping.held_out
-    return sample.significance_map(threshold, alpha=alpha, correction=correction, split=split)
 
 
 def _flat(height: int, width: int) -> tuple[float, float]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from metfa._decisions import heights_of
 from metfa.result import AttributionSample
 
 __all__ = ["one_input"]
@@ -15,7 +16,7 @@ def one_input(sample: AttributionSample, index: int, threshold: Any) -> tuple[At
     """The sample of one input alone, and the threshold that is meant for it."""
     one = sample.of_input(index)
     if not callable(threshold):
-        heights = sample._heights(threshold, 0)
+        heights = heights_of(sample, threshold, 0)
         threshold = heights[index : index + 1] if heights.ndim else heights
         threshold = np.broadcast_to(threshold, (1, *sample.feature_shape))
     return one, threshold

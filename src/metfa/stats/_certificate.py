@@ -14,7 +14,7 @@ from metfa._validation import check_number, positive_int
 from metfa.stats._incomplete_beta import log_binomial_tail
 from metfa.stats._ranks import Ranks, median_ranks
 from metfa.stats._sequential import fewest_reaching, log_e_at, log_e_table, sequence_ranks
-from metfa.stats._validation import as_level
+from metfa.stats._validation import as_counts, as_level
 
 __all__ = ["certified_radius", "certified_ranks", "proportion_bound"]
 
@@ -30,7 +30,7 @@ def proportion_bound(counts: Any, n: int, alpha: float, *, sequential: bool = Fa
     counts : array of int
         How often, in 0..n.
     n : int
-        Number of independent trials.
+        Number of independent samples.
     alpha : float
         The bound exceeds the probability with at most this chance.
     sequential : bool
@@ -55,12 +55,7 @@ def proportion_bound(counts: Any, n: int, alpha: float, *, sequential: bool = Fa
     array([0.    , 0.8977, 0.9705])
     """
     n, alpha = positive_int(n, "n"), as_level(alpha, "alpha")
-    counts = counts if hasattr(counts, "dtype") else np.asarray(counts)
-    host = to_host(counts)
-    if host.dtype.kind not in "iu":
-        raise TypeError(f"`counts` must be integers, got {host.dtype}")
-    if host.size and not (host.min() >= 0 and host.max() <= n):
-        raise ValueError(f"`counts` must lie in 0..{n}, the number of trials, got {host.min()}..{host.max()}")
+    counts, host = as_counts(counts, n)
     distinct, place = np.unique(host, return_inverse=True)
     bounds = (_at_any_time if sequential else _clopper_pearson)(distinct, n, alpha)
     return from_host(bounds[place].reshape(host.shape), counts, real_dtype(counts))
@@ -124,7 +119,7 @@ def certified_radius(counts: Any, n: int, alpha: float, *, sequential: bool = Fa
     >>> [round(float(stats.certified_radius([n], n, 0.05)[0]), 3) for n in (10, 100, 1000)]
     [0.647, 1.888, 2.749]
     """
-    counts = counts if hasattr(counts, "dtype") else np.asarray(counts)
+    counts, _ = as_counts(counts, positive_int(n, "n"))
     bounds = to_host(proportion_bound(counts, n, alpha, sequential=sequential)).astype(np.float64)
     distinct, place = np.unique(bounds, return_inverse=True)
     radii = np.array([NORMAL.inv_cdf(bound) if bound > 0.5 else 0.0 for bound in distinct.tolist()])

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from metfa._arrays import from_host, namespace, real_dtype, to_host
+from metfa._arrays import from_host, namespace, real_dtype
 from metfa._validation import check_number, positive_int
 from metfa.stats._counts import count_sides, looked_up
 from metfa.stats._incomplete_beta import log_beta_ratio
 from metfa.stats._intervals import ConfidenceInterval, median_interval
 from metfa.stats._median_test import MedianTestResult
 from metfa.stats._ranks import Ranks
-from metfa.stats._validation import as_alternative, as_level, as_rows
+from metfa.stats._validation import as_alternative, as_counts, as_level, as_rows
 
 __all__ = [
     "PRIOR",
@@ -100,12 +100,7 @@ def log_e_values(counts: Any, n: int, *, probability: float = 0.5, prior: Prior 
     check_number(probability, "probability", above=0)
     if probability >= 1:
         raise ValueError(f"`probability` must lie between 0 and 1, got {probability}")
-    counts = counts if hasattr(counts, "dtype") else np.asarray(counts)
-    host = to_host(counts)
-    if host.dtype.kind not in "iu":
-        raise TypeError(f"`counts` must be integers, got {host.dtype}")
-    if host.size and not (host.min() >= 0 and host.max() <= n):
-        raise ValueError(f"`counts` must lie in 0..{n}, the number of samples, got {host.min()}..{host.max()}")
+    counts, host = as_counts(counts, n)
     prior = _checked_prior(prior)
     if host.size > n:
         return looked_up(log_e_table(n, float(probability), prior), counts)

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from metfa._arrays import as_array, namespace
+from metfa._arrays import as_array, namespace, to_host
 
-__all__ = ["as_alternative", "as_axis", "as_level", "as_real", "as_rows", "refuse_nan"]
+__all__ = ["as_alternative", "as_axis", "as_counts", "as_level", "as_real", "as_rows", "refuse_nan"]
 
 ALTERNATIVES = ("two-sided", "greater", "less")
 
@@ -67,6 +67,17 @@ def as_rows(samples: Any, axis: Any) -> tuple[Any, int]:
     if rows.shape[-1] == 0:
         raise ValueError(f"`samples` must hold at least one sample along `axis`={axis}, got shape {samples.shape}")
     return rows, rows.shape[-1]
+
+
+def as_counts(counts: Any, n: int) -> tuple[Any, np.ndarray]:
+    """Counts among `n` samples: as an array, and as integers on the host."""
+    counts = counts if hasattr(counts, "dtype") else np.asarray(counts)
+    host = to_host(counts)
+    if host.dtype.kind not in "iu":
+        raise TypeError(f"`counts` must be integers, got {host.dtype}")
+    if host.size and not (host.min() >= 0 and host.max() <= n):
+        raise ValueError(f"`counts` must lie in 0..{n}, the number of samples, got {host.min()}..{host.max()}")
+    return counts, host
 
 
 def refuse_nan(counts: Any, name: str, kind: str = "NaN") -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from metfa import stats
+from metfa._decisions import decided
 from metfa._sample_size import TooFewSamplesError
 from metfa.result import AttributionSample
 from metfa.text._words import Words, words_of
@@ -111,7 +112,7 @@ def _decisions(
     sample: AttributionSample, threshold: Any, alpha: float, correction: str | None
 ) -> tuple[list[str], list[tuple[str, str]], str]:
     """Decision about each word, those that there are with their meaning, and how they were found."""
-    marks, heights, _ = sample._decided(threshold, alpha, correction, None)
+    marks, _, heights, _ = decided(sample, threshold, alpha, correction, None)
     flat = np.unique(heights)
     if np.isnan(heights).all():
         return [NOT_TESTED] * marks.size, [], "no threshold exists: all scores are equal"
@@ -120,17 +121,17 @@ def _decisions(
     of = {1: above, 0: "undecided", -1: below}
     kinds = [of[mark] for mark in marks[0].tolist()]
     if correction is None and sample.any_time:
-        decided = f"decided at alpha {alpha:g} a side, whenever one stops, uncorrected"
+        told = f"decided at alpha {alpha:g} a side, whenever one stops, uncorrected"
     elif correction is None:
         expected = stats.expected_false_marks(sample.n_samples, alpha, len(kinds))
         shown = f"{expected:,.0f}" if expected >= 10 else f"{expected:.2g}"
         how = f"uncorrected: {shown} of {_words(len(kinds))} marked falsely if every median lay at the threshold"
-        decided = f"decided at alpha {alpha:g} a side, {how}"
+        told = f"decided at alpha {alpha:g} a side, {how}"
     else:
-        decided = f"decided at alpha {alpha:g}, {correction} over {_words(len(kinds))}"
+        told = f"decided at alpha {alpha:g}, {correction} over {_words(len(kinds))}"
     meanings = {above: f"median significantly above {at}", below: f"median significantly below {at}"}
     meanings["undecided"] = "neither"
-    return kinds, [(kind, f"{meaning}, {_words(kinds.count(kind))}") for kind, meaning in meanings.items()], decided
+    return kinds, [(kind, f"{meaning}, {_words(kinds.count(kind))}") for kind, meaning in meanings.items()], told
 
 
 def _origin(sample: AttributionSample) -> str:
