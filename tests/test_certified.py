@@ -139,6 +139,8 @@ class TestRefusals:
             sample.certified_radius(0.5, correction="bh")
         with pytest.raises(ValueError, match="must not depend on the samples that are tested"):
             sample.certified_radius(stats.jenks)
+        with pytest.raises(ValueError, match="`split` goes with a `threshold`"):
+            sample.certified_radius(split=5)
         other = run(n_samples=metfa.until(change=1.0))
         with pytest.raises(ValueError, match="got None"):
             other.certified_radius()

@@ -64,6 +64,7 @@ def test_is_repeatable():
         ({"undecided": 5}, "`undecided` must be a share below 1, got 5"),
         ({"undecided": -1}, "`undecided` must be finite and not negative"),
         ({"undecided": 0.1, "max_samples": 0}, "`max_samples` must be at least 1"),
+        ({"undecided": 0.1, "max_samples": 9}, "`max_samples` must be at least the 10 samples that there are, got 9"),
         ({"undecided": 0.1, "alpha": 2}, "`alpha` must lie between"),
     ],
 )

@@ -46,6 +46,8 @@ def certified(
             raise ValueError(
                 "`threshold` must be a number that was fixed before the samples, or a rule with `split=`, got None"
             )
+        if split is not None:
+            raise ValueError(f"`split` goes with a `threshold`; None is that of `until`, got `split`={split}")
         threshold, split = np.array(sample.stopping.thresholds), sample.stopping.held_out
     if callable(threshold) and not split:
         raise ValueError(

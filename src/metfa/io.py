@@ -332,7 +332,7 @@ def _assembled(folder: Path, manifest: dict[str, Any]) -> AttributionSample:
         input_ids=tuple(input_ids),
         feature_names=None if names is None else tuple(names),
         provenance=_typed(manifest, "provenance", dict),
-        stopping=None if manifest["stopping"] is None else Stopping.read(manifest["stopping"], batch, n),
+        stopping=None if manifest.get("stopping") is None else Stopping.read(manifest["stopping"], batch, n),
     )
 
 

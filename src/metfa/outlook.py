@@ -72,6 +72,8 @@ def outlook(
     if asked >= 1:
         raise ValueError(f"`undecided` must be a share below 1, got {asked}: for 5 % write 0.05")
     most = positive_int(max_samples, "max_samples")
+    if most < sample.n_samples:
+        raise ValueError(f"`max_samples` must be at least the {sample.n_samples} samples that there are, got {most}")
     marks, counted, *_ = decided(sample, threshold, alpha, correction, split)
     path = [(sample.n_samples, _worst(marks))]
     rng = np.random.default_rng(0)
@@ -89,7 +91,7 @@ def outlook(
     reached = path[-1][0] if path[-1][1] <= asked else None
     maps = None if reached is None else (reached - sample.n_samples) * len(marks)
     seconds = sample.provenance.get("seconds")
-    rate = seconds / sample.n_samples / len(marks) if isinstance(seconds, int | float) else None
+    rate = seconds / sample.n_samples / len(marks) if isinstance(seconds, float) else None
     return Outlook(asked, reached, tuple(path), maps, None if maps is None or rate is None else maps * rate)
 
 

@@ -153,8 +153,8 @@ def explain(
         sink = MemorySink()
     else:
         check_inputs(call.rows.host)
-        rule = {"until": describe(n_samples)} if isinstance(n_samples, Until) else {}
-        sink = StoreSink(store, {**settings, **rule}, call.ids, explicit_rng=rng is not None)
+        rule = describe(n_samples) if isinstance(n_samples, Until) else None
+        sink = StoreSink(store, {**settings, "until": rule}, call.ids, explicit_rng=rng is not None)
     if sink.resumed_root is not None:
         call = replace(call, root=sink.resumed_root)
         settings["rng"] = hex(call.root)
@@ -182,9 +182,8 @@ def explain(
         scores = given_scores if scores is None else scores
         names = fitting_names(names, vanilla.shape[1:], required=feature_names is not None)
         sink.open(rounds.most, vanilla, targets)
-        left = sum(1 for _ in jobs(0, rounds.most))
         total = rounds.most * n_rows
-        with progress_bar(total, total - left, shown=progress, unit="map", doing="explaining", extra="image") as bar:
+        with progress_bar(total, sink.n_done, shown=progress, unit="map", doing="explaining", extra="image") as bar:
             while (upto := rounds.next(taken)) is not None:
                 sink.make_room(upto)
                 pending = list(jobs(taken, upto))

@@ -12,6 +12,7 @@ from metfa import stats
 from metfa._sample_size import check_alpha, check_correction
 from metfa._significance import ANY_TIME
 from metfa._validation import check_number, positive_int
+from metfa.stats._sequential import MOST_SAMPLES
 from metfa.stats._validation import as_level
 
 __all__ = ["CRITERIA", "Look", "Stopping", "Until", "until"]
@@ -50,7 +51,7 @@ class Until:
     max_samples : int
         Most samples of an input.
     max_seconds : float, optional
-        Seconds after which no further round begins; the last ones are made smaller so as to end by then.
+        Seconds after which no further round begins; rounds after the first are made smaller so as to end by then.
     first : int, optional
         Samples of the first round. By default as few as could decide anything, or for a rule 10.
     growth : float
@@ -96,7 +97,8 @@ class Until:
         check_alpha(self.alpha)
         check_correction(self.correction, any_time=True)
         as_level(self.confidence_level, "confidence_level")
-        positive_int(self.max_samples, "max_samples")
+        if positive_int(self.max_samples, "max_samples") > MOST_SAMPLES:
+            raise ValueError(f"`max_samples` must be at most {MOST_SAMPLES:,}, got {self.max_samples:,}")
         if self.max_seconds is not None:
             check_number(self.max_seconds, "max_seconds", above=0)
         if self.first is not None:
@@ -163,9 +165,10 @@ class Stopping:
 
     Notes
     -----
-    On such a result tests and intervals are by e-values and confidence sequences. What rests on a number of samples
-    that was fixed beforehand (`paper_ranks`, corrections "holm", "bh" and "by") is refused. The smoothed map, the mean
-    and the median are estimates and promise no level in either case.
+    On such a result tests and intervals are by e-values and confidence sequences, and the corrections "holm", "bh" and
+    "by" are refused. Ranks that you give yourself, and `AttributionSample.mean_interval`, are for a number of samples
+    that was fixed beforehand, and keep no level here. The smoothed map, the mean and the median are estimates and
+    promise none in either case.
     """
 
     reason: str
@@ -186,7 +189,7 @@ class Stopping:
         return {"threshold": np.array(self.thresholds), **decided}
 
     def of_input(self, index: int) -> Stopping:
-        """The same for one input of the batch."""
+        """The same for one input of the batch; what was seen is still the worst of all."""
         return self if self.thresholds is None else replace(self, thresholds=self.thresholds[index : index + 1])
 
     def __str__(self) -> str:
@@ -208,21 +211,31 @@ class Stopping:
         looks = tuple(Look(**{field.name: look[field.name] for field in fields(Look)}) for look in written["looks"])
         found = cls(**{**{field.name: written[field.name] for field in fields(cls)}, "looks": looks})
         thresholds = found.thresholds
-        numbers = [*found.asked.values(), found.alpha, found.confidence_level, *(look.seconds for look in looks)]
-        numbers += [value for look in looks for name in CRITERIA if (value := getattr(look, name)) is not None]
-        counts = [found.held_out, *(look.n_samples for look in looks)]
+        seen = [value for look in looks for name in CRITERIA if (value := getattr(look, name)) is not None]
+        sizes = [*found.asked.values(), *seen, *(look.seconds for look in looks)]
+        levels = [found.alpha, found.confidence_level]
+        counts = [look.n_samples for look in looks]
         fits = (
             found.reason in REASONS
             and found.correction in ANY_TIME
+            and bool(found.asked)
             and set(found.asked) <= set(CRITERIA)
-            and all(type(number) in (int, float) for number in [*numbers, *(thresholds or ())])
-            and all(type(count) is int and 0 <= count <= n_samples for count in counts)
+            and all(map(_finite, [*sizes, *levels, *(thresholds or ())]))
+            and min(sizes) >= 0
+            and all(0 < level < 1 for level in levels)
+            and all(type(count) is int for count in [found.held_out, *counts])
             and bool(looks)
+            and counts == sorted(set(counts))
+            and 0 <= found.held_out <= counts[-1] <= n_samples
             and (thresholds is None or len(thresholds) == batch)
         )
         if not fits:
             raise TypeError("stopping, which does not fit the rest")
         return cls(**{**vars(found), "thresholds": None if thresholds is None else tuple(thresholds)})
+
+
+def _finite(value: Any) -> bool:
+    return type(value) in (int, float) and math.isfinite(value)
 
 
 def _told(name: str, value: float | None, asked: float, *, met: bool) -> str:

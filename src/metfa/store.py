@@ -38,6 +38,7 @@ class Sink(Protocol):
     """What the sampling loop needs of the place its samples go to."""
 
     resumed_root: int | None
+    n_done: int
 
     def open(self, most_samples: int, vanilla: np.ndarray, targets: list[Any]) -> None:
         """Prepare for at most `most_samples` maps like each of `vanilla`."""
@@ -68,6 +69,7 @@ class MemorySink:
     """Samples in memory."""
 
     resumed_root = None
+    n_done = 0
 
     def open(self, most_samples: int, vanilla: np.ndarray, targets: list[Any]) -> None:  # noqa: ARG002
         """See `Sink`."""
@@ -122,6 +124,7 @@ class StoreSink:
         self.resumed_root: int | None = None
         self._asked = {**settings, "input_ids": list(input_ids)}
         self._done = bytearray()
+        self.n_done = 0
         if (self.folder / MANIFEST).exists():
             raise FileExistsError(
                 f"`store` already holds a finished result: metfa.load({str(self.folder)!r}) reads it; give another "
@@ -158,6 +161,7 @@ class StoreSink:
                     f"{self.folder / DONE} is damaged and cannot be resumed: it has {len(self._done)} bytes for "
                     f"{n_jobs} maps; give another folder"
                 )
+            self.n_done = self._done.count(1)
 
     def open(self, most_samples: int, vanilla: np.ndarray, targets: list[Any]) -> None:
         """See `Sink`."""

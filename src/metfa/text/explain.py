@@ -14,6 +14,7 @@ from metfa.io import write_manifest
 from metfa.result import AttributionSample
 from metfa.sampling import explain
 from metfa.smoothed import SampledExplainer
+from metfa.stopping import Until
 from metfa.text._facts import facts_of
 from metfa.text._text_model import TextModel
 from metfa.text._word_for_word import WordForWord
@@ -31,7 +32,7 @@ def explain_text(
     *,
     explainer: Callable[[Any], Any] = LEMNA,
     noise: Any = Synonyms(0.3),  # noqa: B008 - settings alone; the table is read when a word is replaced
-    n_samples: int = 10,
+    n_samples: int | Until = 10,
     batch_size: int | None = None,
     rng: Any = None,
     first_sample: int = 0,
