@@ -181,6 +181,16 @@ class TestStore:
         assert explainer.rows <= 4  # the clean inputs, and the probe
         np.testing.assert_array_equal(found.values, whole.values)
 
+    def test_a_fixed_number_is_another_call(self, tmp_path):
+        with pytest.raises(KeyboardInterrupt):
+            run(metfa.until(undecided=0.0, threshold=1.0, max_samples=50), Explainer(20), store=tmp_path / "s")
+        with pytest.raises(ValueError, match=r"unfinished run with until=Until\(.*this call has None"):
+            run(50, store=tmp_path / "s")
+
+    def test_a_large_budget_costs_nothing(self):
+        found = run(metfa.until(undecided=0.3, threshold=1.0, max_samples=1_000_000))
+        assert found.stopping.reason == "reached"
+
     def test_another_rule_is_another_call(self, tmp_path):
         with pytest.raises(KeyboardInterrupt):
             run(RULES["undecided"], Explainer(20), store=tmp_path / "s")
@@ -203,6 +213,14 @@ class TestStore:
             {"thresholds": [1.0]},
             {"thresholds": ["high", "low"]},
             {"held_out": 10_000},
+            {"thresholds": [float("nan"), 1.0]},
+            {"thresholds": [10**400, 1.0]},
+            {"asked": {}},
+            {"asked": {"undecided": float("inf")}},
+            {"alpha": 5},
+            {"confidence_level": 7},
+            {"looks": [{"n_samples": 9, "undecided": -4.0, "width": None, "change": None, "seconds": 1.0}]},
+            {"looks": 2 * [{"n_samples": 7, "undecided": 0.1, "width": None, "change": None, "seconds": 1.0}]},
             {"asked": {"<b>": 1.0}},
             {"alpha": "0.05"},
         ],
@@ -245,6 +263,17 @@ class TestStatements:
         np.testing.assert_array_equal(fixed.significance_map(1.0, correction="e-bh"), expected)
         with pytest.raises(TooFewSamplesError, match="got 6, at least 7 are needed"):
             run(6).significance_map(1.0, correction="e-bh")
+
+    def test_figures_repeat_the_decisions(self):
+        found = run(metfa.until(undecided=0.4, max_samples=200, threshold=lambda values: values.mean()))
+        share = (found.of_input(0).significance_map(**found.of_input(0).stopping.settings) == 0).mean()
+        titles = [text.get_text() for text in found.plot(**found.stopping.settings).legends[0].get_texts()]
+        assert f"undecided {share:.1%}" in titles
+        row = metfa.explain(
+            lambda x, target: WEIGHTS[0] * x, np.ones((1, 12)), 0, noise=NOISE, n_samples=RULES["undecided"], rng=0
+        )
+        legend = [text.get_text() for text in row.plot(**row.stopping.settings).legends[0].get_texts()]
+        assert any(text.startswith("any-time 95.0% interval") for text in legend)
 
     def test_summary_says_so(self):
         found = run(RULES["undecided"])
@@ -300,6 +329,11 @@ class TestRefusals:
             ({"undecided": 0.1, "threshold": None}, TypeError, "`threshold` must be a number or a rule, got None"),
             ({"undecided": 0.1, "growth": 1}, ValueError, "`growth` must be finite and above 1, got 1"),
             ({"undecided": 0.1, "max_samples": 0}, ValueError, "`max_samples` must be at least 1, got 0"),
+            (
+                {"undecided": 0.1, "max_samples": 10**9},
+                ValueError,
+                "`max_samples` must be at most 1,000,000, got 1,000",
+            ),
             ({"undecided": 0.1, "max_seconds": 0}, ValueError, "`max_seconds` must be finite and above 0"),
             ({"undecided": 0.1, "first": 600}, ValueError, "`first` must not exceed `max_samples`=500, got 600"),
             ({"width": 1, "confidence_level": 1}, ValueError, "`confidence_level`"),

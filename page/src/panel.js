@@ -105,7 +105,8 @@ export class Panel {
     if (result.maps.smoothed) {
       rows.push(["smoothed", result.said("smoothed", feature)]);
       const interval = `${result.said("lower", feature)} to ${result.said("upper", feature)}`;
-      rows.push([`interval of the median, exact ${percent(result.layers.level, 2)}`, interval]);
+      const kind = result.anyTime ? "at any time" : "exact";
+      rows.push([`interval of the median, ${kind} ${percent(result.layers.level, 2)}`, interval]);
     } else {
       rows.push(["mean", result.said("mean", feature)], ["interval", `none: ${result.layers.missing}`]);
     }

@@ -84,6 +84,11 @@ class AttributionSample:
         """Whether sampling stopped because of what was seen, so that tests and intervals must hold at any time."""
         return self.stopping is not None
 
+    @property
+    def interval_kind(self) -> str:
+        """What its intervals are: "exact" for this number of samples, or valid at "any-time"."""
+        return "any-time" if self.any_time else "exact"
+
     def too_few_for(self, confidence_level: float) -> str | None:
         """What is to be said where an interval of that level needs more samples; None where there are enough."""
         needed = samples_for_interval(confidence_level, any_time=self.any_time)

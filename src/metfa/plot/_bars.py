@@ -38,7 +38,7 @@ class Scores:
     called: str
     vanilla: np.ndarray
     ends: tuple[np.ndarray, np.ndarray] | None
-    level: float
+    interval: str  # what the ends are
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,7 @@ def bars(
     threshold: Any = None,
     alpha: float | None = None,
     correction: str | None = None,
+    split: int | None = None,
     confidence_level: float = 0.95,
     max_features: int = 20,
     palette: str = "paper",
@@ -90,6 +91,8 @@ def bars(
         the threshold. With a correction, 1 - `confidence_level` for all features together.
     correction : {None, "bonferroni", "holm", "bh", "by", "e-bh"}
         Correction for many features; also those that are not shown count.
+    split : int, optional
+        As for `AttributionSample.significance_map`.
     confidence_level : float
         Level of each interval; the legend names the exact level reached.
     max_features : int
@@ -135,7 +138,7 @@ def bars(
     scores = _scores(one, confidence_level)
     notes = [] if scores.ends else [f"no error bars: {one.too_few_for(confidence_level)}"]
     try:
-        decisions = _decisions(one, given, alpha, correction, colours)
+        decisions = _decisions(one, given, alpha, correction, split, colours)
     except TooFewSamplesError as error:
         decisions, notes = None, [*notes, str(error)]
     order = np.argsort(-np.abs(scores.heights), kind="stable")
@@ -166,17 +169,23 @@ def _scores(sample: AttributionSample, confidence_level: float) -> Scores:
     n = sample.n_samples
     if sample.too_few_for(confidence_level) is not None:
         called = "the only sample" if n == 1 else f"median of {n} samples"
-        return Scores(sample.median()[0].astype(np.float64), called, vanilla, None, confidence_level)
+        return Scores(sample.median()[0].astype(np.float64), called, vanilla, None, "")
     interval = sample.confidence_interval(confidence_level)
     ends = interval.low[0].astype(np.float64), interval.high[0].astype(np.float64)
     smoothed = sample.smoothed(confidence_level)[0].astype(np.float64)
-    return Scores(smoothed, f"smoothed over {n} samples", vanilla, ends, interval.confidence_level)
+    told = f"{sample.interval_kind} {interval.confidence_level:.1%} interval of the median"
+    return Scores(smoothed, f"smoothed over {n} samples", vanilla, ends, told)
 
 
 def _decisions(
-    sample: AttributionSample, threshold: Any, alpha: float, correction: str | None, colours: Palette
+    sample: AttributionSample,
+    threshold: Any,
+    alpha: float,
+    correction: str | None,
+    split: int | None,
+    colours: Palette,
 ) -> Decisions:
-    marks, _, heights, _ = decided(sample, threshold, alpha, correction, None)
+    marks, _, heights, _ = decided(sample, threshold, alpha, correction, split)
     common = float(heights.flat[0]) if heights.size and (heights == heights.flat[0]).all() else None
     if common == 0:
         kinds = [
@@ -232,8 +241,8 @@ def _draw_bars(ax: Axes, scores: Scores, decisions: Decisions | None, shown: np.
             ax.hlines(places, low, high, color=colour, linewidth=width, zorder=4)
             for end in (low, high):
                 ax.plot(end, places, "|", color=colour, markersize=8, markeredgewidth=width, zorder=4)
-        label = f"exact {scores.level:.1%} interval of the median"
-        handles.append(Line2D([], [], color="black", linewidth=1.4, marker="|", markersize=8, label=label))
+        line: dict[str, Any] = {"color": "black", "linewidth": 1.4, "marker": "|", "markersize": 8}
+        handles.append(Line2D([], [], label=scores.interval, **line))
     diamond: dict[str, Any] = {"marker": "D", "markersize": 4.5, "color": "black", "markerfacecolor": "white"}
     ax.plot(scores.vanilla[shown], places, linestyle="none", zorder=5, **diamond)
     handles.append(Line2D([], [], linestyle="none", label="vanilla: one explanation, no noise", **diamond))

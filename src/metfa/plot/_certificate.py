@@ -71,7 +71,9 @@ def certificate(
     for ax, side, name in ((axes[1], 1, "important"), (axes[2], -1, "unimportant")):
         here = np.where(marks == side, radius, 0.0)
         share = (here > 0).mean()
-        draw_scores(ax, shown, here, f"{name}, {share:.1%}\nstays so for any shorter change", scale, clear_at_zero=True)
+        draw_scores(
+            ax, shown, here, f"{name}, {share:.1%}\nmedians stay so for shorter changes", scale, clear_at_zero=True
+        )
     draw_colour_bar(fig, axes, scale, label=f"certified radius (L2); alpha {alpha:g}, {correction or 'uncorrected'}")
     draw_heading(fig, title, 100)
     return fig

@@ -54,6 +54,7 @@ def figure(
     threshold: Any = stats.jenks,
     alpha: float = 0.05,
     correction: str | None = None,
+    split: int | None = None,
     confidence_level: float = 0.95,
     palette: str = "paper",
 ) -> Figure:
@@ -73,7 +74,7 @@ def figure(
         it is (height, width) or (channels, height, width) with 1 or 3 channels.
     title : str, optional
         Heading; shown as plain text.
-    threshold, alpha, correction, confidence_level
+    threshold, alpha, correction, split, confidence_level
         As for `AttributionSample.significance_map` and `AttributionSample.confidence_interval`.
     palette : {"paper", "colourblind"}
         Colours: the paper's, or a colour-blind-safe set.
@@ -110,7 +111,7 @@ def figure(
         else:
             draw_scores(ax, shown, scores, name, scale)
     draw_colour_bar(fig, axes, scale)
-    _draw_significance(fig, axes[5], one, shown, threshold, alpha, correction, colours)
+    _draw_significance(fig, axes[5], one, shown, threshold, alpha, correction, split, colours)
     draw_heading(fig, title, 100)
     return fig
 
@@ -149,7 +150,7 @@ def _score_maps(sample: AttributionSample, confidence_level: float) -> list[tupl
         return [vanilla, ("smoothed\n", None), ("lower bound\n", None), ("upper bound\n", None)]
     interval = sample.confidence_interval(confidence_level)
     smoothed = sample.smoothed(confidence_level)[0]
-    level = f"of the {interval.confidence_level:.1%} intervals"
+    level = f"of the {'any-time ' * sample.any_time}{interval.confidence_level:.1%} intervals"
     return [
         vanilla,
         (f"smoothed\nover {sample.n_samples} samples", smoothed.astype(np.float64)),
@@ -236,6 +237,7 @@ def _draw_significance(
     threshold: Any,
     alpha: float,
     correction: str | None,
+    split: int | None,
     colours: Palette,
 ) -> None:
     from matplotlib.colors import to_rgb
@@ -243,7 +245,7 @@ def _draw_significance(
 
     title = f"significance\nalpha {alpha:g}, {correction or 'uncorrected'}"
     try:
-        marks = sample.significance_map(threshold, alpha=alpha, correction=correction)[0]
+        marks = sample.significance_map(threshold, alpha=alpha, correction=correction, split=split)[0]
     except TooFewSamplesError as error:
         draw_note(ax, picture, title, str(error))
         return

@@ -104,7 +104,7 @@ def _scores(sample: AttributionSample, level: float) -> tuple[np.ndarray, Any, s
     interval = sample.confidence_interval(level)
     ends = interval.low[0].astype(np.float64), interval.high[0].astype(np.float64)
     smoothed = sample.smoothed(level)[0].astype(np.float64)
-    exact = f"{'any-time' if sample.any_time else 'exact'} {interval.confidence_level:.2%} interval of its median"
+    exact = f"{sample.interval_kind} {interval.confidence_level:.2%} interval of its median"
     return smoothed, ends, f"score: smoothed over {n} samples; in brackets the {exact}"
 
 
