@@ -153,6 +153,7 @@ def explain(metfa_command, tiny):
     """Run ``metfa explain`` with the tiny model and few samples."""
 
     def run(*arguments, samples=8):
-        return metfa_command("explain", *arguments, "--model", "tiny:model", "--samples", samples)
+        few = () if samples is None else ("--samples", samples)
+        return metfa_command("explain", *arguments, "--model", "tiny:model", *few)
 
     return run

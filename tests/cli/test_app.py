@@ -172,8 +172,13 @@ def test_settings_of_the_method(explain, picture, tmp_path):
     assert explain(*arguments, "--noise", "none").code == 0
 
 
-def test_until_enough_is_decided(explain, picture, tmp_path):
-    done = explain(picture, "--out", "out", "--until", "undecided=0.3", "--max-samples", "40", "--method", "gradient")
+def shares_of(marks):
+    """Undecided, important and unimportant."""
+    return [float((marks == mark).mean()) for mark in (0, 1, -1)]
+
+
+def test_until_enough_is_decided(explain, metfa_command, picture, tmp_path):
+    done = explain(picture, "--out", "out", "--until", "undecided=0.3", "--max-samples", "40", samples=None)
     assert done.code == 0
     sample = metfa.load(tmp_path / "out" / "sample")
     reached = sample.stopping.looks[-1].undecided <= 0.3
@@ -183,16 +188,34 @@ def test_until_enough_is_decided(explain, picture, tmp_path):
     assert str(sample.stopping) in done.out
     assert "under any dependence and whenever one stops (e-bh)" in done.out
     assert f"{sample.stopping.thresholds[0]:.4g})" in done.out
+    shares = [f"{share:.2%}" for share in shares_of(sample.significance_map(**sample.stopping.settings))]
+    assert re.search(r"^undecided: +([\d.]+%)", done.out, re.MULTILINE).group(1) == shares[0]
+    shown = metfa_command("show", "out").out  # as it was decided, not as by default
+    assert re.search(r"^undecided: +([\d.]+%)", shown, re.MULTILINE).group(1) == shares[0]
+    assert "(e-bh)" in shown
 
 
 def test_a_certificate(explain, picture, tmp_path):
     noise = ("--noise", "gaussian:0.1", "--samples", "20")
     done = explain(picture, "--out", "out", "--certify", "--threshold", "0.3", *noise)
     assert done.code == 0
-    share = re.search(r"^certified: +([\d.]+)% of the pixels stay", done.out, re.MULTILINE).group(1)
+    share = re.search(r"^certified: +the medians of ([\d.]+)% of the pixels", done.out, re.MULTILINE).group(1)
     radius = metfa.load(tmp_path / "out" / "sample").certified_radius(0.3)
     assert float(share) == pytest.approx(100 * (radius > 0).mean(), abs=0.01)
     assert np.asarray(Image.open(tmp_path / "out" / "certified.png").convert("RGB")).std() > 20
+
+
+def test_a_certificate_after_until_is_that_of_the_result(explain, picture, tmp_path):
+    rule = ("--until", "undecided=0.5", "--max-samples", "40", "--noise", "gaussian:0.1")
+    done = explain(picture, "--out", "out", "--certify", *rule, samples=None)
+    assert done.code == 0
+    radius = metfa.load(tmp_path / "out" / "sample").certified_radius(correction="e-bh")
+    if radius.any():
+        share = re.search(r"^certified: +the medians of ([\d.]+)% of the pixels", done.out, re.MULTILINE).group(1)
+        assert float(share) == pytest.approx(100 * (radius > 0).mean(), abs=0.01)
+        assert f"{np.quantile(radius[radius > 0], 0.5):.3g}" in done.out
+    else:
+        assert "no pixel is decided, so none is certified" in done.out
 
 
 def test_pictures_of_the_networks_size_are_not_cropped_again(explain, tmp_path):
@@ -213,13 +236,19 @@ def test_pictures_of_the_networks_size_are_not_cropped_again(explain, tmp_path):
         (["--certify"], "`--certify` needs Gaussian noise, such as --noise gaussian:0.1, got --noise uniform:0.1"),
         (["--certify", "--noise", "gaussian:0.1"], "needs a threshold that does not depend on the samples"),
         (
+            ["--certify", "--noise", "gaussian:0.1", "--until", "width=0.1"],
+            "needs a threshold that does not depend on the samples",
+        ),
+        (["--until", "undecided=0.1", "--samples", "9"], "`--samples` 9 and `--until` contradict each other"),
+        (["--max-samples", "9"], "`--max-samples` 9 goes with --until: write --samples 9"),
+        (
             ["--certify", "--noise", "gaussian:0.1", "--threshold", "0.3", "--correction", "by"],
             "`--certify` takes --correction none, bonferroni, bh or e-bh, got by",
         ),
     ],
 )
 def test_rules_and_certificates_that_cannot_be_met(explain, picture, tmp_path, settings, message):
-    done = explain(picture, "--out", "out", "--model", "no:model", *settings)
+    done = explain(picture, "--out", "out", "--model", "no:model", *settings, samples=None)
     assert done.code == 2
     assert message in done.err
     assert not (tmp_path / "out").exists()

@@ -19,6 +19,7 @@ from metfa.allocator import keep_freed_memory
 from metfa.by_name.methods import check_settings, method_forms
 from metfa.by_name.noises import TEXT_NOISE_FORMS
 from metfa.cli.attack import attack_picture
+from metfa.cli.certificates import check_certificate
 from metfa.cli.demo import demo_folder, demo_photo
 from metfa.cli.options import (
     Alpha,
@@ -50,7 +51,6 @@ from metfa.cli.run import (
     Sampling,
     call_of,
     check_before_sampling,
-    check_certificate,
     check_folder,
     device_of,
     explain_picture,
@@ -121,7 +121,9 @@ def explain(
     settings: Settings = None,
     target: Target = None,
     noise: Noise = "uniform:0.1",
-    samples: Samples = 50,
+    samples: Annotated[
+        int | None, typer.Option("--samples", "-n", help="Noisy copies explained, the paper's N; by default 50.")
+    ] = None,
     until: Annotated[
         str | None,
         typer.Option(
@@ -129,7 +131,7 @@ def explain(
             help="In place of --samples: until so small a share of the pixels is undecided (or width=, change=).",
         ),
     ] = None,
-    max_samples: Annotated[int, typer.Option(min=1, help="Most samples with --until.")] = 500,
+    max_samples: Annotated[int | None, typer.Option(min=1, help="Most samples with --until; by default 500.")] = None,
     certify: Annotated[
         bool, typer.Option("--certify", help="Say how far the picture may be changed; needs --noise gaussian:STD.")
     ] = False,
@@ -153,10 +155,15 @@ def explain(
 ) -> None:
     """Explain pictures: figure.png, report.txt and the samples, in a folder."""
     chosen = settings_of(settings or [])
+    if until is not None and samples is not None:
+        raise ValueError(f"`--samples` {samples} and `--until` contradict each other: write --max-samples {samples}")
+    if until is None and max_samples is not None:
+        raise ValueError(f"`--max-samples` {max_samples} goes with --until: write --samples {max_samples}")
+    given, usual = (samples, 50) if until is None else (max_samples, 500)
+    most = usual if given is None else given
     sampling = Sampling(
-        model, method, chosen, target, noise, samples, seed, batch_size, device, bfloat16,
-        until=until, max_samples=max_samples, crop=not no_crop,
-    )  # fmt: skip
+        model, method, chosen, target, noise, most, seed, batch_size, device, bfloat16, until=until, crop=not no_crop
+    )
     correction = correction or (Correction.none if until is None else Correction.e_bh)
     analysis = replace(_analysis(alpha, confidence, correction, threshold, palette), certify=certify)
     if certify:
@@ -289,7 +296,10 @@ def show(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder written by metfa.", show_default=False)],
     alpha: AlphaOrOwn = None,
     confidence: Confidence = 0.95,
-    correction: Corrected = Correction.none,
+    correction: Annotated[
+        Correction | None,
+        typer.Option(help="Correction for testing many pixels at once. By default none, or that of --until."),
+    ] = None,
     threshold: ThresholdOrOwn = None,
     palette: Palette = Colours.paper,
     views: Annotated[
@@ -297,10 +307,12 @@ def show(
     ] = None,
 ) -> None:
     """Read results again, with other levels, without the model."""
-    analysis = _analysis(alpha, confidence, correction, threshold, palette)
     sample, about = read_folder(folder)
     of_text = is_of_text(sample)
-    analysis = analysis.filled("text" if of_text else "image", signed=of_text and sample.signed)
+    stopping = getattr(sample, "stopping", None)
+    correction = correction or Correction((None if stopping is None else stopping.correction) or "none")
+    analysis = _analysis(alpha, confidence, correction, threshold, palette)
+    analysis = analysis.filled("text" if of_text else "image", signed=of_text and sample.signed).as_stopped(sample)
     if of_text:
         _print_words(sample, about, analysis)
     if views is None:

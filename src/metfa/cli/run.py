@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from metfa import sampling, stats
-from metfa._certified import CORRECTIONS as CERTIFIED
 from metfa._class_names import class_with_probability
 from metfa._provenance import printable
 from metfa._rounds import rounds_of
@@ -20,10 +19,10 @@ from metfa._rows import is_text
 from metfa._sample_size import check_alpha, samples_needed
 from metfa.by_name.methods import Of, check_method, explainer_of, methods_of
 from metfa.by_name.noises import noise_of
+from metfa.cli.certificates import certificate_figure, certificate_line
 from metfa.cli.parsing import criteria_of, threshold_of
 from metfa.explainers._probability_model import softmax
 from metfa.io import MANIFEST, load, read_json, write_json
-from metfa.noise import gaussian_std
 from metfa.result import AttributionSample
 from metfa.segmentation.explanation import CONTEXT, REGION, SAMPLE, load_context
 from metfa.stopping import Until
@@ -35,7 +34,6 @@ __all__ = [
     "Sampling",
     "call_of",
     "check_before_sampling",
-    "check_certificate",
     "check_folder",
     "device_of",
     "explain_picture",
@@ -48,7 +46,7 @@ __all__ = [
 ]
 
 ABOUT, REPORT, FIGURE, WORDS = "about.json", "report.txt", "figure.png", "words.html"
-CERTIFIED_FIGURE = "certified.png"
+CERTIFIED = "certified.png"
 
 
 FEATURES = {"image": "pixels", "text": "words", "scene": "pixels"}
@@ -64,6 +62,7 @@ class Analysis:
     threshold: str | None
     palette: str
     certify: bool = False
+    split: int | None = None
 
     def filled(self, of: Of, *, signed: bool = False) -> Analysis:
         """With what was left open: of pictures as `metfa.explain` has it, of texts as its renderings."""
@@ -72,19 +71,22 @@ class Analysis:
         return replace(self, alpha=alpha, threshold=self.threshold or ("0" if of == "text" and signed else "jenks"))
 
     def as_stopped(self, sample: Any) -> Analysis:
-        """With the threshold that `--until` took from its first round, in place of a rule."""
+        """With the threshold that `--until` took from its first round, which is not tested, in place of a rule."""
         stopping = getattr(sample, "stopping", None)
-        fixed = () if stopping is None else stopping.thresholds or ()
-        return replace(self, threshold=repr(fixed[0])) if self.threshold == "jenks" and len(fixed) == 1 else self
+        if stopping is None or stopping.thresholds is None or len(stopping.thresholds) > 1 or self.threshold != "jenks":
+            return self
+        return replace(self, threshold=repr(stopping.thresholds[0]), split=stopping.held_out or None)
 
     @property
     def settings(self) -> dict[str, Any]:
         """Arguments that figure and summary have in common."""
+        left_out = {} if self.split is None else {"split": self.split}
         return {
             "threshold": threshold_of(self.threshold or "jenks"),
             "alpha": self.alpha,
             "correction": self.correction,
             "confidence_level": self.confidence,
+            **left_out,
         }
 
 
@@ -97,14 +99,13 @@ class Sampling:
     settings: dict[str, Any]
     target: int | None
     noise: str
-    n_samples: int
+    n_samples: int  # with `until` at most so many
     seed: int
     batch_size: int
     device: str
     bfloat16: bool
     of: Of = "image"
     until: str | None = None
-    max_samples: int = 500
     crop: bool = True
 
     def number(self, analysis: Analysis) -> int | Until:
@@ -118,7 +119,7 @@ class Sampling:
             alpha=analysis.alpha or 0.05,
             correction=analysis.correction,
             confidence_level=analysis.confidence,
-            max_samples=self.max_samples,
+            max_samples=self.n_samples,
         )
 
 
@@ -133,22 +134,23 @@ def check_before_sampling(sampling: Sampling, analysis: Analysis, n_features: in
     assert alpha is not None
     check_alpha(alpha)
     threshold_of(analysis.threshold or "jenks")
-    if sampling.until is not None:
-        rounds_of(sampling.number(analysis), 1)
+    number = sampling.number(analysis)
+    if isinstance(number, Until):
+        rounds_of(number, 1)
         return
     try:
-        stats.median_ranks(sampling.n_samples, analysis.confidence)
+        stats.median_ranks(number, analysis.confidence)
     except ValueError as error:
-        raise ValueError(f"`--samples` {sampling.n_samples}, `--confidence` {analysis.confidence}: {error}") from error
+        raise ValueError(f"`--samples` {number}, `--confidence` {analysis.confidence}: {error}") from error
     needed = samples_needed(alpha, analysis.correction, n_features or 1)
-    if sampling.n_samples < needed:
+    if number < needed:
         tests = (
             f"{analysis.correction} over {n_features or 1:,} {FEATURES[sampling.of]}"
             if analysis.correction
             else "each side"
         )
         raise ValueError(
-            f"`--samples` {sampling.n_samples} are too few for `--alpha` {alpha:g} ({tests}): nothing could "
+            f"`--samples` {number} are too few for `--alpha` {alpha:g} ({tests}): nothing could "
             f"become significant; at least {needed} are needed"
         )
 
@@ -312,7 +314,7 @@ def _page(sample: AttributionSample, about: dict[str, Any], analysis: Analysis) 
 
 
 def _figures(sample: AttributionSample, about: dict[str, Any], analysis: Analysis) -> dict[str, bytes]:
-    from metfa.plot import certificate, figure
+    from metfa.plot import figure
 
     batch = sample.values.shape[1]
     drawn = {
@@ -322,16 +324,7 @@ def _figures(sample: AttributionSample, about: dict[str, Any], analysis: Analysi
         for index in range(batch)
     }
     if analysis.certify:
-        given = threshold_of(analysis.threshold or "jenks")
-        drawn[CERTIFIED_FIGURE] = _png(
-            certificate(
-                sample,
-                None if callable(given) else given,
-                title=title_of(about),
-                alpha=analysis.alpha or 0.05,
-                correction=analysis.correction,
-            )
-        )
+        drawn[CERTIFIED] = _png(certificate_figure(sample, analysis, title_of(about)))
     return drawn
 
 
@@ -398,37 +391,9 @@ def report(sample: Any, about: dict[str, Any], analysis: Analysis) -> str:
     if is_of_text(sample) and about_the_text(sample):
         lines.append(("the text itself", about_the_text(sample)))
     if analysis.certify:
-        lines.append(("certified", _certified(sample, analysis)))
+        lines.append(("certified", certificate_line(sample, analysis)))
     lines.append(("time", _time(sample.provenance)))
     return "\n".join(f"{name + ':':<18}{text}" for name, text in lines)
-
-
-def check_certificate(sampling: Sampling, analysis: Analysis) -> None:
-    """Refuse a certificate that could not be given, before any model runs."""
-    if gaussian_std(noise_of(sampling.noise)) is None:
-        raise ValueError(
-            f"`--certify` needs Gaussian noise, such as --noise gaussian:0.1, got --noise {sampling.noise}"
-        )
-    if sampling.until is None and analysis.threshold == "jenks":
-        raise ValueError(
-            "`--certify` needs a threshold that does not depend on the samples: give a number by --threshold, or let "
-            "--until take it from its first round"
-        )
-    if analysis.correction not in CERTIFIED:
-        raise ValueError(f"`--certify` takes --correction none, bonferroni, bh or e-bh, got {analysis.correction}")
-
-
-def _certified(sample: AttributionSample, analysis: Analysis) -> str:
-    given = threshold_of(analysis.threshold or "jenks")
-    settings = {"alpha": analysis.alpha, "correction": analysis.correction}
-    radius = sample.certified_radius(None if callable(given) else given, **settings)
-    if not radius.any():
-        return "no pixel is decided, so none is certified"
-    quantiles = ", ".join(f"{np.quantile(radius[radius > 0], share):.3g}" for share in (0.1, 0.5, 0.9))
-    return (
-        f"{(radius > 0).mean():.2%} of the pixels stay as they are for small changes of the picture; 90%, half and 10% "
-        f"of these for any of an L2 length below {quantiles} (pixels in 0..1)"
-    )
 
 
 def _time(provenance: dict[str, Any]) -> str:

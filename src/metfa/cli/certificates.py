@@ -1,0 +1,63 @@
+"""What `metfa explain --certify` asks for, says and draws."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from metfa._certified import CORRECTIONS
+from metfa.by_name.noises import noise_of
+from metfa.cli.parsing import criteria_of, threshold_of
+from metfa.noise import gaussian_std
+from metfa.result import AttributionSample
+
+if TYPE_CHECKING:
+    from metfa.cli.run import Analysis, Sampling
+
+__all__ = ["certificate_figure", "certificate_line", "check_certificate"]
+
+
+def check_certificate(sampling: Sampling, analysis: Analysis) -> None:
+    """Refuse a certificate that could not be given, before any model runs."""
+    if gaussian_std(noise_of(sampling.noise)) is None:
+        raise ValueError(
+            f"`--certify` needs Gaussian noise, such as --noise gaussian:0.1, got --noise {sampling.noise}"
+        )
+    tested = sampling.until is not None and "undecided" in criteria_of(sampling.until)
+    if analysis.threshold == "jenks" and not tested:
+        raise ValueError(
+            "`--certify` needs a threshold that does not depend on the samples: give a number by --threshold, or let "
+            "--until undecided=... take it from its first round"
+        )
+    if analysis.correction not in CORRECTIONS:
+        raise ValueError(f"`--certify` takes --correction none, bonferroni, bh or e-bh, got {analysis.correction}")
+
+
+def _settings(analysis: Analysis) -> dict[str, Any]:
+    return {
+        "threshold": threshold_of(analysis.threshold or "jenks"),
+        "alpha": analysis.alpha,
+        "correction": analysis.correction,
+        "split": analysis.split,
+    }
+
+
+def certificate_line(sample: AttributionSample, analysis: Analysis) -> str:
+    """What is certified, and of what."""
+    radius = sample.certified_radius(**_settings(analysis))
+    if not radius.any():
+        return "no pixel is decided, so none is certified"
+    quantiles = ", ".join(f"{np.quantile(radius[radius > 0], share):.3g}" for share in (0.1, 0.5, 0.9))
+    return (
+        f"the medians of {(radius > 0).mean():.2%} of the pixels, under this noise and of this class, stay on their "
+        "side of the threshold however the picture changes by less than a radius, which of 90%, half and 10% is at "
+        f"least {quantiles} (L2, pixels in 0..1; alpha {analysis.alpha:g}, {analysis.correction or 'uncorrected'})"
+    )
+
+
+def certificate_figure(sample: AttributionSample, analysis: Analysis, title: str | None) -> Any:
+    """The radii, drawn."""
+    from metfa.plot import certificate
+
+    return certificate(sample, title=title, **_settings(analysis))
