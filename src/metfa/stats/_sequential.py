@@ -138,7 +138,7 @@ def sequential_test(
     """Sign test that holds at any time: is the median of each feature above or below a threshold?
 
     It may be looked at after every sample, and sampling may stop because of what was seen. The plain `median_test`
-    looked at in that way is wrong in a third of the cases (at level .05, after each of 1,000 samples).
+    looked at in that way is wrong in a third of the cases (one-sided, at level .05, after each of 1,000 samples).
 
     Parameters
     ----------
