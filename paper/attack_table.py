@@ -11,8 +11,7 @@ of ReLUs that this script trains on digits (scikit-learn):
 CAM and MASK: ADV², another class is predicted, and m1 is the map of the clean image for its class. LRP: the prediction
 is kept, and m1 is the map of the next image (Dombrowski et al. 2019). Both attackers have the same budget and as many
 steps; the one who knows the defence also takes the loss through it, under fresh noise at each step. ``--restarts`` and
-``--draws`` make attackers stronger. With ``--budgets``
-CAM's attackers get several budgets, to see where the defence breaks.
+``--draws`` make attackers stronger. With ``--budgets`` CAM's attackers get several, to see where the defence breaks.
 """
 
 import argparse

@@ -9,7 +9,7 @@ import numpy as np
 from metfa._certified import certified
 from metfa._lazy import needs_extra
 from metfa.plot._headings import draw_heading
-from metfa.plot._images import Scale, draw_colour_bar, draw_picture, draw_scores, picture_of, size_of
+from metfa.plot._images import Scale, draw_colour_bar, draw_picture, grey, picture_of, size_of
 from metfa.result import AttributionSample
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ def certificate(
         If the maps are not images, and as for `AttributionSample.certified_radius`.
     """
     with needs_extra("a figure"):
+        from matplotlib import colormaps
         from matplotlib.figure import Figure
 
     if len(sample.feature_shape) != 2:
@@ -69,11 +70,10 @@ def certificate(
     draw_picture(axes[0], shown, caption)
     scale = Scale(0.0, float(radius.max()) or 1.0, COLOURS, cut=False)
     for ax, side, name in ((axes[1], 1, "important"), (axes[2], -1, "unimportant")):
-        here = np.where(marks == side, radius, 0.0)
-        share = (here > 0).mean()
-        draw_scores(
-            ax, shown, here, f"{name}, {share:.1%}\nmedians stay so for shorter changes", scale, clear_at_zero=True
-        )
+        here = marks == side
+        weight = np.where(here & (radius > 0), 0.85, 0.0)[..., None]
+        painted = weight * colormaps[COLOURS](radius / scale.high)[..., :3] + (1 - weight) * grey(shown)
+        draw_picture(ax, painted, f"{name}, {here.mean():.1%}\nmedians stay so for shorter changes")
     draw_colour_bar(fig, axes, scale, label=f"certified radius (L2); alpha {alpha:g}, {correction or 'uncorrected'}")
     draw_heading(fig, title, 100)
     return fig

@@ -192,17 +192,13 @@ def draw_picture(ax: Axes, picture: np.ndarray, caption: str) -> None:
     _show(ax, picture if picture.ndim == 3 else np.repeat(picture[..., None], 3, axis=2), caption)
 
 
-def draw_scores(
-    ax: Axes, picture: np.ndarray, scores: np.ndarray, name: str, scale: Scale, *, clear_at_zero: bool = False
-) -> None:
+def draw_scores(ax: Axes, picture: np.ndarray, scores: np.ndarray, name: str, scale: Scale) -> None:
     from matplotlib import colormaps
 
     strength = np.clip(np.abs(scores) / scale.high, 0, 1)
     weight = np.clip(0.35 + 2.5 * strength, 0, 1)[..., None]  # faint scores let the picture through
-    if clear_at_zero:
-        weight = np.where(scores == 0, 0.0, 0.85)[..., None]
     coloured = colormaps[scale.colour_map](np.clip((scores - scale.low) / (scale.high - scale.low), 0, 1))[..., :3]
-    constant = not clear_at_zero and scores.size > 1 and scores.min() == scores.max()
+    constant = scores.size > 1 and scores.min() == scores.max()
     title = f"{name.splitlines()[0]}\nconstant: {scores.flat[0]:.3g}" if constant else name
     _show(ax, weight * coloured + (1 - weight) * grey(picture), title)
 
