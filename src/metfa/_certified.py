@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metfa import stats
-from metfa._decisions import decided
+from metfa._decisions import decided, terms_of_until
 from metfa._sample_size import check_correction
 from metfa._validation import check_number
 
 if TYPE_CHECKING:
     from metfa.result import AttributionSample
 
-__all__ = ["certified", "noise_deviation", "ranks_within"]
+__all__ = ["CORRECTIONS", "certified", "noise_deviation", "ranks_within"]
 
-CORRECTIONS = (None, "bonferroni", "bh", "e-bh")
+CORRECTIONS = (None, "bonferroni", "bh", "e-bh")  # whose levels of the bounds are known
 
 
 def noise_deviation(sample: AttributionSample) -> float:
@@ -42,13 +42,14 @@ def certified(
             f"`correction` must be {', '.join(map(repr, CORRECTIONS))} for a certificate, got {correction!r}"
         )
     if threshold is None:
-        if sample.stopping is None or sample.stopping.thresholds is None:
+        fixed = terms_of_until(sample)
+        if fixed is None:
             raise ValueError(
                 "`threshold` must be a number that was fixed before the samples, or a rule with `split=`, got None"
             )
         if split is not None:
             raise ValueError(f"`split` goes with a `threshold`; None is that of `until`, got `split`={split}")
-        threshold, split = np.array(sample.stopping.thresholds), sample.stopping.held_out
+        threshold, split = fixed
     if callable(threshold) and not split:
         raise ValueError(
             "`threshold` must not depend on the samples that are tested, or it would move with the input: write a "

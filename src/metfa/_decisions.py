@@ -15,7 +15,7 @@ from metfa._validation import positive_int
 if TYPE_CHECKING:
     from metfa.result import AttributionSample
 
-__all__ = ["Decided", "Tested", "decided", "heights_of", "tested"]
+__all__ = ["Decided", "Tested", "decided", "heights_of", "terms_of_until", "tested"]
 
 
 class Tested(NamedTuple):
@@ -82,6 +82,14 @@ def heights_of(sample: AttributionSample, threshold: Any, held_out: int) -> np.n
         f"`threshold` must be a number, one an input ({batch},) or one a feature {sample.values.shape[1:]}, "
         f"got shape {heights.shape}"
     )
+
+
+def terms_of_until(sample: AttributionSample) -> tuple[np.ndarray, int] | None:
+    """Thresholds that `metfa.until` fixed, and how many samples it kept for them; None where it tested nothing."""
+    stopping = sample.stopping
+    if stopping is None or stopping.thresholds is None:
+        return None
+    return np.array(stopping.thresholds), stopping.held_out
 
 
 def _held_out(sample: AttributionSample, split: int | None) -> int:

@@ -91,6 +91,12 @@ class RoundsUntil:
             wanted = min(wanted, taken + max(in_time, 1))
         return wanted
 
+    @property
+    def soonest(self) -> int:
+        """Fewest samples that it can end with, short of a budget."""
+        tests = self._tests
+        return max(self._rule.first or 0, self._least(), 0 if tests is None else tests.held_out + tests.needed)
+
     def _least(self) -> int:
         """Samples of a first round that says anything."""
         rule, least = self._rule, [1]

@@ -117,6 +117,12 @@ class Until:
         """Criteria that are given, and what is asked of them."""
         return {name: getattr(self, name) for name in CRITERIA if getattr(self, name) is not None}
 
+    @property
+    def told(self) -> str:
+        """What is asked, and the most samples, in a few words."""
+        asked = ", ".join(f"{name}={value:.6g}" for name, value in self.asked.items())
+        return f"{asked} (max_samples={self.max_samples})"
+
     def after(self, n_samples: int) -> int:
         """Samples at the look after that at `n_samples`."""
         return min(max(n_samples + 1, math.ceil(n_samples * self.growth)), self.max_samples)

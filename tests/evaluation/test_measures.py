@@ -8,7 +8,8 @@ import torch
 
 import metfa
 from metfa import metrics
-from metfa.evaluation._measures import MEASURES, check_measures, number
+from metfa.evaluation._figures import number
+from metfa.evaluation._measures import MEASURES, check_measures
 from metfa.noise import Gaussian, Uniform
 
 NOISES = {"u": Uniform(0.1)}
@@ -154,7 +155,7 @@ def test_a_function_of_the_users_own(result, score, reason):
 
 
 def test_every_measure_can_be_asked_for():
-    needed = {"infidelity": {"noise": Gaussian(0.1)}, "top_k_overlap": {"k": 3}}
+    needed = {"infidelity": {"noise": Gaussian(0.1)}, "top_k_overlap": {"k": 3}, "certified_share": {"radius": 0.1}}
     for texts in (None, ["a film", "one joke"]):
         names = [name for name, measure in MEASURES.items() if measure.of_texts in (None, texts is not None)]
         found = check_measures({name: needed.get(name, {}) for name in names}, NOISES, NOISES, texts)

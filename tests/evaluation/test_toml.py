@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import metfa
 from metfa import Study
 from metfa.evaluation import read_study
 from metfa.evaluation.study import NamedMethod
@@ -123,6 +124,15 @@ def test_the_least_that_must_be_written(write, tmp_path):
     assert read_study(write(LEAST.replace('"pictures"', '"index.csv"'))).data.names == ("pictures/b.png",)
 
 
+def test_a_rule_that_ends_sampling(write):
+    rule = 'undecided = 0.05, width = 0.1, threshold = "jenks", correction = "bonferroni", max_samples = 99'
+    noisy = entry("study", f"n_samples = {{{rule}}}") + '[sampling]\nn = "gaussian:0.1"\n'
+    noisy = noisy.replace("faithfulness = {}", 'undecided = {threshold = "jenks"}\ncertified_share = {radius = 0.2}')
+    study = read_study(write(noisy))
+    assert study.rule == metfa.until(undecided=0.05, width=0.1, correction="bonferroni", max_samples=99)
+    assert study.measures[0].settings == {"threshold": metfa.stats.jenks}
+
+
 def entry(table, line):
     """The least study with a line more in one of its tables."""
     head = f"[{table}]\n"
@@ -160,6 +170,15 @@ def without(text, *lines):
         (entry("outer", "x = []"), r"\[outer\]: `x` must be a text"),
         (entry("metrics", "mstdd = {}"), "got 'mstdd', did you mean 'mstd'"),
         (entry("metrics", 'infidelity = {noise = "x:1"}'), r"\[metrics\] noise: .*got 'x:1'"),
+        (entry("study", "n_samples = {undecidd = 0.1}"), r"\[study\] n_samples has no entry 'undecidd', did you"),
+        (entry("study", "n_samples = {undecided = 0.1, max_seconds = 9}"), "has no entry 'max_seconds'"),
+        (entry("study", "n_samples = {undecided = 5}"), r"\[study\] n_samples: `undecided` must be a share below 1"),
+        (entry("study", "n_samples = {max_samples = 50}"), r"\[study\] n_samples: `until` needs a reason to stop"),
+        (
+            entry("study", 'n_samples = {undecided = 0.1, threshold = "otsu"}'),
+            r"\[study\] n_samples: `threshold` must be 'jenks' .*, got 'otsu'",
+        ),
+        (entry("metrics", 'undecided = {threshold = "otsu"}'), r"\[metrics\]: `threshold` must be 'jenks' .*'otsu'"),
         (entry("study", "n_outer = 0"), "`n_outer` must be at least 1, got 0"),
         (entry("study", 'aggregates = ["median"]'), "`aggregates` must be of vanilla, mean, smoothed, got 'median'"),
         (without(LEAST, 'name = "efficientnet-lite0"'), "`name` must be a text, got None"),

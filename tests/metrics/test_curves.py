@@ -176,7 +176,8 @@ class TestAgainstASlowImplementation:
         both = overall(logits, IMAGES, MAPS)
         for kind, metric in (("insertion", insertion), ("deletion", deletion)):
             alone = metric(logits, IMAGES, MAPS)
-            np.testing.assert_array_equal(getattr(both, kind).values, alone.values)
+            # in other batches, whose products BLAS may round otherwise
+            np.testing.assert_allclose(getattr(both, kind).values, alone.values, rtol=1e-12)
         np.testing.assert_allclose(both.score, both.insertion.score - both.deletion.score)
 
     def test_overall_asks_no_image_twice(self):

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from metfa import stats
+from metfa.by_name import thresholds
 from metfa.stopping import CRITERIA
 
 __all__ = ["criteria_of", "settings_of", "size_of", "threshold_of"]
@@ -34,15 +34,7 @@ def settings_of(texts: Sequence[str]) -> dict[str, Any]:
 
 def threshold_of(text: str) -> Callable[..., float] | float:
     """Rule or number from its text form: ``jenks`` or a number."""
-    if text == "jenks":
-        return stats.jenks
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise ValueError(f"`--threshold` must be 'jenks' (natural breaks) or a number, got {text!r}")
-    return number
+    return thresholds.threshold_of(text, "`--threshold`")
 
 
 def criteria_of(text: str) -> dict[str, float]:

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 from metfa import metrics
-from metfa._arrays import as_array, to_host
-from metfa._validation import did_you_mean, positive_int
+from metfa._sample_size import check_correction
+from metfa._validation import check_number, did_you_mean, positive_int
+from metfa.evaluation import _of_samples
+from metfa.evaluation._figures import Row, number, plain_row, score_row
 from metfa.metrics._hidden import Hidden, baseline_numbers
 from metfa.metrics._target_probability import TargetProbability
 from metfa.result import AttributionSample
 from metfa.text import word_metrics
 
-__all__ = ["MEASURES", "Measure", "check_measures", "number"]
-
-Row = dict[str, Any]
+__all__ = ["GOVERNED", "MEASURES", "Measure", "check_measures"]
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,9 @@ class Measure:
     outer noise and the seed), "outer samples" (explanations under an outer noise), "predictions" (the same, of the
     vanilla map alone, beside which the model's scores are at hand) or "samples" (under a sampling noise). `takes` is
     the function whose settings it has, `needs` those without a default; `makes` the metrics of its rows, where they
-    have other names than the measure; `of_texts` whether it is of texts, or None where it is of any inputs.
+    have other names than the measure; `of_texts` whether it is of texts, or None where it is of any inputs. Of the
+    samples under a noise `by_level` tells whether it depends on the confidence level, `decides` whether it is of tests,
+    at alpha = 1 - level.
     """
 
     name: str
@@ -40,6 +42,8 @@ class Measure:
     needs: tuple[str, ...] = ()
     makes: tuple[str, ...] = ()
     of_texts: bool | None = None
+    by_level: bool = True
+    decides: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -48,38 +52,13 @@ class Measure:
         return self.of in ("outer samples", "predictions")
 
 
-def number(value: Any) -> float | None:
-    """A figure as JSON holds it: None where there is none."""
-    host = to_host(as_array(value, "score"))
-    if host.size != 1:
-        raise ValueError(f"a metric must return one score an input, got {host.size} for 1 input")
-    value = float(host.reshape(()))
-    return value if np.isfinite(value) else None
-
-
-def _row(metric: str, scores: metrics.Scores, **more: Any) -> Row:
-    clean = number(scores.clean[0])
-    reason = scores.degenerate[0] or (None if number(scores.score[0]) is not None else "clean score below 1e-6")
-    return {
-        "metric": metric,
-        "score": number(scores.score[0]),
-        "raw": number(scores.raw[0]),
-        "clean": clean,
-        "reason": reason,
-        **more,
-    }
-
-
-def _plain(metric: str, value: Any, reason: str | None = None) -> list[Row]:
-    """A figure without a clean one; with a reason, only the raw figure stands."""
-    raw = number(value)
-    reason = reason or (None if raw is not None else "not finite")
-    return [{"metric": metric, "score": None if reason else raw, "raw": raw, "reason": reason}]
-
-
 def _faithfulness(model: Any, inputs: Any, maps: Any, target: Any, **settings: Any) -> list[Row]:
     result = metrics.overall(model, inputs, maps, target, **settings)
-    return [_row("insertion", result.insertion), _row("deletion", result.deletion), _row("overall", result)]
+    return [
+        score_row("insertion", result.insertion),
+        score_row("deletion", result.deletion),
+        score_row("overall", result),
+    ]
 
 
 def _robust_faithfulness(
@@ -94,7 +73,7 @@ def _robust_faithfulness(
 
 
 def _robust_row(metric: str, score: metrics.RobustScore) -> Row:
-    return _row(
+    return score_row(
         metric,
         score,
         mean_of_ratios=number(score.mean_of_ratios[0]),
@@ -104,9 +83,9 @@ def _robust_row(metric: str, score: metrics.RobustScore) -> Row:
 
 def _word_faithfulness(model: Any, inputs: Any, maps: Any, target: Any, *, others: Any, **settings: Any) -> list[Row]:
     return [
-        _row("FDT", word_metrics.fdt(model, inputs, maps, target, **settings)),
-        _row("ST", word_metrics.st(model, inputs, maps, target, **settings)),
-        _row("FAT", word_metrics.fat(model, inputs, maps, target, others=others, **settings)),
+        score_row("FDT", word_metrics.fdt(model, inputs, maps, target, **settings)),
+        score_row("ST", word_metrics.st(model, inputs, maps, target, **settings)),
+        score_row("FAT", word_metrics.fat(model, inputs, maps, target, others=others, **settings)),
     ]
 
 
@@ -133,37 +112,26 @@ def _robust_word_faithfulness(
 
 
 def _infidelity(model: Any, inputs: Any, maps: Any, target: Any, **settings: Any) -> list[Row]:
-    return [_row("infidelity", metrics.infidelity(model, inputs, maps, target, **settings))]
+    return [score_row("infidelity", metrics.infidelity(model, inputs, maps, target, **settings))]
 
 
 def _mstd(sample: AttributionSample) -> list[Row]:
     result = metrics.mstd(sample)
-    return [_row("mstd", result, level=number(result.level[0]), constant=number(result.constant[0]))]
+    return [score_row("mstd", result, level=number(result.level[0]), constant=number(result.constant[0]))]
 
 
 def _top_k_overlap(sample: AttributionSample, k: int) -> list[Row]:
-    return [_row("top_k_overlap", metrics.top_k_overlap(sample, k))]
+    return [score_row("top_k_overlap", metrics.top_k_overlap(sample, k))]
 
 
 def _max_sensitivity(sample: AttributionSample) -> list[Row]:
-    return [_row("max_sensitivity", metrics.max_sensitivity(sample))]
+    return [score_row("max_sensitivity", metrics.max_sensitivity(sample))]
 
 
 def _prediction_agreement(sample: AttributionSample) -> list[Row]:
     if sample.flip_rate is None:
-        return _plain("prediction_agreement", np.nan, "the explainer returns no scores")
-    return [_row("prediction_agreement", metrics.prediction_agreement(sample))]
-
-
-def _interval_width(model: Any, inputs: Any, sample: AttributionSample, level: float) -> list[Row]:  # noqa: ARG001
-    """It needs neither model nor inputs, which others do that are functions of a sample."""
-    return [_row("interval_width", metrics.interval_width(sample, level))]
-
-
-def _region_score(model: Any, inputs: Any, sample: AttributionSample, level: float, **settings: Any) -> list[Row]:
-    """The model's score of the significantly important region alone, at alpha = 1 - level."""
-    important = sample.significance_map(alpha=1 - level) == 1
-    return [_row("region_score", metrics.region_score(model, inputs, important, list(sample.target), **settings))]
+        return [plain_row("prediction_agreement", np.nan, "the explainer returns no scores")]
+    return [score_row("prediction_agreement", metrics.prediction_agreement(sample))]
 
 
 MEASURES = {
@@ -183,11 +151,18 @@ MEASURES = {
         Measure("top_k_overlap", "outer samples", _top_k_overlap, takes=metrics.top_k_overlap, needs=("k",)),
         Measure("max_sensitivity", "outer samples", _max_sensitivity),
         Measure("prediction_agreement", "predictions", _prediction_agreement),
-        Measure("interval_width", "samples", _interval_width),
-        Measure("region_score", "samples", _region_score, takes=metrics.region_score, of_texts=False),
+        Measure("interval_width", "samples", _of_samples.interval_width),
+        Measure("sample_size", "samples", _of_samples.sample_size, by_level=False),
+        Measure("undecided", "samples", _of_samples.undecided, takes=metrics.undecided, decides=True),
+        Measure("region_score", "samples", _of_samples.region_score, takes=metrics.region_score, of_texts=False,
+                decides=True),
+        Measure("certified_radius", "samples", _of_samples.certified_radius, takes=metrics.certified_radius,
+                decides=True),
+        Measure("certified_share", "samples", _of_samples.certified_share, takes=metrics.certified_share,
+                needs=("radius",), decides=True),
     )
 }  # fmt: skip
-GOVERNED = {"model", "inputs", "attributions", "regions", "sample", "target", "rng"}
+GOVERNED = {"model", "inputs", "attributions", "regions", "sample", "target", "rng", "alpha"}
 
 
 def check_measures(
@@ -272,6 +247,13 @@ def _check_settings(settings: dict[str, Any]) -> None:
     for count in ("k", "n", "steps", "n_samples"):
         if count in settings:
             positive_int(settings[count], count)
+    if "split" in settings:
+        positive_int(settings["split"], "split", 0)
+    if "radius" in settings:
+        check_number(settings["radius"], "radius", above=0)
+    check_correction(settings.get("correction"))
+    if isinstance(settings.get("threshold"), str):
+        raise TypeError(f"`threshold` must be a number or a rule, got the text {settings['threshold']!r}")
     if "noise" in settings and not callable(settings["noise"]):
         raise TypeError(f"`noise` must be a function f(x, rng) -> x, got {settings['noise']!r}")
     baseline = settings.get("baseline", "black")
@@ -291,5 +273,5 @@ class _Own:
     def __call__(self, model: Any, inputs: Any, maps: Any, target: Any) -> list[Row]:
         result = self.metric(model, inputs, maps, target)
         if isinstance(result, metrics.Scores):
-            return [_row(self.name, result)]
-        return _plain(self.name, getattr(result, "score", result))
+            return [score_row(self.name, result)]
+        return [plain_row(self.name, getattr(result, "score", result))]

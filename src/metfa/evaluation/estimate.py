@@ -42,6 +42,8 @@ class Estimate:
         In the store.
     not_counted : dict of str to str
         Explainers that failed in the trial, and how.
+    at_most : bool
+        Whether it is the most that it can come to: a rule ends sampling, perhaps early.
     """
 
     units: int
@@ -51,6 +53,7 @@ class Estimate:
     seconds: float
     bytes: int
     not_counted: Mapping[str, str] = field(default_factory=dict)
+    at_most: bool = False
 
     def __str__(self) -> str:
         failed = "".join(
@@ -59,9 +62,10 @@ class Estimate:
         passes = ""
         if self.forwards:  # counted of torch modules alone
             passes = f"{self.forwards:,} inputs forward and {self.backwards:,} backward, "
+        most, took = "at most " if self.at_most else "", _duration(self.seconds)
         return (
-            f"{self.units:,} units: {self.explanations:,} explanations, {passes}about {_duration(self.seconds)} with "
-            f"one worker, {self.bytes / 1e6:.1f} MB of results{printable(failed)}"
+            f"{self.units:,} units: {most}{self.explanations:,} explanations, {passes}about {took} with one worker, "
+            f"{self.bytes / 1e6:.1f} MB of results{printable(failed)}"
         )
 
 
@@ -85,12 +89,13 @@ def estimate(worker: Worker, units: list[Unit]) -> Estimate:
         backwards += len(mine) * round(wanted * trial.backwards)
         seconds += len(mine) * (wanted * trial.seconds + asked * trial.seconds_asked)
     size = len(units) * _rows(study) * BYTES_A_ROW
-    return Estimate(len(units), explanations, forwards, backwards, seconds, size, not_counted)
+    at_most = study.rule is not None
+    return Estimate(len(units), explanations, forwards, backwards, seconds, size, not_counted, at_most)
 
 
 def _explanations(study: Study, own_randomness: bool) -> int:
     """Maps that one unit takes: every sampling has a vanilla map of its own, and there is one at least."""
-    most, sampled = max(study.sizes), len(study.noises)
+    most, sampled = study.most, len(study.noises)
     total = len(study.sampled) * (1 + most) or 2
     if any(measure.under_outer_noise for measure in study.measures):
         for noise in study.outer_noises.values():

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from metfa import stats
 from metfa.evaluation._measures import GOVERNED, Measure
+from metfa.evaluation._of_samples import terms_told
 from metfa.evaluation.notes import about_failures, about_levels, about_missing, about_trimming, counted_inputs
 from metfa.evaluation.selection import VANILLA, Entry, Selection, entry_label, figures, only_explainer, percent
 from metfa.evaluation.tables import Cell, Table
@@ -119,7 +120,7 @@ def samples_table(evaluation: Evaluation, measure: Measure, selection: Selection
     rows, cells, entries, explainers = [], [], [], []
     for explainer in selection.explainers:
         for n in selection.sizes:
-            for level in selection.levels:
+            for level in selection.levels if measure.by_level else (None,):
                 line: list[Entry] = [("samples", noise, n, level) for noise in selection.noises]
                 rows.append(", ".join([explainer, *selection.label(None, n, level)]))
                 cells.append(tuple((Cell.of(figures(evaluation, measure.name, explainer, entry, None)),)
@@ -128,7 +129,9 @@ def samples_table(evaluation: Evaluation, measure: Measure, selection: Selection
                 explainers.append(explainer)
     columns = tuple(f"P = {name}" for name in selection.noises)
     table = Table(measure.name.replace("_", " "), "explainer", columns, tuple(rows), tuple(cells))
-    return _told(table, evaluation, measure, _samples_shown(entries, selection), explainers, entries)
+    details = _samples_shown(entries, selection)
+    details += terms_told(measure, selection.rule) if measure.decides else []
+    return _told(table, evaluation, measure, details, explainers, entries)
 
 
 def _beside(entry: Entry, name: str) -> Entry:
@@ -160,14 +163,17 @@ def _samples_shown(entries: Sequence[Entry], selection: Selection, *, noise: boo
     if not sampled or len(selection.sizes) != 1:
         return [*shown, *(map(percent, levels) if len(levels) == 1 else [])]
     (n,) = selection.sizes
-    shown.append(f"N = {n}")
+    shown.append(selection.size_told(n))
     if len(levels) != 1:
         return shown
     (level,) = levels
+    if n is None:
+        return [*shown, percent(level)]
     return [*shown, f"{percent(level)} ({percent(stats.median_ranks(n, level).confidence_level, 2)} reached)"]
 
 
 TECHNICAL = {"batch_size", "softmax", "autocast", "memory_format", "others"}
+TERMS = {"threshold", "correction", "split"}  # of tests, which stand in a title by themselves
 
 
 def _settings(measure: Measure) -> list[str]:
@@ -178,7 +184,8 @@ def _settings(measure: Measure) -> list[str]:
     }
     if measure.of in ("maps under noise", "outer samples", "predictions"):
         default.pop("n_samples", None)  # the study's n_outer
-    found = {name: value for name, value in {**default, **measure.settings}.items() if name not in TECHNICAL | GOVERNED}
+    untold = TECHNICAL | GOVERNED | TERMS
+    found = {name: value for name, value in {**default, **measure.settings}.items() if name not in untold}
     return [f"{name} {_shown(value)}" for name, value in found.items()]
 
 

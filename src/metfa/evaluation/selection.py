@@ -13,6 +13,7 @@ from metfa.evaluation._measures import Measure
 if TYPE_CHECKING:
     from metfa.evaluation.results import Evaluation
     from metfa.evaluation.study import Study
+    from metfa.stopping import Until
 
 __all__ = [
     "FAILED",
@@ -44,8 +45,9 @@ class Selection:
 
     explainers: tuple[str, ...]
     noises: tuple[str, ...]
-    sizes: tuple[int, ...]
+    sizes: tuple[int | None, ...]
     levels: tuple[float, ...]
+    rule: Until | None = None
 
     @classmethod
     def of(
@@ -61,9 +63,14 @@ class Selection:
         return cls(
             _chosen("explainer", explainer, tuple(study.methods)),
             _chosen("sampling", sampling, tuple(study.noises)),
-            _chosen("n_samples", n_samples, study.sizes),
+            _size_chosen(n_samples, study),
             _chosen("confidence_level", confidence_level, study.levels),
+            study.rule,
         )
+
+    def size_told(self, n: int | None) -> str:
+        """A sample size, or the rule that stands for it."""
+        return f"N = {n}" if self.rule is None else f"N until {self.rule.told}"
 
     def entries(self, maps: Sequence[str]) -> list[Entry]:
         """Those maps, in the order in which they are made."""
@@ -87,6 +94,12 @@ def entry_label(entry: Entry, selection: Selection) -> str:
     if noise is None:
         return aggregate
     return ", ".join([aggregate, f"P = {noise}", *selection.label(None, n, level)])
+
+
+def _size_chosen(n: int | None, study: Study) -> tuple[int | None, ...]:
+    if n is not None and study.rule is not None:
+        raise ValueError(f"`n_samples` must be left out, as the study samples until {study.rule.told}, got {n!r}")
+    return _chosen("n_samples", n, study.sizes)
 
 
 def _chosen(name: str, value: Any, known: tuple[Any, ...]) -> tuple[Any, ...]:

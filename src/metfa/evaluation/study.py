@@ -9,13 +9,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from metfa import stats
 from metfa._protocol import explained_model
 from metfa._randomised import randomised, seeded
 from metfa._validation import check_number, did_you_mean, positive_int
 from metfa.by_name.methods import Of, check_method, explainer_of
 from metfa.evaluation._measures import Measure, check_measures
+from metfa.evaluation._of_samples import check_samples_suffice
 from metfa.evaluation.inputs import Arrays, ImageFiles, Texts, study_inputs
+from metfa.stopping import Until
 from metfa.text._word_for_word import WordForWord
 
 __all__ = ["AGGREGATES", "NamedMethod", "Study"]
@@ -64,10 +65,12 @@ class Study:
         ``metric(model, inputs, attributions, target)`` that returns something with `score` (batch,).
     aggregates : sequence of {"vanilla", "mean", "smoothed"}
         Maps that are measured: the explanation itself, the mean of N samples (SmoothGrad's map), the smoothed median.
-    n_samples : int or sequence of int
-        The paper's N, samples under P. Of several, smaller ones are the first of the largest.
+    n_samples : int, sequence of int, or Until
+        The paper's N, samples under P. Of several, smaller ones are the first of the largest. Or a rule that says when
+        there are enough, ``metfa.until(undecided=0.05)``, for each input by itself; without `max_seconds`, so that no
+        figure depends on the machine's speed.
     confidence_level : float or sequence of float
-        Of the interval whose inside the smoothed map averages, 1 - alpha.
+        Of the interval whose inside the smoothed map averages, 1 - alpha; alpha is the level of tests.
     n_outer : int
         Draws of an outer noise, the paper's 10.
     targets : sequence of int, optional
@@ -90,7 +93,10 @@ class Study:
     under each outer noise) and ``infidelity``; of texts, ``word_faithfulness`` (FDT, ST, FAT) and
     ``robust_word_faithfulness`` (RFDT, RST, RFAT), where the other texts of FAT are those of the study; of maps under
     an outer noise, ``mstd``, ``top_k_overlap``,
-    ``max_sensitivity`` and ``prediction_agreement``; of the samples under P, ``interval_width`` and ``region_score``.
+    ``max_sensitivity`` and ``prediction_agreement``; of the samples under P, ``interval_width``, ``region_score``,
+    ``sample_size`` (N, of interest with a rule), ``undecided``, ``certified_radius`` and ``certified_share``. The last
+    three take `threshold`, `correction` and `split`; left open, they are those of a rule that is of ``undecided``. A
+    map under an outer noise is made by the same rule, draw by draw.
 
     Raises
     ------
@@ -105,7 +111,7 @@ class Study:
     sampling: Mapping[str, Any] = field(default_factory=dict)
     outer: Mapping[str, Any] = field(default_factory=dict)
     aggregates: Sequence[Aggregate] = AGGREGATES
-    n_samples: int | Sequence[int] = 10
+    n_samples: int | Sequence[int] | Until = 10
     confidence_level: float | Sequence[float] = 0.95
     n_outer: int = 10
     targets: Any = None
@@ -128,10 +134,7 @@ class Study:
             getattr(self, name)  # each raises where it was given something else
         if not self.maps and any(measure.of != "samples" for measure in self.measures):
             raise ValueError(f"`aggregates` are {self.aggregates!r} without a noise in `sampling`: no map is made")
-        if "smoothed" in self.maps or any(measure.of == "samples" for measure in self.measures):
-            for n in self.sizes:
-                for level in self.levels:
-                    stats.median_ranks(n, level)
+        check_samples_suffice(self)
         if "vanilla" not in self.maps and any(measure.of == "predictions" for measure in self.measures):
             raise ValueError(f"`aggregates` must hold 'vanilla' for prediction_agreement, got {self.aggregates!r}")
         spread = [measure.name for measure in self.measures if measure.name in ("mstd", "top_k_overlap")]
@@ -159,9 +162,21 @@ class Study:
         return _aggregates(self.aggregates, self.noises)
 
     @cached_property
-    def sizes(self) -> tuple[int, ...]:
-        """Sample sizes N, ascending."""
+    def sizes(self) -> tuple[int | None, ...]:
+        """Sample sizes N, ascending; None alone, where a rule ends sampling."""
+        if self.rule is not None:
+            return (None,)
         return _each(self.n_samples, "n_samples", lambda n: positive_int(n, "n_samples"))
+
+    @property
+    def rule(self) -> Until | None:
+        """What ends sampling, where no number does."""
+        return self.n_samples if isinstance(self.n_samples, Until) else None
+
+    @property
+    def most(self) -> int:
+        """Samples of an input, or as many as there may be."""
+        return max((n for n in self.sizes if n is not None), default=0) if self.rule is None else self.rule.max_samples
 
     @cached_property
     def levels(self) -> tuple[float, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,16 @@ from metfa._lazy import needs_extra
 from metfa._validation import did_you_mean
 from metfa.by_name.methods import Of, check_method, check_settings
 from metfa.by_name.noises import noise_of
+from metfa.by_name.thresholds import threshold_of
 from metfa.evaluation.inputs import Texts, study_inputs
 from metfa.evaluation.study import NamedMethod, Study
+from metfa.stopping import Until
 
 __all__ = ["read_study"]
 
 MAX_BYTES = 2**20
 TABLES = ("study", "model", "data", "explainers", "sampling", "outer", "metrics")
+UNTIL = tuple(entry.name for entry in fields(Until) if entry.name != "max_seconds")
 STUDY = ("aggregates", "n_samples", "confidence_level", "n_outer", "seed", "batch_size", "device", "version")
 EXPLAINER = ("method", "settings")
 DOWNLOADED = ("timm", "torchvision")
@@ -27,7 +31,8 @@ def read_study(path: str | Path, *, allow_import: bool = False, allow_download: 
     """Study of a TOML file.
 
     Tables: ``[study]`` with the settings of `metfa.Study` (n_samples, confidence_level, n_outer, seed, aggregates,
-    batch_size, device, version); ``[model] name``; ``[data]`` with ``inputs`` (a folder of pictures, or a CSV file
+    batch_size, device, version), where n_samples may be a rule such as ``{undecided = 0.05, max_samples = 300}``;
+    ``[model] name``; ``[data]`` with ``inputs`` (a folder of pictures, or a CSV file
     of pictures or texts, relative to the TOML file) and perhaps ``limit``; ``[explainers]``, a method's name for
     each name, or a table with ``method`` and ``settings``; ``[sampling]`` and ``[outer]``, noises such as
     ``normal = "gaussian:0.1"`` or, of texts, ``"synonyms:0.3"`` (``"none"`` for no outer noise); ``[metrics]``, a
@@ -58,6 +63,8 @@ def read_study(path: str | Path, *, allow_import: bool = False, allow_download: 
             raise ValueError(f"{path}: `{name}` must be a table, got {table!r}")
     study, data, model = content.get("study", {}), content["data"], content["model"]
     _known(study, STUDY, "[study]")
+    if isinstance(study.get("n_samples"), Mapping):
+        study = {**study, "n_samples": _until(study["n_samples"])}
     _known(data, ("inputs", "limit"), "[data]")
     _known(model, ("name",), "[model]")
     for table, name in ((data, "inputs"), (model, "name")):
@@ -150,7 +157,26 @@ def _noise(name: str, text: Any, table: str, of: Of = "image") -> Any:
 
 
 def _metric(settings: Any) -> Any:
-    """Settings of a metric, of which a noise is written as text."""
-    if isinstance(settings, Mapping) and isinstance(settings.get("noise"), str):
+    """Settings of a metric, of which noise and threshold may be written as text."""
+    if not isinstance(settings, Mapping):
+        return settings
+    settings = _with_rule(settings, "[metrics]")
+    if isinstance(settings.get("noise"), str):
         return {**settings, "noise": _noise("noise", settings["noise"], "metrics")}
     return settings
+
+
+def _until(table: Mapping[str, Any]) -> Until:
+    """A rule that ends sampling."""
+    _known(table, UNTIL, "[study] n_samples")
+    try:
+        return Until(**_with_rule(table, "[study] n_samples"))
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"[study] n_samples: {error}") from error
+
+
+def _with_rule(table: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """With a threshold that is written as text."""
+    if isinstance(table.get("threshold"), str):
+        return {**table, "threshold": threshold_of(table["threshold"], f"{where}: `threshold`")}
+    return dict(table)

@@ -77,7 +77,7 @@ def _common(study: Study, model: Any) -> dict[str, Any]:
             for measure in study.measures
         ],
         "aggregates": list(study.maps),
-        "n_samples": list(study.sizes),
+        "n_samples": list(study.sizes) if study.rule is None else identity(study.rule, "n_samples", study.version),
         "confidence_level": list(study.levels),
         "n_outer": study.n_outer,
         "seed": study.seed,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -15,8 +15,9 @@ import numpy as np
 from metfa import stats
 from metfa._arrays import is_array, namespace
 from metfa._guard import loaded_torch
-from metfa._protocol import takes_rngs
+from metfa._protocol import explained_model, takes_rngs
 from metfa._provenance import versions
+from metfa._streams import root_entropy
 from metfa._warnings import DegenerateAttributionsWarning, ModelOutputWarning
 from metfa.evaluation._measures import Measure
 from metfa.evaluation.inputs import Texts
@@ -25,6 +26,7 @@ from metfa.evaluation.units import Unit
 from metfa.result import AttributionSample
 from metfa.sampling import explain
 from metfa.smoothed import SampledExplainer
+from metfa.stopping import Until
 
 __all__ = ["Worker", "load_model"]
 
@@ -60,6 +62,38 @@ class Aggregates(SampledExplainer):
             else:
                 maps.append(stats.smoothed_median(part, entry.level, axis=1))
         return xp.stack(maps, axis=1)
+
+
+@dataclass(frozen=True)
+class AggregatesUntil:
+    """The same, of as many samples as a rule takes for each row."""
+
+    explainer: Callable[..., Any]
+    noise: Any = field(kw_only=True)
+    rule: Until = field(kw_only=True)
+    batch_size: int = field(kw_only=True)
+    wanted: tuple[Aggregate, ...] = field(kw_only=True)
+
+    rows_independent = True
+
+    @property
+    def model(self) -> Any:
+        """Model of the inner explainer, None where unknown."""
+        return explained_model(self.explainer)
+
+    def __call__(self, inputs: Any, target: Any = None, *, rngs: Sequence[np.random.Generator]) -> np.ndarray:
+        """Maps of a batch, row by row."""
+        return np.concatenate([
+            self._of_row(inputs[row : row + 1], None if target is None else target[row : row + 1], rng)
+            for row, rng in enumerate(rngs)
+        ])  # fmt: skip
+
+    def _of_row(self, inputs: Any, target: Any, rng: np.random.Generator) -> np.ndarray:
+        sample = explain(
+            self.explainer, inputs, target, noise=self.noise, n_samples=self.rule, batch_size=self.batch_size,
+            rng=root_entropy(rng), input_ids=[""],
+        )  # fmt: skip
+        return np.stack([_map(sample, entry) for entry in self.wanted], axis=1)
 
 
 def load_model(study: Study) -> Any:
@@ -147,13 +181,13 @@ class Worker:
         study, inputs, explainer = self.study, self.batch(unit), self.explainers[unit.explainer]
         target, held = study.data.targets[unit.index], study.held
 
-        def sampled(explained: Any, noise: Any, n: int, goal: Any = target) -> AttributionSample:
+        def sampled(explained: Any, noise: Any, n: Any, goal: Any = target) -> AttributionSample:
             return explain(
                 explained, inputs, goal, noise=held(noise), n_samples=n, predict=self.module,
                 batch_size=study.batch_size, rng=study.seed, input_ids=[unit.digest],
             )  # fmt: skip
 
-        most = max(study.sizes)
+        most = study.rule or study.most
         samples = {name: sampled(explainer, noise, most) for name, noise in study.sampled.items()}
         clean = next(iter(samples.values())) if samples else sampled(explainer, _unchanged, 1)
         maps = {Aggregate("vanilla"): clean.vanilla} if "vanilla" in study.maps else {}
@@ -175,7 +209,7 @@ class Worker:
             elif measure.of == "samples":
                 for name, sample in samples.items():
                     for n in study.sizes:
-                        for level in study.levels:
+                        for level in study.levels if measure.by_level else (None,):
                             rows = measure.rows(self.module, inputs, _first(sample, n), level, **measure.settings)
                             yield from _about(rows, Aggregate("samples", name, n, level))
         of_samples = [measure for measure in study.measures if measure.under_outer_noise]
@@ -208,10 +242,12 @@ class Worker:
             wanted = tuple(self._wanted(name))
             if not wanted:
                 continue
-            most = max(self.study.sizes)
-            both = Aggregates(
-                explainer, noise=self.study.held(inner), n_samples=most, batch_size=self.study.batch_size, wanted=wanted
-            )
+            settings = {"noise": self.study.held(inner), "batch_size": self.study.batch_size, "wanted": wanted}
+            rule = self.study.rule
+            if rule is None:
+                both = Aggregates(explainer, n_samples=self.study.most, **settings)
+            else:
+                both = AggregatesUntil(explainer, rule=rule, **settings)
             sample = sampled(both, noise)
             for place, entry in enumerate(wanted):
                 yield entry, replace(sample, values=sample.values[:, :, place], vanilla=sample.vanilla[:, place])
@@ -232,13 +268,16 @@ def _unchanged(x: Any, rng: np.random.Generator) -> Any:  # noqa: ARG001 - a noi
     return x
 
 
-def _first(sample: AttributionSample, n: int) -> AttributionSample:
+def _first(sample: AttributionSample, n: int | None) -> AttributionSample:
+    """The first samples; None: all, however many a rule took."""
+    if n is None:
+        return sample
     predictions = None if sample.predictions is None else sample.predictions[:n]
     return replace(sample, values=sample.values[:n], predictions=predictions, sample_ids=sample.sample_ids[:n])
 
 
 def _map(sample: AttributionSample, entry: Aggregate) -> np.ndarray:
-    part = _first(sample, entry.n_samples or sample.n_samples)
+    part = _first(sample, entry.n_samples)
     return part.mean() if entry.aggregate == "mean" else part.smoothed(entry.level)
 
 

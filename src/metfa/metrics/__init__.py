@@ -8,6 +8,8 @@ _HOME = {
     "RobustScore": "metfa.metrics.robustness",
     "Scores": "metfa.metrics.scores",
     "Stability": "metfa.metrics.stability",
+    "certified_radius": "metfa.metrics.decisions",
+    "certified_share": "metfa.metrics.decisions",
     "deletion": "metfa.metrics.curves",
     "infidelity": "metfa.metrics.captum_infidelity",
     "insertion": "metfa.metrics.curves",
@@ -19,6 +21,7 @@ _HOME = {
     "region_score": "metfa.metrics.regions",
     "robust": "metfa.metrics.robustness",
     "top_k_overlap": "metfa.metrics.stability",
+    "undecided": "metfa.metrics.decisions",
 }
 
 __all__ = sorted(_HOME)  # pyright: ignore[reportUnsupportedDunderAll]

@@ -4,6 +4,9 @@ from metfa.metrics.curves import OverallFaithfulness as OverallFaithfulness
 from metfa.metrics.curves import deletion as deletion
 from metfa.metrics.curves import insertion as insertion
 from metfa.metrics.curves import overall as overall
+from metfa.metrics.decisions import certified_radius as certified_radius
+from metfa.metrics.decisions import certified_share as certified_share
+from metfa.metrics.decisions import undecided as undecided
 from metfa.metrics.regions import region_score as region_score
 from metfa.metrics.robustness import RobustScore as RobustScore
 from metfa.metrics.robustness import robust as robust

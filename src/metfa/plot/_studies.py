@@ -92,13 +92,14 @@ def mstd_ratio(
     along_n = against == "n_samples"
     sizes = chosen.sizes if along_n else chosen.sizes[-1:]
     if len(sizes if along_n else chosen.levels) < 2:
-        held, name = (chosen.sizes, "n_samples") if along_n else (chosen.levels, "confidence_level")
-        raise ValueError(f"`against={against!r}` needs several `{name}`, and there is only {held[0]}")
+        only = chosen.size_told(sizes[0]) if along_n else percent(chosen.levels[0])
+        name = "n_samples" if along_n else "confidence_level"
+        raise ValueError(f"`against={against!r}` needs several `{name}`, and there is only {only}")
     fig = Figure(figsize=(8.2, 4.2), layout="constrained")
     ax = fig.subplots()
     pairs = [(noise, outer) for noise in chosen.noises for outer in study.outer_noises]
     lines = [(*pair, level) for pair in pairs for level in (chosen.levels if along_n else (None,))]
-    ticks = list(sizes) if along_n else [1 - level for level in chosen.levels]
+    ticks = [n for n in sizes if n is not None] if along_n else [1 - level for level in chosen.levels]
     drawn = False
     for place, (noise, outer, level) in enumerate(lines):
         points = [("smoothed", noise, n, level) for n in sizes] if along_n else [
@@ -106,7 +107,7 @@ def mstd_ratio(
         ratio, error = np.array([_smoothed_to(to, entry, evaluation, explainer, outer) for entry in points]).T
         drawn |= bool(np.isfinite(ratio).any())
         aside = min(0.012, 0.06 / len(lines)) * (place - (len(lines) - 1) / 2)  # bars side by side
-        x = np.array(ticks) + (np.ptp(sizes) if along_n else np.array(ticks)) * aside
+        x = np.array(ticks) + (np.ptp(ticks) if along_n else np.array(ticks)) * aside
         colour, dashes = pairs.index((noise, outer)), chosen.levels.index(level) if level is not None else 0
         names = [f"P = {noise}", f"outer noise {outer}", *([percent(level)] if along_n and level is not None else [])]
         ax.errorbar(
@@ -120,7 +121,7 @@ def mstd_ratio(
     ax.minorticks_off()
     ax.axhline(1, color="black", linewidth=0.8, linestyle=":")
     level = f" (confidence level {percent(chosen.levels[0])})" if len(chosen.levels) == 1 else ""
-    ax.set_xlabel(f"samples N{level}" if along_n else f"alpha (N = {sizes[0]})")
+    ax.set_xlabel(f"samples N{level}" if along_n else f"alpha ({chosen.size_told(sizes[0])})")
     ax.set_ylabel(f"mstd, smoothed / {'mean of the same samples' if to == 'mean' else 'vanilla'}")
     _plain(ax)
     _legend(ax, title=_bars(evaluation))

@@ -1,0 +1,44 @@
+"""Figures of a unit as its file holds them: one row each, with a reason where there is none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from metfa import metrics
+from metfa._arrays import as_array, to_host
+
+__all__ = ["Row", "number", "plain_row", "score_row"]
+
+Row = dict[str, Any]
+
+
+def number(value: Any) -> float | None:
+    """A figure as JSON holds it: None where there is none."""
+    host = to_host(as_array(value, "score"))
+    if host.size != 1:
+        raise ValueError(f"a metric must return one score an input, got {host.size} for 1 input")
+    value = float(host.reshape(()))
+    return value if np.isfinite(value) else None
+
+
+def score_row(metric: str, scores: metrics.Scores, **more: Any) -> Row:
+    """A metric's figures of one input."""
+    clean = number(scores.clean[0])
+    reason = scores.degenerate[0] or (None if number(scores.score[0]) is not None else "clean score below 1e-6")
+    return {
+        "metric": metric,
+        "score": number(scores.score[0]),
+        "raw": number(scores.raw[0]),
+        "clean": clean,
+        "reason": reason,
+        **more,
+    }
+
+
+def plain_row(metric: str, value: Any, reason: str | None = None) -> Row:
+    """A figure without a clean one; with a reason, only the raw figure stands."""
+    raw = number(value)
+    reason = reason or (None if raw is not None else "not finite")
+    return {"metric": metric, "score": None if reason else raw, "raw": raw, "reason": reason}

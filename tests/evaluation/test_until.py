@@ -1,0 +1,224 @@
+"""Studies that sample until a rule is met, and that measure what is decided and certified."""
+
+import dataclasses
+import warnings
+
+import numpy as np
+import pytest
+
+import metfa
+from metfa import Study, evaluate, metrics
+from metfa.evaluation import prepare
+from metfa.noise import Gaussian, Uniform
+from metfa.plot import mstd_ratio, stability_and_faithfulness
+
+WEIGHTS = np.random.default_rng(0).normal(size=(12, 3))
+ROWS = np.random.default_rng(1).random((4, 12))
+NOISE = Gaussian(0.1)
+RULE = metfa.until(undecided=0.1, max_samples=150)
+DECIDED = {"sample_size": {}, "undecided": {}, "interval_width": {}, "certified_radius": {}, "certified_share": {
+    "radius": 0.02}}  # fmt: skip
+
+
+def linear(rows):
+    return rows @ WEIGHTS
+
+
+def sizes(model):
+    return size
+
+
+def size(inputs, target):
+    return np.abs(inputs * WEIGHTS[:, target].T)
+
+
+def study(**changes):
+    settings = {
+        "model": linear, "inputs": ROWS, "explainers": {"sizes": sizes}, "metrics": DECIDED,
+        "sampling": {"normal": NOISE}, "n_samples": RULE, "version": "1",
+    }  # fmt: skip
+    return Study(**{**settings, **changes})
+
+
+def by_input(result, metric):
+    return {row["input"]: row["score"] for row in result.rows if row["metric"] == metric}
+
+
+def explained(described, index, n_samples):
+    x = ROWS[index : index + 1]
+    goal = [int(linear(x).argmax())]
+    return metfa.explain(size, x, goal, noise=NOISE, n_samples=n_samples, rng=described.seed)
+
+
+def test_every_input_has_the_samples_that_it_takes(tmp_path):
+    described = study()
+    result = evaluate(described, store=tmp_path)
+    found = {name: by_input(result, name) for name in DECIDED}
+    for index in range(len(ROWS)):
+        sample = explained(described, index, RULE)
+        one = {name: found[name][str(index)] for name in DECIDED}
+        assert one["sample_size"] == sample.n_samples
+        terms = sample.stopping.settings
+        assert one["undecided"] == np.mean(sample.significance_map(**terms) == 0)
+        assert one["interval_width"] == metrics.interval_width(sample).score[0]
+        radii = sample.certified_radius(alpha=terms["alpha"], correction="e-bh")
+        assert one["certified_radius"] == pytest.approx(radii.mean(), rel=1e-12)
+        assert one["certified_share"] == np.mean(radii >= 0.02)
+    assert len(set(found["sample_size"].values())) > 1
+
+
+def test_maps_are_of_those_samples(tmp_path):
+    described = study(metrics={"faithfulness": {"steps": 6}})
+    rows = evaluate(described, store=tmp_path).rows
+    for index in range(len(ROWS)):
+        sample = explained(described, index, RULE)
+        for aggregate, map_ in (("mean", sample.mean()), ("smoothed", sample.smoothed())):
+            (row,) = [
+                row for row in rows
+                if (row["input"], row["metric"], row["aggregate"]) == (str(index), "overall", aggregate)
+            ]  # fmt: skip
+            expected = metrics.overall(linear, ROWS[index : index + 1], map_, list(sample.target), steps=6)
+            assert row["score"] == expected.score[0]
+            assert row["n_samples"] is None
+
+
+def test_a_rule_that_its_budget_ends_makes_the_maps_of_a_fixed_number(tmp_path):
+    """Under an outer noise too, where each draw is sampled by the rule."""
+    asked = {"metrics": {"mstd": {}, "max_sensitivity": {}}, "outer": {"uniform": Uniform(0.1)}, "n_outer": 3}
+    never = metfa.until(undecided=0, threshold=0.5, max_samples=20, first=20)
+    by_rule = evaluate(study(n_samples=never, **asked), store=tmp_path / "rule")
+    fixed = evaluate(study(n_samples=20, **asked), store=tmp_path / "fixed")
+    assert len(by_rule.rows) == 2 * 3 * len(ROWS)
+    for one, other in zip(by_rule.rows, fixed.rows, strict=True):
+        assert [one[name] for name in ("metric", "aggregate")] == [other[name] for name in ("metric", "aggregate")]
+        assert one["score"] == pytest.approx(other["score"], rel=1e-12)
+
+
+def test_measures_of_a_fixed_number_of_samples(tmp_path):
+    terms = {"threshold": 0.3, "correction": "bh"}
+    asked = {"undecided": terms, "certified_radius": terms, "certified_share": {**terms, "radius": 0.05}}
+    described = study(metrics=asked, n_samples=[20, 40], confidence_level=[0.9, 0.95])
+    rows = evaluate(described, store=tmp_path).rows
+    for n in (20, 40):
+        sample = explained(described, 0, n)
+        for level in (0.9, 0.95):
+            one = {
+                row["metric"]: row["score"] for row in rows
+                if (row["input"], row["n_samples"], row["confidence_level"]) == ("0", n, level)
+            }  # fmt: skip
+            radii = sample.certified_radius(0.3, alpha=1 - level, correction="bh")
+            marks = sample.significance_map(0.3, alpha=1 - level, correction="bh")
+            assert one == {
+                "undecided": np.mean(marks == 0),
+                "certified_radius": pytest.approx(radii.mean()),
+                "certified_share": np.mean(radii >= 0.05),
+            }
+
+
+def test_regions_are_those_that_the_rule_decided(tmp_path):
+    pictures = 0.5 + np.random.default_rng(2).random((2, 1, 6, 6))
+
+    def model(images):
+        mean = images.mean(axis=(1, 2, 3))
+        return np.stack([5 * mean, -mean], axis=1)
+
+    def brightness(model):
+        return bright
+
+    described = study(model=model, inputs=pictures, explainers={"b": brightness}, metrics={"region_score": {}})
+    rows = evaluate(described, store=tmp_path).rows
+    x = pictures[:1]
+    sample = metfa.explain(bright, x, rng=0, noise=NOISE, n_samples=RULE, predict=model)
+    important = sample.significance_map(**sample.stopping.settings) == 1
+    assert rows[0]["score"] == metrics.region_score(model, x, important, list(sample.target)).score[0]
+
+
+def bright(inputs, target):
+    return inputs.mean(axis=1)
+
+
+def test_tables_say_the_rule_and_never_a_number_that_was_not_drawn(tmp_path):
+    described = study(metrics={**DECIDED, "mstd": {}}, outer={"normal": NOISE}, n_outer=2)
+    result = evaluate(described, store=tmp_path)
+    for table in result.tables():
+        text = table.to_markdown() + table.to_latex() + table.to_csv()
+        assert "until undecided" in text
+        assert "N = " not in text
+        assert "None" not in text
+    assert "threshold natural breaks, e-bh correction" in result.table("undecided").title
+    assert "95 %" not in result.table("sample_size").title
+    assert result.table("certified_share").title.endswith("radius 0.02")
+    with pytest.raises(ValueError, match=r"`n_samples` must be left out, as the study samples until undecided=0\.1 "):
+        result.table("mstd", n_samples=150)
+
+
+def test_figures_say_the_rule(tmp_path):
+    asked = {"metrics": {"mstd": {}, "faithfulness": {"steps": 6}}, "outer": {"normal": NOISE}, "n_outer": 2}
+    result = evaluate(study(confidence_level=[0.8, 0.95], **asked), store=tmp_path)
+    with pytest.raises(ValueError, match=r"several `n_samples`, and there is only N until undecided=0.1"):
+        mstd_ratio(result)
+    assert mstd_ratio(result, against="alpha").axes[0].get_xlabel() == "alpha (N until undecided=0.1 (max_samples=150))"
+    assert stability_and_faithfulness(result).axes[0].lines
+
+
+def test_the_estimate_is_the_most_that_it_can_come_to(tmp_path):
+    most = prepare(study(), store=tmp_path).estimate()
+    assert most.at_most
+    assert most.explanations == len(ROWS) * 151
+    assert "units: at most 604 explanations" in str(most)
+    assert "at most" not in str(prepare(study(n_samples=20, metrics=["interval_width"]), store=tmp_path).estimate())
+
+
+def test_another_rule_is_another_study(tmp_path):
+    addresses = {
+        unit.address
+        for rule in (RULE, dataclasses.replace(RULE, undecided=0.2), dataclasses.replace(RULE, threshold=0.3), 150)
+        for unit in prepare(study(n_samples=rule, metrics=["interval_width"]), store=tmp_path).units[:1]
+    }
+    assert len(addresses) == 4
+
+
+CERTIFIED = {"certified_radius": {}}
+FEW = metfa.until(undecided=0.1, threshold=0.3)
+VERY_SURE = {"metrics": ["interval_width"], "confidence_level": 0.99}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"n_samples": metfa.until(undecided=0.1, max_seconds=9)}, "leave `max_seconds` out of `until`"),
+        ({"n_samples": [10, RULE]}, "`n_samples` must be an integer, got Until"),
+        ({"n_samples": FEW, **VERY_SURE}, "may stop at 7 samples, and interval_width at .*0.99 needs 10: .*first=10"),
+        ({"n_samples": dataclasses.replace(FEW, max_samples=8), **VERY_SURE}, "`max_samples` must be .* 10 .*, got 8"),
+        ({"confidence_level": 0.99}, r"decides at alpha 0.05, and may stop too soon for undecided .*, alpha=0.01\)"),
+        ({"metrics": {"undecided": {"correction": "bh"}}}, "must hold at whatever number of samples one stopped"),
+        ({"metrics": {"undecided": {"correction": "holmes"}}}, "`correction` must be .* did you mean 'holm'"),
+        ({"metrics": {"undecided": {"threshold": "jenks"}}}, "must be a number or a rule, got the text 'jenks'"),
+        ({"metrics": {"undecided": {"split": -1}}}, "`split` must be at least 0, got -1"),
+        ({"metrics": {"undecided": {"alpha": 0.1}}}, "undecided has no setting 'alpha'; it has threshold"),
+        ({"metrics": {"undecided": {}}, "confidence_level": 0.5}, "`alpha` must lie between 0 and 0.5, got 0.5"),
+        ({"metrics": {"undecided": {"split": 8}}, "n_samples": 10}, "at least 13 for undecided at .*0.95, got 10"),
+        ({"metrics": {"certified_share": {}}}, "certified_share needs radius"),
+        ({"metrics": {"certified_share": {"radius": 0}}}, "`radius` must be finite and above 0, got 0"),
+        ({"metrics": CERTIFIED, "sampling": {"u": Uniform(0.1)}}, r"needs Gaussian noise .*`sampling\['u'\]` Uni"),
+        ({"metrics": CERTIFIED, "n_samples": 20}, "a threshold that does not depend on the samples that are tested"),
+        ({"metrics": {"certified_radius": {"split": 5}}}, "a threshold that does not depend on the samples"),
+        (
+            {"metrics": {"certified_radius": {"threshold": 0.1, "correction": "by"}}, "n_samples": 20},
+            "takes the corrections None, 'bonferroni', 'bh', 'e-bh', got 'by'",
+        ),
+    ],
+)  # fmt: skip
+def test_what_cannot_work_shows_at_once(changes, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        study(**changes)
+
+
+def test_units_with_too_few_samples_for_their_features_fail_and_say_so(tmp_path):
+    """How many features there are shows only then."""
+    described = study(metrics={"undecided": {"correction": "bonferroni"}}, n_samples=6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = evaluate(described, store=tmp_path)
+    assert all("bonferroni over 12 features" in failure["error"] for failure in result.failures.values())
+    assert len(result.failures) == len(ROWS)
