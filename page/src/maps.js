@@ -1,6 +1,6 @@
 // Maps over their picture: one canvas with the map that is chosen, one with the decisions, and a cursor on both.
 
-import { element, short } from "./elements.js";
+import { element, probability, short } from "./elements.js";
 
 const FAINTEST = 0.15; // weight of a map where its score is 0: the picture shows through
 const LAYER_NAMES = {
@@ -10,6 +10,7 @@ const LAYER_NAMES = {
   lower: "lower bound of the median",
   upper: "upper bound of the median",
   width: "width of the interval",
+  radius: "certified radius: how far a decision holds",
   picture: "the input alone",
 };
 const EXTREME = 4; // maps longer than that are stretched, or they would be a line
@@ -148,8 +149,17 @@ export class Maps {
     }
     this.layer.context.putImageData(image, 0, 0);
     this.#drawOutline(this.layer.context);
-    this.layer.caption.textContent = layerName(name);
-    this.#drawScale(low, high);
+    this.layer.caption.textContent = name === "radius" ? this.#aboutRadius() : layerName(name);
+    this.#drawScale(name, low, high);
+  }
+
+  #aboutRadius() {
+    const { alpha, correction, threshold } = this.result.certificate;
+    const corrected = correction === "none" ? "no correction" : correction;
+    return (
+      "certified radius: largest change of the input (L2, in its units) within which a pixel's median under the noise stays on " +
+      `its side, for this class; 0 where undecided. As made: threshold ${short(threshold)}, alpha ${probability(alpha)}, ${corrected}.`
+    );
   }
 
   #drawPicture() {
@@ -161,16 +171,17 @@ export class Maps {
     this.legend.replaceChildren();
   }
 
-  /** One scale for all maps, so that they can be compared, cut where 1 in 1,000 scores lies above. */
+  /** One scale for all maps of scores, so that they can be compared, cut where 1 in 1,000 scores lies above. */
   #range(name) {
-    const { layers, signed } = this.result;
+    const { layers, signed, certificate } = this.result;
+    if (name === "radius") return { low: 0, high: certificate.largest, span: certificate.largest || 1 };
     const low = signed && name !== "width" ? -layers.top : Math.min(0, layers.low);
     return { low, high: layers.top, span: layers.top - low || 1 };
   }
 
-  #drawScale(low, high) {
+  #drawScale(name, low, high) {
     const { layers } = this.result;
-    const cut = { low: layers.low < low ? "≤ " : "", high: layers.high > high ? "≥ " : "" };
+    const cut = name === "radius" ? { low: "", high: "" } : { low: layers.low < low ? "≤ " : "", high: layers.high > high ? "≥ " : "" };
     const bar = element("canvas", { width: 256, height: 1 });
     const image = bar.getContext("2d").createImageData(256, 1);
     for (let k = 0; k < 256; k++) image.data.set([...this.colours.subarray(3 * k, 3 * k + 3), 255], 4 * k);

@@ -72,7 +72,8 @@ export class Panel {
     const of = result.region ? "pixels around the object" : { maps: "pixels", words: "words", bars: "features" }[result.kind];
     if (!result.edges.length) return "Nothing is decided.";
     if (result.tooFew) {
-      return `With ${result.n} samples nothing can become significant at these settings: at least ${result.tooFew} are needed.`;
+      const kept = result.heldOut ? ` beside the first ${result.heldOut}` : "";
+      return `With ${result.n} samples${kept} nothing can become significant at these settings: at least ${result.tooFew} are needed.`;
     }
     if (result.refused) {
       return "Sampling stopped because of what was seen, and this correction is for a number of samples that was fixed beforehand: choose e-BH, Bonferroni or none.";
@@ -118,9 +119,12 @@ export class Panel {
       const above = result.counts.above[feature];
       const below = result.counts.below[feature];
       const equal = result.n - above - below;
-      rows.push(["samples above, below the threshold", `${above}, ${below}${equal ? ` (${equal} at it)` : ""}`]);
-      rows.push(["p-value of “above”, of “below”", `${probability(result.tails[above])}, ${probability(result.tails[below])}`]);
+      const which = result.heldOut ? `samples after the first ${result.heldOut}, above, below the threshold` : "samples above, below the threshold";
+      rows.push([which, `${above}, ${below}${equal ? ` (${equal} at it)` : ""}`]);
+      const value = result.byEValues ? "1 / e-value" : "p-value";
+      rows.push([`${value} of “above”, of “below”`, `${probability(result.sides[above])}, ${probability(result.sides[below])}`]);
       rows.push(["decision", result.kinds[result.marks[feature]]]);
+      if (result.maps.radius) rows.push(["certified L2 radius, as made", result.score("radius", feature) > 0 ? result.said("radius", feature) : "none"]);
     }
     this.reading.replaceChildren(
       element("h3", {}, element("bdi", {}, this.nameOf(feature))),
@@ -150,7 +154,7 @@ export class Panel {
       "figure",
       { class: "histogram" },
       svg("svg", { viewBox: `0 0 ${BINS * 10} 60`, preserveAspectRatio: "none", role: "img", "aria-label": `histogram of ${result.n} samples` }, ...bars),
-      element("figcaption", {}, `its ${result.n} samples, from the lowest score of all to the highest; the line is the threshold`),
+      element("figcaption", {}, `its ${result.n} samples${result.heldOut ? " that are tested" : ""}, from the lowest score of all to the highest; the line is the threshold`),
     );
   }
 }

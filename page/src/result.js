@@ -20,6 +20,7 @@ export class Result {
     for (const [name, text] of Object.entries(told.layers.maps)) {
       result.maps[name] = scores(await unpacked(text), told.layers);
     }
+    if (told.certificate) result.maps.radius = scores(await unpacked(told.certificate.radii), { kind: "single" });
     const region = told.region ? await unpacked(told.region) : null;
     result.region = region;
     result.tested = region ? region.map((inside) => 1 - inside) : null;
@@ -53,6 +54,7 @@ export class Result {
 
   /** A score in as many digits as it has here. */
   said(name, feature) {
+    if (name === "radius") return short(this.score(name, feature), 3);
     const { kind, low, high } = this.layers;
     const score = this.score(name, feature);
     return kind === "steps" ? `≈ ${short(score, 2, (high - low) / 255)}` : short(score);
@@ -60,21 +62,26 @@ export class Result {
 
   get layerNames() {
     const names = this.maps.lower ? ["smoothed", "vanilla", "mean", "lower", "upper", "width"] : ["mean", "vanilla"];
-    return [...names, "picture"];
+    return [...names, ...(this.maps.radius ? ["radius"] : []), "picture"];
+  }
+
+  /** p-values of one side by the count on it: of e-values the reciprocals, where these decide. */
+  get sides() {
+    return this.byEValues ? this.reciprocals : this.tails;
   }
 
   /** Counts at the threshold, the marks they make, and what the figures beside them say. */
   decide(alpha, correction, place) {
     this.refused = this.anyTime && FIXED_ONLY.includes(correction);
+    this.byEValues = this.anyTime || correction === "e-bh";
     if (!this.edges.length) {
       this.counts = { above: new Uint32Array(this.size), below: new Uint32Array(this.size) };
       this.marks = new Int8Array(this.size);
     } else {
       this.counts = countsAt(this.samples, this.edge);
-      const tails = this.anyTime || correction === "e-bh" ? this.reciprocals : this.tails;
       this.marks = this.refused
         ? new Int8Array(this.size)
-        : marksOf(this.counts, tails, alpha, correction, this.harmonic, this.tested);
+        : marksOf(this.counts, this.sides, alpha, correction, this.harmonic, this.tested);
     }
     const shares = { 1: 0, 0: 0, "-1": 0 };
     for (let p = 0; p < this.size; p++) if (!this.tested || this.tested[p]) shares[this.marks[p]] += 1;

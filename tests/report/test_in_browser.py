@@ -1,6 +1,7 @@
 """The page in a browser: decides as metfa.stats does, shows the right numbers, asks nobody for anything."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -148,6 +149,72 @@ def test_layers_are_the_maps_of_the_sample(name, sample, open_page, tmp_path):
     opened.page.select_option("[name=layer]", name)
     after = opened.page.evaluate("() => document.querySelector('canvas[role=application]').toDataURL()")
     assert (before == after) == (name == "smoothed")
+
+
+NORMAL = {"explainer": "E", "noise": "Gaussian(std=0.2)", "gaussian_std": 0.2, "rng": "0x7"}
+
+
+@pytest.mark.parametrize("stopping", [None, replace(STOPPED, held_out=8)])
+def test_the_layer_of_certified_radii(stopping, sample, open_page, tmp_path):
+    found = graded(sample, stopping=stopping, provenance=NORMAL)
+    terms = {"threshold": 0.45, "alpha": 0.1, "correction": "e-bh", "split": 6}
+    opened = open_page(report.write(tmp_path / "r.html", found, **terms))
+    expected = found.certified_radius(**terms)
+    shown = opened.page.evaluate("() => Array.from(window.metfaReport[0].result.maps.radius)")
+    assert shown == pytest.approx(expected.ravel().tolist(), rel=1e-6)
+    assert opened.marks() == np.sign(found.significance_map(**terms)).ravel().tolist()
+    before = opened.page.evaluate("() => document.querySelector('canvas[role=application]').toDataURL()")
+    opened.page.select_option("[name=layer]", "radius")
+    assert opened.page.evaluate("() => document.querySelector('canvas[role=application]').toDataURL()") != before
+    caption = opened.page.inner_text("figcaption")
+    assert "As made: threshold 0.45, alpha 0.1, e-bh." in caption
+    assert f"{expected.max():.3g}" in caption
+    assert opened.page.input_value(".threshold input") == str(np.flatnonzero(np.isclose(stops(opened), 0.45))[0])
+    for feature in (int(expected.argmax()), int((expected > 0).argmin())):
+        opened.page.evaluate("feature => window.metfaReport[0].view.onPoint(feature, 'move')", feature)
+        radius = expected.ravel()[feature]
+        text = opened.page.inner_text(".reading")
+        assert f"certified L2 radius, as made\n{f'{radius:.3g}' if radius else 'none'}" in text
+        assert "samples after the first 6, above" in text
+
+
+def test_after_until_the_first_round_is_not_tested(sample, open_page, tmp_path):
+    """At every stop of the slider, and it starts where sampling stopped."""
+    found = graded(sample, stopping=replace(STOPPED, held_out=10, thresholds=(0.4,)), provenance=NORMAL)
+    opened = open_page(report.write(tmp_path / "r.html", found, correction="e-bh"))
+    assert opened.marks() == found.significance_map(**found.stopping.settings).ravel().tolist()
+    assert "fixed by the first 10 samples: 0.4" in opened.page.inner_text(".panel")
+    opened.page.select_option("[name=correction]", "none")
+    for edge in range(0, len(stops(opened)), 20):
+        opened.slide(".threshold input", edge)
+        expected = found.significance_map(stops(opened)[edge], split=10)
+        assert opened.marks() == expected.ravel().tolist()
+    opened.page.evaluate("() => window.metfaReport[0].view.onPoint(3, 'move')")
+    text = opened.page.inner_text(".reading")
+    assert "its 30 samples that are tested" in text
+    above, below = (float(shown) for shown in re.search(r"1 / e-value of .*\n(.*?), (.*?)\n", text).groups())
+    tests = [
+        found.test(stops(opened)[edge], alternative=side, split=10).pvalue.ravel()[3] for side in ("greater", "less")
+    ]
+    assert (above, below) == pytest.approx(tests, rel=0.05)
+
+
+def test_no_layer_of_radii_where_nothing_is_promised(sample, open_page, tmp_path):
+    normal = graded(sample, provenance=NORMAL)
+    uniform = graded(sample)
+    odd = graded(sample, provenance={**NORMAL, "gaussian_std": "0.2"})
+    few = graded(sample, n=6, provenance=NORMAL)
+    for number, (found, terms) in enumerate([
+        (normal, {}),  # the threshold saw the samples
+        (normal, {"threshold": 0.4, "correction": "by"}),
+        (uniform, {"threshold": 0.4}),
+        (odd, {"threshold": 0.4}),
+        (few, {"threshold": 0.4, "correction": "bonferroni"}),
+    ]):  # fmt: skip
+        opened = open_page(report.write(tmp_path / f"{number}.html", found, **terms))
+        assert "radius" not in opened.page.evaluate("() => window.metfaReport[0].result.layerNames")
+        opened.page.evaluate("() => window.metfaReport[0].view.onPoint(3, 'move')")
+        assert "certified" not in opened.page.inner_text("main")
 
 
 def test_what_is_painted_are_the_marks(sample, open_page, tmp_path):

@@ -108,6 +108,8 @@ def test_too_few_samples_and_constant_scores_are_said(sample, tmp_path):
         ({"threshold": "jenks"}, TypeError, "write metfa.stats.jenks"),
         ({"threshold": float("nan")}, ValueError, "finite, got nan"),
         ({"threshold": np.zeros((6, 8))}, TypeError, "got ndarray"),
+        ({"split": -1}, ValueError, "`split` must be at least 0, got -1"),
+        ({"split": 12}, ValueError, "`split` must leave samples to test, got 12 of the 12"),
     ],
 )
 def test_bad_arguments(settings, error, said, sample, tmp_path):

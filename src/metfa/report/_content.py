@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 
 from metfa import stats
+from metfa._decisions import terms_of_until
 from metfa._lazy import needs_extra
 from metfa._sample_size import TooFewSamplesError, samples_needed
 from metfa._significance import ANY_TIME, CORRECTIONS
 from metfa.plot._images import picture_of
 from metfa.report._cells import Samples
+from metfa.report._certificate import certificate_of
 from metfa.report._layers import layers_of
 from metfa.report._packing import packed
 from metfa.report._words import about_of, kinds_of, lines_of, paragraph_of
@@ -43,6 +45,7 @@ class Decisions:
     alpha: float
     correction: str | None
     confidence_level: float
+    split: int | None = None
 
     @staticmethod
     def usual_alpha(results: Sequence[Any], correction: str | None, confidence_level: float) -> float:
@@ -56,11 +59,17 @@ class Decisions:
         """Stops of the slider of alpha."""
         return sorted({*ALPHAS, self.alpha})
 
-    def of(self, sample: AttributionSample) -> Any:
-        """The threshold that is meant for a sample: 0 for signed features along one axis, as figures choose it."""
-        if self.threshold is not None:
-            return self.threshold
-        return 0.0 if len(sample.feature_shape) == 1 and sample.signed else stats.jenks
+    def of(self, sample: AttributionSample) -> tuple[Any, int]:
+        """The threshold that is meant for a sample, and how many of its first samples it leaves out of the tests.
+
+        After `metfa.until` those that it fixed; else 0 for signed features along one axis, as figures choose it.
+        """
+        if self.threshold is not None or self.split is not None:
+            return stats.jenks if self.threshold is None else self.threshold, self.split or 0
+        fixed = terms_of_until(sample)
+        if fixed is not None:
+            return float(fixed[0][0]), fixed[1]
+        return 0.0 if len(sample.feature_shape) == 1 and sample.signed else stats.jenks, 0
 
 
 @dataclass(frozen=True)
@@ -104,13 +113,18 @@ class Content:
             raise ValueError(
                 f"scores of {largest:.3g}, as of {name!r}, are too large to be drawn: divide them by a number"
             )
-        threshold = decisions.of(sample)
-        height = _height(result, threshold)
+        threshold, held_out = decisions.of(sample)
+        if held_out >= sample.n_samples:
+            raise ValueError(
+                f"`split` must leave samples to test, got {held_out} of the {sample.n_samples} of {name!r}"
+            )
+        height = _height(result, threshold, held_out)
         if math.isinf(height):
             raise ValueError(f"`threshold` must be finite, but the rule returned {height} for {name!r}")
-        summary = _summary(result, threshold if math.isnan(height) else height, decisions)
+        summary = _summary(result, threshold if math.isnan(height) else height, decisions, held_out)
         heights = [] if math.isnan(height) else [height, 0.0] if sample.signed else [height]
-        samples = Samples.of(_placed(tested.values[:, 0], region), heights)
+        n_tested = sample.n_samples - held_out
+        samples = Samples.of(_placed(tested.values[held_out:, 0], region), heights)
         at = np.flatnonzero(samples.edges == height)
         kind = _kind(sample)
         told = {
@@ -118,11 +132,20 @@ class Content:
             "shape": list(sample.feature_shape),
             "edges": samples.edges.tolist(),
             "computed": int(at[0]) if len(at) else None,
-            "rule": _rule(threshold, given=decisions.threshold is not None),
+            "rule": _rule(threshold, decisions, held_out),
+            "heldOut": held_out,
             "samples": samples.told,
             "layers": layers_of(tested, decisions.confidence_level, lambda scores: _placed(scores, region)),
-            "tails": upper_tail_table(sample.n_samples).tolist(),
-            "reciprocals": reciprocal_table(sample.n_samples).tolist(),
+            "certificate": certificate_of(
+                tested,
+                height,
+                decisions,
+                held_out,
+                lambda radii: _placed(radii, region),
+                saw_tested=callable(threshold),
+            ),
+            "tails": upper_tail_table(n_tested).tolist(),
+            "reciprocals": reciprocal_table(n_tested).tolist(),
             "anyTime": sample.any_time,
             "harmonic": float((1 / np.arange(1, tested.n_features + 1)).sum()),
             "needed": {
@@ -151,21 +174,28 @@ def _placed(values: np.ndarray, region: np.ndarray | None) -> np.ndarray:
     return whole
 
 
-def _rule(threshold: Any, *, given: bool) -> str:
+def _rule(threshold: Any, decisions: Decisions, held_out: int) -> str:
+    of_first = f" of the first {held_out} samples" if held_out else ""
     if threshold is stats.jenks:
-        return "natural break"
-    return "computed" if callable(threshold) else "as given" if given else "default"
+        return f"natural break{of_first}"
+    if callable(threshold):
+        return f"computed{of_first}"
+    if decisions.threshold is not None:
+        return "as given"
+    return f"fixed by the first {held_out} samples" if held_out else "default"
 
 
-def _height(result: AttributionSample | ContextExplanation, threshold: Any) -> float:
+def _height(result: AttributionSample | ContextExplanation, threshold: Any, held_out: int) -> float:
     if not callable(threshold):
         return float(threshold)
-    return float(np.ravel(result.threshold(threshold))[0])
+    return float(np.ravel(result.threshold(threshold, split=held_out))[0])
 
 
-def _summary(result: AttributionSample | ContextExplanation, threshold: Any, decisions: Decisions) -> Summary | str:
+def _summary(
+    result: AttributionSample | ContextExplanation, threshold: Any, decisions: Decisions, held_out: int
+) -> Summary | str:
     """The summary, or why there is none."""
-    settings = {"alpha": decisions.alpha, "correction": decisions.correction}
+    settings = {"alpha": decisions.alpha, "correction": decisions.correction, "split": held_out}
     try:
         return result.summary(threshold, confidence_level=decisions.confidence_level, **settings)[0]
     except TooFewSamplesError as error:

@@ -10,7 +10,7 @@ from typing import Any
 
 from metfa._provenance import printable
 from metfa._sample_size import check_alpha, check_correction
-from metfa._validation import check_number
+from metfa._validation import check_number, positive_int
 from metfa.report._content import Content, Decisions
 from metfa.report._page import page_of
 from metfa.result import AttributionSample
@@ -31,6 +31,7 @@ def write(
     threshold: Any = None,
     alpha: float | None = None,
     correction: str | None = None,
+    split: int | None = None,
     confidence_level: float = 0.95,
 ) -> Path:
     """Write one HTML file to look at results in: no network, no other file, any browser from 2023 on.
@@ -39,6 +40,9 @@ def write(
     of each threshold decide anew in the browser, exactly as `metfa.stats` does at each stop; pointing at a feature
     shows its samples. Where there are more than 2**24 samples of all features together, thresholds have at most 15
     stops, not 127, and the file is larger.
+
+    Under Gaussian noise, and with a threshold that did not see the samples tested, there is a map of certified radii
+    too, for the settings that the page is made with: see `AttributionSample.certified_radius`.
 
     Parameters
     ----------
@@ -50,14 +54,16 @@ def write(
     title : str
         Heading of the page.
     threshold : float or callable, optional
-        As for `AttributionSample.significance_map`. None: 0 for signed scores of words and features, else the natural
-        break (`metfa.stats.jenks`).
+        As for `AttributionSample.significance_map`. None: that which `metfa.until` fixed, whose first samples are then
+        not tested; else 0 for signed scores of words and features, else the natural break (`metfa.stats.jenks`).
     alpha : float, optional
         Level that the page starts with, as for `AttributionSample.significance_map`. None: 0.05, or, where all results
         are of words and features, that of their figures, (1 - `confidence_level`) / 2 a side, with a correction
         1 - `confidence_level`.
     correction : {None, "bonferroni", "holm", "bh", "by", "e-bh"}
         Correction for many features that the page starts with. Results of `metfa.until` take None, bonferroni and e-bh.
+    split : int, optional
+        Take a rule's threshold from the first `split` samples and test the others, at each stop of the slider.
     confidence_level : float
         Level of the intervals, and of the smoothed map.
 
@@ -99,10 +105,12 @@ def write(
                 "natural breaks"
             )
         check_number(threshold, "threshold", least=-float("inf"))
+    if split is not None:
+        positive_int(split, "split", minimum=0)
     shown = _one_by_one(results)
     if alpha is None:
         alpha = Decisions.usual_alpha(list(shown.values()), correction, confidence_level)
-    decisions = Decisions(threshold, float(alpha), correction, confidence_level)
+    decisions = Decisions(threshold, float(alpha), correction, confidence_level, split)
     contents = [Content.of(name, result, decisions) for name, result in shown.items()]
     page = page_of(contents, harmless_text(title), decisions)
     target.parent.mkdir(parents=True, exist_ok=True)
