@@ -247,6 +247,29 @@ class TestStatements:
             with pytest.raises(ValueError, match=f"whatever number of samples one stopped, and '{correction}'"):
                 found.significance_map(1.0, correction=correction)
 
+    def test_intervals_of_a_fixed_number_are_refused(self):
+        found = run(RULES["undecided"])
+        n = found.n_samples
+        for ranks in (stats.median_ranks(n, 0.9), stats.paper_ranks(n), stats.certified_ranks(n, 0.1)):
+            with pytest.raises(ValueError, match=r"`ranks` are for .*beforehand.*write `confidence_interval\(0.9\)`"):
+                found.confidence_interval(0.9, ranks=ranks)
+            assert found.smoothed(ranks=ranks).shape == found.vanilla.shape
+        with pytest.raises(ValueError, match=r"`mean_interval` is for .*write `confidence_interval\(0.9\)`"):
+            found.mean_interval(0.9)
+        with pytest.raises(TypeError, match="`ranks` must be a Ranks"):
+            found.confidence_interval(ranks=(2, 9))
+        fixed = run(n)
+        assert fixed.mean_interval().confidence_level == 0.95
+        assert fixed.confidence_interval(ranks=stats.paper_ranks(n)).confidence_level < 1
+
+    @pytest.mark.parametrize("radius", [0, 0.1])
+    def test_ranks_that_hold_at_any_time_are_taken(self, radius):
+        found = run(RULES["undecided"])
+        ranks = stats.certified_ranks(found.n_samples, radius, 0.9, sequential=True)
+        interval = found.confidence_interval(ranks=ranks)
+        np.testing.assert_array_equal(interval.low, np.sort(found.values, axis=0)[ranks.low - 1])
+        np.testing.assert_array_equal(interval.high, np.sort(found.values, axis=0)[ranks.high - 1])
+
     @pytest.mark.parametrize(("correction", "tests"), [("bonferroni", 2 * 60), (None, 1)])
     def test_other_corrections(self, correction, tests):
         found = run(metfa.until(undecided=0.6, threshold=1.0, correction=correction))

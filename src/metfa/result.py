@@ -20,7 +20,7 @@ from metfa._sample_size import samples_for_interval
 from metfa._sample_threshold import sample_thresholds
 from metfa._validation import positive_int
 from metfa.outlook import Outlook, outlook
-from metfa.stopping import Stopping
+from metfa.stopping import Stopping, of_a_fixed_number
 
 if TYPE_CHECKING:
     from metfa.summary import Summary
@@ -163,7 +163,14 @@ class AttributionSample:
 
         This is the error bar that the paper's discussion gives SmoothGrad; unlike `confidence_interval` it holds only
         for large N.
+
+        Raises
+        ------
+        ValueError
+            After `metfa.until`: it is for a number of samples that was fixed beforehand.
         """
+        if self.any_time:
+            raise of_a_fixed_number("`mean_interval` is", confidence_level)
         return stats.mean_interval(self.values, confidence_level)
 
     def confidence_interval(
@@ -181,14 +188,17 @@ class AttributionSample:
         Raises
         ------
         ValueError
-            If there are too few samples for the level; the message names the smallest number.
+            If there are too few samples for the level; the message names the smallest number. After `metfa.until` if
+            `ranks` are for a number of samples that was fixed beforehand.
 
         Notes
         -----
         After `metfa.until` the ranks are those of `stats.sequence_ranks`, which hold whenever one stops.
         """
-        if ranks is None and self.any_time:
+        if self.any_time and ranks is None:
             ranks = stats.sequence_ranks(self.n_samples, confidence_level)
+        elif self.any_time and isinstance(ranks, stats.Ranks) and not ranks.sequential:
+            raise of_a_fixed_number("`ranks` are", confidence_level)
         return stats.median_interval(self.values, confidence_level, ranks=ranks)
 
     def certified_radius(

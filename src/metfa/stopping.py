@@ -15,7 +15,7 @@ from metfa._validation import check_number, positive_int
 from metfa.stats._sequential import MOST_SAMPLES
 from metfa.stats._validation import as_level
 
-__all__ = ["CRITERIA", "Look", "Stopping", "Until", "until"]
+__all__ = ["CRITERIA", "Look", "Stopping", "Until", "of_a_fixed_number", "until"]
 
 CRITERIA = ("undecided", "width", "change")
 REASONS = ("reached", "max_samples", "max_seconds")
@@ -171,10 +171,10 @@ class Stopping:
 
     Notes
     -----
-    On such a result tests and intervals are by e-values and confidence sequences, and the corrections "holm", "bh" and
-    "by" are refused. Ranks that you give yourself, and `AttributionSample.mean_interval`, are for a number of samples
-    that was fixed beforehand, and keep no level here. The smoothed map, the mean and the median are estimates and
-    promise none in either case.
+    On such a result tests and intervals are by e-values and confidence sequences. What is for a number of samples that
+    was fixed beforehand is refused: the corrections "holm", "bh" and "by", intervals by ranks that are not
+    `sequential`, and `AttributionSample.mean_interval`. The smoothed map, the mean and the median are estimates and
+    promise no level in either case.
     """
 
     reason: str
@@ -238,6 +238,15 @@ class Stopping:
         if not fits:
             raise TypeError("stopping, which does not fit the rest")
         return cls(**{**vars(found), "thresholds": None if thresholds is None else tuple(thresholds)})
+
+
+def of_a_fixed_number(what: str, confidence_level: float) -> ValueError:
+    """Why there is no such interval after `until`, and what to write instead."""
+    return ValueError(
+        f"{what} for a number of samples that was fixed beforehand, and sampling stopped because of what was seen: "
+        f"write `confidence_interval({confidence_level})`, an interval of the median by `stats.sequence_ranks`, which "
+        "holds whenever one stops"
+    )
 
 
 def _finite(value: Any) -> bool:

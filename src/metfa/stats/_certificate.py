@@ -181,7 +181,7 @@ def certified_ranks(n: int, radius: float, confidence_level: float = 0.95, *, se
         )
     if sequential:
         low = n - int(np.searchsorted(log_e_table(n, 1 - outer), -math.log(miss))) + 1
-        return Ranks(n, low=low, high=n + 1 - low, first=low, last=n + 1 - low, confidence_level=level)
+        return Ranks(n, low, n + 1 - low, first=low, last=n + 1 - low, confidence_level=level, sequential=True)
     counts = np.arange(1, n + 1)
     # P(B < k), B ~ Binomial(n, outer), as the tail that it is: 1 minus the other would have no digits at strict levels.
     falls_short = np.exp(log_binomial_tail(n - counts + 1, n, 1 - outer, rest=outer))

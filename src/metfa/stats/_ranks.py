@@ -28,6 +28,9 @@ class Ranks:
         First and last rank of those averaged into the smoothed value, both included.
     confidence_level : float
         Exact probability that the interval covers the median of a continuous law; a lower bound for any other law.
+    sequential : bool
+        Whether that holds for all numbers of samples at once, so that one may stop because of what was seen. False: for
+        an `n` that was fixed beforehand.
     """
 
     n: int
@@ -36,6 +39,7 @@ class Ranks:
     first: int
     last: int
     confidence_level: float
+    sequential: bool = False
 
     def __post_init__(self) -> None:
         for lower, upper in (("low", "high"), ("first", "last")):
@@ -86,7 +90,7 @@ def median_ranks(n: int, confidence_level: float = 0.95) -> Ranks:
     --------
     >>> from metfa import stats
     >>> stats.median_ranks(10)
-    Ranks(n=10, low=2, high=9, first=2, last=9, confidence_level=0.978515625)
+    Ranks(n=10, low=2, high=9, first=2, last=9, confidence_level=0.978515625, sequential=False)
     """
     n, k, tail = _trim(n, confidence_level)
     level = ((1 << n) - 2 * tail) / (1 << n)

@@ -224,7 +224,7 @@ def sequence_ranks(n: int, confidence_level: float = 0.95, *, prior: Prior = PRI
     --------
     >>> from metfa import stats
     >>> stats.sequence_ranks(20), stats.median_ranks(20).low
-    (Ranks(n=20, low=4, high=17, first=4, last=17, confidence_level=0.95), 6)
+    (Ranks(n=20, low=4, high=17, first=4, last=17, confidence_level=0.95, sequential=True), 6)
     """
     n, level, prior = _sample_size(n), as_level(confidence_level, "confidence_level"), _checked_prior(prior)
     reaching = int(np.searchsorted(log_e_table(n, 0.5, prior), math.log(2 / (1 - level))))
@@ -234,7 +234,7 @@ def sequence_ranks(n: int, confidence_level: float = 0.95, *, prior: Prior = PRI
             f"{fewest_reaching(2 / (1 - level), prior)} are needed"
         )
     low = n - reaching + 1
-    return Ranks(n, low=low, high=reaching, first=low, last=reaching, confidence_level=level)
+    return Ranks(n, low=low, high=reaching, first=low, last=reaching, confidence_level=level, sequential=True)
 
 
 @lru_cache(maxsize=64)
