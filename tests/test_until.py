@@ -123,10 +123,37 @@ class TestRounds:
     def test_budgets(self):
         few = run(metfa.until(undecided=0.0, threshold=1.0, max_samples=25))
         assert (few.n_samples, few.stopping.reason) == (25, "max_samples")
-        assert str(few.stopping).endswith("(max_samples ended it)")
+        assert "(max_samples ended it)" in str(few.stopping)
         slow = run(metfa.until(undecided=0.0, threshold=1.0, max_seconds=0.3), Explainer(seconds=0.02), batch_size=2)
         assert slow.stopping.reason == "max_seconds"
         assert 7 <= slow.n_samples < 60
+
+    @pytest.mark.parametrize(
+        ("settings", "told"),
+        [
+            ({"threshold": 1.0}, "; tested at alpha 0.05 by e-bh, threshold 1"),
+            ({"threshold": [1.0, 0.8], "alpha": 0.1}, "; tested at alpha 0.1 by e-bh, thresholds 0.8 to 1"),
+            ({"threshold": 1.0, "correction": None}, "; tested at alpha 0.05 a side, uncorrected, threshold 1"),
+            ({"threshold": 0.12345, "correction": "bonferroni"}, " at alpha 0.05 by bonferroni, threshold 0.123"),
+        ],
+    )
+    def test_terms_are_told(self, settings, told):
+        found = run(metfa.until(undecided=0.7, change=1.0, **settings))
+        assert str(found.stopping).endswith(told)
+        assert "; " not in str(run(RULES["change"]).stopping)
+
+    def test_terms_of_one_input_are_its_own(self):
+        summaries = run(RULES["two"]).summary([1.0, 0.8])
+        assert [str(summary).partition("by e-bh, ")[2].partition("\n")[0] for summary in summaries] == [
+            "threshold 1",
+            "threshold 0.8",
+        ]
+
+    def test_a_first_round_alone_tests_nothing(self):
+        rule = metfa.until(undecided=0.1, threshold=lambda values: values.mean(), max_seconds=0.01)
+        found = run(rule, Explainer(seconds=0.01))
+        assert (found.n_samples, found.stopping.tested) == (10, False)
+        assert str(found.stopping).endswith("; nothing tested: the first 10 samples gave the threshold")
 
     def test_first_round_and_growth(self):
         found = run(metfa.until(undecided=0.0, threshold=1.0, first=20, growth=2, max_samples=150))

@@ -71,7 +71,7 @@ class Until:
     ...     n_samples=metfa.until(undecided=0.05, threshold=1.0, max_samples=200), rng=0,
     ... )
     >>> print(sample.stopping)
-    7 samples, 1 look: at most 0.0% undecided, as asked (5.0%)
+    7 samples, 1 look: at most 0.0% undecided, as asked (5.0%); tested at alpha 0.05 by e-bh, threshold 1
     """
 
     undecided: float | None = None
@@ -166,7 +166,7 @@ class Stopping:
     held_out : int
         Samples of the first round that gave the thresholds and were not tested.
     thresholds : tuple of float or None
-        Of each input; None where nothing was tested.
+        Of each input; None where `undecided` was not asked.
     looks : tuple of Look
 
     Notes
@@ -187,6 +187,11 @@ class Stopping:
     looks: tuple[Look, ...]
 
     @property
+    def tested(self) -> bool:
+        """Whether there are samples that were tested: more than those that gave the thresholds."""
+        return self.thresholds is not None and self.looks[-1].n_samples > self.held_out
+
+    @property
     def settings(self) -> dict[str, Any]:
         """Arguments by which `AttributionSample.significance_map` repeats the decisions of the last look."""
         if self.thresholds is None:
@@ -203,7 +208,18 @@ class Stopping:
         met = self.reason == "reached"
         seen = ", ".join(_told(name, getattr(last, name), asked, met=met) for name, asked in self.asked.items())
         ended = "" if met else f" ({self.reason} ended it)"
-        return f"{last.n_samples} samples, {n} look{'s' * (n != 1)}: {seen}{ended}"
+        return f"{last.n_samples} samples, {n} look{'s' * (n != 1)}: {seen}{ended}{self._terms()}"
+
+    def _terms(self) -> str:
+        """On what terms features were decided."""
+        if self.thresholds is None:
+            return ""
+        if not self.tested:
+            return f"; nothing tested: the first {self.held_out} samples gave the threshold"
+        low, high = (f"{height:.3g}" for height in (min(self.thresholds), max(self.thresholds)))
+        by = "a side, uncorrected" if self.correction is None else f"by {self.correction}"
+        at = f"threshold {low}" if low == high else f"thresholds {low} to {high}"
+        return f"; tested at alpha {self.alpha:g} {by}, {at}"
 
     def written(self) -> dict[str, Any]:
         """As JSON."""

@@ -156,7 +156,7 @@ def summarise(
         Summary(
             n_samples=sample.n_samples,
             n_features=sample.n_features,
-            stopped=None if sample.stopping is None else str(sample.stopping),
+            stopped=None if sample.stopping is None else str(sample.stopping.of_input(row)),
             held_out=held_out,
             threshold=None if shown is None else float(shown[row]),
             alpha=alpha,
