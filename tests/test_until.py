@@ -1,5 +1,6 @@
 """Sampling until something is known: the same samples as of a fixed number, stopped where the rule says."""
 
+import dataclasses
 import itertools
 import json
 import math
@@ -250,6 +251,10 @@ class TestStore:
             {"looks": 2 * [{"n_samples": 7, "undecided": 0.1, "width": None, "change": None, "seconds": 1.0}]},
             {"asked": {"<b>": 1.0}},
             {"alpha": "0.05"},
+            {"n_inputs": 1},
+            {"n_inputs": 2.5},
+            {"added": 1},
+            {"added": -1},
         ],
     )
     def test_a_damaged_manifest_is_refused(self, change, tmp_path):
@@ -333,18 +338,36 @@ class TestStatements:
         assert "under any dependence and whenever one stops (e-bh)" in text
         assert "whenever one stops; uncorrected" in str(found.summary(1.0)[0])
 
-    def test_more_samples_are_no_harm(self):
+    def test_more_samples_are_no_harm(self, tmp_path):
         found = run(RULES["undecided"])
         more = found.concat(run(10, first_sample=found.n_samples))
-        assert more.stopping == found.stopping
+        assert more.stopping == dataclasses.replace(found.stopping, added=10)
+        again = more.concat(run(5, first_sample=more.n_samples))
+        assert str(again.stopping) == f"{found.stopping}; 15 more samples were added later"
+        assert "10 more samples were added" in str(more.summary(1.0)[0])
+        terms = {"alpha": 0.05, "correction": "e-bh", "split": 0}
+        marks = again.significance_map(**again.stopping.settings)
+        np.testing.assert_array_equal(marks, again.significance_map([1.0, 1.0], **terms))
+        again.save(tmp_path / "saved")
+        assert metfa.load(tmp_path / "saved").stopping == again.stopping
         assert isinstance(more.test(1.0), stats.SequentialTestResult)
         with pytest.raises(ValueError, match="begin with the rule and add a fixed number"):
             run(10, first_sample=found.n_samples).concat(found)
         later = run(RULES["undecided"], first_sample=10)
         with pytest.raises(ValueError, match="must hold later samples"):
             later.concat(run(10))
-        one = found.of_input(1)
-        assert one.stopping.thresholds == found.stopping.thresholds[1:]
+
+    def test_looks_are_of_the_worst_input(self):
+        """Also on the result of one input alone, which says so."""
+        found = run(metfa.until(undecided=0.0, threshold=[1.0, 0.8], max_samples=25))
+        shares = (found.significance_map(**found.stopping.settings) == 0).mean((1, 2))
+        assert shares[0] != shares[1]
+        for row in range(2):
+            one = found.of_input(row).stopping
+            assert one.looks[-1].undecided == pytest.approx(shares.max())
+            assert f", the worst of 2 inputs: {shares.max():.1%} undecided" in str(one)
+            assert one.thresholds == found.stopping.thresholds[row : row + 1]
+        assert "worst" not in str(run(RULES["undecided"], inputs=INPUTS[:1]).stopping)
 
     def test_type_one_error_under_optional_stopping(self):
         """All medians lie at the threshold, and sampling stops as soon as anything is decided."""

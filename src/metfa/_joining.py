@@ -22,12 +22,16 @@ def joined(sample: AttributionSample, other: AttributionSample) -> AttributionSa
     if sample.predictions is not None and other.predictions is not None:
         predictions = np.concatenate([sample.predictions, other.predictions])[order]
     seconds = sample.provenance.get("seconds", 0) + other.provenance.get("seconds", 0)
+    stopping = sample.stopping
+    if stopping is not None:
+        stopping = replace(stopping, added=stopping.added + other.n_samples)
     made = {"n_samples": len(ids), "first_sample": min(ids), "seconds": round(seconds, 3)}
     return replace(
         sample,
         values=np.concatenate([sample.values, other.values])[order],
         predictions=predictions,
         sample_ids=tuple(ids[i] for i in order),
+        stopping=stopping,
         provenance={**sample.provenance, **made},
     )
 

@@ -63,7 +63,7 @@ class RoundsUntil:
 
     def __init__(self, rule: Until, batch: int) -> None:
         self.most = rule.max_samples
-        self._rule = rule
+        self._rule, self._batch = rule, batch
         self._clock = time.perf_counter()
         self._looks: list[Look] = []
         self._reason: str | None = None
@@ -146,6 +146,7 @@ class RoundsUntil:
             held_out=0 if tests is None else tests.held_out,
             thresholds=None if tests is None or tests.thresholds is None else tuple(tests.thresholds.tolist()),
             looks=tuple(self._looks),
+            n_inputs=self._batch,
         )
 
 

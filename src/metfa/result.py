@@ -417,10 +417,13 @@ class AttributionSample:
     def concat(self, other: AttributionSample) -> AttributionSample:
         """Join samples of the same inputs from two calls (see `first_sample` of `metfa.explain`), in memory.
 
+        Samples added to those of `metfa.until` must come later. They are tested with them, and `stopping` counts them.
+
         Raises
         ------
         ValueError
-            If sample ids repeat, or if inputs, target, explainer, noise or seed differ.
+            If sample ids repeat, or if inputs, target, explainer, noise or seed differ. If only `other` is of
+            `metfa.until`.
         """
         if not isinstance(other, AttributionSample):
             raise TypeError(f"`other` must be an AttributionSample, got {type(other).__name__}")

@@ -168,6 +168,10 @@ class Stopping:
     thresholds : tuple of float or None
         Of each input; None where `undecided` was not asked.
     looks : tuple of Look
+    n_inputs : int
+        Inputs that were sampled together: looks are of the worst of them, also on the result of one alone.
+    added : int
+        Samples that `AttributionSample.concat` added afterwards: tested as the others, but seen by no look.
 
     Notes
     -----
@@ -185,15 +189,20 @@ class Stopping:
     held_out: int
     thresholds: tuple[float, ...] | None
     looks: tuple[Look, ...]
+    n_inputs: int
+    added: int = 0
 
     @property
     def tested(self) -> bool:
         """Whether there are samples that were tested: more than those that gave the thresholds."""
-        return self.thresholds is not None and self.looks[-1].n_samples > self.held_out
+        return self.thresholds is not None and self.looks[-1].n_samples + self.added > self.held_out
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Arguments by which `AttributionSample.significance_map` repeats the decisions of the last look."""
+        """Arguments by which `AttributionSample.significance_map` repeats the decisions of the last look.
+
+        With samples that were added it decides by all of them, on the same terms.
+        """
         if self.thresholds is None:
             raise ValueError("nothing was tested on the way: `until` was not asked for `undecided`")
         decided = {"alpha": self.alpha, "correction": self.correction, "split": self.held_out}
@@ -208,7 +217,9 @@ class Stopping:
         met = self.reason == "reached"
         seen = ", ".join(_told(name, getattr(last, name), asked, met=met) for name, asked in self.asked.items())
         ended = "" if met else f" ({self.reason} ended it)"
-        return f"{last.n_samples} samples, {n} look{'s' * (n != 1)}: {seen}{ended}{self._terms()}"
+        worst = f", the worst of {self.n_inputs} inputs" if self.n_inputs > 1 else ""
+        more = f"; {self.added} more samples were added later" if self.added else ""
+        return f"{last.n_samples} samples, {n} look{'s' * (n != 1)}{worst}: {seen}{ended}{self._terms()}{more}"
 
     def _terms(self) -> str:
         """On what terms features were decided."""
@@ -245,10 +256,11 @@ class Stopping:
             and all(map(_finite, [*sizes, *levels, *(thresholds or ())]))
             and min(sizes) >= 0
             and all(0 < level < 1 for level in levels)
-            and all(type(count) is int for count in [found.held_out, *counts])
+            and all(type(count) is int for count in [found.held_out, found.n_inputs, found.added, *counts])
             and bool(looks)
             and counts == sorted(set(counts))
-            and 0 <= found.held_out <= counts[-1] <= n_samples
+            and 0 <= found.held_out <= counts[-1] == n_samples - found.added <= n_samples
+            and found.n_inputs >= batch
             and (thresholds is None or len(thresholds) == batch)
         )
         if not fits:
