@@ -9,6 +9,7 @@ import time
 
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 import metfa
 from metfa import stats, store
@@ -155,6 +156,13 @@ class TestRounds:
         found = run(rule, Explainer(seconds=0.01))
         assert (found.n_samples, found.stopping.tested) == (10, False)
         assert str(found.stopping).endswith("; nothing tested: the first 10 samples gave the threshold")
+        with pytest.raises(ValueError, match="the first 10 samples gave the threshold, and then max_seconds ended"):
+            found.stopping.settings  # noqa: B018 - a property
+        with pytest.raises(ValueError, match="`threshold` must be a number that was fixed before the samples"):
+            found.certified_radius()
+        more = found.concat(run(20, first_sample=10))
+        tested = more.significance_map(np.array(found.stopping.thresholds), correction="e-bh", split=10)
+        np.testing.assert_array_equal(more.significance_map(**more.stopping.settings), tested)
 
     def test_first_round_and_growth(self):
         found = run(metfa.until(undecided=0.0, threshold=1.0, first=20, growth=2, max_samples=150))
@@ -329,6 +337,28 @@ class TestStatements:
         )
         legend = [text.get_text() for text in row.plot(**row.stopping.settings).legends[0].get_texts()]
         assert any(text.startswith("any-time 95.0% interval") for text in legend)
+
+    def test_settings_fit_all_that_decides(self):
+        found = run(metfa.until(undecided=0.5, max_samples=200, threshold=lambda values: values.mean()))
+        settings = found.stopping.settings
+        marks = found.significance_map(**settings)
+        assert [summary.undecided for summary in found.summary(**settings)] == (marks == 0).mean((1, 2)).tolist()
+        assert found.plan(0.5, **settings).more_maps == 0
+        np.testing.assert_array_equal(found.certified_radius(**settings) > 0, marks != 0)
+        figure = metfa.plot.certificate(found, index=1, **settings)
+        shown = "".join(text.get_text() for text in figure.findobj(Text))
+        assert f"important, {(marks[1] == 1).mean():.1%}" in shown
+        assert f"unimportant, {(marks[1] == -1).mean():.1%}" in shown
+
+    def test_settings_fit_a_report(self, tmp_path):
+        found = run(metfa.until(undecided=0.5, max_samples=200, threshold=lambda values: values.mean()))
+        given = found.report(tmp_path / "given.html", **found.stopping.settings).read_text("utf-8")
+        known = found.report(tmp_path / "known.html", correction="e-bh").read_text("utf-8")
+        told = [json.loads(re.search(r'id="told">(.*?)</script>', page)[1])["results"] for page in (given, known)]
+        for one, other in zip(*told, strict=True):
+            assert (one.pop("rule"), other.pop("rule")) == ("as given", "fixed by the first 10 samples")
+            assert one == other
+            assert one["heldOut"] == 10
 
     def test_summary_says_so(self):
         found = run(RULES["undecided"])

@@ -87,9 +87,7 @@ def heights_of(sample: AttributionSample, threshold: Any, held_out: int) -> np.n
 def terms_of_until(sample: AttributionSample) -> tuple[np.ndarray, int] | None:
     """Thresholds that `metfa.until` fixed, and how many samples it kept for them; None where it tested nothing."""
     stopping = sample.stopping
-    if stopping is None or stopping.thresholds is None:
-        return None
-    return np.array(stopping.thresholds), stopping.held_out
+    return None if stopping is None or not stopping.tested else (stopping.settings["threshold"], stopping.held_out)
 
 
 def _held_out(sample: AttributionSample, split: int | None) -> int:

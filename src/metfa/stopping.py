@@ -201,10 +201,21 @@ class Stopping:
     def settings(self) -> dict[str, Any]:
         """Arguments by which `AttributionSample.significance_map` repeats the decisions of the last look.
 
-        With samples that were added it decides by all of them, on the same terms.
+        With samples that were added it decides by all of them, on the same terms. Figures, reports, `summary` and
+        `plan` take them too.
+
+        Raises
+        ------
+        ValueError
+            If nothing was tested.
         """
         if self.thresholds is None:
             raise ValueError("nothing was tested on the way: `until` was not asked for `undecided`")
+        if not self.tested:
+            raise ValueError(
+                f"nothing was tested on the way: the first {self.held_out} samples gave the threshold, and then "
+                f"{self.reason} ended it: allow more, or give `until` a number as `threshold`, which costs no samples"
+            )
         decided = {"alpha": self.alpha, "correction": self.correction, "split": self.held_out}
         return {"threshold": np.array(self.thresholds), **decided}
 

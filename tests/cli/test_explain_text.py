@@ -67,6 +67,29 @@ def test_views_with_other_levels_without_the_model(explain_text, metfa_command, 
     assert "alpha 0.01" in (tmp_path / "views/report.txt").read_text()
 
 
+def test_a_text_sampled_until_decided_is_shown_as_it_was(metfa_command, tmp_path):
+    @metfa.randomised
+    def explainer(texts, target, *, rngs):
+        return np.stack([np.array([0.1, 0.9, 0.2]) + 0.05 * rng.random(3) for rng in rngs])
+
+    def run(name, **budget):
+        rule = metfa.until(undecided=0.4, **budget)
+        names = ("a", "dull", "film")
+        sample = metfa.explain(explainer, ["a dull film"], 1, noise=None, n_samples=rule, rng=0, feature_names=names)
+        sample.save(tmp_path / name)
+        return sample
+
+    sample = run("decided")
+    shown = metfa_command("show", "decided", "--alpha", 0.05)
+    assert shown.code == 0
+    assert "10 of them for the threshold alone" in shown.out
+    assert f"{sample.stopping.thresholds[0]:.3g}, 1 word" in shown.out
+    run("first-round", max_seconds=1e-9)  # nothing was tested: by the natural break of all samples
+    shown = metfa_command("show", "first-round", "--alpha", 0.05)
+    assert shown.code == 0
+    assert "nothing tested: the first 10 samples gave the threshold" in shown.out
+
+
 def test_signed_scores(explain_text, metfa_command):
     done = explain_text("--set", "scale=false", "--out", "out")
     assert done.code == 0

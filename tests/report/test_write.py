@@ -107,7 +107,12 @@ def test_too_few_samples_and_constant_scores_are_said(sample, tmp_path):
         ({"confidence_level": 2}, ValueError, "confidence_level"),
         ({"threshold": "jenks"}, TypeError, "write metfa.stats.jenks"),
         ({"threshold": float("nan")}, ValueError, "finite, got nan"),
-        ({"threshold": np.zeros((6, 8))}, TypeError, "got ndarray"),
+        (
+            {"threshold": np.zeros((6, 8))},
+            ValueError,
+            r"for each of the 1 inputs shown, got an array of shape \(6, 8\)",
+        ),
+        ({"threshold": np.array([np.nan])}, ValueError, "hold a finite number for each"),
         ({"split": -1}, ValueError, "`split` must be at least 0, got -1"),
         ({"split": 12}, ValueError, "`split` must leave samples to test, got 12 of the 12"),
     ],

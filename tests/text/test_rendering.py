@@ -125,6 +125,27 @@ def test_signed_scores_are_positive_or_negative():
     assert "negative: median significantly below 0, " in page.shown
 
 
+def test_a_text_is_read_as_sampling_stopped():
+    rule = metfa.until(undecided=0.4, threshold=lambda values: 0.45 + 0 * values.mean(), max_samples=200)
+    spread = np.array([0.01, 0.01, 0.01, 0.01, 0.3, 0.01])
+    sample = sampled(REVIEW, [0.1, 0.9, 0.8, 0.1, 0.45, 0.2], n_samples=rule, spread=spread)
+    assert sample.stopping.held_out == 10
+    page = Page(render_html(sample, **sample.stopping.settings)).shown
+    terminal = render_terminal(sample, colour=False, width=1000, **sample.stopping.settings)
+    marks = sample.significance_map(**sample.stopping.settings)
+    for shown in (page, terminal.replace("*", "")):
+        assert f"important: median significantly above 0.45, {(marks == 1).sum()} words" in shown
+        assert f"unimportant: median significantly below 0.45, {(marks == -1).sum()} words" in shown
+        assert "decided at alpha 0.05, e-bh over 6 words" in shown
+
+
+def test_samples_that_chose_the_threshold_are_not_tested():
+    shown = render_html(SAMPLE, split=12, alpha=0.025)
+    expected = metfa.stats.expected_false_marks(8, 0.025, 6)
+    assert f"uncorrected: {expected:.2g} of 6 words marked falsely" in shown
+    assert f"{float(SAMPLE.threshold(split=12)[0]):.3g}, 2 words" in shown
+
+
 def test_settings_are_named():
     page = Page(render_html(SAMPLE, threshold=0.5, alpha=0.1, correction="holm", confidence_level=0.9))
     assert "important: median significantly above 0.5" in page.shown

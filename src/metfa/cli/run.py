@@ -73,7 +73,7 @@ class Analysis:
     def as_stopped(self, sample: Any) -> Analysis:
         """With the threshold that `--until` took from its first round, which is not tested, in place of a rule."""
         stopping = getattr(sample, "stopping", None)
-        if stopping is None or stopping.thresholds is None or len(stopping.thresholds) > 1 or self.threshold != "jenks":
+        if stopping is None or not stopping.tested or len(stopping.thresholds) > 1 or self.threshold != "jenks":
             return self
         return replace(self, threshold=repr(stopping.thresholds[0]), split=stopping.held_out or None)
 

@@ -70,7 +70,7 @@ def region_score(model: Any, inputs: Any, sample: AttributionSample, level: floa
 
 def _terms(sample: AttributionSample, level: float, settings: Mapping[str, Any]) -> dict[str, Any]:
     stopping = sample.stopping
-    own = {} if stopping is None or stopping.thresholds is None else {"correction": stopping.correction}
+    own = {} if stopping is None or not stopping.tested else {"correction": stopping.correction}
     return {**own, **settings, "alpha": 1 - level}
 
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from metfa._arrays import as_array, to_host
 from metfa._provenance import printable
 from metfa._sample_size import check_alpha, check_correction
 from metfa._validation import check_number, positive_int
@@ -53,9 +57,10 @@ def write(
         The keys of a mapping are headings.
     title : str
         Heading of the page.
-    threshold : float or callable, optional
-        As for `AttributionSample.significance_map`. None: that which `metfa.until` fixed, whose first samples are then
-        not tested; else 0 for signed scores of words and features, else the natural break (`metfa.stats.jenks`).
+    threshold : float, callable or array, optional
+        As for `AttributionSample.significance_map`: for all inputs, or an array with one number for each input shown.
+        None: that which `metfa.until` fixed, whose first samples are then not tested; else 0 for signed scores of words
+        and features, else the natural break (`metfa.stats.jenks`).
     alpha : float, optional
         Level that the page starts with, as for `AttributionSample.significance_map`. None: 0.05, or, where all results
         are of words and features, that of their figures, (1 - `confidence_level`) / 2 a side, with a correction
@@ -104,14 +109,18 @@ def write(
                 f"`threshold` must be a number or a rule, got the text {threshold!r}: write metfa.stats.jenks for "
                 "natural breaks"
             )
-        check_number(threshold, "threshold", least=-float("inf"))
+        if not hasattr(threshold, "shape"):
+            check_number(threshold, "threshold", least=-float("inf"))
     if split is not None:
         positive_int(split, "split", minimum=0)
     shown = _one_by_one(results)
     if alpha is None:
         alpha = Decisions.usual_alpha(list(shown.values()), correction, confidence_level)
-    decisions = Decisions(threshold, float(alpha), correction, confidence_level, split)
-    contents = [Content.of(name, result, decisions) for name, result in shown.items()]
+    decisions = Decisions(None, float(alpha), correction, confidence_level, split)
+    contents = [
+        Content.of(name, result, replace(decisions, threshold=height))
+        for (name, result), height in zip(shown.items(), _one_each(threshold, len(shown)), strict=True)
+    ]
     page = page_of(contents, harmless_text(title), decisions)
     target.parent.mkdir(parents=True, exist_ok=True)
     with target.open("x", encoding="utf-8") as file:  # fails where somebody else was faster
@@ -121,6 +130,19 @@ def write(
             target.unlink(missing_ok=True)
             raise
     return target
+
+
+def _one_each(threshold: Any, n_inputs: int) -> list[Any]:
+    """A threshold for each input shown."""
+    if not hasattr(threshold, "shape"):
+        return [threshold] * n_inputs
+    heights = to_host(as_array(threshold, "threshold")).astype(np.float64)
+    if heights.shape not in ((), (n_inputs,)) or not np.isfinite(heights).all():
+        raise ValueError(
+            f"`threshold` must be a number or a rule, or hold a finite number for each of the {n_inputs} inputs shown, "
+            f"got an array of shape {heights.shape}"
+        )
+    return np.broadcast_to(heights, (n_inputs,)).tolist()
 
 
 def _new_file(path: Any) -> Path:

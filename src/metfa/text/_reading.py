@@ -33,7 +33,13 @@ class Reading:
 
     @classmethod
     def of(
-        cls, sample: AttributionSample, threshold: Any, alpha: float | None, correction: str | None, level: float
+        cls,
+        sample: AttributionSample,
+        threshold: Any,
+        alpha: float | None,
+        correction: str | None,
+        split: int | None,
+        level: float,
     ) -> Reading:
         """Thresholds and levels as `metfa.plot.bars` chooses them, so that both say the same of a sample."""
         words = _words_of(sample)
@@ -43,7 +49,7 @@ class Reading:
             alpha = alpha_beside(level, correction)
         scores, ends, called = _scores(sample, level)
         try:
-            kinds, marks, decided = _decisions(sample, threshold, alpha, correction)
+            kinds, marks, decided = _decisions(sample, threshold, alpha, correction, split)
         except TooFewSamplesError as error:
             kinds, marks, decided = [NOT_TESTED] * len(words), [], f"no word can be significant: {error}"
         told = about_the_text(sample)
@@ -109,10 +115,10 @@ def _scores(sample: AttributionSample, level: float) -> tuple[np.ndarray, Any, s
 
 
 def _decisions(
-    sample: AttributionSample, threshold: Any, alpha: float, correction: str | None
+    sample: AttributionSample, threshold: Any, alpha: float, correction: str | None, split: int | None
 ) -> tuple[list[str], list[tuple[str, str]], str]:
     """Decision about each word, those that there are with their meaning, and how they were found."""
-    marks, _, heights, _ = decided(sample, threshold, alpha, correction, None)
+    marks, _, heights, held_out = decided(sample, threshold, alpha, correction, split)
     flat = np.unique(heights)
     if np.isnan(heights).all():
         return [NOT_TESTED] * marks.size, [], "no threshold exists: all scores are equal"
@@ -123,7 +129,7 @@ def _decisions(
     if correction is None and sample.any_time:
         told = f"decided at alpha {alpha:g} a side, whenever one stops, uncorrected"
     elif correction is None:
-        expected = stats.expected_false_marks(sample.n_samples, alpha, len(kinds))
+        expected = stats.expected_false_marks(sample.n_samples - held_out, alpha, len(kinds))
         shown = f"{expected:,.0f}" if expected >= 10 else f"{expected:.2g}"
         how = f"uncorrected: {shown} of {_words(len(kinds))} marked falsely if every median lay at the threshold"
         told = f"decided at alpha {alpha:g} a side, {how}"

@@ -46,6 +46,7 @@ def render_html(
     threshold: Any = None,
     alpha: float | None = None,
     correction: str | None = None,
+    split: int | None = None,
     confidence_level: float = 0.95,
     page: bool = False,
 ) -> str:
@@ -69,6 +70,8 @@ def render_html(
         1 - `confidence_level` for all words together.
     correction : {None, "bonferroni", "holm", "bh", "by", "e-bh"}
         Correction for many words.
+    split : int, optional
+        As for `AttributionSample.significance_map`.
     confidence_level : float
         Level of each interval; the legend names the exact level reached.
     page : bool
@@ -98,7 +101,7 @@ def render_html(
     7
     """
     _check_look(title, page=page)
-    reading = Reading.of(sample, threshold, alpha, correction, confidence_level)
+    reading = Reading.of(sample, threshold, alpha, correction, split, confidence_level)
     gaps = [html.escape(harmless_text(gap)) for gap in reading.gaps]
     words = [
         _span(harmless_text(word), reading.kinds[index], float(strength), reading.figures(index))
@@ -163,6 +166,7 @@ def render_terminal(
     threshold: Any = None,
     alpha: float | None = None,
     correction: str | None = None,
+    split: int | None = None,
     confidence_level: float = 0.95,
 ) -> str:
     r"""An explained text for a terminal: background by score, marks by significance, the best words' figures, a legend.
@@ -172,7 +176,7 @@ def render_terminal(
 
     Parameters
     ----------
-    sample, title, threshold, alpha, correction, confidence_level
+    sample, title, threshold, alpha, correction, split, confidence_level
         As for :func:`render_html`.
     width : int, optional
         Columns after which lines are broken, between words. None: as wide as the terminal.
@@ -196,7 +200,7 @@ def render_terminal(
     A *good* film!
     """
     _check_look(title, colour=False if colour is None else colour)
-    reading = Reading.of(sample, threshold, alpha, correction, confidence_level)
+    reading = Reading.of(sample, threshold, alpha, correction, split, confidence_level)
     colour = _wants_colour() if colour is None else colour
     width = shutil.get_terminal_size().columns if width is None else positive_int(width, "width")
     heading = [] if title is None else [*_broken(_flow(harmless_text(title)), width), ""]
