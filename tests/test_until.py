@@ -1,9 +1,11 @@
 """Sampling until something is known: the same samples as of a fixed number, stopped where the rule says."""
 
 import dataclasses
+import inspect
 import itertools
 import json
 import math
+import pickle
 import re
 import time
 
@@ -438,7 +440,16 @@ class TestRefusals:
                 "`max_samples` must be at most 1,000,000, got 1,000",
             ),
             ({"undecided": 0.1, "max_seconds": 0}, ValueError, "`max_seconds` must be finite and above 0"),
-            ({"undecided": 0.1, "first": 600}, ValueError, "`first` must not exceed `max_samples`=500, got 600"),
+            (
+                {"undecided": 0.1, "first": 600},
+                ValueError,
+                "`first` must not exceed `max_samples`=500, got 600: write max_samples=600 or more, or a smaller",
+            ),
+            ({"undecided": 0.1, "threshold": True}, TypeError, "`threshold` must be a number or a rule, got True"),
+            ({"width": 1, "threshold": 1.0}, ValueError, "until(undecided=0.05, threshold=...), or leave it out"),
+            ({"width": 1, "threshold": [1.0, 2.0]}, ValueError, "`threshold` is for `undecided`, which is not"),
+            ({"change": 1, "alpha": 0.01}, ValueError, "`alpha` is for `undecided`, which is not asked for"),
+            ({"width": 1, "correction": None}, ValueError, "`correction` is for `undecided`, which is not asked for"),
             ({"width": 1, "confidence_level": 1}, ValueError, "`confidence_level`"),
         ],
     )
@@ -457,6 +468,7 @@ class TestRefusals:
                 "`max_samples`=6 can decide nothing.*=7 or more",
             ),
             (metfa.until(undecided=0.1, max_samples=16), "`max_samples`=16 can decide nothing.*after 10 .*=17 or more"),
+            (metfa.until(undecided=0.1, first=500), "=500 can decide.*after 500 .*=507 or more, or a smaller `first`"),
             (metfa.until(width=0.1, max_samples=6), "`max_samples`=6 .*=7 or more"),
         ],
     )
@@ -471,6 +483,15 @@ class TestRefusals:
         with pytest.raises(ValueError, match=r"rule returned nan for the first 10 samples of input 0 .*give a number"):
             run(metfa.until(undecided=0.1, threshold=lambda values: math.nan), explainer)
         assert explainer.rows < 30  # the first round, and no more
+
+    def test_criteria_have_names(self):
+        with pytest.raises(TypeError, match="positional argument"):
+            metfa.until(0.05)
+        assert list(inspect.signature(metfa.until).parameters)[:2] == ["undecided", "width"]
+        with pytest.raises(TypeError, match="undecide"):
+            metfa.until(undecide=0.05)
+        rule = RULES["two"]
+        assert pickle.loads(pickle.dumps(rule)) == dataclasses.replace(rule) == rule
 
     def test_no_number_of_samples(self):
         with pytest.raises(TypeError, match="`n_samples` must be an integer, got str: 'enough'"):

@@ -163,7 +163,7 @@ class _Counted:
             raise TooFewSamplesError(
                 f"`max_samples`={rule.max_samples} can decide nothing: at least {self.needed} samples are needed{kept} "
                 f"for anything to become significant at `alpha`={rule.alpha}; write "
-                f"max_samples={self.held_out + self.needed} or more"
+                f"max_samples={self.held_out + self.needed} or more{', or a smaller `first`' if rule.first else ''}"
             )
         self._counted = self.held_out
         self._above: Any = 0

@@ -43,9 +43,10 @@ class Until:
         For `undecided`: a number, one for each input, or a rule. Of a rule (natural breaks by default) the first round
         decides: its samples give the threshold, and the later ones are tested. A number of your own costs no samples.
     alpha : float
-        Level of the tests, as in `AttributionSample.significance_map`.
+        For `undecided`: level of the tests, as in `AttributionSample.significance_map`.
     correction : {"e-bh", "bonferroni", None}
-        For many features: those that hold at any time. "e-bh" keeps the false discovery rate under any dependence.
+        For `undecided`, of many features: those that hold at any time. "e-bh" keeps the false discovery rate under any
+        dependence.
     confidence_level : float
         Of intervals and of the smoothed map.
     max_samples : int
@@ -104,13 +105,31 @@ class Until:
         if self.first is not None:
             positive_int(self.first, "first")
             if self.first > self.max_samples:
-                raise ValueError(f"`first` must not exceed `max_samples`={self.max_samples}, got {self.first}")
+                raise ValueError(
+                    f"`first` must not exceed `max_samples`={self.max_samples}, got {self.first}: write "
+                    f"max_samples={self.first} or more, or a smaller `first`"
+                )
         check_number(self.growth, "growth", above=1)
-        if self.threshold is None or isinstance(self.threshold, str):
+        if self.threshold is None or isinstance(self.threshold, str | bool | np.bool_):
             raise TypeError(
                 f"`threshold` must be a number or a rule, got {self.threshold!r}: write metfa.stats.jenks for natural "
                 "breaks"
             )
+        if self.undecided is None:
+            self._refuse_terms_of_tests()
+
+    def _refuse_terms_of_tests(self) -> None:
+        given = {
+            "threshold": self.threshold is not Until.threshold,
+            "alpha": self.alpha != Until.alpha,
+            "correction": self.correction != Until.correction,
+        }
+        for name, is_given in given.items():
+            if is_given:
+                raise ValueError(
+                    f"`{name}` is for `undecided`, which is not asked for, and would do nothing: write "
+                    f"until(undecided=0.05, {name}=...), or leave it out"
+                )
 
     @property
     def asked(self) -> dict[str, float]:

@@ -195,6 +195,15 @@ def test_until_enough_is_decided(explain, metfa_command, picture, tmp_path):
     assert "(e-bh)" in shown
 
 
+def test_until_intervals_are_narrow_whatever_is_tested_afterwards(explain, picture):
+    reading = ("--threshold", "0.3", "--alpha", "0.1", "--correction", "none")
+    done = explain(picture, "--out", "out", "--until", "width=100", "--max-samples", "40", *reading, samples=None)
+    assert done.code == 0
+    assert "as asked (100)" in done.out
+    assert "(median above the threshold, 0.3)" in done.out
+    assert "each feature on each side with probability at most 0.1, whenever one stops; uncorrected" in done.out
+
+
 def test_a_certificate(explain, picture, tmp_path):
     noise = ("--noise", "gaussian:0.1", "--samples", "20")
     done = explain(picture, "--out", "out", "--certify", "--threshold", "0.3", *noise)
@@ -232,6 +241,7 @@ def test_pictures_of_the_networks_size_are_not_cropped_again(explain, tmp_path):
         (["--until", "often"], "`--until` must be undecided=NUMBER, width=NUMBER, change=NUMBER"),
         (["--until", "undecided=5"], "`undecided` must be a share below 1, got 5.0"),
         (["--until", "undecided=0.1", "--correction", "bh"], "and 'bh' is for a number"),
+        (["--until", "width=0.1", "--correction", "bh"], "and 'bh' is for a number"),
         (["--until", "undecided=0.1", "--max-samples", "12"], "`max_samples`=12 can decide nothing"),
         (["--certify"], "`--certify` needs Gaussian noise, such as --noise gaussian:0.1, got --noise uniform:0.1"),
         (["--certify", "--noise", "gaussian:0.1"], "needs a threshold that does not depend on the samples"),

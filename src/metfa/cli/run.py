@@ -16,7 +16,7 @@ from metfa._class_names import class_with_probability
 from metfa._provenance import printable
 from metfa._rounds import rounds_of
 from metfa._rows import is_text
-from metfa._sample_size import check_alpha, samples_needed
+from metfa._sample_size import check_alpha, check_correction, samples_needed
 from metfa.by_name.methods import Of, check_method, explainer_of, methods_of
 from metfa.by_name.noises import noise_of
 from metfa.cli.certificates import certificate_figure, certificate_line
@@ -113,11 +113,16 @@ class Sampling:
         if self.until is None:
             return self.n_samples
         criteria: dict[str, Any] = criteria_of(self.until)
+        tests: dict[str, Any] = {}
+        if "undecided" in criteria:
+            tests = {
+                "threshold": threshold_of(analysis.threshold or "jenks"),
+                "alpha": analysis.alpha or 0.05,
+                "correction": analysis.correction,
+            }
         return Until(
             **criteria,
-            threshold=threshold_of(analysis.threshold or "jenks"),
-            alpha=analysis.alpha or 0.05,
-            correction=analysis.correction,
+            **tests,
             confidence_level=analysis.confidence,
             max_samples=self.n_samples,
         )
@@ -136,6 +141,7 @@ def check_before_sampling(sampling: Sampling, analysis: Analysis, n_features: in
     threshold_of(analysis.threshold or "jenks")
     number = sampling.number(analysis)
     if isinstance(number, Until):
+        check_correction(analysis.correction, any_time=True)
         rounds_of(number, 1)
         return
     try:
