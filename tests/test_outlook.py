@@ -6,15 +6,29 @@ import numpy as np
 import pytest
 
 import metfa
+from metfa import store
 
 WEIGHTS = np.linspace(-1, 3, 2000)
 
 
-def run(n_samples, inputs=1.0):
-    return metfa.explain(
-        lambda x, target: WEIGHTS * x, np.full((2, 2000), inputs), 0, noise=metfa.noise.Gaussian(0.5),
-        n_samples=n_samples, rng=0,
-    )  # fmt: skip
+class Explainer:
+    """Weighted inputs; may be interrupted."""
+
+    rows_independent = True
+
+    def __init__(self, stop_at=None):
+        self.stop_at, self.rows = stop_at, 0
+
+    def __call__(self, inputs, target):
+        self.rows += len(inputs)
+        if self.stop_at is not None and self.rows > self.stop_at:
+            raise KeyboardInterrupt
+        return WEIGHTS * inputs
+
+
+def run(n_samples, stop_at=None, **settings):
+    inputs, noise = np.ones((2, 2000)), metfa.noise.Gaussian(0.5)
+    return metfa.explain(Explainer(stop_at), inputs, 0, noise=noise, n_samples=n_samples, rng=0, **settings)
 
 
 @pytest.mark.parametrize("correction", [None, "bh", "e-bh"])
@@ -43,6 +57,34 @@ def test_tells_the_cost():
     assert re.fullmatch(
         r"5\.0% undecided likely takes about \d+ samples: \d+ more explanations, about \S+ s", str(found)
     )
+
+
+def test_one_input_costs_what_one_costs():
+    sample = run(30)
+    one = sample.of_input(1).plan(0.05, threshold=1.0)
+    assert one.seconds == pytest.approx(one.more_maps * sample.provenance["seconds"] / 60)
+
+
+def test_a_resumed_run_goes_by_the_maps_of_its_last_call(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        run(30, stop_at=2 + 50, store=tmp_path / "s", batch_size=2)  # the clean inputs come first
+    sample = run(30, store=tmp_path / "s", batch_size=2)
+    assert sample.provenance["maps_made"] == 10
+    found = sample.plan(0.05, threshold=1.0)
+    assert found.seconds == pytest.approx(found.more_maps * sample.provenance["seconds"] / 10)
+
+
+def test_the_time_is_not_known_where_nothing_was_left_to_make(tmp_path, monkeypatch):
+    def dies(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "write_manifest", dies)
+        with pytest.raises(KeyboardInterrupt):
+            run(30, store=tmp_path / "s")
+    found = run(30, store=tmp_path / "s").plan(0.05, threshold=1.0)
+    assert found.seconds is None
+    assert str(found).endswith("more explanations")
 
 
 def test_what_is_reached_and_what_is_not():

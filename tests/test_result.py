@@ -612,6 +612,7 @@ def test_joined_samples_equal_one_run():
     assert parts.provenance["n_samples"] == 12
     assert parts.provenance["first_sample"] == 0
     assert parts.provenance["seconds"] >= 0
+    assert parts.provenance["maps_made"] == whole.provenance["maps_made"] == 12 * len(whole.vanilla)
     np.testing.assert_array_equal(parts.flip_rate, whole.flip_rate)
 
 

@@ -15,6 +15,7 @@ from matplotlib.text import Text
 
 import metfa
 from metfa import stats, store
+from metfa._rounds import RoundsUntil
 from metfa._sample_size import TooFewSamplesError
 
 WEIGHTS = np.linspace(-1, 3, 60).reshape(5, 12)
@@ -165,6 +166,14 @@ class TestRounds:
         more = found.concat(run(20, first_sample=10))
         tested = more.significance_map(np.array(found.stopping.thresholds), correction="e-bh", split=10)
         np.testing.assert_array_equal(more.significance_map(**more.stopping.settings), tested)
+
+    def test_time_left_goes_by_the_samples_of_this_call(self):
+        """Samples that an interrupted run had made took no time now."""
+        rounds = RoundsUntil(metfa.until(change=0.0, max_seconds=1000, max_samples=1000), 1)
+        rounds._clock -= 900
+        assert rounds.next(200, 20) == 202
+        assert rounds.next(200, 200) == 222
+        assert rounds.next(200, 0) == 240  # nothing is known of the time that a sample takes
 
     def test_first_round_and_growth(self):
         found = run(metfa.until(undecided=0.0, threshold=1.0, first=20, growth=2, max_samples=150))

@@ -21,11 +21,11 @@ def joined(sample: AttributionSample, other: AttributionSample) -> AttributionSa
     predictions = None
     if sample.predictions is not None and other.predictions is not None:
         predictions = np.concatenate([sample.predictions, other.predictions])[order]
-    seconds = sample.provenance.get("seconds", 0) + other.provenance.get("seconds", 0)
+    spent = {name: sum(one.provenance.get(name, 0) for one in (sample, other)) for name in ("seconds", "maps_made")}
     stopping = sample.stopping
     if stopping is not None:
         stopping = replace(stopping, added=stopping.added + other.n_samples)
-    made = {"n_samples": len(ids), "first_sample": min(ids), "seconds": round(seconds, 3)}
+    made = {"n_samples": len(ids), "first_sample": min(ids), **spent, "seconds": round(spent["seconds"], 3)}
     return replace(
         sample,
         values=np.concatenate([sample.values, other.values])[order],

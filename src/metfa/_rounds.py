@@ -27,8 +27,8 @@ class Rounds(Protocol):
 
     most: int
 
-    def next(self, taken: int) -> int | None:
-        """Number of samples to have after the next round; None: enough."""
+    def next(self, taken: int, made: float) -> int | None:
+        """Number of samples to have after the next round; None: enough. `made` of those taken are of this call."""
         ...
 
     def look(self, values: Callable[[int, int], np.ndarray], taken: int) -> str:
@@ -46,7 +46,7 @@ class FixedRound:
     def __init__(self, n_samples: int) -> None:
         self.most = n_samples
 
-    def next(self, taken: int) -> int | None:
+    def next(self, taken: int, made: float) -> int | None:  # noqa: ARG002
         """See `Rounds`."""
         return self.most if taken < self.most else None
 
@@ -75,7 +75,7 @@ class RoundsUntil:
             )
         self._smoothed: np.ndarray | None = None
 
-    def next(self, taken: int) -> int | None:
+    def next(self, taken: int, made: float) -> int | None:
         """See `Rounds`."""
         if self._reason is not None:
             return None
@@ -85,9 +85,9 @@ class RoundsUntil:
         if tests is not None and taken == tests.held_out:
             return min(taken + tests.needed, self.most)
         wanted = rule.after(taken)
-        if rule.max_seconds is not None:
+        if rule.max_seconds is not None and made:
             seconds = time.perf_counter() - self._clock
-            in_time = int(taken * (rule.max_seconds - seconds) / seconds)
+            in_time = int(made * (rule.max_seconds - seconds) / seconds)
             wanted = min(wanted, taken + max(in_time, 1))
         return wanted
 

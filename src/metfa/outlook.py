@@ -36,7 +36,8 @@ class Outlook:
     more_maps : int or None
         Explanations that would be made in addition, of all inputs together.
     seconds : float or None
-        Time that these would take, at the rate of the samples that there are; None where that is not known.
+        Time that these would take, at the rate of the call that made the samples; None where that is not known, as of a
+        resumed call that found them all made.
     """
 
     asked: float
@@ -90,8 +91,8 @@ def outlook(
         path.append((n, _worst(marks_of(outcome, alpha, correction))))
     reached = path[-1][0] if path[-1][1] <= asked else None
     maps = None if reached is None else (reached - sample.n_samples) * len(marks)
-    seconds = sample.provenance.get("seconds")
-    rate = seconds / sample.n_samples / len(marks) if isinstance(seconds, float) else None
+    seconds, made = (sample.provenance.get(name) for name in ("seconds", "maps_made"))
+    rate = seconds / made if isinstance(seconds, float) and type(made) is int and made > 0 else None
     return Outlook(asked, reached, tuple(path), maps, None if maps is None or rate is None else maps * rate)
 
 

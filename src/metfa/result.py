@@ -53,7 +53,7 @@ class AttributionSample:
     feature_names : tuple of str or None
         Names of the features along one axis, where they have any.
     provenance : dict
-        Explainer, noise, seed, versions, time.
+        Explainer, noise, seed, versions, time: the `seconds` of the last call, and the `maps_made` in them.
     stopping : Stopping or None
         How `metfa.until` came to this number of samples; None where it was fixed beforehand.
     """

@@ -184,7 +184,7 @@ def explain(
         sink.open(rounds.most, vanilla, targets)
         total = rounds.most * n_rows
         with progress_bar(total, sink.n_done, shown=progress, unit="map", doing="explaining", extra="image") as bar:
-            while (upto := rounds.next(taken)) is not None:
+            while (upto := rounds.next(taken, made / n_rows)) is not None:
                 sink.make_room(upto)
                 pending = list(jobs(taken, upto))
                 with _NoiseAhead(call, list(_chunks(pending, batch_size))) as chunks:
@@ -211,6 +211,7 @@ def explain(
         "device": None if call.rows.array is None else str(device_of(call.rows.array)),
         "started": started.isoformat(timespec="seconds"),
         "seconds": round(time.perf_counter() - clock, 3),
+        "maps_made": made,  # in these seconds: not those that an interrupted run had made
         "versions": versions(),
     }
     torch = loaded_torch()

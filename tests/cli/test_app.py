@@ -85,7 +85,7 @@ def test_the_report_says_all_that_a_person_needs(explain, picture, tmp_path):
         f"prediction flips: {sample.flip_rate[0]:.0%} of the noisy inputs",
     ):
         assert line in report
-    assert re.search(r"^time: +\d+\.\d s for the samples, seed 3$", report, re.MULTILINE)
+    assert re.search(r"^time: +\d+\.\d s for 8 explanations, seed 3$", report, re.MULTILINE)
     assert "explained:" not in report
 
 

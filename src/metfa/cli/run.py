@@ -405,7 +405,8 @@ def report(sample: Any, about: dict[str, Any], analysis: Analysis) -> str:
 def _time(provenance: dict[str, Any]) -> str:
     try:
         seed = str(int(provenance["rng"], 16))
-        return f"{float(provenance['seconds']):.1f} s for the samples, seed {seed}"
+        made = int(provenance["maps_made"])  # of a run that was resumed not all
+        return f"{float(provenance['seconds']):.1f} s for {made:,} explanations, seed {seed}"
     except (KeyError, TypeError, ValueError):
         return "not recorded"
 
