@@ -7,6 +7,7 @@ import json
 import math
 import pickle
 import re
+import shutil
 import time
 
 import numpy as np
@@ -227,6 +228,34 @@ class TestStore:
         found, whole = run(rule, explainer, store=tmp_path / "s"), run(rule)
         assert explainer.rows <= 4  # the clean inputs, and the probe
         np.testing.assert_array_equal(found.values, whole.values)
+
+    def test_rules_of_one_name_share_samples_and_nothing_else(self, tmp_path, monkeypatch):
+        """Two lambdas cannot be told apart: samples do not depend on the rule, and looks are of the one given."""
+
+        def rule(height):
+            return metfa.until(undecided=0.4, max_samples=200, threshold=lambda values: height + 0 * values.mean())
+
+        with pytest.raises(KeyboardInterrupt):
+            run(rule(1.0), Explainer(60), store=tmp_path / "s", batch_size=3)
+        other = run(rule(2.9), store=copied(tmp_path / "s", tmp_path / "other"))
+        np.testing.assert_array_equal(other.values, run(rule(2.9)).values)
+        assert timeless(other.stopping) == timeless(run(rule(2.9)).stopping)
+        with monkeypatch.context() as patched:
+            patched.setattr(store, "write_manifest", lambda *_: run(rule(1.0), Explainer(0)))
+            with pytest.raises(KeyboardInterrupt):  # another rule needs fewer, and dies when the rest is cut off
+                run(rule(2.9), store=tmp_path / "s")
+        found, whole = run(rule(1.0), store=tmp_path / "s"), run(rule(1.0))
+        np.testing.assert_array_equal(found.values, whole.values)
+        assert timeless(found.stopping) == timeless(whole.stopping)
+
+    @pytest.mark.parametrize("kept", [-1, 10**6, 2.5, "many", None])
+    def test_a_damaged_note_of_what_was_kept_is_refused(self, kept, tmp_path):
+        with pytest.raises(KeyboardInterrupt):
+            run(RULES["undecided"], Explainer(20), store=tmp_path / "s")
+        noted = json.loads((tmp_path / "s" / "run.json").read_text())
+        (tmp_path / "s" / "run.json").write_text(json.dumps({**noted, "kept": kept}))
+        with pytest.raises(ValueError, match=r"run\.json is damaged and cannot be resumed: give another folder"):
+            run(RULES["undecided"], store=tmp_path / "s")
 
     def test_a_fixed_number_is_another_call(self, tmp_path):
         with pytest.raises(KeyboardInterrupt):
@@ -505,6 +534,11 @@ class TestRefusals:
     def test_no_number_of_samples(self):
         with pytest.raises(TypeError, match="`n_samples` must be an integer, got str: 'enough'"):
             run("enough")
+
+
+def copied(folder, to):
+    shutil.copytree(folder, to)
+    return to
 
 
 def criteria_of(look, rule):

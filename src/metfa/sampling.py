@@ -95,7 +95,8 @@ def explain(
         `AttributionSample.concat`.
     store : path, optional
         Folder that the samples are streamed to; memory then does not grow with N. An interrupted call resumes when
-        repeated with the same arguments.
+        repeated with the same arguments. (Functions are known by their names: a threshold rule may be another of the
+        same name, since samples do not depend on it; explainer and noise must be the same.)
     progress : bool
         Show a bar with rate and time left (needs tqdm).
 

@@ -174,6 +174,7 @@ class StoreSink:
                 raise self._of_another_call(f"target={kept}", describe(targets))
             if "kept" in read_json(self.folder / RUN):  # interrupted while it was cut to the samples that were taken
                 self._resize(self._shape[0])
+                self._forget_after(read_json(self.folder / RUN)["kept"])
             array_offset(self.folder / "values.npy", self._dtype, self._shape)
             offset = array_offset(self.folder / "vanilla.npy", vanilla.dtype, vanilla.shape)
             if not same_maps(
@@ -252,6 +253,14 @@ class StoreSink:
                 with path.open("r+b") as file:
                     write_array_header(file, dtype, whole)
                     file.truncate(file.tell() + math.prod(whole) * dtype.itemsize)
+
+    def _forget_after(self, n_samples: Any) -> None:
+        """Take later samples for not done: another rule may have made more, and they may have been cut off."""
+        if type(n_samples) is not int or n_samples not in range(self._shape[0]):
+            raise ValueError(f"{self.folder / RUN} is damaged and cannot be resumed: give another folder")
+        start = n_samples * self._shape[1]
+        self._done[start:] = bytes(len(self._done) - start)
+        self.n_done = self._done.count(1)
 
     def _write_rows(self, name: str, shape: tuple[int, ...], jobs: list[int], rows: np.ndarray) -> None:
         offset = array_offset(self.folder / name, rows.dtype, shape)
