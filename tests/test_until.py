@@ -114,6 +114,8 @@ class TestRounds:
 
         found = run(metfa.until(undecided=0.5, threshold=rule, first=13, max_samples=100))
         assert found.stopping.held_out == 13
+        tried, *seen = seen
+        np.testing.assert_array_equal(tried, np.stack(10 * [found.vanilla[0]]))
         assert len(seen) == 2  # once an input
         for row in range(2):
             np.testing.assert_array_equal(seen[row], found.values[:13, row])
@@ -521,6 +523,25 @@ class TestRefusals:
         with pytest.raises(ValueError, match=r"rule returned nan for the first 10 samples of input 0 .*give a number"):
             run(metfa.until(undecided=0.1, threshold=lambda values: math.nan), explainer)
         assert explainer.rows < 30  # the first round, and no more
+
+    @pytest.mark.parametrize("returned", ["high", "1.0", None, np.array([1.0, 2.0])])
+    def test_a_rule_that_returns_no_number_fails_before_sampling(self, returned, tmp_path):
+        explainer = Explainer()
+        with pytest.raises(TypeError, match="a threshold rule must return one number, got"):
+            run(metfa.until(undecided=0.1, threshold=lambda _: returned), explainer, store=tmp_path / "s")
+        assert explainer.rows <= 4  # the clean inputs, and the probe
+        run(metfa.until(undecided=0.4, threshold=1.0), store=tmp_path / "s")  # nothing was begun there
+
+    def test_a_rule_may_need_samples_that_differ(self):
+        def rule(values):
+            spread = values.std(axis=0)
+            if not spread.all():
+                raise ZeroDivisionError
+            return float((values.mean(axis=0) / spread).mean() * spread.mean())
+
+        assert run(metfa.until(undecided=0.6, threshold=rule, max_samples=200)).stopping.held_out == 10
+        with pytest.raises(ZeroDivisionError):
+            run(metfa.until(undecided=0.6, threshold=rule, max_samples=200), noise=metfa.noise.Uniform(0.0))
 
     def test_criteria_have_names(self):
         with pytest.raises(TypeError, match="positional argument"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from metfa import stats
 from metfa._sample_size import TooFewSamplesError, samples_for_interval, samples_needed
-from metfa._sample_threshold import sample_thresholds
+from metfa._sample_threshold import number_of, sample_thresholds
 from metfa._significance import any_time_undecided
 from metfa.stats._counts import count_sides
 from metfa.stats._validation import as_rows
@@ -26,6 +27,10 @@ class Rounds(Protocol):
     """What the sampling loop needs to know of when to stop."""
 
     most: int
+
+    def check(self, vanilla: np.ndarray) -> None:
+        """Raise, before any sample is made, where the maps of the clean inputs tell that there is no following it."""
+        ...
 
     def next(self, taken: int, made: float) -> int | None:
         """Number of samples to have after the next round; None: enough. `made` of those taken are of this call."""
@@ -45,6 +50,9 @@ class FixedRound:
 
     def __init__(self, n_samples: int) -> None:
         self.most = n_samples
+
+    def check(self, vanilla: np.ndarray) -> None:
+        """See `Rounds`."""
 
     def next(self, taken: int, made: float) -> int | None:  # noqa: ARG002
         """See `Rounds`."""
@@ -74,6 +82,11 @@ class RoundsUntil:
                 f"samples are needed; write max_samples={self._least()} or more"
             )
         self._smoothed: np.ndarray | None = None
+
+    def check(self, vanilla: np.ndarray) -> None:
+        """See `Rounds`."""
+        if self._tests is not None and self._tests.held_out and self._rule.threshold is not stats.jenks:
+            _try(self._rule.threshold, np.repeat(vanilla[:1], min(self._tests.held_out, FOR_A_RULE), axis=0))
 
     def next(self, taken: int, made: float) -> int | None:
         """See `Rounds`."""
@@ -188,6 +201,17 @@ class _Counted:
         n = taken - self.held_out
         shares = any_time_undecided(self._above, self._below, n, self._rule.alpha, self._rule.correction)
         return float(shares.max())
+
+
+def _try(rule: Callable[[np.ndarray], Any], values: np.ndarray) -> None:
+    """Raise where a rule returns no number of values that stand in for samples."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            returned = rule(values)
+        except Exception:  # it may need values that differ: the samples will tell
+            return
+    number_of(returned)
 
 
 def rounds_of(n_samples: Any, batch: int) -> Rounds:

@@ -13,7 +13,7 @@ import numpy as np
 from metfa import stats
 from metfa._warnings import SignedAttributionsWarning, warn
 
-__all__ = ["sample_thresholds"]
+__all__ = ["number_of", "sample_thresholds"]
 
 SORTED_IN_MEMORY = 2**25  # bytes of samples on file that may be sorted in memory; more are sorted on file
 
@@ -41,11 +41,19 @@ def _warn_if_signed(values: np.ndarray) -> None:
 def _of_input(rule: Callable[[np.ndarray], Any], values: np.ndarray) -> float:
     if rule is stats.jenks and values.nbytes > SORTED_IN_MEMORY and isinstance(values, np.memmap) and values.filename:
         return _jenks_on_file(values, Path(values.filename).parent)
-    height = rule(values)
+    return number_of(rule(values))
+
+
+def number_of(returned: Any) -> float:
+    """What a rule returned, which must be one number."""
     try:
-        return float(height)
+        if isinstance(returned, str | bytes):
+            raise TypeError
+        return float(returned)
     except (TypeError, ValueError):
-        raise TypeError(f"a threshold rule must return one number, got {type(height).__name__}: {height!r}") from None
+        raise TypeError(
+            f"a threshold rule must return one number, got {type(returned).__name__}: {returned!r:.200}"
+        ) from None
 
 
 def _jenks_on_file(values: np.ndarray, folder: Path) -> float:

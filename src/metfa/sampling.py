@@ -182,6 +182,7 @@ def explain(
         vanilla, given_scores = _vanilla(call, targets, batch_size)
         scores = given_scores if scores is None else scores
         names = fitting_names(names, vanilla.shape[1:], required=feature_names is not None)
+        rounds.check(vanilla)
         sink.open(rounds.most, vanilla, targets)
         total = rounds.most * n_rows
         with progress_bar(total, sink.n_done, shown=progress, unit="map", doing="explaining", extra="image") as bar:

@@ -41,7 +41,8 @@ class Until:
         enough. (Not a statement on how far the map is from its limit.)
     threshold : callable, float or array (batch,)
         For `undecided`: a number, one for each input, or a rule. Of a rule (natural breaks by default) the first round
-        decides: its samples give the threshold, and the later ones are tested. A number of your own costs no samples.
+        decides: its samples give the threshold, and the later ones are tested. (It is tried on the clean input's map
+        before that.) A number of your own costs no samples.
     alpha : float
         For `undecided`: level of the tests, as in `AttributionSample.significance_map`.
     correction : {"e-bh", "bonferroni", None}
