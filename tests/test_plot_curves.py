@@ -169,12 +169,12 @@ class TestStudies:
         assert drawn(figure)
 
     def test_ratio_needs_an_axis(self, evaluation):
-        with pytest.raises(ValueError, match=r"`against='n_samples'` needs several `n_samples`, and there is only 10"):
+        with pytest.raises(ValueError, match=r"`against='n_samples'` needs several `n_samples`, and there is only N = 10"):
             mstd_ratio(studied())
-        with pytest.raises(ValueError, match=r"`against='n_samples'` needs several `n_samples`, and there is only 20"):
+        with pytest.raises(ValueError, match=r"`against='n_samples'` needs several `n_samples`, and there is only N = 20"):
             mstd_ratio(evaluation, n_samples=20)
         with pytest.raises(
-            ValueError, match=r"`against='alpha'` needs several `confidence_level`, and there is only 0\.9"
+            ValueError, match=r"`against='alpha'` needs several `confidence_level`, and there is only 90 %"
         ):
             mstd_ratio(evaluation, against="alpha", confidence_level=0.9)
         with pytest.raises(ValueError, match="no input has an mstd of both maps of flat; its table says why"):
