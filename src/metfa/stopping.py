@@ -209,7 +209,7 @@ class Stopping:
     held_out: int
     thresholds: tuple[float, ...] | None
     looks: tuple[Look, ...]
-    n_inputs: int
+    n_inputs: int = 1
     added: int = 0
 
     @property
