@@ -169,9 +169,13 @@ class TestStudies:
         assert drawn(figure)
 
     def test_ratio_needs_an_axis(self, evaluation):
-        with pytest.raises(ValueError, match=r"`against='n_samples'` needs several `n_samples`, and there is only N = 10"):
+        with pytest.raises(
+            ValueError, match=r"`against='n_samples'` needs several `n_samples`, and there is only N = 10"
+        ):
             mstd_ratio(studied())
-        with pytest.raises(ValueError, match=r"`against='n_samples'` needs several `n_samples`, and there is only N = 20"):
+        with pytest.raises(
+            ValueError, match=r"`against='n_samples'` needs several `n_samples`, and there is only N = 20"
+        ):
             mstd_ratio(evaluation, n_samples=20)
         with pytest.raises(
             ValueError, match=r"`against='alpha'` needs several `confidence_level`, and there is only 90 %"

@@ -1,6 +1,6 @@
 // Maps over their picture: one canvas with the map that is chosen, one with the decisions, and a cursor on both.
 
-import { element, probability, short } from "./elements.js";
+import { element, short } from "./elements.js";
 
 const FAINTEST = 0.15; // weight of a map where its score is 0: the picture shows through
 const LAYER_NAMES = {
@@ -154,11 +154,9 @@ export class Maps {
   }
 
   #aboutRadius() {
-    const { alpha, correction, threshold } = this.result.certificate;
-    const corrected = correction === "none" ? "no correction" : correction;
     return (
-      "certified radius: largest change of the input (L2, in its units) within which a pixel's median under the noise stays on " +
-      `its side, for this class; 0 where undecided. As made: threshold ${short(threshold)}, alpha ${probability(alpha)}, ${corrected}.`
+      "certified radius: a shorter change of the input (L2, in its units) leaves a pixel's median under the noise on its side of " +
+      `the threshold, for this class, with the confidence that alpha and correction say; 0 where undecided. ${this.result.certifiedAt}.`
     );
   }
 

@@ -124,7 +124,10 @@ export class Panel {
       const value = result.byEValues ? "1 / e-value" : "p-value";
       rows.push([`${value} of “above”, of “below”`, `${probability(result.sides[above])}, ${probability(result.sides[below])}`]);
       rows.push(["decision", result.kinds[result.marks[feature]]]);
-      if (result.maps.radius) rows.push(["certified L2 radius, as made", result.score("radius", feature) > 0 ? result.said("radius", feature) : "none"]);
+      if (result.maps.radius) {
+        const radius = result.score("radius", feature) > 0 ? result.said("radius", feature) : "none";
+        rows.push([`certified L2 radius of the median. ${result.certifiedAt}`, radius]);
+      }
     }
     this.reading.replaceChildren(
       element("h3", {}, element("bdi", {}, this.nameOf(feature))),

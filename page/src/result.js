@@ -1,7 +1,7 @@
 // One result as the page holds it: its numbers unpacked, and what can be asked of them.
 
 import { counts, scores, undoDifferences, unpacked } from "./decode.js";
-import { short } from "./elements.js";
+import { probability, short } from "./elements.js";
 import { countsAt, expectedFalseMarks, FIXED_ONLY, histogram, marksOf } from "./decide.js";
 
 const KINDS = { 1: "important", 0: "undecided", "-1": "unimportant" };
@@ -58,6 +58,13 @@ export class Result {
     const { kind, low, high } = this.layers;
     const score = this.score(name, feature);
     return kind === "steps" ? `≈ ${short(score, 2, (high - low) / 255)}` : short(score);
+  }
+
+  /** Settings that certified radii are of, whatever the sliders say. */
+  get certifiedAt() {
+    const { alpha, correction, threshold } = this.certificate;
+    const corrected = correction === "none" ? "no correction" : correction;
+    return `As made: threshold ${short(threshold)}, alpha ${probability(alpha)}, ${corrected}`;
   }
 
   get layerNames() {

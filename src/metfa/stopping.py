@@ -139,9 +139,17 @@ class Until:
 
     @property
     def told(self) -> str:
-        """What is asked, and the most samples, in a few words."""
-        asked = ", ".join(f"{name}={value:.6g}" for name, value in self.asked.items())
-        return f"{asked} (max_samples={self.max_samples})"
+        """As it is written: what is asked, what differs from the defaults, and what else a figure depends on."""
+        always = {"max_samples", *([] if self.undecided is not None and len(self.asked) == 1 else ["confidence_level"])}
+        told = []
+        for entry in fields(self):
+            value = getattr(self, entry.name)
+            if entry.name == "threshold":
+                if value is not entry.default:
+                    told.append(f"threshold={getattr(value, '__name__', None) or _shortened(value)}")
+            elif entry.name in always or value != entry.default:
+                told.append(f"{entry.name}={f'{value:.6g}' if isinstance(value, float) else value}")
+        return f"until({', '.join(told)})"
 
     def after(self, n_samples: int) -> int:
         """Samples at the look after that at `n_samples`."""
@@ -306,6 +314,11 @@ def of_a_fixed_number(what: str, confidence_level: float) -> ValueError:
         f"write `confidence_interval({confidence_level})`, an interval of the median by `stats.sequence_ranks`, which "
         "holds whenever one stops"
     )
+
+
+def _shortened(value: Any) -> str:
+    """A threshold in a few letters, whoever's it is."""
+    return f"{value:.6g}" if isinstance(value, int | float) else type(value).__name__
 
 
 def _finite(value: Any) -> bool:

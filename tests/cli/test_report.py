@@ -1,5 +1,6 @@
 """`metfa report`: folders of results into one page."""
 
+import json
 import re
 
 import numpy as np
@@ -80,3 +81,35 @@ def test_nothing_is_overwritten(metfa_command, results, tmp_path):
     before = (tmp_path / "metfa-report.html").read_bytes()
     assert "metfa-report.html; choose a new file" in metfa_command("report", results[1]).error
     assert (tmp_path / "metfa-report.html").read_bytes() == before
+
+
+def told_in(path):
+    return json.loads(re.search(r'id="told">(.*?)</script>', path.read_text("utf-8"), re.DOTALL)[1])
+
+
+def test_a_result_of_until_starts_as_it_was_decided(metfa_command, results, tmp_path):
+    rule = ("--until", "undecided=0.6", "--max-samples", "30", "--noise", "gaussian:0.1", "--alpha", "0.1")
+    assert metfa_command("explain", "photo.png", "--model", "tiny:model", *rule, "--out", "until").code == 0
+    stopping = metfa.load(tmp_path / "until" / "sample").stopping
+    assert metfa_command("report", "until", "--out", "a.html").code == 0
+    told = told_in(tmp_path / "a.html")
+    (one,) = told["results"]
+    assert (told["alpha"], told["correction"], one["heldOut"]) == (0.1, "e-bh", 10)
+    assert one["edges"][one["computed"]] == stopping.thresholds[0]
+    assert one["certificate"]["correction"] == "e-bh"
+    assert metfa_command("report", "until", "--out", "b.html", "--correction", "none", "--alpha", "0.2").code == 0
+    told = told_in(tmp_path / "b.html")
+    assert (told["alpha"], told["correction"]) == (0.2, "none")
+    assert metfa_command("report", "until", "one", "--out", "c.html").code == 0  # decided in different ways
+    told = told_in(tmp_path / "c.html")
+    assert (told["alpha"], told["correction"]) == (0.05, "none")
+
+
+def test_samples_held_out_for_the_threshold(metfa_command, results, tmp_path):
+    assert metfa_command("report", "one", "--out", "a.html", "--split", "2").code == 0
+    (one,) = told_in(tmp_path / "a.html")["results"]
+    threshold = metfa.load(results[0] / "sample").threshold(split=2)[0]
+    assert (one["heldOut"], one["samples"]["n"], one["edges"][one["computed"]]) == (2, 4, threshold)
+    done = metfa_command("report", "one", "--out", "b.html", "--split", "6")
+    assert done.code == 2
+    assert "`split` must leave samples to test, got 6 of the 6" in done.err

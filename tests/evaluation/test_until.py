@@ -32,6 +32,19 @@ def size(inputs, target):
     return np.abs(inputs * WEIGHTS[:, target].T)
 
 
+def contrast(images):
+    mean = images.mean(axis=(1, 2, 3))
+    return np.stack([5 * mean, -mean], axis=1)
+
+
+def brightness(model):
+    return bright
+
+
+def bright(inputs, target):
+    return inputs.mean(axis=1)
+
+
 def study(**changes):
     settings = {
         "model": linear, "inputs": ROWS, "explainers": {"sizes": sizes}, "metrics": DECIDED,
@@ -117,24 +130,12 @@ def test_measures_of_a_fixed_number_of_samples(tmp_path):
 
 def test_regions_are_those_that_the_rule_decided(tmp_path):
     pictures = 0.5 + np.random.default_rng(2).random((2, 1, 6, 6))
-
-    def model(images):
-        mean = images.mean(axis=(1, 2, 3))
-        return np.stack([5 * mean, -mean], axis=1)
-
-    def brightness(model):
-        return bright
-
-    described = study(model=model, inputs=pictures, explainers={"b": brightness}, metrics={"region_score": {}})
+    described = study(model=contrast, inputs=pictures, explainers={"b": brightness}, metrics={"region_score": {}})
     rows = evaluate(described, store=tmp_path).rows
     x = pictures[:1]
-    sample = metfa.explain(bright, x, rng=0, noise=NOISE, n_samples=RULE, predict=model)
+    sample = metfa.explain(bright, x, rng=0, noise=NOISE, n_samples=RULE, predict=contrast)
     important = sample.significance_map(**sample.stopping.settings) == 1
-    assert rows[0]["score"] == metrics.region_score(model, x, important, list(sample.target)).score[0]
-
-
-def bright(inputs, target):
-    return inputs.mean(axis=1)
+    assert rows[0]["score"] == metrics.region_score(contrast, x, important, list(sample.target)).score[0]
 
 
 def test_tables_say_the_rule_and_never_a_number_that_was_not_drawn(tmp_path):
@@ -142,22 +143,26 @@ def test_tables_say_the_rule_and_never_a_number_that_was_not_drawn(tmp_path):
     result = evaluate(described, store=tmp_path)
     for table in result.tables():
         text = table.to_markdown() + table.to_latex() + table.to_csv()
-        assert "until undecided" in text
+        assert "N by until(undecided=0.1, max" in text
         assert "N = " not in text
         assert "None" not in text
     assert "threshold natural breaks, e-bh correction" in result.table("undecided").title
     assert "95 %" not in result.table("sample_size").title
     assert result.table("certified_share").title.endswith("radius 0.02")
-    with pytest.raises(ValueError, match=r"`n_samples` must be left out, as the study samples until undecided=0\.1 "):
+    with pytest.raises(
+        ValueError, match=r"`n_samples` must be left out, as N is by until\(undecided=0\.1, max_samples=150\), got 150"
+    ):
         result.table("mstd", n_samples=150)
 
 
 def test_figures_say_the_rule(tmp_path):
     asked = {"metrics": {"mstd": {}, "faithfulness": {"steps": 6}}, "outer": {"normal": NOISE}, "n_outer": 2}
     result = evaluate(study(confidence_level=[0.8, 0.95], **asked), store=tmp_path)
-    with pytest.raises(ValueError, match=r"several `n_samples`, and there is only N until undecided=0.1"):
+    with pytest.raises(ValueError, match=r"several `n_samples`, and there is only N by until\(undecided=0\.1"):
         mstd_ratio(result)
-    assert mstd_ratio(result, against="alpha").axes[0].get_xlabel() == "alpha (N until undecided=0.1 (max_samples=150))"
+    assert (
+        mstd_ratio(result, against="alpha").axes[0].get_xlabel() == "alpha (N by until(undecided=0.1, max_samples=150))"
+    )
     assert stability_and_faithfulness(result).axes[0].lines
 
 
@@ -165,8 +170,8 @@ def test_the_estimate_is_the_most_that_it_can_come_to(tmp_path):
     most = prepare(study(), store=tmp_path).estimate()
     assert most.at_most
     assert most.explanations == len(ROWS) * 151
-    assert "units: at most 604 explanations" in str(most)
-    assert "at most" not in str(prepare(study(n_samples=20, metrics=["interval_width"]), store=tmp_path).estimate())
+    assert "units: up to about 604 explanations" in str(most)
+    assert "up to" not in str(prepare(study(n_samples=20, metrics=["interval_width"]), store=tmp_path).estimate())
 
 
 def test_another_rule_is_another_study(tmp_path):
@@ -193,7 +198,13 @@ VERY_SURE = {"metrics": ["interval_width"], "confidence_level": 0.99}
         ({"confidence_level": 0.99}, r"decides at alpha 0.05, and may stop too soon for undecided .*, alpha=0.01\)"),
         ({"metrics": {"undecided": {"correction": "bh"}}}, "must hold at whatever number of samples one stopped"),
         ({"metrics": {"undecided": {"correction": "holmes"}}}, "`correction` must be .* did you mean 'holm'"),
-        ({"metrics": {"undecided": {"threshold": "jenks"}}}, "must be a number or a rule, got the text 'jenks'"),
+        ({"metrics": {"undecided": {"threshold": "jenks"}}}, "`threshold` must be a number, got str: 'jenks'"),
+        ({"metrics": {"undecided": {"threshold": np.full(12, 0.5)}}}, "`threshold` must be a number, got ndarray"),
+        ({"metrics": {"certified_radius": {"threshold": np.inf}}, "n_samples": 20}, "must be finite, got inf"),
+        ({"metrics": {"undecided": {"split": 0}}}, "`split` of undecided goes with a `threshold`"),
+        ({"metrics": {"undecided": {"correction": "bonferroni"}}}, "may stop too soon for undecided with 'bonferroni'"),
+        ({"metrics": {"rule_met": {}}, "n_samples": 20}, "rule_met needs a rule, as in `n_samples=metfa.until"),
+        ({"n_samples": metfa.until(undecided=0.1, threshold=np.full(4, 0.5))}, "one number or a rule, got an array of"),
         ({"metrics": {"undecided": {"split": -1}}}, "`split` must be at least 0, got -1"),
         ({"metrics": {"undecided": {"alpha": 0.1}}}, "undecided has no setting 'alpha'; it has threshold"),
         ({"metrics": {"undecided": {}}, "confidence_level": 0.5}, "`alpha` must lie between 0 and 0.5, got 0.5"),
@@ -202,7 +213,8 @@ VERY_SURE = {"metrics": ["interval_width"], "confidence_level": 0.99}
         ({"metrics": {"certified_share": {"radius": 0}}}, "`radius` must be finite and above 0, got 0"),
         ({"metrics": CERTIFIED, "sampling": {"u": Uniform(0.1)}}, r"needs Gaussian noise .*`sampling\['u'\]` Uni"),
         ({"metrics": CERTIFIED, "n_samples": 20}, "a threshold that does not depend on the samples that are tested"),
-        ({"metrics": {"certified_radius": {"split": 5}}}, "a threshold that does not depend on the samples"),
+        ({"metrics": {"certified_radius": {"split": 5}}}, "`split` of certified_radius goes with a `threshold`"),
+        ({"metrics": {"certified_radius": {"split": 5}}, "n_samples": 20}, "a threshold that does not depend on"),
         (
             {"metrics": {"certified_radius": {"threshold": 0.1, "correction": "by"}}, "n_samples": 20},
             "takes the corrections None, 'bonferroni', 'bh', 'e-bh', got 'by'",
@@ -214,11 +226,53 @@ def test_what_cannot_work_shows_at_once(changes, message):
         study(**changes)
 
 
-def test_units_with_too_few_samples_for_their_features_fail_and_say_so(tmp_path):
-    """How many features there are shows only then."""
-    described = study(metrics={"undecided": {"correction": "bonferroni"}}, n_samples=6)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        result = evaluate(described, store=tmp_path)
-    assert all("bonferroni over 12 features" in failure["error"] for failure in result.failures.values())
-    assert len(result.failures) == len(ROWS)
+def test_features_too_many_for_the_samples_are_a_reason_and_cost_no_other_figure(tmp_path):
+    """How many features an input has shows only when it is explained."""
+    asked = {"undecided": {"correction": "bonferroni"}, "interval_width": {}, "region_score": {}}
+    pictures = 0.5 + np.random.default_rng(2).random((2, 1, 6, 6))
+    few = metfa.until(undecided=0.99, threshold=0.9, correction="bonferroni", max_samples=10, first=10)
+    for n_samples in (6, few):
+        described = study(
+            model=contrast, inputs=pictures, explainers={"b": brightness}, metrics=asked, n_samples=n_samples
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result = evaluate(described, store=tmp_path)
+        rows = {row["metric"]: row for row in result.rows}
+        assert rows["undecided"]["reason"] == "so few samples that nothing could become significant"
+        assert rows["interval_width"]["score"] > 0
+        assert "2 of 2 missing: so few samples that" in result.table("undecided").notes[0]
+
+
+def test_which_inputs_met_the_rule(tmp_path):
+    described = study(metrics={"rule_met": {}, "sample_size": {}, "undecided": {}})
+    result = evaluate(described, store=tmp_path)
+    met, share = by_input(result, "rule_met"), by_input(result, "undecided")
+    assert {name: float(undecided <= 0.1) for name, undecided in share.items()} == met
+    assert set(met.values()) == {0.0, 1.0}
+    assert set(by_input(result, "sample_size").values()) & {150.0}
+    assert result.table("rule_met").cells[0][0][0].mean == np.mean(list(met.values()))
+
+
+def test_where_smoothed_maps_may_be_means(tmp_path):
+    asked = {"metrics": {"faithfulness": {"steps": 6}}}
+    note = "at 95 % no sample is trimmed of inputs with fewer than 9: there smoothed equals mean"
+    for rule, notes in ((FEW, [note]), (metfa.until(undecided=0.1, threshold=0.3, first=9), [])):
+        table = evaluate(study(n_samples=rule, **asked), store=tmp_path).table("faithfulness")
+        assert list(table.notes) == notes
+
+
+@pytest.mark.parametrize(
+    ("rule", "told"),
+    [
+        (metfa.until(undecided=0.1), "until(undecided=0.1, max_samples=500)"),
+        (
+            metfa.until(undecided=0.1, threshold=0.5, alpha=0.01, correction=None, first=9, max_samples=60),
+            "until(undecided=0.1, threshold=0.5, alpha=0.01, correction=None, max_samples=60, first=9)",
+        ),
+        (metfa.until(undecided=0.1, threshold=np.median), "until(undecided=0.1, threshold=median, max_samples=500)"),
+        (metfa.until(width=0.08), "until(width=0.08, confidence_level=0.95, max_samples=500)"),
+    ],
+)
+def test_a_rule_is_told_as_it_is_written(rule, told):
+    assert rule.told == told

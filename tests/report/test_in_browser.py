@@ -174,7 +174,8 @@ def test_the_layer_of_certified_radii(stopping, sample, open_page, tmp_path):
         opened.page.evaluate("feature => window.metfaReport[0].view.onPoint(feature, 'move')", feature)
         radius = expected.ravel()[feature]
         text = opened.page.inner_text(".reading")
-        assert f"certified L2 radius, as made\n{f'{radius:.3g}' if radius else 'none'}" in text
+        shown = f"{radius:.3g}" if radius else "none"
+        assert f"certified L2 radius of the median. As made: threshold 0.45, alpha 0.1, e-bh\n{shown}" in text
         assert "samples after the first 6, above" in text
 
 

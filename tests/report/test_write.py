@@ -10,6 +10,7 @@ import pytest
 
 import metfa
 from metfa import report
+from metfa.stopping import Look, Stopping
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>&\"'\u2028"
 
@@ -127,6 +128,26 @@ def test_bad_arguments(settings, error, said, sample, tmp_path):
     with pytest.raises(error, match=said):
         report.write(**arguments)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_split_leaves_the_threshold_of_signed_features_at_zero(sample, tmp_path):
+    values = np.random.default_rng(0).normal(0.2, 1, (12, 1, 5))
+    found = sample((5,), values=values, vanilla=values[0])
+    page = report.write(tmp_path / "r.html", found, split=4).read_text("utf-8")
+    (one,) = told_in(page)["results"]
+    assert (one["heldOut"], one["edges"][one["computed"]], one["rule"]) == (4, 0.0, "default")
+    assert "The first 4 of these times were for choosing the threshold alone." in page
+
+
+def test_whose_threshold_it_is(sample, tmp_path):
+    looks = (Look(12, 0.3, None, None, 1.0),)
+    rules = {}
+    for held_out in (0, 5):
+        stopped = Stopping("reached", {"undecided": 0.4}, 0.05, "e-bh", 0.95, held_out, (0.5,), looks)
+        path = tmp_path / f"{held_out}.html"
+        report.write(path, sample(stopping=stopped))
+        rules[held_out] = told_in(path.read_text("utf-8"))["results"][0]["rule"]
+    assert rules == {0: "as given to until", 5: "fixed by the first 5 samples"}
 
 
 def test_nothing_is_overwritten(sample, tmp_path):

@@ -19,6 +19,7 @@ __all__ = [
     "Colours",
     "Confidence",
     "Corrected",
+    "CorrectedOrOwn",
     "Correction",
     "Device",
     "Method",
@@ -67,6 +68,10 @@ Samples = Annotated[int, typer.Option("--samples", "-n", help="Noisy copies expl
 Alpha = Annotated[float, typer.Option(help="Level of the significance tests.")]
 Confidence = Annotated[float, typer.Option(help="Level asked of the intervals; the exact one is printed.")]
 Corrected = Annotated[Correction, typer.Option(help="Correction for testing many pixels at once.")]
+CorrectedOrOwn = Annotated[
+    Correction | None,
+    typer.Option(help="Correction for testing many pixels at once. By default none, or that of --until."),
+]
 Threshold = Annotated[str, typer.Option(help="'jenks' (natural breaks of all scores) or a number.")]
 AlphaOrOwn = Annotated[
     float | None,

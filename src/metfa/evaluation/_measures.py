@@ -153,6 +153,7 @@ MEASURES = {
         Measure("prediction_agreement", "predictions", _prediction_agreement),
         Measure("interval_width", "samples", _of_samples.interval_width),
         Measure("sample_size", "samples", _of_samples.sample_size, by_level=False),
+        Measure("rule_met", "samples", _of_samples.rule_met, by_level=False),
         Measure("undecided", "samples", _of_samples.undecided, takes=metrics.undecided, decides=True),
         Measure("region_score", "samples", _of_samples.region_score, takes=metrics.region_score, of_texts=False,
                 decides=True),
@@ -252,8 +253,8 @@ def _check_settings(settings: dict[str, Any]) -> None:
     if "radius" in settings:
         check_number(settings["radius"], "radius", above=0)
     check_correction(settings.get("correction"))
-    if isinstance(settings.get("threshold"), str):
-        raise TypeError(f"`threshold` must be a number or a rule, got the text {settings['threshold']!r}")
+    if settings.get("threshold") is not None and not callable(settings["threshold"]):
+        check_number(settings["threshold"], "threshold", least=-np.inf)
     if "noise" in settings and not callable(settings["noise"]):
         raise TypeError(f"`noise` must be a function f(x, rng) -> x, got {settings['noise']!r}")
     baseline = settings.get("baseline", "black")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from metfa._guard import left_as_found, loaded_torch, model_in_evaluation
-from metfa._protocol import call_explainer, predict_scores, takes_rngs
+from metfa._protocol import call_explainer, known_independent, predict_scores, takes_rngs
 from metfa._provenance import printable
 from metfa._rows import Rows
 from metfa._targets import row_targets, stacked_targets
@@ -23,6 +23,7 @@ __all__ = ["Estimate", "estimate"]
 
 BYTES_A_ROW = 220
 TRIALS = 5
+PROBES = 5  # maps by which a sampling, under a rule each draw's, finds out whether rows depend on each other
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Estimate:
     not_counted : dict of str to str
         Explainers that failed in the trial, and how.
     at_most : bool
-        Whether it is the most that it can come to: a rule ends sampling, perhaps early.
+        Whether it may come to less, since a rule ends sampling: counted is `max_samples`.
     """
 
     units: int
@@ -62,7 +63,7 @@ class Estimate:
         passes = ""
         if self.forwards:  # counted of torch modules alone
             passes = f"{self.forwards:,} inputs forward and {self.backwards:,} backward, "
-        most, took = "at most " if self.at_most else "", _duration(self.seconds)
+        most, took = "up to about " if self.at_most else "", _duration(self.seconds)
         return (
             f"{self.units:,} units: {most}{self.explanations:,} explanations, {passes}about {took} with one worker, "
             f"{self.bytes / 1e6:.1f} MB of results{printable(failed)}"
@@ -83,7 +84,7 @@ def estimate(worker: Worker, units: list[Unit]) -> Estimate:
         if isinstance(trial, str):
             not_counted[name] = trial
             continue
-        wanted, asked = _explanations(study, takes_rngs(worker.explainers[name])), _asked_by_metrics(study)
+        wanted, asked = _explanations(study, worker.explainers[name]), _asked_by_metrics(study)
         explanations += len(mine) * wanted
         forwards += len(mine) * round(wanted * trial.forwards + asked)
         backwards += len(mine) * round(wanted * trial.backwards)
@@ -93,14 +94,15 @@ def estimate(worker: Worker, units: list[Unit]) -> Estimate:
     return Estimate(len(units), explanations, forwards, backwards, seconds, size, not_counted, at_most)
 
 
-def _explanations(study: Study, own_randomness: bool) -> int:
+def _explanations(study: Study, explainer: Any) -> int:
     """Maps that one unit takes: every sampling has a vanilla map of its own, and there is one at least."""
-    most, sampled = study.most, len(study.noises)
+    most, sampled, own_randomness = study.most, len(study.noises), takes_rngs(explainer)
+    inner = most if study.rule is None else most + 1 + PROBES * (not known_independent(explainer))
     total = len(study.sampled) * (1 + most) or 2
     if any(measure.under_outer_noise for measure in study.measures):
         for noise in study.outer_noises.values():
             vanilla = "vanilla" in study.maps and (noise is not None or own_randomness)
-            total += (1 + study.n_outer) * (vanilla + most * sampled * (len(study.maps) > ("vanilla" in study.maps)))
+            total += (1 + study.n_outer) * (vanilla + inner * sampled * (len(study.maps) > ("vanilla" in study.maps)))
     return total
 
 

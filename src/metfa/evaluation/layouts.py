@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from metfa import stats
 from metfa.evaluation._measures import GOVERNED, Measure
-from metfa.evaluation._of_samples import terms_told
+from metfa.evaluation._of_samples import correction_of
 from metfa.evaluation.notes import about_failures, about_levels, about_missing, about_trimming, counted_inputs
 from metfa.evaluation.selection import VANILLA, Entry, Selection, entry_label, figures, only_explainer, percent
 from metfa.evaluation.tables import Cell, Table
 
 if TYPE_CHECKING:
     from metfa.evaluation.results import Evaluation
+    from metfa.stopping import Until
 
 __all__ = ["faithfulness_table", "samples_table", "stability_table"]
 
@@ -130,7 +131,7 @@ def samples_table(evaluation: Evaluation, measure: Measure, selection: Selection
     columns = tuple(f"P = {name}" for name in selection.noises)
     table = Table(measure.name.replace("_", " "), "explainer", columns, tuple(rows), tuple(cells))
     details = _samples_shown(entries, selection)
-    details += terms_told(measure, selection.rule) if measure.decides else []
+    details += _terms_shown(measure, selection.rule) if measure.decides else []
     return _told(table, evaluation, measure, details, explainers, entries)
 
 
@@ -151,7 +152,10 @@ def _told(
     title = ", ".join([f"{table.title} ({counted_inputs(evaluation)})", *details])
     scores = [column for column in table.columns if measure.name != "mstd" or column not in BESIDE]
     notes = [*about_missing(table, explainers, scores), *about_failures(evaluation, list(dict.fromkeys(explainers)))]
-    notes += [*about_trimming(entries), *(about_levels(evaluation) if measure.name == "mstd" else [])]
+    notes += [
+        *about_trimming(entries, evaluation.study.rule),
+        *(about_levels(evaluation) if measure.name == "mstd" else []),
+    ]
     return replace(table, title=title, notes=tuple(notes))
 
 
@@ -187,6 +191,16 @@ def _settings(measure: Measure) -> list[str]:
     untold = TECHNICAL | GOVERNED | TERMS
     found = {name: value for name, value in {**default, **measure.settings}.items() if name not in untold}
     return [f"{name} {_shown(value)}" for name, value in found.items()]
+
+
+def _terms_shown(measure: Measure, rule: Until | None) -> list[str]:
+    """Threshold, correction and split of a measure that decides."""
+    threshold, split = measure.settings.get("threshold"), measure.settings.get("split")
+    if threshold is None:
+        threshold = stats.jenks if rule is None or rule.undecided is None else rule.threshold
+    named = "natural breaks" if threshold is stats.jenks else _shown(threshold)
+    of_first = f" of the first {split} samples" if split else ""
+    return [f"threshold {named}{of_first}", f"{correction_of(measure.settings, rule) or 'no'} correction"]
 
 
 def _shown(value: Any) -> str:

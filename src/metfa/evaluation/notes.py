@@ -8,11 +8,14 @@ from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from metfa import stats
+from metfa._rounds import RoundsUntil
+from metfa._sample_size import samples_for_interval
 from metfa.evaluation.selection import FAILED, Entry, percent
 from metfa.evaluation.tables import Cell, Table
 
 if TYPE_CHECKING:
     from metfa.evaluation.results import Evaluation
+    from metfa.stopping import Until
 
 __all__ = ["about_failures", "about_levels", "about_missing", "about_trimming", "counted_inputs"]
 
@@ -77,17 +80,28 @@ def counted_inputs(evaluation: Evaluation) -> str:
     return f"{n} {'input' if n == 1 else 'inputs'}"
 
 
-def about_trimming(entries: Sequence[Entry]) -> list[str]:
+def about_trimming(entries: Sequence[Entry], rule: Until | None) -> list[str]:
     """Where so few samples are drawn for the level that the smoothed map averages all of them."""
+    if rule is not None:
+        levels = dict.fromkeys(level for name, _, _, level in entries if name == "smoothed" and level is not None)
+        return [note for level in levels for note in _trimmed_from(level, RoundsUntil(rule, 1).soonest)]
     whole = []
     for n, level in dict.fromkeys((n, level) for name, _, n, level in entries if name == "smoothed"):
-        if n is None:  # a rule's, another one for each input
-            continue
+        assert n is not None
         assert level is not None
         ranks = stats.median_ranks(n, level)
         if (ranks.first, ranks.last) == (1, n):
             whole.append(f"N = {n} and {percent(level)}")
     return [f"at {' and at '.join(whole)} no sample is trimmed: smoothed equals mean"] if whole else []
+
+
+def _trimmed_from(level: float, soonest: int) -> list[str]:
+    n = samples_for_interval(level)
+    while stats.median_ranks(n, level).first == 1:
+        n += 1
+    if soonest >= n:
+        return []
+    return [f"at {percent(level)} no sample is trimmed of inputs with fewer than {n}: there smoothed equals mean"]
 
 
 def about_levels(evaluation: Evaluation) -> list[str]:

@@ -70,7 +70,7 @@ class Selection:
 
     def size_told(self, n: int | None) -> str:
         """A sample size, or the rule that stands for it."""
-        return f"N = {n}" if self.rule is None else f"N until {self.rule.told}"
+        return f"N = {n}" if self.rule is None else f"N by {self.rule.told}"
 
     def entries(self, maps: Sequence[str]) -> list[Entry]:
         """Those maps, in the order in which they are made."""
@@ -98,7 +98,7 @@ def entry_label(entry: Entry, selection: Selection) -> str:
 
 def _size_chosen(n: int | None, study: Study) -> tuple[int | None, ...]:
     if n is not None and study.rule is not None:
-        raise ValueError(f"`n_samples` must be left out, as the study samples until {study.rule.told}, got {n!r}")
+        raise ValueError(f"`n_samples` must be left out, as N is by {study.rule.told}, got {n!r}")
     return _chosen("n_samples", n, study.sizes)
 
 

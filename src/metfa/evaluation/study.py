@@ -13,8 +13,8 @@ from metfa._protocol import explained_model
 from metfa._randomised import randomised, seeded
 from metfa._validation import check_number, did_you_mean, positive_int
 from metfa.by_name.methods import Of, check_method, explainer_of
+from metfa.evaluation._enough_samples import check_enough_samples
 from metfa.evaluation._measures import Measure, check_measures
-from metfa.evaluation._of_samples import check_samples_suffice
 from metfa.evaluation.inputs import Arrays, ImageFiles, Texts, study_inputs
 from metfa.stopping import Until
 from metfa.text._word_for_word import WordForWord
@@ -94,9 +94,10 @@ class Study:
     ``robust_word_faithfulness`` (RFDT, RST, RFAT), where the other texts of FAT are those of the study; of maps under
     an outer noise, ``mstd``, ``top_k_overlap``,
     ``max_sensitivity`` and ``prediction_agreement``; of the samples under P, ``interval_width``, ``region_score``,
-    ``sample_size`` (N, of interest with a rule), ``undecided``, ``certified_radius`` and ``certified_share``. The last
-    three take `threshold`, `correction` and `split`; left open, they are those of a rule that is of ``undecided``. A
-    map under an outer noise is made by the same rule, draw by draw.
+    ``undecided``, ``certified_radius`` and ``certified_share``, of which the last three take `threshold`, `correction`
+    and `split`, which left open are those of a rule that is of ``undecided``; with a rule also ``sample_size`` (N) and
+    ``rule_met`` (1 where it was met, 0 where `max_samples` ended it). A map under an outer noise is made by the same
+    rule, draw by draw.
 
     Raises
     ------
@@ -134,7 +135,7 @@ class Study:
             getattr(self, name)  # each raises where it was given something else
         if not self.maps and any(measure.of != "samples" for measure in self.measures):
             raise ValueError(f"`aggregates` are {self.aggregates!r} without a noise in `sampling`: no map is made")
-        check_samples_suffice(self)
+        check_enough_samples(self)
         if "vanilla" not in self.maps and any(measure.of == "predictions" for measure in self.measures):
             raise ValueError(f"`aggregates` must hold 'vanilla' for prediction_agreement, got {self.aggregates!r}")
         spread = [measure.name for measure in self.measures if measure.name in ("mstd", "top_k_overlap")]

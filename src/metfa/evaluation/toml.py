@@ -21,7 +21,7 @@ __all__ = ["read_study"]
 
 MAX_BYTES = 2**20
 TABLES = ("study", "model", "data", "explainers", "sampling", "outer", "metrics")
-UNTIL = tuple(entry.name for entry in fields(Until) if entry.name != "max_seconds")
+UNTIL = tuple(entry.name for entry in fields(Until))
 STUDY = ("aggregates", "n_samples", "confidence_level", "n_outer", "seed", "batch_size", "device", "version")
 EXPLAINER = ("method", "settings")
 DOWNLOADED = ("timm", "torchvision")
@@ -31,12 +31,12 @@ def read_study(path: str | Path, *, allow_import: bool = False, allow_download: 
     """Study of a TOML file.
 
     Tables: ``[study]`` with the settings of `metfa.Study` (n_samples, confidence_level, n_outer, seed, aggregates,
-    batch_size, device, version), where n_samples may be a rule such as ``{undecided = 0.05, max_samples = 300}``;
-    ``[model] name``; ``[data]`` with ``inputs`` (a folder of pictures, or a CSV file
-    of pictures or texts, relative to the TOML file) and perhaps ``limit``; ``[explainers]``, a method's name for
-    each name, or a table with ``method`` and ``settings``; ``[sampling]`` and ``[outer]``, noises such as
-    ``normal = "gaussian:0.1"`` or, of texts, ``"synonyms:0.3"`` (``"none"`` for no outer noise); ``[metrics]``, a
-    table of settings for each name.
+    batch_size, device, version), where n_samples may be a rule such as ``{undecided = 0.05, max_samples = 300}``, see
+    `metfa.until`; ``[model] name``; ``[data]`` with ``inputs`` (a folder of pictures, or a CSV file of pictures or
+    texts, relative to the TOML file) and perhaps ``limit``; ``[explainers]``, a method's name for each name, or a table
+    with ``method`` and ``settings``; ``[sampling]`` and ``[outer]``, noises such as ``normal = "gaussian:0.1"`` or, of
+    texts, ``"synonyms:0.3"`` (``"none"`` for no outer noise); ``[metrics]``, a table of settings for each name. A
+    ``threshold`` may be ``"jenks"``, a ``correction`` ``"none"``.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def _metric(settings: Any) -> Any:
     """Settings of a metric, of which noise and threshold may be written as text."""
     if not isinstance(settings, Mapping):
         return settings
-    settings = _with_rule(settings, "[metrics]")
+    settings = _as_python(settings, "[metrics]")
     if isinstance(settings.get("noise"), str):
         return {**settings, "noise": _noise("noise", settings["noise"], "metrics")}
     return settings
@@ -169,14 +169,18 @@ def _metric(settings: Any) -> Any:
 def _until(table: Mapping[str, Any]) -> Until:
     """A rule that ends sampling."""
     _known(table, UNTIL, "[study] n_samples")
+    settings = _as_python(table, "[study] n_samples")
     try:
-        return Until(**_with_rule(table, "[study] n_samples"))
+        return Until(**settings)
     except (TypeError, ValueError) as error:
         raise type(error)(f"[study] n_samples: {error}") from error
 
 
-def _with_rule(table: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """With a threshold that is written as text."""
-    if isinstance(table.get("threshold"), str):
-        return {**table, "threshold": threshold_of(table["threshold"], f"{where}: `threshold`")}
-    return dict(table)
+def _as_python(table: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """With a threshold that is written as text, and with the correction "none", as TOML has no None."""
+    settings = dict(table)
+    if isinstance(settings.get("threshold"), str):
+        settings["threshold"] = threshold_of(settings["threshold"], f"{where}: `threshold`")
+    if settings.get("correction") == "none":
+        settings["correction"] = None
+    return settings

@@ -33,7 +33,8 @@ def undecided(
     threshold : float, array or callable, optional
         As for `AttributionSample.significance_map`. None: natural breaks, or the thresholds that `metfa.until` fixed.
     alpha, correction, split
-        As for `AttributionSample.significance_map`.
+        As for `AttributionSample.significance_map`; also after `metfa.until` no correction is made that is not given
+        (``correction=sample.stopping.correction``).
 
     Raises
     ------

@@ -64,12 +64,12 @@ class Decisions:
 
         After `metfa.until` those that it fixed; else 0 for signed features along one axis, as figures choose it.
         """
-        if self.threshold is not None or self.split is not None:
-            return stats.jenks if self.threshold is None else self.threshold, self.split or 0
         fixed = terms_of_until(sample)
-        if fixed is not None:
+        if self.threshold is not None:
+            return self.threshold, self.split or 0
+        if fixed is not None and self.split is None:
             return float(fixed[0][0]), fixed[1]
-        return 0.0 if len(sample.feature_shape) == 1 and sample.signed else stats.jenks, 0
+        return 0.0 if len(sample.feature_shape) == 1 and sample.signed else stats.jenks, self.split or 0
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class Content:
             "shape": list(sample.feature_shape),
             "edges": samples.edges.tolist(),
             "computed": int(at[0]) if len(at) else None,
-            "rule": _rule(threshold, decisions, held_out),
+            "rule": _rule(threshold, decisions, held_out, by_until=terms_of_until(sample) is not None),
             "heldOut": held_out,
             "samples": samples.told,
             "layers": layers_of(tested, decisions.confidence_level, lambda scores: _placed(scores, region)),
@@ -161,7 +161,7 @@ class Content:
         else:
             told |= _named(sample, kind)
         kinds = kinds_of(height, signed=sample.signed, of_context=region is not None)
-        paragraph = paragraph_of(sample, summary, decisions, kind, kinds, of_context=region is not None)
+        paragraph = paragraph_of(sample, summary, decisions, kind, kinds, held_out, of_context=region is not None)
         return cls(name, kind, told, about_of(sample), paragraph, lines_of(summary, kinds))
 
 
@@ -174,7 +174,7 @@ def _placed(values: np.ndarray, region: np.ndarray | None) -> np.ndarray:
     return whole
 
 
-def _rule(threshold: Any, decisions: Decisions, held_out: int) -> str:
+def _rule(threshold: Any, decisions: Decisions, held_out: int, *, by_until: bool) -> str:
     of_first = f" of the first {held_out} samples" if held_out else ""
     if threshold is stats.jenks:
         return f"natural break{of_first}"
@@ -182,7 +182,9 @@ def _rule(threshold: Any, decisions: Decisions, held_out: int) -> str:
         return f"computed{of_first}"
     if decisions.threshold is not None:
         return "as given"
-    return f"fixed by the first {held_out} samples" if held_out else "default"
+    if by_until and decisions.split is None:
+        return f"fixed by the first {held_out} samples" if held_out else "as given to until"
+    return "default"
 
 
 def _height(result: AttributionSample | ContextExplanation, threshold: Any, held_out: int) -> float:

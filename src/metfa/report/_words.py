@@ -98,6 +98,7 @@ def paragraph_of(
     decisions: Decisions,
     kind: str,
     kinds: tuple[str, str],
+    held_out: int,
     *,
     of_context: bool,
 ) -> str:
@@ -111,6 +112,8 @@ def paragraph_of(
         f"{method} explained the same input {sample.n_samples:,} times, each time {how}, and told each time how much "
         f"every {noun} mattered for the class that is explained."
     )
+    if held_out:
+        told += f" The first {held_out:,} of these times were for choosing the threshold alone."
     if of_context:
         told += " The object itself was always shown; only what surrounds it is looked at."
     if isinstance(summary, str):

@@ -1,0 +1,132 @@
+"""Whether a study draws samples enough for what it asks of them, and under fit noise: told before any is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from metfa._certified import CORRECTIONS
+from metfa._rounds import RoundsUntil
+from metfa._sample_size import check_alpha, check_correction, samples_for_interval, samples_needed
+from metfa.evaluation._of_samples import correction_of
+from metfa.noise import gaussian_std
+from metfa.stopping import Until
+
+if TYPE_CHECKING:
+    from metfa.evaluation._measures import Measure
+    from metfa.evaluation.study import Study
+
+__all__ = ["check_enough_samples"]
+
+STRICTER = (None, "e-bh", "bonferroni")  # corrections that hold at any time, each stricter than those before
+
+
+def check_enough_samples(study: Study) -> None:
+    """Raise where there are, or may be, too few samples for what is asked of them, or where no noise allows it."""
+    rule = study.rule
+    if rule is not None:
+        _check_rule(rule)
+    fewest = study.sizes if rule is None else (RoundsUntil(rule, 1).soonest,)
+    for measure in study.measures:
+        if measure.name == "rule_met" and rule is None:
+            raise ValueError("`metrics`: rule_met needs a rule, as in `n_samples=metfa.until(undecided=0.05)`")
+        if measure.decides:
+            check_correction(correction_of(measure.settings, rule), any_time=rule is not None)
+            if rule is not None and _by_rule(measure.settings, rule):
+                _check_terms_of_rule(measure, rule, study.levels)
+        if measure.name.startswith("certified"):
+            _check_certificate(measure, study)
+    needs = [(needed, what) for level in study.levels for what, needed in _needed(study, level)]
+    needed, what = max(needs, default=(0, ""))
+    n = min(n for n in fewest if n is not None)
+    if n < needed:
+        _refuse(n, needed, what, rule)
+
+
+def _by_rule(settings: Mapping[str, Any], rule: Until) -> bool:
+    """Whether a measure decides by the thresholds of `until`."""
+    return rule.undecided is not None and settings.get("threshold") is None
+
+
+def _check_rule(rule: Until) -> None:
+    if rule.max_seconds is not None:
+        raise ValueError(
+            "`n_samples`: figures of a study must not depend on how fast a machine is, so leave `max_seconds` out of "
+            "`until` and write `max_samples=`"
+        )
+    if np.ndim(rule.threshold):
+        raise ValueError(
+            "`n_samples`: a study explains one input at a time, so `threshold` of `until` must be one number or a "
+            f"rule, got an array of shape {np.shape(rule.threshold)}"
+        )
+
+
+def _needed(study: Study, level: float) -> Iterator[tuple[str, int]]:
+    """What is asked of the samples at a level, and how many that takes."""
+    any_time, at = study.rule is not None, f"at a confidence level of {level:g}"
+    if "smoothed" in study.maps:
+        yield f"smoothed maps {at}", samples_for_interval(level)
+    for measure in study.measures:
+        if measure.name == "interval_width":
+            yield f"{measure.name} {at}", samples_for_interval(level, any_time=any_time)
+        elif measure.decides:
+            check_alpha(round(1 - level, 12))
+            if study.rule is not None and _by_rule(measure.settings, study.rule):
+                continue  # sampling does not stop before it can decide
+            correction = correction_of(measure.settings, study.rule)
+            split = measure.settings.get("split") or 0
+            yield f"{measure.name} {at}", split + samples_needed(1 - level, correction, 1, any_time=any_time)
+
+
+def _check_terms_of_rule(measure: Measure, rule: Until, levels: Sequence[float]) -> None:
+    """A rule may stop too soon for tests that are stricter than its own."""
+    if measure.settings.get("split") is not None:
+        raise ValueError(
+            f"`metrics`: `split` of {measure.name} goes with a `threshold`; without one it is that of the rule, whose "
+            "first samples are held out anyway: leave `split` out"
+        )
+    correction, level = correction_of(measure.settings, rule), max(levels)
+    if STRICTER.index(correction) > STRICTER.index(rule.correction):
+        raise ValueError(
+            f"`n_samples` decides with the correction {rule.correction!r}, and may stop too soon for {measure.name} "
+            f"with {correction!r}: write `until(..., correction={correction!r})`"
+        )
+    if round(1 - level, 12) < rule.alpha:
+        raise ValueError(
+            f"`n_samples` decides at alpha {rule.alpha:g}, and may stop too soon for {measure.name} at a confidence "
+            f"level of {level:g}: write `until(..., alpha={1 - level:.6g})`"
+        )
+
+
+def _refuse(n: int, needed: int, what: str, rule: Until | None) -> None:
+    if rule is None:
+        raise ValueError(f"`n_samples` must be at least {needed} for {what}, got {n}")
+    if rule.max_samples < needed:
+        raise ValueError(f"`n_samples`: `max_samples` must be at least {needed} for {what}, got {rule.max_samples}")
+    raise ValueError(
+        f"`n_samples` may stop at {n} samples, and {what} needs {needed}: write `until(..., first={needed})`"
+    )
+
+
+def _check_certificate(measure: Measure, study: Study) -> None:
+    for name, noise in study.noises.items():
+        if gaussian_std(noise) is None:
+            raise ValueError(
+                f"`metrics`: {measure.name} needs Gaussian noise with one standard deviation, such as "
+                f"metfa.noise.Gaussian(0.1), got `sampling[{name!r}]` {noise!r}"
+            )
+    threshold, split = measure.settings.get("threshold"), measure.settings.get("split")
+    fixed = study.rule is not None and study.rule.undecided is not None
+    if (threshold is None and (split or not fixed)) or (callable(threshold) and not split):
+        raise ValueError(
+            f"`metrics`: {measure.name} needs a threshold that does not depend on the samples that are tested: give "
+            f"`threshold` a number, as in {{'{measure.name}': {{'threshold': 0.01}}}}, or a rule with `split`, or let "
+            "`n_samples=metfa.until(undecided=...)` fix it"
+        )
+    if correction_of(measure.settings, study.rule) not in CORRECTIONS:
+        raise ValueError(
+            f"`metrics`: {measure.name} takes the corrections {', '.join(map(repr, CORRECTIONS))}, got "
+            f"{measure.settings['correction']!r}"
+        )
