@@ -144,6 +144,7 @@ def never(images):
         ({"target": "car"}, TypeError, "'car'"),
         ({"target": -1}, ValueError, "got -1"),
         ({"min_pixels": 0}, ValueError, "got 0"),
+        ({"n_samples": metfa.until(undecided=0.1)}, TypeError, "`n_samples` must be an integer, got Until"),
         ({"region": REGION[:4]}, ValueError, "no pixel"),
         ({"region": REGION[:5]}, ValueError, r"\(12, 16\), got \(5, 16\)"),
         ({"region": ~REGION & False}, ValueError, "no pixel"),

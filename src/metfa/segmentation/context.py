@@ -110,6 +110,7 @@ def explain_context(
     """
     positive_int(target, "target", minimum=0)
     positive_int(min_pixels, "min_pixels")
+    positive_int(n_samples, "n_samples")  # a rule would count the object's pixels, which are not tested, as decided
     batch = one_image(image)
     if not callable(explainer) or isinstance(explainer, CalledModel):
         raise TypeError(
