@@ -22,7 +22,7 @@ metfa.allocator.keep_freed_memory()  # large batches then do not pay for fresh m
 loaded = metfa.models.load("efficientnet-lite0")
 images = loaded.preprocess(Image.fromarray(data.coffee()))[None]
 network = metfa.models.fold_batch_norm(loaded.module, images)
-layout = {"autocast": torch.bfloat16, "memory_format": torch.channels_last}
+layout = {"memory_format": torch.channels_last}
 noise = metfa.noise.Gaussian(0.1, bounds=(0, 1))
 
 explainer = metfa.explainers.RISE(network, n_masks=300, **layout)

@@ -63,7 +63,7 @@ def test_printed_text(demo):
     assert "samples:          50 of each feature's score; 50,176 features" in report
     assert "exact coverage 96.72% for each median" in report
     assert "up to 3,257 features expected" in report
-    assert re.search(r"^time: +\d+\.\d s for the samples, seed 0$", report, re.MULTILINE)
+    assert re.search(r"^time: +\d+\.\d s for 50 explanations, seed 0$", report, re.MULTILINE)
     shares = [number(report, name) for name in ("important", "unimportant", "undecided")]
     assert sum(shares) == pytest.approx(1, abs=2e-4)
     assert shares[0] > 0
