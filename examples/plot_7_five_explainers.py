@@ -12,7 +12,8 @@ Gradient, RISE, LIME, I-GOS and Score-CAM.
 #
 # All explainers take the same picture and return maps in [0, 1], so they share one colour scale. Their budgets are
 # smaller than the usual ones, which keeps this page quick: 300 masks instead of 1000 for RISE, 200 copies for LIME, 4
-# iterations of 10 points instead of 15 of 20 for I-GOS. N = 10 copies of the picture are explained by each.
+# iterations of 10 points instead of 15 of 20 for I-GOS, and for Score-CAM the 320 channels of the last block instead of
+# the head's 1,280. N = 10 copies of the picture are explained by each.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -34,7 +35,7 @@ explainers = {
     "RISE": RISE(network, n_masks=300, **layout),
     "LIME": LIME(network, n_perturbations=200, **layout),
     "I-GOS": IGOS(network, n_iterations=4, n_steps=10, **layout),
-    "Score-CAM": ScoreCAM(network, **layout),
+    "Score-CAM": ScoreCAM(network, layer="blocks.15", **layout),
 }
 noise = metfa.noise.Uniform(0.1, bounds=(0, 1))
 samples = {
