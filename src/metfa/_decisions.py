@@ -15,7 +15,7 @@ from metfa._validation import positive_int
 if TYPE_CHECKING:
     from metfa.result import AttributionSample
 
-__all__ = ["Decided", "Tested", "decided", "heights_of", "terms_of_until", "tested"]
+__all__ = ["Decided", "Tested", "decided", "heights_of", "terms_of_until", "tested", "usual_terms"]
 
 
 class Tested(NamedTuple):
@@ -88,6 +88,11 @@ def terms_of_until(sample: AttributionSample) -> tuple[np.ndarray, int] | None:
     """Thresholds that `metfa.until` fixed, and how many samples it kept for them; None where it tested nothing."""
     stopping = sample.stopping
     return None if stopping is None or not stopping.tested else (stopping.settings["threshold"], stopping.held_out)
+
+
+def usual_terms(sample: AttributionSample) -> tuple[Any, int | None]:
+    """Threshold and split where none is given: those of `metfa.until`, else natural breaks of all samples."""
+    return terms_of_until(sample) or (stats.jenks, None)
 
 
 def _held_out(sample: AttributionSample, split: int | None) -> int:

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from metfa import metrics, stats
-from metfa._decisions import terms_of_until
+from metfa import metrics
+from metfa._decisions import usual_terms
 from metfa._sample_size import TooFewSamplesError
 from metfa.evaluation._figures import Row, plain_row, score_row
 from metfa.result import AttributionSample
@@ -63,8 +63,7 @@ def certified_share(model: Any, inputs: Any, sample: AttributionSample, level: f
 def region_score(model: Any, inputs: Any, sample: AttributionSample, level: float, **settings: Any) -> list[Row]:
     """The model's score of the significantly important region alone, at alpha = 1 - level."""
     terms = _terms(sample, level, {})
-    fixed = terms_of_until(sample)
-    threshold, split = (stats.jenks, None) if fixed is None else fixed
+    threshold, split = usual_terms(sample)
 
     def scores() -> metrics.Scores:
         important = sample.significance_map(threshold, split=split, **terms) == 1

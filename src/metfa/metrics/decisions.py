@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from metfa import stats
-from metfa._decisions import terms_of_until
+from metfa._decisions import usual_terms
 from metfa._validation import check_number
 from metfa.metrics.scores import Scores
 from metfa.metrics.stability import check_sample
@@ -52,8 +52,7 @@ def undecided(
     """
     check_sample(sample, "sampling")
     if threshold is None:
-        fixed = None if split is not None else terms_of_until(sample)
-        threshold, split = (stats.jenks, split) if fixed is None else fixed
+        threshold, split = usual_terms(sample) if split is None else (stats.jenks, split)
     marks = sample.significance_map(threshold, alpha=alpha, correction=correction, split=split)
     return _means(marks == 0)
 
