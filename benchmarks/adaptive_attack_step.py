@@ -16,8 +16,8 @@ import metfa
 from benchmarks.measuring import compare, networks, raise_thresholds, synchronised
 from metfa.attacks._batch import Batch, Streams, Victim
 from metfa.attacks.settings import PRESETS
+from metfa.calls.differentiation import weights_frozen
 from metfa.explainers import LRP, Gradient
-from metfa.explainers._differentiation import weights_frozen
 
 
 def one_step(

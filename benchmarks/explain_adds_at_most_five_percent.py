@@ -15,7 +15,7 @@ import torch
 
 import metfa
 from benchmarks.measuring import compare, photograph, raise_thresholds, synchronised
-from metfa import sampling
+from metfa.sampling import explain as sampling
 
 
 class InTurn(ThreadPoolExecutor):

@@ -17,7 +17,7 @@ import torch
 
 import metfa
 from benchmarks.measuring import compare, networks, raise_thresholds, synchronised
-from metfa._warnings import DegenerateAttributionsWarning
+from metfa._base.warnings import DegenerateAttributionsWarning
 from metfa.explainers.igos import IGOS
 from metfa.explainers.mask import MASK
 

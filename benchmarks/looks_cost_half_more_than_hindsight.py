@@ -28,10 +28,10 @@ from skimage import data
 import metfa
 from benchmarks.measuring import compare
 from metfa import stats
-from metfa._pictures import open_image
-from metfa._rounds import RoundsUntil
+from metfa._base.pictures import open_image
 from metfa.explainers import RISE, Gradient
-from metfa.stats._sign_null import upper_tail_table
+from metfa.sampling.rounds import RoundsUntil
+from metfa.stats.sign_null import upper_tail_table
 
 SHARES = (0.05, 0.10, 0.20)
 NOISE = metfa.noise.Uniform(0.1, bounds=(0, 1))

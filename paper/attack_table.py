@@ -26,7 +26,7 @@ from torch import nn
 
 import metfa
 from metfa import attacks, explainers
-from metfa._pictures import open_image
+from metfa._base.pictures import open_image
 
 PAPER = {"cam": (0.0934, 0.2785, 0.1705), "lrp": (0.0340, 0.0657, 0.0635), "mask": (0.1453, 0.1667, 0.1648)}
 NOISE = metfa.noise.Uniform(0.1, bounds=(0, 1))

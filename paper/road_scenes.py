@@ -18,7 +18,7 @@ import torch
 from torch import nn
 
 import metfa
-from metfa._pictures import open_image
+from metfa._base.pictures import open_image
 from paper import espnet
 
 CLASSES = (

@@ -15,8 +15,8 @@ import metfa
 from metfa import text
 from metfa.evaluation import Evaluation
 from metfa.text import LEMNA, Synonyms
-from metfa.text._words import words_of
 from metfa.text.models import TrainedBiLSTM
+from metfa.text.words import words_of
 from paper.setting import evaluated
 
 P = Synonyms(0.5)  # P, and O_n in the tables on stability: P(0.5), as the paper states it

@@ -18,10 +18,10 @@ import numpy as np
 import pandas as pd
 
 from metfa import stats, text
-from metfa.result import AttributionSample
+from metfa.results.sample import AttributionSample
 from metfa.text import LEMNA, Synonyms
-from metfa.text._words import words_of
 from metfa.text.models import TrainedBiLSTM
+from metfa.text.words import words_of
 from paper.text_setting import mean_and_error, paired, parser, read, rows_of
 
 AS_MANY = ("vanilla", "mean", "smoothed")

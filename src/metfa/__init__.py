@@ -3,35 +3,35 @@
 Importing metfa loads NumPy alone; torch, matplotlib and the rest come with the first name that needs them.
 """
 
-from metfa import _warnings
-from metfa._lazy import lazy_names
+from metfa._base import warnings as _warnings
+from metfa._base.lazy import lazy_names
 
 _HOME = {
-    "AttributionSample": "metfa.result",
-    "Smoothed": "metfa.smoothed",
+    "AttributionSample": "metfa.results.sample",
+    "Smoothed": "metfa.sampling.smoothed",
     "Study": "metfa.evaluation.study",
-    "TooFewSamplesError": "metfa._sample_size",
+    "TooFewSamplesError": "metfa.results.sample_size",
     "allocator": "metfa.allocator",
     "attacks": "metfa.attacks",
     "evaluate": "metfa.evaluation.run",
     "evaluation": "metfa.evaluation",
-    "explain": "metfa.sampling",
+    "explain": "metfa.sampling.explain",
     "explainers": "metfa.explainers",
-    "load": "metfa.io",
+    "load": "metfa.results.files",
     "metrics": "metfa.metrics",
     "models": "metfa.models",
     "noise": "metfa.noise",
     "plot": "metfa.plot",
     "report": "metfa.report",
-    "randomised": "metfa._randomised",
-    "seeded": "metfa._randomised",
+    "randomised": "metfa.sampling.randomised",
+    "seeded": "metfa.sampling.randomised",
     "segmentation": "metfa.segmentation",
     "stats": "metfa.stats",
     "text": "metfa.text",
-    "until": "metfa.stopping",
+    "until": "metfa.results.stopping",
 }
 
-_HOME |= {name: "metfa._warnings" for name in _warnings.__all__ if name.endswith("Warning")}
+_HOME |= {name: "metfa._base.warnings" for name in _warnings.__all__ if name.endswith("Warning")}
 
 __all__ = sorted(_HOME)  # pyright: ignore[reportUnsupportedDunderAll]
 __getattr__, __dir__ = lazy_names("metfa", _HOME)

@@ -52,7 +52,7 @@ def test_a_failure_leaves_nothing(result, tmp_path, monkeypatch):
     def fail(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("metfa.io.write_json", fail)
+    monkeypatch.setattr("metfa.results.files.write_json", fail)
     with pytest.raises(KeyboardInterrupt):
         result.save(tmp_path / "attack")
     assert list(tmp_path.iterdir()) == []

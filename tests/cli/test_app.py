@@ -655,7 +655,7 @@ def interrupt_once(monkeypatch, owner, name, at=1):
     ("owner", "name"),
     [
         ("metfa.models", "load"),
-        ("metfa.store.StoreSink", "result"),
+        ("metfa.sampling.store.StoreSink", "result"),
         ("metfa.plot", "figure"),
         ("metfa.cli.run", "report"),
     ],

@@ -98,7 +98,7 @@ def test_an_estimate_measures_nothing(evaluate, folder):
     assert not (folder / "store").exists()
 
 
-@pytest.mark.filterwarnings("always::metfa._warnings.FailedUnitsWarning")
+@pytest.mark.filterwarnings("always::metfa._base.warnings.FailedUnitsWarning")
 def test_a_unit_that_fails_gives_code_1_and_the_others_their_tables(evaluate, folder):
     (folder / "pictures" / "a.png").write_bytes(b"no picture")
     done = evaluate("--out", "tables")

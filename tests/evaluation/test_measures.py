@@ -87,7 +87,7 @@ def sure(rows):
     return np.array([[0.0, 50.0, 0.0]]).repeat(len(rows), axis=0)
 
 
-@pytest.mark.filterwarnings("ignore::metfa._warnings.MetfaWarning")
+@pytest.mark.filterwarnings("ignore::metfa._base.warnings.MetfaWarning")
 def test_a_row_without_a_figure_has_a_reason():
     flat = np.ones((1, 4))
     for row in one("faithfulness").rows(model, X, flat, [0], steps=4):

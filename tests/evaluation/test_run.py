@@ -21,7 +21,7 @@ from PIL import Image
 
 import metfa
 from metfa import Study, evaluate, metrics
-from metfa._warnings import EqualInputsWarning, FailedUnitsWarning
+from metfa._base.warnings import EqualInputsWarning, FailedUnitsWarning
 from metfa.evaluation import UnitStore, prepare
 from metfa.evaluation.written import write_tables
 from metfa.explainers import RISE, Gradient

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from metfa import Study, evaluate, stats
-from metfa._warnings import FailedUnitsWarning
+from metfa._base.warnings import FailedUnitsWarning
 from metfa.evaluation.results import Evaluation
 from metfa.evaluation.tables import Cell, Table
 from metfa.evaluation.units import Unit

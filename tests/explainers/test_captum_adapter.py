@@ -6,7 +6,7 @@ import torch
 from captum import attr
 
 import metfa
-from metfa._warnings import ModelStateWarning
+from metfa._base.warnings import ModelStateWarning
 from metfa.explainers import heatmap
 from metfa.explainers.captum_adapter import from_captum
 

@@ -15,11 +15,11 @@ from torch import nn
 
 import metfa
 from metfa import ModelStateWarning, RowDependenceWarning
-from metfa._protocol import known_independent, takes_rngs
 from metfa.explainers.gradcam_adapter import ALONE, INDEPENDENT, from_gradcam
 from metfa.explainers.heatmaps import scale_to_unit
 from metfa.explainers.score_cam import ScoreCAM
 from metfa.models import Normalised
+from metfa.sampling.protocol import known_independent, takes_rngs
 
 PICTURES = torch.rand(3, 3, 16, 20, generator=torch.Generator().manual_seed(1))
 TARGETS = [0, 2, 1]

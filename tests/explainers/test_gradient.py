@@ -8,7 +8,7 @@ import torch
 from captum import attr
 
 import metfa
-from metfa._warnings import ModelStateWarning
+from metfa._base.warnings import ModelStateWarning
 from metfa.explainers import Gradient, heatmap
 
 
@@ -227,7 +227,7 @@ class TestModel:
         def model(x):
             return NET(x * x.mean())
 
-        with pytest.warns(metfa._warnings.RowDependenceWarning):
+        with pytest.warns(metfa._base.warnings.RowDependenceWarning):
             metfa.explain(
                 Gradient(model, scale=False), PICTURES * torch.arange(1, 5)[:, None, None, None], 0,
                 noise=metfa.noise.Uniform(0.1), rng=0,

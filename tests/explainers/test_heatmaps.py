@@ -6,8 +6,8 @@ import pytest
 import torch
 
 import metfa
-from metfa._protocol import explained_model, known_independent
 from metfa.explainers import heatmap
+from metfa.sampling.protocol import explained_model, known_independent
 
 ATTRIBUTIONS = np.random.default_rng(0).normal(size=(4, 3, 5, 2))
 

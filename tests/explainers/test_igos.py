@@ -8,8 +8,8 @@ from scipy import ndimage
 from skimage import data
 
 import metfa
-from metfa._warnings import DegenerateAttributionsWarning, ModelOutputWarning
-from metfa.explainers.blur import Blur
+from metfa._base.warnings import DegenerateAttributionsWarning, ModelOutputWarning
+from metfa.calls.blur import Blur
 from metfa.explainers.igos import IGOS
 
 
@@ -307,7 +307,7 @@ class TestPrecision:
 
 
 @pytest.mark.parametrize("shape", [(1, 2, 1, 1), (1, 2, 1, 9), (2, 2, 9, 1), (1, 1, 3, 40)])
-@pytest.mark.filterwarnings("ignore::metfa._warnings.DegenerateAttributionsWarning")
+@pytest.mark.filterwarnings("ignore::metfa._base.warnings.DegenerateAttributionsWarning")
 def test_any_size(shape):
     def model(images):
         bright = 8 * images.mean((1, 2, 3)) - 4

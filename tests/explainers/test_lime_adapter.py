@@ -12,7 +12,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import metfa
-from metfa._warnings import ModelOutputWarning
+from metfa._base.warnings import ModelOutputWarning
 from metfa.explainers.lime_adapter import from_lime
 
 IRIS = load_iris()

@@ -15,7 +15,7 @@ from zennit.layer import Sum
 from zennit.types import AvgPool, BatchNorm, Linear
 
 import metfa
-from metfa._warnings import MetfaWarning, ModelStateWarning
+from metfa._base.warnings import MetfaWarning, ModelStateWarning
 from metfa.explainers.lrp import LRP
 from metfa.models import Normalised
 

@@ -7,9 +7,9 @@ import pytest
 import torch
 from scipy import ndimage
 
-from metfa.explainers._enlargement import enlargement, resized
-from metfa.explainers._mask_optimisation import Blend, variation, variation_of_pairs
-from metfa.explainers.blur import Blur
+from metfa.calls.blur import Blur
+from metfa.calls.enlargement import enlargement, resized
+from metfa.explainers.mask_optimisation import Blend, variation, variation_of_pairs
 
 IMAGES = torch.rand(2, 3, 9, 7, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
 MASKS = torch.rand(3, 4, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(1))

@@ -14,8 +14,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import metfa
 from metfa import DegenerateAttributionsWarning, ModelOutputWarning, ModelStateWarning
+from metfa.calls.enlargement import enlargement
 from metfa.explainers import RISE
-from metfa.explainers._enlargement import enlargement
 
 IMAGES = np.random.default_rng(0).random((3, 2, 12, 9))
 WEIGHTS = np.random.default_rng(1).normal(size=(2 * 12 * 9, 3))

@@ -19,11 +19,11 @@ def linear(images):
 
 
 def by_hand(maps, target, n, *, normalise):
-    rows, values = metfa._rows.Rows(IMAGES), []
+    rows, values = metfa.sampling.rows.Rows(IMAGES), []
     for row, identity in enumerate(rows.ids()):
         products, changes = [], []
         for draw in range(n):
-            rng = metfa._streams.stream(0, identity, draw, metfa._streams.Purpose.OUTER)
+            rng = metfa.sampling.streams.stream(0, identity, draw, metfa.sampling.streams.Purpose.OUTER)
             noisy = torch.from_numpy(NOISE(rows[row], rng))
             products.append(((IMAGES[row] - noisy) * maps[row]).sum().item())
             changes.append((linear(IMAGES[row][None]) - linear(noisy[None]))[0, target].item())

@@ -11,6 +11,7 @@ import torch
 import metfa
 from metfa import DegenerateAttributionsWarning, ModelOutputWarning
 from metfa.metrics import deletion, insertion, mstd, overall, region_score, robust, top_k_overlap
+from metfa.sampling.streams import Purpose, stream
 
 WEIGHTS = np.random.default_rng(1).normal(size=(3 * 9 * 9, 4)) / 4
 IMAGES = np.random.default_rng(0).random((3, 3, 9, 9))
@@ -55,10 +56,10 @@ def test_every_map_meets_the_same_noise():
 def test_means_over_the_draws_by_hand():
     judge = robust(insertion, noise=NOISE, n_samples=5, rng=0)
     result = judge(logits, IMAGES, MAPS, [0, 1, 2], steps=9)
-    rows = metfa._rows.Rows(IMAGES)
+    rows = metfa.sampling.rows.Rows(IMAGES)
     raws, cleans = [], []
     for draw in range(5):
-        streams = [metfa._streams.stream(0, identity, draw, metfa._streams.Purpose.OUTER) for identity in rows.ids()]
+        streams = [stream(0, identity, draw, Purpose.OUTER) for identity in rows.ids()]
         noisy = np.stack([NOISE(image, rng) for image, rng in zip(IMAGES, streams, strict=True)])
         curve = insertion(logits, noisy, MAPS, [0, 1, 2], steps=9)
         raws.append(curve.raw)

@@ -154,10 +154,10 @@ class TestMaxSensitivity:
         explain = lambda inputs, target=None: torch.tanh(inputs @ weights)  # noqa: E731
         inputs = torch.from_numpy(np.random.default_rng(0).random((3, 6)))
         sample = metfa.explain(explain, inputs, 0, noise=NOISE, n_samples=10, rng=0)
-        rows = metfa._rows.Rows(inputs)
+        rows = metfa.sampling.rows.Rows(inputs)
         noisy = np.stack(
             [
-                NOISE(rows[row], metfa._streams.stream(0, identity, draw, metfa._streams.Purpose.NOISE))
+                NOISE(rows[row], metfa.sampling.streams.stream(0, identity, draw, metfa.sampling.streams.Purpose.NOISE))
                 for row, identity in enumerate(rows.ids())
                 for draw in range(10)
             ]

@@ -10,7 +10,7 @@ import torch
 import metfa
 from metfa import report, segmentation
 from metfa.report import _cells
-from metfa.stopping import Look, Stopping
+from metfa.results.stopping import Look, Stopping
 
 CORRECTIONS = [None, "bonferroni", "holm", "bh", "by", "e-bh"]
 STOPPED = Stopping("reached", {"undecided": 0.4}, 0.05, "e-bh", 0.95, 0, (0.5,), (Look(40, 0.3, None, None, 1.0),))

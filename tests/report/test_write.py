@@ -10,7 +10,7 @@ import pytest
 
 import metfa
 from metfa import report
-from metfa.stopping import Look, Stopping
+from metfa.results.stopping import Look, Stopping
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>&\"'\u2028"
 

@@ -10,7 +10,7 @@ import pytest
 import scipy.stats
 
 from metfa import stats
-from metfa._warnings import DegenerateAttributionsWarning
+from metfa._base.warnings import DegenerateAttributionsWarning
 
 ALTERNATIVES = ("two-sided", "greater", "less")
 

@@ -10,8 +10,8 @@ from scipy import integrate, special
 from scipy import stats as scipy_stats
 
 from metfa import stats
-from metfa.stats._sequential import fewest_reaching, log_e_at, log_e_table
-from metfa.stats._sign_null import upper_tail_table
+from metfa.stats.sequential import fewest_reaching, log_e_at, log_e_table
+from metfa.stats.sign_null import upper_tail_table
 
 
 def at_once(n, priors=(0.5, 0.5), probability=0.5):

@@ -8,7 +8,7 @@ import pytest
 import scipy.special
 import scipy.stats
 
-from metfa.stats._sign_null import fewest_samples, largest_count, lower_tails, upper_tail_table
+from metfa.stats.sign_null import fewest_samples, largest_count, lower_tails, upper_tail_table
 
 
 def slow_tail(n: int, k: int) -> Fraction:

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from metfa import stats
-from metfa._warnings import DegenerateAttributionsWarning
+from metfa._base.warnings import DegenerateAttributionsWarning
 from metfa.stats import _thresholds
 
 reproducible = settings(deadline=None, database=None, derandomize=True, max_examples=150)

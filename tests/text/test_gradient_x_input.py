@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import metfa
-from metfa._warnings import DegenerateAttributionsWarning, ModelStateWarning, UnreadWordsWarning
+from metfa._base.warnings import DegenerateAttributionsWarning, ModelStateWarning, UnreadWordsWarning
 from metfa.text.gradient_x_input import GradientXInput
 from metfa.text.models import BiLSTM, TrainedBiLSTM, from_transformers
 
@@ -268,7 +268,7 @@ class TestTransformer:
     def test_subwords_belong_to_words(self, model):
         text = "  An unpretentious, heart-warming film (really)!"
         ids, word_index = model.tokenize(text)
-        words = metfa.text._words.words_of(text).words
+        words = metfa.text.words.words_of(text).words
         assert words == ("An", "unpretentious", "heart-warming", "film", "really")
         pieces = dict.fromkeys(range(len(words)), "")
         for token, index in zip(model.tokenizer.convert_ids_to_tokens(ids), word_index, strict=True):
@@ -288,7 +288,7 @@ class TestTransformer:
         assert len(ids) == len(word_index)
         found = [index for index in word_index if index is not None]
         assert found == sorted(found)
-        assert set(found) == set(range(len(metfa.text._words.words_of(text))))
+        assert set(found) == set(range(len(metfa.text.words.words_of(text))))
 
     def test_lists_of_tokens(self, model):
         ids, word_index = model.tokenize(["unpretentious", "film", "!"])

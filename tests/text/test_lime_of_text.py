@@ -7,8 +7,8 @@ from sklearn.metrics import pairwise_distances
 
 from metfa import DegenerateAttributionsWarning
 from metfa.text._deletions import deletions
-from metfa.text._words import words_of
 from metfa.text.lime import LIME
+from metfa.text.words import words_of
 
 WORTH = {"moving": 1.5, "good": 0.7, "dull": -1.2, "not": -0.4}
 TEXTS = ["a moving film and not dull", "not a good film , dull dull", "good good but dull film really"]

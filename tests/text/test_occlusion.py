@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from metfa import DegenerateAttributionsWarning
-from metfa.text._words import words_of
 from metfa.text.occlusion import Occlusion
+from metfa.text.words import words_of
 
 WORTH = {"moving": 1.5, "good": 0.7, "dull": -1.2, "not": -0.4}
 TEXTS = ["a moving film , not dull", "not a good film - dull", "good good but dull film"]

@@ -10,8 +10,8 @@ import pytest
 
 import metfa
 from metfa.text import Occlusion
-from metfa.text._words import words_of
 from metfa.text.rendering import render_html, render_terminal
+from metfa.text.words import words_of
 
 VOID = {"meta"}
 EVIL = {

@@ -13,10 +13,10 @@ import pytest
 from scipy import stats as scipy_stats
 
 import metfa
-from metfa._provenance import describe
+from metfa._base.provenance import describe
 from metfa.text import Synonyms
 from metfa.text import _wordnet as wordnet
-from metfa.text._words import words_of
+from metfa.text.words import words_of
 
 ALARM = 1e-6  # a test of a law fails with this probability on a right law; the seeds are fixed, so it passes or not
 FOLDER = Path("/usr/share/wordnet")  # of Debian's wordnet-base

@@ -12,10 +12,9 @@ import pytest
 import torch
 
 import metfa.text
-from metfa._warnings import ModelStateWarning
-from metfa.text._words import words_of
-from metfa.text.models import BiLSTM, EmbeddedTextModel, TrainedBiLSTM, load_model, save_model, tokens_of
-from metfa.text.models import _embedded as embedded
+from metfa._base.warnings import ModelStateWarning
+from metfa.text.models import BiLSTM, EmbeddedTextModel, TrainedBiLSTM, embedded, load_model, save_model, tokens_of
+from metfa.text.words import words_of
 
 VOCABULARY = ("a", "dull", "film", "fine", "moving", "not", "so", "very", "!", ",", "’")
 ROWS = ["a fine, moving film!", "", "dull", "so very, very dull. Not a film!", ["a", "fine", "film"], [], "..."]

@@ -9,8 +9,8 @@ import torch
 import metfa
 from metfa import DegenerateAttributionsWarning, ModelOutputWarning, ModelStateWarning
 from metfa.metrics import mstd, robust, top_k_overlap
-from metfa.text._words import words_of
 from metfa.text.word_metrics import fat, fdt, st, top_n_overlap
+from metfa.text.words import words_of
 
 WEIGHTS = {"superb": 0.4, "good": 0.2, "dull": -0.2, "slow": -0.1}
 TEXTS = ["a superb, good but slow film", "dull and slow!", "good"]

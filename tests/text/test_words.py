@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from metfa.text._words import words_of
+from metfa.text.words import words_of
 
 TEXTS = {
     "a good, long film .": ("a", "good", "long", "film"),

@@ -1,6 +1,6 @@
 """Attacks on explanations: can a map be drawn at will, and does smoothing stop it?"""
 
-from metfa._lazy import lazy_names
+from metfa._base.lazy import lazy_names
 
 _HOME = {
     "AttackResult": "metfa.attacks.result",

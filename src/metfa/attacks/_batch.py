@@ -11,16 +11,16 @@ import numpy as np
 import torch
 
 from metfa._arrays import to_host
-from metfa._protocol import known_independent
-from metfa._rows import Rows
-from metfa._streams import Purpose, root_entropy, stream
 from metfa.attacks._descent import Ball, descend
 from metfa.attacks._maps import Maps, StraightThrough, differentiable_maps, maps_of, move
 from metfa.attacks._objective import Objective, softened
 from metfa.attacks.result import Measured
 from metfa.attacks.settings import AttackSettings
-from metfa.explainers._called_model import checked_scores
-from metfa.smoothed import SampledExplainer
+from metfa.calls.called import checked_scores
+from metfa.sampling.protocol import known_independent
+from metfa.sampling.rows import Rows
+from metfa.sampling.smoothed import SampledExplainer
+from metfa.sampling.streams import Purpose, root_entropy, stream
 
 __all__ = ["Batch", "Knows", "Streams", "Victim"]
 

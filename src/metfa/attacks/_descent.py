@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from metfa._arrays import to_host
-from metfa._warnings import MetfaWarning, warn
+from metfa._base.warnings import MetfaWarning, warn
 from metfa.attacks._objective import Objective, Terms
 from metfa.attacks.settings import AttackSettings
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from metfa import io
+from metfa.results import files
 
 __all__ = ["Kept"]
 
@@ -51,7 +51,7 @@ class Kept:
         """
         if not (self.folder / CALL).exists():
             self.folder.mkdir(parents=True, exist_ok=True)
-            io.write_json(self.folder / CALL, call)
+            files.write_json(self.folder / CALL, call)
             return
         found = self._call()
         for name, value in call.items():
@@ -66,7 +66,7 @@ class Kept:
         path = self.folder / f"batch_{batch}.npz"
         if not path.exists():
             return None
-        io.require_plain_file(path)
+        files.require_plain_file(path)
         try:
             with np.load(path, allow_pickle=False) as arrays:
                 return dict(arrays)
@@ -87,7 +87,7 @@ class Kept:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _call(self) -> dict[str, Any]:
-        call = io.read_json(self.folder / CALL)
+        call = files.read_json(self.folder / CALL)
         if not isinstance(call, dict) or not isinstance(call.get("rng"), str):
             raise ValueError(f"{self.folder / CALL} is damaged: remove {self.folder} to begin anew")
         return call

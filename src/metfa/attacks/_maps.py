@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 import torch
 
-from metfa._guard import owner_of
-from metfa._protocol import call_explainer, known_independent, takes_rngs
-from metfa._provenance import describe
-from metfa._warnings import DegenerateAttributionsWarning
-from metfa.explainers._called_model import CalledModel
-from metfa.explainers._differentiation import graph_kept
+from metfa._base.provenance import describe
+from metfa._base.warnings import DegenerateAttributionsWarning
+from metfa.calls.called import CalledModel
+from metfa.calls.differentiation import graph_kept
+from metfa.calls.guard import owner_of
 from metfa.explainers.cam import CAM
 from metfa.explainers.captum_adapter import CaptumMethod
 from metfa.explainers.lrp import LRP
 from metfa.explainers.mask import MASK, MaskState
-from metfa.smoothed import SampledExplainer
+from metfa.sampling.protocol import call_explainer, known_independent, takes_rngs
+from metfa.sampling.smoothed import SampledExplainer
 
 __all__ = [
     "DefendedMaps",

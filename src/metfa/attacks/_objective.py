@@ -11,10 +11,10 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from metfa._warnings import WeakAttackWarning, warn
+from metfa._base.warnings import WeakAttackWarning, warn
 from metfa.attacks._softened import soft_backward, softplus
 from metfa.attacks.settings import AttackSettings
-from metfa.explainers._called_model import checked_scores
+from metfa.calls.called import checked_scores
 
 __all__ = ["Objective", "Terms", "map_term", "softened"]
 

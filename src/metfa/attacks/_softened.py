@@ -13,7 +13,7 @@ import torch
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
-from metfa.explainers._functions_as_layers import name_of, works_in_place
+from metfa.calls.functions_as_layers import name_of, works_in_place
 
 __all__ = ["soft_backward", "softplus"]
 

@@ -15,22 +15,22 @@ import numpy as np
 import torch
 
 from metfa._arrays import to_host
-from metfa._guard import left_as_found
-from metfa._progress import progress_bar
-from metfa._protocol import explained_model
-from metfa._provenance import describe, versions
-from metfa._streams import SCHEME, root_entropy
-from metfa._targets import row_targets
-from metfa._validation import positive_int
-from metfa._warnings import WeakAttackWarning, warn
+from metfa._base.progress import progress_bar
+from metfa._base.provenance import describe, versions
+from metfa._base.validation import positive_int
+from metfa._base.warnings import WeakAttackWarning, warn
 from metfa.attacks._batch import Batch, Knows, Streams, Victim
 from metfa.attacks._kept import Kept
 from metfa.attacks._maps import needs_softening
 from metfa.attacks.result import AttackResult, Measured
 from metfa.attacks.settings import AttackSettings, settings_of
-from metfa.explainers._differentiation import weights_frozen
-from metfa.explainers._model_explainer import check_images, require_tensor
-from metfa.smoothed import SampledExplainer
+from metfa.calls.differentiation import weights_frozen
+from metfa.calls.guard import left_as_found
+from metfa.calls.inputs import check_images, require_tensor
+from metfa.calls.targets import row_targets
+from metfa.sampling.protocol import explained_model
+from metfa.sampling.smoothed import SampledExplainer
+from metfa.sampling.streams import SCHEME, root_entropy
 
 __all__ = ["manipulate", "targeted"]
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metfa._markdown import aligned
-from metfa._validation import did_you_mean
-from metfa.result import AttributionSample
+from metfa._base.markdown import aligned
+from metfa._base.validation import did_you_mean
+from metfa.results.sample import AttributionSample
 
 __all__ = ["SIGNS", "Detection", "detect"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from metfa._validation import did_you_mean, positive_int
+from metfa._base.validation import did_you_mean, positive_int
 
 __all__ = ["SHAPES", "drawn"]
 

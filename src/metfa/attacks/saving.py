@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from metfa import io
 from metfa.attacks.result import AttackResult, Measured
+from metfa.results import files
 
 __all__ = ["load_attack", "save_attack"]
 
@@ -20,9 +20,9 @@ FIELDS = ("inputs", "scores", "maps", "defended")
 
 def save_attack(result: AttackResult, path: str | Path) -> Path:
     """Write a new folder `path`, all or nothing; see `AttackResult.save`."""
-    with io.new_folder(path) as folder:
-        arrays = {name: io.write_array(folder / f"{name}.npy", values) for name, values in _arrays(result).items()}
-        io.write_json(
+    with files.new_folder(path) as folder:
+        arrays = {name: files.write_array(folder / f"{name}.npy", values) for name, values in _arrays(result).items()}
+        files.write_json(
             folder / ATTACK,
             {
                 "schema_version": SCHEMA_VERSION,
@@ -53,7 +53,7 @@ def load_attack(path: str | Path) -> AttackResult:
     manifest = folder / ATTACK
     if not manifest.exists():
         raise ValueError(f"{folder} is no saved attack: it has no {ATTACK}")
-    with io.read_manifest(manifest, SCHEMA_VERSION) as about:
+    with files.read_manifest(manifest, SCHEMA_VERSION) as about:
         return _assembled(manifest, about)
 
 
@@ -71,7 +71,7 @@ def _assembled(manifest: Path, about: dict[str, Any]) -> AttackResult:
     described = about["arrays"]
 
     def read(name: str) -> np.ndarray:
-        values = np.array(io.read_array(manifest, name, described[name]))
+        values = np.array(files.read_array(manifest, name, described[name]))
         if values.dtype.kind != "f":
             raise ValueError(f"{manifest} is damaged: {name} must be floating point, got {values.dtype}")
         return values

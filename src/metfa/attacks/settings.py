@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
-from metfa._validation import check_number, did_you_mean, positive_int
+from metfa._base.validation import check_number, did_you_mean, positive_int
 
 __all__ = ["PRESETS", "AttackSettings", "settings_of"]
 

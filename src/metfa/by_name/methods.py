@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 from metfa import explainers, segmentation, text
-from metfa._import_path import imported
-from metfa._validation import did_you_mean
+from metfa._base.import_path import imported
+from metfa._base.validation import did_you_mean
 
 __all__ = ["Of", "check_method", "check_settings", "explainer_of", "method_forms", "methods_of"]
 

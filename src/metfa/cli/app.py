@@ -12,9 +12,9 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from metfa._lazy import needs_extra
-from metfa._pictures import open_image
-from metfa._provenance import printable
+from metfa._base.lazy import needs_extra
+from metfa._base.pictures import open_image
+from metfa._base.provenance import printable
 from metfa.allocator import keep_freed_memory
 from metfa.by_name.methods import check_settings, method_forms
 from metfa.by_name.noises import TEXT_NOISE_FORMS
@@ -63,7 +63,7 @@ from metfa.cli.run import (
     write_views,
 )
 from metfa.cli.scenes import Scene, call_of_scene, explain_scene
-from metfa.text._words import words_of
+from metfa.text.words import words_of
 
 __all__ = ["app", "run"]
 

@@ -9,19 +9,19 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from metfa._class_names import class_with_probability
-from metfa._pictures import open_image
-from metfa._provenance import printable
+from metfa._base.class_names import class_with_probability
+from metfa._base.pictures import open_image
+from metfa._base.provenance import printable
 from metfa.attacks.drawing import SHAPES, drawn
 from metfa.attacks.settings import PRESETS
 from metfa.attacks.settings import settings_of as attack_settings
 from metfa.by_name.methods import check_method, check_settings, explainer_of
 from metfa.by_name.noises import noise_of
+from metfa.calls.probabilities import softmax
 from metfa.cli.options import Confidence, Device, Model, Noise, Samples, Seed, Settings
 from metfa.cli.parsing import settings_of
 from metfa.cli.reported import resumable
 from metfa.cli.run import device_of
-from metfa.explainers._probability_model import softmax
 
 __all__ = ["attack_picture"]
 
@@ -104,7 +104,7 @@ def attack_picture(
     with resumable("steps"):
         from metfa import attacks
         from metfa.models import load
-        from metfa.smoothed import Smoothed
+        from metfa.sampling.smoothed import Smoothed
 
         place = device_of(device)
         loaded = load(model)

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metfa._certified import CORRECTIONS
 from metfa.by_name.noises import noise_of
 from metfa.cli.parsing import criteria_of, threshold_of
-from metfa.noise import gaussian_std
-from metfa.result import AttributionSample
+from metfa.noise.laws import gaussian_std
+from metfa.results.certified import CORRECTIONS
+from metfa.results.sample import AttributionSample
 
 if TYPE_CHECKING:
     from metfa.cli.run import Analysis, Sampling

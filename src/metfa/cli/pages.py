@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from metfa._provenance import printable
+from metfa._base.provenance import printable
 from metfa.cli.options import AlphaOrOwn, Confidence, CorrectedOrOwn, Correction, ThresholdOrOwn
 from metfa.cli.parsing import threshold_of
 from metfa.cli.run import read_folder, title_of

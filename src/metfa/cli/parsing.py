@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from metfa.by_name import thresholds
-from metfa.stopping import CRITERIA
+from metfa.results.stopping import CRITERIA
 
 __all__ = ["criteria_of", "settings_of", "size_of", "threshold_of"]
 

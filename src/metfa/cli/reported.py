@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-from metfa._provenance import printable
+from metfa._base.provenance import printable
 
 __all__ = ["complain", "reported", "resumable"]
 

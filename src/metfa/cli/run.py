@@ -11,23 +11,24 @@ from typing import Any
 
 import numpy as np
 
-from metfa import sampling, stats
-from metfa._class_names import class_with_probability
-from metfa._provenance import printable
-from metfa._rounds import rounds_of
-from metfa._rows import is_text
-from metfa._sample_size import check_alpha, check_correction, samples_needed
+from metfa import stats
+from metfa._base.class_names import class_with_probability
+from metfa._base.provenance import printable
+from metfa._base.validation import is_text
 from metfa.by_name.methods import Of, check_method, explainer_of, methods_of
 from metfa.by_name.noises import noise_of
+from metfa.calls.probabilities import softmax
 from metfa.cli.certificates import certificate_figure, certificate_line
 from metfa.cli.parsing import criteria_of, threshold_of
-from metfa.explainers._probability_model import softmax
-from metfa.io import MANIFEST, load, read_json, write_json
-from metfa.result import AttributionSample
+from metfa.results.files import MANIFEST, load, read_json, write_json
+from metfa.results.sample import AttributionSample
+from metfa.results.sample_size import check_alpha, check_correction, samples_needed
+from metfa.results.stopping import Until
+from metfa.sampling import explain as sampling
+from metfa.sampling.rounds import rounds_of
+from metfa.sampling.store import RUN
 from metfa.segmentation.explanation import CONTEXT, REGION, SAMPLE, load_context
-from metfa.stopping import Until
-from metfa.store import RUN
-from metfa.text._reading import about_the_text, alpha_beside
+from metfa.text.reading import about_the_text, alpha_beside
 
 __all__ = [
     "Analysis",

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from metfa._class_names import class_name
-from metfa._pictures import open_image
-from metfa._provenance import printable
-from metfa._validation import did_you_mean
+from metfa._base.class_names import class_name
+from metfa._base.pictures import open_image
+from metfa._base.provenance import printable
+from metfa._base.validation import did_you_mean
 from metfa.by_name.methods import explainer_of
 from metfa.by_name.noises import noise_of
 from metfa.cli.run import ABOUT, SAMPLE, Analysis, Sampling, call_of, check_before_sampling, device_of
-from metfa.io import MANIFEST, write_json
+from metfa.results.files import MANIFEST, write_json
 
 __all__ = ["Scene", "call_of_scene", "explain_scene"]
 

@@ -1,6 +1,6 @@
 """Evaluation of explainers over data sets: studies, their units, where results are kept, tables."""
 
-from metfa._lazy import lazy_names
+from metfa._base.lazy import lazy_names
 
 _HOME = {
     "Evaluation": "metfa.evaluation.results",

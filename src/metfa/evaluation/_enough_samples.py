@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metfa._certified import CORRECTIONS
-from metfa._rounds import RoundsUntil
-from metfa._sample_size import check_alpha, check_correction, samples_for_interval, samples_needed
 from metfa.evaluation._of_samples import correction_of
-from metfa.noise import gaussian_std
-from metfa.stopping import Until
+from metfa.noise.laws import gaussian_std
+from metfa.results.certified import CORRECTIONS
+from metfa.results.sample_size import check_alpha, check_correction, samples_for_interval, samples_needed
+from metfa.results.stopping import Until
+from metfa.sampling.rounds import RoundsUntil
 
 if TYPE_CHECKING:
     from metfa.evaluation._measures import Measure

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from metfa import metrics
-from metfa._sample_size import check_correction
-from metfa._validation import check_number, did_you_mean, positive_int
+from metfa._base.validation import check_number, did_you_mean, positive_int
+from metfa.calls.hidden import Hidden, baseline_numbers
+from metfa.calls.target_probability import TargetProbability
 from metfa.evaluation import _of_samples
 from metfa.evaluation._figures import Row, number, plain_row, score_row
-from metfa.metrics._hidden import Hidden, baseline_numbers
-from metfa.metrics._target_probability import TargetProbability
-from metfa.result import AttributionSample
+from metfa.results.sample import AttributionSample
+from metfa.results.sample_size import check_correction
 from metfa.text import word_metrics
 
 __all__ = ["GOVERNED", "MEASURES", "Measure", "check_measures"]

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from metfa import metrics
-from metfa._decisions import usual_terms
-from metfa._sample_size import TooFewSamplesError
 from metfa.evaluation._figures import Row, plain_row, score_row
-from metfa.result import AttributionSample
-from metfa.stopping import Until
+from metfa.results.decisions import usual_terms
+from metfa.results.sample import AttributionSample
+from metfa.results.sample_size import TooFewSamplesError
+from metfa.results.stopping import Until
 
 __all__ = [
     "certified_radius",

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from metfa._guard import left_as_found, loaded_torch, model_in_evaluation
-from metfa._protocol import call_explainer, known_independent, predict_scores, takes_rngs
-from metfa._provenance import printable
-from metfa._rows import Rows
-from metfa._targets import row_targets, stacked_targets
+from metfa._base.provenance import printable
+from metfa.calls.guard import left_as_found, loaded_torch, model_in_evaluation
+from metfa.calls.targets import row_targets, stacked_targets
 from metfa.evaluation.study import Study
 from metfa.evaluation.units import Unit
 from metfa.evaluation.worker import Worker
+from metfa.sampling.protocol import call_explainer, known_independent, predict_scores, takes_rngs
+from metfa.sampling.rows import Rows
 
 __all__ = ["Estimate", "estimate"]
 

@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from metfa._provenance import printable
+from metfa._base.provenance import printable
 from metfa.evaluation.store import UnitStore
 from metfa.evaluation.study import Study
 from metfa.evaluation.units import Unit

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from metfa._arrays import as_array, is_array, to_host
-from metfa._pictures import open_image
-from metfa._rows import Rows, is_text
-from metfa._streams import numbered_ids
-from metfa._validation import positive_int
-from metfa.text._words import words_of
+from metfa._base.pictures import open_image
+from metfa._base.validation import is_text, positive_int
+from metfa.sampling.rows import Rows
+from metfa.sampling.streams import numbered_ids
+from metfa.text.words import words_of
 
 __all__ = ["Arrays", "ImageFiles", "Texts", "study_inputs"]
 

@@ -8,14 +8,14 @@ from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from metfa import stats
-from metfa._rounds import RoundsUntil
-from metfa._sample_size import samples_for_interval
 from metfa.evaluation.selection import FAILED, Entry, percent
 from metfa.evaluation.tables import Cell, Table
+from metfa.results.sample_size import samples_for_interval
+from metfa.sampling.rounds import RoundsUntil
 
 if TYPE_CHECKING:
     from metfa.evaluation.results import Evaluation
-    from metfa.stopping import Until
+    from metfa.results.stopping import Until
 
 __all__ = ["about_failures", "about_levels", "about_missing", "about_trimming", "counted_inputs"]
 

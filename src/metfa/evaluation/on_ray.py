@@ -13,7 +13,7 @@ from typing import Any
 import ray
 from ray.exceptions import RayError, RaySystemError, RayTaskError
 
-from metfa._provenance import printable, versions
+from metfa._base.provenance import printable, versions
 from metfa.allocator import keep_freed_memory
 from metfa.evaluation.executors import failure_of, measure_and_keep
 from metfa.evaluation.store import UnitStore

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from metfa._lazy import needs_extra
+from metfa._base.lazy import needs_extra
 from metfa.evaluation.layouts import faithfulness_table, samples_table, stability_table
 from metfa.evaluation.selection import Entry, Selection, entry_of, measure_named
 from metfa.evaluation.study import Study

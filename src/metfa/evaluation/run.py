@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from metfa._lazy import needs_extra
-from metfa._progress import progress_bar
-from metfa._provenance import printable
-from metfa._validation import did_you_mean, positive_int
-from metfa._warnings import EqualInputsWarning, FailedUnitsWarning, ModelOutputWarning, warn
+from metfa._base.lazy import needs_extra
+from metfa._base.progress import progress_bar
+from metfa._base.provenance import printable
+from metfa._base.validation import did_you_mean, positive_int
+from metfa._base.warnings import EqualInputsWarning, FailedUnitsWarning, ModelOutputWarning, warn
 from metfa.evaluation.estimate import Estimate, estimate
 from metfa.evaluation.executors import run_here
 from metfa.evaluation.results import Evaluation

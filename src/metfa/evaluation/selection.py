@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from metfa._validation import did_you_mean
+from metfa._base.validation import did_you_mean
 from metfa.evaluation._measures import Measure
 
 if TYPE_CHECKING:
     from metfa.evaluation.results import Evaluation
     from metfa.evaluation.study import Study
-    from metfa.stopping import Until
+    from metfa.results.stopping import Until
 
 __all__ = [
     "FAILED",

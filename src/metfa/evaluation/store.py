@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from metfa._lazy import needs_extra
-from metfa._validation import did_you_mean
+from metfa._base.lazy import needs_extra
+from metfa._base.validation import did_you_mean
 
 __all__ = ["UnitStore"]
 

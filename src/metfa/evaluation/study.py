@@ -9,15 +9,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from metfa._protocol import explained_model
-from metfa._randomised import randomised, seeded
-from metfa._validation import check_number, did_you_mean, positive_int
+from metfa._base.validation import check_number, did_you_mean, positive_int
 from metfa.by_name.methods import Of, check_method, explainer_of
 from metfa.evaluation._enough_samples import check_enough_samples
 from metfa.evaluation._measures import Measure, check_measures
 from metfa.evaluation.inputs import Arrays, ImageFiles, Texts, study_inputs
-from metfa.stopping import Until
-from metfa.text._word_for_word import WordForWord
+from metfa.results.stopping import Until
+from metfa.sampling.protocol import explained_model
+from metfa.sampling.randomised import randomised, seeded
+from metfa.text.word_for_word import WordForWord
 
 __all__ = ["AGGREGATES", "NamedMethod", "Study"]
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-from metfa._markdown import aligned, escaped
-from metfa._provenance import printable
+from metfa._base.markdown import aligned, escaped
+from metfa._base.provenance import printable
 
 __all__ = ["Cell", "Table"]
 

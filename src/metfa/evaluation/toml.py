@@ -8,14 +8,14 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from metfa._lazy import needs_extra
-from metfa._validation import did_you_mean
+from metfa._base.lazy import needs_extra
+from metfa._base.validation import did_you_mean
 from metfa.by_name.methods import Of, check_method, check_settings
 from metfa.by_name.noises import noise_of
 from metfa.by_name.thresholds import threshold_of
 from metfa.evaluation.inputs import Texts, study_inputs
 from metfa.evaluation.study import NamedMethod, Study
-from metfa.stopping import Until
+from metfa.results.stopping import Until
 
 __all__ = ["read_study"]
 

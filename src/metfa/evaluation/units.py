@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from metfa._guard import loaded_torch
-from metfa._streams import SCHEME
+from metfa.calls.guard import loaded_torch
 from metfa.evaluation._identity import identity, model_identity
 from metfa.evaluation.inputs import ImageFiles
 from metfa.evaluation.study import Study
+from metfa.sampling.streams import SCHEME
 
 __all__ = ["SCHEMA", "Unit", "units_of"]
 

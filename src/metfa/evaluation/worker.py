@@ -14,19 +14,19 @@ import numpy as np
 
 from metfa import stats
 from metfa._arrays import is_array, namespace
-from metfa._guard import loaded_torch
-from metfa._protocol import explained_model, takes_rngs
-from metfa._provenance import versions
-from metfa._streams import root_entropy
-from metfa._warnings import DegenerateAttributionsWarning, ModelOutputWarning
+from metfa._base.provenance import versions
+from metfa._base.warnings import DegenerateAttributionsWarning, ModelOutputWarning
+from metfa.calls.guard import loaded_torch
 from metfa.evaluation._measures import Measure
 from metfa.evaluation.inputs import Texts
 from metfa.evaluation.study import Study
 from metfa.evaluation.units import Unit
-from metfa.result import AttributionSample
-from metfa.sampling import explain
-from metfa.smoothed import SampledExplainer
-from metfa.stopping import Until
+from metfa.results.sample import AttributionSample
+from metfa.results.stopping import Until
+from metfa.sampling.explain import explain
+from metfa.sampling.protocol import explained_model, takes_rngs
+from metfa.sampling.smoothed import SampledExplainer
+from metfa.sampling.streams import root_entropy
 
 __all__ = ["Worker", "load_model"]
 

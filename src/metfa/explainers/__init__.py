@@ -1,9 +1,9 @@
 """Explainers, and wrappers that turn other libraries' attributions into the maps of the paper."""
 
-from metfa._lazy import lazy_names
+from metfa._base.lazy import lazy_names
 
 _HOME = {
-    "Blur": "metfa.explainers.blur",
+    "Blur": "metfa.calls.blur",
     "CAM": "metfa.explainers.cam",
     "Gradient": "metfa.explainers.gradient",
     "IGOS": "metfa.explainers.igos",
@@ -20,7 +20,7 @@ _HOME = {
     "from_shap": "metfa.explainers.shap_adapter",
     "from_lime": "metfa.explainers.lime_adapter",
     "heatmap": "metfa.explainers.heatmaps",
-    "mean_colour": "metfa.explainers._baseline",
+    "mean_colour": "metfa.calls.baseline",
 }
 
 __all__ = sorted(_HOME)  # pyright: ignore[reportUnsupportedDunderAll]

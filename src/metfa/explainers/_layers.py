@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from metfa._guard import owner_of
+from metfa.calls.guard import owner_of
 
 __all__ = ["LastUse", "Watch", "check_layer", "last_use", "layer_of", "name_of", "watched"]
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from metfa._arrays import first_not_finite, is_array, is_floating, widen
-from metfa._guard import loaded_torch
-from metfa.explainers._called_model import CalledModel
+from metfa._arrays import first_not_finite, widen
+from metfa.calls.called import CalledModel
 from metfa.explainers.heatmaps import scale_to_unit
 
-__all__ = ["ModelExplainer", "check_images", "check_values", "require_tensor"]
+__all__ = ["ModelExplainer"]
 
 
 @dataclass(frozen=True)
@@ -32,32 +31,3 @@ class ModelExplainer(CalledModel):
                 f"the map of input {bad} is not finite: the input or the model's scores hold NaN or infinity"
             )
         return scale_to_unit(maps) if self.scale else maps
-
-
-def check_images(inputs: Any) -> None:
-    """Raise unless `inputs` is a batch of images (batch, channels, height, width) of floating-point numbers."""
-    if not is_array(inputs):
-        raise TypeError(f"`inputs` must be an array of images, got {type(inputs).__name__}")
-    if inputs.ndim != 4:
-        raise ValueError(f"`inputs` must be images (batch, channels, height, width), got shape {tuple(inputs.shape)}")
-    check_values(inputs)
-
-
-def check_values(inputs: Any) -> None:
-    """Raise unless a batch holds numbers to explain: NaN and infinity, rectifiers turn into maps that look sound."""
-    if 0 in inputs.shape:
-        raise ValueError(f"`inputs` has no rows or no pixels: shape {tuple(inputs.shape)}")
-    if not is_floating(inputs):
-        raise TypeError(
-            f"`inputs` must be floating point, got {inputs.dtype}: scale 8-bit images by `images / 255` first"
-        )
-    bad = first_not_finite(inputs)
-    if bad is not None:
-        raise ValueError(f"`inputs` must be finite, but input {bad} holds NaN or infinity")
-
-
-def require_tensor(inputs: Any) -> None:
-    """Raise unless `inputs` is a torch tensor, which explainers by gradients and layers need."""
-    torch = loaded_torch()
-    if torch is None or not isinstance(inputs, torch.Tensor):
-        raise TypeError(f"`inputs` must be a torch.Tensor, got {type(inputs).__name__}")

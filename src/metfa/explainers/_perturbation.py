@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from metfa.calls.probabilities import ProbabilityModel
 from metfa.explainers._model_explainer import ModelExplainer
-from metfa.explainers._probability_model import ProbabilityModel
 
 __all__ = ["PerturbationExplainer"]
 

@@ -26,7 +26,7 @@ from torch.nn.utils.fusion import fuse_conv_bn_weights, fuse_linear_bn_weights
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdKeyDictionary
 
-from metfa.explainers._functions_as_layers import as_layer, name_of, tensors_in, works_in_place
+from metfa.calls.functions_as_layers import as_layer, name_of, tensors_in, works_in_place
 from metfa.explainers._supported_layers import MOVING_FUNCTIONS, distributes, linear_types, refuse
 
 __all__ = ["RelevancePass"]

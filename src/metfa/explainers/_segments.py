@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import as_array, to_host
-from metfa._lazy import needs_extra
+from metfa._base.lazy import needs_extra
 
 __all__ = ["check_segmentation", "segments_of"]
 

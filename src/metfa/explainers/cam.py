@@ -10,11 +10,12 @@ from torch import nn
 from torch.nn import functional
 
 from metfa._arrays import to_host, widen
-from metfa._targets import row_targets
-from metfa._warnings import DegenerateAttributionsWarning, warn
-from metfa.explainers._differentiation import weights_frozen
+from metfa._base.warnings import DegenerateAttributionsWarning, warn
+from metfa.calls.differentiation import weights_frozen
+from metfa.calls.inputs import check_images, require_tensor
+from metfa.calls.targets import row_targets
 from metfa.explainers._layers import LastUse, Watch, check_layer, last_use, name_of, watched
-from metfa.explainers._model_explainer import ModelExplainer, check_images, require_tensor
+from metfa.explainers._model_explainer import ModelExplainer
 
 __all__ = ["CAM", "enlarged", "warn_if_constant"]
 

@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from metfa._arrays import to_host
-from metfa._guard import loaded_torch, model_as_found, model_in_evaluation
-from metfa._lazy import needs_extra
-from metfa._randomised import seeded
-from metfa._targets import row_targets, stacked_targets
-from metfa._validation import did_you_mean
-from metfa._warnings import ModelStateWarning, warn
-from metfa.explainers._called_model import checked_scores
-from metfa.explainers._model_explainer import require_tensor
+from metfa._base.lazy import needs_extra
+from metfa._base.validation import did_you_mean
+from metfa._base.warnings import ModelStateWarning, warn
+from metfa.calls.called import checked_scores
+from metfa.calls.guard import loaded_torch, model_as_found, model_in_evaluation
+from metfa.calls.inputs import require_tensor
+from metfa.calls.targets import row_targets, stacked_targets
 from metfa.explainers.heatmaps import Sign, heatmap
+from metfa.sampling.randomised import seeded
 
 __all__ = ["from_captum"]
 
@@ -54,7 +54,7 @@ class CaptumMethod:
         """Attributions of the inputs' shape; `target=None` explains the class predicted."""
         from captum.attr import GradientAttribution
 
-        from metfa.explainers._differentiation import graph_kept
+        from metfa.calls.differentiation import graph_kept
 
         torch: Any = loaded_torch()
         require_tensor(inputs)

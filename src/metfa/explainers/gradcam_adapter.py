@@ -12,14 +12,15 @@ import torch
 from torch import nn
 
 from metfa._arrays import to_host
-from metfa._guard import model_as_found, model_in_evaluation
-from metfa._lazy import needs_extra
-from metfa._randomised import seeded
-from metfa._targets import row_targets
-from metfa._validation import did_you_mean
+from metfa._base.lazy import needs_extra
+from metfa._base.validation import did_you_mean
+from metfa.calls.guard import model_as_found, model_in_evaluation
+from metfa.calls.inputs import check_images, require_tensor
+from metfa.calls.targets import row_targets
 from metfa.explainers._layers import check_layer, watched
-from metfa.explainers._model_explainer import ModelExplainer, check_images, require_tensor
+from metfa.explainers._model_explainer import ModelExplainer
 from metfa.explainers.heatmaps import scale_to_unit
+from metfa.sampling.randomised import seeded
 
 __all__ = ["from_gradcam"]
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import torch
 
-from metfa.explainers._called_model import answered, checked_scores
-from metfa.explainers._differentiation import chosen_scores, weights_frozen
-from metfa.explainers._model_explainer import ModelExplainer, check_values, require_tensor
+from metfa.calls.called import answered, checked_scores
+from metfa.calls.differentiation import chosen_scores, weights_frozen
+from metfa.calls.inputs import check_values, require_tensor
+from metfa.explainers._model_explainer import ModelExplainer
 from metfa.explainers.heatmaps import check_channel_axis, reduce_channels, require_channels
 
 __all__ = ["Gradient"]

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from metfa._arrays import as_array, is_array, namespace, widen
-from metfa._protocol import explained_model, known_independent, takes_rngs
-from metfa._validation import positive_int
+from metfa._base.validation import positive_int
+from metfa.sampling.protocol import explained_model, known_independent, takes_rngs
 
 __all__ = ["check_channel_axis", "heatmap", "reduce_channels", "require_channels", "scale_to_unit"]
 

@@ -11,11 +11,11 @@ import numpy as np
 import torch
 
 from metfa._arrays import from_host, widen
-from metfa._validation import check_number, positive_int
-from metfa.explainers._differentiation import require_graph
-from metfa.explainers._enlargement import enlargement
-from metfa.explainers._mask_optimisation import Blend, RandomMaskOptimiser, variation
-from metfa.explainers.blur import Blur
+from metfa._base.validation import check_number, positive_int
+from metfa.calls.blur import Blur
+from metfa.calls.differentiation import require_graph
+from metfa.calls.enlargement import enlargement
+from metfa.explainers.mask_optimisation import Blend, RandomMaskOptimiser, variation
 
 __all__ = ["IGOS"]
 

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import from_host, namespace, to_host, widen
-from metfa._randomised import row_generators
-from metfa._validation import check_number, positive_int
-from metfa._warnings import DegenerateAttributionsWarning, warn
-from metfa.explainers._baseline import baseline_like, check_baseline
-from metfa.explainers._model_explainer import check_images
+from metfa._base.validation import check_number, positive_int
+from metfa._base.warnings import DegenerateAttributionsWarning, warn
+from metfa.calls.baseline import baseline_like, check_baseline
+from metfa.calls.inputs import check_images
+from metfa.calls.probabilities import one_score
 from metfa.explainers._perturbation import PerturbationExplainer
-from metfa.explainers._probability_model import one_score
 from metfa.explainers._segments import check_segmentation, segments_of
 from metfa.explainers.heatmaps import scale_to_unit
+from metfa.sampling.randomised import row_generators
 
 __all__ = ["LIME", "Surrogate"]
 

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import as_array, from_host, is_floating, to_host
-from metfa._guard import loaded_torch, model_in_evaluation
-from metfa._protocol import predict_scores
-from metfa._randomised import row_generators
-from metfa._targets import row_targets
-from metfa._validation import positive_int
-from metfa._warnings import ModelOutputWarning, warn
-from metfa.explainers._model_explainer import check_images
-from metfa.explainers._probability_model import softmax
+from metfa._base.validation import positive_int
+from metfa._base.warnings import ModelOutputWarning, warn
+from metfa.calls.guard import loaded_torch, model_in_evaluation
+from metfa.calls.inputs import check_images
+from metfa.calls.probabilities import softmax
+from metfa.calls.targets import row_targets
+from metfa.sampling.protocol import predict_scores
+from metfa.sampling.randomised import row_generators
 
 __all__ = ["from_lime"]
 

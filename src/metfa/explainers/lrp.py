@@ -11,12 +11,13 @@ import torch
 from torch import nn
 
 from metfa._arrays import widen
-from metfa._lazy import needs_extra
-from metfa._warnings import MetfaWarning, warn
-from metfa.explainers._called_model import answered, checked_scores
+from metfa._base.lazy import needs_extra
+from metfa._base.warnings import MetfaWarning, warn
+from metfa.calls.called import answered, checked_scores
+from metfa.calls.differentiation import chosen_scores, weights_frozen
+from metfa.calls.inputs import check_values, require_tensor
 from metfa.explainers._composites import BOXED, PAPER, box_at_first_layer, composite_named, composite_names
-from metfa.explainers._differentiation import chosen_scores, weights_frozen
-from metfa.explainers._model_explainer import ModelExplainer, check_values, require_tensor
+from metfa.explainers._model_explainer import ModelExplainer
 from metfa.explainers._relevance import RelevancePass
 from metfa.explainers._supported_layers import check_layers
 from metfa.explainers.heatmaps import check_channel_axis, require_channels

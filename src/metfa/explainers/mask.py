@@ -10,19 +10,19 @@ import numpy as np
 import torch
 
 from metfa._arrays import widen
-from metfa._targets import row_targets
-from metfa._validation import check_number, positive_int
-from metfa.explainers._differentiation import require_graph, weights_frozen
-from metfa.explainers._enlargement import Enlargement, enlargement, resized
-from metfa.explainers._mask_optimisation import (
+from metfa._base.validation import check_number, positive_int
+from metfa.calls.blur import Blur, blur_and_median
+from metfa.calls.differentiation import require_graph, weights_frozen
+from metfa.calls.enlargement import Enlargement, enlargement, resized
+from metfa.calls.targets import row_targets
+from metfa.explainers.heatmaps import scale_to_unit
+from metfa.explainers.mask_optimisation import (
     Blend,
     RandomMaskOptimiser,
     target_index,
     variation,
     variation_of_pairs,
 )
-from metfa.explainers.blur import Blur, blur_and_median
-from metfa.explainers.heatmaps import scale_to_unit
 
 __all__ = ["MASK", "MaskState"]
 

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import from_host, namespace, widen
-from metfa._randomised import row_generators
-from metfa._validation import check_number, positive_int
-from metfa._warnings import DegenerateAttributionsWarning, warn
-from metfa.explainers._baseline import baseline_like, check_baseline
-from metfa.explainers._enlargement import enlargement
-from metfa.explainers._grid import grid_sides
-from metfa.explainers._model_explainer import check_images
+from metfa._base.validation import check_number, positive_int
+from metfa._base.warnings import DegenerateAttributionsWarning, warn
+from metfa.calls.baseline import baseline_like, check_baseline
+from metfa.calls.enlargement import enlargement
+from metfa.calls.grid import grid_sides
+from metfa.calls.inputs import check_images
+from metfa.calls.probabilities import one_score
 from metfa.explainers._perturbation import PerturbationExplainer
-from metfa.explainers._probability_model import one_score
+from metfa.sampling.randomised import row_generators
 
 __all__ = ["RISE"]
 

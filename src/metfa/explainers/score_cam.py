@@ -10,10 +10,10 @@ import torch
 from torch import nn
 
 from metfa._arrays import to_host, widen
-from metfa._targets import row_targets
-from metfa.explainers._baseline import baseline_like, check_baseline
+from metfa.calls.baseline import baseline_like, check_baseline
+from metfa.calls.inputs import check_images, require_tensor
+from metfa.calls.targets import row_targets
 from metfa.explainers._layers import check_layer, watched
-from metfa.explainers._model_explainer import check_images, require_tensor
 from metfa.explainers._perturbation import PerturbationExplainer
 from metfa.explainers.cam import enlarged, warn_if_constant
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import as_array, is_array, to_host
-from metfa._guard import model_as_found, model_in_evaluation
-from metfa._protocol import predict_scores
-from metfa._randomised import seeded
-from metfa._targets import row_targets
+from metfa.calls.guard import model_as_found, model_in_evaluation
+from metfa.calls.targets import row_targets
+from metfa.sampling.protocol import predict_scores
+from metfa.sampling.randomised import seeded
 
 __all__ = ["from_shap"]
 

@@ -9,14 +9,14 @@ import numpy as np
 import torch
 
 from metfa._arrays import from_host, to_host
-from metfa._randomised import row_generators
-from metfa._targets import row_targets
-from metfa._validation import check_number, positive_int
-from metfa.explainers._batches import in_batches
-from metfa.explainers._differentiation import weights_frozen
+from metfa._base.validation import check_number, positive_int
+from metfa.calls.batches import in_batches
+from metfa.calls.differentiation import weights_frozen
+from metfa.calls.targets import row_targets
 from metfa.explainers.gradient import Gradient
 from metfa.explainers.heatmaps import reduce_channels
 from metfa.noise import Gaussian
+from metfa.sampling.randomised import row_generators
 
 __all__ = ["SmoothGrad"]
 

@@ -1,6 +1,6 @@
 """Metrics: is an explanation faithful to the model, also under noise, and is it stable?"""
 
-from metfa._lazy import lazy_names
+from metfa._base.lazy import lazy_names
 
 _HOME = {
     "FaithfulnessCurve": "metfa.metrics.curves",

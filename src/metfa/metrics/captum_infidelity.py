@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metfa._arrays import from_host, to_host
-from metfa._lazy import needs_extra
-from metfa._rows import Rows
-from metfa._streams import Purpose, root_entropy, stream
-from metfa._targets import stacked_targets
-from metfa._validation import positive_int
-from metfa.explainers._model_explainer import require_tensor
-from metfa.metrics._hidden import checked_attributions, checked_inputs
-from metfa.metrics._target_probability import TargetProbability, about
+from metfa._base.lazy import needs_extra
+from metfa._base.validation import positive_int
+from metfa.calls.hidden import checked_attributions, checked_inputs
+from metfa.calls.inputs import require_tensor
+from metfa.calls.target_probability import TargetProbability, about
+from metfa.calls.targets import stacked_targets
 from metfa.metrics.scores import Scores, faults_of, warn_of_missing
+from metfa.sampling.rows import Rows
+from metfa.sampling.streams import Purpose, root_entropy, stream
 
 if TYPE_CHECKING:
     import torch

@@ -9,12 +9,12 @@ from typing import Any, Literal
 import numpy as np
 
 from metfa._arrays import from_host, namespace, to_host
-from metfa._rows import Rows
-from metfa._streams import Purpose, root_entropy, stream
-from metfa._validation import positive_int
-from metfa.metrics._hidden import Baseline, Hidden, checked_attributions, checked_inputs
-from metfa.metrics._target_probability import TargetProbability
+from metfa._base.validation import positive_int
+from metfa.calls.hidden import Baseline, Hidden, checked_attributions, checked_inputs
+from metfa.calls.target_probability import TargetProbability
 from metfa.metrics.scores import NOT_FINITE, Scores, divisor, faults_of, warn_of_missing
+from metfa.sampling.rows import Rows
+from metfa.sampling.streams import Purpose, root_entropy, stream
 
 __all__ = ["FaithfulnessCurve", "OverallFaithfulness", "deletion", "insertion", "overall"]
 

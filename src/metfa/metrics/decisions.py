@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from metfa import stats
-from metfa._decisions import usual_terms
-from metfa._validation import check_number
+from metfa._base.validation import check_number
 from metfa.metrics.scores import Scores
 from metfa.metrics.stability import check_sample
-from metfa.result import AttributionSample
+from metfa.results.decisions import usual_terms
+from metfa.results.sample import AttributionSample
 
 __all__ = ["certified_radius", "certified_share", "undecided"]
 

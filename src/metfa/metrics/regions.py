@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import as_array, from_host, namespace, to_host
-from metfa.metrics._hidden import Baseline, Hidden, check_features, checked_inputs
-from metfa.metrics._target_probability import TargetProbability
+from metfa.calls.hidden import Baseline, Hidden, check_features, checked_inputs
+from metfa.calls.target_probability import TargetProbability
 from metfa.metrics.scores import Scores, warn_of_missing
 
 __all__ = ["region_score"]

@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import as_array, to_host
-from metfa._guard import model_in_evaluation
-from metfa._protocol import predict_scores
-from metfa._provenance import describe
-from metfa._rows import Rows, is_text
-from metfa._streams import Purpose, root_entropy, stream
-from metfa._targets import row_targets
-from metfa._validation import positive_int
-from metfa.metrics._hidden import detached
-from metfa.metrics._target_probability import TargetProbability
+from metfa._base.provenance import describe
+from metfa._base.validation import is_text, positive_int
+from metfa.calls.guard import model_in_evaluation
+from metfa.calls.hidden import detached
+from metfa.calls.target_probability import TargetProbability
+from metfa.calls.targets import row_targets
 from metfa.metrics.scores import Scores, divisor
+from metfa.sampling.protocol import predict_scores
+from metfa.sampling.rows import Rows
+from metfa.sampling.streams import Purpose, root_entropy, stream
 
 __all__ = ["RobustScore", "robust"]
 

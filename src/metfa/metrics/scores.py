@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from metfa._warnings import DegenerateAttributionsWarning, MetfaWarning, ModelOutputWarning, warn
+from metfa._base.warnings import DegenerateAttributionsWarning, MetfaWarning, ModelOutputWarning, warn
 
 __all__ = ["NOT_FINITE", "Scores", "divisor", "faults_of", "warn_of_missing"]
 

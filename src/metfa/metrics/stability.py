@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from metfa._validation import positive_int
+from metfa._base.validation import positive_int
 from metfa.metrics.scores import Scores, warn_of_missing
-from metfa.result import AttributionSample
+from metfa.results.sample import AttributionSample
 
 __all__ = [
     "Stability",

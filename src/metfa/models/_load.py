@@ -2,7 +2,7 @@
 
 import torch
 
-from metfa._validation import did_you_mean
+from metfa._base.validation import did_you_mean
 from metfa.models._loaded_model import LoadedModel
 from metfa.models._normalised import Normalised
 from metfa.models._preprocess import CentreCrop, WholePicture

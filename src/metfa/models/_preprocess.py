@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from PIL import Image, ImageOps
 
-from metfa._validation import positive_int
+from metfa._base.validation import positive_int
 
 __all__ = ["CentreCrop", "WholePicture"]
 

@@ -10,8 +10,8 @@ from typing import Any
 from PIL import Image
 from torch import nn
 
-from metfa._import_path import imported
-from metfa._validation import did_you_mean
+from metfa._base.import_path import imported
+from metfa._base.validation import did_you_mean
 from metfa.models._loaded_model import LoadedModel
 from metfa.models._normalised import Normalised
 from metfa.models._preprocess import CentreCrop, WholePicture

@@ -8,10 +8,10 @@ from metfa.plot._bars import bars
 from metfa.plot._certificate import certificate
 from metfa.plot._context import context
 from metfa.plot._curves import curves
-from metfa.plot._images import figure
 from metfa.plot._notebook import notebook_html
 from metfa.plot._palettes import PALETTES
 from metfa.plot._studies import mstd_ratio, stability_and_faithfulness
+from metfa.plot.images import figure
 
 __all__ = [
     "PALETTES",

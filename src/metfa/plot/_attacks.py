@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metfa._lazy import needs_extra
-from metfa._validation import positive_int
+from metfa._base.lazy import needs_extra
+from metfa._base.validation import positive_int
 from metfa.attacks.result import AttackResult, Measured, distance
 from metfa.plot._headings import draw_heading
-from metfa.plot._images import Scale, common_scale, draw_colour_bar, draw_picture, draw_scores, size_of
 from metfa.plot._palettes import palette_named
+from metfa.plot.images import Scale, common_scale, draw_colour_bar, draw_picture, draw_scores, size_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

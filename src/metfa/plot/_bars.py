@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metfa import stats
-from metfa._decisions import decided
-from metfa._feature_names import checked_names, fitting_names
-from metfa._lazy import needs_extra
-from metfa._provenance import printable
-from metfa._sample_size import TooFewSamplesError
-from metfa._validation import positive_int
+from metfa._base.lazy import needs_extra
+from metfa._base.provenance import printable
+from metfa._base.validation import positive_int
 from metfa.plot._headings import draw_heading
 from metfa.plot._one_input import one_input
 from metfa.plot._palettes import LITERAL, Palette, palette_named
-from metfa.result import AttributionSample
+from metfa.results.decisions import decided
+from metfa.results.sample import AttributionSample
+from metfa.results.sample_size import TooFewSamplesError
+from metfa.sampling.feature_names import checked_names, fitting_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

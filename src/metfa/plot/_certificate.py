@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metfa._certified import certified
-from metfa._lazy import needs_extra
+from metfa._base.lazy import needs_extra
 from metfa.plot._headings import draw_heading
-from metfa.plot._images import Scale, draw_colour_bar, draw_picture, grey, picture_of, size_of
-from metfa.result import AttributionSample
+from metfa.plot.images import Scale, draw_colour_bar, draw_picture, grey, picture_of, size_of
+from metfa.results.certified import certified
+from metfa.results.sample import AttributionSample
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metfa import stats
-from metfa._lazy import needs_extra
-from metfa._sample_size import TooFewSamplesError
+from metfa._base.lazy import needs_extra
 from metfa.plot._headings import draw_heading
-from metfa.plot._images import Scale, draw_colour_bar, draw_note, draw_picture, draw_scores, grey, picture_of, size_of
 from metfa.plot._palettes import Palette, palette_named
+from metfa.plot.images import Scale, draw_colour_bar, draw_note, draw_picture, draw_scores, grey, picture_of, size_of
+from metfa.results.sample_size import TooFewSamplesError
 from metfa.segmentation.explanation import ContextExplanation
 
 if TYPE_CHECKING:

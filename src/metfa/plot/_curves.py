@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metfa._lazy import needs_extra
-from metfa._provenance import printable
+from metfa._base.lazy import needs_extra
+from metfa._base.provenance import printable
 from metfa.metrics.curves import FaithfulnessCurve
 from metfa.plot._headings import draw_heading
 from metfa.plot._palettes import LITERAL

@@ -8,8 +8,8 @@ import io
 import warnings
 
 from metfa.plot._bars import bars
-from metfa.plot._images import figure
-from metfa.result import AttributionSample
+from metfa.plot.images import figure
+from metfa.results.sample import AttributionSample
 
 __all__ = ["notebook_html"]
 

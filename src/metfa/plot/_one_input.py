@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from metfa._decisions import heights_of
-from metfa.result import AttributionSample
+from metfa.results.decisions import heights_of
+from metfa.results.sample import AttributionSample
 
 __all__ = ["one_input"]
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from metfa._lazy import needs_extra
-from metfa._provenance import printable
+from metfa._base.lazy import needs_extra
+from metfa._base.provenance import printable
 from metfa.evaluation.selection import (
     VANILLA,
     Entry,
@@ -23,7 +23,7 @@ from metfa.evaluation.selection import (
 from metfa.plot._curves import COLOURS
 from metfa.plot._headings import draw_heading
 from metfa.plot._palettes import LITERAL
-from metfa.stats._ratios import ratio_of_means
+from metfa.stats.ratios import ratio_of_means
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

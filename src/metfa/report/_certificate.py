@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metfa._certified import CORRECTIONS, certified, noise_deviation
-from metfa._sample_size import TooFewSamplesError
 from metfa.report._packing import packed
-from metfa.result import AttributionSample
+from metfa.results.certified import CORRECTIONS, certified, noise_deviation
+from metfa.results.sample import AttributionSample
+from metfa.results.sample_size import TooFewSamplesError
 
 if TYPE_CHECKING:
     from metfa.report._content import Decisions

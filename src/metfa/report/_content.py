@@ -12,23 +12,23 @@ from typing import Any
 import numpy as np
 
 from metfa import stats
-from metfa._decisions import terms_of_until
-from metfa._lazy import needs_extra
-from metfa._sample_size import TooFewSamplesError, samples_needed
-from metfa._significance import ANY_TIME, CORRECTIONS
-from metfa.plot._images import picture_of
+from metfa._base.lazy import needs_extra
+from metfa.plot.images import picture_of
 from metfa.report._cells import Samples
 from metfa.report._certificate import certificate_of
 from metfa.report._layers import layers_of
 from metfa.report._packing import packed
 from metfa.report._words import about_of, kinds_of, lines_of, paragraph_of
-from metfa.result import AttributionSample
+from metfa.results.decisions import terms_of_until
+from metfa.results.sample import AttributionSample
+from metfa.results.sample_size import TooFewSamplesError, samples_needed
+from metfa.results.significance import ANY_TIME, CORRECTIONS
+from metfa.results.summary import Summary
 from metfa.segmentation.explanation import ContextExplanation
-from metfa.stats._sequential import reciprocal_table
-from metfa.stats._sign_null import upper_tail_table
-from metfa.summary import Summary
-from metfa.text._reading import alpha_beside, harmless_text
-from metfa.text._words import words_of
+from metfa.stats.sequential import reciprocal_table
+from metfa.stats.sign_null import upper_tail_table
+from metfa.text.reading import alpha_beside, harmless_text
+from metfa.text.words import words_of
 
 __all__ = ["Content", "Decisions"]
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from metfa.plot._images import scale_end
+from metfa.plot.images import scale_end
 from metfa.report._packing import packed
-from metfa.result import AttributionSample
+from metfa.results.sample import AttributionSample
 
 __all__ = ["layers_of"]
 

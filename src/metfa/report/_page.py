@@ -10,7 +10,7 @@ from datetime import datetime, timezone
 from importlib import metadata, resources
 from typing import Any
 
-from metfa._lazy import needs_extra
+from metfa._base.lazy import needs_extra
 from metfa.report._content import Content, Decisions
 
 __all__ = ["page_of"]

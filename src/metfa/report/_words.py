@@ -6,9 +6,9 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from metfa import noise as noises
-from metfa._provenance import printable
-from metfa.result import AttributionSample
-from metfa.summary import Summary
+from metfa._base.provenance import printable
+from metfa.results.sample import AttributionSample
+from metfa.results.summary import Summary
 
 if TYPE_CHECKING:
     from metfa.report._content import Decisions

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import as_array, to_host
-from metfa._provenance import printable
-from metfa._sample_size import check_alpha, check_correction
-from metfa._validation import check_number, positive_int
+from metfa._base.provenance import printable
+from metfa._base.validation import check_number, positive_int
 from metfa.report._content import Content, Decisions
 from metfa.report._page import page_of
-from metfa.result import AttributionSample
+from metfa.results.sample import AttributionSample
+from metfa.results.sample_size import check_alpha, check_correction
 from metfa.segmentation.explanation import ContextExplanation
-from metfa.stats._validation import as_level
-from metfa.text._reading import harmless_text
+from metfa.stats.validation import as_level
+from metfa.text.reading import harmless_text
 
 __all__ = ["told_apart", "write"]
 

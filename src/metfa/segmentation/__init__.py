@@ -1,6 +1,6 @@
 """Objects in scenes: which surroundings does a segmentation network need to find them?"""
 
-from metfa._lazy import lazy_names
+from metfa._base.lazy import lazy_names
 
 _HOME = {
     "ClassContext": "metfa.segmentation.class_contexts",

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from metfa._arrays import first_not_finite, is_array, is_floating, namespace
-from metfa.explainers._called_model import answered, checked_scores
-from metfa.explainers._enlargement import enlargement, resized
-from metfa.explainers._probability_model import ProbabilityModel, warn_of_probabilities
+from metfa.calls.called import answered, checked_scores
+from metfa.calls.enlargement import enlargement, resized
+from metfa.calls.probabilities import ProbabilityModel, warn_of_probabilities
 
 __all__ = ["Segmenter", "check_kind", "class_maps"]
 

@@ -11,14 +11,14 @@ import torch
 
 from metfa import noise as noises
 from metfa import stats
-from metfa._class_names import class_name
-from metfa._lazy import needs_extra
-from metfa._markdown import aligned, escaped
-from metfa.metrics._hidden import Baseline
+from metfa._base.class_names import class_name
+from metfa._base.lazy import needs_extra
+from metfa._base.markdown import aligned, escaped
+from metfa.calls.hidden import Baseline
 from metfa.metrics.robustness import robust
 from metfa.segmentation.context_metrics import context_faithfulness
 from metfa.segmentation.explanation import ContextExplanation, check_threshold
-from metfa.stats._ratios import ratio_of_means
+from metfa.stats.ratios import ratio_of_means
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from metfa import io, noise
-from metfa._validation import positive_int
-from metfa._warnings import DegenerateAttributionsWarning, MissedObjectWarning, SmallRegionWarning, warn
-from metfa.explainers._called_model import CalledModel
-from metfa.sampling import explain
+from metfa import noise
+from metfa._base.validation import positive_int
+from metfa._base.warnings import DegenerateAttributionsWarning, MissedObjectWarning, SmallRegionWarning, warn
+from metfa.calls.called import CalledModel
+from metfa.results import files
+from metfa.sampling.explain import explain
 from metfa.segmentation._object import check_size, checked_region
 from metfa.segmentation.explanation import SAMPLE, ContextExplanation, save_region
 from metfa.segmentation.grid_saliency import GridSaliency
@@ -168,7 +169,7 @@ def _folder(store: str | Path | None) -> Path | None:
     if not str(store):
         raise ValueError("`store` must be a folder, got ''")
     folder = Path(store).expanduser()
-    if (folder / SAMPLE / io.MANIFEST).exists():
+    if (folder / SAMPLE / files.MANIFEST).exists():
         raise FileExistsError(
             f"{folder} holds a finished explanation, which `metfa.segmentation.load_context` reads; nothing is "
             "overwritten"

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import as_array, from_host, namespace, to_host
-from metfa._targets import row_targets
-from metfa.explainers._probability_model import softmax as softmax_of
-from metfa.metrics._hidden import Baseline, Hidden, checked_inputs
+from metfa.calls.hidden import Baseline, Hidden, checked_inputs
+from metfa.calls.probabilities import softmax as softmax_of
+from metfa.calls.targets import row_targets
 from metfa.metrics.scores import Scores
 from metfa.segmentation._class_maps import Segmenter, check_kind
 

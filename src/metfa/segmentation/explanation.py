@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metfa import io, stats
-from metfa._validation import check_number
-from metfa._warnings import DegenerateAttributionsWarning, warn
-from metfa.result import AttributionSample
+from metfa import stats
+from metfa._base.validation import check_number
+from metfa._base.warnings import DegenerateAttributionsWarning, warn
+from metfa.results import files
+from metfa.results.sample import AttributionSample
+from metfa.sampling.store import RUN
 from metfa.segmentation._object import checked_region
-from metfa.store import RUN
 
 if TYPE_CHECKING:
-    from metfa.summary import Summary
+    from metfa.results.summary import Summary
 
 __all__ = ["CONTEXT", "REGION", "SAMPLE", "ContextExplanation", "check_threshold", "load_context", "save_region"]
 
@@ -159,7 +160,7 @@ class ContextExplanation:
         FileExistsError
             If `path` exists: nothing is ever overwritten.
         """
-        with io.new_folder(path) as folder:
+        with files.new_folder(path) as folder:
             save_region(self.region, folder)
             self.sample.save(folder / SAMPLE)
         return Path(path).expanduser()
@@ -226,14 +227,14 @@ def save_region(region: np.ndarray, folder: Path) -> None:
             raise FileExistsError(f"{folder} holds samples of another object; give a new folder")
         return
     folder.mkdir(parents=True, exist_ok=True)
-    described = io.write_array(folder / REGION, region)
-    io.write_json(folder / CONTEXT, {"schema_version": SCHEMA_VERSION, "region": described})
+    described = files.write_array(folder / REGION, region)
+    files.write_json(folder / CONTEXT, {"schema_version": SCHEMA_VERSION, "region": described})
 
 
 def read_region(folder: Path) -> np.ndarray:
     """The object's pixels, (height, width) bool, that `save_region` wrote."""
-    with io.read_manifest(folder / CONTEXT, SCHEMA_VERSION) as about:
-        region = io.read_array(folder / CONTEXT, "region", about["region"])
+    with files.read_manifest(folder / CONTEXT, SCHEMA_VERSION) as about:
+        region = files.read_array(folder / CONTEXT, "region", about["region"])
     if region.dtype != bool or region.ndim != 2:
         raise ValueError(f"{folder / REGION} must hold pixels (height, width) bool, got {region.dtype} {region.shape}")
     if region.view(np.uint8).max(initial=0) > 1:
@@ -255,8 +256,8 @@ def load_context(path: str | Path) -> ContextExplanation:
     if not folder.is_dir():
         raise FileNotFoundError(f"no such folder: {folder}")
     if not (folder / CONTEXT).exists():
-        hint = ": it holds samples alone, which `metfa.load` reads" if (folder / io.MANIFEST).is_file() else ""
+        hint = ": it holds samples alone, which `metfa.load` reads" if (folder / files.MANIFEST).is_file() else ""
         raise ValueError(f"{folder} is no saved explanation of a context: it has no {CONTEXT}{hint}")
-    if (folder / SAMPLE / RUN).exists() and not (folder / SAMPLE / io.MANIFEST).exists():
+    if (folder / SAMPLE / RUN).exists() and not (folder / SAMPLE / files.MANIFEST).exists():
         raise ValueError(f"{folder} holds an unfinished run: repeat the call with `store={str(folder)!r}` to resume it")
-    return ContextExplanation(io.load(folder / SAMPLE), read_region(folder))
+    return ContextExplanation(files.load(folder / SAMPLE), read_region(folder))

@@ -9,14 +9,14 @@ import numpy as np
 import torch
 
 from metfa._arrays import first_not_finite, widen
-from metfa._targets import row_targets
-from metfa._validation import check_number, positive_int
-from metfa._warnings import DegenerateAttributionsWarning, warn
-from metfa.explainers._called_model import answered
-from metfa.explainers._differentiation import require_graph
-from metfa.explainers._enlargement import enlargement
-from metfa.explainers._mask_optimisation import ROUNDING, Blend, MaskOptimiser
-from metfa.explainers.blur import Blur
+from metfa._base.validation import check_number, positive_int
+from metfa._base.warnings import DegenerateAttributionsWarning, warn
+from metfa.calls.blur import Blur
+from metfa.calls.called import answered
+from metfa.calls.differentiation import require_graph
+from metfa.calls.enlargement import enlargement
+from metfa.calls.targets import row_targets
+from metfa.explainers.mask_optimisation import ROUNDING, Blend, MaskOptimiser
 from metfa.segmentation._class_maps import check_kind, class_maps
 from metfa.segmentation._object import check_size
 from metfa.segmentation.regions import RegionModel

@@ -8,10 +8,10 @@ import numpy as np
 import torch
 
 from metfa._arrays import to_host
-from metfa._guard import model_in_evaluation
-from metfa._validation import positive_int
-from metfa.explainers._called_model import answered
-from metfa.explainers._model_explainer import check_images, require_tensor
+from metfa._base.validation import positive_int
+from metfa.calls.called import answered
+from metfa.calls.guard import model_in_evaluation
+from metfa.calls.inputs import check_images, require_tensor
 from metfa.segmentation._class_maps import Segmenter, check_kind, class_maps
 from metfa.segmentation._object import check_size, checked_region
 

@@ -5,17 +5,17 @@ Usable alone: nothing here knows about models or explainers, and at run time not
 
 from metfa.stats._certificate import certified_radius, certified_ranks, proportion_bound
 from metfa.stats._intervals import ConfidenceInterval, mean_interval, median_interval, smoothed_median
-from metfa.stats._median_test import MedianTestResult, median_test
 from metfa.stats._multiplicity import bh, bonferroni, by, correct, e_bh, expected_false_marks, holm
 from metfa.stats._ranks import Ranks, median_ranks, min_samples, paper_ranks
-from metfa.stats._sequential import (
+from metfa.stats._thresholds import jenks, jenks_sorted
+from metfa.stats.sequential import (
     SequentialTestResult,
     confidence_sequence,
     log_e_values,
     sequence_ranks,
     sequential_test,
 )
-from metfa.stats._thresholds import jenks, jenks_sorted
+from metfa.stats.sign_tests import MedianTestResult, median_test
 
 __all__ = [
     "ConfidenceInterval",

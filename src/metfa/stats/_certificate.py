@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import from_host, real_dtype, to_host
-from metfa._validation import check_number, positive_int
+from metfa._base.validation import check_number, positive_int
 from metfa.stats._incomplete_beta import log_binomial_tail
 from metfa.stats._ranks import Ranks, median_ranks
-from metfa.stats._sequential import fewest_reaching, log_e_at, log_e_table, sequence_ranks
-from metfa.stats._validation import as_counts, as_level
+from metfa.stats.sequential import fewest_reaching, log_e_at, log_e_table, sequence_ranks
+from metfa.stats.validation import as_counts, as_level
 
 __all__ = ["certified_radius", "certified_ranks", "proportion_bound"]
 

@@ -12,7 +12,7 @@ import numpy as np
 from metfa._arrays import from_host, namespace, widen
 from metfa.stats._blocks import comparable, reduce_rows
 from metfa.stats._ranks import Ranks, median_ranks
-from metfa.stats._validation import as_level, as_rows, refuse_nan
+from metfa.stats.validation import as_level, as_rows, refuse_nan
 
 __all__ = ["ConfidenceInterval", "mean_interval", "median_interval", "smoothed_median"]
 

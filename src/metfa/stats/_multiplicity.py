@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import from_host, is_floating, real_dtype, to_host
-from metfa._validation import positive_int
-from metfa.stats._sign_null import largest_count
-from metfa.stats._validation import as_axis, as_level, as_real
+from metfa._base.validation import positive_int
+from metfa.stats.sign_null import largest_count
+from metfa.stats.validation import as_axis, as_level, as_real
 
 __all__ = ["bh", "bonferroni", "by", "correct", "e_bh", "expected_false_marks", "holm"]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from metfa._validation import positive_int
-from metfa.stats._sign_null import MOST_SAMPLES, fewest_samples, largest_count
-from metfa.stats._validation import as_alternative, as_level
+from metfa._base.validation import positive_int
+from metfa.stats.sign_null import MOST_SAMPLES, fewest_samples, largest_count
+from metfa.stats.validation import as_alternative, as_level
 
 __all__ = ["Ranks", "median_ranks", "min_samples", "paper_ranks"]
 

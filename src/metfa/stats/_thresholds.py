@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import to_host
-from metfa._warnings import DegenerateAttributionsWarning, warn
-from metfa.stats._validation import as_real
+from metfa._base.warnings import DegenerateAttributionsWarning, warn
+from metfa.stats.validation import as_real
 
 __all__ = ["jenks", "jenks_sorted"]
 

@@ -1,6 +1,6 @@
 """Words as features: noise by synonyms, explainers of text models, faithfulness of words."""
 
-from metfa._lazy import lazy_names
+from metfa._base.lazy import lazy_names
 
 _HOME = {
     "GradientXInput": "metfa.text.gradient_x_input",

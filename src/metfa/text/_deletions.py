@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from metfa._randomised import row_generators
-from metfa._validation import positive_int
-from metfa._warnings import DegenerateAttributionsWarning, RowDependenceWarning, warn
+from metfa._base.validation import positive_int
+from metfa._base.warnings import DegenerateAttributionsWarning, RowDependenceWarning, warn
+from metfa.sampling.randomised import row_generators
 from metfa.text._scaling import scaled_words
 from metfa.text._text_model import TextModel, words_of_rows
-from metfa.text._words import Words
+from metfa.text.words import Words
 
 __all__ = ["DeletionExplainer", "DeletionSurrogate", "answers", "deletions", "flat"]
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from metfa._streams import Purpose, stream
-from metfa.result import AttributionSample
+from metfa.results.sample import AttributionSample
+from metfa.sampling.streams import Purpose, stream
 from metfa.text._deletions import DeletionSurrogate
-from metfa.text._words import words_of
+from metfa.text.words import words_of
 
 __all__ = ["facts_of"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from metfa._warnings import DegenerateAttributionsWarning, warn
+from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.explainers.heatmaps import scale_to_unit
 
 __all__ = ["scaled_words"]

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import first_not_finite, is_array, to_host
-from metfa._guard import loaded_torch, model_in_evaluation
-from metfa._targets import row_targets
-from metfa._validation import positive_int
-from metfa._warnings import ModelOutputWarning, warn
-from metfa.explainers import _probability_model
-from metfa.explainers._called_model import checked_scores
-from metfa.text._words import Words, words_of
+from metfa._base.validation import positive_int
+from metfa._base.warnings import ModelOutputWarning, warn
+from metfa.calls import probabilities
+from metfa.calls.called import checked_scores
+from metfa.calls.guard import loaded_torch, model_in_evaluation
+from metfa.calls.targets import row_targets
+from metfa.text.words import Words, words_of
 
 __all__ = ["TextModel", "words_of_rows"]
 
@@ -97,7 +97,7 @@ class TextModel:
                 f"the model gives scores of shape {scores.shape}, of which there is no softmax over classes: write "
                 "`softmax=False` to use them as they are"
             )
-        return _probability_model.softmax(scores)
+        return probabilities.softmax(scores)
 
     def targets(self, scores: np.ndarray, target: Any) -> list[int | None]:
         """One target a text: those asked for, or the best class of its `scores`; None for models with one score."""

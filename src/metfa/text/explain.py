@@ -7,20 +7,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from metfa._guard import model_as_found, model_in_evaluation
-from metfa._protocol import explained_model
-from metfa._randomised import randomised, seeded
-from metfa.io import write_manifest
-from metfa.result import AttributionSample
-from metfa.sampling import explain
-from metfa.smoothed import SampledExplainer
-from metfa.stopping import Until
+from metfa.calls.guard import model_as_found, model_in_evaluation
+from metfa.results.files import write_manifest
+from metfa.results.sample import AttributionSample
+from metfa.results.stopping import Until
+from metfa.sampling.explain import explain
+from metfa.sampling.protocol import explained_model
+from metfa.sampling.randomised import randomised, seeded
+from metfa.sampling.smoothed import SampledExplainer
 from metfa.text._facts import facts_of
 from metfa.text._text_model import TextModel
-from metfa.text._word_for_word import WordForWord
-from metfa.text._words import words_of
 from metfa.text.lemna import LEMNA
 from metfa.text.synonyms import Synonyms
+from metfa.text.word_for_word import WordForWord
+from metfa.text.words import words_of
 
 __all__ = ["explain_text"]
 

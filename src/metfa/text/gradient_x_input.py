@@ -9,11 +9,11 @@ import numpy as np
 import torch
 
 from metfa._arrays import first_not_finite, to_host
-from metfa._targets import row_targets
-from metfa.explainers._differentiation import weights_frozen
+from metfa.calls.differentiation import weights_frozen
+from metfa.calls.targets import row_targets
 from metfa.text._scaling import scaled_words
 from metfa.text._text_model import words_of_rows
-from metfa.text.models._embedded import (
+from metfa.text.models.embedded import (
     EmbeddedTextModel,
     TokenBatch,
     checked_logits,

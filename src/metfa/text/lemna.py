@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from metfa._validation import check_number, positive_int
-from metfa._warnings import DegenerateAttributionsWarning, warn
+from metfa._base.validation import check_number, positive_int
+from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.text._deletions import DeletionSurrogate, flat
 from metfa.text._mixture import Mixture, fit_mixture
-from metfa.text._words import Words
+from metfa.text.words import Words
 
 __all__ = ["LEMNA", "WordMixture"]
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from metfa._validation import check_number
+from metfa._base.validation import check_number
 from metfa.explainers.lime import weighted_ridge
 from metfa.text._deletions import DeletionSurrogate, flat
-from metfa.text._words import Words
+from metfa.text.words import Words
 
 __all__ = ["LIME", "WordSurrogate"]
 

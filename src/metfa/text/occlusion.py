@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from metfa._warnings import DegenerateAttributionsWarning, warn
+from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.text._deletions import DeletionExplainer, flat
 from metfa.text._text_model import TextModel, words_of_rows
-from metfa.text._words import Words
+from metfa.text.words import Words
 
 __all__ = ["Occlusion"]
 

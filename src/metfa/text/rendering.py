@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from metfa._validation import positive_int
-from metfa.result import AttributionSample
-from metfa.text._reading import NOT_TESTED, Reading, harmless_text, short_number
+from metfa._base.validation import positive_int
+from metfa.results.sample import AttributionSample
+from metfa.text.reading import NOT_TESTED, Reading, harmless_text, short_number
 
 __all__ = ["render_html", "render_terminal"]
 

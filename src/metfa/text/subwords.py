@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import as_array, first_not_finite, is_floating, to_host
-from metfa._validation import positive_int
+from metfa._base.validation import positive_int
 
 __all__ = ["words_from_tokens"]
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from metfa._validation import check_number, did_you_mean
+from metfa._base.validation import check_number, did_you_mean
 from metfa.text._wordnet import FILES, PARTS, look_up_in
-from metfa.text._words import Words, words_of
+from metfa.text.words import Words, words_of
 
 __all__ = ["Synonyms"]
 

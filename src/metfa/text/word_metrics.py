@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import as_array, is_array, to_host
-from metfa._rows import Rows, is_text
-from metfa._streams import Purpose, root_entropy, stream
-from metfa._targets import row_targets
-from metfa._validation import positive_int
+from metfa._base.validation import is_text, positive_int
+from metfa.calls.targets import row_targets
 from metfa.metrics.scores import NOT_FINITE, Scores, divisor, faults_of, warn_of_missing
 from metfa.metrics.stability import top_k_overlap
-from metfa.result import AttributionSample
+from metfa.results.sample import AttributionSample
+from metfa.sampling.rows import Rows
+from metfa.sampling.streams import Purpose, root_entropy, stream
 from metfa.text._text_model import TextModel
-from metfa.text._words import Words, words_of
+from metfa.text.words import Words, words_of
 
 __all__ = ["WordScores", "fat", "fdt", "st", "top_n_overlap"]
 

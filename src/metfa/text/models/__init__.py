@@ -3,10 +3,10 @@
 Importing this package imports torch.
 """
 
-from metfa.text.models._embedded import EmbeddedTextModel
 from metfa.text.models._load import load_model
 from metfa.text.models._tokens import tokens_of
 from metfa.text.models.bilstm import BiLSTM
+from metfa.text.models.embedded import EmbeddedTextModel
 from metfa.text.models.trained import TrainedBiLSTM, save_model
 from metfa.text.models.transformer import Transformer, from_transformers
 

@@ -6,8 +6,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from metfa._import_path import imported
-from metfa._validation import did_you_mean
+from metfa._base.import_path import imported
+from metfa._base.validation import did_you_mean
 from metfa.text.models.trained import read_model
 
 __all__ = ["load_model"]

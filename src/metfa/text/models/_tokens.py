@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from metfa.text._words import words_of
+from metfa.text.words import words_of
 
 __all__ = ["tokens_of"]
 

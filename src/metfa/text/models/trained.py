@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from metfa._validation import positive_int
-from metfa.text.models._embedded import probabilities_of_rows
+from metfa._base.validation import positive_int
 from metfa.text.models._tokens import tokens_of
 from metfa.text.models.bilstm import UNKNOWN, BiLSTM
+from metfa.text.models.embedded import probabilities_of_rows
 
 __all__ = ["TrainedBiLSTM", "read_model", "save_model"]
 

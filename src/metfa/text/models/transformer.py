@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from metfa._validation import positive_int
-from metfa._warnings import UnreadWordsWarning, warn
-from metfa.explainers._probability_model import softmax
-from metfa.text._words import Words, words_of
-from metfa.text.models._embedded import probabilities_of_rows, row_by_row
+from metfa._base.validation import positive_int
+from metfa._base.warnings import UnreadWordsWarning, warn
+from metfa.calls.probabilities import softmax
+from metfa.text.models.embedded import probabilities_of_rows, row_by_row
+from metfa.text.words import Words, words_of
 
 __all__ = ["Transformer", "from_transformers"]
 

@@ -1,0 +1,1 @@
+"""What every room stands on: lazy names, warnings, checks, provenance; the standard library and NumPy alone."""

@@ -1,0 +1,1 @@
+"""How a model is asked: its scores and gradients, its state put back, its inputs changed."""

@@ -1,0 +1,270 @@
+"""The six maps of one image, on one colour scale."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from metfa import stats
+from metfa._base.lazy import needs_extra
+from metfa.plot._headings import draw_heading
+from metfa.plot._one_input import one_input
+from metfa.plot._palettes import LITERAL, SIGNED_SCORES, Palette, palette_named
+from metfa.results.sample import AttributionSample
+from metfa.results.sample_size import TooFewSamplesError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "Scale",
+    "common_scale",
+    "draw_colour_bar",
+    "draw_note",
+    "draw_picture",
+    "draw_scores",
+    "figure",
+    "grey",
+    "picture_of",
+    "scale_end",
+    "size_of",
+]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Colour scale of all score maps of a figure; `cut` where values lie beyond it."""
+
+    low: float
+    high: float
+    colour_map: str
+    cut: bool
+
+
+def figure(
+    sample: AttributionSample,
+    *,
+    index: int = 0,
+    picture: np.ndarray | None = None,
+    title: str | None = None,
+    threshold: Any = stats.jenks,
+    alpha: float = 0.05,
+    correction: str | None = None,
+    split: int | None = None,
+    confidence_level: float = 0.95,
+    palette: str = "paper",
+) -> Figure:
+    """Picture, vanilla, smoothed, lower bound, upper bound and significance map of one image.
+
+    The four score maps share one colour scale, so that they can be compared; its top is cut where only 1 in 1,000
+    values lies above, and the colour bar's arrow says so. The scale of signed scores is symmetric about 0.
+
+    Parameters
+    ----------
+    sample : AttributionSample
+        With maps (height, width).
+    index : int
+        Which input of the batch.
+    picture : ndarray, optional
+        Picture to lay the maps over, (height, width) or (height, width, 3) in [0, 1]; by default the input itself, if
+        it is (height, width) or (channels, height, width) with 1 or 3 channels.
+    title : str, optional
+        Heading; shown as plain text.
+    threshold, alpha, correction, split, confidence_level
+        As for `AttributionSample.significance_map` and `AttributionSample.confidence_interval`.
+    palette : {"paper", "colourblind"}
+        Colours: the paper's, or a colour-blind-safe set.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Not registered with pyplot: ``figure.savefig("figure.png")`` writes it.
+
+    Raises
+    ------
+    ValueError
+        If the maps are not images, or an argument is out of range. Too few samples are no error: the panels say so.
+    """
+    with needs_extra("a figure"):
+        from matplotlib.figure import Figure
+
+    if len(sample.feature_shape) != 2:
+        raise ValueError(
+            f"`sample` must hold maps (height, width) to be drawn, got features of shape {sample.feature_shape}; "
+            "`metfa.plot.bars` draws features along one axis"
+        )
+    colours = palette_named(palette)
+    one, threshold = one_input(sample, index, threshold)
+    shown, caption = picture_of(one) if picture is None else (_checked_picture(picture, one), "picture")
+    maps = _score_maps(one, confidence_level)
+    scale = common_scale([scores for _, scores in maps if scores is not None], colours.scores)
+    fig = Figure(figsize=size_of(*sample.feature_shape), layout="compressed")
+    axes = fig.subplots(2, 3).ravel()
+    draw_picture(axes[0], shown, caption)
+    for ax, (name, scores) in zip(axes[1:5], maps, strict=True):
+        if scores is None:
+            draw_note(ax, shown, name, one.too_few_for(confidence_level) or "")
+        else:
+            draw_scores(ax, shown, scores, name, scale)
+    draw_colour_bar(fig, axes, scale)
+    _draw_significance(fig, axes[5], one, shown, threshold, alpha, correction, split, colours)
+    draw_heading(fig, title, 100)
+    return fig
+
+
+def picture_of(sample: AttributionSample) -> tuple[np.ndarray, str]:
+    """Picture of the one input, (height, width) or (height, width, 3) in [0, 1], and what to write below it."""
+    height, width = sample.feature_shape
+    image = np.asarray(sample.inputs[0], np.float64) if isinstance(sample.inputs, np.ndarray) else np.zeros(0)
+    if image.ndim == 2:
+        image = image[None]
+    if image.ndim != 3 or image.shape[0] not in (1, 3) or image.shape[1:] != (height, width):
+        return np.ones((height, width)), "no picture"
+    caption = "picture"
+    if image.min() < -1e-6 or image.max() > 1 + 1e-6:
+        image = (image - image.min()) / (np.ptp(image) or 1.0)
+        caption = "input, rescaled to be shown"
+    return (np.moveaxis(image, 0, -1) if image.shape[0] == 3 else image[0]), caption
+
+
+def _checked_picture(picture: Any, sample: AttributionSample) -> np.ndarray:
+    image = np.asarray(picture, dtype=np.float64)
+    height, width = sample.feature_shape
+    if image.shape not in ((height, width), (height, width, 3)):
+        raise ValueError(
+            f"`picture` must be of shape {(height, width)} or {(height, width, 3)}, as the maps, got {image.shape}"
+        )
+    if not (image.min() >= -1e-6 and image.max() <= 1 + 1e-6):
+        raise ValueError(
+            f"`picture` must lie in [0, 1], got {image.min():.4g} to {image.max():.4g}; divide 8-bit pixels by 255"
+        )
+    return image
+
+
+def _score_maps(sample: AttributionSample, confidence_level: float) -> list[tuple[str, np.ndarray | None]]:
+    vanilla = ("vanilla\none explanation, no noise", sample.vanilla[0].astype(np.float64))
+    if sample.too_few_for(confidence_level) is not None:
+        return [vanilla, ("smoothed\n", None), ("lower bound\n", None), ("upper bound\n", None)]
+    interval = sample.confidence_interval(confidence_level)
+    smoothed = sample.smoothed(confidence_level)[0]
+    level = f"of the {'any-time ' * sample.any_time}{interval.confidence_level:.1%} intervals"
+    return [
+        vanilla,
+        (f"smoothed\nover {sample.n_samples} samples", smoothed.astype(np.float64)),
+        (f"lower bound\n{level}", interval.low[0].astype(np.float64)),
+        (f"upper bound\n{level}", interval.high[0].astype(np.float64)),
+    ]
+
+
+def common_scale(maps: list[np.ndarray], colour_map: str) -> Scale:
+    """One scale for several maps, beyond whose end lies 1 score in 1,000."""
+    scores = np.stack(maps)
+    high = scale_end(scores)
+    cut = float(np.abs(scores).max()) > high
+    if float(scores.min()) < 0:
+        return Scale(-high, high, SIGNED_SCORES, cut)
+    return Scale(0.0, high, colour_map, cut)
+
+
+def scale_end(scores: np.ndarray) -> float:
+    """End of the colour scale, in figures and reports: 1 score in 1,000 is larger by absolute value; never 0."""
+    strength = np.abs(scores)
+    return float(np.quantile(strength, 0.999)) or float(strength.max()) or 1.0
+
+
+def grey(picture: np.ndarray) -> np.ndarray:
+    """The picture in pale grey, (height, width, 3), to lie under colours."""
+    brightness = picture @ [0.299, 0.587, 0.114] if picture.ndim == 3 else picture
+    return np.repeat(np.clip(0.25 + 0.6 * brightness, 0, 1)[..., None], 3, axis=2)
+
+
+def _show(ax: Axes, picture: np.ndarray, title: str) -> None:
+    height, width = picture.shape[:2]
+    stretched = not 1 / 4 <= height / width <= 4  # a strip would be too thin to be seen
+    ax.imshow(np.clip(picture, 0, 1), interpolation="nearest", aspect="auto" if stretched else "equal")
+    ax.set_axis_off()
+    ax.set_title(title, fontsize="medium")
+
+
+def draw_picture(ax: Axes, picture: np.ndarray, caption: str) -> None:
+    """Draw a picture with its caption."""
+    _show(ax, picture if picture.ndim == 3 else np.repeat(picture[..., None], 3, axis=2), caption)
+
+
+def draw_scores(ax: Axes, picture: np.ndarray, scores: np.ndarray, name: str, scale: Scale) -> None:
+    """Lay scores over a picture: the stronger a score, the less of the picture shows through."""
+    from matplotlib import colormaps
+
+    strength = np.clip(np.abs(scores) / scale.high, 0, 1)
+    weight = np.clip(0.35 + 2.5 * strength, 0, 1)[..., None]  # faint scores let the picture through
+    coloured = colormaps[scale.colour_map](np.clip((scores - scale.low) / (scale.high - scale.low), 0, 1))[..., :3]
+    constant = scores.size > 1 and scores.min() == scores.max()
+    title = f"{name.splitlines()[0]}\nconstant: {scores.flat[0]:.3g}" if constant else name
+    _show(ax, weight * coloured + (1 - weight) * grey(picture), title)
+
+
+def draw_colour_bar(fig: Figure, axes: np.ndarray, scale: Scale, *, label: str = "attribution score") -> None:
+    """Draw the scale that several maps share."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+
+    extend = "neither" if not scale.cut else "both" if scale.low < 0 else "max"
+    fig.colorbar(
+        ScalarMappable(Normalize(scale.low, scale.high), scale.colour_map),
+        ax=list(axes),
+        extend=extend,
+        label=label,
+        fraction=0.03,
+        pad=0.01,
+        aspect=40,
+    )
+
+
+def draw_note(ax: Axes, picture: np.ndarray, title: str, text: str) -> None:
+    """Draw a text in the place of a map."""
+    _show(ax, np.full((*picture.shape[:2], 3), 0.95), title)
+    wrapped = textwrap.fill(text, 30)
+    ax.text(0.5, 0.5, wrapped, ha="center", va="center", fontsize="small", transform=ax.transAxes, **LITERAL)
+
+
+def _draw_significance(
+    fig: Figure,
+    ax: Axes,
+    sample: AttributionSample,
+    picture: np.ndarray,
+    threshold: Any,
+    alpha: float,
+    correction: str | None,
+    split: int | None,
+    colours: Palette,
+) -> None:
+    from matplotlib.colors import to_rgb
+    from matplotlib.patches import Patch
+
+    title = f"significance\nalpha {alpha:g}, {correction or 'uncorrected'}"
+    try:
+        marks = sample.significance_map(threshold, alpha=alpha, correction=correction, split=split)[0]
+    except TooFewSamplesError as error:
+        draw_note(ax, picture, title, str(error))
+        return
+    kinds = [
+        ("important", 1, colours.important),
+        ("undecided", 0, colours.undecided),
+        ("unimportant", -1, colours.unimportant),
+    ]
+    painted = np.zeros((*marks.shape, 3))
+    for _, mark, colour in kinds:
+        painted[marks == mark] = to_rgb(colour)
+    _show(ax, 0.8 * painted + 0.2 * grey(picture), title)
+    handles = [Patch(color=colour, label=f"{name} {(marks == mark).mean():.1%}") for name, mark, colour in kinds]
+    fig.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False, title="significance of each pixel")
+
+
+def size_of(height: int, width: int) -> tuple[float, float]:
+    """Size of the figure in inches for maps of this shape; very long or flat ones keep a readable size."""
+    ratio = min(max(height / width, 0.4), 2.0)
+    return 11.6, 3.4 * 2 * ratio + 1.6

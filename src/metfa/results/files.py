@@ -1,0 +1,379 @@
+"""Results as folders: a manifest.json and one .npy file an array. Nothing is pickled, nothing half-written is loaded.
+
+`manifest.json` names every array with its dtype, shape and BLAKE2b digest and is written last: a folder without it is
+unfinished. `load` checks each file against the manifest before it reads a number, follows no symbolic links, and never
+imports anything that a manifest names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from metfa._base.validation import is_text
+from metfa.results.sample import AttributionSample
+from metfa.results.stopping import Stopping
+
+__all__ = [
+    "array_offset",
+    "check_targets",
+    "load",
+    "new_folder",
+    "read_array",
+    "read_json",
+    "read_manifest",
+    "require_plain_file",
+    "save",
+    "write_array",
+    "write_array_header",
+    "write_json",
+    "write_manifest",
+]
+
+MANIFEST = "manifest.json"
+SCHEMA_VERSION = 1
+MAX_JSON_BYTES = 64 * 2**20
+MAX_AXES = 32
+KINDS = "biufcmMSU"  # of dtypes without Python objects
+ARRAYS = ("values", "vanilla", "scores", "predictions")
+
+
+def save(sample: AttributionSample, path: str | Path) -> Path:
+    """Write `sample` to the new folder `path`, all or nothing.
+
+    Raises
+    ------
+    FileExistsError
+        If `path` exists: nothing is ever overwritten.
+    TypeError
+        If the inputs are a list of objects other than texts or lists of tokens, or a target is no integer or tuple
+        of integers.
+    """
+    check_inputs(sample.inputs)
+    check_targets(sample.target)
+    with new_folder(path) as temporary:
+        for name in ARRAYS:
+            if getattr(sample, name) is not None:
+                write_array(temporary / f"{name}.npy", getattr(sample, name))
+        write_manifest(temporary, sample)
+    return Path(path).expanduser()
+
+
+@contextmanager
+def new_folder(path: str | Path) -> Iterator[Path]:
+    """A folder to write into, which becomes the new folder `path` at the end, or goes with all in it.
+
+    Raises
+    ------
+    FileExistsError
+        If `path` exists: nothing is ever overwritten.
+    """
+    target = _free(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_name(f".{target.name}.{os.urandom(4).hex()}")
+    temporary.mkdir()
+    try:
+        yield temporary
+        temporary.rename(_free(target))
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+def load(path: str | Path) -> AttributionSample:
+    """Read a folder written by `AttributionSample.save` or by ``explain(..., store=)``.
+
+    The samples are memory-mapped read-only; every file is checked against its digest first.
+
+    Parameters
+    ----------
+    path : path
+        The folder.
+
+    Returns
+    -------
+    AttributionSample
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such folder.
+    ValueError
+        If the folder is unfinished, damaged, tampered with or of a newer version; the message names the file.
+    """
+    folder = Path(path).expanduser()
+    if not folder.is_dir():
+        raise FileNotFoundError(f"no such folder: {folder}")
+    names = {entry.name for entry in folder.iterdir()}
+    if MANIFEST not in names:
+        if "run.json" in names:
+            raise ValueError(
+                f"{folder} holds an unfinished run: repeat the call with `store={str(folder)!r}` to resume it"
+            )
+        hint = f"; the samples lie in {folder / 'sample'}" if (folder / "sample" / MANIFEST).is_file() else ""
+        if hint and "context.json" in names:
+            hint = ", but the context of an object: read it by `metfa.segmentation.load_context`"
+        if "attack.json" in names:
+            hint = ", but an attack: read it by `metfa.attacks.load_attack`"
+        raise ValueError(f"{folder} is not a saved result: it has no {MANIFEST}{hint}")
+    with read_manifest(folder / MANIFEST, SCHEMA_VERSION) as manifest:
+        return _assembled(folder, manifest)
+
+
+def write_manifest(folder: Path, sample: AttributionSample) -> None:
+    """Write the inputs and then, as the last file and at once, the manifest that makes `folder` a result."""
+    described: dict[str, Any] = {}
+    inputs = sample.inputs
+    about: dict[str, Any] = {"kind": "array" if isinstance(inputs, np.ndarray) else type(inputs).__name__, "keys": []}
+    if isinstance(inputs, list):
+        write_json(folder / "inputs.json", inputs)
+        about["digest"] = _digest(folder / "inputs.json")
+    else:
+        parts = (
+            inputs if isinstance(inputs, dict) else dict(enumerate(inputs if isinstance(inputs, tuple) else [inputs]))
+        )
+        about["keys"] = list(parts)
+        for index, part in enumerate(parts.values()):
+            described[f"inputs_{index}"] = write_array(folder / f"inputs_{index}.npy", part)
+    for name in ARRAYS:
+        if getattr(sample, name) is not None:
+            described[name] = _describe(folder / f"{name}.npy", getattr(sample, name))
+    write_json(
+        folder / MANIFEST,
+        {
+            "schema_version": SCHEMA_VERSION,
+            "arrays": described,
+            "inputs": about,
+            "target": sample.target,
+            "sample_ids": sample.sample_ids,
+            "input_ids": sample.input_ids,
+            "feature_names": sample.feature_names,
+            "provenance": sample.provenance,
+            "stopping": None if sample.stopping is None else sample.stopping.written(),
+        },
+    )
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write a JSON file at once: a reader finds the old file or the new one, never half of it."""
+    text = json.dumps(content, indent=1, sort_keys=True, allow_nan=False)
+    if len(text) > MAX_JSON_BYTES:
+        raise ValueError(f"{path} would have {len(text)} bytes, more than the {MAX_JSON_BYTES} that are read back")
+    temporary = path.with_name(f".{path.name}.tmp")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)
+
+
+def read_json(path: Path) -> Any:
+    """Read a JSON file that anybody may have written; a ValueError that names it where that cannot be done."""
+    require_plain_file(path)
+    if path.stat().st_size > MAX_JSON_BYTES:
+        raise ValueError(f"{path} has {path.stat().st_size} bytes, more than the {MAX_JSON_BYTES} allowed")
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is damaged: {error}") from error
+
+
+@contextmanager
+def read_manifest(path: Path, schema_version: int) -> Iterator[dict[str, Any]]:
+    """What the manifest at `path` says, to be made a result of within the context.
+
+    Raises
+    ------
+    ValueError
+        If it is no JSON object of this version, or if what is made of it fails as where something is missing or of a
+        wrong kind: anybody may have written the manifest, and the message names the file.
+    """
+    manifest = read_json(path)
+    if not isinstance(manifest, dict):
+        raise ValueError(f"{path} is damaged: an object is needed, got {type(manifest).__name__}")
+    version = manifest.get("schema_version")
+    if version != schema_version:
+        raise ValueError(f"{path} has schema version {version!r:.40}; this metfa reads version {schema_version}")
+    try:
+        yield manifest
+    except (KeyError, TypeError, AttributeError, OverflowError) as error:
+        raise ValueError(f"{path} is damaged: {type(error).__name__} at {error}") from error
+
+
+def require_plain_file(path: Path) -> None:
+    """Raise unless `path` is a file, and no link to one."""
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError as error:
+        raise ValueError(f"{path} is missing: the folder is incomplete") from error
+    if not stat.S_ISREG(mode):
+        raise ValueError(f"{path} is a link or no plain file, and is not followed")
+
+
+def write_array_header(file: Any, dtype: np.dtype, shape: tuple[int, ...]) -> None:
+    """Write the start of an .npy file; the numbers follow in C order."""
+    np.lib.format.write_array_header_2_0(
+        file, {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
+    )
+
+
+def array_offset(path: Path, dtype: np.dtype, shape: tuple[int, ...]) -> int:
+    """Where the numbers of an .npy file start, after checking that it holds just `shape` numbers of `dtype`."""
+    require_plain_file(path)
+    with path.open("rb") as file:
+        try:
+            version = np.lib.format.read_magic(file)
+            reader = {1: np.lib.format.read_array_header_1_0, 2: np.lib.format.read_array_header_2_0}[version[0]]
+            found = reader(file)
+        except Exception as error:  # whatever NumPy's parser meets in a header that anybody may have written
+            raise ValueError(f"{path} is no array file: {error}") from error
+        offset = file.tell()
+    if found != (shape, False, dtype):
+        raise ValueError(f"{path} holds {found[2]} {found[0]}, expected {dtype} {shape}")
+    expected = offset + math.prod(shape) * dtype.itemsize
+    if path.stat().st_size != expected:
+        raise ValueError(f"{path} is truncated or padded: {path.stat().st_size} bytes, {expected} expected")
+    return offset
+
+
+def check_targets(targets: Any) -> None:
+    """Raise where a target cannot be written to a manifest."""
+    for entry in targets:
+        parts = entry if isinstance(entry, tuple | list) else [entry]
+        if entry is not None and not all(isinstance(part, int) for part in parts):
+            raise TypeError(f"`target` must be integers or tuples of integers to be saved, got {type(entry).__name__}")
+
+
+def _free(path: str | Path) -> Path:
+    target = Path(path).expanduser()
+    if target.exists() or target.is_symlink():
+        raise FileExistsError(f"`path` exists already: {target}; choose a new folder, nothing is overwritten")
+    return target
+
+
+def check_inputs(inputs: Any) -> None:
+    """Raise where inputs cannot be written beside a manifest."""
+    if isinstance(inputs, list):
+        kinds = sorted({type(entry).__name__ for entry in inputs if not is_text(entry)})
+        if kinds:
+            raise TypeError(
+                f"`inputs` must be arrays or a list of texts or of tokens to be saved, got a list of {', '.join(kinds)}"
+            )
+    else:
+        if isinstance(inputs, dict) and not all(isinstance(key, str) for key in inputs):
+            raise TypeError(f"`inputs` must be a dict with text keys to be saved, got {list(inputs)}")
+        for part in inputs.values() if isinstance(inputs, dict) else inputs if isinstance(inputs, tuple) else [inputs]:
+            if not isinstance(part, np.ndarray) or part.dtype.kind not in KINDS:
+                kind = f"an array of {part.dtype}" if isinstance(part, np.ndarray) else type(part).__name__
+                raise TypeError(f"`inputs` must be arrays or a list of texts to be saved, got {kind}")
+
+
+def write_array(path: Path, array: np.ndarray) -> dict[str, Any]:
+    """Write an .npy file; returns what a manifest says of it, for `read_array`."""
+    with path.open("wb") as file:
+        write_array_header(file, array.dtype, array.shape)
+        for part in array if array.ndim > 1 else [array]:  # one sample at a time: memory stays flat
+            file.write(part.tobytes())
+    return _describe(path, array)
+
+
+def _describe(path: Path, array: np.ndarray) -> dict[str, Any]:
+    return {"dtype": array.dtype.str, "shape": list(array.shape), "digest": _digest(path)}
+
+
+def _digest(path: Path) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    with path.open("rb") as file:
+        while block := file.read(2**20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _assembled(folder: Path, manifest: dict[str, Any]) -> AttributionSample:
+    described = manifest["arrays"]
+    values, vanilla, scores, predictions = (
+        read_array(folder / MANIFEST, name, described[name]) if name in described else None for name in ARRAYS
+    )
+    names = manifest["feature_names"]
+    ids, input_ids, target = (_typed(manifest, name, list) for name in ("sample_ids", "input_ids", "target"))
+    check_targets(target)
+    if values is None or vanilla is None or values.ndim < 3 or {values.dtype.kind, vanilla.dtype.kind} - set("biuf"):
+        raise ValueError(f"{folder / MANIFEST} is damaged: values and vanilla must be numbers (n, batch, *features)")
+    n, batch = values.shape[:2]
+    inputs, lengths = _read_inputs(folder, manifest["inputs"], described)
+    holds = {
+        "sample_ids": len(ids) == len(set(ids)) == n and all(type(i) is int and i >= 0 for i in ids),
+        "input_ids": len(input_ids) == batch and all(isinstance(i, str) for i in input_ids),
+        "inputs": lengths == {batch},
+        "target": len(target) == batch,
+        "vanilla": vanilla.shape == values.shape[1:],
+        "scores": scores is None or len(scores) == batch,
+        "predictions": predictions is None or predictions.shape == (n, batch),
+        "feature_names": names is None or (isinstance(names, list) and all(isinstance(name, str) for name in names)),
+    }
+    for name, fits in holds.items():
+        if not fits:
+            raise ValueError(f"{folder / MANIFEST} is damaged: {name} does not fit values of shape {values.shape}")
+    return AttributionSample(
+        values=values,
+        inputs=inputs,
+        target=tuple(tuple(entry) if isinstance(entry, list) else entry for entry in target),
+        vanilla=np.array(vanilla),
+        scores=None if scores is None else np.array(scores),
+        predictions=None if predictions is None else np.array(predictions),
+        sample_ids=tuple(ids),
+        input_ids=tuple(input_ids),
+        feature_names=None if names is None else tuple(names),
+        provenance=_typed(manifest, "provenance", dict),
+        stopping=None if manifest.get("stopping") is None else Stopping.read(manifest["stopping"], batch, n),
+    )
+
+
+def _typed(manifest: dict[str, Any], name: str, kind: type) -> Any:
+    if not isinstance(manifest[name], kind):
+        raise TypeError(f"{name}, which must be a {kind.__name__}")
+    return manifest[name]
+
+
+def read_array(manifest: Path, name: str, described: dict[str, Any]) -> np.ndarray:
+    """Memory map of an .npy file beside a manifest, checked against what that says: dtype, shape, size, digest."""
+    path = manifest.with_name(f"{name}.npy")
+    shape = tuple(_typed(described, "shape", list))
+    if len(shape) > MAX_AXES or not all(type(side) is int and side >= 0 for side in shape):
+        raise ValueError(f"{manifest} is damaged: {name} has the shape {shape!r:.80}")
+    try:
+        dtype = np.dtype(_typed(described, "dtype", str))
+    except ValueError as error:
+        raise TypeError(error) from error
+    if dtype.kind not in KINDS:
+        raise ValueError(f"{manifest} is damaged: {name} has the dtype {dtype}")
+    offset = array_offset(path, dtype, shape)
+    if _digest(path) != described["digest"]:
+        raise ValueError(f"{path} was changed after it was saved: its digest differs from the manifest's")
+    return np.memmap(path, dtype, mode="r", offset=offset, shape=shape)
+
+
+def _read_inputs(folder: Path, about: dict[str, Any], arrays: dict[str, Any]) -> tuple[Any, set[int]]:
+    """The inputs, and the lengths of their parts."""
+    kind, keys = about["kind"], _typed(about, "keys", list)
+    if kind == "list":
+        texts = read_json(folder / "inputs.json")
+        if _digest(folder / "inputs.json") != about["digest"]:
+            raise ValueError(f"{folder / 'inputs.json'} was changed after it was saved")
+        if not isinstance(texts, list) or not all(map(is_text, texts)):
+            raise ValueError(f"{folder / 'inputs.json'} is damaged: a list of texts is needed")
+        return texts, {len(texts)}
+    parts = [np.array(read_array(folder / MANIFEST, f"inputs_{i}", arrays[f"inputs_{i}"])) for i in range(len(keys))]
+    lengths = {len(part) for part in parts}
+    if kind == "dict" and all(isinstance(key, str) for key in keys):
+        return dict(zip(keys, parts, strict=True)), lengths
+    if kind == "tuple" or (kind == "array" and len(parts) == 1):
+        return (tuple(parts) if kind == "tuple" else parts[0]), lengths
+    raise ValueError(f"{folder / MANIFEST} is damaged: inputs of kind {kind!r:.40} with {len(keys)} keys")

@@ -1,0 +1,90 @@
+"""Samples of two calls: whether they belong together, and joined."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from metfa.results.sample import AttributionSample
+
+__all__ = ["joined", "same_maps"]
+
+
+def joined(sample: AttributionSample, other: AttributionSample) -> AttributionSample:
+    """See `AttributionSample.concat`."""
+    _check_joins(sample, other)
+    ids = sample.sample_ids + other.sample_ids
+    order = np.argsort(np.array(ids))
+    predictions = None
+    if sample.predictions is not None and other.predictions is not None:
+        predictions = np.concatenate([sample.predictions, other.predictions])[order]
+    spent = {name: sum(one.provenance.get(name, 0) for one in (sample, other)) for name in ("seconds", "maps_made")}
+    stopping = sample.stopping
+    if stopping is not None:
+        stopping = replace(stopping, added=stopping.added + other.n_samples)
+    made = {"n_samples": len(ids), "first_sample": min(ids), **spent, "seconds": round(spent["seconds"], 3)}
+    return replace(
+        sample,
+        values=np.concatenate([sample.values, other.values])[order],
+        predictions=predictions,
+        sample_ids=tuple(ids[i] for i in order),
+        stopping=stopping,
+        provenance={**sample.provenance, **made},
+    )
+
+
+def _check_joins(sample: AttributionSample, other: AttributionSample) -> None:
+    """Raise unless `other` holds further samples of what `sample` is of: of the same inputs, made in the same way."""
+    repeated = sorted(set(sample.sample_ids) & set(other.sample_ids))
+    if repeated:
+        raise ValueError(
+            f"`other` holds {len(repeated)} sample ids that are here already, from {repeated[0]}: sample it with "
+            f"`first_sample={max(sample.sample_ids) + 1}`"
+        )
+    if other.stopping is not None and sample.stopping is None:
+        raise ValueError(
+            "`other` was sampled until enough was known, and this one was not: sample all by one rule, or begin with "
+            "the rule and add a fixed number"
+        )
+    if sample.stopping is not None and min(other.sample_ids) < max(sample.sample_ids):
+        raise ValueError(
+            "`other` must hold later samples than one that was sampled until enough was known: sample it with "
+            f"`first_sample={max(sample.sample_ids) + 1}`"
+        )
+    for name in ("input_ids", "inputs", "target", "feature_names"):
+        if not _equal(getattr(sample, name), getattr(other, name)):
+            raise ValueError(
+                f"`other` has another `{name}`: {_short(getattr(other, name))} against {_short(getattr(sample, name))}"
+            )
+    for name in ("explainer", "noise", "rng", "streams"):
+        if sample.provenance.get(name) != other.provenance.get(name):
+            raise ValueError(
+                f"`other` was made with {name}={other.provenance.get(name)}, this with {sample.provenance.get(name)}"
+            )
+    if not same_maps(sample.vanilla, other.vanilla):
+        raise ValueError("`other` explains another model: the attributions of the clean inputs differ")
+
+
+def same_maps(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether the attributions of each clean input agree up to the rounding of a model's kernels."""
+    if a.shape != b.shape:
+        return False
+    a, b = (maps.reshape(len(maps), -1).astype(np.float64) for maps in (a, b))
+    return bool((np.abs(a - b).sum(1) <= 0.02 * np.maximum(np.abs(a).sum(1), np.abs(b).sum(1))).all())
+
+
+def _equal(a: Any, b: Any) -> bool:
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return a.dtype == b.dtype and np.array_equal(a, b)
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_equal(a[key], b[key]) for key in a)
+    if isinstance(a, tuple | list) and isinstance(b, tuple | list):
+        return len(a) == len(b) and all(map(_equal, a, b))
+    return repr(a) == repr(b)
+
+
+def _short(value: Any) -> str:
+    return f"an array {value.shape}" if isinstance(value, np.ndarray) else f"{value!r:.80}"

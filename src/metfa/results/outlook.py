@@ -1,0 +1,100 @@
+"""How many samples a decision will likely take, from those that there are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from metfa import stats
+from metfa._base.validation import check_number, positive_int
+from metfa.results.decisions import decided
+from metfa.results.significance import marks_of
+from metfa.stats import sequential, sign_tests
+
+if TYPE_CHECKING:
+    from metfa.results.sample import AttributionSample
+
+__all__ = ["Outlook", "outlook"]
+
+GROWTH = 1.1  # of the numbers of samples that are tried
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What more samples would likely bring, an extrapolation.
+
+    Attributes
+    ----------
+    asked : float
+        Share of undecided features that is wanted.
+    n_samples : int or None
+        Samples of each input at which the worst input likely gets there; None: more than was tried.
+    undecided : tuple of (int, float)
+        Numbers of samples and the share likely undecided at each, of the worst input. The first is what there is.
+    more_maps : int or None
+        Explanations that would be made in addition, of all inputs together.
+    seconds : float or None
+        Time that these would take, at the rate of the call that made the samples; None where that is not known, as of a
+        resumed call that found them all made.
+    """
+
+    asked: float
+    n_samples: int | None
+    undecided: tuple[tuple[int, float], ...]
+    more_maps: int | None
+    seconds: float | None
+
+    def __str__(self) -> str:
+        most, least = self.undecided[-1]
+        if self.n_samples is None or self.more_maps is None:
+            return f"{self.asked:.1%} undecided would likely take more than {most:,} samples ({least:.1%} there)"
+        if self.more_maps == 0:
+            return f"{self.asked:.1%} undecided is reached with the {self.n_samples:,} samples that there are"
+        cost = "" if self.seconds is None else f", about {self.seconds:.3g} s"
+        return (
+            f"{self.asked:.1%} undecided likely takes about {self.n_samples:,} samples: {self.more_maps:,} more "
+            f"explanations{cost}"
+        )
+
+
+def outlook(
+    sample: AttributionSample,
+    asked: float,
+    threshold: Any,
+    alpha: float,
+    correction: str | None,
+    split: int | None,
+    max_samples: int,
+) -> Outlook:
+    """See `AttributionSample.plan`."""
+    check_number(asked, "undecided")
+    if asked >= 1:
+        raise ValueError(f"`undecided` must be a share below 1, got {asked}: for 5 % write 0.05")
+    most = positive_int(max_samples, "max_samples")
+    if most < sample.n_samples:
+        raise ValueError(f"`max_samples` must be at least the {sample.n_samples} samples that there are, got {most}")
+    marks, counted, *_ = decided(sample, threshold, alpha, correction, split)
+    path = [(sample.n_samples, _worst(marks))]
+    rng = np.random.default_rng(0)
+    above_more = rng.beta(counted.above + 0.5, counted.n - counted.above + 0.5)
+    below_of_rest = (counted.below + 0.5) / (counted.n - counted.above + 1)
+    any_time = isinstance(counted, stats.SequentialTestResult)
+    result_of = sequential.result_of if any_time else sign_tests.result_of
+    while path[-1][1] > asked and path[-1][0] < most:
+        n = min(max(path[-1][0] + 1, int(path[-1][0] * GROWTH)), most)
+        more = n - sample.n_samples
+        above = rng.binomial(more, above_more)
+        below = counted.below + rng.binomial(more - above, below_of_rest)
+        outcome = result_of(counted.above + above, below, counted.n + more, "two-sided")
+        path.append((n, _worst(marks_of(outcome, alpha, correction))))
+    reached = path[-1][0] if path[-1][1] <= asked else None
+    maps = None if reached is None else (reached - sample.n_samples) * len(marks)
+    seconds, made = (sample.provenance.get(name) for name in ("seconds", "maps_made"))
+    rate = seconds / made if isinstance(seconds, float) and type(made) is int and made > 0 else None
+    return Outlook(asked, reached, tuple(path), maps, None if maps is None or rate is None else maps * rate)
+
+
+def _worst(marks: np.ndarray) -> float:
+    return float((marks == 0).reshape(len(marks), -1).mean(axis=1).max())

@@ -1,0 +1,489 @@
+"""The result of sampling: the samples, and every cheap question that can be asked of them without the model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from metfa import stats
+from metfa._base.provenance import printable
+from metfa._base.validation import positive_int
+from metfa.results.certified import certified, ranks_within
+from metfa.results.decisions import decided, tested
+from metfa.results.joining import joined
+from metfa.results.outlook import Outlook, outlook
+from metfa.results.sample_size import samples_for_interval
+from metfa.results.sample_threshold import sample_thresholds
+from metfa.results.stopping import Stopping, of_a_fixed_number
+
+if TYPE_CHECKING:
+    from metfa.results.summary import Summary
+
+__all__ = ["AttributionSample"]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class AttributionSample:
+    r"""N attributions of each input under noise, with the exact statistics of their medians.
+
+    Made by `metfa.explain` or `metfa.load`; arrays are NumPy and read-only.
+
+    Attributes
+    ----------
+    values : ndarray, (n_samples, batch, \*features)
+        The samples. With ``store=`` a read-only memory map of the file.
+    inputs : ndarray, tuple or dict of ndarrays, or list
+        The clean inputs, on the host.
+    target : tuple
+        What was explained, one entry an input.
+    vanilla : ndarray, (batch, \*features)
+        The attribution of the clean input.
+    scores : ndarray or None, (batch, classes)
+        The model's scores of the clean input.
+    predictions : ndarray or None, (n_samples, batch)
+        Class predicted on every noisy input, where the explainer returned scores.
+    sample_ids, input_ids : tuple
+        Addresses of the random streams.
+    feature_names : tuple of str or None
+        Names of the features along one axis, where they have any.
+    provenance : dict
+        Explainer, noise, seed, versions, time: the `seconds` of the last call, and the `maps_made` in them.
+    stopping : Stopping or None
+        How `metfa.until` came to this number of samples; None where it was fixed beforehand.
+    """
+
+    values: np.ndarray
+    inputs: Any
+    target: tuple[Any, ...]
+    vanilla: np.ndarray
+    scores: np.ndarray | None
+    predictions: np.ndarray | None
+    sample_ids: tuple[int, ...]
+    input_ids: tuple[str, ...]
+    feature_names: tuple[str, ...] | None = None
+    provenance: dict[str, Any] = field(default_factory=dict)
+    stopping: Stopping | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("values", "inputs", "vanilla", "scores", "predictions"):
+            object.__setattr__(self, name, _read_only(getattr(self, name)))
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples N of each input."""
+        return len(self.values)
+
+    @property
+    def any_time(self) -> bool:
+        """Whether sampling stopped because of what was seen, so that tests and intervals must hold at any time."""
+        return self.stopping is not None
+
+    @property
+    def interval_kind(self) -> str:
+        """What its intervals are: "exact" for this number of samples, or valid at "any-time"."""
+        return "any-time" if self.any_time else "exact"
+
+    def too_few_for(self, confidence_level: float) -> str | None:
+        """What is to be said where an interval of that level needs more samples; None where there are enough."""
+        needed = samples_for_interval(confidence_level, any_time=self.any_time)
+        if self.n_samples >= needed:
+            return None
+        return f"{self.n_samples} samples are too few, {100 * confidence_level:.6g}% needs {needed}"
+
+    @property
+    def words(self) -> tuple[str, ...] | None:
+        """Words of a text that was explained: its features, under the name that texts know."""
+        return self.feature_names
+
+    @property
+    def feature_shape(self) -> tuple[int, ...]:
+        """Shape of one map."""
+        return self.values.shape[2:]
+
+    @property
+    def n_features(self) -> int:
+        """Number of features of one input."""
+        return math.prod(self.feature_shape)
+
+    @cached_property
+    def signed(self) -> bool:
+        """Whether 0 parts what speaks for the target from what speaks against it.
+
+        As the explainer says of itself (an attribute `signed`, which those of texts have); else whether any score is
+        negative.
+        """
+        told = self.provenance.get("signed")
+        return bool(min(self.values.min(), self.vanilla.min()) < 0) if told is None else bool(told)
+
+    @cached_property
+    def flip_rate(self) -> np.ndarray | None:
+        """Share of noisy inputs whose predicted class differs from the clean one, (batch,); None where unknown."""
+        if self.predictions is None or self.scores is None or self.scores.ndim != 2:
+            return None
+        return (self.predictions != self.scores.argmax(axis=1)).mean(axis=0)
+
+    def median(self) -> np.ndarray:
+        r"""Sample median of each feature, (batch, \*features)."""
+        n = self.n_samples
+        middle = stats.Ranks(
+            n=n, low=(n + 1) // 2, high=n // 2 + 1, first=(n + 1) // 2, last=n // 2 + 1, confidence_level=0.0
+        )
+        return stats.smoothed_median(self.values, ranks=middle)
+
+    def mean(self) -> np.ndarray:
+        r"""Mean of the samples, (batch, \*features): SmoothGrad's map where the explainer is a gradient."""
+        return self._mean().astype(_at_least_float32(self.values.dtype))
+
+    def std(self) -> np.ndarray:
+        r"""Standard deviation of the samples (n - 1), (batch, \*features); needs two samples."""
+        if self.n_samples < 2:
+            raise ValueError("`std` needs at least 2 samples, got 1")
+        mean = self._mean()
+        squares = np.zeros_like(mean)
+        for sample in self.values:
+            squares += (sample - mean) ** 2
+        return np.sqrt(squares / (self.n_samples - 1)).astype(_at_least_float32(self.values.dtype))
+
+    def _mean(self) -> np.ndarray:
+        """Mean in float64, one sample at a time and relative to the first, so that a constant stays what it is."""
+        first = self.values[0].astype(np.float64)
+        total = np.zeros_like(first)
+        for sample in self.values[1:]:
+            total += sample - first
+        return first + total / self.n_samples
+
+    def mean_interval(self, confidence_level: float = 0.95) -> stats.ConfidenceInterval:
+        """Asymptotic interval of the mean (jackknife and central limit theorem), to compare with the exact one.
+
+        This is the error bar that the paper's discussion gives SmoothGrad; unlike `confidence_interval` it holds only
+        for large N.
+
+        Raises
+        ------
+        ValueError
+            After `metfa.until`: it is for a number of samples that was fixed beforehand.
+        """
+        if self.any_time:
+            raise of_a_fixed_number("`mean_interval` is", confidence_level)
+        return stats.mean_interval(self.values, confidence_level)
+
+    def confidence_interval(
+        self, confidence_level: float = 0.95, *, ranks: stats.Ranks | None = None
+    ) -> stats.ConfidenceInterval:
+        r"""Exact interval for each feature's median: lower and upper bound maps, (batch, \*features).
+
+        Parameters
+        ----------
+        confidence_level : float
+            Level asked for; the result carries the exact level reached, at least this.
+        ranks : stats.Ranks, optional
+            Order statistics to use instead, such as ``stats.paper_ranks(n)``.
+
+        Raises
+        ------
+        ValueError
+            If there are too few samples for the level; the message names the smallest number. After `metfa.until` if
+            `ranks` are for a number of samples that was fixed beforehand.
+
+        Notes
+        -----
+        After `metfa.until` the ranks are those of `stats.sequence_ranks`, which hold whenever one stops.
+        """
+        if self.any_time and ranks is None:
+            ranks = stats.sequence_ranks(self.n_samples, confidence_level)
+        elif self.any_time and isinstance(ranks, stats.Ranks) and not ranks.sequential:
+            raise of_a_fixed_number("`ranks` are", confidence_level)
+        return stats.median_interval(self.values, confidence_level, ranks=ranks)
+
+    def certified_radius(
+        self,
+        threshold: Any = None,
+        *,
+        alpha: float = 0.05,
+        correction: str | None = None,
+        split: int | None = None,
+    ) -> np.ndarray:
+        r"""How far the input may be changed, in L2, while each feature stays significant, (batch, \*features) float64.
+
+        Gaussian noise only. Whatever change of the input is shorter than the radius: the median of the explanation
+        under the same noise stays on the side of the threshold where `significance_map` puts it, with probability at
+        least 1 - alpha for each feature and side, or as `correction` says for all of them.
+
+        Parameters
+        ----------
+        threshold : float, array or callable
+            A number that was fixed before the samples, as in `test`, or a rule with `split`. None: after `metfa.until`
+            the thresholds that it fixed.
+        alpha : float
+            As for `significance_map`.
+        correction : {None, "bonferroni", "bh", "e-bh"}
+            As for `significance_map`; of features that are selected, r of m, each bound has the level r alpha / m.
+        split : int, optional
+            As for `significance_map`.
+
+        Returns
+        -------
+        ndarray
+            In the units of the input; with `metfa.noise.in_pixel_space` in pixel values. 0 where a feature is
+            undecided.
+
+        Raises
+        ------
+        ValueError
+            If the noise is not Gaussian with one standard deviation, if the threshold depends on the samples that are
+            tested, or if there are too few samples.
+
+        Notes
+        -----
+        Randomised smoothing of Cohen et al. 2019, for each feature: see `stats.certified_radius`. Clamping to a range
+        belongs to what is explained, so it is allowed, and so is any explainer. The class that is explained is held
+        fixed. It is a statement on medians, not on the prediction, nor on a map of N samples.
+        """
+        return certified(self, threshold, alpha, correction, split)[0]
+
+    def certified_interval(self, radius: float, confidence_level: float = 0.95) -> stats.ConfidenceInterval:
+        r"""Interval for each median that holds wherever the input is changed to within a radius, (batch, \*features).
+
+        Gaussian noise only; see `stats.certified_ranks`.
+
+        Parameters
+        ----------
+        radius : float
+            Largest L2 change of the input, in its units (with `metfa.noise.in_pixel_space` in pixel values); 0 gives
+            `confidence_interval`.
+        confidence_level : float
+            Level asked for.
+
+        Raises
+        ------
+        ValueError
+            If the noise is not Gaussian with one standard deviation, or if there are too few samples.
+        """
+        return stats.median_interval(self.values, ranks=ranks_within(self, radius, confidence_level))
+
+    def smoothed(self, confidence_level: float = 0.95, *, ranks: stats.Ranks | None = None) -> np.ndarray:
+        r"""Smoothed map: the mean of the order statistics inside the interval, (batch, \*features)."""
+        return stats.smoothed_median(self.values, confidence_level, ranks=ranks)
+
+    def test(
+        self, threshold: Any, *, alternative: str = "two-sided", split: int | None = None
+    ) -> stats.MedianTestResult:
+        r"""Test each feature's median against a threshold.
+
+        Parameters
+        ----------
+        threshold : float, array (batch,) or (batch, \*features), or callable
+            One number for all, one an input, one a feature; or a rule such as `stats.jenks`.
+        alternative : {"two-sided", "greater", "less"}
+            See `stats.median_test`.
+        split : int, optional
+            For a rule, as in `significance_map`.
+
+        Returns
+        -------
+        stats.MedianTestResult
+            Counts and p-values (batch, \*features). ``.test(0)`` reads signed attributions: its `sign` says which
+            side of zero the median is on. After `metfa.until` a `stats.SequentialTestResult`.
+        """
+        return tested(self, threshold, split, alternative, any_time=self.any_time).outcome
+
+    def threshold(self, rule: Callable[[np.ndarray], Any] = stats.jenks, *, split: int | None = None) -> np.ndarray:
+        r"""Threshold of each input from its own samples, (batch,) float64.
+
+        Parameters
+        ----------
+        rule : callable
+            Values (n, \*features) -> float; by default the exact natural break of all values in two classes.
+        split : int, optional
+            Use only the first `split` samples; by default (and for 0) all of them.
+        """
+        if not callable(rule):
+            raise TypeError(f"`rule` must be a function of an input's values, got {type(rule).__name__}: {rule!r}")
+        split = positive_int(split or self.n_samples, "split")
+        if split > self.n_samples:
+            raise ValueError(f"`split` must not exceed the {self.n_samples} samples, got {split}")
+        return sample_thresholds(rule, self.values[:split])
+
+    def significance_map(
+        self,
+        threshold: Any = stats.jenks,
+        *,
+        alpha: float = 0.05,
+        correction: str | None = None,
+        split: int | None = None,
+    ) -> np.ndarray:
+        r"""Which features are important (+1), unimportant (-1) or undecided (0), int8 (batch, \*features).
+
+        Parameters
+        ----------
+        threshold : callable, float or array
+            A rule applied to each input's samples (natural breaks by default), or the threshold itself, see `test`.
+        alpha : float
+            Level of each of the two one-sided tests of a feature (the paper's rule), or with `correction` the level
+            for all features of an input together.
+        correction : {None, "bonferroni", "holm", "bh", "by", "e-bh"}
+            Correction for many features: family-wise error (bonferroni, holm) or false discovery rate (bh under
+            positive dependence, by under any, e-bh under any and whenever one stops). None marks
+            `stats.expected_false_marks` features falsely where every median lies at the threshold. After `metfa.until`
+            all tests are by e-values, and holm, bh and by are refused.
+        split : int, optional
+            Take a rule's threshold from the first `split` samples and test on the others, so that it is a fixed number
+            for the test; where a threshold is given that was taken from these samples, leave them out. By default
+            choosing and testing share all samples. Either way a feature's mark is on the wrong side of the threshold
+            used with probability at most alpha a side (see the notes).
+
+        Raises
+        ------
+        TooFewSamplesError
+            If nothing could become significant with so few samples, a ValueError that names the smallest N.
+
+        Notes
+        -----
+        A threshold h chosen from the very samples that are tested does not raise the error of a mark: if a feature's
+        median V is at most h, then ``#{e > h} <= #{e > V}``, whatever h is and however it was found, so a false
+        "important" needs ``#{e > V}`` to reach the critical count, which has probability at most alpha; and mirrored.
+        What a threshold from few values lacks is precision: it may lie far from the natural break of the whole law.
+        """
+        return decided(self, threshold, alpha, correction, split).marks
+
+    def plan(
+        self,
+        undecided: float,
+        threshold: Any = stats.jenks,
+        *,
+        alpha: float = 0.05,
+        correction: str | None = None,
+        split: int | None = None,
+        max_samples: int = 10_000,
+    ) -> Outlook:
+        """How many samples it will likely take to leave no more than a share of each input's features undecided.
+
+        An extrapolation, no promise: more samples are drawn from what the present ones say of each feature (a Beta law
+        with Jeffreys' prior of the chance to lie above the threshold), and decided on the same terms.
+
+        Parameters
+        ----------
+        undecided : float
+            The share, in [0, 1).
+        threshold, alpha, correction, split
+            As for `significance_map`; after `metfa.until` write ``**sample.stopping.settings``.
+        max_samples : int
+            Most samples that are tried.
+
+        Returns
+        -------
+        Outlook
+            The likely number, what it costs in explanations and seconds, and the shares on the way.
+
+        Examples
+        --------
+        >>> import numpy as np, metfa
+        >>> weights = np.linspace(-1, 1, 100)
+        >>> sample = metfa.explain(
+        ...     lambda inputs, target: inputs * weights, np.ones((1, 100)), 0, noise=metfa.noise.Gaussian(1.0),
+        ...     n_samples=20, rng=0,
+        ... )
+        >>> outlook = sample.plan(0.05, threshold=0.0)
+        >>> bool(outlook.n_samples > 20)
+        True
+        """
+        return outlook(self, undecided, threshold, alpha, correction, split, max_samples)
+
+    def of_input(self, index: int) -> AttributionSample:
+        """The samples of one input of the batch alone, as a batch of one."""
+        index = positive_int(index, "index", minimum=0)
+        batch = self.values.shape[1]
+        if index >= batch:
+            raise ValueError(f"`index` must lie in 0..{batch - 1}, got {index}")
+        row = slice(index, index + 1)
+        return replace(
+            self,
+            values=self.values[:, row],
+            inputs=_rows(self.inputs, row),
+            target=self.target[row],
+            vanilla=self.vanilla[row],
+            scores=None if self.scores is None else self.scores[row],
+            predictions=None if self.predictions is None else self.predictions[:, row],
+            input_ids=self.input_ids[row],
+            stopping=None if self.stopping is None else self.stopping.of_input(index),
+        )
+
+    def concat(self, other: AttributionSample) -> AttributionSample:
+        """Join samples of the same inputs from two calls (see `first_sample` of `metfa.explain`), in memory.
+
+        Samples added to those of `metfa.until` must come later. They are tested with them, and `stopping` counts them.
+
+        Raises
+        ------
+        ValueError
+            If sample ids repeat, or if inputs, target, explainer, noise or seed differ. If only `other` is of
+            `metfa.until`.
+        """
+        if not isinstance(other, AttributionSample):
+            raise TypeError(f"`other` must be an AttributionSample, got {type(other).__name__}")
+        return joined(self, other)
+
+    def summary(self, threshold: Any = stats.jenks, **settings: Any) -> tuple[Summary, ...]:
+        """Figures a person reads first, one summary an input; see `metfa.results.summary.summarise`."""
+        from metfa.results.summary import summarise
+
+        return summarise(self, threshold, **settings)
+
+    def save(self, path: str | Path) -> Path:
+        """Write a new folder `path` (arrays as .npy, a manifest last), all or nothing; see `metfa.load`."""
+        from metfa.results.files import save
+
+        return save(self, path)
+
+    def report(self, path: str | Path, **settings: Any) -> Path:
+        """Write one HTML file to look at the samples in and to try settings; see `metfa.report.write`."""
+        from metfa.report import write
+
+        return write(path, self, **settings)
+
+    def plot(self, **settings: Any) -> Any:
+        """Draw the maps of an image (`metfa.plot.figure`), or bars of features along one axis (`metfa.plot.bars`)."""
+        from metfa.plot import bars, figure
+
+        return (bars if len(self.feature_shape) == 1 else figure)(self, **settings)
+
+    def __repr__(self) -> str:
+        features = "×".join(map(str, self.feature_shape))
+        inputs = "1 input" if self.values.shape[1] == 1 else f"{self.values.shape[1]} inputs"
+        made = ", ".join(
+            f"{name}={printable(str(self.provenance.get(name))):.120}" for name in ("explainer", "noise", "rng")
+        )
+        return f"AttributionSample({self.n_samples} samples of {inputs}, {features} features, {made})"
+
+    def _repr_html_(self) -> str:
+        from metfa.plot import notebook_html
+
+        return notebook_html(self)
+
+
+def _rows(inputs: Any, rows: slice) -> Any:
+    """Rows of a batch of inputs, whatever holds it."""
+    if isinstance(inputs, tuple):
+        return tuple(part[rows] for part in inputs)
+    return {key: part[rows] for key, part in inputs.items()} if isinstance(inputs, dict) else inputs[rows]
+
+
+def _read_only(value: Any) -> Any:
+    """Views of the arrays in `value` through which nothing can be written."""
+    if isinstance(value, np.ndarray):
+        view = value.view()
+        view.flags.writeable = False
+        return view
+    if isinstance(value, tuple):
+        return tuple(map(_read_only, value))
+    return {key: _read_only(part) for key, part in value.items()} if isinstance(value, dict) else value
+
+
+def _at_least_float32(dtype: np.dtype) -> np.dtype:
+    return np.promote_types(dtype, np.float32)

@@ -1,0 +1,338 @@
+"""When to stop sampling: the rule that is asked for, and what a result remembers of having followed it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from metfa import stats
+from metfa._base.validation import check_number, positive_int
+from metfa.results.sample_size import check_alpha, check_correction
+from metfa.results.significance import ANY_TIME
+from metfa.stats.sequential import MOST_SAMPLES
+from metfa.stats.validation import as_level
+
+__all__ = ["CRITERIA", "Look", "Stopping", "Until", "of_a_fixed_number", "until"]
+
+CRITERIA = ("undecided", "width", "change")
+REASONS = ("reached", "max_samples", "max_seconds")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Until:
+    r"""Sample until enough is known: give it as `n_samples` of `metfa.explain`.
+
+    Samples come in rounds, each a little larger in all than the one before. After each round one looks; sampling ends
+    when every criterion that is given holds for every input, or at a budget. Tests are by e-values and intervals by
+    confidence sequences, which hold at any time: to look often, and to stop when one likes what one sees, does not harm
+    them (see `stats.sequential_test`). The first N samples are those of a call with ``n_samples=N``.
+
+    Parameters
+    ----------
+    undecided : float, optional
+        Share of an input's features, in [0, 1), that may be left undecided.
+    width : float, optional
+        Mean width of the intervals over an input's features, in the units of the maps, that is narrow enough.
+    change : float, optional
+        Mean absolute change of the smoothed map from one look to the next, in the units of the maps, that is small
+        enough. (Not a statement on how far the map is from its limit.)
+    threshold : callable, float or array (batch,)
+        For `undecided`: a number, one for each input, or a rule. Of a rule (natural breaks by default) the first round
+        decides: its samples give the threshold, and the later ones are tested. (It is tried on the clean input's map
+        before that.) A number of your own costs no samples.
+    alpha : float
+        For `undecided`: level of the tests, as in `AttributionSample.significance_map`.
+    correction : {"e-bh", "bonferroni", None}
+        For `undecided`, of many features: those that hold at any time. "e-bh" keeps the false discovery rate under any
+        dependence.
+    confidence_level : float
+        Of intervals and of the smoothed map.
+    max_samples : int
+        Most samples of an input.
+    max_seconds : float, optional
+        Seconds after which no further round begins; rounds after the first are made smaller so as to end by then.
+    first : int, optional
+        Samples of the first round. By default as few as could decide anything, or for a rule 10.
+    growth : float
+        How many times as many samples there are at the next look, above 1.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For bad settings, and where no criterion is given.
+
+    Examples
+    --------
+    >>> import numpy as np, metfa
+    >>> weights = np.array([3.0, 0.0, -2.0])
+    >>> sample = metfa.explain(
+    ...     lambda inputs, target: np.abs(inputs * weights), np.ones((1, 3)), 0, noise=metfa.noise.Uniform(0.1),
+    ...     n_samples=metfa.until(undecided=0.05, threshold=1.0, max_samples=200), rng=0,
+    ... )
+    >>> print(sample.stopping)
+    7 samples, 1 look: at most 0.0% undecided, as asked (5.0%); tested at alpha 0.05 by e-bh, threshold 1
+    """
+
+    undecided: float | None = None
+    width: float | None = None
+    change: float | None = None
+    threshold: Any = stats.jenks
+    alpha: float = 0.05
+    correction: str | None = "e-bh"
+    confidence_level: float = 0.95
+    max_samples: int = 500
+    max_seconds: float | None = None
+    first: int | None = None
+    growth: float = 1.2
+
+    def __post_init__(self) -> None:
+        for name in CRITERIA:
+            if getattr(self, name) is not None:
+                check_number(getattr(self, name), name)
+        if not self.asked:
+            raise ValueError("`until` needs a reason to stop: write `until(undecided=0.05)`, or `width=` or `change=`")
+        if self.undecided is not None and self.undecided >= 1:
+            raise ValueError(f"`undecided` must be a share below 1, got {self.undecided}: for 5 % write 0.05")
+        check_alpha(self.alpha)
+        check_correction(self.correction, any_time=True)
+        as_level(self.confidence_level, "confidence_level")
+        if positive_int(self.max_samples, "max_samples") > MOST_SAMPLES:
+            raise ValueError(f"`max_samples` must be at most {MOST_SAMPLES:,}, got {self.max_samples:,}")
+        if self.max_seconds is not None:
+            check_number(self.max_seconds, "max_seconds", above=0)
+        if self.first is not None:
+            positive_int(self.first, "first")
+            if self.first > self.max_samples:
+                raise ValueError(
+                    f"`first` must not exceed `max_samples`={self.max_samples}, got {self.first}: write "
+                    f"max_samples={self.first} or more, or a smaller `first`"
+                )
+        check_number(self.growth, "growth", above=1)
+        if self.threshold is None or isinstance(self.threshold, str | bool | np.bool_):
+            raise TypeError(
+                f"`threshold` must be a number or a rule, got {self.threshold!r}: write metfa.stats.jenks for natural "
+                "breaks"
+            )
+        if self.undecided is None:
+            self._refuse_terms_of_tests()
+
+    def _refuse_terms_of_tests(self) -> None:
+        given = {
+            "threshold": self.threshold is not Until.threshold,
+            "alpha": self.alpha != Until.alpha,
+            "correction": self.correction != Until.correction,
+        }
+        for name, is_given in given.items():
+            if is_given:
+                raise ValueError(
+                    f"`{name}` is for `undecided`, which is not asked for, and would do nothing: write "
+                    f"until(undecided=0.05, {name}=...), or leave it out"
+                )
+
+    @property
+    def asked(self) -> dict[str, float]:
+        """Criteria that are given, and what is asked of them."""
+        return {name: getattr(self, name) for name in CRITERIA if getattr(self, name) is not None}
+
+    @property
+    def told(self) -> str:
+        """As it is written: what is asked, what differs from the defaults, and what else a figure depends on."""
+        always = {"max_samples", *([] if self.undecided is not None and len(self.asked) == 1 else ["confidence_level"])}
+        told = []
+        for entry in fields(self):
+            value = getattr(self, entry.name)
+            if entry.name == "threshold":
+                if value is not entry.default:
+                    told.append(f"threshold={getattr(value, '__name__', None) or _shortened(value)}")
+            elif entry.name in always or value != entry.default:
+                told.append(f"{entry.name}={f'{value:.6g}' if isinstance(value, float) else value}")
+        return f"until({', '.join(told)})"
+
+    def after(self, n_samples: int) -> int:
+        """Samples at the look after that at `n_samples`."""
+        return min(max(n_samples + 1, math.ceil(n_samples * self.growth)), self.max_samples)
+
+
+until = Until  # reads as what it means: ``n_samples=metfa.until(undecided=0.05)``
+
+
+@dataclass(frozen=True)
+class Look:
+    """What was seen after a round: the worst of all inputs, None of what was not asked.
+
+    Attributes
+    ----------
+    n_samples : int
+    undecided, width, change : float or None
+        As for `Until`.
+    seconds : float
+        Since the call began.
+    """
+
+    n_samples: int
+    undecided: float | None
+    width: float | None
+    change: float | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """How a result came to its number of samples.
+
+    Attributes
+    ----------
+    reason : {"reached", "max_samples", "max_seconds"}
+        Whether all criteria were met, or which budget ended it.
+    asked : dict
+        Criteria by name.
+    alpha, correction, confidence_level
+        As for `Until`.
+    held_out : int
+        Samples of the first round that gave the thresholds and were not tested.
+    thresholds : tuple of float or None
+        Of each input; None where `undecided` was not asked.
+    looks : tuple of Look
+    n_inputs : int
+        Inputs that were sampled together: looks are of the worst of them, also on the result of one alone.
+    added : int
+        Samples that `AttributionSample.concat` added afterwards: tested as the others, but seen by no look.
+
+    Notes
+    -----
+    On such a result tests and intervals are by e-values and confidence sequences. What is for a number of samples that
+    was fixed beforehand is refused: the corrections "holm", "bh" and "by", intervals by ranks that are not
+    `sequential`, and `AttributionSample.mean_interval`. The smoothed map, the mean and the median are estimates and
+    promise no level in either case.
+    """
+
+    reason: str
+    asked: dict[str, float]
+    alpha: float
+    correction: str | None
+    confidence_level: float
+    held_out: int
+    thresholds: tuple[float, ...] | None
+    looks: tuple[Look, ...]
+    n_inputs: int = 1
+    added: int = 0
+
+    @property
+    def tested(self) -> bool:
+        """Whether there are samples that were tested: more than those that gave the thresholds."""
+        return self.thresholds is not None and self.looks[-1].n_samples + self.added > self.held_out
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Arguments by which `AttributionSample.significance_map` repeats the decisions of the last look.
+
+        With samples that were added it decides by all of them, on the same terms. Figures, reports, `summary` and
+        `plan` take them too.
+
+        Raises
+        ------
+        ValueError
+            If nothing was tested.
+        """
+        if self.thresholds is None:
+            raise ValueError("nothing was tested on the way: `until` was not asked for `undecided`")
+        if not self.tested:
+            raise ValueError(
+                f"nothing was tested on the way: the first {self.held_out} samples gave the threshold, and then "
+                f"{self.reason} ended it: allow more, or give `until` a number as `threshold`, which costs no samples"
+            )
+        decided = {"alpha": self.alpha, "correction": self.correction, "split": self.held_out}
+        return {"threshold": np.array(self.thresholds), **decided}
+
+    def of_input(self, index: int) -> Stopping:
+        """The same for one input of the batch; what was seen is still the worst of all."""
+        return self if self.thresholds is None else replace(self, thresholds=self.thresholds[index : index + 1])
+
+    def __str__(self) -> str:
+        last, n = self.looks[-1], len(self.looks)
+        met = self.reason == "reached"
+        seen = ", ".join(_told(name, getattr(last, name), asked, met=met) for name, asked in self.asked.items())
+        ended = "" if met else f" ({self.reason} ended it)"
+        worst = f", the worst of {self.n_inputs} inputs" if self.n_inputs > 1 else ""
+        more = f"; {self.added} more samples were added later" if self.added else ""
+        return f"{last.n_samples} samples, {n} look{'s' * (n != 1)}{worst}: {seen}{ended}{self._terms()}{more}"
+
+    def _terms(self) -> str:
+        """On what terms features were decided."""
+        if self.thresholds is None:
+            return ""
+        if not self.tested:
+            return f"; nothing tested: the first {self.held_out} samples gave the threshold"
+        low, high = (f"{height:.3g}" for height in (min(self.thresholds), max(self.thresholds)))
+        by = "a side, uncorrected" if self.correction is None else f"by {self.correction}"
+        at = f"threshold {low}" if low == high else f"thresholds {low} to {high}"
+        return f"; tested at alpha {self.alpha:g} {by}, {at}"
+
+    def written(self) -> dict[str, Any]:
+        """As JSON."""
+        return asdict(self)
+
+    @classmethod
+    def read(cls, written: Any, batch: int, n_samples: int) -> Stopping:
+        """From JSON that anybody may have written; TypeError or KeyError where it says something else."""
+        if not isinstance(written, dict):
+            raise TypeError("stopping, which must be an object")
+        looks = tuple(Look(**{field.name: look[field.name] for field in fields(Look)}) for look in written["looks"])
+        found = cls(**{**{field.name: written[field.name] for field in fields(cls)}, "looks": looks})
+        thresholds = found.thresholds
+        seen = [value for look in looks for name in CRITERIA if (value := getattr(look, name)) is not None]
+        sizes = [*found.asked.values(), *seen, *(look.seconds for look in looks)]
+        levels = [found.alpha, found.confidence_level]
+        counts = [look.n_samples for look in looks]
+        fits = (
+            found.reason in REASONS
+            and found.correction in ANY_TIME
+            and bool(found.asked)
+            and set(found.asked) <= set(CRITERIA)
+            and all(map(_finite, [*sizes, *levels, *(thresholds or ())]))
+            and min(sizes) >= 0
+            and all(0 < level < 1 for level in levels)
+            and all(type(count) is int for count in [found.held_out, found.n_inputs, found.added, *counts])
+            and bool(looks)
+            and counts == sorted(set(counts))
+            and 0 <= found.held_out <= counts[-1] == n_samples - found.added <= n_samples
+            and found.n_inputs >= batch
+            and (thresholds is None or len(thresholds) == batch)
+        )
+        if not fits:
+            raise TypeError("stopping, which does not fit the rest")
+        return cls(**{**vars(found), "thresholds": None if thresholds is None else tuple(thresholds)})
+
+
+def of_a_fixed_number(what: str, confidence_level: float) -> ValueError:
+    """Why there is no such interval after `until`, and what to write instead."""
+    return ValueError(
+        f"{what} for a number of samples that was fixed beforehand, and sampling stopped because of what was seen: "
+        f"write `confidence_interval({confidence_level})`, an interval of the median by `stats.sequence_ranks`, which "
+        "holds whenever one stops"
+    )
+
+
+def _shortened(value: Any) -> str:
+    """A threshold in a few letters, whoever's it is."""
+    return f"{value:.6g}" if isinstance(value, int | float) else type(value).__name__
+
+
+def _finite(value: Any) -> bool:
+    return type(value) in (int, float) and math.isfinite(value)
+
+
+def _told(name: str, value: float | None, asked: float, *, met: bool) -> str:
+    limit = f"{asked:.1%}" if name == "undecided" else f"{asked:.3g}"
+    if value is None:
+        return f"nothing known of {name} ({limit} asked)"
+    most = "at most " if met else ""
+    seen = {
+        "undecided": f"{most}{value:.1%} undecided",
+        "width": f"intervals {most}{value:.3g} wide",
+        "change": f"a change of {most}{value:.3g}",
+    }[name]
+    return f"{seen}, as asked ({limit})" if met else f"{seen}, {limit} asked"

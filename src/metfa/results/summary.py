@@ -1,0 +1,175 @@
+"""The figures a person reads first: what is significant, how sure the statement is, what it may get wrong."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from metfa import stats
+from metfa.results.decisions import decided
+from metfa.results.sample import AttributionSample
+
+__all__ = ["Summary", "summarise"]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Summary of one input's significance map and intervals.
+
+    Attributes
+    ----------
+    n_samples, n_features : int
+        N, and the number of features tested.
+    stopped : str or None
+        How `metfa.until` came to N; None where it was fixed beforehand.
+    held_out : int
+        How many of the samples chose the threshold and were not tested.
+    threshold : float or None
+        Threshold of the test; nan where none exists (constant attributions), None where it differs by feature.
+    alpha : float
+        Level of the decisions.
+    correction : str or None
+        Correction for many features.
+    important, unimportant, undecided : float
+        Shares of the features, adding to 1.
+    expected_false_marks : float or None
+        Features marked falsely where every median lies at the threshold; None with a correction, and after
+        `metfa.until`.
+    level_asked : float
+        Level asked of the intervals.
+    too_few : str or None
+        Why there are no intervals, where N is too small for the level asked.
+    confidence_level : float or None
+        Exact level of the intervals (after `metfa.until` the one that they keep at any time); None without intervals.
+    mean_interval_width : float or None
+        Mean width of the intervals over the features.
+    flip_rate : float or None
+        Share of noisy inputs whose predicted class differs from the clean one.
+    """
+
+    n_samples: int
+    n_features: int
+    stopped: str | None
+    held_out: int
+    threshold: float | None
+    alpha: float
+    correction: str | None
+    important: float
+    unimportant: float
+    undecided: float
+    expected_false_marks: float | None
+    level_asked: float
+    too_few: str | None
+    confidence_level: float | None
+    mean_interval_width: float | None
+    flip_rate: float | None
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name + ':':<22}{text}" for name, text in self.lines())
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Names and texts of the summary's lines."""
+        kept = f", {self.held_out} of them for the threshold alone" if self.held_out else ""
+        at = "that of its own" if self.threshold is None else f"{self.threshold:.4g}"
+        if self.threshold is not None and math.isnan(self.threshold):
+            at = "none exists: all scores are equal"
+        lines = [
+            ("samples", f"{self.n_samples} of each feature's score{kept}; {self.n_features:,} features"),
+            ("important", f"{self.important:7.2%} (median above the threshold, {at})"),
+            ("unimportant", f"{self.unimportant:7.2%} (median below it)"),
+            ("undecided", f"{self.undecided:7.2%}"),
+            *([] if self.stopped is None else [("stopped", self.stopped)]),
+            ("false marks", self._errors()),
+        ]
+        if self.too_few is not None:
+            intervals = f"none: {self.too_few}"
+        else:
+            coverage = f"exact coverage {self.confidence_level:.2%}"
+            if self.stopped is not None:
+                coverage = f"coverage of at least {self.confidence_level:.2%} at any time"
+            intervals = f"{coverage} for each median, mean width {self.mean_interval_width:.3g}"
+        lines.append(("intervals", intervals))
+        if self.flip_rate is not None:
+            lines.append(("prediction flips", f"{self.flip_rate:.0%} of the noisy inputs"))
+        return lines
+
+    def _errors(self) -> str:
+        if self.correction == "bonferroni":
+            return f"any at all with probability at most {self.alpha:g} (bonferroni over all features)"
+        if self.correction == "holm":
+            return f"any feature at the threshold marked with probability at most {self.alpha:g} (holm)"
+        if self.correction is not None:
+            condition = " under positive dependence" if self.correction == "bh" else " under any dependence"
+            condition += " and whenever one stops" if self.correction == "e-bh" else ""
+            return f"at most {self.alpha:.0%} of the marks on average{condition} ({self.correction})"
+        expected = self.expected_false_marks or 0.0
+        if self.stopped is not None:
+            return f"each feature on each side with probability at most {self.alpha:g}, whenever one stops; uncorrected"
+        return (
+            f"up to {expected:,.0f} features expected ({expected / self.n_features:.1%}) if every median lay at the "
+            f"threshold: alpha {self.alpha:g} a side, uncorrected"
+        )
+
+
+def summarise(
+    sample: AttributionSample,
+    threshold: Any = stats.jenks,
+    *,
+    alpha: float = 0.05,
+    correction: str | None = None,
+    confidence_level: float = 0.95,
+    split: int | None = None,
+) -> tuple[Summary, ...]:
+    """Summary of every input of a sample.
+
+    Parameters
+    ----------
+    sample : AttributionSample
+        What `metfa.explain` returned.
+    threshold, alpha, correction, split
+        As for `AttributionSample.significance_map`.
+    confidence_level : float
+        As for `AttributionSample.confidence_interval`.
+
+    Returns
+    -------
+    tuple of Summary
+        One for each input.
+    """
+    marks, _, heights, held_out = decided(sample, threshold, alpha, correction, split)
+    batch = len(marks)
+    by_input = heights.size in (1, batch)
+    shown = np.broadcast_to(heights.reshape(-1), (batch,)) if by_input else None
+    level = width = None
+    too_few = sample.too_few_for(confidence_level)
+    if too_few is None:
+        interval = sample.confidence_interval(confidence_level)
+        level = interval.confidence_level
+        width = np.subtract(interval.high, interval.low, dtype=np.float64).reshape(batch, -1).mean(axis=1)
+    false_marks = None
+    if correction is None and not sample.any_time:
+        false_marks = stats.expected_false_marks(sample.n_samples - held_out, alpha, sample.n_features)
+    return tuple(
+        Summary(
+            n_samples=sample.n_samples,
+            n_features=sample.n_features,
+            stopped=None if sample.stopping is None else str(sample.stopping.of_input(row)),
+            held_out=held_out,
+            threshold=None if shown is None else float(shown[row]),
+            alpha=alpha,
+            correction=correction,
+            important=float((marks[row] == 1).mean()),
+            unimportant=float((marks[row] == -1).mean()),
+            undecided=float((marks[row] == 0).mean()),
+            expected_false_marks=false_marks,
+            level_asked=confidence_level,
+            too_few=too_few,
+            confidence_level=level,
+            mean_interval_width=None if width is None else float(width[row]),
+            flip_rate=None if sample.flip_rate is None else float(sample.flip_rate[row]),
+        )
+        for row in range(batch)
+    )

@@ -1,0 +1,1 @@
+"""From a request to samples: noisy copies in batches, explained, with addressed random numbers."""

@@ -1,0 +1,203 @@
+"""An explainer seen from outside: how to call it, where its model is, whether its rows are independent.
+
+An explainer is any callable ``explainer(inputs, target=target)`` that returns attributions with the batch axis first,
+or the pair (attributions, scores). It may also
+
+- take a keyword ``rngs``: a list with one :class:`numpy.random.Generator` for each row (see :func:`metfa.randomised`);
+- have an attribute ``model`` (inputs -> scores; the parts of a tuple one by one), which serves the clean prediction;
+- have an attribute ``rows_independent = True``, the promise that a row's attributions do not depend on its neighbours;
+- have an attribute ``signed``, True where 0 parts what speaks for the target from what speaks against it, False where
+  scores have no such zero. Without it, the signs of the scores decide.
+
+The target comes as an integer array beside the inputs, one entry a row (a list, where the entries are not integers).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+
+from metfa._arrays import as_array, to_host
+from metfa._base.warnings import ReproducibilityWarning, RowDependenceWarning, warn
+from metfa.calls.guard import loaded_torch, normalises_by_batch, owner_of
+
+__all__ = [
+    "call_explainer",
+    "explained_model",
+    "known_independent",
+    "predict_scores",
+    "prediction_of",
+    "safe_batch_size",
+    "takes_rngs",
+    "told_signed",
+]
+
+
+def explained_model(explainer: Any) -> Any:
+    """The model behind an explainer: `.model`, or a bound Captum method's `forward_func`; None where unknown."""
+    owner = owner_of(explainer)
+    for name in ("model", "forward_func"):
+        model = getattr(owner, name, None)
+        if callable(model):
+            return model
+    return None
+
+
+def prediction_of(explainer: Any) -> Callable[[Any], Any] | None:
+    """Inputs -> scores by the explainer's own model, None where unknown."""
+    model = explained_model(explainer)
+    if model is None:
+        return None
+    return lambda inputs: model(*inputs) if isinstance(inputs, tuple) else model(inputs)
+
+
+def takes_rngs(explainer: Any) -> bool:
+    """Whether the explainer draws its randomness from one generator a row, given as the keyword `rngs`."""
+    try:
+        return "rngs" in inspect.signature(explainer).parameters
+    except (TypeError, ValueError):
+        return False
+
+
+def known_independent(explainer: Any) -> bool:
+    """Whether the explainer promises that its rows do not depend on each other."""
+    return bool(getattr(owner_of(explainer), "rows_independent", False))
+
+
+def told_signed(explainer: Any) -> bool | None:
+    """Whether the explainer's scores have signs, by its own account or that of the one that it wraps; None: unknown."""
+    owner = owner_of(explainer)
+    while not hasattr(owner, "signed") and hasattr(owner, "explainer"):
+        owner = owner_of(owner.explainer)
+    told = getattr(owner, "signed", None)
+    return told if isinstance(told, bool) else None
+
+
+def call_explainer(
+    explainer: Callable[..., Any], batch: Any, target: Any, n_rows: int, rngs: Any, row_args: dict[str, Any]
+) -> tuple[Any, Any]:
+    """Attributions and scores (None where the explainer gives none) of one batch, still on the model's device."""
+    arguments = {**row_args, "rngs": rngs} if takes_rngs(explainer) else row_args
+    output = explainer(batch, target=target, **arguments)
+    scores = None
+    if isinstance(output, tuple):
+        if isinstance(batch, tuple) or len(output) != 2:
+            raise TypeError(
+                f"`explainer` returned a tuple of {len(output)}, one array is needed: choose the attributions of one "
+                "input, as in `lambda inputs, target: explainer(inputs, target=target)[0]`"
+            )
+        output, scores = output
+    attributions = as_array(output, "attributions")
+    if attributions.ndim < 1 or attributions.shape[0] != n_rows:
+        raise ValueError(
+            f"`explainer` must return one map for each row, got shape {tuple(attributions.shape)} for {n_rows} rows; "
+            "where it explains a single row a call, write `batch_size=1`"
+        )
+    if attributions.ndim == 1 or 0 in attributions.shape:
+        raise ValueError(
+            f"`explainer` must return attributions (batch, *features), got shape {tuple(attributions.shape)}, which "
+            "leaves no features to test"
+        )
+    if scores is not None:
+        scores = as_array(scores, "scores")
+        if scores.ndim < 1 or scores.shape[0] != n_rows:
+            raise ValueError(
+                f"`explainer` must return scores (batch, classes) beside its attributions, got shape "
+                f"{tuple(scores.shape)} for {n_rows} rows"
+            )
+    return attributions, scores
+
+
+def predict_scores(predict: Callable[[Any], Any], batch: Any) -> np.ndarray:
+    """Scores of one batch on the host, without a graph."""
+    torch = loaded_torch()
+    with torch.no_grad() if torch is not None else nullcontext():
+        scores = predict(batch)
+    host = to_host(as_array(scores, "predict(inputs)"))
+    if host.ndim == 1 and host.dtype.kind in "biu":
+        raise TypeError(
+            f"`predict` must return scores (batch, classes), got one {host.dtype} a row, as of class labels: pass the "
+            "function that gives probabilities, such as `predict_proba`"
+        )
+    return host
+
+
+ROUNDS = (0, 1, 0, 1, 0, 1)  # probe rows that are asked again, until one answer settles it
+
+
+def safe_batch_size(
+    explainer: Callable[..., Any],
+    batch_size: int,
+    n_jobs: int,
+    run: Callable[[list[int]], np.ndarray],
+    drawn: Callable[[], bool],
+) -> int:
+    """`batch_size`, or 1 where the explainer lets the rows of a batch depend on each other.
+
+    A few small calls find out, unless the explainer promises it. ``run(indices)`` explains the two probe rows 0 and 1
+    in any combination; ``drawn()`` tells whether the global generators have been drawn from. If a row alone has the
+    same map each time, it must have it in company too (to the rounding of the model's kernels). Else the explainer is
+    random, and two equal rows of one call must differ, or they share their draws. Sparse random maps are often zero,
+    hence several rounds.
+
+    Raises
+    ------
+    ValueError
+        If a row alone has a constant map and in company has not: it is explained by means of its neighbours.
+    """
+    if min(batch_size, n_jobs) < 2 or known_independent(explainer):
+        return batch_size
+    if normalises_by_batch(explained_model(explainer)):
+        return _one_row_a_call()
+    together, alone = run([0, 1]), [run([0])[0], run([1])[0]]
+    if _needs_company(together, alone, run):
+        raise ValueError(
+            "`explainer` explains a row by means of the other rows of its batch (one row alone gets a constant map), "
+            "so its samples cannot be independent: use a method that perturbs each row by itself, such as feature "
+            "ablation"
+        )
+    same_in_company = all(_alike(a, b, 2e-2) for a, b in zip(together, alone, strict=True))
+    rounds = ROUNDS[:1] if same_in_company else ROUNDS
+    if all(_alike(alone[index], run([index])[0], 1e-3) for index in rounds):
+        independent = same_in_company
+    else:
+        if not drawn():
+            warn(
+                "`explainer` gives another map each time from a random generator of its own, which `rng` does not "
+                "govern: let it take the generators that metfa gives it, see `metfa.randomised`",
+                ReproducibilityWarning,
+            )
+        twins = (run([0, 0]) for _ in ROUNDS)
+        independent = not all(_alike(first, second, 1e-3) for first, second in twins)
+    return batch_size if independent else _one_row_a_call()
+
+
+def _one_row_a_call() -> int:
+    warn(
+        "`explainer` lets the rows of a batch depend on each other (shared random draws or statistics), which would "
+        "void the intervals: going on with one row a call; pass `batch_size=1` to silence this",
+        RowDependenceWarning,
+    )
+    return 1
+
+
+def _alike(a: np.ndarray, b: np.ndarray, tolerance: float) -> bool:
+    if a.shape != b.shape:
+        return False
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    return bool(np.abs(a - b).sum() <= tolerance * max(np.abs(a).sum(), np.abs(b).sum()))
+
+
+def _flat(a: np.ndarray) -> bool:
+    return bool(a.size == 0 or a.min() == a.max())
+
+
+def _needs_company(together: np.ndarray, alone: list[np.ndarray], run: Callable[[list[int]], np.ndarray]) -> bool:
+    """Whether maps are constant alone and never in company; asked often enough to tell it from a sparse random map."""
+    if any(map(_flat, together)) or not all(map(_flat, alone)):
+        return False
+    return all(_flat(run([attempt % 2])[0]) for attempt in range(20))

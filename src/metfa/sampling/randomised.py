@@ -1,0 +1,123 @@
+"""Explainers with randomness of their own, made reproducible row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from metfa._arrays import is_array, namespace
+from metfa._base.provenance import describe
+from metfa.calls.guard import random_state_as_found, seed_global_generators
+from metfa.sampling.protocol import call_explainer, explained_model, known_independent
+from metfa.sampling.rows import Rows, count_rows, one_entry, one_row
+from metfa.sampling.streams import Purpose, root_entropy, stream
+
+__all__ = ["randomised", "row_generators", "seeded"]
+
+
+def row_generators(inputs: Any, rngs: Sequence[np.random.Generator] | None, rng: Any) -> list[np.random.Generator]:
+    """The generators given, or one for each row addressed by the row's content below the seed `rng`."""
+    if rngs is None:
+        root = root_entropy(rng)
+        return [stream(root, identity, 0, Purpose.EXPLAINER) for identity in Rows(inputs).ids()]
+    if len(rngs) != count_rows(inputs):
+        raise ValueError(f"`rngs` must hold one generator for each of the {count_rows(inputs)} rows, got {len(rngs)}")
+    return list(rngs)
+
+
+@dataclass(frozen=True, repr=False)
+class randomised:  # noqa: N801 - read as a function
+    r"""Explainer from a function that takes one random generator for each row.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(inputs, target, *, rngs)`` -> attributions (batch, \*features); row i must draw from ``rngs[i]``
+        only.
+    rng : int, numpy.random.Generator or None
+        Seed for direct calls without `rngs`; `metfa.explain` passes its own generators.
+
+    Examples
+    --------
+    >>> import numpy as np, metfa
+    >>> @metfa.randomised
+    ... def explainer(inputs, target, *, rngs):
+    ...     return np.stack([row * rng.random(row.shape) for row, rng in zip(inputs, rngs)])
+    >>> explainer(np.ones((2, 3)), target=0).shape
+    (2, 3)
+    """
+
+    function: Callable[..., Any]
+    rng: Any = field(default=None, kw_only=True, repr=False)
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise TypeError(f"`function` must be callable, got {type(self.function).__name__}")
+
+    @property
+    def model(self) -> Any:
+        """Model of the function, None where unknown."""
+        return explained_model(self.function)
+
+    @property
+    def rows_independent(self) -> bool:
+        """Whether the function promises that its rows do not depend on each other."""
+        return known_independent(self.function)
+
+    def __call__(self, inputs: Any, target: Any = None, *, rngs: Any = None, **row_args: Any) -> Any:
+        """Attributions of a batch, row i with randomness from ``rngs[i]``."""
+        return self.function(inputs, target, rngs=row_generators(inputs, rngs, self.rng), **row_args)
+
+    def __repr__(self) -> str:
+        return f"randomised({describe(self.function)})"
+
+
+@dataclass(frozen=True, repr=False)
+class seeded:  # noqa: N801 - read as a function
+    r"""Third-party explainer that draws from the global generators, made reproducible row by row.
+
+    Each row is explained by a call of its own, with the global generators of Python, NumPy and torch seeded from that
+    row's stream and put back afterwards. So rows never share draws (Captum's ShapleyValueSampling shares its
+    permutations over a batch, which would void the intervals), and the caller's generators are untouched.
+
+    Parameters
+    ----------
+    explainer : callable
+        ``explainer(inputs, target=...)`` -> attributions (batch, \*features), or a pair of them with the scores.
+    rng : int, numpy.random.Generator or None
+        Seed for direct calls; `metfa.explain` passes its own generators.
+    """
+
+    explainer: Callable[..., Any]
+    rng: Any = field(default=None, kw_only=True, repr=False)
+
+    rows_independent = True
+
+    def __post_init__(self) -> None:
+        if not callable(self.explainer):
+            raise TypeError(f"`explainer` must be callable, got {type(self.explainer).__name__}")
+
+    @property
+    def model(self) -> Any:
+        """Model of the explainer, None where unknown."""
+        return explained_model(self.explainer)
+
+    def __call__(self, inputs: Any, target: Any = None, *, rngs: Any = None, **row_args: Any) -> Any:
+        """Attributions of a batch (and scores, where the explainer gives them), one row a call."""
+        outputs = []
+        for index, rng in enumerate(row_generators(inputs, rngs, self.rng)):
+            per_row = isinstance(target, list | tuple) or (is_array(target) and target.ndim > 0)
+            one_target = one_entry(target, index) if per_row else target
+            one_args = {name: one_entry(values, index) for name, values in row_args.items()}
+            with random_state_as_found():
+                seed_global_generators(rng)
+                outputs.append(call_explainer(self.explainer, one_row(inputs, index), one_target, 1, [rng], one_args))
+        maps, scores = zip(*outputs, strict=True)
+        joined = namespace(*maps).concat(maps, axis=0)
+        return joined if scores[0] is None else (joined, namespace(*scores).concat(scores, axis=0))
+
+    def __repr__(self) -> str:
+        return f"seeded({describe(self.explainer)})"

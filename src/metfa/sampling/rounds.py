@@ -1,0 +1,236 @@
+"""Rounds of sampling: how many samples to have next, and what was seen on the way."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from metfa import stats
+from metfa.results.sample_size import TooFewSamplesError, samples_for_interval, samples_needed
+from metfa.results.sample_threshold import number_of, sample_thresholds
+from metfa.results.significance import any_time_undecided
+from metfa.results.stopping import CRITERIA, Look, Stopping, Until
+from metfa.stats.counts import count_sides
+from metfa.stats.validation import as_rows
+
+__all__ = ["FixedRound", "Rounds", "RoundsUntil", "rounds_of"]
+
+FOR_A_RULE = 10  # samples whose natural break is the threshold: values enough where there are thousands of features
+
+
+class Rounds(Protocol):
+    """What the sampling loop needs to know of when to stop."""
+
+    most: int
+
+    def check(self, vanilla: np.ndarray) -> None:
+        """Raise, before any sample is made, where the maps of the clean inputs tell that there is no following it."""
+        ...
+
+    def next(self, taken: int, made: float) -> int | None:
+        """Number of samples to have after the next round; None: enough. `made` of those taken are of this call."""
+        ...
+
+    def look(self, values: Callable[[int, int], np.ndarray], taken: int) -> str:
+        """See what is there, by a function (start, stop) -> samples; what to say of it."""
+        ...
+
+    def stopping(self) -> Stopping | None:
+        """How it ended, None where the number was fixed beforehand."""
+        ...
+
+
+class FixedRound:
+    """As many samples as were asked for, at once."""
+
+    def __init__(self, n_samples: int) -> None:
+        self.most = n_samples
+
+    def check(self, vanilla: np.ndarray) -> None:
+        """See `Rounds`."""
+
+    def next(self, taken: int, made: float) -> int | None:  # noqa: ARG002
+        """See `Rounds`."""
+        return self.most if taken < self.most else None
+
+    def look(self, values: Callable[[int, int], np.ndarray], taken: int) -> str:  # noqa: ARG002
+        """See `Rounds`."""
+        return ""
+
+    def stopping(self) -> None:
+        """See `Rounds`."""
+
+
+class RoundsUntil:
+    """Rounds that grow until a rule is met."""
+
+    def __init__(self, rule: Until, batch: int) -> None:
+        self.most = rule.max_samples
+        self._rule, self._batch = rule, batch
+        self._clock = time.perf_counter()
+        self._looks: list[Look] = []
+        self._reason: str | None = None
+        self._tests = None if rule.undecided is None else _Counted(rule, batch)
+        if self._least() > self.most:
+            raise TooFewSamplesError(
+                f"`max_samples`={self.most} is too few for a look at {', '.join(rule.asked)}: at least {self._least()} "
+                f"samples are needed; write max_samples={self._least()} or more"
+            )
+        self._smoothed: np.ndarray | None = None
+
+    def check(self, vanilla: np.ndarray) -> None:
+        """See `Rounds`."""
+        if self._tests is not None and self._tests.held_out and self._rule.threshold is not stats.jenks:
+            _try(self._rule.threshold, np.repeat(vanilla[:1], min(self._tests.held_out, FOR_A_RULE), axis=0))
+
+    def next(self, taken: int, made: float) -> int | None:
+        """See `Rounds`."""
+        if self._reason is not None:
+            return None
+        rule, tests = self._rule, self._tests
+        if taken == 0:
+            return min(rule.first or self._least(), self.most)
+        if tests is not None and taken == tests.held_out:
+            return min(taken + tests.needed, self.most)
+        wanted = rule.after(taken)
+        if rule.max_seconds is not None and made:
+            seconds = time.perf_counter() - self._clock
+            in_time = int(made * (rule.max_seconds - seconds) / seconds)
+            wanted = min(wanted, taken + max(in_time, 1))
+        return wanted
+
+    @property
+    def soonest(self) -> int:
+        """Fewest samples that it can end with, short of a budget."""
+        tests = self._tests
+        return max(self._rule.first or 0, self._least(), 0 if tests is None else tests.held_out + tests.needed)
+
+    def _least(self) -> int:
+        """Samples of a first round that says anything."""
+        rule, least = self._rule, [1]
+        if self._tests is not None:
+            least.append(self._tests.held_out or self._tests.needed)
+        if rule.width is not None:
+            least.append(samples_for_interval(rule.confidence_level, any_time=True))
+        if rule.change is not None:
+            least.append(samples_for_interval(rule.confidence_level))
+        return max(least)
+
+    def look(self, values: Callable[[int, int], np.ndarray], taken: int) -> str:
+        """See `Rounds`."""
+        rule = self._rule
+        seen: dict[str, float | None] = dict.fromkeys(CRITERIA)
+        if self._tests is not None:
+            seen["undecided"] = self._tests.undecided(values, taken)
+        if rule.width is not None and taken >= samples_for_interval(rule.confidence_level, any_time=True):
+            ranks = stats.sequence_ranks(taken, rule.confidence_level)
+            interval = stats.median_interval(values(0, taken), ranks=ranks)
+            seen["width"] = _worst(np.subtract(interval.high, interval.low, dtype=np.float64))
+        if rule.change is not None and taken >= samples_for_interval(rule.confidence_level):
+            smoothed = stats.smoothed_median(values(0, taken), rule.confidence_level)
+            if self._smoothed is not None:
+                seen["change"] = _worst(np.abs(smoothed - self._smoothed))
+            self._smoothed = smoothed
+        seconds = time.perf_counter() - self._clock
+        self._looks.append(Look(taken, seconds=round(seconds, 3), **seen))
+        if all((value := seen[name]) is not None and value <= asked for name, asked in rule.asked.items()):
+            self._reason = "reached"
+        elif taken == self.most:
+            self._reason = "max_samples"
+        elif rule.max_seconds is not None and seconds >= rule.max_seconds:
+            self._reason = "max_seconds"
+        shown = {"undecided": "undecided {:.1%}", "width": "width {:.3g}", "change": "change {:.2g}"}
+        return ", ".join(shown[name].format(value) for name, value in seen.items() if value is not None)
+
+    def stopping(self) -> Stopping:
+        """See `Rounds`."""
+        rule, tests = self._rule, self._tests
+        return Stopping(
+            reason=self._reason or "max_samples",
+            asked=rule.asked,
+            alpha=rule.alpha,
+            correction=rule.correction,
+            confidence_level=rule.confidence_level,
+            held_out=0 if tests is None else tests.held_out,
+            thresholds=None if tests is None or tests.thresholds is None else tuple(tests.thresholds.tolist()),
+            looks=tuple(self._looks),
+            n_inputs=self._batch,
+        )
+
+
+class _Counted:
+    """Counts of samples above and below each input's threshold: all that decisions need to be kept."""
+
+    def __init__(self, rule: Until, batch: int) -> None:
+        self._rule = rule
+        self.held_out = (rule.first or FOR_A_RULE) if callable(rule.threshold) else 0
+        self.needed = samples_needed(rule.alpha, rule.correction, 1, any_time=True)
+        self.thresholds: np.ndarray | None = None if self.held_out else _one_an_input(rule.threshold, batch)
+        if self.held_out + self.needed > rule.max_samples:
+            kept = f" after {self.held_out} for the threshold" if self.held_out else ""
+            raise TooFewSamplesError(
+                f"`max_samples`={rule.max_samples} can decide nothing: at least {self.needed} samples are needed{kept} "
+                f"for anything to become significant at `alpha`={rule.alpha}; write "
+                f"max_samples={self.held_out + self.needed} or more{', or a smaller `first`' if rule.first else ''}"
+            )
+        self._counted = self.held_out
+        self._above: Any = 0
+        self._below: Any = 0
+
+    def undecided(self, values: Callable[[int, int], np.ndarray], taken: int) -> float:
+        """Largest share of undecided features of any input."""
+        if self.thresholds is None:
+            self.thresholds = sample_thresholds(self._rule.threshold, values(0, self.held_out))
+            for row, height in enumerate(self.thresholds.tolist()):
+                if not math.isfinite(height):
+                    raise ValueError(
+                        f"`threshold`: the rule returned {height} for the first {self.held_out} samples of input {row} "
+                        "(are all its scores equal?), so that nothing can ever be decided: give a number"
+                    )
+        if taken <= self._counted:
+            return 1.0
+        new = values(self._counted, taken)
+        rows, n_new = as_rows(new, 0)
+        above, below = count_sides(rows, n_new, self.thresholds.reshape(-1, *[1] * (new.ndim - 2)))
+        self._above, self._below, self._counted = self._above + above, self._below + below, taken
+        n = taken - self.held_out
+        shares = any_time_undecided(self._above, self._below, n, self._rule.alpha, self._rule.correction)
+        return float(shares.max())
+
+
+def _try(rule: Callable[[np.ndarray], Any], values: np.ndarray) -> None:
+    """Raise where a rule returns no number of values that stand in for samples."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            returned = rule(values)
+        except Exception:  # it may need values that differ: the samples will tell
+            return
+    number_of(returned)
+
+
+def rounds_of(n_samples: Any, batch: int) -> Rounds:
+    """Rounds of a number of samples, or of a rule; raises where the rule cannot be met at all."""
+    return RoundsUntil(n_samples, batch) if isinstance(n_samples, Until) else FixedRound(n_samples)
+
+
+def _worst(of_features: np.ndarray) -> float:
+    """Largest of the inputs' means."""
+    return float(of_features.reshape(len(of_features), -1).mean(axis=1).max())
+
+
+def _one_an_input(threshold: Any, batch: int) -> np.ndarray:
+    try:
+        heights = np.asarray(threshold, dtype=np.float64)
+    except (TypeError, ValueError):
+        heights = np.array(np.nan)
+    if heights.shape not in ((), (batch,)) or not np.isfinite(heights).all():
+        raise ValueError(
+            f"`threshold` must be a finite number, one for each of the {batch} inputs, or a rule, got {threshold!r:.80}"
+        )
+    return np.broadcast_to(heights, (batch,)).copy()

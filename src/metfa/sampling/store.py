@@ -1,0 +1,283 @@
+"""Where samples go while they are made: to memory, or to a folder from which an interrupted run resumes.
+
+A folder in the making holds ``run.json`` (what is being computed), ``values.npy``, ``vanilla.npy``, ``predictions.npy``
+and ``done.bin``, one byte a job, set after the job's numbers have been written. Files are written, not mapped, so that
+the process's own memory does not grow with N. The last step turns the folder into a saved result.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from metfa._base.provenance import describe
+from metfa.results.files import (
+    MANIFEST,
+    array_offset,
+    check_targets,
+    load,
+    read_json,
+    require_plain_file,
+    write_array_header,
+    write_json,
+    write_manifest,
+)
+from metfa.results.joining import same_maps
+from metfa.results.sample import AttributionSample
+
+__all__ = ["RUN", "MemorySink", "Sink", "StoreSink"]
+
+RUN = "run.json"
+DONE = "done.bin"
+
+
+class Sink(Protocol):
+    """What the sampling loop needs of the place its samples go to."""
+
+    resumed_root: int | None
+    n_done: int
+
+    def open(self, most_samples: int, vanilla: np.ndarray, targets: list[Any]) -> None:
+        """Prepare for at most `most_samples` maps like each of `vanilla`."""
+        ...
+
+    def make_room(self, n_samples: int) -> None:
+        """Be ready to keep the first `n_samples`."""
+        ...
+
+    def is_done(self, job: int) -> bool:
+        """Whether job number ``sample * batch + input`` was finished by an earlier, interrupted run."""
+        ...
+
+    def write(self, places: list[tuple[int, int]], maps: np.ndarray, predictions: np.ndarray | None) -> None:
+        """Keep maps (and predicted classes) at their places (sample, input)."""
+        ...
+
+    def values(self, start: int, stop: int) -> np.ndarray:
+        """Samples that were written, to look at."""
+        ...
+
+    def result(self, n_samples: int, **fields: Any) -> AttributionSample:
+        """The finished result, of the first `n_samples`."""
+        ...
+
+
+class MemorySink:
+    """Samples in memory."""
+
+    resumed_root = None
+    n_done = 0
+
+    def open(self, most_samples: int, vanilla: np.ndarray, targets: list[Any]) -> None:  # noqa: ARG002
+        """See `Sink`."""
+        self._most = most_samples
+        self._values = np.empty((0, *vanilla.shape), dtype=vanilla.dtype)
+        self._predictions: np.ndarray | None = None
+
+    def make_room(self, n_samples: int) -> None:
+        """See `Sink`."""
+        if n_samples > len(self._values):
+            room = n_samples if len(self._values) == 0 else min(max(n_samples, 2 * len(self._values)), self._most)
+            self._values = _longer(self._values, room)
+            if self._predictions is not None:
+                self._predictions = _longer(self._predictions, room)
+
+    def is_done(self, job: int) -> bool:  # noqa: ARG002
+        """See `Sink`."""
+        return False
+
+    def write(self, places: list[tuple[int, int]], maps: np.ndarray, predictions: np.ndarray | None) -> None:
+        """See `Sink`."""
+        samples, inputs = map(list, zip(*places, strict=True))
+        self._values[samples, inputs] = maps
+        if predictions is not None:
+            if self._predictions is None:
+                self._predictions = np.empty(self._values.shape[:2], dtype=np.int64)
+            self._predictions[samples, inputs] = predictions
+
+    def values(self, start: int, stop: int) -> np.ndarray:
+        """See `Sink`."""
+        return self._values[start:stop]
+
+    def result(self, n_samples: int, **fields: Any) -> AttributionSample:
+        """See `Sink`."""
+        predictions = None if self._predictions is None else self._predictions[:n_samples]
+        return AttributionSample(values=self._values[:n_samples], predictions=predictions, **fields)
+
+
+class StoreSink:
+    """Samples in a folder.
+
+    Raises
+    ------
+    FileExistsError
+        If the folder holds something else than an unfinished run.
+    ValueError
+        If it holds an unfinished run of another call; the message names what differs.
+    """
+
+    def __init__(self, path: str | Path, settings: dict[str, Any], input_ids: tuple[str, ...], explicit_rng: bool):
+        self.folder = Path(path).expanduser()
+        self.resumed_root: int | None = None
+        self._asked = {**settings, "input_ids": list(input_ids)}
+        self._done = bytearray()
+        self.n_done = 0
+        if (self.folder / MANIFEST).exists():
+            raise FileExistsError(
+                f"`store` already holds a finished result: metfa.load({str(self.folder)!r}) reads it; give another "
+                "folder for a new run"
+            )
+        if (self.folder / RUN).exists():
+            self._resume(explicit_rng)
+        else:
+            if self.folder.exists() and not self.folder.is_dir():
+                raise FileExistsError(f"`store` must be a folder, but {self.folder} is a file")
+            self.folder.mkdir(parents=True, exist_ok=True)
+            if {entry.name for entry in self.folder.iterdir()} - {f".{RUN}.tmp"}:
+                raise FileExistsError(
+                    f"`store` holds files, but no unfinished run: {self.folder}; give a new or empty folder"
+                )
+
+    def _resume(self, explicit_rng: bool) -> None:
+        kept = read_json(self.folder / RUN)
+        try:
+            root = int(kept["rng"], 16)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{self.folder / RUN} is damaged and cannot be resumed: give another folder") from error
+        for name, asked in self._asked.items():
+            if kept.get(name) != asked and (explicit_rng or name != "rng"):
+                raise self._of_another_call(f"{name}={kept.get(name)}", asked)
+        self._asked["rng"] = kept["rng"]
+        self.resumed_root = root
+        if (self.folder / DONE).exists():
+            require_plain_file(self.folder / DONE)
+            self._done = bytearray((self.folder / DONE).read_bytes())
+            n_jobs = self._asked["n_samples"] * len(self._asked["input_ids"])
+            if len(self._done) != n_jobs:
+                raise ValueError(
+                    f"{self.folder / DONE} is damaged and cannot be resumed: it has {len(self._done)} bytes for "
+                    f"{n_jobs} maps; give another folder"
+                )
+            self.n_done = self._done.count(1)
+
+    def open(self, most_samples: int, vanilla: np.ndarray, targets: list[Any]) -> None:
+        """See `Sink`."""
+        check_targets(targets)
+        self._shape = (most_samples, *vanilla.shape)
+        self._dtype = vanilla.dtype
+        if self._done:
+            kept = read_json(self.folder / RUN).get("target")
+            if kept != describe(targets):
+                raise self._of_another_call(f"target={kept}", describe(targets))
+            if "kept" in read_json(self.folder / RUN):  # interrupted while it was cut to the samples that were taken
+                self._resize(self._shape[0])
+                self._forget_after(read_json(self.folder / RUN)["kept"])
+            array_offset(self.folder / "values.npy", self._dtype, self._shape)
+            offset = array_offset(self.folder / "vanilla.npy", vanilla.dtype, vanilla.shape)
+            if not same_maps(
+                np.memmap(self.folder / "vanilla.npy", vanilla.dtype, "r", offset, vanilla.shape), vanilla
+            ):
+                raise ValueError(
+                    "`store` holds an unfinished run of another model: the clean input's attributions differ; "
+                    "give another folder"
+                )
+        else:
+            write_json(self.folder / RUN, {**self._asked, "target": describe(targets)})
+            self._new_array("values.npy", self._shape, self._dtype)
+            np.save(self.folder / "vanilla.npy", vanilla)
+            self._done = bytearray(math.prod(self._shape[:2]))
+            temporary = self.folder / f".{DONE}.tmp"
+            temporary.write_bytes(self._done)
+            temporary.replace(self.folder / DONE)  # last: its presence says that the files above are whole
+
+    def make_room(self, n_samples: int) -> None:
+        """See `Sink`; files take no room until they are written to."""
+
+    def is_done(self, job: int) -> bool:
+        """See `Sink`."""
+        return job < len(self._done) and self._done[job] == 1
+
+    def write(self, places: list[tuple[int, int]], maps: np.ndarray, predictions: np.ndarray | None) -> None:
+        """See `Sink`."""
+        jobs = [sample * self._shape[1] + row for sample, row in places]
+        self._write_rows("values.npy", self._shape, jobs, maps.astype(self._dtype, copy=False))
+        if predictions is not None:
+            if not (self.folder / "predictions.npy").exists():
+                self._new_array("predictions.npy", self._shape[:2], np.dtype(np.int64))
+            self._write_rows("predictions.npy", self._shape[:2], jobs, predictions.astype(np.int64))
+        with (self.folder / DONE).open("r+b") as file:
+            for job in jobs:
+                file.seek(job)
+                file.write(b"\1")
+
+    def values(self, start: int, stop: int) -> np.ndarray:
+        """See `Sink`."""
+        path = self.folder / "values.npy"
+        offset = array_offset(path, self._dtype, self._shape)
+        return np.memmap(path, self._dtype, "r", offset, self._shape)[start:stop]
+
+    def result(self, n_samples: int, **fields: Any) -> AttributionSample:
+        """See `Sink`."""
+        if n_samples < self._shape[0]:
+            write_json(self.folder / RUN, {**read_json(self.folder / RUN), "kept": n_samples})
+            self._resize(n_samples)
+        values = np.load(self.folder / "values.npy", mmap_mode="r", allow_pickle=False)
+        path = self.folder / "predictions.npy"
+        predictions = np.load(path, allow_pickle=False) if path.exists() else None
+        sample = AttributionSample(values=values, predictions=predictions, **fields)
+        if fields["scores"] is not None:
+            np.save(self.folder / "scores.npy", fields["scores"])
+        write_manifest(self.folder, sample)
+        for name in (RUN, DONE):
+            (self.folder / name).unlink()
+        return load(self.folder)
+
+    def _new_array(self, name: str, shape: tuple[int, ...], dtype: np.dtype) -> None:
+        """Make an .npy file of zeros, at once, that takes no room until it is written to."""
+        temporary = self.folder / f".{name}.tmp"
+        with temporary.open("wb") as file:
+            write_array_header(file, dtype, shape)
+            file.truncate(file.tell() + math.prod(shape) * dtype.itemsize)
+        temporary.replace(self.folder / name)
+
+    def _resize(self, n_samples: int) -> None:
+        """Give the files of samples room for so many, whatever they have; NumPy leaves headers room to count on."""
+        shape = (n_samples, *self._shape[1:])
+        for name, whole, dtype in (("values", shape, self._dtype), ("predictions", shape[:2], np.dtype(np.int64))):
+            path = self.folder / f"{name}.npy"
+            if path.exists():
+                require_plain_file(path)
+                with path.open("r+b") as file:
+                    write_array_header(file, dtype, whole)
+                    file.truncate(file.tell() + math.prod(whole) * dtype.itemsize)
+
+    def _forget_after(self, n_samples: Any) -> None:
+        """Take later samples for not done: another rule may have made more, and they may have been cut off."""
+        if type(n_samples) is not int or n_samples not in range(self._shape[0]):
+            raise ValueError(f"{self.folder / RUN} is damaged and cannot be resumed: give another folder")
+        start = n_samples * self._shape[1]
+        self._done[start:] = bytes(len(self._done) - start)
+        self.n_done = self._done.count(1)
+
+    def _write_rows(self, name: str, shape: tuple[int, ...], jobs: list[int], rows: np.ndarray) -> None:
+        offset = array_offset(self.folder / name, rows.dtype, shape)
+        with (self.folder / name).open("r+b") as file:
+            for job, row in zip(jobs, rows, strict=True):
+                file.seek(offset + job * row.nbytes)
+                file.write(row.tobytes())
+
+    def _of_another_call(self, kept: str, asked: Any) -> ValueError:
+        return ValueError(
+            f"`store` holds an unfinished run with {kept}, this call has {asked}: repeat the call as it was to resume, "
+            "or give another folder"
+        )
+
+
+def _longer(array: np.ndarray, length: int) -> np.ndarray:
+    """A copy of `array` with room for `length` entries."""
+    longer = np.empty((length, *array.shape[1:]), array.dtype)
+    longer[: len(array)] = array
+    return longer

@@ -1,0 +1,327 @@
+"""The sign test at any time: e-values of the counts, which may be looked at after every sample."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from metfa._arrays import from_host, namespace, real_dtype
+from metfa._base.validation import check_number, positive_int
+from metfa.stats._incomplete_beta import log_beta_ratio
+from metfa.stats._intervals import ConfidenceInterval, median_interval
+from metfa.stats._ranks import Ranks
+from metfa.stats.counts import count_sides, looked_up
+from metfa.stats.sign_tests import MedianTestResult
+from metfa.stats.validation import as_alternative, as_counts, as_level, as_rows
+
+__all__ = [
+    "PRIOR",
+    "SequentialTestResult",
+    "confidence_sequence",
+    "fewest_reaching",
+    "log_e_at",
+    "log_e_table",
+    "log_e_values",
+    "reciprocal_table",
+    "result_of",
+    "sequence_ranks",
+    "sequential_test",
+]
+
+PRIOR = (0.5, 0.5)
+MOST_SAMPLES = 1_000_000
+
+Prior = tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class SequentialTestResult(MedianTestResult):
+    """Result of `sequential_test`: that of `median_test`, with p-values that hold at any time, and e-values.
+
+    Attributes
+    ----------
+    n, above, below, pvalue, alternative, sign
+        As for `MedianTestResult`.
+    log_e_above, log_e_below : array of float
+        Natural logarithms of the e-values against V <= h (that speak for a median above) and against V >= h.
+    """
+
+    log_e_above: Any = None
+    log_e_below: Any = None
+
+
+def log_e_values(counts: Any, n: int, *, probability: float = 0.5, prior: Prior = PRIOR) -> Any:
+    r"""Natural logarithms of e-values against "a sample is counted with probability at most p0".
+
+    With S of n samples counted, and the chance q of that under the alternative mixed by a Beta(a, b) law cut to
+    (p0, 1],
+
+    .. math:: E_n = \int \left(\frac{q}{p_0}\right)^S \left(\frac{1-q}{1-p_0}\right)^{n-S} dQ(q).
+
+    Under the hypothesis :math:`E_n` is a non-negative supermartingale that starts at 1 [1]_: its mean is at most 1
+    whenever one stops, and it ever reaches :math:`1 / \alpha` with probability at most :math:`\alpha` (Ville's
+    inequality [2]_).
+
+    Parameters
+    ----------
+    counts : array of int
+        Samples counted, S, in 0..n.
+    n : int
+        Number of samples, at most 1,000,000.
+    probability : float, default: 0.5
+        p0.
+    prior : (float, float), default: (0.5, 0.5)
+        a and b. By default six samples that all agree reach 20 (E = 28.8).
+
+    Returns
+    -------
+    array of float
+        :math:`\log E_n`, of the shape and library of `counts`; in logarithms, since e-values of many samples are larger
+        than any float.
+
+    References
+    ----------
+    .. [1] A. Ramdas, P. Grünwald, V. Vovk and G. Shafer, "Game-Theoretic Statistics and Safe Anytime-Valid Inference",
+       Statistical Science 38, 2023.
+    .. [2] J. Ville, "Étude critique de la notion de collectif", 1939.
+
+    Examples
+    --------
+    >>> from metfa import stats
+    >>> stats.log_e_values([5, 8, 10], 10).round(3)
+    array([-1.402,  1.183,  5.888])
+    """
+    n = _sample_size(n, least=0)
+    check_number(probability, "probability", above=0)
+    if probability >= 1:
+        raise ValueError(f"`probability` must lie between 0 and 1, got {probability}")
+    counts, host = as_counts(counts, n)
+    prior = _checked_prior(prior)
+    if host.size > n:
+        return looked_up(log_e_table(n, float(probability), prior), counts)
+    return from_host(log_e_at(host.astype(np.float64), n, probability, prior), counts, real_dtype(counts))
+
+
+@lru_cache(maxsize=32)
+def log_e_table(n: int, probability: float = 0.5, prior: Prior = PRIOR) -> np.ndarray:
+    """`log_e_values` of all counts 0, ..., n, ascending; read-only."""
+    table = log_e_at(np.arange(n + 1.0), n, probability, prior)
+    table.flags.writeable = False
+    return table
+
+
+@lru_cache(maxsize=32)
+def reciprocal_table(n: int, prior: Prior = PRIOR) -> np.ndarray:
+    """Reciprocals of the e-values of all counts 0, ..., n, at most 1; read-only. They take the place of tails."""
+    table = np.exp(-np.maximum(log_e_table(n, 0.5, prior), 0))
+    table.flags.writeable = False
+    return table
+
+
+def log_e_at(counts: np.ndarray, n: int, probability: Any, prior: Prior = PRIOR) -> np.ndarray:
+    """`log_e_values` of floats on the host, `probability` one for all or one each."""
+    a, b = prior
+    below, above = 1 - np.asarray(probability), probability
+    # The ratio of two tails of Beta laws, written in 1 - q; the powers of p0 that they leave out are those of the null.
+    mixed = log_beta_ratio(below, n - counts + b, counts + a, rest=above)
+    return mixed - log_beta_ratio(below, b, a, rest=above)
+
+
+def sequential_test(
+    samples: Any, threshold: Any, *, alternative: str = "two-sided", prior: Prior = PRIOR, axis: int = 0
+) -> SequentialTestResult:
+    """Sign test that holds at any time: is the median of each feature above or below a threshold?
+
+    It may be looked at after every sample, and sampling may stop because of what was seen. The plain `median_test`
+    looked at in that way is wrong in a third of the cases (one-sided, at level .05, after each of 1,000 samples).
+
+    Parameters
+    ----------
+    samples, threshold, axis
+        As for `median_test`; samples up to now.
+    alternative : {"two-sided", "greater", "less"}
+        As for `median_test`.
+    prior : (float, float)
+        As for `log_e_values`.
+
+    Returns
+    -------
+    SequentialTestResult
+        The p-value is the reciprocal of the e-value, at most 1: against V <= h for "greater", V >= h for "less", and
+        twice that of the larger of the two for "two-sided".
+
+    Raises
+    ------
+    ValueError
+        As for `median_test`.
+
+    Notes
+    -----
+    Under V <= h a sample lies strictly above h with probability at most 1/2, with ties or without. The threshold need
+    not be a fixed number: where V <= h, no more samples lie above h than above V, whatever h was found by, so that the
+    e-value is no larger than that at V, which is one at any time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metfa import stats
+    >>> result = stats.sequential_test(np.array([[0.3, -1.0]] * 8), 0)
+    >>> result.log_e_above.round(2), result.pvalue.round(4)
+    (array([ 4.61, -2.64]), array([0.0199, 0.0199]))
+    """
+    alternative = as_alternative(alternative)
+    rows, n = as_rows(samples, axis)
+    _sample_size(n)
+    above, below = count_sides(rows, n, threshold)
+    return result_of(above, below, n, alternative, _checked_prior(prior))
+
+
+def result_of(above: Any, below: Any, n: int, alternative: str, prior: Prior = PRIOR) -> SequentialTestResult:
+    """`sequential_test` of counts."""
+    log_e_above, log_e_below = (looked_up(log_e_table(n, 0.5, prior), counts) for counts in (above, below))
+    counts = {"greater": above, "less": below, "two-sided": namespace(above).maximum(above, below)}[alternative]
+    reciprocals = reciprocal_table(n, prior)
+    pvalue = looked_up(np.minimum(1, 2 * reciprocals) if alternative == "two-sided" else reciprocals, counts)
+    return SequentialTestResult(n, above, below, pvalue, alternative, log_e_above, log_e_below)
+
+
+def sequence_ranks(n: int, confidence_level: float = 0.95, *, prior: Prior = PRIOR) -> Ranks:
+    """Ranks of an interval for the median that holds at all times at once.
+
+    It is made of the thresholds which neither side's e-value of `sequential_test` rejects at half of the error: with
+    the given probability these intervals cover the median at every n, so also at one at which sampling stopped [1]_.
+
+    Parameters
+    ----------
+    n : int
+        Number of samples.
+    confidence_level : float, default: 0.95
+        Least probability that all intervals, n = 1, 2, ..., cover the median.
+    prior : (float, float)
+        As for `log_e_values`.
+
+    Returns
+    -------
+    Ranks
+        For `median_interval` and `smoothed_median`; ``confidence_level`` is the one asked for.
+
+    Raises
+    ------
+    ValueError
+        If `n` samples are too few; the message names the smallest number.
+
+    References
+    ----------
+    .. [1] S. R. Howard, A. Ramdas, J. McAuliffe and J. Sekhon, "Time-uniform, Nonparametric, Nonasymptotic Confidence
+       Sequences", Annals of Statistics 49, 2021.
+
+    Examples
+    --------
+    >>> from metfa import stats
+    >>> stats.sequence_ranks(20), stats.median_ranks(20).low
+    (Ranks(n=20, low=4, high=17, first=4, last=17, confidence_level=0.95, sequential=True), 6)
+    """
+    n, level, prior = _sample_size(n), as_level(confidence_level, "confidence_level"), _checked_prior(prior)
+    reaching = int(np.searchsorted(log_e_table(n, 0.5, prior), math.log(2 / (1 - level))))
+    if reaching > n:
+        raise ValueError(
+            f"too few samples for `confidence_level`={level} at any time: got {n}, at least "
+            f"{fewest_reaching(2 / (1 - level), prior)} are needed"
+        )
+    low = n - reaching + 1
+    return Ranks(n, low=low, high=reaching, first=low, last=reaching, confidence_level=level, sequential=True)
+
+
+@lru_cache(maxsize=64)
+def fewest_reaching(e_value: float, prior: Prior = PRIOR, probability: float = 0.5) -> int:
+    """Smallest number of samples whose e-value can be so large: all of them on one side."""
+    low, high = 0, 1
+    while log_e_at(np.array([float(high)]), high, probability, prior)[0] < math.log(e_value):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        reached = log_e_at(np.array([float(middle)]), middle, probability, prior)[0] >= math.log(e_value)
+        low, high = (low, middle) if reached else (middle, high)
+    return high
+
+
+def confidence_sequence(
+    samples: Any,
+    looks: Any,
+    confidence_level: float = 0.95,
+    *,
+    prior: Prior = PRIOR,
+    axis: int = 0,
+) -> ConfidenceInterval:
+    """Interval for each feature's median from several looks: what is in the interval of every one of them.
+
+    Parameters
+    ----------
+    samples : array
+        As for `median_interval`, in the order in which they came.
+    looks : sequence of int
+        Numbers of first samples at which one looked.
+    confidence_level, prior
+        As for `sequence_ranks`.
+    axis : int
+        As for `median_interval`.
+
+    Returns
+    -------
+    ConfidenceInterval
+        Narrower than that of the last look alone. With at most the probability of an error the intervals of a feature
+        have nothing in common: there ``low > high``.
+
+    Raises
+    ------
+    TypeError
+        If `looks` is a single number.
+    ValueError
+        If there are no looks, if one is at more samples than there are, or at too few for an interval.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metfa import stats
+    >>> interval = stats.confidence_sequence(np.arange(20.0), [10, 15, 20])
+    >>> float(interval.low), float(interval.high)
+    (3.0, 9.0)
+    """
+    rows, n = as_rows(samples, axis)
+    if not isinstance(looks, Iterable):
+        raise TypeError(f"`looks` must be a sequence of numbers of samples, got {looks!r}: write looks=[{looks!r}]")
+    found: ConfidenceInterval | None = None
+    for look in looks:
+        if positive_int(look, "looks") > n:
+            raise ValueError(f"`looks` must be at no more than the {n} samples, got {look}")
+        ranks = sequence_ranks(look, confidence_level, prior=prior)
+        interval = median_interval(rows[..., :look], ranks=ranks, axis=-1)
+        if found is not None:
+            xp = namespace(interval.low)
+            interval = ConfidenceInterval(
+                xp.maximum(found.low, interval.low), xp.minimum(found.high, interval.high), interval.confidence_level
+            )
+        found = interval
+    if found is None:
+        raise ValueError("`looks` is empty: name the numbers of samples at which you looked")
+    return found
+
+
+def _sample_size(n: Any, least: int = 1) -> int:
+    n = positive_int(n, "n", minimum=least)
+    if n > MOST_SAMPLES:
+        raise ValueError(f"e-values are of at most {MOST_SAMPLES:,} samples, got {n:,}")
+    return n
+
+
+def _checked_prior(prior: Any) -> Prior:
+    if not isinstance(prior, tuple | list) or len(prior) != 2:
+        raise TypeError(f"`prior` must be a pair (a, b) of a Beta law, got {prior!r}")
+    for value in prior:
+        check_number(value, "prior", above=0)
+    return float(prior[0]), float(prior[1])

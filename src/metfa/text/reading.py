@@ -1,0 +1,194 @@
+"""What is said of each word of an explained text: its score, interval and decision, before it is drawn."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from metfa import stats
+from metfa.results.decisions import decided
+from metfa.results.sample import AttributionSample
+from metfa.results.sample_size import TooFewSamplesError
+from metfa.text.words import Words, words_of
+
+__all__ = ["NOT_TESTED", "Reading", "about_the_text", "alpha_beside", "harmless_text", "short_number"]
+
+NOT_TESTED = ""
+JOINERS = "\u200c\u200d\u200e\u200f\u061c"  # make emoji and script what they are, and move nothing else
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A text's words with what is said of each of them, and of all."""
+
+    words: Words
+    scores: np.ndarray
+    kinds: list[str]
+    ends: tuple[np.ndarray, np.ndarray] | None
+    about: list[str]
+    marks: list[tuple[str, str]]
+
+    @classmethod
+    def of(
+        cls,
+        sample: AttributionSample,
+        threshold: Any,
+        alpha: float | None,
+        correction: str | None,
+        split: int | None,
+        level: float,
+    ) -> Reading:
+        """Thresholds and levels as `metfa.plot.bars` chooses them, so that both say the same of a sample."""
+        words = _words_of(sample)
+        if threshold is None:
+            threshold = 0.0 if sample.signed else stats.jenks
+        if alpha is None:
+            alpha = alpha_beside(level, correction)
+        scores, ends, called = _scores(sample, level)
+        try:
+            kinds, marks, decided = _decisions(sample, threshold, alpha, correction, split)
+        except TooFewSamplesError as error:
+            kinds, marks, decided = [NOT_TESTED] * len(words), [], f"no word can be significant: {error}"
+        told = about_the_text(sample)
+        about = [_origin(sample), *([f"the text itself: {told}"] if told else []), called, decided]
+        return cls(words, scores, kinds, ends, about, marks)
+
+    @property
+    def gaps(self) -> tuple[str, ...]:
+        """What stands around the words, one more than words."""
+        return ("", *[" "] * (len(self.words) - 1), "") if self.words.gaps is None else self.words.gaps
+
+    @property
+    def strengths(self) -> np.ndarray:
+        """Scores over the largest by absolute value, -1 to 1."""
+        largest = np.abs(self.scores).max()
+        return self.scores / largest if largest > 0 else np.zeros(len(self.scores))
+
+    def figures(self, index: int) -> str:
+        """Score, interval and decision of one word."""
+        interval = (
+            "" if self.ends is None else f" [{short_number(self.ends[0][index])}, {short_number(self.ends[1][index])}]"
+        )
+        return f"{short_number(self.scores[index])}{interval} {self.kinds[index]}".rstrip()
+
+
+def alpha_beside(level: float, correction: str | None) -> float:
+    """Level of decisions at which a word is marked just if its interval leaves out the threshold; corrected, of all."""
+    return round((1 - level) / (2 if correction is None else 1), 15)
+
+
+def _words_of(sample: AttributionSample) -> Words:
+    if not isinstance(sample, AttributionSample):
+        raise TypeError(f"`sample` must be an AttributionSample, got {type(sample).__name__}")
+    if not isinstance(sample.inputs, list) or len(sample.feature_shape) != 1:
+        raise ValueError(
+            "`sample` must be of a text, as `metfa.text.explain_text` gives it; `sample.plot()` draws others"
+        )
+    if len(sample.inputs) != 1:
+        raise ValueError(f"`sample` must be of one text, got {len(sample.inputs)}: explain them one by one")
+    names, words = sample.words, words_of(sample.inputs[0])
+    if names is not None and names != words.words:
+        words = Words(names, None)  # cut by somebody else
+    if len(words) != sample.n_features:
+        raise ValueError(
+            f"`sample` must have one score for each word, got {sample.n_features} for the {len(words)} words of its "
+            "text: name the features by `feature_names=`"
+        )
+    return words
+
+
+def _scores(sample: AttributionSample, level: float) -> tuple[np.ndarray, Any, str]:
+    """Smoothed scores and the ends of their intervals, or medians where the samples are too few; and what they are."""
+    n = sample.n_samples
+    few = sample.too_few_for(level)
+    if few is not None:
+        kind = "the only sample" if n == 1 else f"median of {n} samples"
+        return sample.median()[0].astype(np.float64), None, f"score: {kind}; no intervals: {few}"
+    interval = sample.confidence_interval(level)
+    ends = interval.low[0].astype(np.float64), interval.high[0].astype(np.float64)
+    smoothed = sample.smoothed(level)[0].astype(np.float64)
+    exact = f"{sample.interval_kind} {interval.confidence_level:.2%} interval of its median"
+    return smoothed, ends, f"score: smoothed over {n} samples; in brackets the {exact}"
+
+
+def _decisions(
+    sample: AttributionSample, threshold: Any, alpha: float, correction: str | None, split: int | None
+) -> tuple[list[str], list[tuple[str, str]], str]:
+    """Decision about each word, those that there are with their meaning, and how they were found."""
+    marks, _, heights, held_out = decided(sample, threshold, alpha, correction, split)
+    flat = np.unique(heights)
+    if np.isnan(heights).all():
+        return [NOT_TESTED] * marks.size, [], "no threshold exists: all scores are equal"
+    at = f"{flat[0]:.3g}" if len(flat) == 1 else "a threshold of its own"
+    above, below = ("positive", "negative") if len(flat) == 1 and flat[0] == 0 else ("important", "unimportant")
+    of = {1: above, 0: "undecided", -1: below}
+    kinds = [of[mark] for mark in marks[0].tolist()]
+    if correction is None and sample.any_time:
+        told = f"decided at alpha {alpha:g} a side, whenever one stops, uncorrected"
+    elif correction is None:
+        expected = stats.expected_false_marks(sample.n_samples - held_out, alpha, len(kinds))
+        shown = f"{expected:,.0f}" if expected >= 10 else f"{expected:.2g}"
+        how = f"uncorrected: {shown} of {_words(len(kinds))} marked falsely if every median lay at the threshold"
+        told = f"decided at alpha {alpha:g} a side, {how}"
+    else:
+        told = f"decided at alpha {alpha:g}, {correction} over {_words(len(kinds))}"
+    meanings = {above: f"median significantly above {at}", below: f"median significantly below {at}"}
+    meanings["undecided"] = "neither"
+    return kinds, [(kind, f"{meaning}, {_words(kinds.count(kind))}") for kind, meaning in meanings.items()], told
+
+
+def _origin(sample: AttributionSample) -> str:
+    made = sample.provenance
+    name = _facts(sample).get("class_name")
+    named = "" if name is None else f" ({name})"
+    target = "" if sample.target[0] is None else f"class {sample.target[0]}{named}, "
+    explainer = str(made.get("explainer")).partition("(")[0]  # its settings stand in the sample's provenance
+    noise = "no noise" if made.get("noise") in (None, "None") else f"noise {made['noise']}"
+    flips = "" if sample.flip_rate is None else f"; another prediction in {sample.flip_rate[0]:.0%} of the samples"
+    return f"{target}explained by {explainer}; N = {sample.n_samples} samples, {noise}{flips}"
+
+
+def _facts(sample: AttributionSample) -> dict[str, Any]:
+    facts = sample.provenance.get("text")
+    return facts if isinstance(facts, dict) else {}
+
+
+def about_the_text(sample: AttributionSample) -> str:
+    """What scaled scores hide about the explanation of the text itself, so far as it is known; else nothing."""
+    facts, told = _facts(sample), []
+    if "unscaled" in facts:
+        low, high = facts["unscaled"]
+        told.append(f"scores from {short_number(low)} to {short_number(high)} before they are scaled to [0, 1]")
+    if "r2" in facts:
+        told.append(f"R² of the linear fit {facts['r2']:.2f}")
+    if "unread" in facts:
+        told.append(f"{_words(facts['unread'])} not read by the model")
+    return "; ".join(told)
+
+
+def _words(count: int) -> str:
+    return "1 word" if count == 1 else f"{count:,} words"
+
+
+def short_number(value: float) -> str:
+    """A figure in three digits."""
+    return f"{value:.3g}"
+
+
+def harmless_text(text: str) -> str:
+    """`text` without what writes to a terminal or turns the direction of other texts; emoji and scripts stay."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(map(_harmless_character, text.replace("\r\n", "\n")))
+
+
+def _harmless_character(character: str) -> str:
+    if character.isspace():
+        return "\n" if character in "\n\r\x85\u2028\u2029" else " "
+    category = unicodedata.category(character)
+    if category in ("Cc", "Cs"):
+        return "\N{REPLACEMENT CHARACTER}"
+    return "" if category == "Cf" and character not in JOINERS else character

@@ -1,0 +1,39 @@
+"""A noise of texts, held to what explanations of words need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from metfa._base.provenance import describe
+from metfa.sampling.rows import check_like_text
+from metfa.text.words import words_of
+
+__all__ = ["WordForWord"]
+
+
+class WordForWord:
+    """A noise that must make a text of a text, with as many words: they are the features. It is called as the noise."""
+
+    def __init__(self, noise: Callable[..., Any]) -> None:
+        if isinstance(noise, type) or not callable(noise):
+            got = f"the class {noise.__name__}" if isinstance(noise, type) else type(noise).__name__
+            raise TypeError(
+                f"`noise` must be a function f(text, rng) -> text, such as metfa.text.Synonyms(0.3), or None, got "
+                f"{got}: {noise!r:.80}"
+            )
+        self.noise = noise
+
+    def __call__(self, text: Any, rng: np.random.Generator) -> Any:
+        """The noisy copy of a text."""
+        noisy = self.noise(text, rng)
+        check_like_text(noisy, text, "a text")
+        given, made = len(words_of(text)), len(words_of(noisy))
+        if made != given:
+            raise ValueError(f"`noise` must keep the number of words, but made {made} of {given}: {noisy!r:.80}")
+        return noisy
+
+    def __repr__(self) -> str:
+        return describe(self.noise)

@@ -1,0 +1,17 @@
+"""What classes are called, with names, without, and with too few."""
+
+import numpy as np
+import pytest
+
+from metfa._base.class_names import class_name, class_with_probability
+
+
+@pytest.mark.parametrize(
+    ("index", "class_names", "name"),
+    [(1, ("cat", "dog"), "dog"), (1, None, "class 1"), (2, ("cat", "dog"), "class 2"), (0, (7,), "7")],
+)
+def test_a_name_or_else_the_index(index, class_names, name):
+    assert class_name(index, class_names) == name
+    probabilities = np.full(3, 0.126)
+    probabilities[index] = 0.748
+    assert class_with_probability(index, class_names, probabilities) == f"{name} (0.75)"

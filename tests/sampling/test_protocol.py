@@ -1,0 +1,363 @@
+"""Explainers seen from outside: their model, their generators, their output, and whether their rows are independent."""
+
+import functools
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from captum import attr
+
+import metfa
+from metfa._base.warnings import MetfaWarning, ReproducibilityWarning, RowDependenceWarning
+from metfa.explainers import Gradient, heatmap
+from metfa.sampling.protocol import (
+    call_explainer,
+    explained_model,
+    known_independent,
+    predict_scores,
+    prediction_of,
+    safe_batch_size,
+    takes_rngs,
+)
+
+torch.manual_seed(0)
+NET = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3)).eval()
+PICTURES = torch.rand(3, 3, 2, 2, generator=torch.Generator().manual_seed(1))
+
+
+def plain(inputs, target):
+    return inputs
+
+
+class TestModelOfAnExplainer:
+    @pytest.mark.parametrize(
+        "explainer",
+        [
+            attr.Saliency(NET).attribute,
+            attr.IntegratedGradients(NET).attribute,
+            attr.NoiseTunnel(attr.Saliency(NET)).attribute,
+            functools.partial(attr.Occlusion(NET).attribute, sliding_window_shapes=(3, 1, 1)),
+            functools.partial(functools.partial(attr.Saliency(NET).attribute), abs=False),
+            Gradient(NET),
+            Gradient(NET).__call__,
+            functools.partial(Gradient(NET)),
+            heatmap(attr.Saliency(NET).attribute),
+            metfa.seeded(attr.Saliency(NET).attribute),
+            metfa.seeded(functools.partial(attr.Lime(NET).attribute, n_samples=5)),
+            metfa.randomised(Gradient(NET)),
+            metfa.Smoothed(attr.Saliency(NET).attribute, noise=metfa.noise.Uniform(0.1)),
+            metfa.Smoothed(Gradient(NET), noise=metfa.noise.Uniform(0.1)).attribute,
+        ],
+    )
+    def test_is_found(self, explainer):
+        assert explained_model(explainer) is NET
+        scores = predict_scores(prediction_of(explainer), PICTURES)
+        np.testing.assert_array_equal(scores, NET(PICTURES).detach().numpy())
+
+    def test_forward_functions_are_found_as_they_are(self):
+        def doubled(inputs):
+            return 2 * NET(inputs)
+
+        for function in (NET.forward, doubled):
+            assert explained_model(attr.Saliency(function).attribute) == function
+        scores = predict_scores(prediction_of(attr.Saliency(doubled).attribute), PICTURES)
+        np.testing.assert_array_equal(scores, 2 * NET(PICTURES).detach().numpy())
+
+    @pytest.mark.parametrize("explainer", [plain, lambda inputs, target: inputs, "abc".join, len, metfa.seeded(plain)])
+    def test_is_none_where_unknown(self, explainer):
+        assert explained_model(explainer) is None
+        assert prediction_of(explainer) is None
+
+    def test_parts_of_a_tuple_are_given_one_by_one(self):
+        def model(a, b):
+            return a + b
+
+        parts = (PICTURES, 2 * PICTURES)
+        for explainer in (attr.Saliency(model).attribute, functools.partial(attr.Saliency(model).attribute, abs=False)):
+            np.testing.assert_array_equal(predict_scores(prediction_of(explainer), parts), 3 * PICTURES)
+
+    def test_scores_come_without_a_graph(self):
+        seen = []
+        predict_scores(lambda x: seen.append(torch.is_grad_enabled()) or NET(x), PICTURES)
+        assert seen == [False]
+
+    def test_class_labels_are_no_scores(self):
+        with pytest.raises(
+            TypeError, match=r"`predict` must return scores \(batch, classes\), got one int64 a row.*predict_proba"
+        ):
+            predict_scores(lambda x: np.array([0, 1, 1]), PICTURES)
+        with pytest.raises(TypeError, match=r"`predict\(inputs\)` must be an array of real numbers, got NoneType"):
+            predict_scores(lambda x: None, PICTURES)
+
+
+class TestWhoTakesGenerators:
+    def test_by_signature(self):
+        def with_rngs(inputs, target, *, rngs):
+            return inputs
+
+        assert takes_rngs(with_rngs)
+        assert takes_rngs(metfa.randomised(with_rngs))
+        assert takes_rngs(metfa.seeded(plain))
+        smooth = metfa.Smoothed(plain, noise=metfa.noise.Uniform(0.1))
+        assert takes_rngs(smooth)
+        assert takes_rngs(smooth.attribute)
+        assert takes_rngs(heatmap(with_rngs))
+        assert takes_rngs(functools.partial(with_rngs))
+        assert not takes_rngs(plain)
+        assert not takes_rngs(heatmap(plain))
+        assert not takes_rngs(lambda inputs, target, **more: inputs)
+        assert not takes_rngs(attr.Saliency(NET).attribute)
+        assert not takes_rngs(np.add)
+
+
+class TestPromise:
+    def test_ours_and_their_wrappers(self):
+        promising = Gradient(NET)
+        for explainer in (
+            promising,
+            promising.__call__,
+            functools.partial(promising),
+            heatmap(promising),
+            metfa.seeded(plain),
+            metfa.Smoothed(plain, noise=metfa.noise.Uniform(0.1)),
+            metfa.Smoothed(plain, noise=metfa.noise.Uniform(0.1)).attribute,
+        ):
+            assert known_independent(explainer)
+        for explainer in (plain, heatmap(plain), metfa.randomised(plain), attr.Saliency(NET).attribute):
+            assert not known_independent(explainer)
+
+    def test_a_gradient_promises_nothing_for_models_that_may_mix_rows(self):
+        without_statistics = torch.nn.Sequential(NET, torch.nn.BatchNorm1d(3, track_running_stats=False)).eval()
+        assert known_independent(Gradient(torch.nn.Sequential(NET, torch.nn.BatchNorm1d(3))))
+        with pytest.warns(RowDependenceWarning, match="normalises each batch"):
+            assert not known_independent(Gradient(without_statistics))
+        assert not known_independent(Gradient(lambda x: NET(x) / NET(x).max()))
+
+
+class TestOutput:
+    def call(self, output, n_rows=2, batch=None):
+        batch = np.zeros((n_rows, 3)) if batch is None else batch
+        return call_explainer(lambda inputs, target: output, batch, None, n_rows, None, {})
+
+    def test_maps_and_scores(self):
+        maps, scores = self.call(np.ones((2, 3)))
+        assert scores is None
+        maps, scores = self.call((np.ones((2, 3)), np.zeros((2, 5))))
+        assert (maps.shape, scores.shape) == ((2, 3), (2, 5))
+        maps, _ = self.call([[1.0, 2.0], [3.0, 4.0]])
+        assert maps.tolist() == [[1, 2], [3, 4]]
+
+    @pytest.mark.parametrize(
+        ("output", "error", "message"),
+        [
+            (np.ones((3, 3)), ValueError, r"one map for each row, got shape \(3, 3\) for 2 rows.*batch_size=1"),
+            (np.ones((1, 3)), ValueError, r"one map for each row, got shape \(1, 3\) for 2 rows.*batch_size=1"),
+            (np.float64(3), ValueError, r"one map for each row, got shape \(\) for 2 rows"),
+            (np.ones(2), ValueError, r"\(batch, \*features\), got shape \(2,\), which leaves no features to test"),
+            (
+                np.ones((2, 0)),
+                ValueError,
+                r"\(batch, \*features\), got shape \(2, 0\), which leaves no features to test",
+            ),
+            (None, TypeError, "`attributions` must be an array of real numbers, got NoneType"),
+            ("map", TypeError, "`attributions` must be an array of real numbers, got str"),
+            ([np.ones(2), np.ones(3)], ValueError, "`attributions` must be an array, got list that makes none"),
+            ((np.ones((2, 3)),), TypeError, r"returned a tuple of 1, one array is needed.*\[0\]"),
+            ((np.ones((2, 3)),) * 3, TypeError, "returned a tuple of 3, one array is needed"),
+            (
+                (np.ones((2, 3)), np.ones((5, 3))),
+                ValueError,
+                r"return scores \(batch, classes\).* got shape \(5, 3\) for 2 rows",
+            ),
+            (
+                (np.ones((2, 3)), np.float64(1)),
+                ValueError,
+                r"return scores \(batch, classes\).* got shape \(\) for 2 rows",
+            ),
+        ],
+    )
+    def test_unfit_outputs(self, output, error, message):
+        with pytest.raises(error, match=message):
+            self.call(output)
+
+    def test_one_map_for_each_part_is_not_chosen_from(self):
+        pair = np.ones((2, 3)), np.ones((2, 4))
+        with pytest.raises(
+            TypeError, match="returned a tuple of 2, one array is needed: choose the attributions of one"
+        ):
+            self.call(pair, batch=pair)
+
+
+# Toy explainers of every kind. `run` explains two rows, which differ, in any combination.
+
+RANDOM = np.random.default_rng(7)
+ROWS = np.random.default_rng(0).random((2, 30)) + 0.5
+
+
+def probe(explainer, batch_size=10, n_jobs=2, rows=ROWS, drawn=lambda: False):
+    calls = []
+
+    def run(indices):
+        calls.append(list(indices))
+        return explainer(rows[indices])
+
+    return safe_batch_size(lambda: None, batch_size, n_jobs, run, drawn), calls
+
+
+def independent(x):
+    return x**2
+
+
+def noisy_each(x):
+    return x + RANDOM.normal(size=x.shape)
+
+
+def noisy_shared_a_little(x):  # less than what the rounding of kernels may be
+    return x + 5e-3 * RANDOM.normal(size=x.shape[1:])
+
+
+def noisy_shared(x):
+    return x + RANDOM.normal(size=x.shape[1:])
+
+
+def scaled_by_the_batch(x):
+    return x / x.sum()
+
+
+def relative_to_the_first(x):
+    return x - 0.9 * x[:1]
+
+
+def relative_to_the_last(x):
+    return x - 0.9 * x[-1:]
+
+
+def batch_normalised(x):
+    return (x - x.mean(0)) / (x.std(0) + 1e-9)
+
+
+def permuted(x):
+    return np.abs(x - np.roll(x, 1, axis=0)) * RANDOM.random(x.shape)
+
+
+def all_zero(x):
+    return np.zeros_like(x)
+
+
+def often_zero(x):
+    return noisy_each(x) * (RANDOM.random((len(x), 1)) < 0.4)
+
+
+def rounded_otherwise_in_company(x):
+    return x * (1 + 5e-3 * len(x))
+
+
+@pytest.mark.parametrize("explainer", [independent, all_zero, rounded_otherwise_in_company])
+def test_deterministic_independent_explainers_take_four_calls(explainer):
+    batch_size, calls = probe(explainer)
+    assert batch_size == 10
+    assert calls == [[0, 1], [0], [1], [0]]
+
+
+def test_random_independent_explainers_keep_their_batches():
+    batch_size, calls = probe(noisy_each, drawn=lambda: True)
+    assert batch_size == 10
+    assert len(calls) == 5
+
+
+@pytest.mark.parametrize(
+    "explainer", [noisy_shared, noisy_shared_a_little, scaled_by_the_batch, relative_to_the_first, relative_to_the_last]
+)
+def test_dependent_explainers_go_one_row_a_call(explainer):
+    with pytest.warns(RowDependenceWarning, match="going on with one row a call; pass `batch_size=1`"):
+        batch_size, _ = probe(explainer, drawn=lambda: True)
+    assert batch_size == 1
+
+
+@pytest.mark.parametrize("explainer", [batch_normalised, permuted])
+def test_explainers_that_need_company_are_refused(explainer):
+    with pytest.raises(ValueError, match=r"one row alone gets a constant map.*such as feature ablation"):
+        probe(explainer, drawn=lambda: True)
+
+
+def test_sparse_random_maps_are_not_taken_for_them():
+    assert [probe(often_zero, drawn=lambda: True)[0] for _ in range(20)] == [10] * 20
+
+
+def test_a_generator_of_its_own_is_reported():
+    with pytest.warns(ReproducibilityWarning, match="from a random generator of its own.*metfa.randomised"):
+        probe(noisy_each, drawn=lambda: False)
+
+
+@pytest.mark.parametrize(("batch_size", "n_jobs"), [(1, 10), (10, 1), (10, 0)])
+def test_nothing_to_probe(batch_size, n_jobs):
+    assert probe(scaled_by_the_batch, batch_size, n_jobs) == (batch_size, [])
+
+
+def test_a_promise_is_believed():
+    assert safe_batch_size(Gradient(NET), 10, 10, None, None) == 10
+
+
+def test_other_shapes_in_company_are_a_dependence():
+    with pytest.warns(RowDependenceWarning):
+        assert probe(lambda x: np.ones((len(x), 2 + len(x))) * np.arange(2 + len(x)))[0] == 1
+
+
+# Captum, as it is installed.
+
+
+def explained(explainer, **settings):
+    settings = {"noise": metfa.noise.Uniform(0.1), "n_samples": 3, "rng": 0, **settings}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "(?s)(Input Tensor|Setting .*hooks|You are providing multiple)", UserWarning)
+        return metfa.explain(explainer, PICTURES, **settings)
+
+
+CAPTUM = {
+    "Saliency": attr.Saliency(NET).attribute,
+    "IntegratedGradients": functools.partial(attr.IntegratedGradients(NET).attribute, n_steps=8),
+    "FeatureAblation": attr.FeatureAblation(NET).attribute,
+    "Occlusion": functools.partial(attr.Occlusion(NET).attribute, sliding_window_shapes=(3, 1, 1)),
+    "InputXGradient": attr.InputXGradient(NET).attribute,
+    "DeepLift": attr.DeepLift(NET).attribute,
+    "GuidedBackprop": attr.GuidedBackprop(NET).attribute,
+}
+
+
+@pytest.mark.parametrize("method", CAPTUM)
+def test_captum_methods_with_independent_rows_pass(method):
+    sample = explained(CAPTUM[method])
+    assert sample.provenance["batch_size"] == 10
+    assert sample.values.shape == (3, *PICTURES.shape)
+    assert sample.target == tuple(NET(PICTURES).argmax(1).tolist())
+    np.testing.assert_array_equal(sample.scores, NET(PICTURES).detach().numpy())
+    alone = explained(CAPTUM[method], batch_size=1)
+    np.testing.assert_allclose(sample.values, alone.values, atol=1e-5)
+
+
+def test_shapley_value_sampling_goes_one_row_a_call():
+    explainer = functools.partial(attr.ShapleyValueSampling(NET).attribute, n_samples=2)
+    with pytest.warns(MetfaWarning) as record:
+        sample = explained(explainer)
+    assert {w.category for w in record} == {RowDependenceWarning, ReproducibilityWarning}
+    assert all(w.filename == __file__ for w in record)
+    assert sample.provenance["batch_size"] == 1
+    seeded = explained(metfa.seeded(explainer), n_samples=2)
+    assert seeded.provenance["batch_size"] == 10
+    np.testing.assert_array_equal(seeded.values, explained(metfa.seeded(explainer), n_samples=2, batch_size=4).values)
+
+
+def test_feature_permutation_is_refused():
+    with pytest.raises(ValueError, match=r"explains a row by means of the other rows.*feature ablation"):
+        explained(attr.FeaturePermutation(NET).attribute)
+
+
+@pytest.mark.parametrize("batch_size", [1, 10])
+def test_lime_is_reported_and_seeded_lime_is_reproducible(batch_size):
+    lime = functools.partial(attr.KernelShap(NET).attribute, n_samples=12)
+    with pytest.warns(ReproducibilityWarning, match=r"metfa\.seeded"):
+        explained(lime, batch_size=batch_size)
+    seeded = [explained(metfa.seeded(lime), batch_size=size).values for size in (batch_size, 3)]
+    np.testing.assert_array_equal(*seeded)
+    assert (seeded[0][0] != seeded[0][1]).any()
