@@ -350,8 +350,8 @@ sys.path.insert(0, sys.argv[1])
 def settings():  # asking for the backend would choose one
     return {name: matplotlib.rcParams[name] for name in matplotlib.rcParams if name != "backend"}
 before = settings()
-import test_plot_bars
-test_plot_bars.render(test_plot_bars.bars(test_plot_bars.make(), title="t", correction="bh"))
+import test_bars
+test_bars.render(test_bars.bars(test_bars.make(), title="t", correction="bh"))
 assert settings() == before
 assert "matplotlib.pyplot" not in sys.modules
 """

@@ -395,10 +395,10 @@ sys.path.insert(0, sys.argv[1])
 def settings():  # asking for the backend would choose one
     return {name: matplotlib.rcParams[name] for name in matplotlib.rcParams if name != "backend"}
 before = settings()
-import test_plot
-fig = test_plot.figure(test_plot.make(), title="t", correction="bh")
-test_plot.render(fig)
-test_plot.make()._repr_html_()
+import test_images
+fig = test_images.figure(test_images.make(), title="t", correction="bh")
+test_images.render(fig)
+test_images.make()._repr_html_()
 assert settings() == before
 assert "matplotlib.pyplot" not in sys.modules
 """
