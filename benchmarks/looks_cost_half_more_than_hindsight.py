@@ -1,15 +1,15 @@
-"""How many samples it takes to leave 5, 10 and 20 % of a map undecided: looking on the way, and knowing it beforehand.
+"""Samples needed to leave 5, 10 and 20 % of a map undecided: with looks on the way, and with N known beforehand.
 
-The false discovery rate is kept at .05. Beside e-BH, which one may look at, stand BY and BH at the smallest fixed N, as
-if somebody had known it: each photograph's own. Asked is that e-BH with a threshold given takes at most 1.5 times as
-many samples as BY, on the median photograph, at looks 10 % apart. The threshold is the natural break of ten samples of
-another seed ("given"), or that of the run's own first ten, which are then not tested ("split").
+The false discovery rate is kept at .05. e-BH allows looks. It is compared with BY and BH at the smallest fixed N of
+each photograph, as if somebody had known this N. The target: on the median photograph, with looks 10 % apart, e-BH with
+a given threshold needs at most 1.5 times as many samples as BY. The threshold is the natural break of ten samples of
+another seed ("given"), or of the first ten samples of the run, which are then not tested ("split").
 
     python -m benchmarks.looks_cost_half_more_than_hindsight --data FOLDER
 
-with a folder of photographs and ``index.csv``; without one, scikit-image's coffee and cat. Then what the statistics of
-the rounds cost (asked: at most 3 % of the time), and explaining until a share is reached beside explaining as many at
-once: rounds end in batches that are not full.
+FOLDER holds photographs and ``index.csv``; without it, the photographs are scikit-image's coffee and cat. Then it
+prints the cost of the statistics of the rounds (target: at most 3 % of the time). It also compares the time to explain
+until a share is reached with the time to explain as many samples at once: the last batch of a round may not be full.
 """
 
 import argparse
@@ -68,7 +68,7 @@ def undecided(above: np.ndarray, below: np.ndarray, n: int, method: str) -> floa
 
 
 def needed(values: np.ndarray, height: float, held_out: int, schedule: list[int], method: str) -> dict[float, int]:
-    """Samples in all at which each share was first reached, at the numbers of `schedule`."""
+    """Total number of samples at which each share was first reached, among the numbers of `schedule`."""
     found: dict[float, int] = {}
     above = below = np.zeros(values[0].size, int)
     counted = held_out
