@@ -138,7 +138,7 @@ def attacked(
     )
 
 
-def told(values: np.ndarray) -> str:
+def mean_and_error(values: np.ndarray) -> str:
     error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else float("nan")
     return f"{values.mean():.4f} ± {error:.4f}"
 
@@ -161,13 +161,13 @@ def line(name: str, unaware, aware) -> str:
         name,
         str(len(unaware)),
         f"{int(unaware.success.sum())} and {int(aware.success.sum())}",
-        told(found["clean"]),
-        told(found["adversarial"]),
-        told(found["adversarial defended"]),
-        told(known["adversarial defended"]),
-        told(known["adversarial"]),
-        told(mixed),
-        told(other),
+        mean_and_error(found["clean"]),
+        mean_and_error(found["adversarial"]),
+        mean_and_error(found["adversarial defended"]),
+        mean_and_error(known["adversarial defended"]),
+        mean_and_error(known["adversarial"]),
+        mean_and_error(mixed),
+        mean_and_error(other),
         ", ".join(f"{value:.4f}" for value in PAPER[name]),
     ]
     return f"| {' | '.join(cells)} |"
@@ -215,7 +215,7 @@ if __name__ == "__main__":
     for level in options.budgets:
         for knows in ("nothing", "defence", "seed"):
             result = attacked("cam", model, images, knows, options, level / 255)
-            far = {key: told(value) for key, value in result.distances.items() if "adversarial" in key}
+            far = {key: mean_and_error(value) for key, value in result.distances.items() if "adversarial" in key}
             print(
                 f"cam, budget {level:g} of 255, knows {knows}: {int(result.success.sum())} succeeded, {far}", flush=True
             )

@@ -80,8 +80,8 @@ def shown(found: dict[int, list[tuple]], biased: int, threshold: float) -> None:
         shares = {"vanilla": {}, "significant": {}}
         for digit, ones in found.items():
             for one, grass in ones:
-                height = cut(one)
-                for name, marked in (("vanilla", one.above(height)), ("significant", one.significant(height))):
+                h = cut(one)
+                for name, marked in (("vanilla", one.above(h)), ("significant", one.significant(h))):
                     marked = marked[~one.region]
                     places = {"3, grass": grass, "3, rest": ~grass} if digit == biased else {"others": grass | ~grass}
                     for place, where in places.items():
