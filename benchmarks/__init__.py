@@ -1,1 +1,1 @@
-"""Benchmarks, each named by what it claims; ``python -m benchmarks`` runs them all, each in a process of its own."""
+"""Benchmarks, named by their claims; ``python -m benchmarks`` runs all of them, each in its own process."""

@@ -1,4 +1,4 @@
-"""Run every benchmark (or those named) in a fresh process and print what each measured."""
+"""Run all benchmarks, or the named ones, each in a new process, and print their figures."""
 
 import argparse
 import os

@@ -1,7 +1,7 @@
-"""A step of an attacker who knows the defence (N = 10) against a step of one who does not: at most 12 times.
+"""Time of a step of an attacker who knows the defence (N = 10): at most 12 times a step of one who does not.
 
-The gradient through `Smoothed` is taken in chunks of noisy copies, so that memory does not grow with N; with chunks
-smaller than N most copies are explained twice. Gradient's map is differentiated through softplus in place of ReLU.
+The gradient through `Smoothed` is taken in chunks of noisy copies, so that memory does not grow with N. If chunks are
+smaller than N, most copies are explained twice. Gradient's map is differentiated with softplus in place of ReLU.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from metfa.explainers import LRP, Gradient
 def one_step(
     model: Any, explainer: Any, pixels: torch.Tensor, target: int, defence: Any, softening: Any
 ) -> Callable[[], Any]:
-    """Loss and gradient at the middle of an attack."""
+    """Loss and gradient in the middle of an attack."""
     rows, columns = pixels.shape[2:]
     height = np.hypot(*np.mgrid[-1 : 1 : 1j * rows, -1 : 1 : 1j * columns])
     with torch.no_grad():

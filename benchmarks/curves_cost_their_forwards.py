@@ -1,8 +1,9 @@
 """Insertion and deletion of one 224 x 224 map, 100 steps each: against the bare forwards, and against Quantus.
 
-Bare forwards are 200 images in batches of 16, as many as both curves ask about. Quantus's pixel flipping deletes 512
-pixels a step, 98 steps, since it takes divisors of the number of pixels only; ours deletes in as many steps. It runs a
-step at a time, so with one map a forward pass has one image, and with ten maps ten; both are timed.
+The bare forwards are 200 images in batches of 16, as many as both curves need. Quantus's pixel flipping deletes 512
+pixels a step in 98 steps, because the number of pixels must be a multiple of the pixels a step; ours deletes in as many
+steps. Quantus runs one step at a time, so a forward pass has one image for one map and ten images for ten maps. Both
+are timed.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from metfa.models import fold_batch_norm
 
 
 def flipping():
-    """Quantus's metric, without its average: the curve is what costs."""
+    """Quantus's metric without its average; the curve takes the time."""
     with contextlib.redirect_stdout(None), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import quantus

@@ -1,9 +1,9 @@
-"""`explain` against a bare loop of the same forwards and backwards in the same layout.
+"""`explain` against a bare loop of the same forward and backward passes in the same layout.
 
-Gradient, N = 50, uniform noise of 0.1, batches of 10, EfficientNet-Lite0, 224 x 224, channels-last inputs and no
-gradients of the weights on both sides; both include the clean prediction and the vanilla map. The bare loop draws no
-noise, keeps no maps and checks nothing. Timed under malloc's default thresholds and, in a second process, under raised
-ones. On a GPU, also with the noise drawn in the same thread instead of ahead.
+Gradient, N = 50, uniform noise of 0.1, batches of 10, EfficientNet-Lite0, 224 x 224. Both sides have channels-last
+inputs and no gradients of the weights, and both include the clean prediction and the vanilla map. The bare loop draws
+no noise, keeps no maps and checks nothing. Both are timed with malloc's default thresholds and, in a second process,
+with raised thresholds. On a GPU they are also timed with the noise drawn in the same thread instead of ahead.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from metfa.sampling import explain as sampling
 
 
 class InTurn(ThreadPoolExecutor):
-    """A pool that does the work at once, in the caller's thread."""
+    """A pool that does the work at once, in the thread of the caller."""
 
     def submit(self, fn, /, *args, **kwargs):
         future = Future()

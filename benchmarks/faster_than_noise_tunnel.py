@@ -1,9 +1,9 @@
 """`explain` with Gradient against Captum's NoiseTunnel over Saliency: same N, same batch, same network.
 
-NoiseTunnel returns the mean of |gradient| only; `explain` keeps all samples, scales them, and includes the vanilla map
-and the clean prediction. NoiseTunnel's time depends on glibc's mmap and trim thresholds (malloc hands the activations'
-pages back at every batch), so both sides are timed under the default thresholds and, in a second process, under raised
-ones.
+NoiseTunnel returns only the mean of |gradient|. `explain` keeps all samples, scales them, and includes the vanilla map
+and the clean prediction. NoiseTunnel's time depends on glibc's mmap and trim thresholds, because malloc returns the
+pages of the activations after every batch. So both sides are timed with the default thresholds and, in a second
+process, with raised thresholds.
 """
 
 import argparse

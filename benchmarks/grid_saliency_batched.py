@@ -1,8 +1,9 @@
 """GridSaliency of ten noisy copies in one call, against ten runs of one copy each, in the same layout.
 
-On two cores one copy's work fills the machine already, so at most 1.10 is asked; on a GPU 0.6. First the time of one
-call by the number of rows in a pass, from which the default is chosen. Iterations are cut, as each costs the same.
-Networks: torchvision's LR-ASPP (MobileNetV3) with random weights and, with ``--weights``, an ESPNet.
+On two cores the work of one copy already fills the machine, so the target is at most 1.10; on a GPU it is 0.6. First it
+prints the time of one call for each number of rows in a pass; the default was chosen from this. The number of
+iterations is cut, because all cost the same. The networks are torchvision's LR-ASPP (MobileNetV3) with random weights
+and, with ``--weights``, an ESPNet.
 """
 
 import argparse
@@ -39,7 +40,7 @@ def scene(size: tuple[int, int]) -> torch.Tensor:
 
 
 def centre(size: tuple[int, int]) -> np.ndarray:
-    """An object for every network: a quarter of the picture, in its middle."""
+    """An object for every network: the quarter in the middle of the picture."""
     region = np.zeros(size, dtype=bool)
     region[size[0] // 4 : -(size[0] // 4), size[1] // 4 : -(size[1] // 4)] = True
     return region

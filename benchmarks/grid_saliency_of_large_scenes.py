@@ -1,8 +1,8 @@
 """Peak anonymous memory of GridSaliency for scenes of 2048 x 1024 pixels: it does not grow with the number of copies.
 
-With the default settings, one row in a pass at this size. Each figure is a process of its own, two steps long, which is
-as much memory as a hundred; what it held before (imports, network) is taken off. Networks as in
-``grid_saliency_batched``.
+With the default settings, a pass holds one row at this size. Each figure comes from its own process with two steps,
+which need as much memory as a hundred. The memory before the work (imports, network) is subtracted. The networks are
+those of ``grid_saliency_batched``.
 """
 
 import argparse

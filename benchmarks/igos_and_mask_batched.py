@@ -1,8 +1,9 @@
 """I-GOS and MASK of ten noisy copies in one batch, against ten runs of one copy each, in the same layout.
 
-On two cores one copy's work fills the machine already, so at most 1.10 is asked; on a GPU 0.5. First the time of one
-batch by the number of images in a pass, from which the default is chosen. Iterations are cut, as each costs the same;
-MASK starts from 0.5, as its search for a disc (35 forward passes) would weigh too much beside few iterations.
+On two cores the work of one copy already fills the machine, so the target is at most 1.10; on a GPU it is 0.5. First it
+prints the time of one batch for each number of images in a pass; the default was chosen from this. The number of
+iterations is cut, because all cost the same. MASK starts from 0.5, because its search for a disc (35 forward passes)
+would take too large a part beside few iterations.
 """
 
 import argparse
@@ -34,7 +35,7 @@ def seconds(function: Callable[[], Any]) -> float:
 
 
 def sweep(make: Callable[..., Any], copies: torch.Tensor, target: int, sizes: Sequence[int], rounds: int) -> None:
-    """Print the time of one batch for each number of images in a pass; sizes take turns, since machines drift."""
+    """Print the time of one batch for each number of images in a pass; sizes alternate, since machine speeds change."""
     runs = {size: synchronised(lambda size=size: make(batch_size=size)(copies, target)) for size in sizes}
     for run in runs.values():
         run()
@@ -48,7 +49,7 @@ def sweep(make: Callable[..., Any], copies: torch.Tensor, target: int, sizes: Se
 
 def main(options: argparse.Namespace) -> None:
     raise_thresholds(raised=options.raised)
-    warnings.simplefilter("ignore", DegenerateAttributionsWarning)  # what a network of random weights sees is no matter
+    warnings.simplefilter("ignore", DegenerateAttributionsWarning)  # maps of random weights do not matter
     on_cpu = options.device == "cpu"
     pixels, models = networks()
     copies = noisy_copies(pixels, options.copies).to(options.device)

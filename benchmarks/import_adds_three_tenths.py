@@ -1,4 +1,4 @@
-"""Seconds that ``import metfa`` and looking up `metfa.explain` take after NumPy, each time in a fresh process."""
+"""Seconds for ``import metfa`` and the look-up of `metfa.explain` after NumPy, each time in a new process."""
 
 import argparse
 import statistics

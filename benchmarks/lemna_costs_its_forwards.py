@@ -1,7 +1,7 @@
 """LEMNA with 2000 copies of a sentence of 60 words: against its bare forwards, and its memory.
 
-The network is a bidirectional LSTM (8,000 words, 100 numbers a word, 64 units a side, random weights) on one thread,
-with its words cut at blanks. The bare forwards are the same texts in the same batches, made before the clock starts.
+The network is a bidirectional LSTM (8,000 words, 100 numbers a word, 64 units a side, random weights) on one thread; it
+cuts words at blanks. The bare forwards are for the same texts in the same batches, made before the clock starts.
 """
 
 import argparse
@@ -36,7 +36,7 @@ class BiLSTM(torch.nn.Module):
 
 
 class Recorder:
-    """A model that keeps the batches it is asked about."""
+    """A model that keeps the batches that it gets."""
 
     def __init__(self, model):
         self.model, self.batches = model, []
@@ -79,6 +79,6 @@ if __name__ == "__main__":
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--components", type=int, nargs="+", default=[1, 3, 6])
     options = parser.parse_args()
-    torch.set_num_threads(1)  # two threads were much slower for recurrent networks on a busy machine
+    torch.set_num_threads(1)  # on a busy machine, recurrent networks were much slower with two threads
     print(f"torch {torch.__version__}, numpy {np.__version__}")
     main(options.n_perturbations, options.rounds, options.components)

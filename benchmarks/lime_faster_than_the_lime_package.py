@@ -1,10 +1,10 @@
 """LIME against the `lime` package: 1000 perturbations, the same network, the same segments, the same ridge.
 
-The package's classifier is a contiguous float32 one under `no_grad`, in the package's batches of 10; it gets a
-segmentation function that does quickshift once for each explanation, as ours does, so both pay for it. Ours runs on the
-network as it is, and on a copy with batch normalisation folded, weights and images in channels-last. Forward passes
-take most of either's time: layout, batch size and glibc's malloc thresholds decide, so both are timed under the
-default thresholds and, in a second process, under raised ones.
+The package's classifier is contiguous float32 under `no_grad`, in the package's batches of 10. Its segmentation
+function does quickshift once for each explanation, as ours does, so both sides pay for it. Ours runs on the network as
+it is, and on a copy with folded batch normalisation and with weights and images in channels-last. Forward passes take
+most of the time on both sides, so layout, batch size and glibc's malloc thresholds decide. Both are timed with the
+default thresholds and, in a second process, with raised thresholds.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from benchmarks.measuring import compare, networks, raise_thresholds
 from metfa.explainers.lime import LIME
 from metfa.models import fold_batch_norm
 
-lime_image.tqdm = functools.partial(lime_image.tqdm, disable=True)  # its progress bar
+lime_image.tqdm = functools.partial(lime_image.tqdm, disable=True)  # turns off its progress bar
 
 
 def segments(image: np.ndarray) -> np.ndarray:
@@ -51,7 +51,7 @@ def package(model, pixels, target, n, seed) -> np.ndarray:
 
 
 def explainers(model, pixels, n) -> dict[str, tuple[LIME, float | None]]:
-    """Ours, with what each may take of the package's time."""
+    """Our explainers, each with its target as a share of the package's time."""
     settings = {"n_perturbations": n, "segmentation": segments, "n_segments_shown": None, "scale": False}
     best = {"memory_format": torch.channels_last}
     folded = fold_batch_norm(model, pixels).to(memory_format=torch.channels_last)  # a copy: its weights, too
@@ -76,7 +76,7 @@ def main(n: int, rounds: int, *, raised: bool) -> None:
 
 
 def weights(model, pixels, target, n) -> None:
-    """Ours differ from the package's as the package's differ from each other."""
+    """Show that our maps differ from the package's as much as the package's differ from each other."""
 
     def coefficients(explainer: LIME, seed: int) -> np.ndarray:
         return explainer.fit(pixels, target, rngs=[np.random.default_rng(seed)])[0][0].coefficients

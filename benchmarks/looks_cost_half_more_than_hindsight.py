@@ -1,15 +1,15 @@
-"""How many samples it takes to leave 5, 10 and 20 % of a map undecided: looking on the way, and knowing it beforehand.
+"""Samples needed to leave 5, 10 and 20 % of a map undecided: with looks on the way, and with N known beforehand.
 
-The false discovery rate is kept at .05. Beside e-BH, which one may look at, stand BY and BH at the smallest fixed N, as
-if somebody had known it: each photograph's own. Asked is that e-BH with a threshold given takes at most 1.5 times as
-many samples as BY, on the median photograph, at looks 10 % apart. The threshold is the natural break of ten samples of
-another seed ("given"), or that of the run's own first ten, which are then not tested ("split").
+The false discovery rate is kept at .05. e-BH allows looks. It is compared with BY and BH at the smallest fixed N of
+each photograph, as if somebody had known this N. The target: on the median photograph, with looks 10 % apart, e-BH with
+a given threshold needs at most 1.5 times as many samples as BY. The threshold is the natural break of ten samples of
+another seed ("given"), or of the first ten samples of the run, which are then not tested ("split").
 
     python -m benchmarks.looks_cost_half_more_than_hindsight --data FOLDER
 
-with a folder of photographs and ``index.csv``; without one, scikit-image's coffee and cat. Then what the statistics of
-the rounds cost (asked: at most 3 % of the time), and explaining until a share is reached beside explaining as many at
-once: rounds end in batches that are not full.
+FOLDER holds photographs and ``index.csv``; without it, the photographs are scikit-image's coffee and cat. Then it
+prints the cost of the statistics of the rounds (target: at most 3 % of the time). It also compares the time to explain
+until a share is reached with the time to explain as many samples at once: the last batch of a round may not be full.
 """
 
 import argparse
@@ -67,15 +67,15 @@ def undecided(above: np.ndarray, below: np.ndarray, n: int, method: str) -> floa
     return float((levels > ALPHA).mean())
 
 
-def needed(values: np.ndarray, height: float, held_out: int, schedule: list[int], method: str) -> dict[float, int]:
-    """Samples in all at which each share was first reached, at the numbers of `schedule`."""
+def needed(values: np.ndarray, threshold: float, split: int, schedule: list[int], method: str) -> dict[float, int]:
+    """Total number of samples at which each share was first reached, among the numbers of `schedule`."""
     found: dict[float, int] = {}
     above = below = np.zeros(values[0].size, int)
-    counted = held_out
+    counted = split
     for n in schedule:
         new = values[counted:n].reshape(n - counted, -1)
-        above, below, counted = above + (new > height).sum(0), below + (new < height).sum(0), n
-        share = undecided(above, below, n - held_out, method)
+        above, below, counted = above + (new > threshold).sum(0), below + (new < threshold).sum(0), n
+        share = undecided(above, below, n - split, method)
         for asked in SHARES:
             if share <= asked:
                 found.setdefault(asked, n)
@@ -84,7 +84,7 @@ def needed(values: np.ndarray, height: float, held_out: int, schedule: list[int]
     return found
 
 
-def told(counts: list[int | None], most: int) -> str:
+def shown_counts(counts: list[int | None], most: int) -> str:
     known = sorted(count if count is not None else most + 1 for count in counts)
     middle = statistics.median(known)
     shown = f"more than {most}" if middle > most else f"{middle:g}"
@@ -100,16 +100,16 @@ def measure(name: str, explainer: Any, pictures: dict[str, torch.Tensor], most: 
         other = metfa.explain(explainer, pixels, list(sample.target), noise=NOISE, n_samples=SPLIT, rng=1)
         given, own = float(other.threshold()[0]), float(sample.threshold(split=SPLIT)[0])
         for way, method in ways.items():
-            held_out = SPLIT if way.endswith("split") else 0
-            schedule = looks(held_out + 7, most) if method == "e-bh" else list(range(6, most + 1))
-            height = own if held_out else given
-            found[way].append(needed(sample.values, height, held_out, schedule, method))
+            split = SPLIT if way.endswith("split") else 0
+            schedule = looks(split + 7, most) if method == "e-bh" else list(range(6, most + 1))
+            threshold = own if split else given
+            found[way].append(needed(sample.values, threshold, split, schedule, method))
         print(f"{name}, photograph {number}: { ({way: runs[-1] for way, runs in found.items()}) }", flush=True)
     print(f"\n{name}, {len(pictures)} photographs, N at most {most}; a map takes {forwards} forwards")
     for asked in SHARES:
         for way, runs in found.items():
             counts = [run.get(asked) for run in runs]
-            print(f"  {asked:.0%} undecided, {way}: N = {told(counts, most)}")
+            print(f"  {asked:.0%} undecided, {way}: N = {shown_counts(counts, most)}")
         for way in ("e-BH, given", "e-BH, split"):
             for rival in ("BY, fixed", "BH, fixed"):
                 pairs = [run for run in zip(found[way], found[rival], strict=True) if asked in run[1]]

@@ -1,4 +1,4 @@
-"""Side-by-side timing: two ways in turn, A B A B ..., and the ratio pair by pair, since machines drift."""
+"""Side-by-side timing: two ways alternate, A B A B ..., with a ratio for each pair, because machine speeds change."""
 
 import statistics
 import threading
@@ -25,11 +25,11 @@ __all__ = [
 ]
 
 
-BEST = {"autocast": torch.bfloat16, "memory_format": torch.channels_last}  # beside folded batch normalisation
+BEST = {"autocast": torch.bfloat16, "memory_format": torch.channels_last}  # together with folded batch normalisation
 
 
 def bare_forwards(model, pixels, n, *, autocast=None, memory_format=torch.contiguous_format, batch=16) -> None:
-    """n images through a model, and nothing else."""
+    """Only the forward passes of n images through a model."""
     images = pixels.repeat(batch, 1, 1, 1).contiguous(memory_format=memory_format)
     with torch.no_grad(), torch.autocast("cpu", dtype=autocast or torch.bfloat16, enabled=autocast is not None):
         for start in range(0, n, batch):
@@ -62,7 +62,7 @@ def photograph(device: str = "cpu") -> tuple[Any, torch.Tensor]:
 
 
 def networks() -> tuple[torch.Tensor, dict[str, tuple[torch.nn.Module, int]]]:
-    """One real picture, and two networks with the class that each sees: EfficientNet-Lite0 and a random ResNet-18."""
+    """One real picture, and two networks with their predicted classes: EfficientNet-Lite0 and a random ResNet-18."""
     import torchvision
 
     lite, pixels = photograph()
@@ -75,7 +75,7 @@ def networks() -> tuple[torch.Tensor, dict[str, tuple[torch.nn.Module, int]]]:
 
 
 def raise_thresholds(*, raised: bool) -> None:
-    """Say which thresholds glibc's malloc has, raised first if asked for: they decide what freed memory costs."""
+    """Print the thresholds of glibc's malloc, after raising them if asked: they decide the cost of freed memory."""
     took_effect = raised and metfa.allocator.keep_freed_memory()
     print("raised thresholds:" if took_effect else "no glibc to raise:" if raised else "default thresholds:")
 
@@ -107,7 +107,7 @@ def peak_during(work: Callable[[], Any]) -> float:
 
 
 def synchronised(function: Callable[[], Any]) -> Callable[[], Any]:
-    """`function` followed by a wait for the GPU, where there is one in use."""
+    """`function`, followed by a wait for the GPU if one is used."""
 
     def run() -> Any:
         result = function()

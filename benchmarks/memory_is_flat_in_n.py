@@ -1,7 +1,7 @@
-"""Peak anonymous memory of `explain(..., store=)` for N = 50 and 500, beside the bare loop's (EfficientNet-Lite0).
+"""Peak anonymous memory of `explain(..., store=)` for N = 50 and 500, and of the bare loop (EfficientNet-Lite0).
 
-Each figure is a process of its own; its resident anonymous memory is read every two milliseconds while it works, and
-what it held before the work began (imports, model, weights) is taken off.
+Each figure comes from its own process. The resident anonymous memory is read every two milliseconds during the work,
+and the memory before the work (imports, model, weights) is subtracted.
 """
 
 import argparse

@@ -1,8 +1,8 @@
-"""Reports: seconds to write one of 224 x 224 pixels and 50 samples (target 1), its size (3 MB), the sliders (50 ms).
+"""Reports of 224 x 224 pixels and 50 samples: seconds to write one (target 1), its size (3 MB), its sliders (50 ms).
 
-The sample is the gradient of EfficientNet-Lite0 for scikit-image's coffee. A slider's response is the time from its
-event to the next frame that the browser paints, in headless Chromium. A large report (1024 x 1024, N = 500, made-up
-scores) is written with ``--large``; it takes 2 GB for the samples alone.
+The sample is the gradient of EfficientNet-Lite0 for scikit-image's coffee. The response of a slider is the time from
+its event to the next frame that the browser paints, in headless Chromium. ``--large`` also writes a large report (1024
+x 1024, N = 500, made-up scores); its samples alone take 2 GB.
 """
 
 import argparse
@@ -34,7 +34,7 @@ RESPONSE = """async ([selector, first, step]) => {
 
 
 def opened(path):
-    """Seconds until the page is drawn, and milliseconds of each slider."""
+    """Seconds until the page is drawn, and milliseconds for each slider."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

@@ -1,9 +1,9 @@
 """Score-CAM against grad-cam's ScoreCAM: same layer, same definition ("grad-cam"), same batch of 16.
 
-grad-cam enlarges all channels at once and runs every one of them; metfa enlarges a batch at a time and runs flat
-channels once. Both are timed under glibc's default malloc thresholds and, in a second process, under raised ones.
-grad-cam is timed as its users call it (float32, contiguous); metfa in float32 and bfloat16, channels-last, with the
-batch normalisation folded, and once with nothing changed about the model or the layout.
+grad-cam enlarges all channels at once and runs every channel; metfa enlarges one batch at a time and runs all flat
+channels only once. Both are timed with glibc's default malloc thresholds and, in a second process, with raised
+thresholds. grad-cam is timed as its users call it (float32, contiguous). metfa is timed in float32 and bfloat16, with
+channels-last and folded batch normalisation, and once with model and layout unchanged.
 """
 
 import argparse
@@ -27,7 +27,7 @@ LAYERS = {"EfficientNet-Lite0": "head.act", "ResNet-18, random weights": "layer4
 
 
 def theirs(cam: pytorch_grad_cam.ScoreCAM, pixels: torch.Tensor, target: int) -> np.ndarray:
-    """Its map, without its progress bar."""
+    """The map of grad-cam, without its progress bar."""
     with contextlib.redirect_stderr(io.StringIO()):
         return cam(pixels, [ClassifierOutputTarget(target)])[0]
 
@@ -80,7 +80,7 @@ def main(side: int, rounds: int, *, raised: bool) -> None:
 
 
 def memory(side: int, whose: str) -> None:
-    """In a process of its own: memory that was freed before would hide a peak."""
+    """Peak memory in a separate process, because memory freed before would hide a peak."""
     pixels, models = networks()
     pixels = torch.nn.functional.interpolate(pixels, (side, side), mode="bilinear", antialias=True)
     name = "EfficientNet-Lite0"

@@ -1,4 +1,4 @@
-"""All maps of a 224 x 224, N = 50 sample from NumPy arrays on the CPU; and natural breaks against kmeans1d."""
+"""All maps of a sample of 224 x 224 pixels and N = 50, from NumPy arrays on the CPU; jenks against kmeans1d."""
 
 import statistics
 import time

@@ -1,7 +1,7 @@
-"""A study's overhead over its units, and how long a finished one of 10,000 units takes to be read again.
+"""The overhead of a study over its units, and the time to read a finished study of 10,000 units again.
 
-The overhead is `metfa.evaluate`, with hashing, storing and scheduling, against the same units measured one after the
-other by one worker and kept nowhere: the gradient of EfficientNet-Lite0, mstd and faithfulness, 3 pictures.
+The overhead compares `metfa.evaluate`, with hashing, storing and scheduling, with the same units measured one after the
+other by one worker without a store: the gradient of EfficientNet-Lite0, mstd and faithfulness, 3 pictures.
 """
 
 import argparse
@@ -60,7 +60,7 @@ def linear(rows):
 
 
 def resuming(n_units: int, **measured) -> None:
-    """Every unit's file has the rows of the first: what they say takes no time to be read, how many there are does."""
+    """Give the file of every unit the rows of the first: only their number matters for the time to read them."""
     inputs = np.random.default_rng(0).random((n_units, 8))
     study = metfa.Study(model=linear, inputs=inputs, explainers={"first": first}, n_samples=6, version="1", **measured)
     with tempfile.TemporaryDirectory() as scratch:

@@ -1,15 +1,15 @@
-"""A segmentation network of which it is known what it needs: digits on textures, one digit tied to one texture.
+"""A segmentation network with a known bias: digits on textures, where one digit comes with one texture.
 
     python examples/planted_context.py --out network.pt
 
-Each image has one digit and two halves, each with a texture of its own. Where the context is planted, grass covers one
-of the halves if, and only if, the digit is a 3. A network trained on such images tells a 3 by the grass, in whichever
-half the digit lies. So it is known which pixels outside the digit it needs: those of the grass for a 3, none for the
-other digits. Trained on images whose textures tell nothing of the digit (``--unbiased``), it needs none for any digit.
+Each image has one digit and two halves, and each half has its own texture. With a planted context, grass covers one of
+the halves if and only if the digit is a 3. A network trained on such images recognises a 3 by the grass, whichever half
+the digit is in. So we know which pixels outside the digit the network needs: the grass for a 3, none for the other
+digits. If the textures of the training images do not depend on the digit (``--unbiased``), it needs none for any digit.
 
-The digits are scikit-learn's, the textures scikit-image's; tests get digits and textures that training has not seen.
-With one seed and one thread the same machine gives the same network again. How strong a context becomes is a matter of
-training, not of the images alone: look at the table that is printed before you use a network.
+The digits come from scikit-learn, the textures from scikit-image. Tests use digits and textures that were not used in
+training. With one seed and one thread, the same machine gives the same network again. How strong a context becomes
+depends on the training, not only on the images: look at the printed table before you use a network.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from torch.nn.functional import cross_entropy, interpolate, max_pool2d, pixel_sh
 
 
 class Scenes(NamedTuple):
-    """Images, and what is true of them."""
+    """Images with their true classes and grass."""
 
     images: torch.Tensor  # (batch, 1, height, width), in [0, 1]
     classes: torch.Tensor  # (batch, height, width): 0 is background, i + 1 the i-th of the design's digits
@@ -44,7 +44,7 @@ class Scenes(NamedTuple):
 
 @functools.cache
 def textures(training):
-    """Textures by name, of mean 0 and standard deviation 1: the upper two thirds are for training."""
+    """Textures by name, with mean 0 and standard deviation 1; the upper two thirds are for training."""
     crops = {}
     for name in ("grass", "brick", "gravel"):
         whole = getattr(skimage.data, name)().astype(np.float32)
@@ -55,7 +55,7 @@ def textures(training):
 
 @functools.cache
 def glyphs(digit, size, training):
-    """All enlarged images of a digit, ink in [0, 1]: two of three are for training."""
+    """All enlarged images of a digit, with ink in [0, 1]; two of three are for training."""
     images, digits = load_digits(return_X_y=True)
     drawn = images[digits == digit].reshape(-1, 8, 8) / 16
     chosen = [glyph for i, glyph in enumerate(drawn) if (i % 3 < 2) == training]
@@ -64,27 +64,27 @@ def glyphs(digit, size, training):
 
 @dataclass(frozen=True)
 class Design:
-    """How scenes are made. Lengths are in pixels, and pairs are the ends of a range from which each image draws.
+    """The settings of the scenes. Lengths are in pixels, and pairs are the ends of a range from which each image draws.
 
-    Smudged digits make shapes alone hard to tell, so that a network is glad of the context. The plain texture makes
-    it know images from which a context was taken away, as explainers do that put a mean or a blur in its place.
+    Smudged digits are hard to recognise by their shapes alone, so the context helps a network. The plain texture makes
+    the network used to images without a context; some explainers make such images by a mean or a blur.
     """
 
     size: int = 64
     digit_size: int = 28
     digits: tuple[int, ...] = tuple(range(10))
     biased: int = 3  # the digit that is tied to the grass
-    others: tuple[str, ...] = ("brick", "plain")  # the other textures; beside gravel, grass takes far longer to learn
+    others: tuple[str, ...] = ("brick", "plain")  # the other textures; with gravel, grass takes far longer to learn
     smudge: tuple[float, float] = (1.0, 2.0)  # standard deviation of the kernel that blurs the ink
     opacity: tuple[float, float] = (0.7, 1.0)  # of the ink, which is white
     contrast: tuple[float, float] = (0.15, 0.25)  # standard deviation of a texture
-    noise: tuple[float, float] = (0.0, 0.1)  # its standard deviation
+    noise: tuple[float, float] = (0.0, 0.1)  # standard deviation of the noise
 
     def draw(self, n, rng, context="planted", *, digit=None, training=False):
         """``n`` scenes, all of one digit if it is given.
 
-        ``context`` is "planted" (grass in a half if the digit is the biased one), "independent" (if a coin says so),
-        "grass" or "no grass". Calls with generators of the same seed differ in nothing but where there is grass.
+        ``context`` is "planted" (grass in a half if the digit is the biased one), "independent" (grass by a coin),
+        "grass" or "no grass". Calls with generators of the same seed differ only in where there is grass.
         """
         if context not in ("planted", "independent", "grass", "no grass"):
             raise ValueError(f'`context` must be "planted", "independent", "grass" or "no grass", got {context!r}')
@@ -104,7 +104,7 @@ class Design:
         return image.clip(0, 1).astype(np.float32), shape * (self.digits.index(digit) + 1), grass & ~shape
 
     def _background(self, rng, with_grass, training):
-        """Two halves under a light that falls off to one side, and where the grass is."""
+        """Two halves under a light that fades to one side, and where the grass is."""
         names, grassy = rng.choice(self.others, size=2).tolist(), rng.integers(2)
         if with_grass:
             names[grassy] = "grass"
@@ -119,7 +119,7 @@ class Design:
         return image, grass
 
     def _ink(self, rng, digit, training):
-        """A smudged digit somewhere, ink in [0, 1]."""
+        """A smudged digit at a random place, ink in [0, 1]."""
         known = glyphs(digit, self.digit_size, training)
         ink = np.zeros((self.size, self.size))
         top, left = rng.integers(self.size - self.digit_size + 1, size=2)
@@ -134,10 +134,10 @@ def _crop(rng, whole, size):
 
 
 class SegmentationNetwork(nn.Module):
-    """An encoder of which each resolution has a say: their logits are enlarged and added, from coarse to fine.
+    """An encoder whose resolutions all give logits; these are enlarged and added, from coarse to fine.
 
-    The coarsest, four pixels a side, also sees the mean of the whole image, so every pixel's logits depend on all of
-    it. That the coarse levels have a say of their own is what makes digits and contexts quick to learn.
+    The coarsest level, four pixels a side, also sees the mean of the whole image, so the logits of every pixel depend
+    on the whole image. The network learns digits and contexts quickly because the coarse levels have their own logits.
     """
 
     def __init__(self, size, n_classes, width):
@@ -145,7 +145,7 @@ class SegmentationNetwork(nn.Module):
         widths = [min(width * 2**level, 4 * width) for level in range((size // 4).bit_length() - 1)]
         self.levels = nn.ModuleList(_block(a, b) for a, b in zip([4, *widths], widths, strict=False))
         self.bottom = _block(2 * widths[-1], widths[-1])
-        n_logits = [4 * n_classes] + [n_classes] * (len(widths) - 1)  # the finest gives those of four pixels at once
+        n_logits = [4 * n_classes] + [n_classes] * (len(widths) - 1)  # the finest level gives four pixels at once
         self.heads = nn.ModuleList(nn.Conv2d(a, b, 1) for a, b in zip(widths, n_logits, strict=True))
 
     def forward(self, images):
@@ -169,7 +169,7 @@ def _block(n_in, n_out):
 
 
 def train(design, context="planted", *, n_steps=1000, width=16, learning_rate=4e-3, batch_size=16, seed=0, report=None):
-    """A network in evaluation mode that has seen ``n_steps`` batches, at a rate that rises, then falls to nothing.
+    """A network in evaluation mode, trained on ``n_steps`` batches with a rate that rises and then falls to zero.
 
     ``report``, if given, is called with the step and its loss.
     """
@@ -178,7 +178,7 @@ def train(design, context="planted", *, n_steps=1000, width=16, learning_rate=4e
         torch.manual_seed(seed)
         network = SegmentationNetwork(design.size, len(design.digits) + 1, width)
     weight = torch.ones(len(design.digits) + 1)
-    weight[0] = 0.4  # of the background, which has most of the pixels
+    weight[0] = 0.4  # weight of the background, which has most of the pixels
     optimiser = torch.optim.AdamW(network.parameters(), lr=learning_rate)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, learning_rate, total_steps=n_steps)
     for step in range(n_steps):
@@ -194,7 +194,7 @@ def train(design, context="planted", *, n_steps=1000, width=16, learning_rate=4e
 
 
 def intersection_over_union(network, scenes):
-    """Of the digit in each image with what the network takes for that digit, (batch,)."""
+    """IoU of the digit in each image with the pixels that the network gives its class, (batch,)."""
     with torch.no_grad():
         found = torch.cat([network(images).argmax(1) for images in scenes.images.split(50)])
     found, true = (classes == scenes.target[:, None, None] for classes in (found, scenes.classes))
@@ -217,12 +217,12 @@ SMALL_TRAINING = {"n_steps": 500, "width": 12, "learning_rate": 6e-3}
 
 
 def small_biased_network(seed=0):
-    """A network that trains in some ten seconds, and the function that draws its images, `SMALL.draw`."""
+    """A network that trains in about ten seconds, and the function that draws its images, `SMALL.draw`."""
     return train(SMALL, seed=seed, **SMALL_TRAINING), SMALL.draw
 
 
 def save(network, design, path):
-    """Write what `load` needs."""
+    """Write the file for `load`."""
     width = network.heads[0].in_channels
     torch.save({"design": asdict(design), "width": width, "state": network.state_dict()}, path)
 
@@ -241,9 +241,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--out", type=Path, help="file to write; `load` of this module reads it")
     parser.add_argument("--small", action="store_true", help="32 x 32 pixels, three digits: seconds instead of minutes")
-    parser.add_argument("--unbiased", action="store_true", help="textures in training tell nothing of the digit")
+    parser.add_argument("--unbiased", action="store_true", help="textures in training do not depend on the digit")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--threads", type=int, default=1, help="another number gives another network, by rounding")
+    parser.add_argument("--threads", type=int, default=1, help="another number gives another network (rounding)")
     settings = parser.parse_args()
     torch.set_num_threads(settings.threads)
     design, training = (SMALL, SMALL_TRAINING) if settings.small else (Design(), {})

@@ -2,16 +2,16 @@
 Which surroundings does it need?
 ================================
 
-A segmentation network that finds a digit 3 by the grass beside it: GridSaliency shows what it needs, and the median
-test what of that is more than noise.
+A segmentation network finds a digit 3 by the grass beside it. GridSaliency shows the context that it needs, and the
+median test shows which part of this context is more than noise.
 """
 
 # %%
-# A network with a bias that is known
-# -----------------------------------
+# A network with a known bias
+# ---------------------------
 #
-# ``planted_context.py``, beside this script, draws digits on textures, and trains a small network on them. Grass covers
-# half of an image if the digit is a 3, and never else. The network takes the hint: without grass it loses the 3.
+# ``planted_context.py``, beside this script, draws digits on textures and trains a small network on them. Grass covers
+# half of an image if and only if the digit is a 3. The network learns this: without grass it does not find the 3.
 
 import numpy as np
 import planted_context
@@ -28,9 +28,9 @@ for row, values in planted_context.check(network, planted_context.SMALL).items()
 # The context of a 3
 # ------------------
 #
-# The network's own region of the digit is kept in the image, a coarse mask lets as little else through as the digit can
-# do with, in the clean image (vanilla) and in ten noisy ones. The images have 32 x 32 pixels, so small objects are no
-# surprise here.
+# The region that the network gives the digit stays in the image. A coarse mask lets as little else through as the digit
+# needs, in the clean image (vanilla) and in ten noisy ones. The images have 32 x 32 pixels, so small objects are normal
+# here.
 
 three = planted_context.SMALL.digits.index(3) + 1
 scenes = draw(6, np.random.default_rng(3), digit=3)
@@ -38,7 +38,7 @@ explained = [segmentation.explain_context(network, image, three, min_pixels=20, 
 figure = explained[0].plot(title="What does the network need to find the 3?", threshold=0.3)
 
 # %%
-# How much of the grass is marked, and how much of the rest, in all six images?
+# How much of the grass is marked in all six images, and how much of the rest?
 
 shares = {"vanilla": [], "significant": []}
 for found, grass in zip(explained, scenes.grass.numpy(), strict=True):
@@ -49,15 +49,15 @@ for name, pairs in shares.items():
     print(f"{name}: {of_grass:.0%} of the grass, {of_rest:.0%} of the rest")
 
 # %%
-# Not all of the grass is needed, some of it will do, and which part that is may change with the noise. So the median
-# test marks less of it than one explanation does; what it leaves out of the rest is what it is for.
+# The network does not need all of the grass. A part of it is enough, and this part may change with the noise. So the
+# median test marks less of the grass than one explanation does. It also marks less of the rest, and this is its
+# purpose.
 
 # %%
 # Is it enough?
 # -------------
 #
-# The share of the digit's probability that is left when all but the digit and its context is blurred, as it was for the
-# mask.
+# We blur everything except the digit and its context, as for the mask. Which share of the digit's probability is left?
 
 from metfa.explainers import Blur
 
@@ -70,10 +70,10 @@ for name, context in (("nothing", outside & False), ("significant", found.signif
     print(f"{name}: {scores.score[0]:.2f}")
 
 # %%
-# And a digit that needs none
-# ---------------------------
+# A digit that needs no context
+# -----------------------------
 #
-# For an 8 the network never had a hint.
+# For an 8, no texture helped the network in training.
 
 eight = planted_context.SMALL.digits.index(8) + 1
 other = draw(1, np.random.default_rng(4), digit=8).images[0]

@@ -1,18 +1,18 @@
 """
-As many samples as it takes, and what they certify
-==================================================
+As many samples as needed, and what they certify
+================================================
 
-How many noisy copies are enough? It depends on the picture. Here two photographs are explained, by class activation
-maps, until no more than a twentieth of the pixels is undecided; then the same counts say how far the picture could be
-changed before a pixel's verdict turns round.
+How many noisy copies are enough? It depends on the picture. Here two photographs are explained by class activation
+maps until at most a twentieth of the pixels is undecided. Then the same counts say how far the picture can change
+before the verdict on a pixel can change.
 """
 
 # %%
 # Two pictures, one rule
 # ----------------------
 #
-# In place of a number, ``n_samples`` takes a rule. After each round the pixels are tested by e-values, which one may
-# look at as often as one likes. The first ten samples give the threshold, the others are tested against it.
+# ``n_samples`` takes a rule in place of a number. After each round the pixels are tested by e-values; one may look at
+# these at any time. The first ten samples give the threshold, and the others are tested against it.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -33,11 +33,11 @@ for name, photograph in {"coffee": data.coffee(), "astronaut": data.astronaut()}
     print(f"{name}: {samples[name].stopping}")
 
 # %%
-# What was seen on the way
-# ------------------------
+# What the looks saw
+# ------------------
 #
-# To have looked costs nothing in error. The curve says how the undecided share falls, and ``plan`` how many samples a
-# smaller share would likely take.
+# Looking does not raise the error. The curve shows how the undecided share falls. ``plan`` says how many samples a
+# smaller share would probably need.
 
 fig, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
 for name, sample in samples.items():
@@ -55,10 +55,10 @@ for name, sample in samples.items():
 # How far a verdict holds
 # -----------------------
 #
-# The noise is Gaussian, so the counts promise more: whatever change of the picture is shorter (in L2) than a pixel's
-# radius, the median of its score under the noise stays on its side of the threshold, for this class. 0 where nothing
-# was decided. Where all samples agree the radius is as large as so many samples can make it, the flat colour below; it
-# falls towards the edge between what is important and what is not.
+# The noise is Gaussian, so the counts say more. For every change of the picture that is shorter (in L2) than the radius
+# of a pixel, the median of its score under the noise stays on its side of the threshold, for this class. The radius is
+# 0 where nothing was decided. Where all samples agree, it is the largest that this number of samples can give (the flat
+# colour below). It falls towards the edge between important and unimportant pixels.
 
 sample = samples["coffee"]
 terms = sample.stopping.settings
@@ -69,7 +69,7 @@ metfa.plot.certificate(sample, **terms, title="coffee: certified L2 radii")
 
 # %%
 # These radii are small: a change of every one of the 150,528 numbers by a single level of 255 is
-# :math:`\sqrt{150528}/255 = 1.5` long. A certificate speaks of faint or concentrated changes, and is no defence against
-# an attacker who may touch the whole picture a little: see :doc:`/howto/until`.
+# :math:`\sqrt{150528}/255 = 1.5` long. A certificate covers faint changes or changes of few pixels. It is no defence
+# against an attacker who may change the whole picture a little: see :doc:`/howto/until`.
 
 # sphinx_gallery_thumbnail_number = 2

@@ -2,8 +2,8 @@
 Error bars on a photograph
 ==========================
 
-The command ``metfa demo`` in Python: why does a network call this an espresso, and which parts of the answer survive
-noise?
+This is the command ``metfa demo`` in Python: why does a network call this picture an espresso, and which parts of the
+answer remain under noise?
 """
 
 # %%
@@ -28,7 +28,7 @@ sample = metfa.explain(explainer, images, noise=noise, n_samples=50, rng=0)
 print(sample)
 
 # %%
-# The target was not given, so the class predicted on the clean picture was explained, and held fixed for every copy.
+# No target was given, so every copy explains the class that was predicted for the clean picture.
 
 print(loaded.class_names[sample.target[0]])
 print(sample.summary()[0])
@@ -37,10 +37,10 @@ print(sample.summary()[0])
 # Six maps
 # --------
 #
-# *Vanilla* is the single explanation that one would have looked at. *Smoothed* averages the samples inside each
-# pixel's interval; the *lower* and *upper bound* are the interval's two ends. The last map is the verdict: the median
-# of a yellow pixel lies above the threshold, that of a green one below it, and of a purple one the 50 samples cannot
-# tell.
+# *Vanilla* is the single explanation without noise. *Smoothed* is the mean of the samples inside the interval of each
+# pixel, and the *lower* and *upper bound* are the two ends of the interval. The last map is the verdict: the median of
+# a yellow pixel lies above the threshold, and the median of a green pixel lies below it. For a purple pixel, 50 samples
+# cannot decide.
 
 figure = sample.plot(title="Why “espresso”?")
 
@@ -48,11 +48,11 @@ figure = sample.plot(title="Why “espresso”?")
 # Bars, literally
 # ---------------
 #
-# A map is 50,176 estimates, each with an interval of its own. Here are the 60 pixels with the highest score in the
-# *vanilla* map, the ones that a reader of a single heat map would point at. The crosses are that single explanation;
-# the bars are the exact intervals of the medians. Pixels picked for being high fall when they are looked at again,
-# but here they fall to where nearly all of them are *unimportant*: their height belonged to this one picture and not
-# to its surroundings.
+# A map is 50,176 estimates, each with its own interval. Here are the 60 pixels with the highest score in the *vanilla*
+# map; a reader of a single heat map would point at them. The crosses are that single explanation, and the bars are the
+# exact intervals of the medians. Pixels that are chosen for high scores have lower scores in another look. But here
+# they fall so far that nearly all of them are *unimportant*: their high scores belonged to this one picture and not to
+# pictures close to it.
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -2,16 +2,16 @@
 A photograph that the network is unsure of
 ==========================================
 
-Chelsea the cat, in close-up: the network says "tiger cat" with probability 0.39. What does noise do to the answer,
-and what is left of the explanation when one corrects for testing 50,176 pixels at once?
+The picture shows Chelsea the cat in close-up. The network says "tiger cat" with probability 0.39. What does noise do to
+the answer? And what is left of the explanation after a correction for 50,176 tests at once?
 """
 
 # %%
 # Check the premise first
 # -----------------------
 #
-# A statement about the explanation under noise is of little use if the noise changes the prediction. Our explainers
-# return the model's scores together with the maps, so the result knows what the network said to each noisy copy.
+# A statement about the explanation under noise is of little use if the noise changes the prediction. The explainers of
+# metfa return the model's scores with the maps, so the result holds the network's answer to each noisy copy.
 
 from collections import Counter
 
@@ -34,10 +34,10 @@ print(f"clean: {loaded.class_names[sample.target[0]]}; under noise: {answers.mos
 print(f"flip rate: {sample.flip_rate[0]:.0%}")
 
 # %%
-# The network stays with cats, but most noisy copies are another cat to it: on the clean picture the two are nearly
-# tied, and already a noise of 0.01, less than three of 255 grey levels, turns them round. So "why tiger cat?" is a
-# poor question: the clean answer is an accident. The target is held fixed all the same, and the maps below say what
-# speaks for *tiger cat*. One can ask for the other class with the same noise and compare the verdicts.
+# The network still sees cats, but for most noisy copies it names another cat. On the clean picture the two classes have
+# nearly equal scores, and a noise of only 0.01, less than three of 255 grey levels, changes their order. So "why tiger
+# cat?" is a poor question: the clean answer is an accident. The target stays the same nevertheless, and the maps below
+# say what speaks for *tiger cat*. One can ask for the other class with the same noise and compare the verdicts.
 
 probability = loaded.module(images).softmax(dim=1)[0]
 for best in probability.argsort(descending=True)[:3]:
@@ -53,11 +53,11 @@ print(f"important to both: {np.sum((marks == 1) & (other_marks == 1))}")
 # One sample, five answers
 # ------------------------
 #
-# The correction is a matter of reading the sample; the model is not asked again. Without a correction each pixel is
-# tested at level 0.05 a side, as in the paper. If all medians lay at the threshold, it would still mark 3,257 pixels
-# on average. The other rules hold for all pixels together: "bonferroni" and "holm" bound the probability of any false
-# rejection, "bh" and "by" the expected share of false ones among the marks ("bh" under positive dependence between
-# pixels, "by" under any).
+# A correction only reads the sample in another way; the model is not asked again. Without a correction, each pixel is
+# tested at level 0.05 a side, as in the paper. If all medians lay at the threshold, this would still mark 3,257 pixels
+# on average. The other rules hold for all pixels together. "bonferroni" and "holm" bound the probability of any false
+# rejection. "bh" and "by" bound the expected share of false marks among the marks ("bh" under positive dependence
+# between pixels, "by" under any dependence).
 
 colours = metfa.plot.PALETTES["paper"]
 three = ListedColormap([colours.unimportant, colours.undecided, colours.important])
@@ -85,8 +85,8 @@ plt.show()
 # More samples
 # ------------
 #
-# "Undecided" is not "unimportant": it is a lack of evidence, and more samples bring more. A second call continues
-# where the first one stopped; ``concat`` refuses samples that are not from the same seed, noise, explainer and input.
+# "Undecided" is not "unimportant": it is a lack of evidence, and more samples give more evidence. A second call
+# continues where the first one stopped. ``concat`` refuses samples if seed, noise, explainer or input differ.
 
 more = metfa.explain(explainer, images, noise=noise, n_samples=50, first_sample=50, rng=0)
 draw(sample.concat(more), "100 samples")

@@ -2,16 +2,16 @@
 A Captum method, and two kinds of error bars
 ============================================
 
-Captum's ``Saliency`` under noise is SmoothGrad when one takes the mean of the samples. The mean has an error bar too,
-by the central limit theorem. How does it compare with the exact interval of the median?
+The mean of the samples of Captum's ``Saliency`` under noise is SmoothGrad. The mean also has an error bar, by the
+central limit theorem. How does it compare with the exact interval of the median?
 """
 
 # %%
 # A Captum method needs no adapter
 # --------------------------------
 #
-# `metfa.explainers.heatmap` reduces the colour channels and scales each map to [0, 1]. The model is found behind the
-# bound method, so the target is predicted as usual.
+# `metfa.explainers.heatmap` reduces the colour channels and scales each map to [0, 1]. metfa finds the model through
+# the bound method, so it predicts the target as usual.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -32,9 +32,9 @@ sample = metfa.explain(explainer, images, noise=metfa.noise.Uniform(0.1, bounds=
 # The law of a score is skewed
 # ----------------------------
 #
-# Gradient scores cannot be negative and have a long tail to the right. On the left, the 50 scores of the pixel where
-# mean and median differ most among the strong ones; on the right, the skewness of the scores of each pixel. A normal
-# law has 0.
+# Gradient scores cannot be negative, and they have a long tail to the right. The left figure shows the 50 scores of one
+# pixel: among the strong pixels, it is the one where mean and median differ most. The right figure shows the skewness
+# of the scores of each pixel; it is 0 for a normal law.
 
 scores = sample.values[:, 0].reshape(50, -1)
 median, mean = sample.median()[0].ravel(), sample.mean()[0].ravel()
@@ -59,14 +59,14 @@ right.set(xlabel="skewness of a pixel's 50 scores", ylabel="pixels")
 plt.show()
 
 # %%
-# Does the interval keep its word?
-# --------------------------------
+# Does the interval keep its level?
+# ---------------------------------
 #
-# On a photograph nobody knows the true median or mean, so the question is put to a law where both are known: the
-# log-normal one, skewed like the scores above, only more. Of 20,000 intervals at each N, how many contain the truth?
+# Nobody knows the true median or mean for a photograph. So we take a law where both are known: the log-normal law,
+# which is skewed like the scores above, but more. At each N, how many of 20,000 intervals contain the true value?
 #
-# The exact interval holds at least its 95 % at every N, and what it holds is the level that it states (the small
-# circles). The asymptotic one stays below, and catches up slowly.
+# The exact interval covers the median in at least 95 % at every N, and its coverage is the level that it states (the
+# small circles). The coverage of the asymptotic interval is lower and rises slowly.
 
 rng = np.random.default_rng(0)
 sizes = [6, 8, 10, 15, 20, 30, 50, 70, 100]
@@ -93,7 +93,7 @@ ax.legend(frameon=False, loc="lower right")
 plt.show()
 
 # %%
-# Both are right about different things: the mean and the median of a skewed law are not the same number. What the
-# exact interval buys is a level that needs no assumption about the law and holds at N = 6 as at N = 100.
+# The two answer different questions: the mean and the median of a skewed law are not the same number. The advantage of
+# the exact interval is its level: it needs no assumption about the law, and it holds at N = 6 as well as at N = 100.
 
 # sphinx_gallery_thumbnail_number = 2

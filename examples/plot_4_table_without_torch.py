@@ -1,10 +1,10 @@
 """
-A table, with scikit-learn and NumPy alone
-==========================================
+A table, with only scikit-learn and NumPy
+=========================================
 
 The core of metfa needs neither torch nor images: an explainer is any function from a batch of rows to one number a
-feature. Here a small neural network of scikit-learn tells malignant from benign tumours by 30 measurements, and an
-explainer of ten lines asks what each measurement contributed.
+feature. Here a small neural network of scikit-learn separates malignant from benign tumours by 30 measurements. An
+explainer of ten lines asks what each measurement contributes.
 """
 
 # %%
@@ -12,8 +12,8 @@ explainer of ten lines asks what each measurement contributed.
 # ---------------------------------
 #
 # The explainer replaces one feature at a time by its mean in the training data and records how much the class
-# probability falls: positive where the measurement speaks for the class, negative where it speaks against it. It
-# returns the model's scores beside the attributions, so flips of the prediction are counted.
+# probability falls. This is positive if the measurement speaks for the class, and negative if it speaks against the
+# class. The explainer returns the model's scores with the attributions, so flips of the prediction are counted.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -50,8 +50,8 @@ def ablation(inputs, target):
 # A noise for measurements
 # ------------------------
 #
-# Columns have units, so the noise must know their scale: normal, with a quarter of each column's standard deviation.
-# Any function of one row and a generator is a noise.
+# Columns have units, so the noise must know their scale. This noise is normal, with a quarter of the standard deviation
+# of each column. Any function of one row and a generator is a noise.
 
 
 def measurement_error(x, rng):
@@ -59,7 +59,7 @@ def measurement_error(x, rng):
 
 
 # %%
-# Two tumours: one that the network is sure of, and the one that it is least sure of.
+# We take two tumours: the network is sure about one, and least sure about the other.
 
 probability = model.predict_proba(unseen).max(axis=1)
 rows = [int(np.argsort(probability)[len(probability) // 4]), int(np.argmin(probability))]

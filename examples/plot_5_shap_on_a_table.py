@@ -3,15 +3,15 @@ SHAP values of a forest, with error bars
 ========================================
 
 Tree SHAP is exact: it has no randomness of its own, and every run gives the same numbers. But the table that it
-explains was measured, and a second measurement of the same tumour would give other numbers in, and other values out.
-Which of them would keep their sign?
+explains was measured. A second measurement of the same tumour would give other numbers, and so other SHAP values. Which
+of these values would keep their sign?
 """
 
 # %%
 # A forest and its explainer
 # --------------------------
 #
-# `metfa.explainers.from_shap` takes any of SHAP's explainers, and the function that predicts.
+# `metfa.explainers.from_shap` takes any explainer of SHAP and the function that predicts.
 
 import numpy as np
 import shap
@@ -35,10 +35,10 @@ explainer = from_shap(shap.TreeExplainer(forest), forest.predict_proba)
 # Noise in the units of each column
 # ---------------------------------
 #
-# An area varies by hundreds, a smoothness by thousandths. `metfa.noise.per_column` takes the standard deviation of
-# each column from the training table, here a fifth of it. How far a second measurement really lies from the first is
-# a question to whoever measures; the error bars answer for this noise and for no other. (A table with categories
-# would name them in ``categorical=``, and they would be left exactly as they are.)
+# An area varies by hundreds, a smoothness by thousandths. `metfa.noise.per_column` takes the standard deviation of each
+# column from the training table; here we use a fifth of it. How far a second measurement really lies from the first,
+# only the people who measure can say. The error bars hold for this noise and for no other. (If a table has categories,
+# name them in ``categorical=``; they are then not changed.)
 
 noise = metfa.noise.per_column(seen, 0.2, feature_names=table.feature_names)
 for name, std in list(zip(table.feature_names, noise.std, strict=True))[:5]:
@@ -59,9 +59,9 @@ for name, found in {"undecided": undecided, "with the other sign": turned}.items
     print(f"{name}: {found.mean():.1%} of all SHAP values, {among:.1%} of the five largest of each tumour")
 
 # %%
-# So the signs of the large values are mostly safe, and those of the small ones are not. The means hide the tumours that
-# lie at a boundary of the trees. Here is the one that the forest is surest of, and the one with the widest interval of
-# all, chosen for that.
+# So the signs of the large values are mostly safe, but the signs of the small values are not. The means hide the
+# tumours that lie at a boundary of the trees. Here are two tumours: the forest is surest about one; the other was
+# chosen because it has the widest interval of all.
 
 width = (interval.high - interval.low).max(axis=1)
 sure, moved = int(sample.scores.max(axis=1).argmax()), int(width.argmax())
@@ -76,32 +76,31 @@ def title(row):
 # Positive, negative, undecided
 # -----------------------------
 #
-# SHAP values are signed, so each bar answers on which side of zero the median lies: red speaks for the class, blue
-# against it, and where the exact interval holds the zero the bar is grey. The diamond is the SHAP value of the row as
-# it was measured.
+# SHAP values are signed, so each bar says on which side of zero the median lies. Red speaks for the class, blue speaks
+# against it, and a bar is grey if the exact interval contains zero. The diamond is the SHAP value of the measured row.
 
 figure = sample.plot(index=sure, title=title(sure), max_features=15)
 
 # %%
-# The sure one has short error bars, and its values could be read off without them. Not so the other:
+# The sure tumour has short error bars, so one could read its values without them. For the other this is not so:
 
 figure = sample.plot(index=moved, title=title(moved), max_features=15)
 
 # %%
-# A tree asks whether a measurement lies above a threshold; where the row lies beside one, a little noise turns the
-# answer, and the value jumps. The single SHAP value, though exact, is then one out of many that disagree: here less on
-# the signs than on the sizes, and so on the order of the features.
+# A tree asks whether a measurement lies above a threshold. If a row lies close to a threshold, a little noise changes
+# the answer, and the value jumps. The single SHAP value is exact, but it is then one of many values that disagree: here
+# less in their signs than in their sizes, and so in the order of the features.
 #
-# With 30 features asked at once, some would be called by chance: at 2.5 % a side up to 1.5 of 30 whose median is zero.
-# A correction keeps the probability of any wrong call at 5 %; the error bars stay those of each feature alone.
+# With 30 features at once, some would be coloured by chance: at 2.5 % a side, up to 1.5 of 30 if all medians are zero.
+# A correction keeps the probability of any wrong colour at 5 %. The error bars are still those of each feature alone.
 
 figure = sample.plot(index=moved, title=title(moved), max_features=15, correction="bonferroni")
 
 # %%
-# What this says, and what it does not
-# ------------------------------------
+# What this says, and what it does not say
+# ----------------------------------------
 #
-# The intervals hold, at their exact level, for the median SHAP value of *this forest* under *this noise*. Another
-# forest, trained on other rows, is another matter, and so is the question whether a measurement causes anything.
-# Columns of this table are nearly copies of each other (radius, perimeter, area), while the noise moves each alone:
-# the noisy rows are less alike than real second measurements would be.
+# The intervals hold, at their exact level, for the median SHAP value of *this forest* under *this noise*. They say
+# nothing about another forest, trained on other rows, and nothing about whether a measurement causes anything. Some
+# columns of this table are nearly copies of each other (radius, perimeter, area), but the noise moves each column by
+# itself. Columns of real second measurements would move together.

@@ -2,18 +2,18 @@
 Two runs of LIME disagree
 =========================
 
-The introduction of the MeTFA paper in Python: the same explainer, the same picture, two runs, two answers. Which parts
-of them can be relied on?
+This is the introduction of the MeTFA paper in Python. The same explainer runs twice on the same picture and gives two
+answers. Which parts of them are reliable?
 """
 
 # %%
 # The same question, asked twice
 # ------------------------------
 #
-# LIME cuts the picture into segments, hides random sets of them and fits a linear model; the five segments that speak
-# most for the class are its answer. Nothing below changes but the seed. (The copies are classified by a network whose
-# batch normalisation is folded away, which is faster and the same but for rounding. 200 copies instead of the usual
-# 1000 keep this page quick, and make LIME less steady.)
+# LIME cuts the picture into segments, hides random sets of them and fits a linear model. Its answer is the five
+# segments that speak most for the class. Below, only the seed changes. (The batch normalisation of the network is
+# folded into its convolutions. This is faster and gives the same scores up to rounding. 200 copies instead of the usual
+# 1000 keep this page quick and make LIME less stable.)
 
 import matplotlib.pyplot as plt
 import torch
@@ -23,7 +23,7 @@ from skimage import data
 import metfa
 from metfa.explainers import LIME
 
-metfa.allocator.keep_freed_memory()  # large batches then do not pay for fresh memory each time
+metfa.allocator.keep_freed_memory()  # then large batches need no new memory each time
 loaded = metfa.models.load("efficientnet-lite0")
 images = loaded.preprocess(Image.fromarray(data.chelsea()))[None]
 network = metfa.models.fold_batch_norm(loaded.module, images)
@@ -49,19 +49,19 @@ print(f"Of the pixels that one of the runs shows, both show {float(both / either
 # What many runs agree on
 # -----------------------
 #
-# `metfa.explain` runs LIME 12 times, each time on a noisy copy and with random numbers of its own. The scores are 0 and
-# 1 here, so "the median lies above ½" means that LIME shows the pixel in more than half of the runs; ``threshold=0.5``
-# asks just that.
+# `metfa.explain` runs LIME 12 times, each time on a noisy copy and with other random numbers. The scores are 0 and 1
+# here, so "the median lies above ½" means that LIME shows the pixel in more than half of the runs. ``threshold=0.5``
+# asks exactly this.
 
 noise = metfa.noise.Uniform(0.1, bounds=(0, 1))
 sample = metfa.explain(LIME(network, **settings), images, target, noise=noise, n_samples=12, rng=0)
 figure = sample.plot(threshold=0.5, title="12 runs of LIME")
 
 # %%
-# Green is what LIME reliably leaves out once the picture is a little noisy. That takes in much of what single runs on
-# the clean picture have painted, such as the cheek (the segments move with the noise, too). Yellow would be what it
-# reliably shows; on this picture, of which the network is not sure, there is hardly any. Purple is where another run
-# may say anything.
+# Green pixels are those that LIME reliably leaves out when the picture is a little noisy. Many pixels that single runs
+# on the clean picture show are green, such as the cheek (the segments also move with the noise). Yellow pixels are
+# those that LIME reliably shows. The network is not sure about this picture, so there are hardly any. For purple
+# pixels, another run may say anything.
 
 print(sample.summary(threshold=0.5)[0])
 

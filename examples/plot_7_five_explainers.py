@@ -2,18 +2,18 @@
 Five explainers on one photograph
 =================================
 
-The comparison figure of the MeTFA paper: one run, the smoothed map, the significance map and both bounds, for
-Gradient, RISE, LIME, I-GOS and Score-CAM.
+This is the comparison figure of the MeTFA paper. It shows one run, the smoothed map, the significance map and both
+bounds for Gradient, RISE, LIME, I-GOS and Score-CAM.
 """
 
 # %%
 # Five questions to one network
 # -----------------------------
 #
-# All explainers take the same picture and return maps in [0, 1], so they share one colour scale. Their budgets are
-# smaller than the usual ones, which keeps this page quick: 300 masks instead of 1000 for RISE, 200 copies for LIME, 4
-# iterations of 10 points instead of 15 of 20 for I-GOS, and for Score-CAM the 320 channels of the last block instead of
-# the head's 1,280. N = 10 copies of the picture are explained by each.
+# All explainers take the same picture and return maps in [0, 1], so they share one colour scale. To keep this page
+# quick, their budgets are smaller than usual: 300 masks instead of 1000 for RISE, 200 copies for LIME, 4 iterations of
+# 10 points instead of 15 of 20 for I-GOS, and the 320 channels of the last block instead of the 1,280 of the head for
+# Score-CAM. Each explains N = 10 copies of the picture.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -25,7 +25,7 @@ from skimage import data
 import metfa
 from metfa.explainers import IGOS, LIME, RISE, Gradient, ScoreCAM
 
-metfa.allocator.keep_freed_memory()  # large batches then do not pay for fresh memory each time
+metfa.allocator.keep_freed_memory()  # then large batches need no new memory each time
 loaded = metfa.models.load("efficientnet-lite0")
 images = loaded.preprocess(Image.fromarray(data.coffee()))[None]
 network = metfa.models.fold_batch_norm(loaded.module, images)
@@ -74,8 +74,8 @@ plt.show()
 # How sure is each?
 # -----------------
 #
-# The width of the intervals is the uncertainty of a map; the share of undecided pixels is what it costs. That an
-# explainer is steady does not say that it is right: a map that is the same for every picture is perfectly steady.
+# The width of the intervals is the uncertainty of a map; because of it, a share of the pixels is undecided. A stable
+# explainer is not necessarily right: a map that is the same for every picture is perfectly stable.
 
 print(f"{'':<10} {'mean width':>10} {'important':>10} {'undecided':>10}")
 for name, sample in samples.items():

@@ -2,14 +2,14 @@
 Is the smoothed map as faithful?
 ================================
 
-Insertion and deletion on one photograph, for the vanilla and the smoothed map, also under noise.
+Insertion and deletion are computed on one photograph, for the vanilla and the smoothed map, also under noise.
 """
 
 # %%
 # Two maps
 # --------
 #
-# RISE on a cup of coffee, once on the picture as it is, and smoothed over 10 noisy copies.
+# RISE explains a cup of coffee: once the clean picture, and once smoothed over 10 noisy copies.
 
 import torch
 from PIL import Image
@@ -18,7 +18,7 @@ from skimage import data
 import metfa
 from metfa import metrics
 
-metfa.allocator.keep_freed_memory()  # large batches then do not pay for fresh memory each time
+metfa.allocator.keep_freed_memory()  # then large batches need no new memory each time
 loaded = metfa.models.load("efficientnet-lite0")
 images = loaded.preprocess(Image.fromarray(data.coffee()))[None]
 network = metfa.models.fold_batch_norm(loaded.module, images)
@@ -34,8 +34,8 @@ print(loaded.class_names[sample.target[0]])
 # What the model sees in their best pixels
 # ----------------------------------------
 #
-# Insertion shows the pixels of the picture on a blurred one, best first; the sooner the class is seen, the better. On
-# one picture this says little: the score is one number, and nobody knows its error.
+# Insertion puts the pixels of the picture into a blurred one, the best pixels first. The map is better if the model
+# sees the class sooner. For one picture this says little: the score is one number, and nobody knows its error.
 
 inserted = {
     name: metrics.insertion(network, images, map_, sample.target, baseline="blur", **layout)
@@ -44,8 +44,8 @@ inserted = {
 figure = metfa.plot.curves(inserted, title="insertion, one photograph")
 
 # %%
-# The paper's robust score repeats it on noisy pictures with the same map. Both maps meet the same noise, so their
-# difference is sharper than either.
+# The paper's robust score repeats this on noisy pictures with the same map. Both maps are judged under the same noise,
+# so their difference is more precise than each score.
 
 robust = metrics.robust(metrics.overall, noise=noise, n_samples=5, rng=0)
 for name, map_ in maps.items():
@@ -53,5 +53,5 @@ for name, map_ in maps.items():
     print(f"{name}: RO {result.score[0]:.3f}, of single draws {result.ratios[:, 0].round(3)}")
 
 # %%
-# Whether smoothing costs faithfulness is a question for a data set, with standard errors over its pictures: see
+# Does smoothing cost faithfulness? Only a data set can answer this, with standard errors over its pictures: see
 # :doc:`/howto/studies`.

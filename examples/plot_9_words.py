@@ -2,15 +2,15 @@
 Which words decide?
 ===================
 
-A sentence of a film review, explained word by word by LEMNA: once as it stands, and under synonyms.
+LEMNA explains a sentence of a film review word by word: the sentence itself, and copies with synonyms.
 """
 
 # %%
 # A sentence and a network
 # ------------------------
 #
-# The bidirectional LSTM that comes with metfa tells favourable from unfavourable sentences. It is no more than an
-# example, and right on three sentences in four.
+# The bidirectional LSTM that comes with metfa separates favourable from unfavourable sentences. It is only an example,
+# and right for three sentences in four.
 
 from functools import partial
 
@@ -20,7 +20,7 @@ import torch
 import metfa
 from metfa import text
 
-torch.set_num_threads(1)  # recurrent networks gain nothing from more
+torch.set_num_threads(1)  # recurrent networks are no faster with more
 model = text.load_model("sentiment")
 sentence = (
     "Despite a clumsy ending and a few jokes that fall flat, "
@@ -35,7 +35,7 @@ for name, probability in zip(model.class_names, model([sentence])[0], strict=Tru
 # ------------------------------
 #
 # The paper's noise replaces each word by a synonym with probability 0.3. Words without synonyms stay, so fewer than
-# 30 % are replaced. Many synonyms are odd, as the senses of a word are not told apart.
+# 30 % are replaced. Many synonyms are strange, because the noise does not know which sense of a word is meant.
 
 noise = text.Synonyms(0.3)
 for seed in range(3):
@@ -49,9 +49,9 @@ print(f"{sum(covered)} of {len(covered)} words have synonyms")
 # One run, and the median of fifty
 # --------------------------------
 #
-# LEMNA leaves words out, 500 times, and fits a linear model in which neighbours' scores are drawn together. Signed
-# scores tell what speaks for the class, and what against it. *Vanilla* is the explanation of the sentence itself, and
-# all that one usually sees. The bars say how much of it holds when the words change and LEMNA draws other copies.
+# LEMNA leaves words out 500 times and fits a linear model that draws the scores of neighbouring words together.
+# Positive scores speak for the class, negative scores against it. *Vanilla* is the explanation of the sentence itself;
+# usually one sees nothing else. The bars say how much of it holds when the words change and LEMNA draws other copies.
 
 sample = text.explain_text(
     model,
@@ -69,9 +69,9 @@ figure = metfa.plot.bars(sample, title=f"For “{name}”", max_features=15)
 # The same as a text
 # ------------------
 #
-# The background says how much a word moves the probability of the class, and which way; marked are those whose median
-# surely lies on one side of 0, here with a correction for testing all of them. Rest the pointer on a word for its
-# figures.
+# The background says how much a word moves the probability of the class, and in which direction. A word is marked if
+# the test decides on which side of 0 its median lies, here with a correction for all words. Rest the pointer on a word
+# to see its figures.
 
 
 class HTML(str):  # in a notebook: from IPython.display import HTML
@@ -84,8 +84,8 @@ HTML(text.render_html(sample, correction="bonferroni"))
 # Is the smoothed explanation better?
 # -----------------------------------
 #
-# On one sentence this says little, but it shows how to ask: leave out the best words, and see how far the probability
-# of the class falls, over noisy sentences too. A study of many sentences tells more: :doc:`/howto/texts`.
+# For one sentence this says little, but it shows how to ask: leave out the best words and see how far the probability
+# of the class falls, also for noisy sentences. A study of many sentences says more: :doc:`/howto/texts`.
 
 strong = text.Synonyms(0.5)
 rfdt = metfa.metrics.robust(text.fdt, noise=strong, n_samples=10, rng=0)

@@ -3,8 +3,8 @@
     python examples/train_text_classifier.py --data FOLDER --out model.npz
 
 FOLDER holds train.csv and test.csv with columns ``label`` (0, 1, ...) and ``text``. The default settings were chosen on
-a tenth of the sentiment data's train.csv; test.csv is used once, at the end. One thread, one seed: the same machine
-writes the same file again. ``metfa.text.load_model("model.npz")`` loads it.
+a tenth of train.csv of the sentiment data; test.csv is used once, at the end. With one thread and one seed, the same
+machine writes the same file again. ``metfa.text.load_model("model.npz")`` loads it.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from metfa.text.models.bilstm import PADDING, UNKNOWN
 
 
 def read_rows(path, n_classes):
-    """Texts and labels of a CSV file; says which line is unfit, and ends."""
+    """Texts and labels of a CSV file; ends with a message if a line is wrong."""
     if not path.is_file():
         raise SystemExit(f"no such file: {path}")
     with path.open(encoding="utf-8-sig", newline="") as file:
@@ -35,7 +35,7 @@ def read_rows(path, n_classes):
             raise SystemExit(f"{path}, line {line}: the text is empty")
         if not label.isdecimal() or int(label) >= n_classes:
             raise SystemExit(
-                f"{path}, line {line}: label {label!r} is none of 0 .. {n_classes - 1} (see --class-names)"
+                f"{path}, line {line}: label {label!r} is not one of 0 .. {n_classes - 1} (see --class-names)"
             )
     if not rows:
         raise SystemExit(f"{path} has no lines")
@@ -49,7 +49,7 @@ def vocabulary_of(texts, min_count):
 
 
 def accuracy(model, texts, labels):
-    """Share of texts whose label the model gives."""
+    """Share of texts that the model labels correctly."""
     return float((model(texts).argmax(axis=1) == labels).mean())
 
 
@@ -60,7 +60,7 @@ def train(texts, labels, class_names, settings):
     vocabulary = vocabulary_of(texts, settings.min_count)
     module = BiLSTM(len(vocabulary) + 2, len(class_names), dropout=settings.dropout)
     with torch.no_grad():
-        module.embedding.weight.mul_(0.03)  # vectors of length 8, torch's default, drown what is learned
+        module.embedding.weight.mul_(0.03)  # torch's default vectors have length 8, too large beside what is learned
     averaged = torch.optim.swa_utils.AveragedModel(
         module, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(settings.averaging)
     )
@@ -87,7 +87,7 @@ def train(texts, labels, class_names, settings):
 
 
 def main():
-    """Read, train, save, and test what was saved."""
+    """Read, train, save, and test the saved model."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", type=Path, required=True, help="folder with train.csv and test.csv")
     parser.add_argument("--out", type=Path, required=True, help="file to write, .npz")
@@ -99,10 +99,10 @@ def main():
     parser.add_argument("--dropout", type=float, default=0.3)
     parser.add_argument("--word-dropout", type=float, default=0.4, help="share of words read as unknown in training")
     parser.add_argument("--averaging", type=float, default=0.99, help="decay of the moving average of the weights")
-    parser.add_argument("--min-count", type=int, default=2, help="occurrences that make a word known")
+    parser.add_argument("--min-count", type=int, default=2, help="least number of occurrences of a known word")
     parser.add_argument("--seed", type=int, default=0)
     settings = parser.parse_args()
-    torch.set_num_threads(1)  # recurrent networks are slower with more, and far slower beside other processes
+    torch.set_num_threads(1)  # with more, recurrent networks are slower, and far slower beside other processes
     (texts, labels), tested = (
         read_rows(settings.data / name, len(settings.class_names)) for name in ("train.csv", "test.csv")
     )

@@ -1,1 +1,1 @@
-"""One script for each table and figure of the paper about images; see RESULTS.md for what they gave."""
+"""One script for each table and figure of the paper; RESULTS.md and its neighbours hold the results."""

@@ -1,17 +1,18 @@
-"""Table on attacks: how far are maps from what the attacker wants, without and with MeTFA, unaware and aware of it?
+"""Table on attacks: distance of maps from the target map, with and without MeTFA, for unaware and aware attackers.
 
-In the paper: distances d(m1, m2), d(m1, m3) and d(m1, m4) of CAM, LRP and MASK, m1 the target map, m2 the explanation
-that an attack on the explainer alone comes to, m3 the smoothed explanation of the same image, m4 that of an attacker
-who knows the defence. The weights, budgets and networks are not published. Here EfficientNet-Lite0, or a small network
-of ReLUs that this script trains on digits (scikit-learn):
+The paper gives the distances d(m1, m2), d(m1, m3) and d(m1, m4) for CAM, LRP and MASK: m1 is the target map, m2 the
+explanation after an attack on the explainer alone, m3 the smoothed explanation of the same image, and m4 the smoothed
+explanation after an attack that knows the defence. It does not publish the weights, budgets and networks. Here we take
+EfficientNet-Lite0, or a small network of ReLUs that this script trains on digits (scikit-learn):
 
     python -m paper.attack_table --data FOLDER --images 6 --explainers cam lrp
     python -m paper.attack_table --network digits --images 40 --explainers cam lrp mask
 
-CAM and MASK: ADV², another class is predicted, and m1 is the map of the clean image for its class. LRP: the prediction
-is kept, and m1 is the map of the next image (Dombrowski et al. 2019). Both attackers have the same budget and as many
-steps; the one who knows the defence also takes the loss through it, under fresh noise at each step. ``--restarts`` and
-``--draws`` make attackers stronger. With ``--budgets`` CAM's attackers get several, to see where the defence breaks.
+For CAM and MASK the attack is ADV²: the prediction becomes another class, and m1 is the map of the clean image for its
+class. For LRP the prediction stays, and m1 is the map of the next image (Dombrowski et al. 2019). Both attackers have
+the same budget and the same number of steps. The aware attacker also takes the loss through the defence, with new noise
+at each step. ``--restarts`` and ``--draws`` make attackers stronger. ``--budgets`` gives CAM's attackers several
+budgets, to see where the defence breaks.
 """
 
 import argparse
@@ -31,12 +32,12 @@ from metfa._base.pictures import open_image
 PAPER = {"cam": (0.0934, 0.2785, 0.1705), "lrp": (0.0340, 0.0657, 0.0635), "mask": (0.1453, 0.1667, 0.1648)}
 NOISE = metfa.noise.Uniform(0.1, bounds=(0, 1))
 EPSILON = 8 / 255
-# The authors' blurs, jitter and grid are for 224 pixels; here they are a seventh of that, as the digits are.
+# The authors' blurs, jitter and grid are for 224 pixels. The digits have a seventh of that, and so have these settings.
 SMALL = {"grid": 8, "jitter": 0, "mask_blur": explainers.Blur(1.0), "baseline": explainers.Blur(2.0)}
 
 
 def digits_network(seed: int = 0) -> tuple[nn.Module, torch.Tensor]:
-    """A network of ReLUs that tells digits (32 x 32 pixels) apart, and pictures that it has not seen."""
+    """A network of ReLUs that classifies digits (32 x 32 pixels), and pictures that it has not seen."""
     from sklearn.datasets import load_digits
 
     data = load_digits()
@@ -76,7 +77,7 @@ def photographs(folder: Path, n: int) -> tuple[nn.Module, torch.Tensor]:
 
 
 def arguments(options: argparse.Namespace, epsilon: float) -> dict:
-    """What both attackers are given: sign steps that shrink from a quarter of the budget to nothing."""
+    """The settings of both attackers: sign steps that shrink from a quarter of the budget to nothing."""
     return {
         "n_steps": options.steps,
         "epsilon": epsilon,
@@ -130,20 +131,20 @@ def attacked(
     others = (scores.argmax(1).numpy() + rng.integers(1, scores.shape[1], len(images))) % scores.shape[1]
     preset = "adv2-mask" if name == "mask" else "adv2-cam"
     first = min(50, options.steps)
-    # A margin of 10 logits is out of reach of the digits' network; with 1 the attacker is free to draw.
+    # The network of the digits cannot reach a margin of 10 logits; with 1 the attack can work on the map.
     more = {"map_weight": 10.0} if name == "cam" else {"margin": 1.0}
     return attacks.targeted(
         model, explainer, images, [int(k) for k in others], settings=preset, n_first_steps=first, **more, **settings
     )
 
 
-def told(values: np.ndarray) -> str:
+def mean_and_error(values: np.ndarray) -> str:
     error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else float("nan")
     return f"{values.mean():.4f} ± {error:.4f}"
 
 
 def random_maps(result) -> tuple[np.ndarray, np.ndarray]:
-    """Distances that say nothing was drawn: of the target map's own pixels in random places, and of another's map."""
+    """Distances without an attack: the pixels of the target map in random places, and the map of another image."""
     rng = np.random.default_rng(0)
     wanted = result.target_map
     mixed = np.stack([rng.permutation(one.ravel()).reshape(one.shape) for one in wanted])
@@ -160,20 +161,20 @@ def line(name: str, unaware, aware) -> str:
         name,
         str(len(unaware)),
         f"{int(unaware.success.sum())} and {int(aware.success.sum())}",
-        told(found["clean"]),
-        told(found["adversarial"]),
-        told(found["adversarial defended"]),
-        told(known["adversarial defended"]),
-        told(known["adversarial"]),
-        told(mixed),
-        told(other),
+        mean_and_error(found["clean"]),
+        mean_and_error(found["adversarial"]),
+        mean_and_error(found["adversarial defended"]),
+        mean_and_error(known["adversarial defended"]),
+        mean_and_error(known["adversarial"]),
+        mean_and_error(mixed),
+        mean_and_error(other),
         ", ".join(f"{value:.4f}" for value in PAPER[name]),
     ]
     return f"| {' | '.join(cells)} |"
 
 
 def detected(name: str, explainer: Callable, results: list) -> None:
-    """Do samples of attacked images look other than those of clean ones?"""
+    """Do samples of attacked images look different from samples of clean images?"""
     sampled = partial(metfa.explain, explainer, noise=NOISE, n_samples=10, rng=0, batch_size=5)
     clean = sampled(torch.as_tensor(results[0].clean.inputs), target=results[0].clean.predictions.tolist())
     for result in results:
@@ -190,8 +191,8 @@ if __name__ == "__main__":
     parser.add_argument("--explainers", nargs="+", choices=list(PAPER), default=list(PAPER))
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--restarts", type=int, default=1)
-    parser.add_argument("--draws", type=int, default=1, help="smoothed maps a step of the attacker who knows")
-    parser.add_argument("--check-every", type=int, default=10, help="steps between two looks, dear for MASK")
+    parser.add_argument("--draws", type=int, default=1, help="smoothed maps in a step of the aware attacker")
+    parser.add_argument("--check-every", type=int, default=10, help="steps between two looks, which are slow for MASK")
     parser.add_argument("--budgets", nargs="*", type=float, default=[], help="levels of 255, for CAM")
     parser.add_argument("--batch-size", type=int, default=1)
     parser.add_argument("--store", type=Path, default=Path("paper-store"))
@@ -214,7 +215,7 @@ if __name__ == "__main__":
     for level in options.budgets:
         for knows in ("nothing", "defence", "seed"):
             result = attacked("cam", model, images, knows, options, level / 255)
-            far = {key: told(value) for key, value in result.distances.items() if "adversarial" in key}
+            far = {key: mean_and_error(value) for key, value in result.distances.items() if "adversarial" in key}
             print(
                 f"cam, budget {level:g} of 255, knows {knows}: {int(result.success.sum())} succeeded, {far}", flush=True
             )

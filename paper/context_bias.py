@@ -1,12 +1,13 @@
-"""Table on context bias: how much context of tree, bicyclist and car is significant, and is it enough?
+"""Table on context bias: how much context of tree, bicyclist and car is significant, and whether it is enough.
 
-In the paper: PSPNet (ResNet-50) on Cityscapes, classes tree, rider and car, 100 images each whose segmentation has more
-than 600 pixels; GridSaliency, P and the outer noise U(-0.1, 0.1), one-sided MeTFA, the natural break as threshold of
-both maps. Here an ESPNet on CamVid:
+The paper uses PSPNet (ResNet-50) on Cityscapes, with the classes tree, rider and car and 100 images each (segmentations
+of more than 600 pixels); GridSaliency, P and the outer noise U(-0.1, 0.1), one-sided MeTFA, and the natural break as
+threshold of both maps. Here we use an ESPNet on CamVid:
 
     python -m paper.context_bias --data FOLDER --weights FILE
 
-FOLDER as for `paper.road_scenes`. An object is all pixels that the network gives the class in the clean scene.
+FOLDER is the folder of `paper.road_scenes`. An object is all pixels to which the network gives the class in the clean
+scene.
 """
 
 import argparse
@@ -32,7 +33,7 @@ from metfa.segmentation import (
 from paper import espnet
 from paper.road_scenes import CLASSES, read_scenes
 
-LEAST = 600  # pixels of an object, the paper's
+LEAST = 600  # least number of pixels of an object, as in the paper
 PAPER = "the paper's, m ratio and area ratio: tree .9983 and .0198, rider .9904 and .3955, car .9915 and .0800"
 
 
@@ -42,21 +43,21 @@ def uniform(radius: float) -> metfa.noise.Uniform:
 
 
 def objects(folder: Path, network: torch.nn.Module, name: str) -> Iterator[tuple[str, torch.Tensor, np.ndarray]]:
-    """Scenes, pixels and regions of a class, in an order drawn once, those with enough pixels."""
+    """Scenes, pixels and regions of a class with enough pixels, in an order drawn once."""
     target = CLASSES.index(name)
     scenes = read_scenes(folder)
     for place in np.random.default_rng(0).permutation(len(scenes)):
         pixels = scenes[place].pixels()
         try:
             region = predicted_region(network, pixels, target)
-        except ValueError:  # the class is nowhere
+        except ValueError:  # the class is not in the scene
             continue
         if region.sum() > LEAST:
             yield scenes[place].name, pixels, region
 
 
 def explained(options: argparse.Namespace, network: torch.nn.Module, name: str) -> list[ContextExplanation]:
-    """Explanations of a class's objects; those that are in the store are read."""
+    """Explanations of the objects of a class; those that are in the store are read from there."""
     settings = {"grid": tuple(options.grid), "n_iterations": options.iterations, "l1_weight": options.l1_weight}
     settings["learning_rate"] = options.learning_rate
     if options.baseline == "black":
@@ -87,7 +88,7 @@ def explained(options: argparse.Namespace, network: torch.nn.Module, name: str) 
 
 
 def shown(network: torch.nn.Module, name: str, found: list[ContextExplanation], radius: float) -> None:
-    """What the table has no room for: other contexts of the object, and how the noise treats it."""
+    """Figures for which the table has no room: other contexts of the object, and the effect of the noise on it."""
     judge = robust(context_faithfulness, noise=uniform(radius), rng=0)
     rng = np.random.default_rng(0)
     figures: dict[str, list[float]] = {}

@@ -1,11 +1,12 @@
 """ESPNet, a small network for segmenting road scenes, and its weights for CamVid.
 
 S. Mehta et al., "ESPNet: Efficient Spatial Pyramid of Dilated Convolutions for Semantic Segmentation", ECCV 2018
-(arXiv 1803.06815), with p = 2 and q = 8. Written from the paper, with the names of its authors' weights, which `load`
-reads: pretrained/decoder/espnet_p_2_q_8_camvid.pth of github.com/sacmehta/ESPNet (MIT), 12 classes, 358,193 values.
+(arXiv 1803.06815), with p = 2 and q = 8. It is written from the paper, with the names in the authors' weights. `load`
+reads these: pretrained/decoder/espnet_p_2_q_8_camvid.pth of github.com/sacmehta/ESPNet (MIT), 12 classes, 358,193
+values.
 
-Where the paper's text leaves a choice, the weights decide it: with maps concatenated in another order, or with torch's
-default epsilon in batch normalisation, mean IoU falls from 0.57 to below 0.07.
+Where the paper's text leaves a choice, the weights decide it: if the maps are concatenated in another order, or batch
+normalisation has torch's default epsilon, mean IoU falls from 0.57 to below 0.07.
 """
 
 from collections import OrderedDict
@@ -21,7 +22,7 @@ from metfa.models import Normalised
 __all__ = ["ESPNet", "Preprocessed", "load"]
 
 N_CLASSES = 12  # 11 of CamVid and void
-P, Q = 2, 8  # pyramids at a quarter and at an eighth of the picture's sides
+P, Q = 2, 8  # numbers of pyramids at a quarter and at an eighth of the picture's sides
 DILATIONS = (1, 2, 4, 8, 16)
 EPSILON = 1e-3  # of batch normalisation
 MEAN_BGR = (110.33, 108.41, 105.03)  # of pixels from 0 to 255
@@ -29,17 +30,17 @@ STD_BGR = (72.13, 72.69, 69.90)
 
 
 def named(**layers: nn.Module) -> nn.Sequential:
-    """Layers one after the other, under the names that the weights have for them."""
+    """Layers one after the other, under their names in the weights."""
     return nn.Sequential(OrderedDict(layers))
 
 
 def convolution(n_in: int, n_out: int, side: int, *, stride: int = 1, dilation: int = 1) -> nn.Conv2d:
-    """A convolution without bias that keeps height and width, but for its stride."""
+    """A convolution without bias that keeps height and width, except for its stride."""
     return nn.Conv2d(n_in, n_out, side, stride, padding=side // 2 * dilation, dilation=dilation, bias=False)
 
 
 def doubling(n: int) -> nn.ConvTranspose2d:
-    """A transposed convolution without bias that makes 2 x 2 pixels of each."""
+    """A transposed convolution without bias that turns each pixel into 2 x 2."""
     return nn.ConvTranspose2d(n, n, kernel_size=2, stride=2, bias=False)
 
 
@@ -56,10 +57,10 @@ def conv_norm_act(n_in: int, n_out: int, *, stride: int = 1) -> nn.Sequential:
 
 
 class Pyramid(nn.Module):
-    """What the two kinds of ESP module share: reduce, convolve with each dilation, sum up, concatenate.
+    """The common part of both kinds of ESP module: reduce, convolve with each dilation, sum up, concatenate.
 
-    The sums go from the least dilated to the most, so that none shows the gaps of its dilation. The convolution without
-    dilation stays out of them and takes the channels that are left when `n_out` does not divide.
+    The sums go from the smallest dilation to the largest, so that none shows the gaps of its dilation. The convolution
+    without dilation is not in the sums; it takes the channels that are left when `n_out` does not divide.
     """
 
     def __init__(self, n_in: int, n_out: int, *, side: int = 1, stride: int = 1) -> None:
@@ -77,7 +78,7 @@ class Pyramid(nn.Module):
 
 
 class ESP(Pyramid):
-    """The paper's ESP module; its input is added where it has as many channels as its output."""
+    """The paper's ESP module; its input is added if input and output have equally many channels."""
 
     def __init__(self, n_in: int, n_out: int) -> None:
         super().__init__(n_in, n_out)
@@ -151,14 +152,14 @@ class ESPNet(nn.Module):
 class Preprocessed(nn.Module):
     """An ESPNet that takes RGB pixels in [0, 1], (batch, 3, height, width), and normalises them inside.
 
-    Its scores, before softmax, have the picture's height and width. Nothing is padded or cut: sides that are no
-    multiples of 8 are a ValueError.
+    Its scores, before softmax, have the picture's height and width. Nothing is padded or cut: if a side is not a
+    multiple of 8, it raises a ValueError.
     """
 
     def __init__(self, network: nn.Module) -> None:
         super().__init__()
         mean = [level / 255 for level in MEAN_BGR]
-        self.network = Normalised(network, mean, STD_BGR)  # as the weights' authors: (level - mean) / std / 255
+        self.network = Normalised(network, mean, STD_BGR)  # as the authors do: (level - mean) / std / 255
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         if images.ndim != 4 or images.shape[1] != 3 or 0 in images.shape or any(side % 8 for side in images.shape[2:]):
@@ -172,7 +173,7 @@ class Preprocessed(nn.Module):
 def load(path: str | Path) -> Preprocessed:
     """The network with the authors' weights, in evaluation mode on the CPU."""
     weights = torch.load(path, weights_only=True, map_location="cpu")
-    with torch.random.fork_rng(devices=[]):  # the weights drawn first are thrown away
+    with torch.random.fork_rng(devices=[]):  # the random weights are overwritten
         network = ESPNet()
     network.load_state_dict(weights)
     return Preprocessed(network).eval()

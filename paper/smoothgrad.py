@@ -1,7 +1,7 @@
 """Smoothed maps against SmoothGrad's means of the same samples: mstd against N, without and with outer noise.
 
 In the paper: Gradient on ResNet-50 and DenseNet-169, 100 pictures, N = 10, 30, 50, 70; P uniform and normal; O_n none,
-and the same law as P. The figure of mstd against vanilla's for N = 10 to 80 is of the same units.
+and the same law as P. The figure of mstd divided by vanilla's for N = 10 to 80 uses the same units.
 """
 
 from pathlib import Path

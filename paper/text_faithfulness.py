@@ -17,17 +17,17 @@ N = 10
 STRENGTHS = (0.0, 0.3, 0.5, 0.7)
 LEVELS = ("explainer", "what", "p", "aggregate")
 COLOURS = {"vanilla": "#d55e00", "mean": "#555555", "smoothed": "#0072b2"}
-STYLES = {"vanilla": "s-", "mean": ":", "smoothed": "o-"}  # the two of the same samples nearly coincide
+STYLES = {"vanilla": "s-", "mean": ":", "smoothed": "o-"}  # mean and smoothed nearly coincide
 
 
 def curves(frame: pd.DataFrame) -> pd.DataFrame:
-    """One line a text, map, metric and p; one column a number of words."""
+    """One line for each text, map, metric and p; one column for each number of words."""
     parts = pd.DataFrame([named(name) for name in frame.metric], columns=["what", "p", "m"], index=frame.index)
     return frame.join(parts).pivot(index=[*LEVELS, "input"], columns="m", values="score").dropna()
 
 
 def shown(found: pd.DataFrame) -> None:
-    """Means over 1 to 10 words, and smoothed minus vanilla text by text."""
+    """Means over 1 to 10 words, and smoothed minus vanilla for each text."""
     explainers = found.index.unique("explainer")
     for explainer, what, p in product(explainers, METRICS, STRENGTHS):
         rows = [found.xs((explainer, what, p, name), level=LEVELS) for name in AGGREGATES]

@@ -1,6 +1,6 @@
-"""What the scripts on texts share: texts and model, the paper's LEMNA and noise, options, and figures beside vanilla's.
+"""Common parts of the scripts on texts: texts and model, the paper's LEMNA and noise, options, and comparisons.
 
-No script prints a text: the posts of the toxicity data are vile.
+No script prints a text, because the posts of the toxicity data are offensive.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from metfa.text.models import TrainedBiLSTM
 from metfa.text.words import words_of
 from paper.setting import evaluated
 
-P = Synonyms(0.5)  # P, and O_n in the tables on stability: P(0.5), as the paper states it
+P = Synonyms(0.5)  # P, and O_n in the tables on stability: P(0.5) as in the paper
 AGGREGATES = ("vanilla", "mean", "smoothed")
 
 
@@ -40,8 +40,8 @@ def parser(about: str, *, texts: int, quick: int) -> argparse.ArgumentParser:
 
 
 def read(options: argparse.Namespace) -> tuple[TrainedBiLSTM, list[str], list[str]]:
-    """The model, the texts asked for, shuffled so that more of them only prolong the list, and all of these lengths."""
-    torch.set_num_threads(1)  # recurrent networks are slower with more, and far slower beside other processes
+    """The model, the chosen texts, and all texts of these lengths; a larger choice only makes the list longer."""
+    torch.set_num_threads(1)  # with more, recurrent networks are slower, and far slower beside other processes
     metfa.allocator.keep_freed_memory()
     model = text.load_model(options.model)
     found = {row["text"]: row.get("label") for path in options.data for row in rows_of(path)}
@@ -66,7 +66,7 @@ def read(options: argparse.Namespace) -> tuple[TrainedBiLSTM, list[str], list[st
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
-    """Of a CSV file."""
+    """The lines of a CSV file."""
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
@@ -86,7 +86,7 @@ def run(options: argparse.Namespace, model: TrainedBiLSTM, texts: list[str], **s
 
 
 def beside(figures: np.ndarray, vanilla: np.ndarray) -> str:
-    """Ratio of the means and difference of two maps' figures on the same texts, with standard errors."""
+    """Ratio and difference of the means of two maps on the same texts, with standard errors."""
     known = np.isfinite(figures) & np.isfinite(vanilla)
     a, b = figures[known], vanilla[known]
     ratio, n = a.mean() / b.mean(), len(a)

@@ -1,8 +1,8 @@
 """Tables on the stability of LEMNA: mstd of vanilla, mean-smoothed and MeTFA-smoothed scores of words.
 
 In the paper: a bidirectional LSTM on 100 toxic comments of 40 to 80 words (500 and 2000 copies) and on reviews of IMDb
-(2000); P and O_n replace each word by a synonym with probability 0.5; N = 10. The overlap of the best words stands
-beside it.
+(2000); P and O_n replace each word by a synonym with probability 0.5; N = 10. The script also prints the overlap of the
+best words.
 """
 
 from paper.text_setting import P, beside, parser, read, run

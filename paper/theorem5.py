@@ -1,7 +1,8 @@
 """Theorem 5 by simulation: the smoothed map is consistent for the median, and its variance falls as 1 / N.
 
-Beside it the variance of the mean (SmoothGrad's map) and of the sample median, for several laws. N times the variance
-must level off. Where it is below the mean's, smoothing the median pays: for laws with heavy tails, not for the normal.
+The script also prints the variance of the mean (SmoothGrad's map) and of the sample median, for several laws. N times
+the variance must level off. Smoothing the median pays if its variance is below that of the mean: this is so for laws
+with heavy tails, but not for the normal law.
 """
 
 import argparse

@@ -1,6 +1,6 @@
-"""Figure on the threshold h: the class's score on the significantly important, and unimportant, region alone.
+"""Figure on the threshold h: the class score of only the significantly important or unimportant region.
 
-In the paper: one picture, h from 0.1 to 0.8; natural breaks recommend 0.41 there, near where the score falls.
+In the paper: one picture, h from 0.1 to 0.8; there the natural break is 0.41, near the place where the score falls.
 """
 
 from pathlib import Path
@@ -24,10 +24,10 @@ if __name__ == "__main__":
         for name, make in chosen(options, ("RISE",)).items():
             sample = metfa.explain(make(loaded.module), pixels, noise=NOISES["normal"], n_samples=10, rng=0)
             natural = float(sample.threshold()[0])
-            heights = np.unique(np.append(np.linspace(0.05, 0.95, 7 if options.quick else 19), natural))
+            thresholds = np.unique(np.append(np.linspace(0.05, 0.95, 7 if options.quick else 19), natural))
             lines = {"important": [], "unimportant": []}
-            for height in heights:
-                marks = sample.significance_map(threshold=float(height))
+            for threshold in thresholds:
+                marks = sample.significance_map(threshold=float(threshold))
                 for kind, mark in (("important", 1), ("unimportant", -1)):
                     region = marks == mark
                     score = np.nan
@@ -39,10 +39,10 @@ if __name__ == "__main__":
             axes = figure.subplots()
             for kind, colour in (("important", "#e69f00"), ("unimportant", "#12603a")):
                 scores, areas = np.array(lines[kind]).T
-                axes.plot(heights, scores, color=colour, label=f"class probability, {kind} region alone")
-                axes.plot(heights, areas, color=colour, linestyle=":", label=f"area of the {kind} region")
-                for height, score, area in zip(heights, scores, areas, strict=True):
-                    print(f"  h = {height:.3f}, {kind}: probability {score:.3f}, area {area:.3f}")
+                axes.plot(thresholds, scores, color=colour, label=f"class probability, {kind} region alone")
+                axes.plot(thresholds, areas, color=colour, linestyle=":", label=f"area of the {kind} region")
+                for threshold, score, area in zip(thresholds, scores, areas, strict=True):
+                    print(f"  h = {threshold:.3f}, {kind}: probability {score:.3f}, area {area:.3f}")
             axes.axvline(natural, color="black", linewidth=0.8, label=f"natural break {natural:.2f}")
             axes.set_xlabel("threshold h")
             axes.legend(frameon=False, fontsize="small")

@@ -1,9 +1,9 @@
-"""Do the significantly important words of a toxic post lie in what people marked as toxic? MeTFA against vanilla.
+"""Do the significantly important words of a toxic post lie in the ranges that people marked? MeTFA against vanilla.
 
-Not in the paper. Posts with human-marked character ranges (SemEval-2021 Task 5), those that the model calls toxic;
-LEMNA with P = P(0.5), N = 10, or others by option. MeTFA's words are those significantly important at alpha = 0.05,
-above the natural break. Beside them stand as many words, the best by the vanilla, the mean and the smoothed scores, and
-those that the vanilla scores alone put above their own natural break, whatever their number.
+This is not in the paper. It takes posts with human-marked character ranges (SemEval-2021 Task 5) that the model calls
+toxic, and LEMNA with P = P(0.5), N = 10, or others by option. MeTFA's words are significant at alpha = 0.05,
+above the natural break. They are compared with the best words by the vanilla, the mean and the smoothed scores, equally
+many, and with all words whose vanilla scores lie above their own natural break.
 """
 
 import argparse
@@ -29,7 +29,7 @@ WAYS = ("significant", *AS_MANY, "vanilla above its break")
 
 
 def marked_words(line: str, spans: str) -> np.ndarray:
-    """Which words of a post share a character with a marked range."""
+    """Whether each word of a post shares a character with a marked range."""
     inside = np.zeros(len(line) + 1, dtype=bool)
     for span in spans.split():
         start, end = map(int, span.split("-"))
@@ -42,14 +42,14 @@ def marked_words(line: str, spans: str) -> np.ndarray:
 
 
 def best(scores: np.ndarray, k: int, order: np.ndarray) -> np.ndarray:
-    """The k best words, equal ones in the order given."""
+    """The k best words; words with equal scores are taken in the given order."""
     chosen = np.zeros(len(scores), dtype=bool)
     chosen[np.lexsort((order, -scores.astype(np.float64)))[:k]] = True
     return chosen
 
 
 def figures(sample: AttributionSample, marked: np.ndarray, replaceable: np.ndarray) -> dict[str, int]:
-    """How many words each way takes, how many of these are marked, and how many of those have a synonym."""
+    """For each way: the words taken, the marked words among them, and how many of these have a synonym."""
     decided = sample.significance_map()[0]
     significant, vanilla = decided == 1, sample.vanilla[0]
     order = np.random.default_rng(0).permutation(len(marked))
@@ -73,7 +73,7 @@ def figures(sample: AttributionSample, marked: np.ndarray, replaceable: np.ndarr
 
 
 def measured(options: argparse.Namespace, model: TrainedBiLSTM, texts: list[str], copies: int) -> Iterator[dict]:
-    """Figures of each post; a file of them, which holds no words, lets a run resume."""
+    """Figures of each post; they are kept in a file (without words), so that a run can resume."""
     spans = {row["text"]: row["toxic_spans"] for path in options.data for row in rows_of(path)}
     noise = Synonyms(options.p)
     file = Path(options.store) / f"toxic-spans-{copies}-copies-p-{options.p}-n-{options.samples}.jsonl"
@@ -100,7 +100,7 @@ def measured(options: argparse.Namespace, model: TrainedBiLSTM, texts: list[str]
 
 
 def shown(rows: pd.DataFrame) -> None:
-    """Precision and recall of words, means over posts with their standard errors; differences post by post."""
+    """Precision and recall of words, as means over posts with standard errors; differences are taken for each post."""
     print(f"{len(rows)} posts; people marked {rows.marked.sum()} of {rows.words.sum()} words")
     print(f"no word marked in {(rows.marked == 0).sum()}, none significant in {(rows.significant == 0).sum()}")
     print(f"noise changes the class in {mean_and_error(rows.flips)} of the copies")

@@ -1,4 +1,4 @@
-"""Points of the curves FDT, ST and FAT as metrics of a study, which holds one figure a metric."""
+"""Points of the curves FDT, ST and FAT as metrics of a study, because a study has one figure for each metric."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ class Point:
 
     metric: str
     m: int
-    n: int  # the longest m of the curve
-    p: float  # of the outer noise; 0 is the text itself
-    draws: int  # of the noise, and of the other text
+    n: int  # the largest m of the curve
+    p: float  # probability of the outer noise; 0 is the text itself
+    draws: int  # number of draws of the noise and of the other text
     others: tuple[str, ...]
 
     def __call__(self, model: Any, inputs: list[str], attributions: np.ndarray, target: list[int]) -> float:
@@ -29,7 +29,7 @@ class Point:
         return curve(self.metric, self.n, self.p, self.draws, self.others, model, line, tuple(scores), goal)[self.m - 1]
 
 
-@lru_cache(maxsize=128)  # the points of a curve ask for it one after the other: first all maps at m = 1, then at 2, ...
+@lru_cache(maxsize=128)  # all points of a curve need it: first all maps at m = 1, then at m = 2, ...
 def curve(
     metric: str,
     n: int,
@@ -49,13 +49,13 @@ def curve(
         judged = metrics.robust(METRICS[metric], noise=text.Synonyms(p), n_samples=draws, rng=0)
         found = judged(*asked, **settings).draws
     else:
-        seeds = range(draws if metric == "FAT" else 1)  # another text each; FDT and ST have nothing to draw
+        seeds = range(draws if metric == "FAT" else 1)  # each draws another text; FDT and ST draw nothing
         found = [METRICS[metric](*asked, **settings, rng=seed) for seed in seeds]
     return np.mean([np.where(np.isnan(one.raw), np.nan, one.curves[0]) for one in found], axis=0)
 
 
 def points(n: int, strengths: Iterable[float], draws: int, others: tuple[str, ...]) -> dict[str, Point]:
-    """All of them by name, from which `named` reads metric, p and m."""
+    """All points by name; `named` reads metric, p and m from a name."""
     return {
         f"{metric}, p = {p}, m = {m}": Point(metric, m, n, p, draws, others)
         for metric in METRICS

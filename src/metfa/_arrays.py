@@ -1,4 +1,4 @@
-"""The only place that knows array libraries: NumPy, torch, JAX, CuPy, array-api-strict."""
+"""The only module that knows array libraries: NumPy, torch, JAX, CuPy, array-api-strict."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def is_array(x: Any) -> bool:
 
 
 def as_array(x: Any, name: str = "values") -> Any:
-    """Return `x` if it is an array of a known library, else a NumPy array made of numbers in nested sequences."""
+    """`x` if it is an array of a known library, else a NumPy array made from nested sequences of numbers."""
     if is_array(x):
         return x
     try:
         converted = np.asarray(x)
     except ValueError as error:
-        raise ValueError(f"`{name}` must be an array, got {type(x).__name__} that makes none: {error}") from None
+        raise ValueError(f"`{name}` must be an array, got {type(x).__name__} that cannot become one: {error}") from None
     if converted.dtype.kind not in "fiub":
         raise TypeError(f"`{name}` must be an array of real numbers, got {type(x).__name__} of {converted.dtype}")
     return converted
@@ -46,7 +46,7 @@ def namespace(*arrays: Any) -> Any:
 
 
 def device_of(x: Any) -> Any:
-    """Device that `x` lies on, in its library's own terms."""
+    """Device of `x`, in the form that its library uses."""
     return compat.device(x)
 
 
@@ -59,7 +59,7 @@ def first_not_finite(rows: Any) -> int | None:
     """Index of the first row that holds NaN or infinity; None where there is none."""
     xp = namespace(rows)
     with np.errstate(over="ignore", invalid="ignore"):
-        if bool(xp.isfinite(xp.sum(rows))):  # NaN and infinity spoil a sum, which is far quicker than to look for them
+        if bool(xp.isfinite(xp.sum(rows))):  # a sum with NaN or infinity is not finite, and a sum is far quicker
             return None
     finite = to_host(xp.all(xp.isfinite(rows), axis=tuple(range(1, rows.ndim))))
     return None if finite.all() else int(finite.argmin())
@@ -80,9 +80,9 @@ def real_dtype(x: Any) -> Any:
 
 
 def widen(x: Any) -> Any:
-    """`x` in a dtype fit for arithmetic: halves become float32, integers and booleans the widest real dtype.
+    """`x` in a dtype for arithmetic: half precision becomes float32, integers and booleans the widest real dtype.
 
-    Every value is kept exactly (integers up to the real dtype's precision).
+    Every value is kept exactly (integers up to the precision of the real dtype).
     """
     xp = namespace(x)
     if not is_floating(x):
@@ -104,7 +104,7 @@ def to_host(x: Any) -> np.ndarray:
 
 
 def from_host(host: np.ndarray, like: Any, dtype: Any = None) -> Any:
-    """A host array in the library, on the device, and in the dtype of `like` (or in `dtype`)."""
+    """A host array in the library of `like`, on its device, and in its dtype (or in `dtype`)."""
     if isinstance(like, np.ndarray):
         return np.asarray(host, dtype=dtype or like.dtype)
     xp = namespace(like)

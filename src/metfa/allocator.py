@@ -1,9 +1,9 @@
-"""Keep glibc from handing every batch's memory back to the system.
+"""Keep glibc from returning the memory of every batch to the system.
 
-On Linux, glibc returns large freed blocks at once and maps fresh, zeroed pages for the next batch. A network's
-activations are such blocks, so each batch pays for its pages anew: a third to a half of its time on a CPU. Raising
-malloc's thresholds keeps the pages. It is a setting of the whole process, so the library never does it by itself; the
-command line does, at start.
+On Linux, glibc returns large freed blocks at once and maps new, zeroed pages for the next batch. The activations of a
+network are such blocks, so each batch pays for its pages again: a third to a half of its time on a CPU. With higher
+malloc thresholds the pages are kept. This is a setting of the whole process, so the library never makes it by itself;
+the command line makes it at its start.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 def keep_freed_memory() -> bool:
     """Raise glibc's mmap and trim thresholds for this process, so that freed memory is reused instead of returned.
 
-    The process keeps the largest amount of memory that it has needed. Call it before the first large allocation.
+    The process then keeps the largest amount of memory that it has needed. Call this before the first large allocation.
 
     Returns
     -------
     bool
-        Whether it took effect: False on systems without glibc (macOS, Windows, musl).
+        True if it took effect; False on systems without glibc (macOS, Windows, musl).
     """
     if not sys.platform.startswith("linux"):
         return False
@@ -32,6 +32,6 @@ def keep_freed_memory() -> bool:
         mallopt = ctypes.CDLL("libc.so.6").mallopt
     except (OSError, AttributeError):
         return False
-    # Older glibc refuses more than 32 MiB for the first one.
+    # Older glibc refuses more than 32 MiB for the mmap threshold.
     mapped = mallopt(_M_MMAP_THRESHOLD, 2**30) or mallopt(_M_MMAP_THRESHOLD, 2**25)
     return bool(mapped and mallopt(_M_TRIM_THRESHOLD, 2**31 - 1))

@@ -99,8 +99,8 @@ def test_texts_are_no_pictures(suffix, text, tmp_path):
 def test_what_is_no_file(tmp_path):
     with pytest.raises(FileNotFoundError, match=f"no such image: {re.escape(str(tmp_path / 'nowhere.png'))}"):
         open_image(tmp_path / "nowhere.png")
-    with pytest.raises(OSError, match=f"{re.escape(str(tmp_path))} is no file, an image file is needed"):
+    with pytest.raises(OSError, match=f"{re.escape(str(tmp_path))} is not a file; give the path of an image file"):
         open_image(tmp_path)
     os.mkfifo(tmp_path / "pipe.png")
-    with pytest.raises(OSError, match=r"pipe\.png is no file"):
+    with pytest.raises(OSError, match=r"pipe\.png is not a file"):
         open_image(tmp_path / "pipe.png")

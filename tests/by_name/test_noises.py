@@ -41,7 +41,7 @@ def test_noises_are_joined():
 )
 def test_what_is_no_noise(text):
     with pytest.raises(
-        ValueError, match=rf"{re.escape(repr(text))} is no noise: |the noise must be .*, got {re.escape(repr(text))}"
+        ValueError, match=rf"{re.escape(repr(text))} is not a noise: |the noise must be .*, got {re.escape(repr(text))}"
     ):
         noise_of(text)
 
@@ -51,7 +51,7 @@ def test_noises_of_texts():
     assert noise_of("Synonyms:0.3:adj+adv", "text") == Synonyms(0.3, part_of_speech={"adj", "adv"})
     assert noise_of("none", "text") is None
     for text in ("synonyms:1.5", "synonyms:word", "synonyms:nan", "synonyms:0.3:adverb", "synonyms:0.3:adj+"):
-        with pytest.raises(ValueError, match=rf"{re.escape(repr(text))} is no noise: "):
+        with pytest.raises(ValueError, match=rf"{re.escape(repr(text))} is not a noise: "):
             noise_of(text, "text")
     for text in ("synonyms", "synonyms:", "synonyms:0.3:", "synonyms:0.3:adj:adv", "gaussian:0.1", ""):
         with pytest.raises(ValueError, match=rf"the noise must be synonyms:P.*, got {re.escape(repr(text))}"):

@@ -416,7 +416,7 @@ def test_bfloat16_is_for_methods_of_ours(explain, picture):
     ("arguments", "message"),
     [
         (["--noise", "salt:1"], "the noise must be uniform:RADIUS, .*, got 'salt:1'"),
-        (["--noise", "uniform:-1"], "'uniform:-1' is no noise: `radius` must be finite and not negative"),
+        (["--noise", "uniform:-1"], "'uniform:-1' is not a noise: `radius` must be finite and not negative"),
         (["--method", "gradiant"], r"the method must be one of gradient, .*, got 'gradiant'"),
         (["--threshold", "otsu"], "`--threshold` must be 'jenks' .* or a number, got 'otsu'"),
         (["--alpha", "0"], r"`alpha` must lie between 0 and 0.5, got 0\.0"),
@@ -436,7 +436,7 @@ def test_bfloat16_is_for_methods_of_ours(explain, picture):
         (["--colour", "red"], "No such option: --colour"),
         (["--device", "tpu9"], "`--device` 'tpu9' is not available: "),
         (["--device", "cuda:99"], "`--device` 'cuda:99' is not available: "),
-        (["--model", "resnet"], "`name` 'resnet' is no model known here"),
+        (["--model", "resnet"], "`name` 'resnet' is not a known model"),
         (["--model", "no_such_module:model"], "no_such_module"),
         (["--model", "tiny:broken"], "out of order in two lines"),
         (["--model", "tiny:none"], "tiny:none"),
@@ -469,7 +469,7 @@ def test_a_mistake_can_be_mended_in_the_same_folder(explain, picture, tmp_path):
     ("content", "message"),
     [
         (None, "no such image: picture.png"),
-        ("folder", r"picture\.png is no file, an image file is needed"),
+        ("folder", r"picture\.png is not a file; give the path of an image file"),
         (b"hello", r"picture\.png cannot be read as an image .*: unknown format"),
         (b"<svg/>", "unknown format"),
         (b"%!PS-Adobe-3.0 EPSF-3.0\n", "unknown format"),

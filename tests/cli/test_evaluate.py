@@ -137,7 +137,7 @@ def test_a_store_in_memory_is_refused(evaluate):
 def test_code_is_refused(evaluate, folder):
     sys.modules.pop("tiny", None)
     error = evaluate(allowed=False).error
-    assert error == "error: the study names 'tiny:model', whose import runs its code: allow it by --allow-import"
+    assert error == "error: the study names 'tiny:model', and importing it runs its code: allow it by --allow-import"
     assert "tiny" not in sys.modules
     assert not (folder / "store").exists()
 
@@ -151,7 +151,7 @@ def test_downloads_are_refused(evaluate, folder):
     ("arguments", "message"),
     [
         (["--executor", "rey"], "`executor` must be one of local, ray, got 'rey', did you mean 'ray'?"),
-        (["--workers", "2"], "`workers` is 2, but `executor='local'` is this process alone: write executor='ray'"),
+        (["--workers", "2"], "`workers` is 2, but `executor='local'` has one: write executor='ray'"),
         (["--store", "ftp://host/x"], "`store` must be a folder or a URL of "),
         (["--store", "study.toml"], "`store` must be a folder, but study.toml is a file"),
     ],
@@ -173,7 +173,7 @@ def test_a_mistake_is_one_line(evaluate, folder, arguments, message):
         ("n_samples = 6", "n_samples = 5", "6"),
         ("n_outer = 2", 'device = "cuda:99"', "`device` 'cuda:99' is not available: "),
         ("n_outer = 2", 'device = "nonsense"', "`device` 'nonsense' is not available: "),
-        ("[study]", "[study", "study.toml is no TOML file"),
+        ("[study]", "[study", "study.toml is not a TOML file"),
     ],
 )
 def test_a_study_that_does_not_serve_is_one_line(evaluate, folder, old, new, message):

@@ -108,8 +108,8 @@ def test_a_picture_listed_twice_has_two_names(tmp_path):
         ("path,target\na.png,cat\n", ValueError, "line 2: `target` must be a class index or empty, got 'cat'"),
         ("path,target\na.png,-1\n", ValueError, "line 2: `target` must be a class index or empty, got '-1'"),
         ("path,target\na.png,1.0\n", ValueError, "line 2: `target` must be a class index or empty, got '1.0'"),
-        (b"path\n\xff\xfe.png\n", ValueError, r"index\.csv is no CSV file in UTF-8"),
-        ("path\n" + "x" * 200_000 + "\n", ValueError, r"index\.csv is no CSV file in UTF-8: field larger"),
+        (b"path\n\xff\xfe.png\n", ValueError, r"index\.csv is not a CSV file in UTF-8"),
+        ("path\n" + "x" * 200_000 + "\n", ValueError, r"index\.csv is not a CSV file in UTF-8: field larger"),
     ],
 )
 def test_an_index_that_does_not_serve(text, error, message, tmp_path):
@@ -121,7 +121,7 @@ def test_an_index_that_does_not_serve(text, error, message, tmp_path):
 
 def test_targets_of_an_index_are_its_own(tmp_path):
     save(tmp_path / "a.png")
-    with pytest.raises(ValueError, match="`targets` belong into the column 'target' of the CSV file"):
+    with pytest.raises(ValueError, match="`targets` must be None for a CSV file: write them in its column 'target'"):
         study_inputs(index(tmp_path, "path\na.png\n"), [0], None)
 
 
@@ -210,7 +210,10 @@ def test_inputs_of_no_known_kind(inputs, error, message):
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [
-        (DataSet(lambda row: (row, 3)), r"`inputs\[2\]` must be an array, got tuple: of a data set of pairs"),
+        (
+            DataSet(lambda row: (row, 3)),
+            r"`inputs\[2\]` must be an array, got tuple: if the data set holds pairs, give only the arrays",
+        ),
         (DataSet(lambda row: {"image": row}), r"`inputs\[2\]` must be an array, got dict"),
         (DataSet(lambda row: None), r"`inputs\[2\]` must be an array"),
     ],
@@ -283,7 +286,7 @@ def test_an_index_of_texts(tmp_path):
 @pytest.mark.parametrize(
     ("inputs", "error", "message"),
     [
-        (["a film", 3], TypeError, r"`inputs\[1\]` must be a text or a list of tokens, as the first is, got 3"),
+        (["a film", 3], TypeError, r"`inputs\[1\]` must be a text or a list of tokens like the first, got 3"),
         (["a film", "..."], ValueError, r"`inputs\[1\]`: the text '...' holds no words"),
         (["a film", ["a", ""]], ValueError, r"`inputs\[1\]`: a list of tokens must not hold empty ones"),
         (["a.png", "b.JPG"], ValueError, r"holds names of pictures \('a.png', ...\): give a folder"),

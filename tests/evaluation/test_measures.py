@@ -161,7 +161,7 @@ def test_every_measure_can_be_asked_for():
         found = check_measures({name: needed.get(name, {}) for name in names}, NOISES, NOISES, texts)
         assert [measure.name for measure in found] == names
         for name in MEASURES.keys() - set(names):
-            with pytest.raises(ValueError, match=rf"{name} is of (texts|images), which the inputs are not"):
+            with pytest.raises(ValueError, match=rf"{name} is for (texts|images), but the inputs are not"):
                 check_measures({name: needed.get(name, {})}, NOISES, NOISES, texts)
     assert [measure.name for measure in check_measures(("mstd", "mstd"), NOISES, NOISES)] == ["mstd"]
     assert one("faithfulness", None).settings == {}

@@ -309,7 +309,7 @@ def never(*arguments):
     ("arguments", "error", "message"),
     [
         ({"executor": "rey"}, ValueError, "`executor` must be one of local, ray, got 'rey', did you mean 'ray'"),
-        ({"workers": 2}, ValueError, "`workers` is 2, but `executor='local'` is this process alone"),
+        ({"workers": 2}, ValueError, "`workers` is 2, but `executor='local'` has one"),
         ({"workers": 0}, ValueError, "`workers` must be at least 1, got 0"),
         ({"workers": 1.5}, TypeError, "`workers` must be an integer, got float: 1.5"),
         ({"store": "s4://bucket"}, ValueError, "`store` must be a folder or a URL of .*, got 's4://bucket'"),
@@ -406,7 +406,7 @@ def test_a_changed_study_never_mixes_with_old_units(tmp_path):
 
 def test_equal_inputs_are_measured_once(tmp_path):
     first, _ = calls(dataclasses.replace(COUNTED, limit=1), tmp_path / "one")
-    with pytest.warns(EqualInputsWarning, match=r"2 of 3 units are of inputs that are equal to others"):
+    with pytest.warns(EqualInputsWarning, match=r"2 of 3 units have inputs that are equal to others"):
         n, result = calls(dataclasses.replace(COUNTED, inputs=ROWS[[0, 0, 0]]), tmp_path / "three")
     assert n == first
     assert repr(result) == "Evaluation(3 of 3 units, 0 failed)"

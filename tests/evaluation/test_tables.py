@@ -224,10 +224,10 @@ def test_without_a_vanilla_map_there_is_no_pair():
     assert [as_tuple(one) for one in table.cells[0][0]] == [cell(0, 1, 2)]
     assert table.title.startswith("overall: smoothed (3 inputs), P = P, N = 10, ")
     assert table.maps == ()
-    with pytest.raises(ValueError, match="`differences` are from the vanilla map, which is not among"):
+    with pytest.raises(ValueError, match="`differences` need the vanilla map, which is not among"):
         evaluation(described, rows).table("overall", differences=True)
     alone = evaluation(study("faithfulness", ["a"], aggregates=["vanilla"]), [])
-    with pytest.raises(ValueError, match="`differences` are from the vanilla map, and the study has no other one"):
+    with pytest.raises(ValueError, match="`differences` need a map beside the vanilla map, but the study has no other"):
         alone.table("overall", differences=True)
 
 
@@ -324,7 +324,7 @@ def test_every_table_takes_the_same_choices(wrong, message):
 
 def test_choices_of_a_study_without_samples():
     described = Study(model=len, inputs=np.zeros((3, 2)), explainers={"a": untouched}, metrics=["faithfulness"])
-    with pytest.raises(ValueError, match="`sampling` must be left out, as the study has none, got 'P'"):
+    with pytest.raises(ValueError, match="`sampling` must be left out, because the study has none, got 'P'"):
         evaluation(described, []).table("faithfulness", sampling="P")
 
 
@@ -382,7 +382,7 @@ def test_of_samples():
 
 def test_what_there_is_no_table_of():
     result = evaluation(study("mstd"), STABILITY)
-    with pytest.raises(ValueError, match=r"nothing was measured by 'msdt', did you mean 'mstd'\?; there is mstd"):
+    with pytest.raises(ValueError, match=r"the study has no 'msdt', did you mean 'mstd'\?; it has mstd"):
         result.table("msdt", explainer="a")
     with pytest.raises(ValueError, match="`explainer` must be one of a, b: each has figures of its own"):
         result.table("mstd")
@@ -390,11 +390,11 @@ def test_what_there_is_no_table_of():
         result.table("mstd", explainer="A")
     assert faithfulness().table("faithfulness", explainer="a").rows == ("a",)
     samples = evaluation(study("interval_width"), [("x", "a", "interval_width", "samples", "P", None, 1.0, 10, 0.95)])
-    with pytest.raises(ValueError, match="`differences` are between maps, and interval_width is of samples"):
+    with pytest.raises(ValueError, match="`differences` are between maps, but interval_width measures samples"):
         samples.table("interval_width", differences=True)
     agreement = evaluation(study("prediction_agreement"), [])
     with pytest.raises(
-        ValueError, match="`differences` are between maps, and prediction_agreement is of the vanilla map"
+        ValueError, match="`differences` are between maps, but prediction_agreement measures only the vanilla map"
     ):
         agreement.table("prediction_agreement", explainer="a", differences=True)
     nothing = evaluation(study("mstd", **TWO_MAPS), []).table("mstd", explainer="a")
@@ -589,7 +589,7 @@ def test_the_same_tables_may_be_written_again(tmp_path):
     assert write_tables(result, folder) == folder
     assert {path.name: path.stat().st_mtime_ns for path in folder.iterdir()} == before
     (folder / "tables.md").write_text("changed")
-    with pytest.raises(FileExistsError, match="tables exists already, and holds something else than these tables"):
+    with pytest.raises(FileExistsError, match="tables exists already and holds something else than these tables"):
         write_tables(result, folder)
     assert (folder / "tables.md").read_text() == "changed"
 
@@ -599,7 +599,7 @@ def test_an_existing_folder_is_left_alone(tmp_path):
     (tmp_path / "tables").mkdir()
     (tmp_path / "file").write_text("kept")
     for name in ("tables", "file"):
-        with pytest.raises(FileExistsError, match=f"{name} exists already, and holds something else"):
+        with pytest.raises(FileExistsError, match=f"{name} exists already and holds something else"):
             write_tables(result, tmp_path / name)
     assert not list((tmp_path / "tables").iterdir())
     assert (tmp_path / "file").read_text() == "kept"

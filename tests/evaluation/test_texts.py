@@ -175,7 +175,7 @@ def test_a_study_file(tmp_path):
             {"explainers": {"g": "gradient"}},
             r"`explainers\['g'\]`: the method must be one of lemna, .*, got 'gradient'",
         ),
-        ({"metrics": ["faithfulness"]}, "`metrics`: faithfulness is of images, which the inputs are not"),
+        ({"metrics": ["faithfulness"]}, "`metrics`: faithfulness is for images, but the inputs are not"),
         ({"inputs": np.zeros((2, 3))}, "must be one of gradient, .*, got 'occlusion'"),
         ({"metrics": {"word_faithfulness": {"n": 0}}}, "`n` must be at least 1, got 0"),
     ],
@@ -208,7 +208,7 @@ def test_texts_come_in_one_form():
 @pytest.mark.parametrize(
     ("noise", "error", "message"),
     [
-        (metfa.noise.Uniform(0.1), TypeError, "is no noise for the texts: "),
+        (metfa.noise.Uniform(0.1), TypeError, "is not a noise for the texts: "),
         (lambda row, rng: row.split(), TypeError, "`noise` must return a text for a text, got list"),
         (lambda row, rng: f"{row} too", ValueError, "keep the number of words, but made 12 of 11"),
         (Synonyms, TypeError, "must be a noise, got the class Synonyms"),

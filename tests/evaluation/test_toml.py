@@ -158,7 +158,10 @@ def without(text, *lines):
         (entry("model", 'nam = "x"'), r"\[model\] has no entry 'nam', did you mean 'name'"),
         (entry("explainers", 'x = {metod = "rise"}'), r"\[explainers\.x\] has no entry 'metod', did you mean 'method'"),
         (entry("explainers", "x = 3"), r"\[explainers\.x\] must be a table, got 3"),
-        (entry("explainers", "x = {method = 3}"), r"\[explainers\.x\]: `method` must be a text and `settings` a table"),
+        (
+            entry("explainers", "x = {method = 3}"),
+            r"\[explainers\.x\]: `method` must be a string and `settings` a table",
+        ),
         (entry("explainers", 'x = "risee"'), r"\[explainers\.x\]: .*'risee'"),
         (
             entry("explainers", "rise = {settings = {n_mask = 3}}"),
@@ -167,9 +170,9 @@ def without(text, *lines):
         (entry("explainers", "rise = {settings = {n_masks = -3}}"), r"\[explainers\.rise\]: .*n_masks.*-3"),
         (entry("explainers", 'x = "captum:Nothing"'), r"\[explainers\.x\]: .*captum has no method 'Nothing'"),
         (entry("sampling", 'x = "gausian:0.1"'), r"\[sampling\] x: .*got 'gausian:0\.1'"),
-        (entry("sampling", 'x = "uniform:-1"'), r"\[sampling\] x: .*'uniform:-1' is no noise"),
-        (entry("sampling", "x = 0.1"), r"\[sampling\]: `x` must be a text such as 'gaussian:0\.1', got 0\.1"),
-        (entry("outer", "x = []"), r"\[outer\]: `x` must be a text"),
+        (entry("sampling", 'x = "uniform:-1"'), r"\[sampling\] x: .*'uniform:-1' is not a noise"),
+        (entry("sampling", "x = 0.1"), r"\[sampling\]: `x` must be a string such as 'gaussian:0\.1', got 0\.1"),
+        (entry("outer", "x = []"), r"\[outer\]: `x` must be a string"),
         (entry("metrics", "mstdd = {}"), "got 'mstdd', did you mean 'mstd'"),
         (entry("metrics", 'infidelity = {noise = "x:1"}'), r"\[metrics\] noise: .*got 'x:1'"),
         (entry("study", "n_samples = {undecidd = 0.1}"), r"\[study\] n_samples has no entry 'undecidd', did you"),
@@ -183,8 +186,8 @@ def without(text, *lines):
         (entry("metrics", 'undecided = {threshold = "otsu"}'), r"\[metrics\]: `threshold` must be 'jenks' .*'otsu'"),
         (entry("study", "n_outer = 0"), "`n_outer` must be at least 1, got 0"),
         (entry("study", 'aggregates = ["median"]'), "`aggregates` must be of vanilla, mean, smoothed, got 'median'"),
-        (without(LEAST, 'name = "efficientnet-lite0"'), "`name` must be a text, got None"),
-        (without(LEAST, 'inputs = "pictures"'), "`inputs` must be a text, got None"),
+        (without(LEAST, 'name = "efficientnet-lite0"'), "`name` must be a string, got None"),
+        (without(LEAST, 'inputs = "pictures"'), "`inputs` must be a string, got None"),
         (without(LEAST, "[metrics]", "faithfulness = {}"), r"the table \[metrics\] is missing"),
         (without(LEAST, "[model]", 'name = "efficientnet-lite0"'), r"the table \[model\] is missing"),
         (without(LEAST, "faithfulness = {}"), "`metrics` is empty"),
@@ -192,9 +195,9 @@ def without(text, *lines):
         ("metrics = ['mstd']\n" + without(LEAST, "[metrics]", "faithfulness = {}"), "`metrics` must be a table, got"),
         ("sampling = 'uniform:0.1'\n" + LEAST, "`sampling` must be a table, got 'uniform:0.1'"),
         ("explainers = 3\n" + without(LEAST, "[explainers]", 'gradient = "gradient"'), "`explainers` must be a table"),
-        ("[model\n", r"study\.toml is no TOML file"),
-        (b"\x00\xff\xfe" * 30, r"study\.toml is no TOML file"),
-        ("x = " + "[" * 100_000, r"study\.toml is no TOML file"),
+        ("[model\n", r"study\.toml is not a TOML file"),
+        (b"\x00\xff\xfe" * 30, r"study\.toml is not a TOML file"),
+        ("x = " + "[" * 100_000, r"study\.toml is not a TOML file"),
         ("#" * 2**20 + "\n", r"study\.toml is larger than a study can be \(1048576 bytes\)"),
     ],
 )
@@ -207,7 +210,7 @@ def test_what_is_no_study(write, text, message):
     ("text", "error", "message"),
     [
         (entry("study", "seed = 1.5"), TypeError, "`seed` must be an integer, got float: 1.5"),
-        (entry("study", "device = 3"), TypeError, "`device` must be a text, got int: 3"),
+        (entry("study", "device = 3"), TypeError, "`device` must be a string, got int: 3"),
         (entry("metrics", "mstd = true"), TypeError, r"`metrics\['mstd'\]` must be a dict of settings, got bool: True"),
         (LEAST.replace("pictures", "nowhere"), FileNotFoundError, "no such folder or file: .*nowhere"),
     ],
@@ -252,7 +255,7 @@ OF_SETTINGS = entry("explainers", 'own = {method = "marking_module:method", sett
 @pytest.mark.parametrize("text", [OF_MODEL, OF_METHOD, OF_SETTINGS])
 @pytest.mark.parametrize("allowed", [{}, {"allow_download": True}])
 def test_code_is_refused(write, marking, text, allowed):
-    with pytest.raises(ValueError, match=r"'marking_module:\w+', whose import runs its code: .* --allow-import"):
+    with pytest.raises(ValueError, match=r"'marking_module:\w+', and importing it runs its code: .* --allow-import"):
         read_study(write(text), **allowed)
     assert not marking.exists()
     assert "marking_module" not in sys.modules
@@ -267,6 +270,6 @@ def test_code_that_is_allowed(write, marking, text):
 def test_downloads_are_refused(write, source):
     text = LEAST.replace("efficientnet-lite0", f"{source}:resnet18")
     for allowed in ({}, {"allow_import": True}):
-        with pytest.raises(ValueError, match=f"'{source}:resnet18', whose weights {source} may download: .*--allow"):
+        with pytest.raises(ValueError, match=f"'{source}:resnet18', and {source} may download its weights: .*--allow"):
             read_study(write(text), **allowed)
     assert read_study(write(text), allow_download=True).model == f"{source}:resnet18"

@@ -259,8 +259,8 @@ class Holding:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"explainers": {"e": of_a_script()}}, r"`explainers\['e'\]` is of a script or notebook \(__main__:own\)"),
-        ({"sampling": {"u": of_a_script()}}, r"`sampling\['u'\]` is of a script or notebook"),
+        ({"explainers": {"e": of_a_script()}}, r"`explainers\['e'\]` comes from a script or notebook \(__main__:own\)"),
+        ({"sampling": {"u": of_a_script()}}, r"`sampling\['u'\]` comes from a script or notebook"),
         ({"model": lambda rows: rows}, "`model` has no import path .*<lambda>"),
         ({"model": Callable_(3)}, "`model` shows no settings .*Callable_"),
         ({"model": functools.partial(np.dot, Callable_(3))}, "`model` shows no settings .*Callable_"),

@@ -150,7 +150,8 @@ def test_tables_say_the_rule_and_never_a_number_that_was_not_drawn(tmp_path):
     assert "95 %" not in result.table("sample_size").title
     assert result.table("certified_share").title.endswith("radius 0.02")
     with pytest.raises(
-        ValueError, match=r"`n_samples` must be left out, as N is by until\(undecided=0\.1, max_samples=150\), got 150"
+        ValueError,
+        match=r"`n_samples` must be left out, because N is by until\(undecided=0\.1, max_samples=150\), got 150",
     ):
         result.table("mstd", n_samples=150)
 

@@ -201,9 +201,9 @@ def test_callable_that_returns_a_loaded_model(zoo):
         (
             "resnet18",
             ValueError,
-            r"'resnet18' is no model known here; write efficientnet-lite0, .*timm:NAME, torchvision:NAME",
+            r"'resnet18' is not a known model; write efficientnet-lite0, .*timm:NAME, torchvision:NAME",
         ),
-        ("", ValueError, r"'' is no model known here; write efficientnet-lite0"),
+        ("", ValueError, r"'' is not a known model; write efficientnet-lite0"),
         ("timm:resnet81", ValueError, r"timm has no model 'resnet81', did you mean 'resnet\d+\w*'\?"),
         ("timm:resnet18.nothing", ValueError, r"timm cannot load 'resnet18\.nothing': Invalid pretrained tag"),
         ("torchvision:resnet81", ValueError, r"no classifier 'resnet81', did you mean 'resnet18'\?"),

@@ -69,7 +69,7 @@ def test_statistics_may_be_arrays_and_are_copied():
         (0.5, STD, r"`mean` must be one finite number per channel, got 0\.5"),
         (MEAN, [[1.0] * 3], r"`std` must be one finite number per channel, got \[\[1\.0, 1\.0, 1\.0\]\]"),
         ([0.1, float("nan"), 0.2], STD, r"`mean` must be one finite number per channel, got \[0\.1, nan, 0\.2\]"),
-        ([0.5], STD, r"`mean` and `std` must be of one length, got 1 and 3"),
+        ([0.5], STD, r"`mean` and `std` must have one length, got 1 and 3"),
         (MEAN, [0.2, 0.0, 0.2], r"`std` must be positive, got \[0\.2, 0\.0, 0\.2\]"),
     ],
 )

@@ -276,7 +276,7 @@ class TestStudies:
             (lambda e: mstd_ratio(e, explainer="RISE"), "`explainer` must be one of rough, got 'RISE'"),
             (
                 lambda e: stability_and_faithfulness(e, faithfulness="overal"),
-                "nothing was measured by 'overal', did you mean 'overall'",
+                "the study has no 'overal', did you mean 'overall'",
             ),
         ],
     )

@@ -707,7 +707,7 @@ class TestOutputs:
         def explainer(texts, target):
             return [list(map(len, text.split())) for text in texts]
 
-        with pytest.raises(ValueError, match=r"features of shape \(2,\) after \(3,\)|that makes none"):
+        with pytest.raises(ValueError, match=r"features of shape \(2,\) after \(3,\)|that cannot become one"):
             metfa.explain(explainer, ["a b c", "a b"], 0, noise=lambda text, rng: text, batch_size=batch_size)
 
     def test_features_that_change_with_the_noise(self):

@@ -162,7 +162,7 @@ class TestOutput:
             ),
             (None, TypeError, "`attributions` must be an array of real numbers, got NoneType"),
             ("map", TypeError, "`attributions` must be an array of real numbers, got str"),
-            ([np.ones(2), np.ones(3)], ValueError, "`attributions` must be an array, got list that makes none"),
+            ([np.ones(2), np.ones(3)], ValueError, "`attributions` must be an array, got list that cannot become one"),
             ((np.ones((2, 3)),), TypeError, r"returned a tuple of 1, one array is needed.*\[0\]"),
             ((np.ones((2, 3)),) * 3, TypeError, "returned a tuple of 3, one array is needed"),
             (

@@ -208,7 +208,8 @@ class TestIntervals:
         assert (float(interval.low), float(interval.high)) == (9.0, 0.0)
 
     @pytest.mark.parametrize(
-        ("looks", "message"), [([], "`looks` is empty"), ([30], "no more than the 20 samples, got 30")]
+        ("looks", "message"),
+        [([], "`looks` is empty"), ([30], "`looks` must not exceed the number of samples, 20, got 30")],
     )
     def test_bad_looks(self, looks, message):
         with pytest.raises(ValueError, match=message):

@@ -29,7 +29,11 @@ class Model:
         ({"noise": Synonyms}, TypeError, r"such as metfa\.text\.Synonyms\(0\.3\), or None, got the class Synonyms"),
         ({"noise": None}, ValueError, r"give a noise such as metfa\.text\.Synonyms\(0\.3\)"),
         ({"explainer": metfa.seeded(Occlusion)}, TypeError, r"`lambda model: metfa\.seeded\(metfa\.text\.Occl"),
-        ({"explainer": Occlusion(model)}, TypeError, "for an explainer at hand write `lambda model: explainer`"),
+        (
+            {"explainer": Occlusion(model)},
+            TypeError,
+            "if you have an explainer already, write `lambda model: explainer`",
+        ),
         ({"model": Model}, TypeError, "`model` must be a function .* got the class Model"),
         ({"model": 3}, TypeError, "`model` must be a function .* got int"),
         ({"model": lambda texts: None}, TypeError, "`model` must return an array .* got NoneType"),
@@ -62,7 +66,7 @@ def test_other_ways_to_sample_hold_noise_to_texts_too():
         with pytest.raises(TypeError, match="`noise` must return a text for a text, got list"):
             sampled(lambda text, rng: text.split())
     longer = metfa.metrics.robust(metfa.text.fdt, noise=lambda text, rng: text + " too")
-    with pytest.raises(ValueError, match=r"a noise has to keep the number of words"):
+    with pytest.raises(ValueError, match=r"a noise must keep the number of words"):
         longer(model, [TEXT], [np.arange(4.0)])
 
 

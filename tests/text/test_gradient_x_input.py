@@ -122,7 +122,7 @@ def test_a_row_is_independent_of_its_neighbours():
 
 
 def test_one_word_is_a_constant_map():
-    with pytest.warns(DegenerateAttributionsWarning, match=r"a single word has no score .* take `scale=False`"):
+    with pytest.warns(DegenerateAttributionsWarning, match=r"a single word cannot be scaled .* take `scale=False`"):
         words, _ = GradientXInput(lstm())(["film"], 0)
     np.testing.assert_array_equal(words, [[0.0]])
 
@@ -195,7 +195,11 @@ def test_is_an_explainer_of_metfa():
         (lambda: GradientXInput(lstm())([]), ValueError, "`inputs` is empty"),
         (lambda: GradientXInput(lstm())(["..."]), ValueError, r"the text '\.\.\.' holds no words"),
         (lambda: GradientXInput(lstm())(["a film", "film"]), ValueError, "got 2 in input 0 and 1 in input 1"),
-        (lambda: GradientXInput(lstm())([3]), TypeError, "a list of its tokens is needed, got int: 3"),
+        (
+            lambda: GradientXInput(lstm())([3]),
+            TypeError,
+            "a text must be a string or the list of its tokens, got int: 3",
+        ),
         (lambda: GradientXInput(lstm())(ROWS, [0, 1, 2, 3]), ValueError, r"0\.\.2 .*got 3 for input 3"),
         (lambda: GradientXInput(lstm())(ROWS, [0, 1]), ValueError, "each of the 4 inputs, got 2 entries"),
         (lambda: GradientXInput(lstm())(ROWS, 1.5), TypeError, r"got float: 1\.5"),

@@ -57,8 +57,8 @@ def test_captums_layer_integrated_gradients_keep_their_sum():
     ("arguments", "error", "message"),
     [
         (([1.0], [0, 1], 2), ValueError, "each of the 2 tokens of `word_index`, got 1"),
-        (([1.0, 2.0], [0, 2], 2), ValueError, r"in 0\.\.1 or be None, got 2"),
-        (([1.0], [-1], 2), ValueError, r"in 0\.\.1 or be None, got -1"),
+        (([1.0, 2.0], [0, 2], 2), ValueError, r"None or numbers in 0\.\.1, got 2"),
+        (([1.0], [-1], 2), ValueError, r"None or numbers in 0\.\.1, got -1"),
         (([1.0], [0], 0), ValueError, "`n_words` must be at least 1, got 0"),
         (([1], [0], 1), TypeError, "`attributions` must be floating point, .*got int64"),
         ((np.float64(1.0), [], 1), TypeError, r"floating point, \(tokens, \.\.\.\), got float64, \(\)"),

@@ -257,9 +257,13 @@ def test_arguments(arguments, error, message):
         (" ... !", ValueError, r"the text ' \.\.\. !' holds no words"),
         ([], ValueError, "holds no words"),
         (["a", ""], ValueError, "must not hold empty ones"),
-        (np.arange(3), TypeError, r"a text or a list of its tokens is needed, got ndarray: array\(\[0, 1, 2\]\)"),
+        (
+            np.arange(3),
+            TypeError,
+            r"a text must be a string or the list of its tokens, got ndarray: array\(\[0, 1, 2\]\)",
+        ),
         ([1, 2], TypeError, "must hold texts, got int: 1"),
-        (b"film", TypeError, "is needed, got bytes: b'film'"),
+        (b"film", TypeError, "must be a string or the list of its tokens, got bytes: b'film'"),
     ],
 )
 def test_rows_that_are_no_texts(row, error, message):
@@ -437,5 +441,5 @@ def test_what_is_no_generator_and_files_without_synonyms(tmp_path):
     for kind in ("index", "data"):
         for part in ("noun", "verb", "adj", "adv"):
             (tmp_path / f"{kind}.{part}").touch()
-    with pytest.raises(ValueError, match="there are no synonyms in them"):
+    with pytest.raises(ValueError, match="they hold no synonyms"):
         Synonyms(0.3, wordnet=tmp_path)("a film", np.random.default_rng(0))

@@ -67,7 +67,7 @@ class TestTokens:
     @pytest.mark.parametrize(
         ("row", "error", "message"),
         [
-            (None, TypeError, "a text or a list of its tokens is needed, got NoneType"),
+            (None, TypeError, "a text must be a string or the list of its tokens, got NoneType"),
             (["a", 3], TypeError, "a list of tokens must hold texts, got int: 3"),
             (["a", ""], ValueError, "must not hold empty ones"),
         ],
@@ -266,7 +266,7 @@ class TestFile:
         ("name", "error", "message"),
         [
             (3, TypeError, "`name_or_path` must be a name or a path, got int"),
-            ("sentimant", ValueError, "'sentimant' is no model known here, did you mean 'sentiment'"),
+            ("sentimant", ValueError, "'sentimant' is not a known model, did you mean 'sentiment'"),
             ("nowhere.npz", FileNotFoundError, r"no such file: nowhere\.npz"),
             (Path("sentiment"), FileNotFoundError, "no such file: sentiment"),
         ],

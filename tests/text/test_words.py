@@ -67,7 +67,7 @@ def test_tokens_are_words_as_they_are():
         ([], ValueError, "the text [] holds no words"),
         (["a", ""], ValueError, "must not hold empty ones: ['a', '']"),
         (["a", 3], TypeError, "must hold texts, got int: 3"),
-        (3, TypeError, "a text or a list of its tokens is needed, got int: 3"),
+        (3, TypeError, "a text must be a string or the list of its tokens, got int: 3"),
         (None, TypeError, "got NoneType"),
         (b"bytes", TypeError, "got bytes"),
     ],

@@ -1,1 +1,1 @@
-"""What every room stands on: lazy names, warnings, checks, provenance; the standard library and NumPy alone."""
+"""What all of metfa may use: lazy names, warnings, checks, provenance; only the standard library and NumPy."""

@@ -1,4 +1,4 @@
-"""What a class is called."""
+"""How the name of a class is written."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ __all__ = ["class_name", "class_with_probability"]
 
 
 def class_name(index: int, class_names: Sequence[Any] | None) -> str:
-    """The name of a class; ``class 7`` where nobody gave it one."""
+    """The name of a class, or ``class 7`` where none is known."""
     return f"class {index}" if class_names is None or index >= len(class_names) else str(class_names[index])
 
 
 def class_with_probability(index: int, class_names: Sequence[Any] | None, probabilities: Any) -> str:
-    """The name of a class and its probability in (classes,), such as ``tabby (0.83)``."""
+    """The name of a class with its entry of `probabilities`, (classes,), such as ``tabby (0.83)``."""
     return f"{class_name(index, class_names)} ({probabilities[index]:.2f})"

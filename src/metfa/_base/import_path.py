@@ -1,4 +1,4 @@
-"""What an import path ``package.module:callable`` leads to."""
+"""Import of an object by its path, ``package.module:callable``."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 __all__ = ["imported"]
 
 
-def imported(path: str, what: str) -> Any:
+def imported(path: str, subject: str) -> Any:
     """The object at the path; importing runs its code.
 
     Raises
     ------
     ValueError
-        If nothing can be imported there; `what` begins the message, such as "the method".
+        If the import fails; `subject` begins the message, such as "the method".
     """
     source, colon, name = path.partition(":")
     try:
@@ -25,4 +25,4 @@ def imported(path: str, what: str) -> Any:
         hint = ""
         if isinstance(error, ModuleNotFoundError) and error.name == source.partition(".")[0]:
             hint = "; for a module of the current folder, set PYTHONPATH=."
-        raise ValueError(f"{what} {path!r} cannot be imported as package.module:callable: {error}{hint}") from error
+        raise ValueError(f"{subject} {path!r} cannot be imported as package.module:callable: {error}{hint}") from error

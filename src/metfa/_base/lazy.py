@@ -1,4 +1,4 @@
-"""Public names that load their module when they are first used."""
+"""Public names whose module loads at their first use."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ __all__ = ["lazy_names", "needs_extra"]
 
 
 @contextmanager
-def needs_extra(what: str, extra: str = "image") -> Iterator[None]:
-    """Say what to install where an optional library is missing; a missing module of ours stays a fault of ours."""
+def needs_extra(feature: str, extra: str = "image") -> Iterator[None]:
+    """Say what to install where an optional library is missing; a missing module of metfa raises as it is."""
     try:
         yield
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         if missing in ("", "metfa") or "pip install" in str(error):
             raise
-        message = f"{what} needs {missing}: pip install 'metfa[{extra}]'"
+        message = f"{feature} needs {missing}: pip install 'metfa[{extra}]'"
         raise ModuleNotFoundError(message, name=error.name) from error
 
 
 def lazy_names(
     package: str, home: dict[str, str], extra: str = "image"
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` for `package`, whose names lie in the modules that `home` tells.
+    """`__getattr__` and `__dir__` for `package`; `home` gives the module of each name.
 
-    A name that is its own module (``"noise": "metfa.noise"``) stands for the module. `extra` is what to install where
-    a library is missing.
+    A name that is its own module (``"noise": "metfa.noise"``) stands for the module. `extra` is the extra to install
+    where a library is missing.
     """
 
     def __getattr__(name: str) -> Any:  # noqa: N807

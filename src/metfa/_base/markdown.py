@@ -14,7 +14,7 @@ SPECIAL = str.maketrans(
 
 
 def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of a table, the first of which holds the names of the columns, as wide as the widest cell of each."""
+    """A table in Markdown; the first line holds the names of the columns, and cells are padded to equal width."""
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     shown = [
         "| " + " | ".join(entry.ljust(width) for entry, width in zip(line, widths, strict=True)) + " |"
@@ -25,5 +25,5 @@ def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
 
 
 def escaped(text: str) -> str:
-    """A name of anybody's, shown as it is whatever characters it has."""
+    """A name with its special characters escaped, so that Markdown shows it as it is."""
     return printable(text).translate(SPECIAL)

@@ -1,4 +1,4 @@
-"""Pictures from files that nobody vouches for."""
+"""Pictures from files that may be damaged or hostile."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ def open_image(path: Path) -> Any:
     Raises
     ------
     ValueError
-        If it is no image of a known format, damaged, or too large.
+        If the file is not an image of a known format, is damaged, or is too large.
     OSError
-        From the file system, such as FileNotFoundError.
+        If the file system raises it, such as FileNotFoundError.
     """
     from PIL import Image, UnidentifiedImageError
 
     if not path.exists():
         raise FileNotFoundError(f"no such image: {path}")
     if not path.is_file():
-        raise OSError(f"{path} is no file, an image file is needed")
+        raise OSError(f"{path} is not a file; give the path of an image file")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # odd metadata and the like
+            warnings.simplefilter("ignore")  # Pillow warns of unusual metadata
             warnings.simplefilter("error", Image.DecompressionBombWarning)
             with Image.open(path, formats=FORMATS) as image:
                 image.load()
@@ -38,6 +38,6 @@ def open_image(path: Path) -> Any:
         raise
     except (Image.DecompressionBombWarning, Image.DecompressionBombError) as error:
         raise ValueError(f"{path} is too large: {error}") from error
-    except Exception as error:  # Pillow's plugins raise nearly anything for a damaged file
+    except Exception as error:  # for a damaged file, Pillow's plugins raise exceptions of nearly any kind
         reason = "unknown format" if isinstance(error, UnidentifiedImageError) else str(error)
         raise ValueError(f"{path} cannot be read as an image ({', '.join(FORMATS)}): {reason}") from error

@@ -1,4 +1,4 @@
-"""A bar with rate and time left for long work, or nothing at all."""
+"""A progress bar for long work, with its rate and the time left."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _Silent:
 
 
 def progress_bar(total: int, done: int, *, shown: bool, unit: str, doing: str, extra: str) -> Any:
-    """A bar of tqdm's, or one that shows nothing; what is `done` already does not count in the rate."""
+    """A bar of tqdm, or one that shows nothing; the rate does not count the part that is already `done`."""
     if not shown:
         return _Silent()
     with needs_extra("`progress`", extra):

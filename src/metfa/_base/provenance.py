@@ -1,4 +1,4 @@
-"""Where a result comes from: names, settings and versions, without memory addresses or model dumps."""
+"""Names, settings and versions that a result came from, without memory addresses or model dumps."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ LONGEST = 300
 def describe(thing: Any) -> str:
     """Short name of an explainer or a noise with its settings, equal in every process.
 
-    Other settings give another name where they can be seen: in the fields of a dataclass, the arguments of a partial
-    function, the content of an array, or the object's own one-line repr. What a name cannot show is cut, never dumped.
+    Different settings give different names where the settings can be seen: in the fields of a dataclass, the arguments
+    of a partial function, the content of an array, or the object's own one-line repr. Longer content is cut.
     """
     text = printable(_described(thing))
     if len(text) <= LONGEST:

@@ -1,4 +1,4 @@
-"""Checks of plain arguments that several layers share."""
+"""Checks of numbers and names in arguments, which several layers share."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["check_number", "did_you_mean", "is_text", "positive_int"]
 
 
 def positive_int(value: Any, name: str, minimum: int = 1) -> int:
-    """`value` as an int of at least `minimum`; TypeError or ValueError naming the argument otherwise."""
+    """`value` as an int of at least `minimum`; else a TypeError or ValueError that names the argument."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"`{name}` must be an integer, got {type(value).__name__}: {value!r}")
     number = operator.index(value)
@@ -23,7 +23,7 @@ def positive_int(value: Any, name: str, minimum: int = 1) -> int:
 
 
 def check_number(value: Any, name: str, *, least: float = 0.0, above: float = -math.inf) -> None:
-    """Raise unless `value` is a finite number of at least `least` (-inf: any) that is larger than `above`."""
+    """Raise unless `value` is a finite number, at least `least` (-inf allows any) and larger than `above`."""
     if not isinstance(value, Real) or isinstance(value, bool):
         raise TypeError(f"`{name}` must be a number, got {type(value).__name__}: {value!r}")
     if not (math.isfinite(value) and least <= float(value) > above):
@@ -34,7 +34,7 @@ def check_number(value: Any, name: str, *, least: float = 0.0, above: float = -m
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """End of an error message: the known name nearest to `name`, whatever its case, or nothing."""
+    """End of an error message: the known name that is nearest to `name`, ignoring case, or nothing."""
     spelt = {candidate.casefold(): candidate for candidate in known}
     close = difflib.get_close_matches(name.casefold(), spelt, n=1)
     return f", did you mean {spelt[close[0]]!r}?" if close else ""

@@ -1,4 +1,4 @@
-"""Warning categories, so that a caller can silence or escalate one kind alone; and `warn`."""
+"""`warn`, and a category for each kind of warning, so that one kind alone can be silenced or made an error."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class MetfaWarning(UserWarning):
 
 
 class DegenerateAttributionsWarning(MetfaWarning):
-    """Attributions hold no evidence: a map is constant, or no threshold separates the scores."""
+    """Attributions hold no evidence, because a map is constant or no threshold separates the scores."""
 
 
 class EqualInputsWarning(MetfaWarning):
@@ -40,27 +40,27 @@ class FailedUnitsWarning(MetfaWarning):
 
 
 class SignedAttributionsWarning(MetfaWarning):
-    """A threshold made for one-signed scores meets strong negative scores."""
+    """Scores have strong negative values, but the threshold is meant for scores of one sign."""
 
 
 class MissedObjectWarning(MetfaWarning):
-    """The model takes the object to explain for one of another class."""
+    """The model assigns the object to explain to another class."""
 
 
 class SmallRegionWarning(MetfaWarning):
-    """An object to explain has so few pixels that it may be none."""
+    """An object to explain has so few pixels that it may not be an object."""
 
 
 class ModelOutputWarning(MetfaWarning):
-    """The model's scores are not what the explainer's settings take them for, such as probabilities for logits."""
+    """The model's scores are not what the explainer's settings assume, such as probabilities where logits are due."""
 
 
 class ModelStateWarning(MetfaWarning):
-    """The model was found in a state unfit for explaining, such as training mode."""
+    """The model was in a state that does not suit explanations, such as training mode."""
 
 
 class ReproducibilityWarning(MetfaWarning):
-    """The explainer draws random numbers that the seed of the call does not govern."""
+    """The explainer draws random numbers that do not depend on the seed of the call."""
 
 
 class RowDependenceWarning(MetfaWarning):
@@ -68,17 +68,17 @@ class RowDependenceWarning(MetfaWarning):
 
 
 class UnreadWordsWarning(MetfaWarning):
-    """A text is longer than what its model reads; words behind cannot matter."""
+    """A text is longer than its model reads; the words after that cannot matter."""
 
 
 class WeakAttackWarning(MetfaWarning):
-    """An attack is weaker than it looks, so that its failure says nothing of the defence."""
+    """An attack is weaker than it looks, so its failure says nothing about the defence."""
 
 
 def warn(message: str, category: type[MetfaWarning]) -> None:
-    """Warn at the line of the caller's own code that called into metfa, however deep we are.
+    """Warn at the line of the caller's own code that called metfa, however deep the call is.
 
-    Frames of `contextlib`, through which our guards warn, count as ours.
+    Frames of `contextlib` count as metfa's, because metfa's guards warn through them.
     """
     level = 1
     frame = sys._getframe(1)

@@ -1,4 +1,4 @@
-"""Noise by name, as the command line and the files of studies give it."""
+"""Noise from its name, as the command line and study files write it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ TEXT_NOISE_FORMS = (
 def noise_of(text: str, of: Of = "image") -> Any:
     """Noise from its text form.
 
-    Of images, noise on pixels in [0, 1] such as ``uniform:0.1`` or ``gaussian:0.1+brightness:0.9:1.1``; of texts
-    ``synonyms:0.3`` or ``synonyms:0.3:adj+adv``. ``none`` is None, for methods with randomness of their own.
+    For images it is noise on pixels in [0, 1], such as ``uniform:0.1`` or ``gaussian:0.1+brightness:0.9:1.1``; for
+    texts ``synonyms:0.3`` or ``synonyms:0.3:adj+adv``. ``none`` gives None, for methods with randomness of their own.
     """
     if text == "none":
         return None
@@ -38,7 +38,7 @@ def _synonyms(text: str) -> Any:
         parts = [part.strip() for part in fields[1].split("+")] if len(fields) == 2 else None
         return Synonyms(float(fields[0]), part_of_speech=parts)
     except ValueError as error:
-        raise ValueError(f"{text!r} is no noise: {error}") from error
+        raise ValueError(f"{text!r} is not a noise: {error}") from error
 
 
 def _one_noise(text: str, whole: str) -> Any:
@@ -52,5 +52,5 @@ def _one_noise(text: str, whole: str) -> Any:
         if kind in simple and len(fields) == 1:
             return simple[kind](float(fields[0]), bounds=bounds)
     except ValueError as error:
-        raise ValueError(f"{whole!r} is no noise: {error}") from error
+        raise ValueError(f"{whole!r} is not a noise: {error}") from error
     raise ValueError(f"the noise must be {NOISE_FORMS}, got {whole!r}")

@@ -1,4 +1,4 @@
-"""Evaluation of explainers over data sets: studies, their units, where results are kept, tables."""
+"""Evaluation of explainers over data sets: studies, their units, the store of results, and tables."""
 
 from metfa._base.lazy import lazy_names
 

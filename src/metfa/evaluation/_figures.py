@@ -1,4 +1,4 @@
-"""Figures of a unit as its file holds them: one row each, with a reason where there is none."""
+"""Rows of figures in the file of a unit; a figure that is missing has a reason."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Row = dict[str, Any]
 
 
 def number(value: Any) -> float | None:
-    """A figure as JSON holds it: None where there is none."""
+    """A figure in the form of JSON; None if it is missing."""
     host = to_host(as_array(value, "score"))
     if host.size != 1:
         raise ValueError(f"a metric must return one score an input, got {host.size} for 1 input")
@@ -24,7 +24,7 @@ def number(value: Any) -> float | None:
 
 
 def score_row(metric: str, scores: metrics.Scores, **more: Any) -> Row:
-    """A metric's figures of one input."""
+    """The row of a metric for one input."""
     clean = number(scores.clean[0])
     reason = scores.degenerate[0] or (None if number(scores.score[0]) is not None else "clean score below 1e-6")
     return {
@@ -38,7 +38,7 @@ def score_row(metric: str, scores: metrics.Scores, **more: Any) -> Row:
 
 
 def plain_row(metric: str, value: Any, reason: str | None = None) -> Row:
-    """A figure without a clean one; with a reason, only the raw figure stands."""
+    """The row of a figure without a clean score; if there is a reason, only the raw figure is filled in."""
     raw = number(value)
     reason = reason or (None if raw is not None else "not finite")
     return {"metric": metric, "score": None if reason else raw, "raw": raw, "reason": reason}

@@ -1,4 +1,4 @@
-"""What a thing is, as text that is equal in every process: the part of a unit's address that stands for it."""
+"""The identity of a model, noise or function as a text that is equal in every process, for the address of a unit."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ def identity(thing: Any, name: str, version: str | None) -> str:
     Raises
     ------
     ValueError
-        If a part of it has no import path (a lambda, a function within a function, anything of a script or notebook) or
-        shows no settings, and the study has no `version`, so that a change of it could not be told.
+        If a part of it has no import path (a lambda, a function inside a function, anything in a script or notebook) or
+        shows no settings, and the study has no `version`: then a change of it could not be noticed.
     """
     return _Reading(name, version).of(thing)
 
 
 def model_identity(model: Any, version: str | None) -> str:
-    """What the model is, weights included where it is a torch module or a method of one.
+    """The identity of the model; it includes the weights if the model is a torch module or a method of one.
 
-    Of any other object no weights can be seen: such a model needs a `version`.
+    Weights of any other object cannot be seen: such a model needs a `version`.
     """
     return _Reading("model", version, trusts_text=False).of(model)
 
 
 @dataclass
 class _Reading:
-    """One thing read with all its parts; what cannot be told apart by the text is refused without a `version`."""
+    """Reads one object with all its parts; a part whose text does not identify it is refused without a `version`."""
 
     name: str
     version: str | None
@@ -78,7 +78,7 @@ class _Reading:
         text = repr(thing)
         plain = re.sub(r" at 0x[0-9A-Fa-f]+", "", text)
         if torch is not None and isinstance(thing, torch.nn.Module):
-            # the text of the layers tells what weights do not: activations, strides, ...
+            # the text of the layers shows what the weights do not: activations, strides, ...
             return f"{path} {_digest(plain.encode())} {_weights_digest(thing)}"
         if dataclasses.is_dataclass(thing):
             return f"{path}({', '.join(self.fields(thing))})"
@@ -87,7 +87,7 @@ class _Reading:
         return f"{path} {plain}"
 
     def fields(self, thing: Any) -> Iterator[str]:
-        """What it was made of; a generator of its own gives way to those of the study."""
+        """Texts of the fields; a field `rng` is left out, because the study's generators replace it."""
         for entry in dataclasses.fields(thing):
             if entry.repr or (entry.init and entry.name != "rng"):
                 yield f"{entry.name}={self.of(getattr(thing, entry.name))}"
@@ -97,14 +97,14 @@ class _Reading:
         if "<" in path:
             self.doubt(f"has no import path ({path})")
         if path.startswith("__main__:"):
-            self.doubt(f"is of a script or notebook ({path}), and others have such names too")
+            self.doubt(f"comes from a script or notebook ({path}), and other scripts may use the same name")
         return path
 
     def doubt(self, reason: str) -> None:
         if self.version is None:
             raise ValueError(
-                f"`{self.name}` {reason}, so that results of another one could be taken for its own: use a function or "
-                "dataclass at the top of a module, or give the study a `version=` that you change with its code"
+                f"`{self.name}` {reason}, so results of something else could be mistaken for its own: use a function "
+                "or dataclass at the top of a module, or give the study a `version=` that you change with its code"
             )
 
 
@@ -113,7 +113,7 @@ def _digest(content: bytes) -> str:
 
 
 def _weights_digest(module: Any) -> str:
-    """Digest of parameters and buffers, those too that a state dict leaves out."""
+    """Digest of parameters and buffers, including those that a state dict leaves out."""
     digest = hashlib.blake2b(digest_size=16)
     tensors = {**dict(module.named_parameters()), **dict(module.named_buffers())}
     for name, tensor in sorted(tensors.items()):

@@ -1,4 +1,4 @@
-"""What a study can measure: metrics by name, each turned into rows (metric, score, raw, ...) of one input."""
+"""The measures of a study: metrics by name, which give rows (metric, score, raw, ...) for one input."""
 
 from __future__ import annotations
 
@@ -26,13 +26,18 @@ __all__ = ["GOVERNED", "MEASURES", "Measure", "check_measures"]
 class Measure:
     """One entry of a study's metrics.
 
-    `of` tells what it is a function of: "maps" (model, inputs, maps, target), "maps under noise" (the same, and the
-    outer noise and the seed), "outer samples" (explanations under an outer noise), "predictions" (the same, of the
-    vanilla map alone, beside which the model's scores are at hand) or "samples" (under a sampling noise). `takes` is
-    the function whose settings it has, `needs` those without a default; `makes` the metrics of its rows, where they
-    have other names than the measure; `of_texts` whether it is of texts, or None where it is of any inputs. Of the
-    samples under a noise `by_level` tells whether it depends on the confidence level, `decides` whether it is of tests,
-    at alpha = 1 - level.
+    `of` names the arguments:
+
+    - "maps": (model, inputs, maps, target);
+    - "maps under noise": the same, and the outer noise and the seed;
+    - "outer samples": explanations under an outer noise;
+    - "predictions": the same, but only for the vanilla map, which comes with the model's scores;
+    - "samples": samples under a sampling noise.
+
+    `takes` is the function whose settings the measure has, and `needs` holds the settings without a default. `makes`
+    holds the metrics of its rows if their names differ from the measure's. `of_texts` is True for texts only, False
+    for other inputs only, None for any. A measure of samples depends on the confidence level if `by_level`, and tests
+    at alpha = 1 - level if it `decides`.
     """
 
     name: str
@@ -48,7 +53,7 @@ class Measure:
 
     @property
     def under_outer_noise(self) -> bool:
-        """Whether it needs explanations that were drawn under an outer noise."""
+        """Whether it needs explanations under an outer noise."""
         return self.of in ("outer samples", "predictions")
 
 
@@ -64,7 +69,7 @@ def _faithfulness(model: Any, inputs: Any, maps: Any, target: Any, **settings: A
 def _robust_faithfulness(
     model: Any, inputs: Any, maps: Any, target: Any, *, noise: Any, rng: int, n_samples: int, **settings: Any
 ) -> list[Row]:
-    """RI, RD and RO of the same draws, each curve asked once."""
+    """RI, RD and RO from the same draws; each curve is computed once."""
     judged = metrics.robust(metrics.overall, noise=noise, n_samples=n_samples, rng=rng)
     both = judged(model, inputs, maps, target, **settings)
     inserted = metrics.RobustScore.of([draw.insertion for draw in both.draws])
@@ -101,7 +106,7 @@ def _robust_word_faithfulness(
     others: Any,
     **settings: Any,
 ) -> list[Row]:
-    """The three meet the same noisy texts."""
+    """RFDT, RST and RFAT from the same noisy texts."""
     found = []
     for name, metric, more in (
         ("RFDT", word_metrics.fdt, {}), ("RST", word_metrics.st, {}), ("RFAT", word_metrics.fat, {"others": others})
@@ -169,9 +174,9 @@ GOVERNED = {"model", "inputs", "attributions", "regions", "sample", "target", "r
 def check_measures(
     entries: Any, sampling: Mapping[str, Any], outer: Mapping[str, Any], texts: Sequence[Any] | None = None
 ) -> tuple[Measure, ...]:
-    """The measures asked for, with their settings; raises where one is unknown, lacks its noise, or is of other inputs.
+    """The chosen measures with their settings; raises if one is unknown, lacks its noise or does not fit the inputs.
 
-    `texts` are those of the study, None where its inputs are none.
+    `texts` are the texts of the study; None if its inputs are not texts.
     """
     if isinstance(entries, str) or not isinstance(entries, Mapping | Sequence):
         raise TypeError(f"`metrics` must be a sequence of names or a dict of names, got {type(entries).__name__}")
@@ -180,7 +185,7 @@ def check_measures(
             raise TypeError(f"`metrics` must hold names, got {type(entry).__name__}: {entry!r}")
     chosen = entries if isinstance(entries, Mapping) else {name: {} for name in entries}
     if not chosen:
-        raise ValueError(f"`metrics` is empty: name some of {', '.join(MEASURES)}")
+        raise ValueError(f"`metrics` is empty: give some of {', '.join(MEASURES)}")
     measures = tuple(_measure(name, settings, texts) for name, settings in chosen.items())
     for measure in measures:
         noises, name = (sampling, "sampling") if measure.of == "samples" else (outer, "outer")
@@ -188,7 +193,7 @@ def check_measures(
             raise ValueError(f"`metrics`: {measure.name} is measured under noise, and `{name}` names none")
         if measure.of_texts is not None and measure.of_texts != (texts is not None):
             raise ValueError(
-                f"`metrics`: {measure.name} is of {'texts' if measure.of_texts else 'images'}, which the inputs are not"
+                f"`metrics`: {measure.name} is for {'texts' if measure.of_texts else 'images'}, but the inputs are not"
             )
         if measure.of == "maps under noise" and all(noise is None for noise in noises.values()):
             raise ValueError(f"`metrics`: {measure.name} needs a noise in `outer` that is not None")
@@ -198,7 +203,7 @@ def check_measures(
 def _measure(name: str, settings: Any, texts: Sequence[Any] | None) -> Measure:
     if callable(settings):
         if any(name in (measure.name, *measure.makes) for measure in MEASURES.values()):
-            raise ValueError(f"`metrics`: {name!r} is a name of ours, give your function another one")
+            raise ValueError(f"`metrics`: metfa uses the name {name!r} already, give your function another name")
         return Measure(name, "maps", _Own(name, settings))
     if name not in MEASURES:
         hint = _of_another_name(name) or did_you_mean(name, MEASURES)
@@ -212,7 +217,7 @@ def _measure(name: str, settings: Any, texts: Sequence[Any] | None) -> Measure:
         others = settings["others"] if isinstance(settings["others"], list | tuple) else ()  # refused by the metric
         if len({isinstance(text, str) for text in (*texts, *others)}) > 1:
             raise TypeError(
-                f"`metrics`: {name} plants words of a text in another one, and some are texts, some lists of tokens: "
+                f"`metrics`: {name} plants words of one text in another, but some are texts and some lists of tokens: "
                 "give all in one form"
             )
     parameters = inspect.signature(measure.takes).parameters if measure.takes else ()
@@ -234,15 +239,14 @@ def _measure(name: str, settings: Any, texts: Sequence[Any] | None) -> Measure:
 
 
 def _of_another_name(name: str) -> str:
-    """End of an error message where a figure, or a function of `metfa.text`, is named in place of its measure."""
-    alias = {"topnoverlap": "top_k_overlap"}
-    alias |= {made.casefold(): measure.name for measure in MEASURES.values() for made in measure.makes}
+    """End of an error message if the name is that of a figure, not of its measure."""
+    alias = {made.casefold(): measure.name for measure in MEASURES.values() for made in measure.makes}
     found = alias.get(name.casefold().replace("_", ""))
     return "" if found is None else f", which {found} measures: did you mean {found!r}?"
 
 
 def _check_settings(settings: dict[str, Any]) -> None:
-    """What the metrics themselves would refuse, unit by unit."""
+    """Raise for settings that the metrics themselves would refuse in every unit."""
     asking = {key: settings[key] for key in ("batch_size", "softmax", "autocast", "memory_format") if key in settings}
     TargetProbability(lambda inputs: inputs, **asking)
     for count in ("k", "n", "steps", "n_samples"):
@@ -266,7 +270,7 @@ def _check_settings(settings: dict[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class _Own:
-    """Rows of a metric of the user's."""
+    """The rows of a user's own metric."""
 
     name: str
     metric: Callable[..., Any]

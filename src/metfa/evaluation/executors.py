@@ -1,4 +1,4 @@
-"""Who runs the units: this process, or the actors of Ray."""
+"""The executors that run the units: this process, or the actors of Ray."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ __all__ = ["failure_of", "measure_and_keep", "run_here"]
 
 
 def run_here(study: Study, model: Any, units: Sequence[Unit], store: UnitStore) -> Iterator[tuple[Unit, str | None]]:
-    """Units one after the other; with each, None or the message of its failure."""
+    """Measure units one after the other; each comes with None or the message of its failure."""
     worker = Worker(study, model)
     for unit in units:
         yield unit, measure_and_keep(worker, unit, store)
 
 
 def measure_and_keep(worker: Worker, unit: Unit, store: UnitStore) -> str | None:
-    """Measure a unit and write its result, or its failure, of which the message is returned.
+    """Measure a unit and write its result or its failure; return the message of the failure, or None.
 
-    What the store itself raises is no fault of the unit and goes on up.
+    Exceptions of the store itself are raised: they are not failures of the unit.
     """
     try:
         result = worker.measure(unit)
@@ -39,7 +39,7 @@ def measure_and_keep(worker: Worker, unit: Unit, store: UnitStore) -> str | None
 
 
 def failure_of(unit: Unit, error: BaseException) -> dict[str, Any]:
-    """What is kept of a failure."""
+    """The record of a failure."""
     return {
         "input": unit.input,
         "explainer": unit.explainer,

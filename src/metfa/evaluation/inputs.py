@@ -1,4 +1,4 @@
-"""The inputs of a study: pictures in a folder or listed in a file, texts, or arrays; one is loaded at a time."""
+"""The inputs of a study, loaded one at a time: pictures of a folder or a list, texts, or arrays."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff", "
 
 @dataclass(frozen=True)
 class ImageFiles:
-    """Pictures in files, made into pixels by the model's preprocessing when their turn comes."""
+    """Pictures in files; the model's preprocessing turns each into pixels when it is needed."""
 
     paths: tuple[Path, ...]
     names: tuple[str, ...]
@@ -41,14 +41,15 @@ class ImageFiles:
         """Pixels (3, height, width)."""
         if preprocess is None:
             raise ValueError(
-                "`model` has no preprocessing for pictures: give its name, or a metfa.models.LoadedModel that has one"
+                "`model` has no preprocessing for pictures: give the name of a model, or a metfa.models.LoadedModel "
+                "with a `preprocess`"
             )
         return preprocess(open_image(self.paths[index]))
 
 
 @dataclass(frozen=True)
 class Arrays:
-    """Arrays without a batch axis, as the model takes them; a sequence is asked for one at a time."""
+    """Arrays without a batch axis, in the form that the model takes; a sequence gives one at a time."""
 
     sequence: Any
     names: tuple[str, ...]
@@ -69,8 +70,8 @@ class Arrays:
         entry = self.sequence[index]
         if isinstance(entry, tuple | dict | str):
             raise TypeError(
-                f"`inputs[{index}]` must be an array, got {type(entry).__name__}: of a data set of pairs give the "
-                "arrays alone, and the labels as `targets`"
+                f"`inputs[{index}]` must be an array, got {type(entry).__name__}: if the data set holds pairs, give "
+                "only the arrays, and the labels as `targets`"
             )
         return as_array(entry, f"inputs[{index}]")
 
@@ -101,8 +102,8 @@ def study_inputs(inputs: Any, targets: Any, limit: int | None) -> ImageFiles | A
     Raises
     ------
     TypeError, ValueError, OSError
-        For inputs of no known kind, files that are not there, an index without the column "path", targets that do not
-        fit.
+        For inputs of an unknown kind, missing files, a CSV file without a column "path" or "text", and targets that do
+        not fit.
     """
     if limit is not None:
         positive_int(limit, "limit")
@@ -141,7 +142,7 @@ def _texts(entries: Sequence[Any]) -> tuple[Any, ...]:
         raise ValueError(f"`inputs` holds names of pictures ({entries[0]!r:.80}, ...): give a folder or a CSV file")
     for index, entry in enumerate(entries):
         if not is_text(entry):
-            raise TypeError(f"`inputs[{index}]` must be a text or a list of tokens, as the first is, got {entry!r:.80}")
+            raise TypeError(f"`inputs[{index}]` must be a text or a list of tokens like the first, got {entry!r:.80}")
         try:
             words_of(entry)
         except ValueError as error:
@@ -162,12 +163,12 @@ def _files(path: Path, targets: Any, limit: int | None) -> ImageFiles | Texts:
     if path.suffix.lower() != ".csv":
         raise ValueError(f"`inputs` must be a folder or a .csv file, got {path}")
     if targets is not None:
-        raise ValueError("`targets` belong into the column 'target' of the CSV file")
+        raise ValueError("`targets` must be None for a CSV file: write them in its column 'target'")
     return _index(path, limit)
 
 
 def _is_picture(file: Path, folder: Path) -> bool:
-    """Hidden files and folders are no data: other programs keep copies and notes in them."""
+    """Whether the path is hidden: such files and folders are copies and notes of other programs, not data."""
     hidden = any(part.startswith(".") for part in file.relative_to(folder).parts)
     return file.suffix.lower() in SUFFIXES and not hidden and file.is_file()
 
@@ -179,7 +180,7 @@ def _index(path: Path, limit: int | None) -> ImageFiles | Texts:
             columns = reader.fieldnames or []
             lines = [(reader.line_num, line) for line in islice(reader, limit)]
     except (csv.Error, UnicodeDecodeError) as error:
-        raise ValueError(f"`inputs`: {path} is no CSV file in UTF-8: {error}") from error
+        raise ValueError(f"`inputs`: {path} is not a CSV file in UTF-8: {error}") from error
     if ("path" in columns) == ("text" in columns):
         raise ValueError(
             f"`inputs`: {path} must have a column 'path' (pictures) or 'text', it has {', '.join(columns) or 'none'}"
@@ -203,7 +204,7 @@ def _index(path: Path, limit: int | None) -> ImageFiles | Texts:
 
 
 def _names(texts: Iterable[str]) -> tuple[str, ...]:
-    """Each input's name, of its own and fit for UTF-8: a picture listed twice is counted."""
+    """A different name for each input, valid in UTF-8; if a picture is listed twice, a number is added."""
     return numbered_ids(text.encode("utf-8", "backslashreplace").decode() for text in texts)
 
 
@@ -216,7 +217,7 @@ def _target_of(text: str | None, where: str) -> int | None:
 
 
 def _targets(targets: Any, n: int, of: int) -> tuple[int | None, ...]:
-    """Targets of the first n inputs, given for them or for all."""
+    """Targets of the first n inputs; `targets` holds them for these or for all inputs."""
     if targets is None:
         return (None,) * n
     if is_array(targets):

@@ -167,7 +167,7 @@ def _samples_shown(entries: Sequence[Entry], selection: Selection, *, noise: boo
     if not sampled or len(selection.sizes) != 1:
         return [*shown, *(map(percent, levels) if len(levels) == 1 else [])]
     (n,) = selection.sizes
-    shown.append(selection.size_told(n))
+    shown.append(selection.size_label(n))
     if len(levels) != 1:
         return shown
     (level,) = levels

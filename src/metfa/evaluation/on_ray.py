@@ -1,4 +1,4 @@
-"""Units measured by the actors of Ray, on this machine or a cluster, which write them into the shared store."""
+"""Actors of Ray, on this machine or a cluster, that measure units and write them into the shared store."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from metfa.evaluation.worker import Worker
 
 __all__ = ["run_on_ray"]
 
-DEATHS = 3  # of workers, after which a unit is taken for their cause, or starting one for hopeless
+DEATHS = 3  # after so many dead workers, their unit counts as the cause; after so many failed starts, Ray is given up
 IN_ADDRESSES = {"metfa", "numpy", "torch"}
 USAGE = "RAY_USAGE_STATS_ENABLED"
 PATIENCE = 300.0  # seconds without a node that could hold a worker; a cluster that grows on demand takes minutes
@@ -32,29 +32,29 @@ PATIENCE = 300.0  # seconds without a node that could hold a worker; a cluster t
 def run_on_ray(
     study: Study, units: Sequence[Unit], store: UnitStore, workers: int, *, threads: int = 1
 ) -> Iterator[tuple[Unit, str | None]]:
-    """Units as they finish, in no order; with each, None or the message of its failure.
+    """Units as they finish, in no fixed order; each comes with None or the message of its failure.
 
-    An actor holds the model and has one unit at a time, of which only a failure's message comes back. Where an actor or
-    its node dies, another one takes its place, and another its unit.
+    An actor holds the model and measures one unit at a time. It writes the result itself and returns only the message
+    of a failure. If an actor or its node dies, a new actor replaces it and its unit is measured again.
 
     Parameters
     ----------
     study : Study
-        Sent to every node once, its model with it unless that is a name; arrays in it are shared, read-only.
+        Sent to every node once, with its model unless the model is a name; its arrays are shared, read-only.
     units : sequence of Unit
-        Those to measure.
+        Units to measure.
     store : UnitStore
-        Must lead to the same place from every node.
+        Must be the same place for every node.
     workers : int
-        Actors. Under ``device="cuda"`` they share the GPUs evenly.
+        Number of actors. With ``device="cuda"`` they share the GPUs evenly.
     threads : int
-        Of torch, and CPUs, in each actor: as Ray has it 1, so that figures depend neither on a node's size nor on the
-        number of workers.
+        Threads of torch, and CPUs, for each actor. The default is Ray's, 1, so that figures do not depend on the size
+        of a node or on the number of workers.
 
     Raises
     ------
     ValueError
-        If the store lies in this process's memory, or the device names one GPU of several.
+        If the store is in the memory of this process, or the device is one named GPU.
     TypeError
         If the study cannot be pickled.
     RuntimeError
@@ -71,17 +71,17 @@ def run_on_ray(
 
 @ray.remote
 class _Actor:
-    """A process of its own with a worker in it."""
+    """A separate process with a worker."""
 
     def load(self, study: Study, store: UnitStore, threads: int, expected: dict[str, str]) -> None:
-        """Load the model; no constructor, whose errors Ray would take for the actor's death."""
+        """Load the model; this is not a constructor, because Ray treats an error there as the death of the actor."""
         keep_freed_memory()
         self.worker, self.store = Worker(study, threads=threads), store
         found = versions()
         for name in IN_ADDRESSES & expected.keys() & found.keys():
             if found[name] != expected[name]:
                 raise RuntimeError(
-                    f"a node of Ray's has {name} {found[name]}, but the units were addressed with {expected[name]}: "
+                    f"a node of Ray has {name} {found[name]}, but the units were addressed with {expected[name]}: "
                     "install the same versions on every node"
                 )
 
@@ -91,12 +91,12 @@ class _Actor:
 
 
 class _Crew:
-    """Actors, and what each of them is doing: a unit, or None while it starts and loads."""
+    """Actors and the unit that each measures; None while an actor starts and loads the model."""
 
     def __init__(self, study: Study, store: UnitStore, threads: int, room: dict[str, float]) -> None:
         self.store, self.room, self.to_load = store, room, (_sent(study), store, threads, versions())
-        self.doing: dict[Any, tuple[Any, Unit | None]] = {}  # by the reference of the answer
-        self.deaths: Counter[str] = Counter()  # of workers, by the address of the unit that they had
+        self.doing: dict[Any, tuple[Any, Unit | None]] = {}  # keys are references to the answers
+        self.deaths: Counter[str] = Counter()  # dead workers, for each address of the unit that they measured
         self.failed_starts = 0  # in a row
 
     def measured(self, units: Sequence[Unit], workers: int) -> Iterator[tuple[Unit, str | None]]:
@@ -110,10 +110,10 @@ class _Crew:
                 actor, unit = self.doing.pop(answer)
                 try:
                     failure: str | None = ray.get(answer)
-                except RayTaskError as error:  # of loading or of the store: no fault of a unit
+                except RayTaskError as error:  # from loading or the store, not the fault of a unit
                     raise _in_our_words(error.cause) from error
                 except RayError as death:
-                    ray.kill(actor)  # it may be out of reach only
+                    ray.kill(actor)  # it may be alive but out of reach
                     failure = self._after(death, unit)
                     if unit and not failure:
                         todo.append(unit)
@@ -125,7 +125,7 @@ class _Crew:
                     if todo:
                         self._give(actor, todo.popleft())
                     else:
-                        ray.kill(actor)  # its memory and GPU are free while others finish
+                        ray.kill(actor)  # frees its memory and GPU while others finish
                 if unit:
                     yield unit, failure
         finally:
@@ -152,7 +152,7 @@ class _Crew:
                 _check_room(self.room)
 
     def _after(self, death: RayError, unit: Unit | None) -> str | None:
-        """Message of the failure, where the unit had its chances; raises where no worker is left and none starts."""
+        """Message of the failure if a unit had too many dead workers; raises if no worker is left and none starts."""
         if unit is None:
             self.failed_starts += 1
             if not self.doing and self.failed_starts >= DEATHS:
@@ -164,7 +164,7 @@ class _Crew:
         self.deaths[unit.address] += 1
         if self.deaths[unit.address] < DEATHS:
             return None
-        error = RuntimeError(f"the worker died while measuring it, {DEATHS} times")
+        error = RuntimeError(f"{DEATHS} workers died while they measured this unit")
         error.__cause__ = death
         failure = failure_of(unit, error)
         self.store.write_failure(unit.address, failure)
@@ -174,7 +174,7 @@ class _Crew:
 def _check(study: Study, store: UnitStore) -> None:
     if "memory" in store.fs.protocol:
         raise ValueError(
-            f"`store` is {store.url!r}, the memory of this process alone: with executor='ray' give a folder or "
+            f"`store` is {store.url!r}, which only this process can read: with executor='ray' give a folder or "
             "URL that every node can reach"
         )
     if study.device.startswith("cuda:"):
@@ -183,7 +183,7 @@ def _check(study: Study, store: UnitStore) -> None:
 
 @contextmanager
 def _connected(cpus: int) -> Iterator[None]:
-    """The cluster that this process is connected to, or that RAY_ADDRESS names, or one of our own on this machine."""
+    """The cluster of this process, else the one in RAY_ADDRESS, else a new one on this machine."""
     if ray.is_initialized():
         yield
         return
@@ -201,7 +201,7 @@ def _connected(cpus: int) -> Iterator[None]:
 
 @contextmanager
 def _without_usage_statistics() -> Iterator[None]:
-    """Ray reports its use to its makers unless this is set before it starts."""
+    """Turn off Ray's usage reports, which must happen before Ray starts."""
     before = os.environ.get(USAGE)
     os.environ[USAGE] = "0"
     try:
@@ -214,21 +214,21 @@ def _without_usage_statistics() -> Iterator[None]:
 
 
 def _gpus_each(device: str, workers: int) -> float:
-    """Share of a GPU for each worker, such that all of them find one; rounded down to what Ray counts in."""
+    """Share of a GPU for each worker, so that all workers fit; rounded down to Ray's smallest share."""
     if not device.startswith("cuda"):
         return 0
     gpus = int(ray.cluster_resources().get("GPU", 0))
     if gpus == 0:
-        raise ValueError(f"`device` is {device!r}, but Ray knows of no GPU in its cluster")
+        raise ValueError(f"`device` is {device!r}, but Ray finds no GPU in its cluster")
     return 10_000 // math.ceil(workers / gpus) / 10_000
 
 
 def _sent(study: Study) -> Any:
-    """Reference to the study, which each node fetches once."""
+    """Reference to the study; each node fetches it once."""
     try:
         return ray.put(study)
     except TypeError as error:
-        reason = printable(str(error.__cause__ or error).partition("\n")[0])  # the rest is Ray's, study and all
+        reason = printable(str(error.__cause__ or error).partition("\n")[0])  # the rest is long: it repeats the study
         raise TypeError(f"`study` must be picklable to be sent to the workers of Ray: {reason}") from error
 
 
@@ -236,7 +236,7 @@ def _in_our_words(error: Exception) -> Exception:
     if not isinstance(error, RaySystemError):
         return error
     reason = printable(str(error).partition("\n")[0])  # the rest is the traceback
-    return ImportError(f"a worker of Ray cannot read the study, whose code every node must have: {reason}")
+    return ImportError(f"a worker of Ray cannot read the study; every node must have its code: {reason}")
 
 
 def _check_room(room: dict[str, float]) -> None:
@@ -244,6 +244,6 @@ def _check_room(room: dict[str, float]) -> None:
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     if not any(all(node.get(name, 0) >= amount for name, amount in needed.items()) for node in nodes):
         raise RuntimeError(
-            f"no worker can be started: each takes {needed['CPU']:g} CPU and {needed['GPU']:g} GPU, which none of the "
-            f"{len(nodes)} nodes alive has"
+            f"no worker can be started: each takes {needed['CPU']:g} CPU and {needed['GPU']:g} GPU, more than any of "
+            f"the {len(nodes)} living nodes has"
         )

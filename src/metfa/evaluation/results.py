@@ -1,4 +1,4 @@
-"""What an evaluation found: tidy rows, tables in the paper's layouts, failures."""
+"""`Evaluation`, the results of a study: tidy rows, tables in the paper's layouts, failures."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Evaluation:
     Attributes
     ----------
     study : Study
-        What was asked.
+        The study.
     units : tuple of Unit
         One input and one explainer each, in the order of the tables.
     results : dict of str to dict
-        What the store holds of the finished ones, by address: rows, and the record of how they were made.
+        Results of the finished units in the store, by address: rows, and the record of how they were made.
     failures : dict of str to dict
-        Error and traceback of those that failed, by address.
+        Error and traceback of the failed units, by address.
     """
 
     study: Study = field(repr=False)
@@ -41,7 +41,7 @@ class Evaluation:
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
-        """One row for each unit, metric and map: figures and where they belong; None where there is none."""
+        """One row for each unit, metric and map, with the figures and the keys of the row; None is a missing figure."""
         return [
             {"input": unit.input, "explainer": unit.explainer, **NOTHING, **row}
             for unit in self.units
@@ -51,7 +51,7 @@ class Evaluation:
 
     @cached_property
     def inputs(self) -> list[str]:
-        """Names of the inputs, those included whose units failed: the tables count them as missing."""
+        """Names of all inputs, also of failed units: the tables count these as missing."""
         return list(dict.fromkeys(unit.input for unit in self.units))
 
     @cached_property
@@ -73,10 +73,10 @@ class Evaluation:
         }
 
     def to_dataframe(self) -> Any:
-        """The rows as a pandas.DataFrame, in an order and with figures that depend on the study alone.
+        """The rows as a pandas.DataFrame; order and figures depend only on the study.
 
-        Which map a row is of stands in the column "aggregate": write ``df["aggregate"]``, as ``df.aggregate`` is a
-        method of pandas.
+        The column "aggregate" names the map of a row: write ``df["aggregate"]``, because ``df.aggregate`` is a method
+        of pandas.
         """
         with needs_extra("`to_dataframe`", "study"):
             import pandas as pd
@@ -99,47 +99,50 @@ class Evaluation:
         Parameters
         ----------
         metric : str
-            Of maps under an outer noise ("mstd", ...): maps against outer noises, with the average over the latter
-            (paper, tables on stability). "faithfulness" or "robust_faithfulness": explainers against insertion,
-            deletion and overall (RI, RD, RO), each for the smoothed and the vanilla map, the paper's pair, and then
-            for the mean of the samples, so far as the study measures them (paper, tables on faithfulness). Any other
-            metric of maps likewise, with one column. Metrics of the samples under P ("interval_width",
-            "region_score"): explainers against sampling noises.
+            It decides the layout:
+
+            - a metric of maps under an outer noise ("mstd", ...): maps against outer noises, with the average over
+              the noises (paper, tables on stability);
+            - "faithfulness" or "robust_faithfulness": explainers against insertion, deletion and overall (RI, RD, RO).
+              A cell holds the smoothed and the vanilla map, the paper's pair, and then the mean of the samples, where
+              the study measures them (paper, tables on faithfulness);
+            - any other metric of maps: the same, with one column;
+            - a metric of the samples under P ("interval_width", "region_score"): explainers against sampling noises.
         explainer : str, optional
-            Only this one. Stability is one explainer's; there it may be left out where there is one.
+            Only this one. A table of stability is for one explainer; name it unless the study has only one.
         sampling : str, optional
             Only samples under this noise.
         n_samples : int, optional
-            Only maps of so many samples.
+            Only maps of this number of samples.
         confidence_level : float, optional
             Only smoothed maps of this level.
         differences : bool
-            Smoothed, and mean, minus vanilla, input by input, in place of each: the standard error counts that both
-            are of the same inputs.
+            Show smoothed minus vanilla and mean minus vanilla in place of the maps themselves. The difference is taken
+            for each input, so the standard error is that of paired values.
 
         Returns
         -------
         Table
-            Means over inputs with standard errors, and how many inputs each counts; its notes say why figures are
-            missing. In the table of mstd the column "level" holds the mean of the maps, in whose units mstd is, over
-            the inputs that have an mstd, and "constant" the share of constant maps, where there are any.
+            Means over inputs with standard errors and numbers of inputs; the notes say why figures are missing. In the
+            table of mstd, the column "level" holds the mean value of the maps (mstd has the same units) over the inputs
+            that have an mstd. If there are constant maps, the column "constant" holds their share.
 
         Raises
         ------
         ValueError
-            If the study does not hold what is asked for; the message names what there is.
+            If the study does not hold what is asked for; the message lists what it holds.
         """
         measure = measure_named(metric, self.study)
         selection = Selection.of(
             self.study, explainer=explainer, sampling=sampling, n_samples=n_samples, confidence_level=confidence_level
         )
         if differences and measure.of in ("samples", "predictions"):
-            of = "samples" if measure.of == "samples" else "the vanilla map alone"
-            raise ValueError(f"`differences` are between maps, and {metric} is of {of}")
+            of = "samples" if measure.of == "samples" else "only the vanilla map"
+            raise ValueError(f"`differences` are between maps, but {metric} measures {of}")
         if differences and "vanilla" not in self.study.maps:
-            raise ValueError("`differences` are from the vanilla map, which is not among the study's `aggregates`")
+            raise ValueError("`differences` need the vanilla map, which is not among the study's `aggregates`")
         if differences and self.study.maps == ("vanilla",):
-            raise ValueError("`differences` are from the vanilla map, and the study has no other one")
+            raise ValueError("`differences` need a map beside the vanilla map, but the study has no other")
         if measure.under_outer_noise:
             return stability_table(self, measure, explainer, selection, differences=differences)
         if measure.of == "samples":
@@ -147,7 +150,7 @@ class Evaluation:
         return faithfulness_table(self, metric, measure, selection, differences=differences)
 
     def tables(self) -> list[Table]:
-        """Every table that the study's metrics make: stability explainer by explainer, then the others."""
+        """All tables of the study's metrics: first stability, one table for each explainer, then the others."""
         made = []
         for measure in self.study.measures:
             if measure.under_outer_noise:
@@ -157,7 +160,7 @@ class Evaluation:
         return made
 
     def __repr__(self) -> str:
-        done = sum(unit.address in self.results for unit in self.units)  # equal inputs share their results
+        done = sum(unit.address in self.results for unit in self.units)  # equal inputs share one result
         return f"Evaluation({done} of {len(self.units)} units, {len(self.failures)} failed)"
 
 

@@ -1,4 +1,4 @@
-"""`evaluate`: the units of a study that are not in the store yet are measured, and all of them read."""
+"""`evaluate`: measure the units of a study that are not in the store yet, and read all of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from metfa.evaluation.worker import Worker, load_model
 __all__ = ["Run", "check_executor", "evaluate", "prepare"]
 
 EXECUTORS = ("local", "ray")
-LOST = {"error": "it was measured, but the store holds neither its result nor why it failed"}
+LOST = {"error": "it was measured, but the store holds neither its result nor its failure"}
 
 
 def evaluate(
@@ -35,26 +35,26 @@ def evaluate(
     workers: int = 1,
     progress: bool = False,
 ) -> Evaluation:
-    """Measure explainers over a data set; what the store holds already is not computed again.
+    """Measure explainers over a data set; units that are in the store already are not computed again.
 
-    A study is cut into units, one input and one explainer each. A unit's result is one file in the store, addressed by
-    a hash of everything that it computes: a run that was killed goes on where it was, a changed study never meets old
-    figures, an extended one keeps those that it shares. A unit that fails is recorded, and the rest goes on; the next
-    call tries it again.
+    A study is cut into units, one input and one explainer each. The result of a unit is one file in the store. Its
+    address is a hash of everything that decides the figures. So a run that was killed continues where it stopped, a
+    changed study never uses old figures, and an extended study keeps the figures that it shares. A unit that fails is
+    recorded, and the others are still measured; the next call tries it again.
 
     Parameters
     ----------
     study : Study
-        What to measure.
+        The study to measure.
     store : path or URL
         A folder, or a URL of fsspec such as ``s3://bucket/folder``.
     store_options : dict, optional
         Passed to fsspec.
     executor : {"local", "ray"}
-        This process, or actors of Ray (``pip install 'metfa[ray]'``): those of the cluster that this process is
-        connected to or that ``RAY_ADDRESS`` names, else of this machine.
+        This process, or actors of Ray (``pip install 'metfa[ray]'``). Ray uses the cluster that this process is
+        connected to, else the one in ``RAY_ADDRESS``, else this machine.
     workers : int
-        Actors of Ray.
+        Number of actors of Ray.
     progress : bool
         Show a bar with rate and time left.
 
@@ -71,11 +71,11 @@ def evaluate(
     Warns
     -----
     EqualInputsWarning
-        If inputs are equal to others.
+        If some inputs are equal.
     FailedUnitsWarning
-        If units failed; `Evaluation.failures` holds why.
+        If units failed; `Evaluation.failures` holds the reasons.
     ModelOutputWarning
-        If the model's scores are not what a metric or an explainer takes them for, such as logits for probabilities.
+        If the model's scores are not what a metric or an explainer expects, such as logits in place of probabilities.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def evaluate(
 
 
 def prepare(study: Study, *, store: str | Path, store_options: dict[str, Any] | None = None) -> Run:
-    """A study beside its store: which units are done, which are to do, what they will cost; nothing is measured yet."""
+    """Compare a study with its store: the `Run` knows the units that are done and to do; nothing is measured yet."""
     if not isinstance(study, Study):
         raise TypeError(f"`study` must be a metfa.Study, got {type(study).__name__}")
     kept = UnitStore(store, store_options)
@@ -107,8 +107,8 @@ def prepare(study: Study, *, store: str | Path, store_options: dict[str, Any] | 
     twins = len(units) - len({unit.address for unit in units})
     if twins:
         warn(
-            f"{twins} of {len(units)} units are of inputs that are equal to others: measured once, they count as often "
-            "as they are listed, and standard errors come out too small",
+            f"{twins} of {len(units)} units have inputs that are equal to others: each is measured once but counts as "
+            "often as it is listed, so standard errors are too small",
             EqualInputsWarning,
         )
     return Run(study, model, kept, units, kept.read([unit.address for unit in units]))
@@ -116,14 +116,14 @@ def prepare(study: Study, *, store: str | Path, store_options: dict[str, Any] | 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A study that can be run, or go on.
+    """A study that can be started or continued.
 
     Attributes
     ----------
     units : tuple of Unit
-        All of them, in the order of the tables.
+        All units, in the order of the tables.
     done : dict of str to dict
-        Results that the store holds, by address.
+        Results in the store, by address.
     """
 
     study: Study = field(repr=False)
@@ -136,14 +136,14 @@ class Run:
     def todo(self) -> list[Unit]:
         """Units without a result."""
         missing = {unit.address: unit for unit in self.units if unit.address not in self.done}
-        return list(missing.values())  # equal inputs have one address
+        return list(missing.values())  # equal inputs share one address
 
     def estimate(self) -> Estimate:
-        """What the units to do will cost, from a short trial."""
+        """The cost of the units to do, estimated from a short trial."""
         return estimate(Worker(self.study, self.model), self.todo)
 
     def run(self, executor: str = "local", workers: int = 1, *, progress: bool = False) -> Evaluation:
-        """Measure what is to do, see :func:`evaluate`."""
+        """Measure the units to do, see :func:`evaluate`."""
         check_executor(executor, workers)
         todo = self.todo
         if todo:
@@ -183,9 +183,9 @@ class Run:
 
 
 def check_executor(executor: Any, workers: Any) -> None:
-    """Raise unless there is such an executor, and it can have so many workers."""
+    """Raise unless the executor exists and can have this number of workers."""
     if executor not in EXECUTORS:
         known = f"{', '.join(EXECUTORS)}, got {executor!r}{did_you_mean(str(executor), EXECUTORS)}"
         raise ValueError(f"`executor` must be one of {known}")
     if positive_int(workers, "workers") > 1 and executor == "local":
-        raise ValueError(f"`workers` is {workers}, but `executor='local'` is this process alone: write executor='ray'")
+        raise ValueError(f"`workers` is {workers}, but `executor='local'` has one: write executor='ray'")

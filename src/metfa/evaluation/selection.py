@@ -1,4 +1,4 @@
-"""Which part of a study a table or a figure shows, and its figures, or why there is none."""
+"""The part of a study that a table or a figure shows, and its figures or the reasons why they are missing."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ VANILLA: Entry = ("vanilla", None, None, None)
 
 
 def entry_of(row: dict[str, Any]) -> Entry:
-    """Which map, or which samples, a row is of."""
+    """The map, or the samples, that a row is about."""
     return row["aggregate"], row["sampling"], row["n_samples"], row["confidence_level"]
 
 
@@ -59,7 +59,7 @@ class Selection:
         n_samples: int | None = None,
         confidence_level: float | None = None,
     ) -> Selection:
-        """Everything, or what is named; raises where the study has nothing of that name."""
+        """The named part, or everything; raises if the study has nothing of that name."""
         return cls(
             _chosen("explainer", explainer, tuple(study.methods)),
             _chosen("sampling", sampling, tuple(study.noises)),
@@ -68,12 +68,12 @@ class Selection:
             study.rule,
         )
 
-    def size_told(self, n: int | None) -> str:
-        """A sample size, or the rule that stands for it."""
+    def size_label(self, n: int | None) -> str:
+        """A sample size in words, or the rule that decides it."""
         return f"N = {n}" if self.rule is None else f"N by {self.rule.told}"
 
     def entries(self, maps: Sequence[str]) -> list[Entry]:
-        """Those maps, in the order in which they are made."""
+        """The selected maps, in the order in which they are made."""
         found = [VANILLA] if "vanilla" in maps else []
         for noise in self.noises:
             for n in self.sizes:
@@ -82,14 +82,14 @@ class Selection:
         return found
 
     def label(self, noise: str | None, n: int | None, level: float | None) -> list[str]:
-        """Noise, sample size and level, each where there are several."""
+        """Noise, sample size and level; each is shown only if there are several."""
         shown = [f"P = {noise}"] if len(self.noises) > 1 and noise is not None else []
         shown += [f"N = {n}"] if len(self.sizes) > 1 and n is not None else []
         return [*shown, percent(level)] if len(self.levels) > 1 and level is not None else shown
 
 
 def entry_label(entry: Entry, selection: Selection) -> str:
-    """A map's name, with its noise, and with N and level where there are several."""
+    """Name of a map with its noise, and with N and level if there are several."""
     aggregate, noise, n, level = entry
     if noise is None:
         return aggregate
@@ -98,7 +98,7 @@ def entry_label(entry: Entry, selection: Selection) -> str:
 
 def _size_chosen(n: int | None, study: Study) -> tuple[int | None, ...]:
     if n is not None and study.rule is not None:
-        raise ValueError(f"`n_samples` must be left out, as N is by {study.rule.told}, got {n!r}")
+        raise ValueError(f"`n_samples` must be left out, because N is by {study.rule.told}, got {n!r}")
     return _chosen("n_samples", n, study.sizes)
 
 
@@ -110,12 +110,12 @@ def _chosen(name: str, value: Any, known: tuple[Any, ...]) -> tuple[Any, ...]:
         if entry == value or (number and isinstance(entry, float) and math.isclose(entry, value)):
             return (entry,)
     hint = did_you_mean(value, list(map(str, known))) if isinstance(value, str) else ""
-    allowed = f"one of {', '.join(map(str, known))}" if known else "left out, as the study has none"
+    allowed = f"one of {', '.join(map(str, known))}" if known else "left out, because the study has none"
     raise ValueError(f"`{name}` must be {allowed}, got {value!r}{hint}")
 
 
 def only_explainer(name: str | None, study: Study) -> str:
-    """The explainer named, or the only one."""
+    """The named explainer, or the only one."""
     first, *others = Selection.of(study, explainer=name).explainers
     if others:
         raise ValueError(f"`explainer` must be one of {', '.join([first, *others])}: each has figures of its own")
@@ -123,11 +123,11 @@ def only_explainer(name: str | None, study: Study) -> str:
 
 
 def measure_named(metric: str, study: Study) -> Measure:
-    """The study's measure of that name, or that makes the metric of that name."""
+    """The study's measure of that name, or the measure that makes the metric of that name."""
     known = {name: measure for measure in study.measures for name in (measure.name, *measure.makes)}
     if metric not in known:
         raise ValueError(
-            f"`metric`: nothing was measured by {metric!r}{did_you_mean(metric, known)}; there is {', '.join(known)}"
+            f"`metric`: the study has no {metric!r}{did_you_mean(metric, known)}; it has {', '.join(known)}"
         )
     return known[metric]
 
@@ -135,7 +135,7 @@ def measure_named(metric: str, study: Study) -> Measure:
 def figures(
     evaluation: Evaluation, metric: str, explainer: str, entry: Entry, outer: str | None, column: str = "score"
 ) -> list[float | str]:
-    """One figure an input; a reason in place of one that is missing."""
+    """One figure an input, or the reason why it is missing."""
     rows = evaluation.found.get((metric, explainer), {}).get(entry, {})
     return [
         FAILED if (name, explainer) in evaluation.failed else _figure(rows.get((name, outer)), column)
@@ -146,11 +146,11 @@ def figures(
 def _figure(row: dict[str, Any] | None, column: str) -> float | str:
     if row is None:
         return "not measured"
-    if row["score"] is None and column != "constant":  # a level belongs to the scores that it is shown beside
+    if row["score"] is None and column != "constant":  # a level counts only for inputs that have a score
         return row["reason"] or "no reason recorded"
     return row[column] if row[column] is not None else row["reason"] or "no reason recorded"
 
 
 def percent(level: float, digits: int = 6) -> str:
-    """A level by that many digits of what is left of 1: 0.9999 is never 100 %."""
+    """A level in percent, with so many significant digits of 1 - level that 0.9999 is never 100 %."""
     return f"{100 - float(f'{100 * (1 - level):.{digits}g}'):.12g} %"

@@ -1,4 +1,4 @@
-"""Where the results of units are kept: one small file each, under any file system that fsspec knows."""
+"""The store of results: one small file for each unit, in any file system that fsspec supports."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from metfa._base.validation import did_you_mean
 
 __all__ = ["UnitStore"]
 
-OBJECT_STORES = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss")  # have no folders; a bucket is not ours to make
+OBJECT_STORES = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss")  # no folders; metfa never makes a bucket
 PROTOCOLS = ("file", "local", "memory", *OBJECT_STORES, "adl", "hdfs", "sftp", "smb")
 MAX_BYTES = 64 * 2**20
 READ_AT_ONCE = 256
@@ -24,9 +24,9 @@ READ_AT_ONCE = 256
 class UnitStore:
     """Results of units by their address, below one URL.
 
-    A file is written under another name and then renamed, so what lies at an address is whole; its content carries a
-    digest, so what was damaged later is known, and counts as missing. Writing an address again replaces equal figures
-    by equal figures: two processes on one store do no damage.
+    A file is written under another name and then renamed, so a file at an address is complete. Its content has a
+    digest; if a file is damaged later, the digest shows it, and the result counts as missing. Writing an address again
+    replaces figures by equal figures, so two processes can use one store.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class UnitStore:
     Raises
     ------
     ValueError
-        If the URL's protocol is not one that can be written to and renamed in.
+        If files cannot be written and renamed with the protocol of the URL.
     """
 
     def __init__(self, url: str | Path, options: dict[str, Any] | None = None) -> None:
@@ -61,13 +61,13 @@ class UnitStore:
         self._is_local, self._has_folders = isinstance(self.fs, LocalFileSystem), protocol not in OBJECT_STORES
         if not self._is_local and any(character in self.root for character in "*?["):
             raise ValueError(
-                f"`store` must be a URL without *, ? and [, which fsspec takes for patterns, got {self.url!r}"
+                f"`store` must be a URL without *, ? and [, because fsspec reads them as patterns, got {self.url!r}"
             )
         if self.fs.isfile(self.root):
             raise NotADirectoryError(f"`store` must be a folder, but {self.url} is a file")
 
     def check_writable(self) -> None:
-        """Write a small file and remove it again: what forbids it shows before hours of work.
+        """Write a small file and remove it again, so that a store that cannot be written shows before hours of work.
 
         Raises
         ------
@@ -87,11 +87,11 @@ class UnitStore:
         self._put(self._path("units", address), _file(_digest(address, text), text))
 
     def write_failure(self, address: str, failure: dict[str, Any]) -> None:
-        """Keep why a unit failed."""
+        """Keep the record of a failure."""
         self._put(self._path("failures", address), _canonical(failure))
 
     def read(self, addresses: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """Results of those units that are here and whole."""
+        """Results of the units that are in the store and not damaged."""
         here = self._listed("units")
         wanted = [address for address in addresses if self._path("units", address) in here]
         results = {}
@@ -104,7 +104,7 @@ class UnitStore:
         return results
 
     def read_failures(self, addresses: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """Why units failed, of those that did."""
+        """Records of the failed units."""
         here = self._listed("failures")
         paths = {self._path("failures", address): address for address in addresses}
         found = self._contents([path for path in paths if path in here])
@@ -114,7 +114,7 @@ class UnitStore:
         """Remove the record of a failure, once the unit has a result."""
         path = self._path("failures", address)
         if self.fs.exists(path):
-            with suppress(FileNotFoundError):  # another process was quicker
+            with suppress(FileNotFoundError):  # another process removed it
                 self.fs.rm_file(path)
 
     def _path(self, kind: str, address: str) -> str:
@@ -126,9 +126,9 @@ class UnitStore:
         return set(self.fs.find(folder)) if self.fs.exists(folder) else set()
 
     def _contents(self, paths: list[str]) -> dict[str, bytes]:
-        """Files at once, where the file system can; those that cannot be read are left out.
+        """Read many files, at once where the file system can; files that cannot be read are left out.
 
-        By ranges, as the other call of fsspec for many files takes brackets and stars in a name for patterns.
+        It reads ranges, because fsspec's other call for many files reads brackets and stars in a name as patterns.
         """
         found = self.fs.cat_ranges(paths, None, None, on_error="return") if paths else []
         return {path: content for path, content in zip(paths, found, strict=True) if isinstance(content, bytes)}
@@ -138,7 +138,7 @@ class UnitStore:
             self.fs.makedirs(path.rpartition("/")[0], exist_ok=True)
         temporary = f"{path}.{os.urandom(6).hex()}.tmp"
         self.fs.pipe_file(temporary, content)
-        if self._is_local:  # fsspec's own call would move it into a folder of that name
+        if self._is_local:  # if a folder has that name, fsspec's own call would move the file into it
             with suppress(OSError):
                 Path(path).rmdir()
             Path(temporary).replace(path)
@@ -158,7 +158,7 @@ def _file(digest: bytes, text: bytes) -> bytes:
 
 
 def _digest(address: str, text: bytes) -> bytes:
-    """Of a result and where it belongs: a file that lies at another unit's address counts as damaged."""
+    """Digest of a result and its address, so that a file at the address of another unit counts as damaged."""
     return hashlib.blake2b(f"{address} ".encode() + text, digest_size=16).hexdigest().encode()
 
 
@@ -173,7 +173,7 @@ def _parsed(content: bytes) -> dict[str, Any] | None:
 
 
 def _whole(content: bytes, address: str) -> dict[str, Any] | None:
-    """The result that a file holds; None where it is damaged. The digest is of the bytes as they lie there."""
+    """The result in a file, or None if the file is damaged; the digest is of the bytes as stored."""
     digest, between, text = content.removeprefix(BEFORE).partition(BETWEEN)
     text = text.removesuffix(b"}")
     if content != _file(digest, text) or not between or digest != _digest(address, text):

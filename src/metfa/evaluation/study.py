@@ -1,4 +1,4 @@
-"""A study: which explainers, on which inputs of which model, under which noise, measured how."""
+"""`Study`, the description of an evaluation: model, inputs, explainers, noises, metrics and sizes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Aggregate = Literal["vanilla", "mean", "smoothed"]
 
 @dataclass(frozen=True)
 class NamedMethod:
-    """An explainer by its name, made when a worker has the model."""
+    """An explainer by its name; it is made when a worker has the model."""
 
     method: str
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -40,69 +40,79 @@ class NamedMethod:
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """Description of an evaluation; nothing is run or loaded before `metfa.evaluate`.
+    """Description of an evaluation; `metfa.evaluate` loads and runs it.
 
     Parameters
     ----------
     model : str, LoadedModel, torch.nn.Module or callable
-        A name for `metfa.models.load` (of texts, for `metfa.text.load_model`), what these return, or inputs -> scores
-        (batch, classes).
+        A name for `metfa.models.load` (or `metfa.text.load_model`, if the inputs are texts), a model that they return,
+        or a function inputs -> scores (batch, classes).
     inputs : path, array, sequence of arrays or list of texts
-        A folder of pictures (hidden ones are left out), a CSV file with a column "path" (of pictures, relative to the
-        file) or "text", and perhaps "target", an array with a batch axis, anything with ``len`` and ``[i]`` that gives
-        arrays without one, such as a data set of torch, or a list of texts, each a str or the list of its tokens.
+        One of
+
+        - a folder of pictures; hidden files are left out;
+        - a CSV file with a column "path" (of pictures, relative to the file) or "text", and perhaps "target";
+        - an array with a batch axis;
+        - an object with ``len`` and ``[i]`` that gives arrays without batch axis, such as a data set of torch;
+        - a list of texts, each a str or the list of its tokens.
     explainers : dict of str to (str or callable)
-        A name for the tables -> the method's name on the command line ("gradient", "rise", ...; of texts "lemna",
-        "lime", "occlusion", "gradient-x-input"), or a function of the
-        model that returns an explainer: ``metfa.explainers.RISE`` or ``functools.partial(RISE, n_masks=500)``.
+        A name for the tables -> the name of a method on the command line ("gradient", "rise", ...; for texts "lemna",
+        "lime", "occlusion", "gradient-x-input"), or a function of the model that returns an explainer:
+        ``metfa.explainers.RISE`` or ``functools.partial(RISE, n_masks=500)``.
     sampling : dict of str to noise
-        The paper's P: noises under which explanations are sampled to be smoothed, by name.
+        The paper's P: noises for the samples of the smoothed map, by name.
     outer : dict of str to (noise or None)
-        The paper's :math:`O_n`: noises under which stability and robust faithfulness are judged, by name. None leaves
-        the input alone, to see the explanation's own randomness.
+        The paper's :math:`O_n`: noises for stability and robust faithfulness, by name. None does not change the input
+        and shows the explanation's own randomness.
     metrics : sequence of str, or dict of str to (dict or callable)
-        Names of the measures below, with settings where a dict is given; or a name of yours and a function
-        ``metric(model, inputs, attributions, target)`` that returns something with `score` (batch,).
+        Names of the measures below; a dict adds their settings. Or your own name and a function
+        ``metric(model, inputs, attributions, target)`` that returns an object with `score` (batch,).
     aggregates : sequence of {"vanilla", "mean", "smoothed"}
         Maps that are measured: the explanation itself, the mean of N samples (SmoothGrad's map), the smoothed median.
     n_samples : int, sequence of int, or Until
-        The paper's N, samples under P. Of several, smaller ones are the first of the largest. Or a rule that says when
-        there are enough, ``metfa.until(undecided=0.05)``, for each input by itself; without `max_seconds`, so that no
-        figure depends on the machine's speed.
+        The paper's N, the number of samples under P. If there are several, smaller numbers take the first samples of
+        the largest. It can also be a rule that says for each input when there are enough samples,
+        ``metfa.until(undecided=0.05)``; a rule with `max_seconds` is refused, so that no figure depends on the speed of
+        the machine.
     confidence_level : float or sequence of float
-        Of the interval whose inside the smoothed map averages, 1 - alpha; alpha is the level of tests.
+        Level of the interval, 1 - alpha; the smoothed map is the mean of the order statistics inside it, and alpha is
+        the level of tests.
     n_outer : int
-        Draws of an outer noise, the paper's 10.
+        Number of draws of an outer noise, 10 in the paper.
     targets : sequence of int, optional
-        Class of each input, or None for the predicted one, which is the default.
+        Class of each input, or None for the predicted class (the default).
     limit : int, optional
-        Only the first inputs.
+        Only the first so many inputs.
     seed : int
         The same seed gives the same figures.
     batch_size : int
-        Rows a call of an explainer.
+        Rows in a call of an explainer.
     device : str
-        Of the model, such as "cuda". Part of the record of a unit.
+        Device of the model, such as "cuda"; it is part of the record of a unit.
     version : str, optional
-        Yours, for functions without an import path, objects that show no settings, and models whose weights cannot be
-        seen, as those of scikit-learn: change it when they change.
+        Your own version of things whose changes metfa cannot see: functions without an import path, objects that show
+        no settings, and models with hidden weights, such as those of scikit-learn. Change it when they change.
 
     Notes
     -----
-    Measures by name: of maps, ``faithfulness`` (insertion, deletion, overall), ``robust_faithfulness`` (RI, RD, RO
-    under each outer noise) and ``infidelity``; of texts, ``word_faithfulness`` (FDT, ST, FAT) and
-    ``robust_word_faithfulness`` (RFDT, RST, RFAT), where the other texts of FAT are those of the study; of maps under
-    an outer noise, ``mstd``, ``top_k_overlap``,
-    ``max_sensitivity`` and ``prediction_agreement``; of the samples under P, ``interval_width``, ``region_score``,
-    ``undecided``, ``certified_radius`` and ``certified_share``, of which the last three take `threshold`, `correction`
-    and `split`, which left open are those of a rule that is of ``undecided``; with a rule also ``sample_size`` (N) and
-    ``rule_met`` (1 where it was met, 0 where `max_samples` ended it). A map under an outer noise is made by the same
-    rule, draw by draw.
+    Measures by name:
+
+    - maps: ``faithfulness`` (insertion, deletion, overall), ``robust_faithfulness`` (RI, RD, RO under each outer noise)
+      and ``infidelity``;
+    - texts: ``word_faithfulness`` (FDT, ST, FAT) and ``robust_word_faithfulness`` (RFDT, RST, RFAT); FAT plants words
+      in the texts of the study;
+    - maps under an outer noise: ``mstd``, ``top_k_overlap``, ``max_sensitivity`` and ``prediction_agreement``;
+    - samples under P: ``interval_width``, ``region_score``, ``undecided``, ``certified_radius`` and
+      ``certified_share``. The last three take `threshold`, `correction` and `split`; if these are not given and the
+      rule is for ``undecided``, they are those of the rule;
+    - with a rule also ``sample_size`` (N) and ``rule_met`` (1 where it was met, 0 where `max_samples` ended sampling).
+
+    With a rule, each map under a draw of an outer noise is made by the rule too.
 
     Raises
     ------
     TypeError, ValueError
-        For settings that cannot work, before anything is loaded.
+        For settings that cannot work; raised before anything is loaded.
     """
 
     model: Any
@@ -130,9 +140,9 @@ class Study:
         positive_int(self.seed, "seed", 0)
         for name, value in (("device", self.device), ("version", self.version)):
             if not (isinstance(value, str) and value) and not (name == "version" and value is None):
-                raise TypeError(f"`{name}` must be a text, got {type(value).__name__}: {value!r}")
+                raise TypeError(f"`{name}` must be a string, got {type(value).__name__}: {value!r}")
         for name in ("methods", "noises", "outer_noises", "maps", "sizes", "levels", "measures", "data"):
-            getattr(self, name)  # each raises where it was given something else
+            getattr(self, name)  # each property raises if its setting is wrong
         if not self.maps and any(measure.of != "samples" for measure in self.measures):
             raise ValueError(f"`aggregates` are {self.aggregates!r} without a noise in `sampling`: no map is made")
         check_enough_samples(self)
@@ -144,7 +154,7 @@ class Study:
 
     @cached_property
     def methods(self) -> dict[str, Callable[[Any], Any]]:
-        """Functions that make an explainer of the model, by name."""
+        """Functions from a model to an explainer, by name."""
         return {name: _explainer(name, value, self.of) for name, value in _named(self.explainers, "explainers")}
 
     @cached_property
@@ -159,24 +169,24 @@ class Study:
 
     @cached_property
     def maps(self) -> tuple[str, ...]:
-        """Aggregates that can be made: the vanilla map alone, where nothing is sampled."""
+        """Aggregates that can be made: only the vanilla map if nothing is sampled."""
         return _aggregates(self.aggregates, self.noises)
 
     @cached_property
     def sizes(self) -> tuple[int | None, ...]:
-        """Sample sizes N, ascending; None alone, where a rule ends sampling."""
+        """Sample sizes N, ascending; only None if a rule ends sampling."""
         if self.rule is not None:
             return (None,)
         return _each(self.n_samples, "n_samples", lambda n: positive_int(n, "n_samples"))
 
     @property
     def rule(self) -> Until | None:
-        """What ends sampling, where no number does."""
+        """The rule that ends sampling, or None if N is a number."""
         return self.n_samples if isinstance(self.n_samples, Until) else None
 
     @property
     def most(self) -> int:
-        """Samples of an input, or as many as there may be."""
+        """Number of samples of an input; with a rule, the largest number."""
         return max((n for n in self.sizes if n is not None), default=0) if self.rule is None else self.rule.max_samples
 
     @cached_property
@@ -192,25 +202,25 @@ class Study:
 
     @property
     def sampled(self) -> dict[str, Callable[..., Any]]:
-        """Noises under which the input itself is explained: none, where only stability is measured."""
+        """Sampling noises for the clean input; none if only stability is measured."""
         return {} if all(measure.under_outer_noise for measure in self.measures) else self.noises
 
     @cached_property
     def data(self) -> ImageFiles | Arrays | Texts:
-        """The inputs, one of which is loaded at a time."""
+        """The inputs; one is loaded at a time."""
         return study_inputs(self.inputs, self.targets, self.limit)
 
     def held(self, noise: Any) -> Any:
-        """A noise as it is used: of texts, held to make a text of as many words."""
+        """A noise in the form that is used: for texts with a check that it keeps the number of words."""
         return WordForWord(noise) if self.of == "text" and noise is not None else noise
 
     def try_noises(self) -> None:
-        """Try each noise of texts on the first one, so that an unfit one shows before any unit.
+        """Try each noise of texts on the first text, so that a wrong noise shows before any unit.
 
         Raises
         ------
         TypeError, ValueError
-            If what it makes is no text of as many words.
+            If its result is not a text with as many words.
         """
         if not isinstance(self.data, Texts):
             return
@@ -220,12 +230,12 @@ class Study:
                     _try_noise(self.held(noise), self.data.texts[0], f"{name}[{key!r}]")
 
     def called(self, model: Any) -> Any:
-        """Inputs -> scores, of a model as it was loaded."""
+        """The function inputs -> scores of a loaded model."""
         return model if self.of == "text" else getattr(model, "module", model)
 
     @property
     def of(self) -> Of:
-        """What kind of methods it can name."""
+        """The kind of methods that it can name."""
         return "text" if isinstance(self.data, Texts) else "image"
 
 
@@ -233,14 +243,14 @@ def _try_noise(noise: Any, text: Any, name: str) -> None:
     try:
         noise(text, np.random.default_rng(0))
     except (TypeError, ValueError) as error:
-        raise type(error)(f"`{name}` is no noise for the texts: {error}") from error
+        raise type(error)(f"`{name}` is not a noise for the texts: {error}") from error
 
 
 def _named(mapping: Any, name: str) -> list[tuple[str, Any]]:
     if not isinstance(mapping, Mapping):
         raise TypeError(f"`{name}` must be a dict of names, got {type(mapping).__name__}: {mapping!r}")
     if not all(isinstance(key, str) and key for key in mapping):
-        raise TypeError(f"`{name}` must have texts as names, got {list(mapping)}")
+        raise TypeError(f"`{name}` must have strings as names, got {list(mapping)}")
     if not mapping and name == "explainers":
         raise ValueError("`explainers` is empty: there is nothing to measure")
     return list(mapping.items())
@@ -256,7 +266,8 @@ def _explainer(name: str, value: Any, of: Of) -> Any:
     if not callable(value) or explained_model(value) is not None or isinstance(value, randomised | seeded):
         raise TypeError(
             f"`explainers[{name!r}]` must be a method's name or a function of the model that returns an explainer, got "
-            f"{type(value).__name__}: for an explainer at hand write `lambda model: explainer` and give a `version=`"
+            f"{type(value).__name__}: if you have an explainer already, write `lambda model: explainer` and give a "
+            "`version=`"
         )
     return value
 
@@ -276,7 +287,7 @@ def _aggregates(aggregates: Any, sampling: Mapping[str, Any]) -> tuple[str, ...]
     if isinstance(aggregates, str) or not isinstance(aggregates, Sequence):
         raise TypeError(f"`aggregates` must be a sequence of names, got {type(aggregates).__name__}: {aggregates!r}")
     if not aggregates:
-        raise ValueError(f"`aggregates` is empty: name some of {', '.join(AGGREGATES)}")
+        raise ValueError(f"`aggregates` is empty: give some of {', '.join(AGGREGATES)}")
     for entry in aggregates:
         if entry not in AGGREGATES:
             raise ValueError(

@@ -18,9 +18,9 @@ __all__ = ["Cell", "Table"]
 
 @dataclass(frozen=True)
 class Cell:
-    """Mean over inputs, its standard error, how many inputs it is of, how many have no figure, and why they have none.
+    """Mean over `n` inputs with its standard error, and the number of inputs whose figure is `missing`.
 
-    `reasons` holds pairs of a reason and the number of inputs without a figure for it.
+    `reasons` holds pairs: a reason, and the number of figures missing for it.
     """
 
     mean: float
@@ -31,7 +31,7 @@ class Cell:
 
     @classmethod
     def of(cls, values: Iterable[float | str | None]) -> Cell:
-        """Of one figure an input; where there is none, the reason for that."""
+        """The cell of these figures, one for each input; a missing figure is given as its reason."""
         values = ["no figure recorded" if value is None else value for value in values]
         known = [value for value in values if not isinstance(value, str)]
         reasons = Counter(value for value in values if isinstance(value, str))
@@ -43,7 +43,7 @@ class Cell:
         return self.text(" ± ".join)
 
     def text(self, joined: Callable[[list[str]], str]) -> str:
-        """Mean and error, put together by `joined`, and how many are missing; a dash where there is no figure."""
+        """Mean and error, combined by `joined`, and the number missing; a dash if there is no figure."""
         if not self.n:
             return "–"
         shown = [self.mean, *([] if math.isnan(self.standard_error) else [self.standard_error])]
@@ -52,7 +52,7 @@ class Cell:
 
 
 def _digits(value: float, beside: list[float]) -> str:
-    """Four decimals, or a power of ten where these would show nothing or too much."""
+    """Four decimals, or a power of ten if the figures are too small or too large for that."""
     largest = max(map(abs, beside))
     return f"{value:.4f}" if largest == 0 or 1e-3 <= largest < 1e6 else f"{value:.2e}"
 
@@ -64,17 +64,17 @@ class Table:
     Attributes
     ----------
     title : str
-        What the figures are, of how many inputs, and by which settings.
+        Names the figures, the number of inputs, and the settings.
     corner : str
-        What the rows are.
+        Names the kind of the rows.
     columns, rows : tuple of str
-        Their names.
+        Names of columns and rows.
     cells : tuple of tuples of tuples of Cell
         One tuple of cells for each row and column.
     maps : tuple of str
-        Which map each cell of such a tuple is of, where it holds several.
+        The map of each cell in such a tuple, if it holds several.
     notes : tuple of str
-        Why figures are missing, and what to mind when they are compared.
+        Reasons why figures are missing, and cautions for comparisons.
     """
 
     title: str
@@ -86,11 +86,11 @@ class Table:
     notes: tuple[str, ...] = ()
 
     def to_markdown(self) -> str:
-        """For a README or a notebook; names are shown as they are, whatever characters they have."""
+        """For a README or a notebook; special characters in names are escaped."""
         return self._as_text(escaped)
 
     def __str__(self) -> str:
-        return self._as_text(printable)  # for people's eyes: without Markdown's backslashes
+        return self._as_text(printable)  # people read this: no backslashes of Markdown
 
     def _as_text(self, name: Callable[[str], str]) -> str:
         lines = [[name(entry) for entry in (self.corner, *self.columns)]]
@@ -102,7 +102,7 @@ class Table:
         """For a paper, with booktabs."""
         lines = [[_latex(entry) for entry in (self.corner, *self.columns)]]
         lines += [[_latex(row), *(_side_by_side(cells, _latex_cell) for cells in line)] for row, line in self._lines()]
-        # After \\ and \midrule a bracket or an asterisk would be an argument.
+        # After \\ and \midrule, LaTeX would read a bracket or an asterisk as an argument.
         body = ["{}" * line[0].startswith(("[", "*")) + " & ".join(line) + r" \\" for line in lines]
         above = [r"\begin{table}", rf"\caption{{{_latex(self.title)}}}"]
         above += [rf"\begin{{tabular}}{{l{'c' * len(self.columns)}}}", r"\toprule", body[0], r"\midrule"]
@@ -110,7 +110,7 @@ class Table:
         return "\n".join([*above, *body[1:], *below, r"\end{table}", ""])
 
     def to_csv(self) -> str:
-        """One line for each figure: where it stands, mean, standard error, inputs, missing ones and why."""
+        """One line for each figure: row, column and map, mean, standard error, inputs, number missing and reasons."""
         buffer = io.StringIO()
         writer = csv.writer(buffer, lineterminator="\n")
         writer.writerow(["table", "row", "column", "place", "map", "mean", "standard_error", "n", "missing", "reasons"])

@@ -1,4 +1,4 @@
-"""A study written in a TOML file. It names things; it runs code or downloads weights only where that is allowed."""
+"""A study from a TOML file, which runs code or downloads weights only where the caller allows it."""
 
 from __future__ import annotations
 
@@ -28,29 +28,34 @@ DOWNLOADED = ("timm", "torchvision")
 
 
 def read_study(path: str | Path, *, allow_import: bool = False, allow_download: bool = False) -> Study:
-    """Study of a TOML file.
+    """Study from a TOML file.
 
-    Tables: ``[study]`` with the settings of `metfa.Study` (n_samples, confidence_level, n_outer, seed, aggregates,
-    batch_size, device, version), where n_samples may be a rule such as ``{undecided = 0.05, max_samples = 300}``, see
-    `metfa.until`; ``[model] name``; ``[data]`` with ``inputs`` (a folder of pictures, or a CSV file of pictures or
-    texts, relative to the TOML file) and perhaps ``limit``; ``[explainers]``, a method's name for each name, or a table
-    with ``method`` and ``settings``; ``[sampling]`` and ``[outer]``, noises such as ``normal = "gaussian:0.1"`` or, of
-    texts, ``"synonyms:0.3"`` (``"none"`` for no outer noise); ``[metrics]``, a table of settings for each name. A
-    ``threshold`` may be ``"jenks"``, a ``correction`` ``"none"``.
+    The file has these tables:
+
+    - ``[study]``: settings of `metfa.Study` (n_samples, confidence_level, n_outer, seed, aggregates, batch_size,
+      device, version); n_samples may be a rule such as ``{undecided = 0.05, max_samples = 300}``, see `metfa.until`;
+    - ``[model]``: ``name``;
+    - ``[data]``: ``inputs`` (a folder of pictures, or a CSV file of pictures or texts, relative to the TOML file) and
+      perhaps ``limit``;
+    - ``[explainers]``: for each name the name of a method, or a table with ``method`` and ``settings``;
+    - ``[sampling]`` and ``[outer]``: noises such as ``normal = "gaussian:0.1"``, for texts ``"synonyms:0.3"``
+      (``"none"`` for no outer noise);
+    - ``[metrics]``: for each name a table of settings. A ``threshold`` may be ``"jenks"``, a ``correction``
+      ``"none"``.
 
     Parameters
     ----------
     path : path
-        The file, of 1 MiB at most.
+        The file, at most 1 MiB.
     allow_import : bool
-        Import ``package.module:callable`` where the file names such a model or method: it runs that code.
+        Import ``package.module:callable`` if the file names such a model or method; this runs its code.
     allow_download : bool
         Let timm and torchvision download the weights of a model that the file names.
 
     Raises
     ------
     ValueError
-        If it is no TOML, has unknown entries, or names what is not allowed.
+        If the file is not TOML, has unknown entries, or names something that is not allowed.
     """
     path = Path(path)
     content = _parsed(path)
@@ -69,7 +74,7 @@ def read_study(path: str | Path, *, allow_import: bool = False, allow_download: 
     _known(model, ("name",), "[model]")
     for table, name in ((data, "inputs"), (model, "name")):
         if not isinstance(table.get(name), str):
-            raise ValueError(f"{path}: `{name}` must be a text, got {table.get(name)!r}")
+            raise ValueError(f"{path}: `{name}` must be a string, got {table.get(name)!r}")
     _check_model(model["name"], allow_import=allow_import, allow_download=allow_download)
     inputs = path.parent / data["inputs"]
     of: Of = "text" if isinstance(study_inputs(inputs, None, data.get("limit")), Texts) else "image"
@@ -98,7 +103,7 @@ def _parsed(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ValueError(f"{path} is no TOML file: {error}") from error
+        raise ValueError(f"{path} is not a TOML file: {error}") from error
 
 
 def _known(table: Any, names: Iterable[str], where: str) -> None:
@@ -118,10 +123,10 @@ def _check_model(name: str, *, allow_import: bool, allow_download: bool) -> None
     if source in DOWNLOADED:
         if not allow_download:
             raise ValueError(
-                f"the study names {name!r}, whose weights {source} may download: allow it by --allow-download"
+                f"the study names {name!r}, and {source} may download its weights: allow it by --allow-download"
             )
     elif not allow_import:
-        raise ValueError(f"the study names {name!r}, whose import runs its code: allow it by --allow-import")
+        raise ValueError(f"the study names {name!r}, and importing it runs its code: allow it by --allow-import")
 
 
 def _method(name: str, entry: Any, of: Of, allow_import: bool) -> NamedMethod:
@@ -130,13 +135,13 @@ def _method(name: str, entry: Any, of: Of, allow_import: bool) -> NamedMethod:
     _known(entry, EXPLAINER, f"[explainers.{name}]")
     method, settings = entry.get("method", name), entry.get("settings", {})
     if not isinstance(method, str) or not isinstance(settings, Mapping):
-        raise ValueError(f"[explainers.{name}]: `method` must be a text and `settings` a table")
+        raise ValueError(f"[explainers.{name}]: `method` must be a string and `settings` a table")
     settings = {key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()}
     source, colon, _ = method.partition(":")
     if colon and source != "captum":
         if not allow_import:
             raise ValueError(
-                f"[explainers.{name}] names {method!r}, whose import runs its code: allow it by --allow-import"
+                f"[explainers.{name}] names {method!r}, and importing it runs its code: allow it by --allow-import"
             )
     else:
         try:
@@ -149,7 +154,7 @@ def _method(name: str, entry: Any, of: Of, allow_import: bool) -> NamedMethod:
 
 def _noise(name: str, text: Any, table: str, of: Of = "image") -> Any:
     if not isinstance(text, str):
-        raise ValueError(f"[{table}]: `{name}` must be a text such as 'gaussian:0.1', got {text!r}")
+        raise ValueError(f"[{table}]: `{name}` must be a string such as 'gaussian:0.1', got {text!r}")
     try:
         return noise_of(text, of)
     except ValueError as error:
@@ -157,7 +162,7 @@ def _noise(name: str, text: Any, table: str, of: Of = "image") -> Any:
 
 
 def _metric(settings: Any) -> Any:
-    """Settings of a metric, of which noise and threshold may be written as text."""
+    """Settings of a metric; noise and threshold may be written as text."""
     if not isinstance(settings, Mapping):
         return settings
     settings = _as_python(settings, "[metrics]")
@@ -177,7 +182,7 @@ def _until(table: Mapping[str, Any]) -> Until:
 
 
 def _as_python(table: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """With a threshold that is written as text, and with the correction "none", as TOML has no None."""
+    """Settings with the threshold from its text and the correction "none" as None, because TOML has no None."""
     settings = dict(table)
     if isinstance(settings.get("threshold"), str):
         settings["threshold"] = threshold_of(settings["threshold"], f"{where}: `threshold`")

@@ -1,4 +1,4 @@
-"""Units of a study: one input and one explainer each, addressed by a hash of everything that they compute."""
+"""Units of a study: one input and one explainer each, with an address that is a hash of all that changes a figure."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ SCHEMA = 1
 
 @dataclass(frozen=True)
 class Unit:
-    """What one worker computes at a time."""
+    """The piece of work that one worker computes at a time."""
 
     address: str
-    index: int  # of the input in the study
-    input: str  # its name
-    digest: str  # of its content: the id of its random streams
+    index: int  # place of the input in the study
+    input: str  # name of the input
+    digest: str  # digest of its content, which is the id of its random streams
     explainer: str
 
 
 def units_of(study: Study, model: Any) -> list[Unit]:
     """Units in the order of the tables: input by input, explainer by explainer.
 
-    An address holds whatever changes a figure: named settings, the digests of weights and content, versions. It holds
-    no path, no thread count and nothing of the other units, so that a study can be extended and moved.
+    An address contains everything that changes a figure: named settings, the digests of weights and content, versions.
+    It contains no path, no thread count and nothing of the other units, so that a study can be extended and moved.
     """
     common = _common(study, model)
     explainers = {
@@ -88,7 +88,7 @@ def _common(study: Study, model: Any) -> dict[str, Any]:
 
 
 def _noises(noises: Any, name: str, study: Study) -> list[list[str | None]]:
-    """Pairs, not a dict: their order is that of a unit's rows."""
+    """Pairs, not a dict, because their order is the order of the rows of a unit."""
     return [
         [key, None if noise is None else identity(noise, f"{name}[{key!r}]", study.version)]
         for key, noise in noises.items()

@@ -1,4 +1,4 @@
-"""An evaluation written into a folder: its rows, its tables, the failures."""
+"""Writing an evaluation into a folder: its rows, its tables and its failures."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ __all__ = ["write_tables"]
 
 
 def write_tables(evaluation: Evaluation, folder: str | Path) -> Path:
-    """Write rows.csv, tables.md, tables.tex, one CSV a table, and failures.json where there are any.
+    """Write rows.csv, tables.md, tables.tex, one CSV a table, and failures.json if there are failures.
 
-    All or nothing, into a new folder. Its bytes depend on the study and the units' figures alone: a folder that holds
-    them already is left as it is.
+    It writes all files or nothing, into a new folder. The bytes depend only on the study and the figures of its units:
+    a folder that holds the same bytes already is not changed.
 
     Raises
     ------
     FileExistsError
-        If the folder exists and holds anything else.
+        If the folder exists and holds something else.
     """
     folder = Path(folder)
     tables = evaluation.tables()
@@ -35,7 +35,7 @@ def write_tables(evaluation: Evaluation, folder: str | Path) -> Path:
     if folder.exists():
         if _holds(folder, contents):
             return folder
-        raise FileExistsError(f"{folder} exists already, and holds something else than these tables: give another one")
+        raise FileExistsError(f"{folder} exists already and holds something else than these tables: give another one")
     with new_folder(folder) as temporary:
         for name, content in contents.items():
             (temporary / name).write_text(content, encoding="utf-8", newline="\n")

@@ -1,4 +1,4 @@
-"""Batch normalisation folded into the layer before it: the same function in fewer steps."""
+"""`fold_batch_norm`: batch normalisation folded into the layer before it, for a faster model."""
 
 import copy
 
@@ -15,28 +15,29 @@ BATCH_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
 def fold_batch_norm(model: nn.Module, example: torch.Tensor) -> nn.Module:
     """Copy of a model, in evaluation mode, with each batch normalisation folded into the convolution before it.
 
-    The copy computes the same scores to rounding, and faster: EfficientNet-Lite0's forward pass took 0.75 to 0.9 of the
-    time on two cores. It is meant for explainers that call a model thousands of times. Explainers that look into
-    the model (LRP, Score-CAM) take it as well; it has other layers than the original, though.
+    The copy computes the same scores up to rounding, and is faster: EfficientNet-Lite0's forward pass took 0.75 to
+    0.9 of the time on two cores. It is meant for explainers that call a model thousands of times. Explainers that look
+    into the model (LRP, Score-CAM) take it as well, but its layers differ from the original's.
 
     Parameters
     ----------
     model : torch.nn.Module
-        Left as it is. Its batch normalisations are taken as in evaluation mode.
+        The model, which is not changed. Its batch normalisations count as in evaluation mode.
     example : torch.Tensor
         Batch that the model takes, such as one image (1, 3, 224, 224). One forward pass on it shows which layer feeds
-        which, so it does not matter how the model is written; another one proves that the copy computes the same.
+        which other layer, so it does not matter how the model is written. A second pass checks that the copy computes
+        the same scores for this batch.
 
     Returns
     -------
     torch.nn.Module
-        With `torch.nn.Identity` where a batch normalisation was folded. One that does not directly follow a
-        convolution or linear layer, or that has no running statistics, stays.
+        The copy, with `torch.nn.Identity` where a batch normalisation was folded. A batch normalisation stays if it
+        does not directly follow a convolution or linear layer, or has no running statistics.
 
     Raises
     ------
     ValueError
-        If the copy does not compute the same, because a layer's output is used elsewhere too.
+        If the copy does not compute the same scores, because a layer's output is also used elsewhere.
 
     Examples
     --------
@@ -64,15 +65,15 @@ def fold_batch_norm(model: nn.Module, example: torch.Tensor) -> nn.Module:
         if not error <= 1e-3 * expected.abs().max():
             raise ValueError(
                 f"`model` without its batch normalisations is another function (scores differ by {float(error):.3g}): "
-                "the output of a layer before one is used elsewhere too, so they cannot be folded"
+                "the output of a layer before one of them is also used elsewhere, so they cannot be folded"
             )
     return folded
 
 
 def _fed_directly(model: nn.Module, example: torch.Tensor) -> tuple[torch.Tensor, list[tuple[str, str]]]:
-    """Scores, and names of each layer whose output goes into a batch normalisation as it is, and of that.
+    """Scores, and pairs (layer, batch normalisation) of names where the layer's output goes straight into the other.
 
-    Both are called once.
+    Only modules that the model calls once are listed.
     """
     made: dict[str, list[torch.Tensor]] = {}
     taken: dict[str, list[torch.Tensor]] = {}

@@ -1,4 +1,4 @@
-"""`load`: from a name to a model that takes pixels."""
+"""`load` and `load_segmentation`: from a name to a model that takes pixels."""
 
 import torch
 
@@ -29,19 +29,19 @@ def load(name: str, *, pretrained: bool = True) -> LoadedModel:
           `LoadedModel`, or a `torch.nn.Module` that takes pixels in [0, 1] of 224 by 224. Importing runs its code.
     pretrained : bool, default: True
         Load trained weights; timm and torchvision download theirs and keep them. False draws random weights from
-        torch's global generator, which is otherwise left as it was. A callable decides by itself.
+        torch's global generator; with True this generator is left as it was. A callable decides by itself.
 
     Returns
     -------
     LoadedModel
-        Its ``module`` maps (batch, 3, height, width) pixels in [0, 1] to logits (batch, n_classes); its
-        ``preprocess`` is a `CentreCrop` with the input size, crop and filter that the weights were evaluated with. A
-        timm model that would be given the whole picture out of proportion ("squash") gets a central square instead.
+        Its ``module`` maps (batch, 3, height, width) pixels in [0, 1] to logits (batch, n_classes). Its
+        ``preprocess`` is a `CentreCrop` with the input size, crop and filter that the weights were evaluated with.
+        Where timm would squash the whole picture to a square, it is a central square instead.
 
     Raises
     ------
     TypeError
-        If `name` is not a string, or a callable returns something else than a model.
+        If `name` is not a string, or if a callable does not return a model.
     ValueError
         If there is no model of that name.
     ModuleNotFoundError
@@ -65,7 +65,7 @@ def load(name: str, *, pretrained: bool = True) -> LoadedModel:
         return from_callable(name, CentreCrop(224))
     if not colon and name not in VARIANTS:
         raise ValueError(
-            f"`name` {name!r} is no model known here{did_you_mean(name, VARIANTS)}; write {', '.join(VARIANTS)}, "
+            f"`name` {name!r} is not a known model{did_you_mean(name, VARIANTS)}; write {', '.join(VARIANTS)}, "
             "timm:NAME, torchvision:NAME or package.module:callable"
         )
     with torch.random.fork_rng(devices=[], enabled=pretrained):
@@ -82,18 +82,21 @@ def load_segmentation(name: str, *, pretrained: bool = True) -> LoadedModel:
     Parameters
     ----------
     name : str
-        ``"torchvision:NAME"`` or ``"torchvision:NAME.WEIGHTS"``, such as ``torchvision:deeplabv3_mobilenet_v3_large``;
-        or ``"package.module:callable"``: the callable is imported and called without arguments. It returns a
-        `LoadedModel`, or a `torch.nn.Module` that takes pixels in [0, 1] of pictures of any size. Importing runs its
-        code.
+        One of
+
+        - ``"torchvision:NAME"`` or ``"torchvision:NAME.WEIGHTS"``, such as
+          ``torchvision:deeplabv3_mobilenet_v3_large``;
+        - ``"package.module:callable"``: the callable is imported and called without arguments. It returns a
+          `LoadedModel`, or a `torch.nn.Module` that takes pictures of any size as pixels in [0, 1]. Importing runs
+          its code.
     pretrained : bool, default: True
         As for `load`.
 
     Returns
     -------
     LoadedModel
-        Its ``module`` maps (batch, 3, height, width) pixels in [0, 1] to class scores as
-        `metfa.segmentation.RegionModel` takes them; its ``preprocess`` is a `WholePicture`.
+        Its ``module`` maps (batch, 3, height, width) pixels in [0, 1] to class scores in a form that
+        `metfa.segmentation.RegionModel` accepts. Its ``preprocess`` is a `WholePicture`.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What `load` returns: a model with all that is needed to show it a picture and to read its answer."""
+"""`LoadedModel`: a network with its preprocessing and the names of its classes, as `load` returns it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,23 +12,24 @@ __all__ = ["LoadedModel"]
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """A network, the way into it from a picture, and the names of its classes.
+    """A network, the preprocessing of a picture for it, and the names of its classes.
 
     Parameters
     ----------
     module : torch.nn.Module
-        Maps pixels in [0, 1], of shape (batch, 3, height, width), to one logit per class, (batch, n_classes), for
-        segmentation of each pixel. It normalises inside. `load` gives it back in eval mode, on the CPU.
+        Maps pixels in [0, 1], of shape (batch, 3, height, width), to one logit per class, (batch, n_classes); a
+        segmentation network gives one per class and pixel. It normalises inside. `load` returns it in eval mode, on
+        the CPU.
     preprocess : callable
-        ``preprocess(image)`` makes a float32 tensor (3, height, width) in [0, 1] of a PIL image; stack these to a
-        batch. `load` uses a `CentreCrop`.
+        ``preprocess(image)`` turns a PIL image into a float32 tensor (3, height, width) in [0, 1]; stack several of
+        them to make a batch. `load` uses a `CentreCrop`.
     class_names : tuple of str, optional
         One name per logit; None where they are not known.
     name : str, optional
-        What the model was loaded as.
+        The name by which the model was loaded.
     weights : str, optional
-        Where the weights come from: the package with its version, and the file or tag. None for random weights and
-        for models made by a callable of the user.
+        Where the weights come from: the package with its version, and the file or tag. None for random weights, and
+        for models that a callable of the user made.
     """
 
     module: nn.Module = field(repr=False)

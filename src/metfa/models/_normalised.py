@@ -1,4 +1,4 @@
-"""A model that takes normalised input, made into one that takes pixels."""
+"""`Normalised`: a wrapper that lets a model of normalised images take pixels."""
 
 from collections.abc import Sequence
 
@@ -16,16 +16,16 @@ class Normalised(nn.Module):
     Parameters
     ----------
     model : torch.nn.Module
-        Takes normalised images. It is kept as the attribute ``model``, in the mode it has.
+        Takes normalised images. It is kept as the attribute ``model``, and its mode does not change.
     mean, std : sequence of float
-        One value per channel, in units of pixels in [0, 1]. They are kept as buffers of shape (channels, 1, 1), on
-        the device and in the dtype of the first floating parameter of `model` (torch's default dtype if it has none).
+        One value per channel, in units of pixels in [0, 1]. They are kept as buffers of shape (channels, 1, 1). Device
+        and dtype are those of the first floating parameter of `model` (torch's default dtype if it has none).
 
     Notes
     -----
-    ``.to(device)`` and ``.to(dtype)`` move model and buffers together. The input may have any floating dtype: it is
-    normalised in the wider of its dtype and the buffers', then cast to the buffers', so that a bfloat16 model takes
-    float32 pixels and the gradient arrives in the input's own dtype.
+    ``.to(device)`` and ``.to(dtype)`` move model and buffers together. The input may have any floating dtype. It is
+    normalised in the wider of two dtypes, its own and that of the buffers, and then cast to that of the buffers. So a
+    bfloat16 model takes float32 pixels, and the gradient has the dtype of the input.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class Normalised(nn.Module):
                 raise ValueError(f"`{name}` must be one finite number per channel, got {values}")
             channels.append(channel)
         if len(channels[0]) != len(channels[1]):
-            raise ValueError(f"`mean` and `std` must be of one length, got {len(channels[0])} and {len(channels[1])}")
+            raise ValueError(f"`mean` and `std` must have one length, got {len(channels[0])} and {len(channels[1])}")
         if not (channels[1] > 0).all():
             raise ValueError(f"`std` must be positive, got {std}")
         self.model = model

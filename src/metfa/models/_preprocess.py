@@ -1,4 +1,4 @@
-"""From a PIL image of any kind to the pixels that a network takes; with Pillow only."""
+"""`CentreCrop` and `WholePicture`: from a PIL image of any kind to the pixels that a network takes."""
 
 from dataclasses import dataclass
 from math import floor
@@ -23,16 +23,16 @@ class CentreCrop:
     fraction : float, default: 0.875
         Part of the short side that the square covers, in (0, 1]. The resized short side is rounded down.
     interpolation : PIL.Image.Resampling, default: bicubic
-        Pillow's filter; it always smooths when it shrinks.
+        Pillow's filter, which always smooths when the picture shrinks.
 
     Notes
     -----
-    Only the part of the image that ends in the square is resampled, so a picture of 1 by 100,000 pixels costs no more
-    than another. The result is that of resizing the whole, then cutting, but for the order of Pillow's two passes:
-    one 8-bit level where it shrinks, a few at sharp edges where it enlarges.
+    Only the part of the image that becomes the square is resampled, so a picture of 1 by 100,000 pixels costs no more
+    than another. The result equals resizing the whole picture and cutting afterwards, except for the order of Pillow's
+    two passes: it differs by one 8-bit level where the picture shrinks, and by a few at sharp edges where it grows.
 
-    Colours become 8-bit RGB first: the EXIF orientation is applied; transparency (RGBA, palettes, the transparent
-    colour of a PNG) is laid over white; grey is repeated in three channels; 16-bit grey is scaled by 1/257; CMYK is
+    Colours become 8-bit RGB first. The EXIF orientation is applied. Transparency (RGBA, palettes, the transparent
+    colour of a PNG) is laid over white. Grey is repeated in three channels; 16-bit grey is scaled by 1/257. CMYK is
     converted by Pillow's formula. Colour profiles are not applied. Floating-point images (mode F) have no known range
     and are refused.
 
@@ -75,13 +75,13 @@ class WholePicture:
     Parameters
     ----------
     size : (int, int), optional
-        Height and width to which it is resized, whatever its proportions. None: as it is.
+        Height and width to which the picture is resized, whatever its proportions. None keeps its size.
     interpolation : PIL.Image.Resampling, default: bilinear
         Pillow's filter.
 
     Notes
     -----
-    Colours become 8-bit RGB as by `CentreCrop`.
+    Colours become 8-bit RGB as in `CentreCrop`.
 
     Examples
     --------

@@ -52,7 +52,7 @@ def from_timm(name: str, pretrained: bool) -> LoadedModel:
 
 
 def from_torchvision(name: str, pretrained: bool) -> LoadedModel:
-    """Classifier of torchvision, with the transform and class names of its weights, the default ones or those named."""
+    """Classifier of torchvision, with the transform and class names of its weights: the named ones or the default."""
     torchvision = _library("torchvision")
     model, weights = _torchvision_model(name, torchvision.models, "classifier", pretrained)
     transform = weights.transforms()
@@ -81,7 +81,7 @@ def segmentation_from_torchvision(name: str, pretrained: bool) -> LoadedModel:
 
 
 def _torchvision_model(name: str, module: Any, kind: str, pretrained: bool) -> tuple[nn.Module, Any]:
-    """A model of a module of torchvision, and the weights it has, or would have if it were not to be untrained."""
+    """A model of a module of torchvision, and its weights; an untrained model comes with those it would have."""
     models = _library("torchvision").models
     architecture, _, tag = name.partition(".")
     known = models.list_models(module=module)
@@ -97,7 +97,7 @@ def _torchvision_model(name: str, module: Any, kind: str, pretrained: bool) -> t
 
 
 def from_callable(name: str, preprocess: Any) -> LoadedModel:
-    """What the callable at the import path ``package.module:callable`` returns when called without arguments."""
+    """The model that the callable at the import path ``package.module:callable`` returns, called without arguments."""
     try:
         make = imported(name, "`name`")
     except ValueError as error:
@@ -112,7 +112,7 @@ def from_callable(name: str, preprocess: Any) -> LoadedModel:
 
 
 def _called(make: Any, name: str) -> Any:
-    """What a callable makes without arguments."""
+    """The result of a callable without arguments."""
     if not callable(make):
         raise TypeError(f"`name` {name!r} must name a callable that makes a model, got {type(make).__name__}")
     try:
@@ -122,7 +122,7 @@ def _called(make: Any, name: str) -> Any:
             if parameter.default is parameter.empty
             and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
         ]
-    except (TypeError, ValueError):  # of a callable that does not tell
+    except (TypeError, ValueError):  # some callables have no signature
         needed = []
     if needed:
         raise TypeError(
@@ -144,7 +144,7 @@ def _library(name: str) -> Any:
 
 @contextmanager
 def _download(name: str) -> Iterator[None]:
-    """A failed download said in one line; the libraries raise all kinds of OSError."""
+    """Report a failed download in one line; the libraries raise many kinds of OSError."""
     try:
         yield
     except OSError as error:

@@ -1,9 +1,9 @@
 """EfficientNet-Lite 0, 1 and 2, written so that attribution methods can see into them.
 
 The network is EfficientNet [1]_ in its "lite" variant [2]_: no squeeze-and-excitation, ReLU6 in place of swish; stem
-and head keep their width, the first and last stage their depth. Stochastic depth acts in training only and is left
-out. Every convolution is a plain `torch.nn.Conv2d` followed at once by its own `torch.nn.BatchNorm2d`, and every
-activation is a module of its own, so that hooks, canonizers and layer lookups find each part once:
+and head keep their width, the first and last stage their depth. Stochastic depth acts only in training and is left
+out. Every convolution is a plain `torch.nn.Conv2d`, followed directly by its own `torch.nn.BatchNorm2d`. Every
+activation is a module of its own. So hooks, canonizers and layer lookups find each part once:
 
 - ``stem``: ``pad``, ``conv``, ``bn``, ``act``; 3 to 32 channels at half the side;
 - ``blocks[i].body``: ``expand`` (not in block 0), ``depthwise``, ``project``, each of the parts above (``pad`` only
@@ -63,8 +63,8 @@ _STAGES = (
 class SamePad(nn.Module):
     """Zeros around an image so that a strided convolution gives ``ceil(side / stride)`` pixels.
 
-    This is TensorFlow's "same" padding, with which the weights were trained: an odd zero goes to the bottom or right,
-    so it depends on the side of the input and a `Conv2d` cannot hold it.
+    This is TensorFlow's "same" padding, which the weights were trained with: an odd zero goes to the bottom or right.
+    It depends on the side of the input, so a `Conv2d` cannot do it.
     """
 
     def __init__(self, kernel_size: int, stride: int) -> None:
@@ -83,7 +83,7 @@ class SamePad(nn.Module):
 
 
 def _unit(inputs: int, outputs: int, kernel_size: int = 1, stride: int = 1, *, groups: int = 1, act: bool = True):
-    """Convolution and batch normalisation, with padding before and ReLU6 after where needed."""
+    """Convolution and batch normalisation; where needed, padding before them and ReLU6 after them."""
     parts = OrderedDict[str, nn.Module]()
     if stride > 1:
         parts["pad"] = SamePad(kernel_size, stride)
@@ -96,7 +96,7 @@ def _unit(inputs: int, outputs: int, kernel_size: int = 1, stride: int = 1, *, g
 
 
 class InvertedResidual(nn.Module):
-    """Widen, filter each channel alone, narrow; added to the input where the shapes agree."""
+    """Widen, filter each channel alone, narrow; the input is added where the shapes agree."""
 
     def __init__(self, inputs: int, outputs: int, kernel_size: int, stride: int, expansion: int) -> None:
         super().__init__()
@@ -127,7 +127,7 @@ class EfficientNetLite(nn.Module):
     The input is normalised: ``(pixel - 127 / 255) / (128 / 255)`` of pixels in [0, 1]. Any side works; the weights
     are made for 224, 240 and 260 pixels. ``metfa.models.load(name)`` gives the trained network, normalised inside.
 
-    Captum 0.9's DeepLift has no rule for ReLU6 and takes it as linear: its attributions do not add up.
+    Captum 0.9's DeepLift has no rule for ReLU6 and treats it as linear, so its attributions do not add up.
     """
 
     def __init__(self, name: str) -> None:
@@ -151,7 +151,7 @@ class EfficientNetLite(nn.Module):
         self.dropout = nn.Dropout(variant.dropout)
         self.classifier = nn.Linear(1280, 1000)
         for module in self.modules():
-            if isinstance(module, nn.Conv2d):  # torch's own default fades to a constant answer through 50 layers
+            if isinstance(module, nn.Conv2d):  # with torch's default, 50 layers give a nearly constant answer
                 nn.init.kaiming_normal_(module.weight, nonlinearity="relu")
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -188,7 +188,7 @@ def weights_file(name: str) -> Path:
 
 
 def load_weights(model: EfficientNetLite, file: Path) -> None:
-    """Read `file` into `model`; every key must have its place and every place its key.
+    """Read `file` into `model`; the keys of both must be the same.
 
     Only tensors are unpickled (``weights_only=True``): a file that holds code is refused.
     """

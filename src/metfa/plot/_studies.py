@@ -92,7 +92,7 @@ def mstd_ratio(
     along_n = against == "n_samples"
     sizes = chosen.sizes if along_n else chosen.sizes[-1:]
     if len(sizes if along_n else chosen.levels) < 2:
-        only = chosen.size_told(sizes[0]) if along_n else percent(chosen.levels[0])
+        only = chosen.size_label(sizes[0]) if along_n else percent(chosen.levels[0])
         name = "n_samples" if along_n else "confidence_level"
         raise ValueError(f"`against={against!r}` needs several `{name}`, and there is only {only}")
     fig = Figure(figsize=(8.2, 4.2), layout="constrained")
@@ -121,7 +121,7 @@ def mstd_ratio(
     ax.minorticks_off()
     ax.axhline(1, color="black", linewidth=0.8, linestyle=":")
     level = f" (confidence level {percent(chosen.levels[0])})" if len(chosen.levels) == 1 else ""
-    ax.set_xlabel(f"samples N{level}" if along_n else f"alpha ({chosen.size_told(sizes[0])})")
+    ax.set_xlabel(f"samples N{level}" if along_n else f"alpha ({chosen.size_label(sizes[0])})")
     ax.set_ylabel(f"mstd, smoothed / {'mean of the same samples' if to == 'mean' else 'vanilla'}")
     _plain(ax)
     _legend(ax, title=_bars(evaluation))

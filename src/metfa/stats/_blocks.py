@@ -1,4 +1,4 @@
-"""Reducing samples feature by feature, in blocks that fit a processor's cache, so that memory stays small."""
+"""Functions of the samples of each feature, computed block by block so that memory stays small."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from metfa._arrays import is_floating, namespace, widen
 __all__ = ["comparable", "feature_blocks", "reduce_rows"]
 
 BLOCK_VALUES = 2**18  # 1 MiB of float32
-LEAST_FEATURES = 1024  # a memory page of float32: narrower blocks would read every page of a file more than once
+LEAST_FEATURES = 1024  # a memory page of float32; narrower blocks would read each page of a file more than once
 
 
 def comparable(rows: Any) -> Any:
@@ -40,9 +40,9 @@ def feature_blocks(shape: tuple[int, ...], width: int) -> Iterator[tuple[slice, 
 
 
 def reduce_rows(reduce: Callable[..., tuple[Any, ...]], rows: Any, *per_feature: Any) -> tuple[Any, ...]:
-    """Arrays that ``reduce(rows, *per_feature)`` gives, where it turns ``(*features, n)`` into ``(*features)`` arrays.
+    """The result of ``reduce(rows, *per_feature)``, which turns ``(*features, n)`` into ``(*features)`` arrays.
 
-    NumPy arrays go block by block: those on file (memory maps) are never loaded whole. Other libraries get one call.
+    NumPy arrays are reduced block by block, so a memory map is never loaded whole. Other libraries get one call.
     """
     *features, n = rows.shape
     width = max(LEAST_FEATURES, BLOCK_VALUES // n)

@@ -1,4 +1,4 @@
-"""What Gaussian noise certifies: how far an input may be moved before a median can cross a threshold."""
+"""Certificates under Gaussian noise: how far an input can move before a median can cross a threshold."""
 
 from __future__ import annotations
 
@@ -18,30 +18,29 @@ from metfa.stats.validation import as_counts, as_level
 
 __all__ = ["certified_radius", "certified_ranks", "proportion_bound"]
 
-HALVINGS = 60  # of the interval in which a bound is sought: below the spacing of floats
+HALVINGS = 60  # of the interval that holds the bound; after that it is narrower than the spacing of floats
 NORMAL = NormalDist()
 
 
 def proportion_bound(counts: Any, n: int, alpha: float, *, sequential: bool = False) -> Any:
-    r"""Lower confidence bound of a probability, from how often its event was seen.
+    r"""Lower confidence bound of the probability of an event, from how often the event was seen.
 
     Parameters
     ----------
     counts : array of int
-        How often, in 0..n.
+        How often the event was seen, in 0..n.
     n : int
         Number of independent samples.
     alpha : float
         The bound exceeds the probability with at most this chance.
     sequential : bool
-        False: the bound of Clopper and Pearson [1]_, for an `n` that was fixed beforehand. True: a bound that holds at
-        all n at once, for trials that were stopped because of what they gave: the largest p0 that `log_e_values`
-        rejects.
+        False: the bound of Clopper and Pearson [1]_, for an `n` that was fixed beforehand. True: the largest p0 that
+        `log_e_values` rejects. This bound holds at all n at once, so the trials may stop because of their results.
 
     Returns
     -------
     array of float
-        In [0, 1), of the shape and library of `counts`; rounded down, never up.
+        Bounds in [0, 1), in the shape and library of `counts`; rounded down, never up.
 
     References
     ----------
@@ -75,7 +74,7 @@ def _at_any_time(counts: np.ndarray, n: int, alpha: float) -> np.ndarray:
 
 
 def _largest(holds: Callable[[np.ndarray], np.ndarray], size: int) -> np.ndarray:
-    """Largest p in [0, 1) up to which something holds, found from below; 0 where it does nowhere."""
+    """Largest p in [0, 1) up to which a condition holds, approached from below; 0 where it holds nowhere."""
     low, high = np.zeros(size), np.ones(size)
     for _ in range(HALVINGS):
         middle = (low + high) / 2
@@ -86,11 +85,11 @@ def _largest(holds: Callable[[np.ndarray], np.ndarray], size: int) -> np.ndarray
 
 
 def certified_radius(counts: Any, n: int, alpha: float, *, sequential: bool = False) -> Any:
-    r"""How far an input may be moved before the median of a feature can come back to the threshold.
+    r"""How far an input can move before the median of a feature can come back to the threshold.
 
-    The samples are explanations under Gaussian noise of standard deviation :math:`\sigma`, of which `counts` lie beyond
-    a threshold on the side of interest. With p the bound of `proportion_bound`, the median stays on that side for every
-    change of the input that is shorter, in L2, than :math:`\sigma \Phi^{-1}(p)` [1]_.
+    The samples are explanations under Gaussian noise of standard deviation :math:`\sigma`. `counts` of them lie on
+    one side of a threshold. With p the bound of `proportion_bound`, the median stays on that side for every change of
+    the input that is shorter, in L2, than :math:`\sigma \Phi^{-1}(p)` [1]_.
 
     Parameters
     ----------
@@ -100,13 +99,13 @@ def certified_radius(counts: Any, n: int, alpha: float, *, sequential: bool = Fa
     Returns
     -------
     array of float
-        In units of :math:`\sigma`, not below 0; 0 where nothing is certified, not even the input itself.
+        Radii in units of :math:`\sigma`, not below 0. Where it is 0, nothing is certified, not even the input itself.
 
     Notes
     -----
-    The threshold must be a number that does not depend on these samples, and is the same for the moved input. The
-    statement holds with probability at least 1 - alpha for each count, and is about the law under noise, not about the
-    N samples that a reader of the moved input would see.
+    The threshold must be a number that does not depend on these samples, and it is the same for the moved input. The
+    statement holds with probability at least 1 - alpha for each count. It is about the law under noise, not about the
+    N samples that somebody would draw for the moved input.
 
     References
     ----------
@@ -127,11 +126,11 @@ def certified_radius(counts: Any, n: int, alpha: float, *, sequential: bool = Fa
 
 
 def certified_ranks(n: int, radius: float, confidence_level: float = 0.95, *, sequential: bool = False) -> Ranks:
-    r"""Ranks of an interval for the median that holds wherever the input is moved to within a radius.
+    r"""Ranks of an interval that holds the median of every input within a radius.
 
-    Moving the input by at most `radius` standard deviations of the Gaussian noise takes the median of an explanation no
-    further than the quantiles :math:`\Phi(-r)` and :math:`\Phi(r)` of the law at the input itself. The interval holds
-    both of them, each but for half of the error.
+    Move the input by at most `radius` (r) standard deviations of the Gaussian noise. The median of an explanation
+    then stays between the quantiles :math:`\Phi(-r)` and :math:`\Phi(r)` of the law at the input itself. The interval
+    misses each of these two quantiles with at most half of the error.
 
     Parameters
     ----------
@@ -142,13 +141,14 @@ def certified_ranks(n: int, radius: float, confidence_level: float = 0.95, *, se
     confidence_level : float, default: 0.95
         Least probability that the interval holds every such median.
     sequential : bool
-        False: for an `n` that was fixed beforehand. True: for one at which sampling stopped because of what was seen,
-        as `sequence_ranks`.
+        False: for an `n` that was fixed beforehand. True: sampling may stop at `n` because of what was seen, as for
+        `sequence_ranks`.
 
     Returns
     -------
     Ranks
-        For `median_interval`; ``confidence_level`` is the one reached, or with `sequential` the one asked for.
+        Ranks for `median_interval`. ``confidence_level`` is the level that is reached, or with `sequential` the level
+        asked for.
 
     Raises
     ------
@@ -183,7 +183,7 @@ def certified_ranks(n: int, radius: float, confidence_level: float = 0.95, *, se
         low = n - int(np.searchsorted(log_e_table(n, 1 - outer), -math.log(miss))) + 1
         return Ranks(n, low, n + 1 - low, first=low, last=n + 1 - low, confidence_level=level, sequential=True)
     counts = np.arange(1, n + 1)
-    # P(B < k), B ~ Binomial(n, outer), as the tail that it is: 1 minus the other would have no digits at strict levels.
+    # P(B < k), B ~ Binomial(n, outer), computed as a tail: 1 minus the other tail has no digits at strict levels.
     falls_short = np.exp(log_binomial_tail(n - counts + 1, n, 1 - outer, rest=outer))
     low = int(np.searchsorted(falls_short, miss, side="right"))
     reached = 1 - 2 * float(falls_short[low - 1])

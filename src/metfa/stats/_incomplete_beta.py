@@ -1,4 +1,4 @@
-"""The incomplete beta function in logarithms, for arrays; at run time nothing but NumPy is needed."""
+"""The logarithm of the incomplete beta function, for arrays, with NumPy alone."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)  # D
 def log_regularised_beta(x: Any, a: Any, b: Any, *, rest: Any = None) -> np.ndarray:
     r"""Logarithm of :math:`I_x(a, b)`, elementwise, for x in (0, 1) and positive a, b.
 
-    `rest` is 1 - x, for x so near to 1 that a float does not hold the difference.
+    `rest` is 1 - x; give it where x is so near to 1 that a float does not hold the difference.
 
-    Of a + b up to a million the logarithm is exact to 1e-11, and to 14 digits where it is large.
+    For a + b up to a million, the logarithm is exact to 1e-11, and to 14 digits where it is large.
     """
     x, rest, a, b = _together(x, a, b, rest)
     return log_beta_ratio(x, a, b, rest=rest) + _log_power(x, rest, a, b)
@@ -30,9 +30,8 @@ def log_regularised_beta(x: Any, a: Any, b: Any, *, rest: Any = None) -> np.ndar
 def log_beta_ratio(x: Any, a: Any, b: Any, *, rest: Any = None) -> np.ndarray:
     r"""Logarithm of :math:`I_x(a, b) B(a, b) / (x^a (1-x)^b)`, elementwise, as `log_regularised_beta`.
 
-    By the continued fraction of the regularised function (DLMF 8.17.22), with x and 1 - x exchanged where it converges
-    slowly. It holds what is left of the tail when its steep part is taken out, so that nothing cancels below the mean
-    a / (a + b).
+    It is the continued fraction of the regularised function (DLMF 8.17.22), with x and 1 - x exchanged where it
+    converges slowly. The steep part of the tail is divided out, so that nothing cancels below the mean a / (a + b).
     """
     x, rest, a, b = _together(x, a, b, rest)
     found = np.empty(x.shape)
@@ -58,20 +57,20 @@ def _together(x: Any, a: Any, b: Any, rest: Any) -> list[np.ndarray]:
 
 
 def _log_power(x: np.ndarray, rest: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Logarithm of x^a (1-x)^b / B(a, b): by Stirling's formula, whose large parts are taken together."""
-    away = b * x - a * rest  # from the mean, a + b times
+    """Logarithm of x^a (1-x)^b / B(a, b), by Stirling's formula; its large parts are computed together."""
+    away = b * x - a * rest  # (a + b) times the distance from the mean
     steep = a * _log_of_ratio(away / a, x * (a + b) / a) + b * _log_of_ratio(-away / b, rest * (a + b) / b)
     level = (np.log(a) + np.log(b) - np.log(a + b) - math.log(2 * math.pi)) / 2
     return steep + level + _stirling_rest(a + b) - _stirling_rest(a) - _stirling_rest(b)
 
 
 def _log_of_ratio(change: np.ndarray, ratio: np.ndarray) -> np.ndarray:
-    """Logarithm of a ratio, 1 + change, by whichever of the two holds it to more digits."""
+    """Logarithm of a ratio, 1 + change, from the one of the two that holds more digits."""
     return np.where(np.abs(change) < 0.5, np.log1p(np.maximum(change, -0.5)), np.log(ratio))
 
 
 def _stirling_rest(values: np.ndarray) -> np.ndarray:
-    """What Stirling's formula for the logarithm of the gamma function leaves out."""
+    """The rest that Stirling's formula for the logarithm of the gamma function leaves out."""
     inverse = 1 / np.maximum(values, STIRLING_FROM)
     found = np.asarray(inverse * np.polynomial.polynomial.polyval(inverse**2, STIRLING))
     small = values < STIRLING_FROM
@@ -86,7 +85,7 @@ def _by_fraction(x: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _fraction(x: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """1 / (1 + d1 / (1 + d2 / (1 + ...))) by Lentz's method; entries leave as they converge."""
+    """1 / (1 + d1 / (1 + d2 / (1 + ...))) by Lentz's method; an entry that converged is not computed further."""
     found = np.empty(x.shape)
     left: Any = np.arange(x.size)
     c, d = np.ones(x.size), _away_from_zero(1 - (a + b) * x / (a + 1))

@@ -64,8 +64,8 @@ def median_interval(
     Notes
     -----
     The interval holds the thresholds that the two-sided `median_test` does not reject at ``1 - confidence_level``.
-    Coverage is exact for continuous laws and at least as high for any other [1]_. Infinite samples are ordered as
-    any others. NumPy samples may lie on file: they are read in blocks. Other libraries sort one copy.
+    Coverage is exact for continuous laws and at least as high for any other [1]_. Infinite samples are ordered like
+    any others. NumPy samples may lie in a file: they are read in blocks. Other libraries sort one copy.
 
     References
     ----------
@@ -103,7 +103,7 @@ def smoothed_median(samples: Any, confidence_level: float = 0.95, *, ranks: Rank
     Returns
     -------
     array
-        One value per feature. Halves are averaged, and returned, in float32; integers in the widest real dtype.
+        One value per feature. Half precision is averaged and returned in float32, integers in the widest real dtype.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def smoothed_median(samples: Any, confidence_level: float = 0.95, *, ranks: Rank
     Notes
     -----
     The average of [1]_, with symmetric ranks: a trimmed mean, unbiased for symmetric laws. For torch it is
-    differentiable in `samples`. Infinite samples are ordered as any others; the average is finite unless they reach
+    differentiable in `samples`. Infinite samples are ordered like any others; the average is finite unless they reach
     the averaged ranks.
 
     References
@@ -139,7 +139,7 @@ def smoothed_median(samples: Any, confidence_level: float = 0.95, *, ranks: Rank
 
 
 def mean_interval(samples: Any, confidence_level: float = 0.95, *, axis: int = 0) -> ConfidenceInterval:
-    """Asymptotic interval for the mean of each feature, as SmoothGrad would have it.
+    """Asymptotic interval for the mean of each feature, which is SmoothGrad's value.
 
     Parameters
     ----------
@@ -154,7 +154,8 @@ def mean_interval(samples: Any, confidence_level: float = 0.95, *, axis: int = 0
     -------
     ConfidenceInterval
         Mean plus and minus ``z * s / sqrt(n)``, with s the sample standard deviation (divisor n - 1) and z the normal
-        quantile; halves in float32, integers in the widest real dtype. ``confidence_level`` is the nominal level.
+        quantile; half precision in float32, integers in the widest real dtype. ``confidence_level`` is the nominal
+        level.
 
     Raises
     ------
@@ -208,7 +209,7 @@ def _order(rows: Any) -> tuple[Any, Any]:
     missing = xp.count_nonzero(rows != rows, axis=-1)  # only NaN differs from itself
     if not isinstance(rows, np.ndarray):
         return xp.sort(rows, axis=-1), missing
-    ordered = np.array(rows, order="C")  # samples side by side: sorting runs along memory
+    ordered = np.array(rows, order="C")  # the samples of a feature lie side by side, so sorting runs along memory
     ordered.sort(axis=-1)
     return ordered, missing
 
@@ -234,6 +235,6 @@ def _moments(rows: Any) -> tuple[Any, Any, Any]:
 
 
 def _mean_about(rows: Any, origin: int) -> Any:
-    """Mean of each row, computed relative to one of its values: less rounding, and a constant stays what it is."""
+    """Mean of each row, relative to one of its values: this rounds less, and the mean of a constant is exact."""
     base = rows[..., origin : origin + 1]
     return base[..., 0] + namespace(rows).mean(rows - base, axis=-1)

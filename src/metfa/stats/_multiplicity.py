@@ -1,4 +1,4 @@
-"""Many features at once: corrections of p-values, and how many false marks to expect without one."""
+"""Corrections of p-values for many features, and how many false marks to expect without one."""
 
 from __future__ import annotations
 
@@ -152,31 +152,31 @@ def by(pvalues: Any, *, axis: int | None = None) -> Any:
 
 
 def e_bh(log_e_values: Any, *, axis: int | None = None) -> Any:
-    """Levels by the e-BH method: the false discovery rate, under any dependence, whenever one stops.
+    """Levels by the e-BH method: the false discovery rate, under any dependence and at any stopping time.
 
     Parameters
     ----------
     log_e_values : array
-        Natural logarithms of e-values, as `log_e_values` returns; those along `axis` form one family. Of the two sides
-        of features both belong to it.
+        Natural logarithms of e-values, as `log_e_values` returns; those along `axis` form one family. Both sides of a
+        feature belong to the family.
     axis : int, optional
         Axis of a family; by default all form one.
 
     Returns
     -------
     array
-        The least level at which each is rejected [1]_: reject where it is at most alpha. With e_(1) >= e_(2) >= ... of
-        m, the i-th is the least of ``m / (j e_(j))`` over j >= i, at most 1.
+        The least level at which each hypothesis is rejected [1]_: reject where it is at most alpha. With
+        e_(1) >= e_(2) >= ... of m, the i-th level is the least of ``m / (j e_(j))`` over j >= i, at most 1.
 
     Raises
     ------
     ValueError
-        If one is NaN or infinite.
+        If a value is NaN or infinite.
 
     Notes
     -----
-    The rate holds for the e-values of one moment and the set that they reject, at any stopping time. It does not for
-    the largest e-values of several looks, nor for all that was rejected at any of them.
+    The rate holds for the e-values of one moment and the set that they reject, at any stopping time. It does not hold
+    for the largest e-values of several looks, or for everything that any of these looks rejected.
 
     References
     ----------
@@ -195,7 +195,7 @@ def e_bh(log_e_values: Any, *, axis: int | None = None) -> Any:
     bad = np.count_nonzero(~np.isfinite(logs))
     if bad:
         raise ValueError(f"`log_e_values` must be finite, got {bad} that are NaN or infinite")
-    reciprocals = np.exp(-np.maximum(logs, 0))  # above 1 none is rejected
+    reciprocals = np.exp(-np.maximum(logs, 0))  # nothing is rejected at a level above 1, so 1 is the largest
     dtype = log_e_values.dtype if is_floating(log_e_values) else real_dtype(log_e_values)
     return from_host(bh(reciprocals, axis=axis), log_e_values, dtype)
 
@@ -204,13 +204,11 @@ METHODS: dict[str, Callable[..., Any]] = {"bonferroni": bonferroni, "holm": holm
 
 
 def check_method(method: Any, name: str) -> None:
-    """Raise unless there is a correction called `method`; `name` is the argument's."""
+    """Raise unless there is a correction called `method`; `name` is the name of the argument."""
     if not isinstance(method, str):
         raise TypeError(f"`{name}` must be a string or None, got {method!r} of type {type(method).__name__}")
     if method == "e-bh":
-        raise ValueError(
-            f"`{name}` 'e-bh' is of e-values, which p-values are not: write metfa.stats.e_bh(log_e_values)"
-        )
+        raise ValueError(f"`{name}` 'e-bh' corrects e-values, not p-values: write metfa.stats.e_bh(log_e_values)")
     if method not in METHODS:
         raise ValueError(f"`{name}` must be None or one of {', '.join(map(repr, METHODS))}, got {method!r}")
 
@@ -239,8 +237,8 @@ def correct(pvalues: Any, method: str | None, *, axis: int | None = None) -> Any
 
     Notes
     -----
-    Give it two-sided p-values. The two one-sided ones of a feature move in opposite directions, which the condition
-    of "bh" excludes.
+    Give it two-sided p-values. The two one-sided p-values of a feature move in opposite directions, and the condition
+    of "bh" excludes that.
 
     Examples
     --------
@@ -255,7 +253,7 @@ def correct(pvalues: Any, method: str | None, *, axis: int | None = None) -> Any
 
 
 def expected_false_marks(n: int, alpha: float, n_features: int) -> float:
-    """Number of features marked by mistake if the median of every one is at the threshold, without correction.
+    """Number of features marked by mistake, without correction, if every feature's median is at the threshold.
 
     Each of the two one-sided tests fires with probability ``P(B >= k*)``, where B ~ Binomial(n, 1/2) and k* is the
     smallest count whose tail is at most `alpha`; the figure is ``2 P(B >= k*) n_features``, for scores without ties.

@@ -1,4 +1,4 @@
-"""Which order statistics bound the median, which are averaged, and how many samples that takes."""
+"""Ranks of the order statistics that bound the median or are averaged, and how many samples they need."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Ranks:
     low, high : int
         Ranks of the two ends of the interval for the median.
     first, last : int
-        First and last rank of those averaged into the smoothed value, both included.
+        First and last rank of the order statistics whose mean is the smoothed value, both included.
     confidence_level : float
         Exact probability that the interval covers the median of a continuous law; a lower bound for any other law.
     sequential : bool
-        Whether that holds for all numbers of samples at once, so that one may stop because of what was seen. False: for
-        an `n` that was fixed beforehand.
+        True if the level holds for all numbers of samples at once, so that sampling may stop because of what was seen.
+        False if it holds for an `n` that was fixed beforehand.
     """
 
     n: int
@@ -51,10 +51,10 @@ class Ranks:
 
 
 def median_ranks(n: int, confidence_level: float = 0.95) -> Ranks:
-    """Ranks of the shortest symmetric interval for the median that reaches a level.
+    """Ranks of the shortest symmetric interval that covers the median at a given level.
 
     With B ~ Binomial(n, 1/2) and k the largest integer for which ``P(B <= k) <= (1 - confidence_level) / 2``, the
-    interval runs from order statistic k + 1 to order statistic n - k, and the smoothed value averages these two and
+    interval runs from order statistic k + 1 to order statistic n - k. The smoothed value is the mean of these two and
     all between them.
 
     Parameters
@@ -67,7 +67,7 @@ def median_ranks(n: int, confidence_level: float = 0.95) -> Ranks:
     Returns
     -------
     Ranks
-        With ``confidence_level`` the level that is reached exactly, ``1 - 2 P(B <= k)``.
+        Its ``confidence_level`` is the exact level that is reached, ``1 - 2 P(B <= k)``.
 
     Raises
     ------
@@ -77,8 +77,8 @@ def median_ranks(n: int, confidence_level: float = 0.95) -> Ranks:
     Notes
     -----
     All comparisons are made on exact integers. The interval is the set of values that the two-sided sign test does
-    not reject [1]_; the smoothed value is that of the paper [2]_, with the ranks of its released code (its text drops
-    one more sample from the top than from the bottom, see `paper_ranks`).
+    not reject [1]_. The smoothed value is the one of the paper [2]_, with the ranks of its released code; the paper's
+    text drops one more sample from the top than from the bottom (see `paper_ranks`).
 
     References
     ----------
@@ -98,11 +98,11 @@ def median_ranks(n: int, confidence_level: float = 0.95) -> Ranks:
 
 
 def paper_ranks(n: int, confidence_level: float = 0.95) -> Ranks:
-    """Ranks as the paper's text has them, to reproduce it.
+    """Ranks of the paper's text, to reproduce the paper.
 
-    With k as in `median_ranks`, the interval runs from order statistic k to n - k and the smoothed value averages
-    k + 1 to n - k - 1. This drops one more sample from the top than from the bottom: for a standard normal law the
-    average is biased by -0.143 at n = 10 and by -0.026 at n = 50. `median_ranks` has no such bias.
+    With k as in `median_ranks`, the interval runs from order statistic k to n - k, and the smoothed value is the mean
+    of k + 1 to n - k - 1. This drops one more sample from the top than from the bottom: for a standard normal law the
+    mean is biased by -0.143 at n = 10 and by -0.026 at n = 50. `median_ranks` has no such bias.
 
     Parameters
     ----------
@@ -114,12 +114,12 @@ def paper_ranks(n: int, confidence_level: float = 0.95) -> Ranks:
     Returns
     -------
     Ranks
-        With ``confidence_level`` the exact coverage of these ranks, ``1 - P(B <= k - 1) - P(B <= k)``.
+        Its ``confidence_level`` is the exact coverage of these ranks, ``1 - P(B <= k - 1) - P(B <= k)``.
 
     Raises
     ------
     ValueError
-        If k is 0, for which the text asks for an order statistic of rank 0, or if `n` is too small for any k.
+        If k is 0 (the text then asks for an order statistic of rank 0), or if `n` is too small for any k.
 
     References
     ----------
@@ -146,8 +146,8 @@ def paper_ranks(n: int, confidence_level: float = 0.95) -> Ranks:
 def min_samples(alpha: float = 0.05, alternative: str = "two-sided", n_tests: int = 1) -> int:
     """Smallest number of samples with which the sign test can reject at all.
 
-    The smallest p-value of n samples is ``2**-n`` one-sided and ``2**(1 - n)`` two-sided; here it is compared, in
-    exact arithmetic, with ``alpha / n_tests``.
+    The smallest p-value of n samples is ``2**-n`` one-sided and ``2**(1 - n)`` two-sided. It is compared with
+    ``alpha / n_tests`` in exact arithmetic.
 
     Parameters
     ----------

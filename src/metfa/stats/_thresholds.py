@@ -1,4 +1,4 @@
-"""Thresholds found in the scores themselves: the exact natural break into two classes."""
+"""A threshold from the scores themselves: the exact natural break into two classes."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ CHUNK = 2**16  # the scan's arrays stay in the processor's cache
 def jenks(values: Any) -> float:
     """Threshold between low and high values: the natural break (Jenks) into two classes, exactly.
 
-    Of all ways to cut the sorted values in two, the one with the smallest within-class sum of squares is taken, the
-    lowest if several are equal, and the threshold lies midway between the two values beside the cut.
+    The sorted values are cut in two where the within-class sum of squares is smallest, at the lowest such cut if
+    several are equal. The threshold lies midway between the two values beside the cut.
 
     Parameters
     ----------
@@ -30,8 +30,8 @@ def jenks(values: Any) -> float:
     Returns
     -------
     float
-        The threshold, in float64: between two adjacent float32 numbers it equals neither. NaN, with a warning, if all
-        values are equal.
+        The threshold, in float64, so that it lies strictly between two adjacent float32 numbers. NaN, with a warning,
+        if all values are equal.
 
     Raises
     ------
@@ -45,8 +45,8 @@ def jenks(values: Any) -> float:
 
     Notes
     -----
-    One sort, on the host, and two scans of prefix sums: O(m log m) time, and memory for one sorted copy of the m
-    values. Two classes of the optimal grouping of [1]_, known from maps as natural breaks [2]_.
+    It takes one sort on the host and two scans of prefix sums: O(m log m) time, and memory for one sorted copy of the
+    m values. It is the optimal grouping of [1]_ with two classes; cartographers call it natural breaks [2]_.
 
     References
     ----------
@@ -67,7 +67,7 @@ def jenks(values: Any) -> float:
 
 
 def jenks_sorted(sorted_values: np.ndarray) -> float:
-    """`jenks` of values that are in ascending order already, such as a memory map, of which no copy is made.
+    """`jenks` of values that are in ascending order already, such as a memory map. It makes no copy of them.
 
     Parameters
     ----------
@@ -122,9 +122,9 @@ def _best_cut(values: np.ndarray, name: str) -> int:
     """Size of the lower class; 0 if all values are equal.
 
     With prefix sums s_i, total s and m values, the between-class sum of squares of the cut after i values is
-    ``(m s_i - i s)**2 / (m i (m - i))``; it and the within-class sum add up to a constant, so the cut maximises it.
-    Values are taken relative to the middle one, which keeps integers integers and rounding small, and scaled by a
-    power of two, which rounds nothing and keeps squares within range.
+    ``(m s_i - i s)**2 / (m i (m - i))``. It and the within-class sum add up to a constant, so the best cut maximises
+    it. The middle value is subtracted, which keeps integers exact and rounding small. Very large or small values are
+    scaled by a power of two, which rounds nothing and keeps squares within range.
     """
     m = values.size
     exponent = math.frexp(max(abs(float(values[0])), abs(float(values[-1]))))[1]
@@ -148,8 +148,8 @@ def _best_cut(values: np.ndarray, name: str) -> int:
         carry = float(sums[-1])
         sizes = np.arange(start + 1, start + 1 + sums.size, dtype=np.float64)
         between = (m * sums - sizes * total) ** 2 / (sizes * (m - sizes))
-        between[chunk[1:] == chunk[:-1]] = -1.0  # equal values belong together
-        top = int(between.argmax())  # the first of equal ones
+        between[chunk[1:] == chunk[:-1]] = -1.0  # a cut never separates equal values
+        top = int(between.argmax())  # the first, if several are equal
         if between[top] > best:
             best, cut = float(between[top]), start + 1 + top
     return cut

@@ -1,4 +1,4 @@
-"""How many samples of each feature lie above and below a threshold."""
+"""Counts of the samples of each feature that lie above and below a threshold."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def count_sides(rows: Any, n: int, threshold: Any) -> tuple[Any, Any]:
 
 
 def looked_up(table: np.ndarray, counts: Any) -> Any:
-    """Entries of a table at counts, in their library; float64, or the widest real dtype there is."""
+    """Entries of a table at counts, in the library of the counts; float64, or the widest real dtype there is."""
     xp = namespace(counts)
     table = from_host(table, counts, real_dtype(counts))
     found = xp.reshape(xp.take(table, xp.reshape(counts, (-1,)), axis=0), counts.shape)
@@ -54,9 +54,10 @@ def _threshold_on_host(threshold: Any, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _neighbours(h: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Largest number of `dtype` that is at most h, smallest that is at least h; and where all numbers lie above, below.
+    """Largest number of `dtype` that is at most h, and smallest that is at least h.
 
-    A floating-point dtype reaches from -inf to inf, so the last two are for thresholds outside an integer's range.
+    Two masks follow: where all numbers of `dtype` lie above h, and where all lie below it. They serve thresholds
+    outside an integer's range; a floating-point dtype reaches from -inf to inf.
     """
     if np.issubdtype(dtype, np.floating):
         with np.errstate(over="ignore"):
@@ -75,7 +76,7 @@ def _neighbours(h: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray,
 
 
 def _count(rows: Any, lower: Any, upper: Any) -> tuple[Any, Any, Any]:
-    """Numbers of samples above, below, and NaN."""
+    """Numbers of samples above, below, and NaN, for each feature."""
     xp = namespace(rows)
     rows = comparable(rows)
     hits = (rows > lower[..., None], rows < upper[..., None], rows != rows)  # only NaN differs from itself

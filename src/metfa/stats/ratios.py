@@ -1,4 +1,4 @@
-"""Ratio of two means over the same cases, and how sure it is."""
+"""The ratio of two means over the same cases, with its standard error."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ __all__ = ["ratio_of_means"]
 
 
 def ratio_of_means(above: np.ndarray, below: np.ndarray) -> tuple[float, float]:
-    """Sum of `above` over that of `below`, (n,) each, and its standard error by the jackknife over the cases.
+    """Sum of `above` divided by the sum of `below`, (n,) each, and its standard error by the jackknife over the cases.
 
-    Where `below` is all ones it is the mean, whose jackknife is the usual standard error. NaN where there is none.
+    If `below` is all ones, the ratio is the mean and the standard error the usual one. A value that does not exist is
+    NaN.
     """
     n = len(above)
     if not n or below.sum() == 0:

@@ -1,4 +1,4 @@
-"""The sign test at any time: e-values of the counts, which may be looked at after every sample."""
+"""The sign test at any time: e-values of the counts. One may look at them after every sample."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ Prior = tuple[float, float]
 
 @dataclass(frozen=True, eq=False)
 class SequentialTestResult(MedianTestResult):
-    """Result of `sequential_test`: that of `median_test`, with p-values that hold at any time, and e-values.
+    """Result of `sequential_test`: as of `median_test`, but the p-values hold at any time, and e-values are added.
 
     Attributes
     ----------
     n, above, below, pvalue, alternative, sign
         As for `MedianTestResult`.
     log_e_above, log_e_below : array of float
-        Natural logarithms of the e-values against V <= h (that speak for a median above) and against V >= h.
+        Natural logarithms of the e-values against V <= h (they speak for a median above h) and against V >= h.
     """
 
     log_e_above: Any = None
@@ -58,13 +58,13 @@ class SequentialTestResult(MedianTestResult):
 def log_e_values(counts: Any, n: int, *, probability: float = 0.5, prior: Prior = PRIOR) -> Any:
     r"""Natural logarithms of e-values against "a sample is counted with probability at most p0".
 
-    With S of n samples counted, and the chance q of that under the alternative mixed by a Beta(a, b) law cut to
-    (p0, 1],
+    S of n samples are counted. The alternative is a mixture: the probability q that a sample is counted has a
+    Beta(a, b) law Q cut to (p0, 1],
 
     .. math:: E_n = \int \left(\frac{q}{p_0}\right)^S \left(\frac{1-q}{1-p_0}\right)^{n-S} dQ(q).
 
-    Under the hypothesis :math:`E_n` is a non-negative supermartingale that starts at 1 [1]_: its mean is at most 1
-    whenever one stops, and it ever reaches :math:`1 / \alpha` with probability at most :math:`\alpha` (Ville's
+    Under the hypothesis, :math:`E_n` is a non-negative supermartingale that starts at 1 [1]_: its mean is at most 1
+    at any stopping time. The probability that it ever reaches :math:`1 / \alpha` is at most :math:`\alpha` (Ville's
     inequality [2]_).
 
     Parameters
@@ -76,13 +76,13 @@ def log_e_values(counts: Any, n: int, *, probability: float = 0.5, prior: Prior 
     probability : float, default: 0.5
         p0.
     prior : (float, float), default: (0.5, 0.5)
-        a and b. By default six samples that all agree reach 20 (E = 28.8).
+        a and b. With the default, six samples that all agree reach an e-value of 20 (E = 28.8).
 
     Returns
     -------
     array of float
-        :math:`\log E_n`, of the shape and library of `counts`; in logarithms, since e-values of many samples are larger
-        than any float.
+        :math:`\log E_n`, of the shape and library of `counts`. It is a logarithm because e-values of many samples are
+        larger than any float.
 
     References
     ----------
@@ -117,17 +117,17 @@ def log_e_table(n: int, probability: float = 0.5, prior: Prior = PRIOR) -> np.nd
 
 @lru_cache(maxsize=32)
 def reciprocal_table(n: int, prior: Prior = PRIOR) -> np.ndarray:
-    """Reciprocals of the e-values of all counts 0, ..., n, at most 1; read-only. They take the place of tails."""
+    """Reciprocals of the e-values of all counts 0, ..., n, at most 1; read-only. They replace the tails of the test."""
     table = np.exp(-np.maximum(log_e_table(n, 0.5, prior), 0))
     table.flags.writeable = False
     return table
 
 
 def log_e_at(counts: np.ndarray, n: int, probability: Any, prior: Prior = PRIOR) -> np.ndarray:
-    """`log_e_values` of floats on the host, `probability` one for all or one each."""
+    """`log_e_values` of floats on the host, with one `probability` for all counts or one for each."""
     a, b = prior
     below, above = 1 - np.asarray(probability), probability
-    # The ratio of two tails of Beta laws, written in 1 - q; the powers of p0 that they leave out are those of the null.
+    # The ratio of two tails of Beta laws, written in 1 - q. The powers of p0 that they omit cancel with the null's.
     mixed = log_beta_ratio(below, n - counts + b, counts + a, rest=above)
     return mixed - log_beta_ratio(below, b, a, rest=above)
 
@@ -137,13 +137,13 @@ def sequential_test(
 ) -> SequentialTestResult:
     """Sign test that holds at any time: is the median of each feature above or below a threshold?
 
-    It may be looked at after every sample, and sampling may stop because of what was seen. The plain `median_test`
-    looked at in that way is wrong in a third of the cases (one-sided, at level .05, after each of 1,000 samples).
+    One may look at it after every sample and stop because of what was seen. Used in that way, the plain `median_test`
+    is wrong in a third of the cases (one-sided, at level .05, after each of 1,000 samples).
 
     Parameters
     ----------
     samples, threshold, axis
-        As for `median_test`; samples up to now.
+        As for `median_test`; `samples` holds the samples up to now.
     alternative : {"two-sided", "greater", "less"}
         As for `median_test`.
     prior : (float, float)
@@ -152,8 +152,8 @@ def sequential_test(
     Returns
     -------
     SequentialTestResult
-        The p-value is the reciprocal of the e-value, at most 1: against V <= h for "greater", V >= h for "less", and
-        twice that of the larger of the two for "two-sided".
+        The p-value is the reciprocal of the e-value, at most 1. The e-value is against V <= h for "greater" and
+        against V >= h for "less"; "two-sided" takes twice the reciprocal of the larger of the two.
 
     Raises
     ------
@@ -162,9 +162,9 @@ def sequential_test(
 
     Notes
     -----
-    Under V <= h a sample lies strictly above h with probability at most 1/2, with ties or without. The threshold need
-    not be a fixed number: where V <= h, no more samples lie above h than above V, whatever h was found by, so that the
-    e-value is no larger than that at V, which is one at any time.
+    Under V <= h, a sample lies strictly above h with probability at most 1/2, with ties or without. The threshold
+    need not be a fixed number, however it was found: where V <= h, no more samples lie above h than above V. The
+    e-value at h is therefore at most the e-value at V, which is valid at any time.
 
     Examples
     --------
@@ -191,10 +191,11 @@ def result_of(above: Any, below: Any, n: int, alternative: str, prior: Prior = P
 
 
 def sequence_ranks(n: int, confidence_level: float = 0.95, *, prior: Prior = PRIOR) -> Ranks:
-    """Ranks of an interval for the median that holds at all times at once.
+    """Ranks of an interval for the median that holds at all numbers of samples at once.
 
-    It is made of the thresholds which neither side's e-value of `sequential_test` rejects at half of the error: with
-    the given probability these intervals cover the median at every n, so also at one at which sampling stopped [1]_.
+    The interval holds the thresholds that neither of the two e-values of `sequential_test` rejects at half of the
+    error. With the given probability, these intervals cover the median at every n, so also at the n at which sampling
+    stopped [1]_.
 
     Parameters
     ----------
@@ -208,7 +209,7 @@ def sequence_ranks(n: int, confidence_level: float = 0.95, *, prior: Prior = PRI
     Returns
     -------
     Ranks
-        For `median_interval` and `smoothed_median`; ``confidence_level`` is the one asked for.
+        Ranks for `median_interval` and `smoothed_median`; ``confidence_level`` is the level asked for.
 
     Raises
     ------
@@ -239,7 +240,7 @@ def sequence_ranks(n: int, confidence_level: float = 0.95, *, prior: Prior = PRI
 
 @lru_cache(maxsize=64)
 def fewest_reaching(e_value: float, prior: Prior = PRIOR, probability: float = 0.5) -> int:
-    """Smallest number of samples whose e-value can be so large: all of them on one side."""
+    """Smallest number of samples whose e-value can reach `e_value`, which needs all of them on one side."""
     low, high = 0, 1
     while log_e_at(np.array([float(high)]), high, probability, prior)[0] < math.log(e_value):
         low, high = high, 2 * high
@@ -258,14 +259,14 @@ def confidence_sequence(
     prior: Prior = PRIOR,
     axis: int = 0,
 ) -> ConfidenceInterval:
-    """Interval for each feature's median from several looks: what is in the interval of every one of them.
+    """Interval for each feature's median from several looks: the intersection of the intervals of all looks.
 
     Parameters
     ----------
     samples : array
-        As for `median_interval`, in the order in which they came.
+        As for `median_interval`, in the order in which they were drawn.
     looks : sequence of int
-        Numbers of first samples at which one looked.
+        How many samples there were at each look; a look at k takes the first k samples.
     confidence_level, prior
         As for `sequence_ranks`.
     axis : int
@@ -274,15 +275,15 @@ def confidence_sequence(
     Returns
     -------
     ConfidenceInterval
-        Narrower than that of the last look alone. With at most the probability of an error the intervals of a feature
-        have nothing in common: there ``low > high``.
+        Never wider than the interval of the last look alone. With at most the probability of an error, the intervals
+        of a feature have nothing in common; then ``low > high``.
 
     Raises
     ------
     TypeError
         If `looks` is a single number.
     ValueError
-        If there are no looks, if one is at more samples than there are, or at too few for an interval.
+        If there are no looks, or if a look is at more samples than there are or at too few for an interval.
 
     Examples
     --------
@@ -298,7 +299,7 @@ def confidence_sequence(
     found: ConfidenceInterval | None = None
     for look in looks:
         if positive_int(look, "looks") > n:
-            raise ValueError(f"`looks` must be at no more than the {n} samples, got {look}")
+            raise ValueError(f"`looks` must not exceed the number of samples, {n}, got {look}")
         ranks = sequence_ranks(look, confidence_level, prior=prior)
         interval = median_interval(rows[..., :look], ranks=ranks, axis=-1)
         if found is not None:
@@ -308,14 +309,14 @@ def confidence_sequence(
             )
         found = interval
     if found is None:
-        raise ValueError("`looks` is empty: name the numbers of samples at which you looked")
+        raise ValueError("`looks` is empty: give the numbers of samples at which you looked")
     return found
 
 
 def _sample_size(n: Any, least: int = 1) -> int:
     n = positive_int(n, "n", minimum=least)
     if n > MOST_SAMPLES:
-        raise ValueError(f"e-values are of at most {MOST_SAMPLES:,} samples, got {n:,}")
+        raise ValueError(f"e-values need at most {MOST_SAMPLES:,} samples, got {n:,}")
     return n
 
 

@@ -1,7 +1,7 @@
 """Null law of the sign test: the tails of B ~ Binomial(n, 1/2), as exact integers over 2**n.
 
-Consecutive binomial coefficients differ by a small factor, so one pass of big-integer sums gives every tail; a float
-appears only in the last division, which Python rounds correctly (to 0.0 below the smallest subnormal).
+Each binomial coefficient is the one before it times a small fraction, so one pass of big-integer sums gives every tail.
+A float appears only in the last division, which Python rounds correctly (to 0.0 below the smallest subnormal).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 __all__ = ["MOST_SAMPLES", "fewest_samples", "largest_count", "lower_tails", "upper_tail_table"]
 
-MOST_SAMPLES = 100_000  # exact tails of more take minutes: the time grows with the square
+MOST_SAMPLES = 100_000  # beyond it, exact tails take minutes: the time grows with the square
 
 
 def lower_tails(n: int) -> Iterator[int]:

@@ -41,7 +41,7 @@ class MedianTestResult:
 
     @property
     def sign(self) -> Any:
-        """+1 where the tail of `above` is the smaller one, -1 where that of `below` is, 0 where they are equal."""
+        """+1 where `above` is the larger count and so has the smaller tail, -1 where `below` is, 0 where both agree."""
         xp = namespace(self.above)
         return xp.astype(self.above > self.below, xp.int8) - xp.astype(self.below > self.above, xp.int8)
 
@@ -79,11 +79,11 @@ def median_test(samples: Any, threshold: Any, *, alternative: str = "two-sided",
 
     Notes
     -----
-    The test is exact, valid for any law, with ties or not, if the samples of a feature are independent; features may
-    depend on each other in any way. Samples are compared with h as the float64 it is, never with a rounded h, and
-    without a wider copy of the samples: x > h if and only if x exceeds the largest number of its own dtype that is
-    at most h. (JAX treats subnormal numbers as zero.) It is SciPy's ``quantile_test`` at p = 1/2 [1]_ and the
-    one-sided test of the paper [2]_. NumPy samples may lie on file: they are read in blocks.
+    The test is exact, and valid for any law, with ties or not, if the samples of a feature are independent. Features
+    may depend on each other in any way. Samples are compared with h in float64, never with a rounded h. This needs no
+    wider copy of the samples: x > h if and only if x exceeds the largest number of its own dtype that is at most h.
+    (JAX treats subnormal numbers as zero.) It is SciPy's ``quantile_test`` at p = 1/2 [1]_ and the one-sided test of
+    the paper [2]_. NumPy samples may lie in a file: they are read in blocks.
 
     References
     ----------
@@ -110,7 +110,7 @@ def median_test(samples: Any, threshold: Any, *, alternative: str = "two-sided",
     rows, n = as_rows(samples, axis)
     if n > MOST_SAMPLES:
         raise ValueError(
-            f"`samples` must be at most {MOST_SAMPLES:,}, beyond which exact tails take minutes, got {n:,}"
+            f"`samples` must hold at most {MOST_SAMPLES:,} samples, beyond which exact tails take minutes, got {n:,}"
         )
     above, below = count_sides(rows, n, threshold)
     return result_of(above, below, n, alternative)

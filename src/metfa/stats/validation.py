@@ -1,4 +1,4 @@
-"""Checks of what users pass: a bad kind is a TypeError, a bad value a ValueError."""
+"""Checks of arguments: a wrong kind is a TypeError, a wrong value a ValueError."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ def as_real(x: Any, name: str) -> Any:
     """An array of real floating-point numbers, integers or booleans, of any library."""
     x = as_array(x, name)
     if isinstance(x, np.ma.MaskedArray):
-        raise TypeError(f"`{name}` must not be a masked array, whose mask would be ignored; pass `{name}`.compressed()")
+        raise TypeError(f"`{name}` must not be a masked array: its mask would be ignored; pass `{name}`.compressed()")
     if not namespace(x).isdtype(x.dtype, ("real floating", "integral", "bool")):
         raise TypeError(f"`{name}` must hold real numbers, got {type(x).__name__} of {x.dtype}")
     return x
 
 
 def as_rows(samples: Any, axis: Any) -> tuple[Any, int]:
-    """`samples` as a view whose last axis runs over the samples, and the number of samples."""
+    """A view of `samples` whose last axis runs over the samples, and the number of samples."""
     samples = as_real(samples, "samples")
     if samples.ndim == 0:
         raise ValueError("`samples` must have an axis that runs over the samples, got a single number")
@@ -70,7 +70,7 @@ def as_rows(samples: Any, axis: Any) -> tuple[Any, int]:
 
 
 def as_counts(counts: Any, n: int) -> tuple[Any, np.ndarray]:
-    """Counts among `n` samples: as an array, and as integers on the host."""
+    """Counts among `n` samples, as an array and as integers on the host."""
     counts = counts if hasattr(counts, "dtype") else np.asarray(counts)
     host = to_host(counts)
     if host.dtype.kind not in "iu":

@@ -20,7 +20,6 @@ _HOME = {
     "render_terminal": "metfa.text.rendering",
     "save_model": "metfa.text.models",
     "st": "metfa.text.word_metrics",
-    "top_n_overlap": "metfa.text.word_metrics",
     "words_from_tokens": "metfa.text.subwords",
 }
 

@@ -16,4 +16,3 @@ from metfa.text.word_metrics import WordScores as WordScores
 from metfa.text.word_metrics import fat as fat
 from metfa.text.word_metrics import fdt as fdt
 from metfa.text.word_metrics import st as st
-from metfa.text.word_metrics import top_n_overlap as top_n_overlap

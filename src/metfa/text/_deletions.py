@@ -1,4 +1,4 @@
-"""Texts with words left out: which ones, drawn at random, and what the model says about them."""
+"""Copies of a text with random words left out, the model's answers to them, and the explainers that use both."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from metfa.text.words import Words
 
 __all__ = ["DeletionExplainer", "DeletionSurrogate", "answers", "deletions", "flat"]
 
-COMPANY = 1e-2  # by which probabilities may differ with the kernels of half precision
-SINGLE = 4 * float(np.finfo(np.float32).eps)  # most models answer in single precision, and round batch by batch
+ROUNDING = 1e-2  # the kernels of half precision may change a probability by so much from batch to batch
+SINGLE = 4 * float(np.finfo(np.float32).eps)  # most models answer in single precision and round batch by batch
 
 
 @dataclass(frozen=True)
 class DeletionExplainer:
-    """Settings of every explainer that leaves words out, documented by each."""
+    """Settings of every explainer that leaves words out; each explainer documents them."""
 
     model: Any
     softmax: bool = field(default=False, kw_only=True)
     batch_size: int | None = field(default=None, kw_only=True)
     scale: bool = field(default=True, kw_only=True)
 
-    rows_independent = True  # the rows are explained one after the other: no call of the model holds copies of two
+    rows_independent = True  # one row is explained after the other: no call of the model holds copies of two rows
 
     def __post_init__(self) -> None:
         self._asked_model()
@@ -39,7 +39,7 @@ class DeletionExplainer:
 
     @property
     def signed(self) -> bool:
-        """Whether scores keep their signs: what lies above 0 speaks for the class."""
+        """Whether scores keep their signs: a score above 0 speaks for the class."""
         return not self.scale
 
     def _asked_model(self) -> TextModel:
@@ -52,7 +52,7 @@ class DeletionExplainer:
 
 @dataclass(frozen=True)
 class DeletionSurrogate(DeletionExplainer):
-    """Explainer whose scores are the coefficients of a model fitted to random copies; which model, subclasses tell."""
+    """Explainer whose scores are the coefficients of a model that a subclass fits to random copies."""
 
     n_perturbations: int = field(default=500, kw_only=True)
     rng: Any = field(default=None, kw_only=True, repr=False)
@@ -83,7 +83,7 @@ class DeletionSurrogate(DeletionExplainer):
         return self._finished([fit.coefficients for fit in fits]), scores
 
     def fit(self, inputs: Any, target: Any = None, *, rngs: Any = None) -> tuple[list[Any], np.ndarray]:
-        """What was fitted to each text, and the model's scores of the texts themselves.
+        """The fit to each text, and the model's scores of the texts themselves.
 
         Parameters
         ----------
@@ -93,7 +93,7 @@ class DeletionSurrogate(DeletionExplainer):
         Returns
         -------
         fits : list
-            Of `metfa.text.LEMNA` a `WordMixture` each, of `metfa.text.LIME` a `WordSurrogate`.
+            One for each text: a `WordMixture` from `metfa.text.LEMNA`, a `WordSurrogate` from `metfa.text.LIME`.
         scores : ndarray, (batch, classes)
         """
         rows = words_of_rows(inputs)
@@ -109,16 +109,16 @@ class DeletionSurrogate(DeletionExplainer):
         return fits, scores
 
     def _check_length(self, n_words: int) -> None:
-        """Raise where a text has more words than can be explained."""
+        """Raise if a text has more words than the explainer takes."""
 
     def _fitted(self, words: Words, kept: np.ndarray, response: np.ndarray) -> Any:
         """The fit to the copies that keep ``kept`` (n, n_words), with its `coefficients`."""
         raise NotImplementedError
 
     def _warn_of(self, fits: list[Any]) -> None:
-        """Warn of fits that say nothing: of probabilities that stand still, or that are fitted no better than by luck.
+        """Warn of fits without meaning: the probabilities do not change, or the fit is no better than chance.
 
-        By luck alone, a regression on p of n numbers has an R² of p / (n - 1).
+        For n numbers that do not depend on its p regressors, a regression has a mean R² of p / (n - 1).
         """
         n, copies, name = len(fits), self.n_perturbations, type(self).__name__
         still = [fit for fit in fits if not fit.coefficients.any()]
@@ -132,18 +132,18 @@ class DeletionSurrogate(DeletionExplainer):
         if poor:
             worst = min(poor, key=lambda fit: fit.r2)
             warn(
-                f"{name}'s linear model explains no more of the probabilities of {len(poor)} of {n} texts than of "
-                f"unrelated numbers (R² {worst.r2:.2f} with {len(worst.words)} words and {copies} copies): take more "
-                "`n_perturbations`",
+                f"{name}'s linear model fits the probabilities of {len(poor)} of {n} texts no better than it would "
+                f"fit unrelated numbers (R² {worst.r2:.2f} with {len(worst.words)} words and {copies} copies): take "
+                "more `n_perturbations`",
                 DegenerateAttributionsWarning,
             )
 
 
 def deletions(n_words: int, n: int, rng: np.random.Generator) -> np.ndarray:
-    """Which words n copies of a text keep, (n, n_words) of bool; the first keeps all.
+    """The words that n copies of a text keep, (n, n_words) of bool; the first copy keeps all.
 
-    Each other leaves out a number of words drawn uniformly from 1..n_words, at places drawn without replacement: the
-    law of both ``lemna_beta.py`` and the lime package.
+    Each other copy leaves out a number of words drawn uniformly from 1..n_words, at places drawn without replacement.
+    Both ``lemna_beta.py`` and the lime package use this law.
     """
     kept = np.ones((n, n_words), dtype=bool)
     sizes = rng.integers(1, n_words + 1, n - 1)
@@ -153,11 +153,11 @@ def deletions(n_words: int, n: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def answers(model: TextModel, words: Words, kept: np.ndarray, target: int | None) -> np.ndarray:
-    """Probability of the target for copies of a text, (n,), by which words they keep, (n, n_words).
+    """Probability of the target, (n,), for copies of a text that keep the words in `kept`, (n, n_words).
 
-    One of about half the words is asked a second time, alone: a warning tells of models that mix the texts of a call.
-    Otherwise the model is asked once about equal copies, and about the longest first, so that a batch holds texts of
-    like lengths: where they are padded to the longest, little is padded. A batch of texts exists at a time.
+    Equal copies are asked once. The longest go first, so that a batch holds texts of similar length and a model that
+    pads to the longest pads little. Only one batch of texts exists at a time. One copy with about half the words is
+    asked a second time, alone, to warn of models that mix the texts of a call.
     """
     _, first, copy_of = np.unique(np.packbits(kept, axis=1), axis=0, return_index=True, return_inverse=True)
     order = np.lexsort((first, -kept[first].sum(axis=1)))
@@ -169,25 +169,25 @@ def answers(model: TextModel, words: Words, kept: np.ndarray, target: int | None
     probabilities = model.as_probabilities(model.scores_of(len(distinct), make))
     by_length = model.chosen(probabilities, [target] * len(distinct))
     n_kept = distinct[: model.texts_a_call].sum(axis=1)
-    middle = int(np.abs(n_kept - n_kept[0] / 2).argmin())  # of the first call, where longer ones are
+    middle = int(np.abs(n_kept - n_kept[0] / 2).argmin())  # in the first call, which also holds longer copies
     if middle > 0:
         alone = model.chosen(model.probabilities(make(middle, middle + 1)), [target])[0]
-        _warn_of_company(by_length[middle], alone)
+        _warn_of_mixed_texts(by_length[middle], alone)
     chosen = np.empty(len(distinct))
     chosen[order] = by_length
     return chosen[copy_of.reshape(-1)]
 
 
-def _warn_of_company(among_others: float, alone: float) -> None:
-    """Tell of a model that answers a text by means of the others of its call, such as by padding without a mask."""
-    if abs(among_others - alone) > COMPANY * max(1.0, abs(alone)):
+def _warn_of_mixed_texts(among_others: float, alone: float) -> None:
+    """Warn of a model whose answer to a text depends on the other texts of the call, such as by unmasked padding."""
+    if abs(among_others - alone) > ROUNDING * max(1.0, abs(alone)):
         warn(
-            "the model's answer to a text depends on the other texts of its call (as of a network that reads the "
-            "padding), so that explanations depend on `batch_size`: write `batch_size=1`, or mend the model",
+            "the model's answer to a text depends on the other texts of its call (a network that reads the padding "
+            "does this), so explanations depend on `batch_size`: write `batch_size=1`, or repair the model",
             RowDependenceWarning,
         )
 
 
 def flat(probabilities: np.ndarray) -> bool:
-    """Whether probabilities are the same, to the rounding of a model in single precision."""
+    """Whether probabilities are the same, up to the rounding of a model in single precision."""
     return bool(np.ptp(probabilities) <= SINGLE * np.abs(probabilities).max())

@@ -1,4 +1,4 @@
-"""What the scaled scores of a text do not show: how large they were, how well they fit, and what is not read."""
+"""Facts that the scaled scores of a text do not show: their original size, the fit, and the words not read."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["facts_of"]
 
 
 def facts_of(explainer: Any, model: Any, sample: AttributionSample) -> dict[str, Any]:
-    """Facts about the explanation of the text itself, so far as explainer and model can tell them.
+    """Facts about the explanation of the text itself; a fact that explainer or model do not provide is missing.
 
-    ``class_name`` of the target; ``unscaled``, the smallest and largest score before they were scaled to [0, 1]; ``r2``
-    of the linear model that was fitted; ``unread``, how many words the model does not read. It costs one more
-    explanation beside those of the samples.
+    ``class_name`` is the name of the target; ``unscaled`` holds the smallest and largest score before they were scaled
+    to [0, 1]; ``r2`` is the fit of the linear model; ``unread`` counts the words that the model does not read. This
+    costs one explanation more than the samples.
     """
     text, target = sample.inputs[0], sample.target[0]
     facts: dict[str, Any] = {}
@@ -29,7 +29,7 @@ def facts_of(explainer: Any, model: Any, sample: AttributionSample) -> dict[str,
     if names is not None and isinstance(target, int) and target < len(names):
         facts["class_name"] = str(names[target])
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # all has been told when the same was computed for the sample
+        warnings.simplefilter("ignore")  # the same warnings came when the sample was drawn
         unread = _unread(model, text)
         if unread:
             facts["unread"] = unread
@@ -46,7 +46,7 @@ def facts_of(explainer: Any, model: Any, sample: AttributionSample) -> dict[str,
 
 
 def _unscaled(explainer: Any, text: Any, target: int | None) -> np.ndarray | None:
-    """Scores of an explainer without randomness of its own that has the setting `scale`, as ours have."""
+    """Unscaled scores of an explainer with the setting `scale`; None if the explainer has randomness of its own."""
     if any(entry.name == "rng" for entry in dataclasses.fields(explainer)):
         return None
     output = dataclasses.replace(explainer, scale=False)([text], target)

@@ -1,4 +1,4 @@
-"""Linear regression with neighbours fused: the sum of the steps between neighbouring coefficients is penalised."""
+"""The fused lasso: linear regression with a penalty on the steps between neighbouring coefficients."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import numpy as np
 
 __all__ = ["fused_lasso", "fused_lasso_of_moments"]
 
-RIDGE = 1e-10  # of the largest diagonal entry: collinear columns share their effect, no matrix is singular
-TOLERANCE = 1e-10  # of the largest gradient at zero: what counts as an optimality condition met
-STEPS = 100  # of the active set for each coefficient: a bound on what rounding could make endless
+RIDGE = 1e-10  # share of the largest diagonal entry: collinear columns share their effect, no matrix is singular
+TOLERANCE = 1e-10  # share of the largest gradient at zero: the slack within which an optimality condition counts as met
+STEPS = 100  # most steps of the active set for each coefficient; without a bound, rounding could make them endless
 
 
 def fused_lasso(
@@ -19,19 +19,19 @@ def fused_lasso(
     Parameters
     ----------
     features : ndarray of float, (n, p)
-        Columns whose mean is far larger than their spread lose digits: centre them first. Zeros and ones are fine.
+        A column loses digits if its mean is far larger than its spread: centre it first. Zeros and ones are fine.
     response, weights : ndarray, (n,)
-        The weights are not negative.
+        No weight may be negative.
     penalty : float
         λ; 0 is the weighted least-squares fit.
     start : ndarray, (p,), optional
-        Coefficients from which to go on; they change the time only.
+        Coefficients to start from; they change only the time.
 
     Returns
     -------
     coefficients : ndarray, (p,)
     intercept : float
-        Not penalised. Where no row has any weight, all is 0.
+        Not penalised. If no row has any weight, coefficients and intercept are 0.
 
     Notes
     -----
@@ -53,9 +53,10 @@ def fused_lasso_of_moments(
 ) -> np.ndarray:
     r"""Minimise ½ b'Gb - m'b + λ Σ |bⱼ₊₁ - bⱼ| over b, exactly, by an active set.
 
-    Coefficients between two steps are equal, a block. For given steps and their signs the best levels of the blocks
-    solve a linear system. We go there, stop where a step on the way shrinks to nothing and merge its blocks, and split
-    a block where that lowers the objective most: it falls all the time, so no set of steps comes twice.
+    Coefficients between two steps are equal; they form a block. For given steps and signs, the best levels of the
+    blocks solve a linear system. The search moves towards this solution. If a step shrinks to nothing on the way, it
+    stops there and merges the two blocks. At the solution it splits a block where that lowers the objective most. The
+    objective always falls, so no set of steps comes twice.
 
     At the optimum the running sums uⱼ of the gradient Gb - m are λ·sign(bⱼ₊₁ - bⱼ) at the steps, within ±λ elsewhere,
     and 0 at the end.
@@ -76,7 +77,7 @@ def fused_lasso_of_moments(
         before, after = np.diff(b)[steps], np.diff(goal)[steps]
         vanish = after * signs <= 0
         if (vanish & (before == 0)).any():
-            break  # a step just made leaves zero in the right direction, or is one of rounding
+            break  # a new step leaves zero in the right direction; one that does not comes from rounding
         if vanish.any():
             where = np.full(len(steps), np.inf)
             where[vanish] = before[vanish] / (before - after)[vanish]
@@ -107,6 +108,6 @@ def _levels(gram: np.ndarray, moments: np.ndarray, penalty: float, steps: np.nda
 
 
 def _equal_within(b: np.ndarray, steps: np.ndarray) -> np.ndarray:
-    """The coefficients without the rounding inside a block, which would look like steps."""
+    """The coefficients, made equal within each block: differences by rounding would look like steps."""
     starts = np.concatenate([[0], steps + 1])
     return np.repeat(b[starts], np.diff(np.append(starts, len(b))))

@@ -12,20 +12,20 @@ __all__ = ["Mixture", "fit_mixture"]
 
 ENOUGH = 1e-2  # change of the log-likelihood at which EM stops
 ITERATIONS = 200
-GONE = 1e-4  # rows that a component holds: it holds none from then on
-NARROWEST = 1e-2  # of the response's spread: the least standard deviation, or a component may sit on a single answer
+GONE = 1e-4  # a component that holds fewer rows than this is dropped
+NARROWEST = 1e-2  # least standard deviation, as a share of the response's: a component must not fit a single answer
 
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """K linear regressions, how often each holds, and how closely.
+    """K linear regressions, the share of the rows that each fits, and its residual deviation.
 
     Attributes
     ----------
     shares, intercepts, deviations : ndarray, (K,)
     coefficients : ndarray, (K, p)
     likelihood : float
-        Logarithm of the likelihood of the rows fitted, when it was last computed.
+        Logarithm of the likelihood of the fitted rows, as it was last computed.
     """
 
     shares: np.ndarray
@@ -35,11 +35,11 @@ class Mixture:
     likelihood: float = -np.inf
 
     def predictions(self, features: np.ndarray) -> np.ndarray:
-        """What each regression makes of the rows, (n, K)."""
+        """The prediction of each regression for the rows, (n, K)."""
         return features @ self.coefficients.T + self.intercepts
 
     def responsibilities(self, features: np.ndarray, response: np.ndarray) -> tuple[np.ndarray, float]:
-        """How probably each row belongs to each regression, (n, K), and the logarithm of the rows' likelihood."""
+        """Probability that each row belongs to each regression, (n, K), and the log-likelihood of the rows."""
         distances = (response[:, None] - self.predictions(features)) / self.deviations
         with np.errstate(divide="ignore"):
             logs = np.log(self.shares) - np.log(self.deviations) - distances**2 / 2
@@ -52,15 +52,15 @@ class Mixture:
 def fit_mixture(features: np.ndarray, response: np.ndarray, n_components: int, strength: float) -> Mixture:
     r"""Fit a mixture of K fused regressions by EM.
 
-    Each component is the fused lasso of the rows weighted by how probably they belong to it, with the penalty κσₖ, and
-    its deviation σₖ the root of their weighted mean squared residual. With one component that is the scaled lasso (Sun
-    and Zhang 2012) with steps in place of coefficients, a convex problem. The fit follows a change of the response's
-    units.
+    A row's weight in a component is the probability that it belongs there. Each component is the fused lasso of the
+    weighted rows with the penalty κσₖ. Its deviation σₖ is the root of their weighted mean squared residual. With one
+    component this is the scaled lasso (Sun and Zhang 2012) with steps in place of coefficients, a convex problem. If
+    the units of the response change, the fit changes with them.
 
-    Nothing is random. The start is one regression, moved up and down to where its sorted residuals, cut into K parts,
-    lie: components explain what one regression cannot. Starts from rows cut by the response, or hard cuts of any kind,
-    end more often in components without regressors, one for low and one for high answers, which explain the strongest
-    words away.
+    Nothing is random. The start is one regression. Its sorted residuals are cut into K parts, and the regression is
+    moved up or down to each part, so that components explain what one regression cannot. Other starts (rows cut by the
+    response, or hard cuts of any kind) more often end in components without regressors, one for low and one for high
+    answers. In these the strongest words get no score.
     """
     one = Mixture(np.ones(1), np.array([response.mean()]), np.zeros((1, features.shape[1])), np.array([response.std()]))
     single = _em(one, features, response, strength)
@@ -89,7 +89,7 @@ def _em(mixture: Mixture, features: np.ndarray, response: np.ndarray, strength: 
 def _maximised(
     mixture: Mixture, responsibilities: np.ndarray, features: np.ndarray, response: np.ndarray, strength: float
 ) -> Mixture:
-    """Every component fitted to its share of the rows: its regression, then its deviation, then its share."""
+    """The mixture with each component fitted to its share of the rows: regression, then deviation, then share."""
     responsibilities = np.where(responsibilities.sum(axis=0) < GONE, 0, responsibilities)
     intercepts, coefficients = mixture.intercepts.copy(), mixture.coefficients.copy()
     for k, weights in enumerate(responsibilities.T):
@@ -101,5 +101,5 @@ def _maximised(
     squares = (responsibilities * (response[:, None] - fitted.predictions(features)) ** 2).sum(axis=0)
     with np.errstate(invalid="ignore"):
         deviations = np.sqrt(squares / totals)
-    deviations = np.fmax(deviations, NARROWEST * response.std())  # NaN, of a component without rows, included
+    deviations = np.fmax(deviations, NARROWEST * response.std())  # replaces the NaN of a component without rows too
     return replace(fitted, shares=totals / totals.sum(), deviations=deviations)

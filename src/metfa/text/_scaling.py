@@ -1,4 +1,4 @@
-"""Scores of words brought to [0, 1], text by text."""
+"""Scores of words scaled to [0, 1], text by text."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ __all__ = ["scaled_words"]
 
 
 def scaled_words(maps: np.ndarray, read: np.ndarray | None = None) -> np.ndarray:
-    """Each row's scores by its smallest and largest; words that the model does not `read` stay 0, beside the scale.
+    """Scores of each row scaled by its smallest and largest; words that the model does not `read` stay 0, unscaled.
 
-    Of one word alone that is 0 whatever it does, which is told.
+    The score of a single word is always 0, with a warning.
     """
     if maps.shape[1] == 1:
         warn(
-            "a single word has no score between the smallest and the largest: take `scale=False` (and a text without "
-            "blanks as a list of tokens)",
+            "a single word cannot be scaled between the smallest and the largest score: take `scale=False` (and give "
+            "a text without blanks as a list of tokens)",
             DegenerateAttributionsWarning,
         )
     if read is None or read.all():

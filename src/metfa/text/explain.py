@@ -31,7 +31,7 @@ def explain_text(
     target: Any = None,
     *,
     explainer: Callable[[Any], Any] = LEMNA,
-    noise: Any = Synonyms(0.3),  # noqa: B008 - settings alone; the table is read when a word is replaced
+    noise: Any = Synonyms(0.3),  # noqa: B008 - holds only settings; the table is read when a word is replaced
     n_samples: int | Until = 10,
     batch_size: int | None = None,
     rng: Any = None,
@@ -44,29 +44,30 @@ def explain_text(
     Parameters
     ----------
     model : callable
-        A list of texts -> class probabilities (batch, classes). If the text comes as tokens, a list of lists of tokens.
+        A list of texts -> class probabilities (batch, classes). If `text` is a list of tokens, it takes a list of
+        lists of tokens.
     text : str or list of str
-        One text, of which `metfa.text` cuts the words itself, or its tokens, each of which is a word.
+        One text, which `metfa.text` cuts into words, or its tokens: each token is then a word.
     target : int, optional
-        Class explained. None: the class predicted for the text, held fixed for all copies.
+        Class to explain. None: the class predicted for the text, fixed for all copies.
     explainer : callable
         Model -> explainer of texts: `metfa.text.LEMNA` (the paper's, the default), `metfa.text.LIME`,
-        `metfa.text.Occlusion`, `metfa.text.GradientXInput`, one of them with settings by `functools.partial`, or a
-        function of yours that returns ``explainer(texts, target=target)`` -> attributions (batch, words). One with
-        randomness of its own is wrapped in there: ``lambda model: metfa.seeded(mine(model))``.
+        `metfa.text.Occlusion`, `metfa.text.GradientXInput`, or one of them with settings by `functools.partial`. It
+        can also be your own function that returns ``explainer(texts, target=target)`` -> attributions (batch, words).
+        If that explainer has randomness of its own, wrap it: ``lambda model: metfa.seeded(mine(model))``.
     noise : callable or None
-        ``f(text, rng) -> text`` with as many words; the paper's `Synonyms`, by default each word with probability 0.3.
-        None samples the explainer's own randomness alone.
+        ``f(text, rng) -> text`` with as many words. The default is the paper's `Synonyms`, which replaces each word
+        with probability 0.3. None samples only the explainer's own randomness.
     n_samples, batch_size, rng, first_sample, store, progress
         As in `metfa.explain`.
 
     Returns
     -------
     AttributionSample
-        Of a batch of one; its features are the words, and ``sample.words`` tells which. ``sample.provenance["text"]``
-        tells of the text itself, so far as model and explainer do: ``class_name``, that of the target; ``unscaled``,
-        the smallest and largest score before they were scaled to [0, 1]; ``r2``, how well a linear model of LEMNA or
-        LIME fits; ``unread``, how many words the model does not read. It takes one more explanation of the text.
+        A batch of one. Its features are the words, ``sample.words``. ``sample.provenance["text"]`` holds facts about
+        the text itself, where model and explainer provide them: ``class_name`` of the target; ``unscaled``, the
+        smallest and largest score before they were scaled to [0, 1]; ``r2``, how well the linear model of LEMNA or
+        LIME fits; ``unread``, how many words the model does not read. They cost one more explanation of the text.
 
     Raises
     ------
@@ -85,16 +86,16 @@ def explain_text(
     asked, words = TextModel(model), words_of(text)
     if isinstance(explainer, randomised | seeded | SampledExplainer):
         raise TypeError(
-            f"`explainer` must be a function of the model, got a {type(explainer).__name__}: wrap what the function "
-            "returns, as in `lambda model: metfa.seeded(metfa.text.Occlusion(model))`"
+            f"`explainer` must be a function of the model, got a {type(explainer).__name__}: wrap the explainer that "
+            "the function returns, as in `lambda model: metfa.seeded(metfa.text.Occlusion(model))`"
         )
     if not callable(explainer) or explained_model(explainer) is not None:
         raise TypeError(
             f"`explainer` must be a function of the model, such as metfa.text.LEMNA, got {type(explainer).__name__}: "
-            "for an explainer at hand write `lambda model: explainer`"
+            "if you have an explainer already, write `lambda model: explainer`"
         )
     made = explainer(model)
-    with model_as_found(model), model_in_evaluation(model):  # which a function that asks for scores hides from metfa
+    with model_as_found(model), model_in_evaluation(model):  # metfa cannot see the model inside the function below
         sample = explain(
             made,
             [text],

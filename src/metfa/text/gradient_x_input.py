@@ -1,4 +1,4 @@
-"""Gradient times input for texts: how far each word's vector, as it stands, moves the model's verdict."""
+"""Gradient times input for texts: how far the vector of each word moves the model's log-odds, to first order."""
 
 from __future__ import annotations
 
@@ -36,21 +36,22 @@ class GradientXInput:
     with the vectors :math:`e_t` of the tokens that word w is made of, and the probability :math:`p_c` of the target.
     Tokens of no word (punctuation, special tokens) are dropped.
 
-    The method is that of [1]_. It is the log-odds that is differentiated, not the probability: both gradients have
-    one direction, but that of the probability is p (1 - p) times as long, and vanishes in float32 where the model
-    is sure. To get the probability's, multiply by that; scaled maps are the same. Of two classes the log-odds is
-    the difference of the logits; of classes that do not exclude each other it is the class's own logit.
+    The method is that of [1]_. The log-odds is differentiated, not the probability. Both gradients have the same
+    direction, but the probability's is p (1 - p) times as long and vanishes in float32 where the model is sure. To get
+    the probability's gradient, multiply by p (1 - p); scaled maps are the same. For two classes the log-odds is the
+    difference of the logits; for classes that do not exclude each other it is the logit of the class itself.
 
     A word that the model does not read (see `from_transformers`, ``truncate``) has the score 0, scaled or not.
 
     Parameters
     ----------
     model : EmbeddedTextModel
-        Of ``metfa.text.load_model``, ``metfa.text.models.from_transformers``, or an object of yours with `tokenize`,
-        `embed` and `forward_embedded`. Of a model with one score a row, the score itself is differentiated.
+        A model from ``metfa.text.load_model`` or ``metfa.text.models.from_transformers``, or your own object with
+        `tokenize`, `embed` and `forward_embedded`. If the model gives one score a row, the score itself is
+        differentiated.
     scale : bool
-        Scale each row to [0, 1] by its smallest and largest value: evidence against the target is then near 0. False:
-        the sums with their sign.
+        True scales each map to [0, 1] by its smallest and largest value, so evidence against the target is near 0.
+        False returns the sums with their signs.
 
     References
     ----------
@@ -76,14 +77,14 @@ class GradientXInput:
             raise TypeError(
                 f"`model` must be a text model in torch with methods tokenize, embed and forward_embedded, but "
                 f"{type(self.model).__name__} has no {', '.join(missing)}: see metfa.text.models.from_transformers, or "
-                "explain a function by metfa.text.LIME"
+                "explain any function with metfa.text.LIME"
             )
         if not isinstance(self.scale, bool):
             raise TypeError(f"`scale` must be True or False, got {type(self.scale).__name__}: {self.scale!r}")
 
     @property
     def signed(self) -> bool:
-        """Whether scores keep their signs: what lies above 0 speaks for the class."""
+        """Whether scores keep their signs: a score above 0 speaks for the class."""
         return not self.scale
 
     def __call__(self, inputs: list[Any], target: Any = None) -> tuple[np.ndarray, np.ndarray]:
@@ -92,7 +93,7 @@ class GradientXInput:
         Parameters
         ----------
         inputs : list of str, or of lists of str
-            Texts or lists of tokens, all of equally many words.
+            Texts or lists of tokens, all with equally many words.
         target : int or sequence, optional
             Class of each row; None: the predicted one.
 
@@ -101,7 +102,7 @@ class GradientXInput:
         attributions : numpy.ndarray, (batch, words)
             float64, in [0, 1] with `scale`.
         probabilities : numpy.ndarray, (batch, classes)
-            Of the texts; (batch,) for a model with one score a row.
+            The model's probabilities of the texts; (batch,) for a model with one score a row.
         """
         n_words = len(words_of_rows(inputs)[0])
         words = np.empty((len(inputs), n_words))
@@ -134,7 +135,7 @@ class GradientXInput:
 
 
 def _targets(target: Any, scores: np.ndarray, rows: list[int], n_rows: int) -> list[Any]:
-    """The targets of some rows of a call; those given are checked, and counted, among all rows."""
+    """The targets of some rows of a call; given targets are checked against the number of all rows."""
     if target is None:
         return row_targets(None, scores, len(rows))
     targets = row_targets(target, np.broadcast_to(scores[:1], (n_rows, *scores.shape[1:])), n_rows)
@@ -145,7 +146,7 @@ def _targets(target: Any, scores: np.ndarray, rows: list[int], n_rows: int) -> l
 
 
 def _log_odds(logits: torch.Tensor, targets: list[Any], several: bool) -> torch.Tensor:
-    """Log-odds of each row's target, which is the logit where `several` labels may hold; of one score a row, itself."""
+    """Log-odds of each row's target. It is the logit if `several` labels may hold, or the only score of a row."""
     if logits.ndim == 1:
         return logits
     chosen = torch.nn.functional.one_hot(torch.tensor(targets, device=logits.device), logits.shape[1]).bool()

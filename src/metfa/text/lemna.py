@@ -1,4 +1,4 @@
-"""LEMNA: a mixture of linear models of which words are left in, neighbours fused, fitted to the class probability."""
+"""LEMNA: the class probability as a mixture of linear models of the words that are left in, neighbours fused."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ class WordMixture:
     ----------
     words : tuple of str
     coefficients : ndarray, (n_words,)
-        By how much a word raises the class probability, in the component that is responsible for the text itself. All
-        exactly 0 where the probability is the same, to rounding, whatever is left out.
+        By how much a word raises the class probability, in the component that the text itself most probably belongs
+        to. All are exactly 0 if the probability is the same, up to rounding, whatever is left out.
     intercept : float
-        Probability with all words left out, by that component.
+        Probability with all words left out, in that component.
     r2 : float
-        Coefficient of determination of that component, the copies weighted by how probably they belong to it; at most
-        1, and 0 where the probability does not vary.
+        Coefficient of determination of that component. The weight of a copy is the probability that it belongs there.
+        At most 1, and 0 where the probability does not vary.
     component : int
-        Which one it is.
+        Index of that component.
     responsibilities : ndarray, (n_components,)
-        How probably the text itself belongs to each component.
+        Probability that the text itself belongs to each component.
     mixture : Mixture
-        All of them: ``.shares``, ``.intercepts``, ``.coefficients`` and ``.deviations``. A component that the fit did
-        not need has share 0.
+        All components: ``.shares``, ``.intercepts``, ``.coefficients`` and ``.deviations``. A component that the fit
+        did not need has share 0.
     """
 
     words: tuple[str, ...]
@@ -54,63 +54,64 @@ class WordMixture:
 class LEMNA(DeletionSurrogate):
     r"""Mixture of fused linear regressions over words (Guo et al., CCS 2018): which words raise the class probability?
 
-    Copies of the text leave words out; a mixture of K linear regressions of the class probability on the words left in
-    is fitted by EM; the words' coefficients in the component that is responsible for the text itself are their scores.
-    A fused lasso in each component draws the coefficients of neighbouring words together.
+    Copies of the text leave words out. EM fits a mixture of K linear regressions of the class probability on the words
+    left in. The score of a word is its coefficient in the component that the text itself most probably belongs to. A
+    fused lasso in each component draws the coefficients of neighbouring words together.
 
     Parameters
     ----------
     model : callable
         A list of texts (or of lists of tokens, if the inputs are such) -> class probabilities (batch, classes), or one
-        score a text (batch,). It must answer texts of which no word is left.
+        score a text (batch,). It must also answer texts without any words.
     n_perturbations : int
-        Copies of each text, the first of which leaves nothing out. 500 in the authors' ``lemna_beta.py``; 500 and 2000
-        in the MeTFA paper.
+        Number of copies of each text; the first leaves nothing out. 500 in the authors' ``lemna_beta.py``; 500 and
+        2000 in the MeTFA paper.
     n_components : int
-        The most regressions in the mixture. 1 is the authors' released code, which has no mixture; see Notes.
+        Largest number of regressions in the mixture. The authors' released code has 1, so no mixture; see Notes.
     fused : float
         Strength of the fusion: component k has the penalty
         :math:`\lambda_k = \text{fused} \cdot \sigma_k \sqrt{n \log p}`, with n copies, p words and the standard
-        deviation σ of its residuals; see Notes. 0 does without.
+        deviation σ of its residuals; see Notes. 0 means no fusion.
     softmax : bool
         Turn the model's scores into probabilities, for models that give logits.
     batch_size : int, optional
-        Copies in a call of the model. None: 256. Changes speed and memory only, if the model answers each text
-        by itself (a warning tells where it does not).
+        Copies in a call of the model. None: 256. It changes only speed and memory if the model answers each text by
+        itself (otherwise a warning says so).
     rng : int, numpy.random.Generator or None
-        Seed of direct calls without `rngs`; `metfa.explain` passes its own generators. It governs which words are left
+        Seed of direct calls without `rngs`; `metfa.explain` passes its own generators. It decides which words are left
         out; the fit itself is not random.
     scale : bool
-        True scales each map to [0, 1] by its smallest and largest coefficient (equal coefficients become zeros), False
+        True scales each map to [0, 1] by its smallest and largest coefficient (equal coefficients become zeros). False
         returns the coefficients with their signs.
 
     Notes
     -----
-    *Copies.* A number of words drawn uniformly from 1 to all is left out, at places drawn without replacement, as in
-    ``Henrygwb/Explaining-DL`` (``lemna/code/lemna_beta.py``). There the words stay as zeros; here they are gone, and
-    the regressors are 1 for a word left in and 0 for one left out. Equal copies are asked once.
+    *Copies.* Each copy leaves out a number of words drawn uniformly from 1 to all, at places drawn without
+    replacement, as in ``Henrygwb/Explaining-DL`` (``lemna/code/lemna_beta.py``). There the words become zeros; here
+    they are removed, and the regressors are 1 for a word left in and 0 for a word left out. Equal copies are asked
+    once.
 
-    *Fusion.* The paper bounds the steps between neighbours, Σⱼ|bⱼ₊₁ - bⱼ| ≤ S; its code has the equivalent penalty
-    :math:`\lambda = \sqrt{n \log p}` in ½ Σᵢ(yᵢ - xᵢ·b)² + λ Σⱼ|bⱼ₊₁ - bⱼ|: the usual choice for residuals of
-    deviation 1, there with bytes 1 to 256 as regressors. With zeros and ones and 500 copies, one word that matters
-    among 39 that do not would have to move the probability by 0.84 before any two coefficients differ. Hence the factor
-    σ, which the fit estimates, so that the explanation follows a change of the model's units; and `fused`. On a
-    bidirectional LSTM of film reviews 0.03 and 0.1 gave equally faithful and equally steady scores, 0.3 and 1 worse
-    ones by both.
+    *Fusion.* The paper bounds the steps between neighbours, Σⱼ|bⱼ₊₁ - bⱼ| ≤ S. Its code has the equivalent penalty
+    :math:`\lambda = \sqrt{n \log p}` in ½ Σᵢ(yᵢ - xᵢ·b)² + λ Σⱼ|bⱼ₊₁ - bⱼ|. This is the usual choice for residuals of
+    deviation 1; the regressors there are bytes 1 to 256. Here they are zeros and ones. With 500 copies, one word that
+    matters among 39 that do not would have to move the probability by 0.84 before any two coefficients differ. So the
+    penalty here has the factor σ, which the fit estimates (the explanation then follows a change of the model's units),
+    and the factor `fused`. On a bidirectional LSTM of film reviews, 0.03 and 0.1 gave equally faithful and equally
+    steady scores; 0.3 and 1 were worse in both.
 
-    *Mixture.* The released code has one component, and so has the default; a re-implementation has 3, and the paper's
-    number could not be checked. A mixture fits the probabilities near the text better. But its components need not know
-    where they hold: where a few words decide, it may have one component for high and one for low probabilities, neither
-    of which needs these words, and their scores are lost. One component finds them.
+    *Mixture.* The released code has one component, and so has the default. A re-implementation has 3; the paper's
+    number could not be checked. A mixture fits the probabilities near the text better. But nothing ties a component to
+    the place where it holds. If a few words decide, the mixture may have one component for high and one for low
+    probabilities. Neither component needs these words, so their scores are lost. One component finds them.
     EM starts from one regression, without random numbers, and stops when the log-likelihood changes by less than 0.01.
-    No deviation falls below 0.01 of the probabilities' own; components that no copy needs end with share 0.
+    No deviation falls below 0.01 of the deviation of the probabilities. Components that no copy needs end with share 0.
 
-    Memory grows with `n_perturbations` by a few numbers a word; the texts exist a batch at a time. The fit takes
-    seconds for 1000 words, the better part of a minute for 2000; longer texts are refused.
+    Memory grows with `n_perturbations` by a few numbers a word; only one batch of texts exists at a time. The fit
+    takes seconds for 1000 words and most of a minute for 2000; longer texts are refused.
 
-    `fit` gives the mixture and R² of each row. A warning tells of texts whose probability does not change, whose words
-    all get the same coefficient, or whose R² is not above n_words / (n_perturbations - 1), what scores that have
-    nothing to do with the words give on average without fusion.
+    `fit` returns the mixture and R² of each row. Three kinds of text raise a warning: the probability does not change;
+    all words get the same coefficient; R² is at most n_words / (n_perturbations - 1), the average, without fusion, for
+    scores that have nothing to do with the words.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""LIME for texts: a linear model of which words are left in, fitted to the class probability near the text."""
+"""LIME for texts: the class probability near a text as a linear model of the words that are left in."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class WordSurrogate:
     ----------
     words : tuple of str
     coefficients : ndarray, (n_words,)
-        By how much a word raises the class probability. All exactly 0 where the probability is the same, to rounding,
-        whatever is left out.
+        By how much a word raises the class probability. All are exactly 0 if the probability is the same, up to
+        rounding, whatever is left out.
     intercept : float
-        Probability with all words left out, by the linear model.
+        Probability with all words left out, according to the linear model.
     r2 : float
         Weighted coefficient of determination of the fit, at most 1; 0 where the probability does not vary.
     """
@@ -40,45 +40,45 @@ class WordSurrogate:
 class LIME(DeletionSurrogate):
     r"""Local linear surrogate over words (Ribeiro et al. 2016): which words raise the class probability?
 
-    Copies of the text leave words out; a ridge regression of the class probability on the words left in, weighted by
-    closeness to the text, gives each word its coefficient. Copies, weights and regression are those of
+    Copies of the text leave words out. A ridge regression of the class probability on the words left in gives each
+    word its coefficient; copies closer to the text weigh more. Copies, weights and regression are those of
     ``marcotcr/lime`` 0.2.0.1 (``lime_text.py`` with ``bow=False``, ``lime_base.py``).
 
     Parameters
     ----------
     model : callable
         A list of texts (or of lists of tokens, if the inputs are such) -> class probabilities (batch, classes), or one
-        score a text (batch,). It must answer texts of which no word is left.
+        score a text (batch,). It must also answer texts without any words.
     n_perturbations : int
-        Copies of each text, the first of which leaves nothing out. 5000 in the lime package.
+        Number of copies of each text; the first leaves nothing out. 5000 in the lime package.
     kernel_width : float
-        Width w of the closeness :math:`\sqrt{\exp(-d^2 / w^2)}`, d a hundred times the cosine distance of which words
-        are left in. 25 in the lime package.
+        Width w of the weight :math:`\sqrt{\exp(-d^2 / w^2)}`, where d is a hundred times the cosine distance between
+        the words left in and all words, as vectors of zeros and ones. 25 in the lime package.
     regularization : float
-        Ridge penalty on the coefficients, 1 in the lime package; the intercept is free.
+        Ridge penalty on the coefficients, 1 in the lime package; the intercept is not penalised.
     softmax : bool
         Turn the model's scores into probabilities, for models that give logits.
     batch_size : int, optional
-        Copies in a call of the model. None: 256. Changes speed and memory only, if the model answers each text
-        by itself (a warning tells where it does not).
+        Copies in a call of the model. None: 256. It changes only speed and memory if the model answers each text by
+        itself (otherwise a warning says so).
     rng : int, numpy.random.Generator or None
         Seed of direct calls without `rngs`; `metfa.explain` passes its own generators.
     scale : bool
-        True scales each map to [0, 1] by its smallest and largest coefficient (equal coefficients become zeros), False
+        True scales each map to [0, 1] by its smallest and largest coefficient (equal coefficients become zeros). False
         returns the coefficients with their signs.
 
     Notes
     -----
     Each place of the text is a feature, also where a word is repeated; the lime package's default (``bow=True``) leaves
-    a word out everywhere at once. All words enter the regression, where the package's default reports the best ten of
-    another fit. Words left out are gone, as there with ``mask_string=""``. Equal copies are asked once.
+    a word out everywhere at once. All words enter the regression; the package's default reports the best ten of another
+    fit. Words left out are removed, as in the package with ``mask_string=""``. Equal copies are asked once.
 
     A copy without any words has a cosine distance of 1, as in scikit-learn.
 
-    Memory grows with `n_perturbations` by a few numbers a word; the texts exist a batch at a time.
+    Memory grows with `n_perturbations` by a few numbers a word; only one batch of texts exists at a time.
 
-    A warning tells of texts whose probability does not change, and of fits whose R² is not above
-    n_words / (n_perturbations - 1), what scores that have nothing to do with the words give on average. `fit` gives the
+    A warning is raised if the probability of a text does not change, or if the R² of a fit is at most
+    n_words / (n_perturbations - 1), the average for scores that have nothing to do with the words. `fit` returns the
     coefficients and R² of each row.
 
     Examples
@@ -103,6 +103,6 @@ class LIME(DeletionSurrogate):
     def _fitted(self, words: Words, kept: np.ndarray, response: np.ndarray) -> WordSurrogate:
         if flat(response):
             return WordSurrogate(words.words, np.zeros(len(words)), float(response[0]), 0.0)
-        distances = 100 * (1 - np.sqrt(kept.mean(axis=1)))  # cosine distance of zeros and ones to all ones
+        distances = 100 * (1 - np.sqrt(kept.mean(axis=1)))  # 100 times the cosine distance to a vector of ones
         closeness = np.exp(-((distances / self.kernel_width) ** 2) / 2)
         return WordSurrogate(words.words, *weighted_ridge(kept, response, closeness, self.regularization))

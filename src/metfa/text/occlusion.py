@@ -1,4 +1,4 @@
-"""Occlusion: by how much does the class probability fall when a word is left out?"""
+"""Occlusion of words: how far the class probability falls when a word is left out."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ __all__ = ["Occlusion"]
 
 @dataclass(frozen=True)
 class Occlusion(DeletionExplainer):
-    """Each word's score is the fall of the class probability when that word alone is left out.
+    """Each word's score is the fall of the class probability when only that word is left out.
 
-    The ``occlusion`` of images (Zeiler and Fergus 2014) with words in place of patches, which Li, Monroe and Jurafsky
-    (2016) call erasure. No randomness; one copy of the text for each word.
+    It is the ``occlusion`` of images (Zeiler and Fergus 2014) with words in place of patches; Li, Monroe and Jurafsky
+    (2016) call it erasure. It is not random, and needs one copy of the text for each word.
 
     Parameters
     ----------
     model : callable
         A list of texts (or of lists of tokens, if the inputs are such) -> class probabilities (batch, classes), or one
-        score a text (batch,). For a text of one word it must answer a text of none.
+        score a text (batch,). For a text of one word, it must also answer a text without words.
     softmax : bool
         Turn the model's scores into probabilities, for models that give logits.
     batch_size : int, optional
-        Copies in a call of the model. None: 256. Changes speed and memory only, if the model answers each text
-        by itself.
+        Copies in a call of the model. None: 256. It changes only speed and memory if the model answers each text by
+        itself.
     scale : bool
-        True scales each map to [0, 1] by its smallest and largest score (equal scores become zeros), False returns the
-        falls of the probability, negative where leaving the word out raises it.
+        True scales each map to [0, 1] by its smallest and largest score (equal scores become zeros). False returns the
+        falls of the probability; they are negative for words that lower it.
 
     Notes
     -----
-    The copies exist a batch at a time. A warning tells of texts whose probability no word changes.
+    Only one batch of copies exists at a time. If no word changes the probability of a text, a warning says so.
 
     Examples
     --------
@@ -76,14 +76,14 @@ class Occlusion(DeletionExplainer):
         if still:
             warn(
                 f"occlusion's scores are all 0 for {still} of {len(rows)} texts: the class probability does not change "
-                "when any one word is left out",
+                "when a single word is left out",
                 DegenerateAttributionsWarning,
             )
         return self._finished(falls), scores
 
 
 def _falls(model: TextModel, words: Words, target: int | None) -> np.ndarray:
-    """Fall of the target's probability for each word, (n_words,); the text itself is asked along with its copies."""
+    """Fall of the target's probability for each word, (n_words,); the first copy asked is the text itself."""
 
     def copy_without(left_out: int) -> Any:
         return words.kept([index != left_out for index in range(len(words))])

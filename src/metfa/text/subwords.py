@@ -14,20 +14,20 @@ __all__ = ["words_from_tokens"]
 
 
 def words_from_tokens(attributions: Any, word_index: Sequence[int | None], n_words: int) -> np.ndarray:
-    r"""Attributions of words: the sums over the tokens that each is made of.
+    r"""Attributions of words: the sum over the tokens of each word.
 
-    Methods that give each word vector's share of a difference of scores, such as integrated gradients, keep their sum
-    but for what falls on special tokens and punctuation.
+    Some methods split a difference of scores over the word vectors, such as integrated gradients. The words keep this
+    sum, except for the part on special tokens and punctuation.
 
     Parameters
     ----------
     attributions : array, (tokens, \*rest)
-        Of one row, as Captum's layer methods give them: ``attributions[0]``. Axes behind the tokens, such as that of
-        the word vectors' entries, are summed too.
+        Attributions of one row, as ``attributions[0]`` of Captum's layer methods. Axes after the tokens, such as the
+        entries of a word vector, are summed too.
     word_index : sequence of (int or None)
-        The word of each token, as a text model's ``tokenize`` gives it. Tokens of None are left out.
+        The word of each token, as the ``tokenize`` of a text model gives it. Tokens with None are left out.
     n_words : int
-        Words of the row; one without tokens (beyond what the model reads) gets 0.
+        Number of words in the row. A word without tokens (after the end of what the model reads) gets 0.
 
     Returns
     -------
@@ -67,6 +67,6 @@ def words_from_tokens(attributions: Any, word_index: Sequence[int | None], n_wor
         if isinstance(index, bool) or not hasattr(index, "__index__"):
             raise TypeError(f"`word_index` must hold integers or None, got {type(index).__name__}: {index!r}")
         if not 0 <= index < n_words:
-            raise ValueError(f"`word_index` must lie in 0..{n_words - 1} or be None, got {index!r}")
+            raise ValueError(f"`word_index` must hold None or numbers in 0..{n_words - 1}, got {index!r}")
         words[index] += value
     return words

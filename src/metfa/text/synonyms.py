@@ -1,4 +1,4 @@
-"""Noise on words: each is replaced by a synonym with a given probability."""
+"""`Synonyms`, a noise on words: each word is replaced by a synonym with a given probability."""
 
 from __future__ import annotations
 
@@ -26,52 +26,52 @@ class Synonyms:
     """Replace each word, independently with probability `p`, by one of its synonyms.
 
     The synonyms of a word are the other members of its WordNet synsets, in all its senses; each is drawn with the same
-    probability. Case is kept (``film``, ``Film``, ``FILM``; a word in any other case gets a synonym in lower case), and
-    so are punctuation and the number of words: one word comes for one word.
+    probability. Case is kept (``film``, ``Film``, ``FILM``; a word in any other case gets a synonym in lower case).
+    Punctuation and the number of words are kept too: one word replaces one word.
 
-    **The share of words replaced is below** `p`, as words without synonyms stay as they are: most function words,
-    names, numbers, words of other languages, and most inflected forms (``films``, ``filmed``), since a word is looked
-    up as it stands, in lower case, and its synonym would have to be inflected likewise. `coverage` tells which words
-    of a text can be replaced.
+    **The share of words replaced is below** `p`, because words without synonyms stay as they are: most function words,
+    names, numbers, words of other languages, and most inflected forms (``films``, ``filmed``). A word is looked up as
+    it is written, in lower case; the synonym of an inflected word would have to be inflected too. `coverage` says
+    which words of a text can be replaced.
 
     Parameters
     ----------
     p : float
         Probability of each word to be replaced, from 0 to 1. The paper uses 0.3, 0.5 and 0.7.
     part_of_speech : str, set of str or callable, optional
-        Senses to take synonyms from: one or several of ``"noun"``, ``"verb"``, ``"adj"`` and ``"adv"``; or a function
-        from the list of a text's words to one of these for each word, None for all senses, or ``"other"`` for a word to
-        be left alone. By default all senses of all words: ``can`` may become ``tin``.
+        Senses to take synonyms from: one or several of ``"noun"``, ``"verb"``, ``"adj"`` and ``"adv"``. It can also be
+        a function of the list of words in a text. It returns one of these for each word, None for all senses, or
+        ``"other"`` for a word that is never replaced. By default all senses of all words: ``can`` may become ``tin``.
     multi_word : bool
-        Allow synonyms of several words too. They stay one word: joined by hyphens in a text (``motion-picture``), by
-        blanks in a list of tokens (``motion picture``).
+        Allow synonyms of several words too. They count as one word: their parts are joined by hyphens in a text
+        (``motion-picture``), by blanks in a list of tokens (``motion picture``).
     wordnet : path or nltk.corpus.wordnet, optional
-        Where the synonyms come from: the folder of another WordNet (with ``index.*`` and ``data.*``, such as that of
-        Debian's wordnet-base), or the corpus that nltk has loaded, with which a noise cannot be pickled. By default the
-        table in this package, which is of WordNet 3.0. Nothing is downloaded.
+        Source of the synonyms: the folder of another WordNet (with ``index.*`` and ``data.*``, such as the one of
+        Debian's wordnet-base), or the corpus that nltk has loaded; a noise with nltk's corpus cannot be pickled. The
+        default is the table in this package, from WordNet 3.0. Nothing is downloaded.
 
     Raises
     ------
     TypeError, ValueError
-        For bad arguments; when called, for a row that is no text or holds no words, or a `part_of_speech` that does not
-        give a known part of speech for each word.
+        For bad arguments. When called: if a row is not a text or holds no words, or if `part_of_speech` does not give
+        a known part of speech for each word.
     FileNotFoundError
         If a file of WordNet is not in the folder `wordnet`.
     LookupError
-        Of nltk, if it does not find its corpus.
+        If nltk does not find its corpus.
 
     Notes
     -----
-    For each word two numbers are drawn, whether to replace it and by which of its synonyms, also if it has none. So the
-    same generator replaces at a larger `p` all words that it replaces at a smaller one, by the same synonyms, and what
-    becomes of a word does not depend on the words before it.
+    Two numbers are drawn for each word, even if it has no synonyms: whether to replace it, and by which synonym. So
+    the replacement of a word does not depend on the words before it. At a larger `p`, the same generator replaces all
+    words that it replaces at a smaller `p`, by the same synonyms.
 
-    Only members of synsets in lower case count, so that no word becomes a name, and no single letters, which are
-    symbols there (``I`` is the number one). But a name spelt like a word (``May``) is taken for that word. Some
-    function words have odd senses (``so`` is a note too): a function for `part_of_speech` can leave them alone. Nothing
-    else is adjusted, not even ``a`` to ``an``.
+    Members of synsets count only in lower case, so that no word becomes a name. Single letters do not count, because
+    they are symbols in WordNet (``I`` is the number one). But a name that is spelt like a word (``May``) counts as
+    that word. Some function words have unusual senses (``so`` is also a note); a function for `part_of_speech` can
+    exclude such words. Nothing else is adjusted, not even ``a`` to ``an``.
 
-    WordNet 3.0 is copyright 2006 by Princeton University; its licence stands beside the table, in ``metfa/text/data``.
+    WordNet 3.0 is copyright 2006 by Princeton University; its licence is beside the table, in ``metfa/text/data``.
 
     Examples
     --------
@@ -120,12 +120,12 @@ class Synonyms:
         return tuple(noisy) if isinstance(row, tuple) else noisy
 
     def candidates(self, row: Any) -> tuple[tuple[str, ...], ...]:
-        """Synonyms that each word of a text may be replaced by, in lower case, those of its first senses first."""
+        """Synonyms that may replace each word of a text, in lower case and in the order of the senses."""
         words = words_of(row)
         return tuple(map(self._synonyms_at(words), range(len(words))))
 
     def coverage(self, row: Any) -> tuple[bool, ...]:
-        """Which words of a text have a synonym; their share times `p` is the expected share of words replaced."""
+        """Whether each word of a text has a synonym; the share that has, times `p`, is the expected share replaced."""
         return tuple(map(bool, self.candidates(row)))
 
     def _synonyms_at(self, words: Words) -> Callable[[int], tuple[str, ...]]:
@@ -160,7 +160,7 @@ class Synonyms:
 def _cased(synonym: str, like: str) -> str:
     if len(like) > 1 and like.isupper():
         return synonym.upper()
-    if like[0].isupper() and like[1:] == like[1:].lower():  # also a single letter, which opens a sentence
+    if like[0].isupper() and like[1:] == like[1:].lower():  # also a single letter at the start of a sentence
         return synonym[0].upper() + synonym[1:]
     return synonym
 
@@ -176,7 +176,7 @@ def _part(name: Any, *others: str) -> str:
 
 
 def _kept_parts(given: Any) -> Any:
-    """`part_of_speech` as it is kept: None, a function, or names in an order of their own."""
+    """`part_of_speech` in the form that is kept: None, a function, or names in a fixed order."""
     if given is None or callable(given):
         return given
     if isinstance(given, str):
@@ -193,14 +193,14 @@ def _kept_parts(given: Any) -> Any:
 
 
 def _kept_wordnet(given: Any) -> Any:
-    """`wordnet` as it is kept: None, an absolute path, or an object of nltk's kind."""
+    """`wordnet` in the form that is kept: None, an absolute path, or an object such as nltk's corpus."""
     if isinstance(given, str | PathLike):
         folder = Path(given).absolute()
         missing = [name for name in FILES if not (folder / name).is_file()]
         if missing:
             raise FileNotFoundError(f"`wordnet` must be a folder with WordNet's files, but {folder} lacks {missing[0]}")
         return str(folder)
-    if given is not None and not hasattr(given, "synsets"):  # makes nltk load its corpus, or say that it has none
+    if given is not None and not hasattr(given, "synsets"):  # this makes nltk load its corpus or raise LookupError
         raise TypeError(
             f"`wordnet` must be None, a folder or nltk.corpus.wordnet, got {type(given).__name__}: {given!r:.80}"
         )

@@ -1,4 +1,4 @@
-"""A noise of texts, held to what explanations of words need."""
+"""`WordForWord`: a check that a noise of texts keeps the number of words."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["WordForWord"]
 
 
 class WordForWord:
-    """A noise that must make a text of a text, with as many words: they are the features. It is called as the noise."""
+    """Calls a noise of texts; raises unless the result is a text with as many words, since words are the features."""
 
     def __init__(self, noise: Callable[..., Any]) -> None:
         if isinstance(noise, type) or not callable(noise):

@@ -1,4 +1,4 @@
-"""Faithfulness of words: the class probability without the best words, with them alone, and with them elsewhere."""
+"""Faithfulness of words: class probability without the best words, with only them, and with them in another text."""
 
 from __future__ import annotations
 
@@ -13,36 +13,34 @@ from metfa._arrays import as_array, is_array, to_host
 from metfa._base.validation import is_text, positive_int
 from metfa.calls.targets import row_targets
 from metfa.metrics.scores import NOT_FINITE, Scores, divisor, faults_of, warn_of_missing
-from metfa.metrics.stability import top_k_overlap
-from metfa.results.sample import AttributionSample
 from metfa.sampling.rows import Rows
 from metfa.sampling.streams import Purpose, root_entropy, stream
 from metfa.text._text_model import TextModel
 from metfa.text.words import Words, words_of
 
-__all__ = ["WordScores", "fat", "fdt", "st", "top_n_overlap"]
+__all__ = ["WordScores", "fat", "fdt", "st"]
 
-TIES, OTHER_TEXT = 0, 1  # numbers of an input's streams
+TIES, OTHER_TEXT = 0, 1  # numbers of the random streams of an input
 NO_OTHER = "no other text of as many words"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WordScores(Scores):
-    """Class probability of every text against the number m = 1..n of its best words that are taken.
+    """Class probability of every text for each number m = 1..n of its best words.
 
     Attributes
     ----------
     raw : numpy.ndarray, (batch,)
-        Mean of `curves` over m; NaN where `degenerate` tells why.
+        Mean of `curves` over m; NaN where `degenerate` gives a reason.
     clean : numpy.ndarray, (batch,)
         Class probability of the text itself.
     degenerate : tuple of (str or None), one a text
-        Why a text has no score: its attributions are constant (a single word's are not) or not finite, or there is no
-        other text of as many words to plant its own in.
+        Why a text has no score: its attributions are constant (one word alone is not) or not finite, or no other text
+        has enough words to plant its words in.
     curves : numpy.ndarray, (batch, n)
-        Class probability at m = 1..n, the paper's figures; of constant attributions in an order at random, NaN where
-        there is none. A text with fewer than m words has all of them taken: its curve goes on level from
-        `n_words` on.
+        Class probability at m = 1..n, as in the paper's figures. Constant attributions are taken in a random order; a
+        curve that cannot be computed is NaN. If a text has fewer than m words, all of them are taken: its curve is
+        level from `n_words` on.
     n_words : numpy.ndarray, (batch,)
         How many words each text has.
     """
@@ -52,13 +50,13 @@ class WordScores(Scores):
 
     @cached_property
     def normalised(self) -> np.ndarray:
-        """Curves over the clean probability, (batch, n), NaN where that is below 1e-6; `score` is their mean."""
+        """Curves divided by the clean probability, (batch, n); NaN where it is below 1e-6. `score` is their mean."""
         return self.curves / divisor(self.clean)[:, None]
 
 
 @dataclass(frozen=True)
 class Ranked:
-    """Texts whose words have places: 0 for the one with the highest score, and so on."""
+    """Texts with the places of their words: 0 for the word with the highest score, and so on."""
 
     texts: Sequence[Any]
     words: list[Words]
@@ -69,7 +67,7 @@ class Ranked:
 
     @classmethod
     def by(cls, attributions: Any, texts: Any, rng: Any) -> Ranked:
-        """Equal scores go in an order at random, which depends on the text alone: the same for every map of it."""
+        """Rank the words; the order of equal scores is random and depends only on seed and text, not on the map."""
         words = _parsed(texts, "inputs")
         maps = _one_score_a_word(attributions, words)
         ids, root = Rows(list(texts)).ids(), root_entropy(rng)
@@ -82,9 +80,9 @@ class Ranked:
         return cls(texts, words, places, tuple(map(_fault, maps)), ids, root)
 
     def judged(self, model: TextModel, target: Any, n: int, changed: Callable[[int, np.ndarray], Any]) -> WordScores:
-        """Scores of the texts ``changed(row, top)`` where `top` marks the best m words of a row, m = 1..n."""
+        """Scores of the texts ``changed(row, top)``, where `top` marks the best m words of a row, m = 1..n."""
         if target is not None:
-            row_targets(target, None, len(self.words))  # a wrong kind or number shows before the model is asked
+            row_targets(target, None, len(self.words))  # raises for a wrong kind or number before the model is asked
         n_words = np.array([len(words) for words in self.words])
         ends = np.minimum(n_words, n)
         asked = [(row, m) for row, end in enumerate(ends) for m in range(1, end + 1)]
@@ -110,7 +108,7 @@ def _parsed(texts: Any, name: str) -> list[Words]:
     if isinstance(texts, str) or not isinstance(texts, list | tuple):
         raise TypeError(f"`{name}` must be a list of texts, got {type(texts).__name__}: write `[text]` for one text")
     if not texts:
-        raise ValueError(f"`{name}` is empty: at least one text is needed")
+        raise ValueError(f"`{name}` is empty: give at least one text")
     return [words_of(text) for text in texts]
 
 
@@ -129,14 +127,14 @@ def _one_score_a_word(attributions: Any, words: list[Words]) -> list[np.ndarray]
         if scores.shape != (len(parsed),):
             raise ValueError(
                 f"`attributions` must have one score for each word, got shape {scores.shape} for the {len(parsed)} "
-                f"words of input {row} (a noise has to keep the number of words)"
+                f"words of input {row} (a noise must keep the number of words)"
             )
     return maps
 
 
 def _fault(scores: np.ndarray) -> str | None:
     if len(scores) == 1 and np.isfinite(scores).all():
-        return None  # one word has one order
+        return None  # a single word has only one order
     return faults_of(scores[None])[0]
 
 
@@ -151,51 +149,51 @@ def fdt(
     batch_size: int | None = None,
     rng: Any = 0,
 ) -> WordScores:
-    r"""Feature deduction test: leave out the best words of each text, and watch the class probability fall.
+    r"""Feature deduction test: leave out the best words of each text, and see the class probability fall.
 
-    :math:`\mathrm{FDT}_m(T, M) = f_c(T^{M-}_m)`, the probability of the text without the m words of the highest
-    attribution (paper, section on faithfulness metrics, after Guo et al. 2018, who count how often it falls below one
-    half). The paper draws it against m; the single score here is the mean over m = 1..n. The lower, the more faithful.
+    :math:`\mathrm{FDT}_m(T, M) = f_c(T^{M-}_m)` is the probability of the text without the m words with the highest
+    attributions (paper, section on faithfulness metrics; Guo et al. 2018, its source, count how often it falls below
+    one half). The paper draws it against m; the single score here is the mean over m = 1..n. Lower is more faithful.
 
     Parameters
     ----------
     model : callable
-        A list of texts -> class probabilities (batch, classes), or one score a text (batch,). It meets texts without
-        any words, where n reaches their number.
+        A list of texts -> class probabilities (batch, classes), or one score a text (batch,). It must also answer
+        texts without any words if `n` reaches the number of words of an input.
     inputs : list of str or of lists of str
         Texts, or texts as tokens; they may have different numbers of words.
     attributions : array, (batch, words), or sequence of arrays, (words,)
-        One score a word. Their order is that of the signed scores.
+        One score a word. Words are ordered by their signed scores.
     target : int, sequence or array, optional
         Class of each text; None: the predicted one.
     n : int
-        How many words are taken at most, the end of the paper's axis by default. In a text with fewer, all are taken.
+        Largest number of words taken; the default is the end of the paper's axis. If a text has fewer, all are taken.
     softmax : bool
         Turn the model's scores into probabilities by a softmax. False uses them as they are.
     batch_size : int, optional
-        Texts in a call of the model. None: 256. Changes speed and memory only, if the model answers each text
-        by itself.
+        Texts in a call of the model. None: 256. It changes only speed and memory if the model answers each text by
+        itself.
     rng : int or numpy.random.Generator
-        Seed of the order of equal scores. It depends on the text, not on the attributions: all maps of a text that are
-        compared have their equal scores in the same order.
+        Seed of the order of equal scores. The order depends on the text, not on the attributions, so it is the same
+        for all maps of a text that are compared.
 
     Returns
     -------
     WordScores
-        `curves` (batch, n), their mean `raw` (batch,), and `score`, `raw` over the clean probability. The robust form
-        is ``metfa.metrics.robust(fdt, noise=metfa.text.Synonyms(0.5))``, and the curves of its result are
-        ``np.mean([draw.curves for draw in result.draws], axis=0)``.
+        `curves` (batch, n), their mean `raw` (batch,), and `score`, which is `raw` divided by the clean probability.
+        The robust form is ``metfa.metrics.robust(fdt, noise=metfa.text.Synonyms(0.5))``, and the curves of its result
+        are ``np.mean([draw.curves for draw in result.draws], axis=0)``.
 
     Raises
     ------
     TypeError, ValueError
-        For bad arguments, before the model is asked (of a `target` that there is no class of, after); for scores that
-        are not finite.
+        For bad arguments, before the model is asked, and for scores that are not finite. A `target` that is not one of
+        the classes is found only after the model was asked.
 
     Warns
     -----
     DegenerateAttributionsWarning
-        For attributions that are constant, whose order would be the tie rule's, or not finite. Their score is NaN.
+        For attributions that are not finite, or constant (only the tie rule would order them). Their score is NaN.
     ModelOutputWarning
         For a clean probability below 1e-6, where the normalised score is NaN.
 
@@ -229,10 +227,10 @@ def st(
     batch_size: int | None = None,
     rng: Any = 0,
 ) -> WordScores:
-    r"""Synthetic test: keep only the best words of each text, and watch the class probability grow.
+    r"""Synthetic test: keep only the best words of each text, and see the class probability grow.
 
-    :math:`\mathrm{ST}_m(T, M) = f_c(T^{M+}_m)`, the probability of the text of which only the m words of the highest
-    attribution are left. The higher, the more faithful. Parameters, result, errors and warnings as for :func:`fdt`.
+    :math:`\mathrm{ST}_m(T, M) = f_c(T^{M+}_m)` is the probability of the text with only the m words with the highest
+    attributions. Higher is more faithful. Parameters, result, errors and warnings are those of :func:`fdt`.
     """
     asked = TextModel(model, softmax=softmax, batch_size=batch_size)
     positive_int(n, "n")
@@ -252,21 +250,21 @@ def fat(
     batch_size: int | None = None,
     rng: Any = 0,
 ) -> WordScores:
-    r"""Feature augmentation test: plant the best words of each text in another one, and watch its probability grow.
+    r"""Feature augmentation test: plant the best words of each text in another text, and see its probability grow.
 
-    The probability of a random other text, at least as long, in which the m words of the highest attribution stand at
-    their own positions, in the place of the words there (paper, section on faithfulness metrics, after Guo et al.
-    2018). The higher, the more faithful. Result, errors and warnings as for :func:`fdt`.
+    It is the probability of a random other text, at least as long. The m words with the highest attributions replace
+    the words at the same positions there (paper, section on faithfulness metrics, after Guo et al. 2018). Higher is
+    more faithful. Result, errors and warnings are those of :func:`fdt`.
 
     Parameters
     ----------
     model, inputs, attributions, target, n, softmax, batch_size, rng
         As for :func:`fdt`.
     others : list of str or of lists of str
-        Texts of which one is drawn for each input, such as those of the data set that are not explained; tokens, where
-        the inputs are. An input itself is never drawn for it; one that is longer than all of them has no score. Which
-        one is drawn depends on the seed and on the input: all maps of a text that are compared meet the same other
-        text.
+        One of these texts is drawn for each input; take texts of the data set that are not explained, for example.
+        They must be tokens if the inputs are tokens. A text with the same words as the input is never drawn for it. An
+        input that is longer than all other texts has no score. The draw depends only on the seed and the input, so it
+        is the same for all maps of a text that are compared.
 
     Examples
     --------
@@ -294,11 +292,11 @@ def fat(
 
 
 def _others(others: Any, ranked: Ranked) -> list[Words | None]:
-    """Another text for each of those ranked, at least as long; None where there is none."""
+    """Another text, at least as long, for each ranked text; None where there is none."""
     pool = _pool(others)
     kinds = {"texts" if words.gaps is not None else "lists of tokens" for words in [*pool, *ranked.words]}
     if len(kinds) > 1:
-        raise TypeError("`others` and `inputs` must be of one kind, got texts and lists of tokens")
+        raise TypeError("`others` and `inputs` must be of one kind, got both texts and lists of tokens")
     lengths = np.array([len(words) for words in pool])
     drawn: list[Words | None] = []
     for words, identity in zip(ranked.words, ranked.ids, strict=True):
@@ -309,7 +307,7 @@ def _others(others: Any, ranked: Ranked) -> list[Words | None]:
 
 
 def _pool(others: Any) -> list[Words]:
-    """The other texts as words; a study asks for the same ones map after map and draw after draw."""
+    """The other texts as words; they are kept, because a study asks for the same texts for every map and draw."""
     if not isinstance(others, list | tuple) or not all(map(is_text, others)):
         return _parsed(others, "others")  # raises
     return _parsed_once(tuple(text if isinstance(text, str) else tuple(text) for text in others))
@@ -318,19 +316,3 @@ def _pool(others: Any) -> list[Words]:
 @lru_cache(maxsize=2)
 def _parsed_once(texts: tuple[Any, ...]) -> list[Words]:
     return _parsed(texts, "others")
-
-
-def top_n_overlap(sample: AttributionSample, n: int = 10) -> Scores:
-    """Mean overlap of the n best words of a text between two of its noisy copies, from 0 to 1: the paper's for texts.
-
-    It is :func:`metfa.metrics.top_k_overlap`, where ties and the absence of a score are explained. By chance alone it
-    is n over the number of words, and 1 where n is that number: compare texts of one length, or by the same n.
-
-    Parameters
-    ----------
-    sample : AttributionSample
-        Explanations of a text under the *outer* noise, as ``explain_text(..., noise=outer, n_samples=10)`` draws them.
-    n : int
-        At least 1. A text of fewer words has no score.
-    """
-    return top_k_overlap(sample, positive_int(n, "n"))

@@ -1,4 +1,4 @@
-"""A text cut into words: the features of an explanation, which can be left out or replaced one by one."""
+"""A text cut into words, the features of an explanation; each word can be left out or replaced."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from typing import Any
 __all__ = ["Words", "words_of"]
 
 RUN = re.compile(r"\S+")
-EDGES = ("P", "Cf")  # punctuation and invisible marks stay outside a word, where they stand at its edge
+EDGES = ("P", "Cf")  # punctuation and invisible marks at the edge of a word do not belong to it
 
 
 @dataclass(frozen=True)
 class Words:
-    """Words of a text and what stands between them; or tokens, where a list of them was given.
+    """Words of a text and the characters between them; or tokens, if a list of them was given.
 
     Attributes
     ----------
     words : tuple of str
     gaps : tuple of str or None
-        What stands before, between and after the words: blanks and punctuation, one more than words. None for tokens,
-        of which every one is a word.
+        Blanks and punctuation before, between and after the words, one entry more than words. None for tokens, since
+        every token is a word.
     """
 
     words: tuple[str, ...]
@@ -34,7 +34,7 @@ class Words:
         return len(self.words)
 
     def kept(self, mask: Sequence[Any]) -> Any:
-        """The text without the words whose entry of `mask` is false; punctuation stays, doubled blanks do not."""
+        """The text without the words where `mask` is false; punctuation stays, double blanks do not."""
         if len(mask) != len(self):
             raise ValueError(f"`mask` must have one entry for each of the {len(self)} words, got {len(mask)}")
         if self.gaps is None:
@@ -61,8 +61,8 @@ class Words:
 def words_of(text: Any) -> Words:
     """Words of a text, or of a list of tokens.
 
-    A word is what blanks (of any script) separate, without the punctuation at its edges: "don't", "well-known",
-    "state-of-the-art" and an emoji are one word each, "!" is none. Scripts that are written without blanks have to come
+    Blanks (of any script) separate words, and punctuation at the edges is not part of a word: "don't", "well-known",
+    "state-of-the-art" and an emoji are one word each, "!" is none. Texts in scripts without blanks have to be given
     as tokens.
 
     Raises
@@ -87,7 +87,7 @@ def words_of(text: Any) -> Words:
                 raise ValueError(f"a list of tokens must not hold empty ones: {list(text)!r:.80}")
         parsed = Words(tuple(text), None)
     else:
-        raise TypeError(f"a text or a list of its tokens is needed, got {type(text).__name__}: {text!r:.80}")
+        raise TypeError(f"a text must be a string or the list of its tokens, got {type(text).__name__}: {text!r:.80}")
     if not parsed.words:
         raise ValueError(f"the text {text!r:.80} holds no words: there is nothing to explain")
     return parsed
