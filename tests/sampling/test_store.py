@@ -165,7 +165,8 @@ KILLED = """
     sys.path.insert(0, {tests!r})
     import numpy as np
     import metfa, test_store
-    from metfa import io, store
+    from metfa.results import files
+    from metfa.sampling import store
 
     def die(*args, **kwargs):
         os.kill(os.getpid(), signal.SIGKILL)
@@ -212,7 +213,7 @@ KILLED = """
     elif point == "before the manifest":
         before(store, "write_manifest")
     elif point == "manifest not yet whole":
-        before(io, "write_json")
+        before(files, "write_json")
     elif point == "before the tidying":
         before(Path, "unlink")
     test_store.run(Path({folder!r}), explainer)

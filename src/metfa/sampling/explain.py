@@ -20,7 +20,7 @@ from metfa._base.provenance import describe, versions
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.calls.guard import left_as_found, loaded_torch
 from metfa.calls.targets import row_targets
-from metfa.noise.laws import gaussian_std
+from metfa.noise.pixel_space import gaussian_std
 from metfa.results.files import check_inputs
 from metfa.results.sample import AttributionSample
 from metfa.results.stopping import Until
