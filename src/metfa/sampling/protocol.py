@@ -27,6 +27,7 @@ from metfa.calls.guard import loaded_torch, normalises_by_batch, owner_of
 
 __all__ = [
     "call_explainer",
+    "check_explainer",
     "explained_model",
     "known_independent",
     "predict_scores",
@@ -75,6 +76,13 @@ def told_signed(explainer: Any) -> bool | None:
         owner = owner_of(owner.explainer)
     told = getattr(owner, "signed", None)
     return told if isinstance(told, bool) else None
+
+
+def check_explainer(explainer: Any) -> None:
+    """Raise where this is no function."""
+    if not callable(explainer):
+        hint = "; pass its method, as in `Saliency(model).attribute`" if hasattr(explainer, "attribute") else ""
+        raise TypeError(f"`explainer` must be callable, got {type(explainer).__name__}{hint}")
 
 
 def call_explainer(
