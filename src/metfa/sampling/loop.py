@@ -52,7 +52,7 @@ class Explained(NamedTuple):
         return None if self.scores is None or self.scores.ndim != 2 else to_host(self.scores)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Loop:
     r"""What makes maps of jobs: `explain`, `Smoothed` and the estimate of a study differ in what they do with these.
 

@@ -22,7 +22,7 @@ __all__ = ["Request", "checked_names", "fitting_names"]
 DEFAULT_BATCH_SIZE = 10
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Request:
     """The arguments of `metfa.explain`, with what was left open filled in.
 
@@ -57,39 +57,41 @@ class Request:
             raise TypeError(f"`predict` must be a function inputs -> scores, got {type(self.predict).__name__}")
         if not isinstance(self.n_samples, Until):
             self._fill(n_samples=positive_int(self.n_samples, "n_samples"))
-        first = positive_int(self.first_sample, "first_sample", minimum=0)
-        if first + self.most - 1 > MAX_SAMPLE_ID:
-            raise ValueError(
-                f"`first_sample` + `n_samples` must not exceed {MAX_SAMPLE_ID + 1}, got {first + self.most}"
-            )
+        self._fill(first_sample=positive_int(self.first_sample, "first_sample", minimum=0))
+        after = self.first_sample + self.most
+        if after - 1 > MAX_SAMPLE_ID:
+            raise ValueError(f"`first_sample` + `n_samples` must not exceed {MAX_SAMPLE_ID + 1}, got {after}")
         size = DEFAULT_BATCH_SIZE if self.batch_size is None else positive_int(self.batch_size, "batch_size")
-        self._fill(first_sample=first, batch_size=size, root=root_entropy(rng), rows=Rows(inputs))
-        self.rows.check_noise(self.noise)
+        root, rows = root_entropy(rng), Rows(inputs)
+        rows.check_noise(self.noise)
         if self.predict is None:
-            _check_library(explained_model(self.explainer), self.rows)
+            _check_library(explained_model(self.explainer), rows)
             self._fill(predict=prediction_of(self.explainer))
-        n_rows = len(self.rows)
         if self.target is not None or self.predict is None:
-            row_targets(self.target, None, n_rows)  # a wrong kind or number shows before the model is touched
+            row_targets(self.target, None, len(rows))  # a wrong kind or number shows before the model is touched
         if self.noise is None and not takes_rngs(self.explainer):
             raise ValueError(
                 "`noise` is None, which samples the explainer's own randomness, but `explainer` takes no `rngs`: give "
-                f"a noise such as {self.rows.some_noise}, or wrap a random explainer by metfa.seeded or "
-                "metfa.randomised"
+                f"a noise such as {rows.some_noise}, or wrap a random explainer by metfa.seeded or metfa.randomised"
             )
-        self._fill(row_args=_checked_row_args(self.row_args, n_rows))
-        self._fill(ids=self.rows.ids() if input_ids is None else checked_ids(input_ids, n_rows))
-        self._fill(seed_given=rng is not None, names_given=self.feature_names is not None)
-        self._fill(feature_names=checked_names(self.feature_names, inputs))
-        settings = {
-            "explainer": describe(self.explainer),
-            "noise": describe(self.noise),
-            "n_samples": self.most,
-            "first_sample": first,
-            "rng": hex(self.root),
-            "streams": SCHEME,
-        }
-        self._fill(settings=settings)
+        self._fill(
+            rows=rows,
+            batch_size=size,
+            row_args=_checked_row_args(self.row_args, len(rows)),
+            root=root,
+            seed_given=rng is not None,
+            ids=rows.ids() if input_ids is None else checked_ids(input_ids, len(rows)),
+            names_given=self.feature_names is not None,
+            feature_names=checked_names(self.feature_names, inputs),
+            settings={
+                "explainer": describe(self.explainer),
+                "noise": describe(self.noise),
+                "n_samples": self.most,
+                "first_sample": self.first_sample,
+                "rng": hex(root),
+                "streams": SCHEME,
+            },
+        )
 
     def _fill(self, **values: Any) -> None:
         for name, value in values.items():
