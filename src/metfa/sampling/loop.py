@@ -125,7 +125,7 @@ class Loop:
     @contextmanager
     def over(self, jobs: Sequence[Job]) -> Iterator[Iterator[Explained]]:
         """Explain jobs in chunks of `batch_size`, one after the other as the iterator within is asked for them."""
-        prepared = _ahead if self.rows.on_host else _in_turn
+        prepared = _ahead if self.rows.on_host and not self.clean else _in_turn
         with prepared(self.batch, self._chunks(jobs)) as batches:
             yield self._alike(self.explained(chunk, batch) for chunk, batch in batches)
 
