@@ -77,7 +77,7 @@ def test_no_jobs_make_no_maps():
         assert not list(chunks)
 
 
-def test_constant_maps_and_scores_are_told_of_each_chunk():
+def test_constant_maps_and_scores_of_each_chunk():
     def with_scores(inputs, target):
         scores = inputs[:, :2]
         return np.where(np.arange(len(inputs))[:, None] == 1, 0.0, inputs), scores

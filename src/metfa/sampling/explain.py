@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from metfa.noise.pixel_space import gaussian_std
 from metfa.results.sample import AttributionSample
 from metfa.results.stopping import Until
 from metfa.sampling.loop import Job, Loop
-from metfa.sampling.protocol import explained_model, told_signed
+from metfa.sampling.protocol import explained_model, known_signed
 from metfa.sampling.request import Request, fitting_names
 from metfa.sampling.rounds import Rounds, rounds_of
 from metfa.sampling.store import Sink, sink_of
@@ -146,37 +146,43 @@ def explain(
         names = fitting_names(request.feature_names, vanilla.shape[1:], required=request.names_given)
         rounds.check(vanilla)
         sink.open(rounds.most, vanilla, list(loop.targets))
-        taken, made, constant = _sampled(request, loop, rounds, sink, progress=progress)
-    if constant:
-        warn(
-            f"{constant} of {made} maps are constant and say nothing about their features",
-            DegenerateAttributionsWarning,
-        )
+        made = _sampled(request, loop, rounds, sink, progress=progress)
+    if made.constant:
+        message = f"{made.constant} of {made.maps} maps are constant and say nothing about their features"
+        warn(message, DegenerateAttributionsWarning)
     return sink.result(
-        taken,
+        made.samples,
         inputs=request.rows.host,
         target=tuple(loop.targets),
         vanilla=vanilla,
         scores=given_scores if scores is None else scores,
-        sample_ids=tuple(range(request.first_sample, request.first_sample + taken)),
+        sample_ids=tuple(range(request.first_sample, request.first_sample + made.samples)),
         input_ids=request.ids,
         feature_names=names,
         stopping=rounds.stopping(),
         provenance={
             **request.settings,
             "rng": hex(sink.root),
-            "n_samples": taken,
-            "signed": told_signed(explainer),
+            "n_samples": made.samples,
+            "signed": known_signed(explainer),
             "gaussian_std": gaussian_std(noise),
             "batch_size": loop.batch_size,
             "device": None if request.rows.array is None else str(device_of(request.rows.array)),
             "started": started.isoformat(timespec="seconds"),
             "seconds": round(time.perf_counter() - clock, 3),
-            "maps_made": made,  # in these seconds: not those that an interrupted run had made
+            "maps_made": made.maps,  # in these seconds: not those that an interrupted run had made
             "versions": versions(),
             **_threads(),
         },
     )
+
+
+class _Made(NamedTuple):
+    """How many samples there are, how many maps this call made for them, and how many of these are constant."""
+
+    samples: int
+    maps: int
+    constant: int
 
 
 def _vanilla(loop: Loop) -> tuple[np.ndarray, np.ndarray | None]:
@@ -187,8 +193,8 @@ def _vanilla(loop: Loop) -> tuple[np.ndarray, np.ndarray | None]:
     return np.concatenate(maps), None if any(of is None for of in scores) else np.concatenate(scores)
 
 
-def _sampled(request: Request, loop: Loop, rounds: Rounds, sink: Sink, *, progress: bool) -> tuple[int, int, int]:
-    """Sample in rounds until there are enough: samples there are, maps made for them, and constant ones of these."""
+def _sampled(request: Request, loop: Loop, rounds: Rounds, sink: Sink, *, progress: bool) -> _Made:
+    """Sample in rounds until there are enough."""
     n_rows = len(request.rows)
     taken = made = constant = 0
     total = rounds.most * n_rows
@@ -205,7 +211,7 @@ def _sampled(request: Request, loop: Loop, rounds: Rounds, sink: Sink, *, progre
                     bar.update(len(places))
             made, taken = made + len(jobs), upto
             bar.set_postfix_str(rounds.look(sink.values, taken))
-    return taken, made, constant
+    return _Made(taken, made, constant)
 
 
 def _threads() -> dict[str, int]:
