@@ -393,6 +393,27 @@ def test_the_estimate_counts_what_is_explained(metrics, tmp_path):
     assert sum(CALLS) == expected
 
 
+@pytest.mark.parametrize("batch_size", [1, 4, 10])
+def test_the_estimate_counts_the_passes_of_a_run(batch_size, tmp_path):
+    study = Study(
+        model=NET, inputs=PICTURES, explainers={"gradient": Gradient}, metrics=["mstd", "interval_width"],
+        sampling={"u": Uniform(0.1)}, outer={"u": Uniform(0.1)}, n_samples=6, n_outer=3, batch_size=batch_size,
+    )  # fmt: skip
+    run = prepare(study, store=tmp_path)
+    expected, passes = run.estimate(), []
+
+    def forward(module, inputs, output):
+        if output.requires_grad:
+            output.register_hook(lambda gradient: passes.append(len(gradient)))
+
+    handle = NET.register_forward_hook(forward)
+    try:
+        assert not run.run().failures
+    finally:
+        handle.remove()
+    assert sum(passes) == expected.backwards == expected.forwards == expected.explanations
+
+
 def test_a_changed_study_never_mixes_with_old_units(tmp_path):
     _, old = calls(COUNTED, tmp_path)
     changed = dataclasses.replace(COUNTED, outer={"u": Uniform(0.2)})

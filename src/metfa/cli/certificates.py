@@ -8,7 +8,7 @@ import numpy as np
 
 from metfa.by_name.noises import noise_of
 from metfa.cli.parsing import criteria_of, threshold_of
-from metfa.noise.laws import gaussian_std
+from metfa.noise.pixel_space import gaussian_std
 from metfa.results.certified import CORRECTIONS
 from metfa.results.sample import AttributionSample
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metfa.evaluation._of_samples import correction_of
-from metfa.noise.laws import gaussian_std
+from metfa.noise.pixel_space import gaussian_std
 from metfa.results.certified import CORRECTIONS
 from metfa.results.sample_size import check_alpha, check_correction, samples_for_interval, samples_needed
 from metfa.results.stopping import Until

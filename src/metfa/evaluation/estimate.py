@@ -5,19 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from metfa._base.provenance import printable
-from metfa.calls.guard import left_as_found, loaded_torch, model_in_evaluation
-from metfa.calls.targets import row_targets, stacked_targets
+from metfa.calls.guard import left_as_found, loaded_torch
+from metfa.calls.targets import row_targets
 from metfa.evaluation.study import Study
 from metfa.evaluation.units import Unit
 from metfa.evaluation.worker import Worker
-from metfa.sampling.protocol import call_explainer, known_independent, predict_scores, takes_rngs
+from metfa.sampling.loop import Job, Loop
+from metfa.sampling.protocol import known_independent, predict_scores, takes_rngs
 from metfa.sampling.rows import Rows
+from metfa.sampling.streams import root_entropy
 
 __all__ = ["Estimate", "estimate"]
 
@@ -153,22 +153,25 @@ class _Trial:
 
 
 def _trial(worker: Worker, unit: Unit) -> _Trial:
-    batch = worker.batch(unit)
-    rows = Rows(batch)
-    copies = rows.batch([rows[0]] * worker.study.batch_size)
+    """One batch of samples, by the loop of the run, and the model asked about one batch."""
+    study, rows = worker.study, Rows(worker.batch(unit))
+    noise = study.held(next(iter(study.sampled.values()), None))
+    address = (root_entropy(study.seed), unit.digest)
+    loop = Loop(worker.explainers[unit.explainer], rows, noise, [address], study.batch_size)
+    jobs = [Job(0, sample) for sample in range(study.batch_size)]
+    copies = loop.cleaned().batch(jobs)
 
     def explained() -> None:
-        call_explainer(explainer, copies, target, len(copies), rngs, {})
+        with loop.over(jobs) as chunks:
+            list(chunks)
 
-    explainer = worker.explainers[unit.explainer]
-    rngs = [np.random.default_rng(index) for index in range(len(copies))]
-    with left_as_found(worker.module), model_in_evaluation(worker.module), _counted(worker.module) as count:
+    with left_as_found(worker.module), _counted(worker.module) as count:
         scores = predict_scores(worker.module, copies)  # warms up as well
         asked = _timed(lambda: predict_scores(worker.module, copies))
-        target = stacked_targets(row_targets(None, scores, len(copies)), rows.array)
+        loop = replace(loop, targets=row_targets(study.data.targets[unit.index], scores[:1], 1))
         count.update(forwards=0, backwards=0)
         seconds = _timed(explained)
-    n = len(copies)
+    n = len(jobs)
     return _Trial(count["forwards"] / n, count["backwards"] / n, seconds / n, asked / n)
 
 

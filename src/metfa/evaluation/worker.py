@@ -52,7 +52,7 @@ class Aggregates(SampledExplainer):
 
     wanted: tuple[Aggregate, ...] = field(default=(), kw_only=True)
 
-    def _summarised(self, samples: Any) -> Any:
+    def summarised(self, samples: Any) -> Any:
         xp = namespace(samples)
         maps = []
         for entry in self.wanted:

@@ -8,15 +8,8 @@ All radii and scales are absolute, in the units of the input (pixels in [0, 1]),
 columns of a table have units of their own, :func:`per_column` finds one for each from data.
 """
 
-from metfa.noise.laws import (
-    Brightness,
-    Compose,
-    Gaussian,
-    Laplace,
-    Noise,
-    Uniform,
-    in_pixel_space,
-    per_column,
-)
+from metfa.noise.laws import Brightness, Compose, Gaussian, Laplace, Noise, Uniform
+from metfa.noise.pixel_space import in_pixel_space
+from metfa.noise.tables import per_column
 
 __all__ = ["Brightness", "Compose", "Gaussian", "Laplace", "Noise", "Uniform", "in_pixel_space", "per_column"]

@@ -19,7 +19,7 @@ from metfa.plot._palettes import LITERAL, Palette, palette_named
 from metfa.results.decisions import decided
 from metfa.results.sample import AttributionSample
 from metfa.results.sample_size import TooFewSamplesError
-from metfa.sampling.feature_names import checked_names, fitting_names
+from metfa.sampling.request import checked_names, fitting_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,35 +1,30 @@
-"""Sample an explainer under noise: the one loop over (input, sample) jobs, and `explain`."""
+"""Sample an explainer under noise: a request, rounds of samples, a result."""
 
 from __future__ import annotations
 
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from metfa._arrays import device_of, first_not_finite
+from metfa._arrays import device_of
 from metfa._base.progress import progress_bar
-from metfa._base.provenance import describe, versions
+from metfa._base.provenance import versions
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.calls.guard import left_as_found, loaded_torch
-from metfa.calls.targets import row_targets
-from metfa.noise.laws import gaussian_std
-from metfa.results.files import check_inputs
+from metfa.noise.pixel_space import gaussian_std
 from metfa.results.sample import AttributionSample
 from metfa.results.stopping import Until
-from metfa.sampling.feature_names import checked_names, fitting_names
-from metfa.sampling.protocol import explained_model, predict_scores, safe_batch_size, told_signed
-from metfa.sampling.request import Job, Request, validated
-from metfa.sampling.rounds import rounds_of
-from metfa.sampling.store import MemorySink, StoreSink
-from metfa.sampling.streams import SCHEME, Purpose
+from metfa.sampling.loop import Job, Loop
+from metfa.sampling.protocol import explained_model, known_signed
+from metfa.sampling.request import Request, fitting_names
+from metfa.sampling.rounds import Rounds, rounds_of
+from metfa.sampling.store import Sink, sink_of
 
 __all__ = ["explain"]
 
@@ -135,173 +130,90 @@ def explain(
     >>> sample.significance_map(threshold=1.0)
     array([[ 1, -1,  1]], dtype=int8)
     """
-    call, n_samples, first_sample = validated(
-        explainer, inputs, target, noise, n_samples, predict, row_args, batch_size, rng, input_ids, first_sample
-    )
-    names = checked_names(feature_names, inputs)
-    started = datetime.now(timezone.utc)
-    clock = time.perf_counter()
-    rounds = rounds_of(n_samples, len(call.rows))
-    settings = {
-        "explainer": describe(explainer),
-        "noise": describe(noise),
-        "n_samples": rounds.most,
-        "first_sample": first_sample,
-        "rng": hex(call.root),
-        "streams": SCHEME,
-    }
-    if store is None:
-        sink = MemorySink()
-    else:
-        check_inputs(call.rows.host)
-        rule = describe(n_samples) if isinstance(n_samples, Until) else None
-        sink = StoreSink(store, {**settings, "until": rule}, call.ids, explicit_rng=rng is not None)
-    if sink.resumed_root is not None:
-        call = replace(call, root=sink.resumed_root)
-        settings["rng"] = hex(call.root)
-    n_rows = len(call.rows)
-
-    def jobs(start: int, stop: int) -> Iterator[Job]:
-        """What is not done yet of the samples from `start` to `stop`."""
-        for sample in range(start, stop):
-            for row in range(n_rows):
-                if not sink.is_done(sample * n_rows + row):
-                    yield Job(row, first_sample + sample)
-
-    constant = made = taken = 0
-    with left_as_found(explained_model(explainer), call.predict) as drawn:
-        probed = list(islice(jobs(0, rounds.most), 2))
-        rows = call.noisy_rows(probed)  # an unfit noise shows here, before the model is called
-        scores = _clean_scores(call)
-        targets = row_targets(target, scores, n_rows)
-
-        def run(indices: list[int]) -> np.ndarray:
-            return call.explained([probed[i] for i in indices], call.rows.batch([rows[i] for i in indices]), targets)[0]
-
-        batch_size = safe_batch_size(explainer, call.batch_size, len(probed), run, drawn)
-        vanilla, given_scores = _vanilla(call, targets, batch_size)
-        scores = given_scores if scores is None else scores
-        names = fitting_names(names, vanilla.shape[1:], required=feature_names is not None)
+    started, clock = datetime.now(timezone.utc), time.perf_counter()
+    request = Request(
+        explainer=explainer, inputs=inputs, target=target, noise=noise, n_samples=n_samples, predict=predict,
+        row_args=row_args, batch_size=batch_size, rng=rng, input_ids=input_ids, feature_names=feature_names,
+        first_sample=first_sample,
+    )  # fmt: skip
+    rounds = rounds_of(request.n_samples, len(request.rows))
+    sink = sink_of(request, store)
+    with left_as_found(explained_model(explainer), request.predict) as drawn:
+        probed = list(islice(request.jobs(0, rounds.most, sink.is_done), 2))
+        loop, scores = request.loop(sink.root).ready(target, request.predict, probed, drawn)
+        vanilla, given_scores = _vanilla(loop)
+        loop = replace(loop, features=vanilla.shape[1:])
+        names = fitting_names(request.feature_names, vanilla.shape[1:], required=request.names_given)
         rounds.check(vanilla)
-        sink.open(rounds.most, vanilla, targets)
-        total = rounds.most * n_rows
-        with progress_bar(total, sink.n_done, shown=progress, unit="map", doing="explaining", extra="image") as bar:
-            while (upto := rounds.next(taken, made / n_rows)) is not None:
-                sink.make_room(upto)
-                pending = list(jobs(taken, upto))
-                with _NoiseAhead(call, list(_chunks(pending, batch_size))) as chunks:
-                    for chunk, batch in chunks:
-                        attributions, noisy_scores = call.explained(chunk, batch, targets)
-                        _check_features(attributions, vanilla)
-                        constant += _count_constant(attributions)
-                        predicted = None if noisy_scores is None or noisy_scores.ndim != 2 else noisy_scores.argmax(1)
-                        sink.write([(job.sample_id - first_sample, job.row) for job in chunk], attributions, predicted)
-                        bar.update(len(chunk))
-                made, taken = made + len(pending), upto
-                bar.set_postfix_str(rounds.look(sink.values, taken))
-    if constant:
-        warn(
-            f"{constant} of {made} maps are constant and say nothing about their features",
-            DegenerateAttributionsWarning,
-        )
-    provenance = {
-        **settings,
-        "n_samples": taken,
-        "signed": told_signed(explainer),
-        "gaussian_std": gaussian_std(noise),
-        "batch_size": batch_size,
-        "device": None if call.rows.array is None else str(device_of(call.rows.array)),
-        "started": started.isoformat(timespec="seconds"),
-        "seconds": round(time.perf_counter() - clock, 3),
-        "maps_made": made,  # in these seconds: not those that an interrupted run had made
-        "versions": versions(),
-    }
-    torch = loaded_torch()
-    if torch is not None:
-        provenance["torch_threads"] = torch.get_num_threads()
+        sink.open(rounds.most, vanilla, list(loop.targets))
+        made = _sampled(request, loop, rounds, sink, progress=progress)
+    if made.constant:
+        message = f"{made.constant} of {made.maps} maps are constant and say nothing about their features"
+        warn(message, DegenerateAttributionsWarning)
     return sink.result(
-        taken,
-        inputs=call.rows.host,
-        target=tuple(targets),
+        made.samples,
+        inputs=request.rows.host,
+        target=tuple(loop.targets),
         vanilla=vanilla,
-        scores=scores,
-        sample_ids=tuple(range(first_sample, first_sample + taken)),
-        input_ids=call.ids,
+        scores=given_scores if scores is None else scores,
+        sample_ids=tuple(range(request.first_sample, request.first_sample + made.samples)),
+        input_ids=request.ids,
         feature_names=names,
         stopping=rounds.stopping(),
-        provenance=provenance,
+        provenance={
+            **request.settings,
+            "rng": hex(sink.root),
+            "n_samples": made.samples,
+            "signed": known_signed(explainer),
+            "gaussian_std": gaussian_std(noise),
+            "batch_size": loop.batch_size,
+            "device": None if request.rows.array is None else str(device_of(request.rows.array)),
+            "started": started.isoformat(timespec="seconds"),
+            "seconds": round(time.perf_counter() - clock, 3),
+            "maps_made": made.maps,  # in these seconds: not those that an interrupted run had made
+            "versions": versions(),
+            **_threads(),
+        },
     )
 
 
-def _chunks(jobs: Sequence[Job], size: int) -> Iterator[Sequence[Job]]:
-    return (jobs[start : start + size] for start in range(0, len(jobs), size))
+class _Made(NamedTuple):
+    """How many samples there are, how many maps this call made for them, and how many of these are constant."""
+
+    samples: int
+    maps: int
+    constant: int
 
 
-def _clean_scores(call: Request) -> np.ndarray | None:
-    if call.predict is None:
-        return None
-    jobs = [Job(row, 0) for row in range(len(call.rows))]
-    chunks = _chunks(jobs, call.batch_size)
-    stacked = np.concatenate([predict_scores(call.predict, call.clean_batch(chunk)) for chunk in chunks])
-    if len(stacked) != len(call.rows):
-        raise ValueError(f"`predict` must return one row of scores an input, got {len(stacked)} for {len(call.rows)}")
-    bad = first_not_finite(stacked)
-    if bad is not None:
-        raise ValueError(f"the model's scores of the clean input {bad} are not finite")
-    return stacked
-
-
-def _vanilla(call: Request, targets: list[Any], batch_size: int) -> tuple[np.ndarray, np.ndarray | None]:
+def _vanilla(loop: Loop) -> tuple[np.ndarray, np.ndarray | None]:
     """Maps of the clean inputs, and their scores (batch, classes) where the explainer returns such."""
-    jobs = [Job(row, 0) for row in range(len(call.rows))]
-    maps, scores = [], []
-    for chunk in _chunks(jobs, batch_size):
-        attributions, given = call.explained(chunk, call.clean_batch(chunk), targets, Purpose.CLEAN)
-        _check_features(attributions, maps[0] if maps else attributions)
-        maps.append(attributions)
-        scores.append(given)
-    have_scores = all(given is not None and given.ndim == 2 for given in scores)
-    return np.concatenate(maps), np.concatenate(scores) if have_scores else None
+    with loop.cleaned().over([Job(row, 0) for row in range(len(loop.rows))]) as chunks:
+        explained = [(chunk.maps, chunk.class_scores) for chunk in chunks]
+    maps, scores = zip(*explained, strict=True)
+    return np.concatenate(maps), None if any(of is None for of in scores) else np.concatenate(scores)
 
 
-class _NoiseAhead:
-    """Chunks of jobs with their noisy batches, drawn and moved by threads while the explainer works on earlier ones."""
-
-    AHEAD = 2
-
-    def __init__(self, call: Request, chunks: Sequence[Sequence[Job]]) -> None:
-        self._call, self._waiting = call, deque(chunks)
-        self._drawing: deque[tuple[Sequence[Job], Future[Any]]] = deque()
-        self._pool = ThreadPoolExecutor(max_workers=self.AHEAD, thread_name_prefix="metfa-noise")
-
-    def __enter__(self) -> _NoiseAhead:
-        self._start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._pool.shutdown(wait=True, cancel_futures=True)
-
-    def __iter__(self) -> Iterator[tuple[Sequence[Job], Any]]:
-        while self._drawing:
-            chunk, batch = self._drawing.popleft()
-            drawn = batch.result()
-            self._start()
-            yield chunk, drawn
-
-    def _start(self) -> None:
-        while self._waiting and len(self._drawing) < self.AHEAD:
-            chunk = self._waiting.popleft()
-            self._drawing.append((chunk, self._pool.submit(self._call.noisy_batch, chunk)))
+def _sampled(request: Request, loop: Loop, rounds: Rounds, sink: Sink, *, progress: bool) -> _Made:
+    """Sample in rounds until there are enough."""
+    n_rows = len(request.rows)
+    taken = made = constant = 0
+    total = rounds.most * n_rows
+    with progress_bar(total, sink.n_done, shown=progress, unit="map", doing="explaining", extra="image") as bar:
+        while (upto := rounds.next(taken, made / n_rows)) is not None:
+            sink.make_room(upto)
+            jobs = list(request.jobs(taken, upto, sink.is_done))
+            with loop.over(jobs) as chunks:
+                for chunk in chunks:
+                    scores = chunk.class_scores
+                    places = [(job.sample_id - request.first_sample, job.row) for job in chunk.jobs]
+                    sink.write(places, chunk.maps, None if scores is None else scores.argmax(1))
+                    constant += chunk.constant
+                    bar.update(len(places))
+            made, taken = made + len(jobs), upto
+            bar.set_postfix_str(rounds.look(sink.values, taken))
+    return _Made(taken, made, constant)
 
 
-def _check_features(attributions: np.ndarray, reference: np.ndarray) -> None:
-    if attributions.shape[1:] != reference.shape[1:]:
-        raise ValueError(
-            f"`explainer` returned features of shape {attributions.shape[1:]} after {reference.shape[1:]}: every row "
-            "needs the same features"
-        )
-
-
-def _count_constant(attributions: np.ndarray) -> int:
-    flat = attributions.reshape(len(attributions), -1)
-    return int((flat.min(axis=1) == flat.max(axis=1)).sum()) if flat.shape[1] > 1 else 0
+def _threads() -> dict[str, int]:
+    torch = loaded_torch()
+    return {} if torch is None else {"torch_threads": torch.get_num_threads()}

@@ -27,13 +27,14 @@ from metfa.calls.guard import loaded_torch, normalises_by_batch, owner_of
 
 __all__ = [
     "call_explainer",
+    "check_explainer",
     "explained_model",
     "known_independent",
+    "known_signed",
     "predict_scores",
     "prediction_of",
     "safe_batch_size",
     "takes_rngs",
-    "told_signed",
 ]
 
 
@@ -68,13 +69,20 @@ def known_independent(explainer: Any) -> bool:
     return bool(getattr(owner_of(explainer), "rows_independent", False))
 
 
-def told_signed(explainer: Any) -> bool | None:
+def known_signed(explainer: Any) -> bool | None:
     """Whether the explainer's scores have signs, by its own account or that of the one that it wraps; None: unknown."""
     owner = owner_of(explainer)
     while not hasattr(owner, "signed") and hasattr(owner, "explainer"):
         owner = owner_of(owner.explainer)
-    told = getattr(owner, "signed", None)
-    return told if isinstance(told, bool) else None
+    signed = getattr(owner, "signed", None)
+    return signed if isinstance(signed, bool) else None
+
+
+def check_explainer(explainer: Any) -> None:
+    """Raise where this is no function."""
+    if not callable(explainer):
+        hint = "; pass its method, as in `Saliency(model).attribute`" if hasattr(explainer, "attribute") else ""
+        raise TypeError(f"`explainer` must be callable, got {type(explainer).__name__}{hint}")
 
 
 def call_explainer(

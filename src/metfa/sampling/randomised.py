@@ -11,7 +11,7 @@ import numpy as np
 from metfa._arrays import is_array, namespace
 from metfa._base.provenance import describe
 from metfa.calls.guard import random_state_as_found, seed_global_generators
-from metfa.sampling.protocol import call_explainer, explained_model, known_independent
+from metfa.sampling.protocol import call_explainer, check_explainer, explained_model, known_independent
 from metfa.sampling.rows import Rows, count_rows, one_entry, one_row
 from metfa.sampling.streams import Purpose, root_entropy, stream
 
@@ -97,8 +97,7 @@ class seeded:  # noqa: N801 - read as a function
     rows_independent = True
 
     def __post_init__(self) -> None:
-        if not callable(self.explainer):
-            raise TypeError(f"`explainer` must be callable, got {type(self.explainer).__name__}")
+        check_explainer(self.explainer)
 
     @property
     def model(self) -> Any:

@@ -1,146 +1,119 @@
-"""A request to sample, validated: which rows, which noise, which streams; and one batch of it explained."""
+"""What `metfa.explain` was asked, checked as a whole before any model is touched."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import InitVar, dataclass, field
+from typing import Any
 
-import numpy as np
-
-from metfa._arrays import device_of, first_not_finite, is_array, namespace, to_host
+from metfa._arrays import is_array
+from metfa._base.provenance import describe
 from metfa._base.validation import positive_int
 from metfa.calls.guard import loaded_torch
-from metfa.calls.targets import row_targets, stacked_targets
+from metfa.calls.targets import row_targets
 from metfa.results.stopping import Until
-from metfa.sampling.protocol import call_explainer, explained_model, prediction_of, takes_rngs
+from metfa.sampling.loop import Job, Loop
+from metfa.sampling.protocol import check_explainer, explained_model, prediction_of, takes_rngs
 from metfa.sampling.rows import Rows
-from metfa.sampling.streams import MAX_SAMPLE_ID, Purpose, checked_ids, root_entropy, stream
+from metfa.sampling.streams import MAX_SAMPLE_ID, SCHEME, checked_ids, root_entropy
 
-__all__ = ["Job", "Request", "validated"]
+__all__ = ["Request", "checked_names", "fitting_names"]
 
 DEFAULT_BATCH_SIZE = 10
 
 
-class Job(NamedTuple):
-    """One explanation to compute: which input, and which of its samples."""
-
-    row: int
-    sample_id: int
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Request:
-    """Everything that the sampling loop needs, and nothing that changes."""
+    """The arguments of `metfa.explain`, with what was left open filled in.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For bad arguments, when it is made.
+    """
 
     explainer: Callable[..., Any]
-    rows: Rows
+    inputs: InitVar[Any]
+    target: Any
     noise: Any
+    n_samples: int | Until
     predict: Callable[..., Any] | None
-    row_args: dict[str, Any]
-    batch_size: int
-    root: int
-    ids: tuple[str, ...]
+    row_args: Any
+    batch_size: Any
+    rng: InitVar[Any]
+    input_ids: InitVar[Any]
+    feature_names: Any
+    first_sample: int
+    rows: Rows = field(init=False)
+    root: int = field(init=False)
+    ids: tuple[str, ...] = field(init=False)
+    seed_given: bool = field(init=False)
+    names_given: bool = field(init=False)
+    settings: dict[str, Any] = field(init=False)  # what decides about the samples, as provenance has it
 
-    def rngs(self, jobs: Sequence[Job], purpose: Purpose = Purpose.EXPLAINER) -> list[np.random.Generator]:
-        """One generator for each job."""
-        return [stream(self.root, self.ids[job.row], job.sample_id, purpose) for job in jobs]
-
-    def noisy_rows(self, jobs: Sequence[Job]) -> list[Any]:
-        """Noisy copy of each job, on the host."""
-        streams = self.rngs(jobs, Purpose.NOISE) if self.noise is not None else [None] * len(jobs)
-        return [
-            self.rows.noisy(job.row, self.noise, rng, f"input {job.row}, sample {job.sample_id}")  # pyright: ignore[reportArgumentType]
-            for job, rng in zip(jobs, streams, strict=True)
-        ]
-
-    def noisy_batch(self, jobs: Sequence[Job]) -> Any:
-        """Noisy copies of the jobs as one batch."""
-        return self.rows.batch(self.noisy_rows(jobs))
-
-    def clean_batch(self, jobs: Sequence[Job]) -> Any:
-        """Clean inputs of the jobs as one batch."""
-        return self.rows.batch([self.rows[job.row] for job in jobs])
-
-    def explained(
-        self, jobs: Sequence[Job], batch: Any, targets: list[Any], purpose: Purpose = Purpose.EXPLAINER
-    ) -> tuple[np.ndarray, np.ndarray | None]:
-        """Attributions and scores of the jobs' rows on the host, checked."""
-        target = stacked_targets([targets[job.row] for job in jobs], self.rows.array)
-        rngs = self.rngs(jobs, purpose) if takes_rngs(self.explainer) else None
-        row_args = self.row_args_of(jobs)
-        attributions, scores = call_explainer(self.explainer, batch, target, len(jobs), rngs, row_args)
-        host = to_host(attributions)
-        if host.dtype.kind in "biu":
-            host = host.astype(np.result_type(host.dtype, np.float32))
-        self._check_attributions(host, jobs, purpose)
-        return host, None if scores is None else to_host(scores)
-
-    def row_args_of(self, jobs: Sequence[Job]) -> dict[str, Any]:
-        """Further arguments of the explainer for the jobs."""
-        indices = [job.row for job in jobs]
-        return {name: _taken(values, indices) for name, values in self.row_args.items()}
-
-    @staticmethod
-    def _check_attributions(attributions: np.ndarray, jobs: Sequence[Job], purpose: Purpose) -> None:
-        if attributions.dtype.kind != "f":
-            raise TypeError(f"`explainer` must return real attributions, got {attributions.dtype}")
-        bad = first_not_finite(attributions)
-        if bad is not None:
-            job = jobs[bad]
-            clean = purpose is Purpose.CLEAN
-            which = f"the clean input {job.row}" if clean else f"input {job.row}, sample {job.sample_id}"
-            raise ValueError(f"`explainer` returned NaN or infinity for {which}")
-
-
-def _taken(values: Any, indices: list[int]) -> Any:
-    if not is_array(values):
-        return [values[index] for index in indices]
-    xp = namespace(values)
-    return xp.take(values, xp.asarray(indices, device=device_of(values)), axis=0)
-
-
-def validated(
-    explainer: Any,
-    inputs: Any,
-    target: Any,
-    noise: Any,
-    n_samples: Any,
-    predict: Any,
-    row_args: Any,
-    batch_size: Any,
-    rng: Any,
-    input_ids: Any,
-    first_sample: Any,
-) -> tuple[Request, int | Until, int]:
-    """A request, the number of samples and the id of the first; raises before any model is touched."""
-    if not callable(explainer):
-        hint = "; pass its method, as in `Saliency(model).attribute`" if hasattr(explainer, "attribute") else ""
-        raise TypeError(f"`explainer` must be callable, got {type(explainer).__name__}{hint}")
-    if predict is not None and not callable(predict):
-        raise TypeError(f"`predict` must be a function inputs -> scores, got {type(predict).__name__}")
-    most = n_samples.max_samples if isinstance(n_samples, Until) else positive_int(n_samples, "n_samples")
-    n_samples = n_samples if isinstance(n_samples, Until) else most
-    first_sample = positive_int(first_sample, "first_sample", minimum=0)
-    if first_sample + most - 1 > MAX_SAMPLE_ID:
-        raise ValueError(f"`first_sample` + `n_samples` must not exceed {MAX_SAMPLE_ID + 1}, got {first_sample + most}")
-    batch_size = DEFAULT_BATCH_SIZE if batch_size is None else positive_int(batch_size, "batch_size")
-    root = root_entropy(rng)
-    rows = Rows(inputs)
-    rows.check_noise(noise)
-    if predict is None:
-        _check_library(explained_model(explainer), rows)
-        predict = prediction_of(explainer)
-    if target is not None or predict is None:
-        row_targets(target, None, len(rows))  # a wrong kind or number shows before the model is touched
-    if noise is None and not takes_rngs(explainer):
-        raise ValueError(
-            "`noise` is None, which samples the explainer's own randomness, but `explainer` takes no `rngs`: give a "
-            f"noise such as {rows.some_noise}, or wrap a random explainer by metfa.seeded or metfa.randomised"
+    def __post_init__(self, inputs: Any, rng: Any, input_ids: Any) -> None:
+        check_explainer(self.explainer)
+        if self.predict is not None and not callable(self.predict):
+            raise TypeError(f"`predict` must be a function inputs -> scores, got {type(self.predict).__name__}")
+        if not isinstance(self.n_samples, Until):
+            self._fill(n_samples=positive_int(self.n_samples, "n_samples"))
+        self._fill(first_sample=positive_int(self.first_sample, "first_sample", minimum=0))
+        after = self.first_sample + self.most
+        if after - 1 > MAX_SAMPLE_ID:
+            raise ValueError(f"`first_sample` + `n_samples` must not exceed {MAX_SAMPLE_ID + 1}, got {after}")
+        size = DEFAULT_BATCH_SIZE if self.batch_size is None else positive_int(self.batch_size, "batch_size")
+        root, rows = root_entropy(rng), Rows(inputs)
+        rows.check_noise(self.noise)
+        if self.predict is None:
+            _check_library(explained_model(self.explainer), rows)
+            self._fill(predict=prediction_of(self.explainer))
+        if self.target is not None or self.predict is None:
+            row_targets(self.target, None, len(rows))  # a wrong kind or number shows before the model is touched
+        if self.noise is None and not takes_rngs(self.explainer):
+            raise ValueError(
+                "`noise` is None, which samples the explainer's own randomness, but `explainer` takes no `rngs`: give "
+                f"a noise such as {rows.some_noise}, or wrap a random explainer by metfa.seeded or metfa.randomised"
+            )
+        self._fill(
+            rows=rows,
+            batch_size=size,
+            row_args=_checked_row_args(self.row_args, len(rows)),
+            root=root,
+            seed_given=rng is not None,
+            ids=rows.ids() if input_ids is None else checked_ids(input_ids, len(rows)),
+            names_given=self.feature_names is not None,
+            feature_names=checked_names(self.feature_names, inputs),
+            settings={
+                "explainer": describe(self.explainer),
+                "noise": describe(self.noise),
+                "n_samples": self.most,
+                "first_sample": self.first_sample,
+                "rng": hex(root),
+                "streams": SCHEME,
+            },
         )
-    row_args = _checked_row_args(row_args, len(rows))
-    ids = rows.ids() if input_ids is None else checked_ids(input_ids, len(rows))
-    return Request(explainer, rows, noise, predict, row_args, batch_size, root, ids), n_samples, first_sample
+
+    def _fill(self, **values: Any) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def most(self) -> int:
+        """Largest number of samples that may be made."""
+        return self.n_samples.max_samples if isinstance(self.n_samples, Until) else self.n_samples
+
+    def loop(self, root: int) -> Loop:
+        """The loop that makes the samples, from streams below `root`."""
+        addresses = [(root, identity) for identity in self.ids]
+        return Loop(self.explainer, self.rows, self.noise, addresses, self.batch_size, self.row_args)
+
+    def jobs(self, start: int, stop: int, is_done: Callable[[int], bool]) -> Iterator[Job]:
+        """Jobs of the samples from `start` to `stop`, counted from 0, but for those whose number ``is_done``."""
+        n_rows = len(self.rows)
+        for sample in range(start, stop):
+            for row in range(n_rows):
+                if not is_done(sample * n_rows + row):
+                    yield Job(row, self.first_sample + sample)
 
 
 def _check_library(model: Any, rows: Rows) -> None:
@@ -167,3 +140,33 @@ def _checked_row_args(row_args: Any, n_rows: int) -> dict[str, Any]:
             got = f"{shape[0]} entries" if shape else f"{type(values).__name__}: {values!r}"
             raise ValueError(f"`row_args[{name!r}]` must have one entry for each of the {n_rows} inputs, got {got}")
     return dict(row_args)
+
+
+def checked_names(given: Any, inputs: Any) -> tuple[str, ...] | None:
+    """The names given, or those of the columns where `inputs` is a data frame; None where there are none."""
+    if given is None:
+        columns: tuple[Any, ...] = tuple(getattr(inputs, "columns", ()))
+        return columns if columns and all(isinstance(name, str) for name in columns) else None
+    if isinstance(given, str) or not hasattr(given, "__iter__"):
+        raise TypeError(f"`feature_names` must be a list of texts, got {type(given).__name__}: {given!r:.80}")
+    names = tuple(given)
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"`feature_names` must be a list of texts, but holds {type(name).__name__}: {name!r:.80}")
+    return tuple(map(str, names))
+
+
+def fitting_names(
+    names: tuple[str, ...] | None, feature_shape: tuple[int, ...], *, required: bool = True
+) -> tuple[str, ...] | None:
+    """The names, if there is one for each feature of one axis; else ValueError, or None where they were found only."""
+    if names is None or feature_shape == (len(names),):
+        return names
+    if not required:
+        return None
+    if len(feature_shape) != 1:
+        raise ValueError(
+            f"`feature_names` has {len(names)} names, but an attribution has features of shape {feature_shape}: "
+            "only features along one axis have names"
+        )
+    raise ValueError(f"`feature_names` has {len(names)} names, but an attribution has {feature_shape[0]} features")

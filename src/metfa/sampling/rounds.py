@@ -186,10 +186,10 @@ class _Counted:
         """Largest share of undecided features of any input."""
         if self.thresholds is None:
             self.thresholds = sample_thresholds(self._rule.threshold, values(0, self.held_out))
-            for row, height in enumerate(self.thresholds.tolist()):
-                if not math.isfinite(height):
+            for row, found in enumerate(self.thresholds.tolist()):
+                if not math.isfinite(found):
                     raise ValueError(
-                        f"`threshold`: the rule returned {height} for the first {self.held_out} samples of input {row} "
+                        f"`threshold`: the rule returned {found} for the first {self.held_out} samples of input {row} "
                         "(are all its scores equal?), so that nothing can ever be decided: give a number"
                     )
         if taken <= self._counted:
@@ -226,11 +226,11 @@ def _worst(of_features: np.ndarray) -> float:
 
 def _one_an_input(threshold: Any, batch: int) -> np.ndarray:
     try:
-        heights = np.asarray(threshold, dtype=np.float64)
+        thresholds = np.asarray(threshold, dtype=np.float64)
     except (TypeError, ValueError):
-        heights = np.array(np.nan)
-    if heights.shape not in ((), (batch,)) or not np.isfinite(heights).all():
+        thresholds = np.array(np.nan)
+    if thresholds.shape not in ((), (batch,)) or not np.isfinite(thresholds).all():
         raise ValueError(
             f"`threshold` must be a finite number, one for each of the {batch} inputs, or a rule, got {threshold!r:.80}"
         )
-    return np.broadcast_to(heights, (batch,)).copy()
+    return np.broadcast_to(thresholds, (batch,)).copy()

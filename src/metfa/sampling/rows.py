@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from metfa._arrays import as_array, first_not_finite, from_host, is_array, namespace, to_host
 from metfa._base.validation import is_text
-from metfa.sampling.streams import numbered_ids
+from metfa.sampling.streams import content_digest, numbered_ids
 
-__all__ = ["Rows", "check_like_text", "count_rows", "like_row", "one_entry", "one_row"]
+__all__ = ["Rows", "RowsInGraph", "check_like_text", "count_rows", "like_row", "one_entry", "one_row"]
 
 KINDS = ("bool", "unsigned integer", "signed integer", "real floating")  # each holds the numbers of those before it
 
@@ -24,10 +23,12 @@ class Rows:
     explainer takes: the library, device and dtype of the caller's inputs.
     """
 
+    on_host = True
+
     def __init__(self, inputs: Any) -> None:
         if isinstance(inputs, list):
             self.kind, self.keys, self._like = "list", (), ()
-            self.hosts: tuple[Any, ...] = (list(inputs),)
+            self._parts: tuple[Any, ...] = (list(inputs),)
         elif isinstance(inputs, Mapping):
             self.kind, self.keys, self._like = "dict", tuple(inputs), tuple(inputs.values())
         elif isinstance(inputs, tuple):
@@ -37,8 +38,8 @@ class Rows:
         if self.kind != "list":
             names = ["`inputs`" if self.kind == "array" else f"`inputs[{key!r}]`" for key in self.keys]
             self._like = tuple(_array_part(part, name) for part, name in zip(self._like, names, strict=True))
-            self.hosts = tuple(_frozen(part, name) for part, name in zip(self._like, names, strict=True))
-        lengths = {len(host) for host in self.hosts}
+            self._parts = tuple(self._held(part, name) for part, name in zip(self._like, names, strict=True))
+        lengths = {count_rows(part) for part in self._parts}
         if len(lengths) != 1:
             raise ValueError(f"`inputs` must have one batch axis in common, got lengths {sorted(lengths)}")
         self._length = lengths.pop()
@@ -51,7 +52,7 @@ class Rows:
     @property
     def host(self) -> Any:
         """All inputs on the host, in the form in which they came."""
-        return self._formed(self.hosts)
+        return self._formed(self._parts)
 
     @property
     def array(self) -> Any:
@@ -59,14 +60,14 @@ class Rows:
         return self._like[0] if self._like else None
 
     def __getitem__(self, index: int) -> Any:
-        return self._formed([host[index] for host in self.hosts])
+        return self._formed([self._entry(part, index) for part in self._parts])
 
     def batch(self, rows: Sequence[Any]) -> Any:
         """Stack rows into a batch like the caller's inputs."""
         if self.kind == "list":
             return list(rows)
         columns = [rows] if self.kind == "array" else [[row[key] for row in rows] for key in self.keys]
-        return self._formed([from_host(np.stack(c), like=part) for c, part in zip(columns, self._like, strict=True)])
+        return self._formed([self._stacked(entries, part) for entries, part in zip(columns, self._like, strict=True)])
 
     def noisy(self, index: int, noise: Any, rng: np.random.Generator, where: str) -> Any:
         """Row `index` under `noise`, checked; `where` names input and sample in errors."""
@@ -78,14 +79,14 @@ class Rows:
             check_like_text(noisy, row, where)
             return noisy
         if self.kind == "array":
-            return _noisy_host(noise(row, rng), row, where)
+            return self._fitting(noise(row, rng), row, where)
         changed: Any = noise(row, rng) if callable(noise) else self._noisy_parts(row, noise, rng)
         if _keys(changed) != set(self.keys):
             raise TypeError(
                 f"`noise` must return a {self.kind} of {list(self.keys)} like the input, got "
                 f"{type(changed).__name__} for {where}"
             )
-        return self._formed([_noisy_host(changed[key], row[key], f"{where}, part {key!r}") for key in self.keys])
+        return self._formed([self._fitting(changed[key], row[key], f"{where}, part {key!r}") for key in self.keys])
 
     def _noisy_parts(self, row: Any, noises: Any, rng: np.random.Generator) -> dict[Any, Any]:
         return {key: row[key] if noises[key] is None else noises[key](row[key], rng) for key in self.keys}
@@ -93,7 +94,7 @@ class Rows:
     @property
     def some_noise(self) -> str:
         """What to write for a noise of such inputs, for messages."""
-        texts = self.kind == "list" and all(map(is_text, self.hosts[0]))
+        texts = self.kind == "list" and all(map(is_text, self._parts[0]))
         return "metfa.text.Synonyms(0.3)" if texts else "metfa.noise.Uniform(0.1)"
 
     def check_noise(self, noise: Any) -> None:
@@ -119,12 +120,63 @@ class Rows:
 
     def ids(self) -> tuple[str, ...]:
         """Ids from the rows' content: equal content, equal id, wherever in the batch it stands."""
-        return numbered_ids(_digest(self[index]) for index in range(len(self)))
+        return numbered_ids(content_digest(self[index]) for index in range(len(self)))
 
     def _formed(self, parts: Sequence[Any]) -> Any:
         if self.kind in ("array", "list"):
             return parts[0]
         return tuple(parts) if self.kind == "tuple" else dict(zip(self.keys, parts, strict=True))
+
+    def _held(self, part: Any, name: str) -> Any:
+        """A host copy of `part` that nobody can change."""
+        if isinstance(part, np.ma.MaskedArray):
+            raise TypeError(f"{name} must not be a masked array, whose mask would be ignored")
+        host = np.array(to_host(part))
+        if host.dtype.kind not in "fiubc":
+            raise TypeError(
+                f"{name} must hold numbers, got an array of {host.dtype}: write texts as a list (`.tolist()`)"
+            )
+        row = first_not_finite(host)
+        if row is not None:
+            raise ValueError(f"{name} must be finite, but input {row} holds NaN or infinity")
+        host.flags.writeable = False
+        return host
+
+    def _entry(self, part: Any, index: int) -> Any:
+        return part[index]
+
+    def _fitting(self, noisy: Any, row: Any, where: str) -> Any:
+        """What a noise returned, as it stands in a row; raises where it does not fit."""
+        with np.errstate(over="ignore"):  # found below
+            host = like_row(to_host(as_array(noisy, "noise(x, rng)")), row, where)
+        _require_finite(np.isfinite(host).all(), where)
+        return host
+
+    def _stacked(self, entries: Sequence[Any], part: Any) -> Any:
+        return from_host(np.stack(entries), like=part)
+
+
+class RowsInGraph(Rows):
+    """The same in the library, on the device and in the graph of the inputs, for maps that are differentiable in them.
+
+    Nothing is copied, and the rows are noised in the thread of the caller, whose graph and stream of the device it is.
+    """
+
+    on_host = False
+
+    def _held(self, part: Any, name: str) -> Any:  # noqa: ARG002
+        return part
+
+    def _entry(self, part: Any, index: int) -> Any:
+        return part[index, ...] if is_array(part) else part[index]
+
+    def _fitting(self, noisy: Any, row: Any, where: str) -> Any:
+        noisy = like_row(noisy, row, where)
+        _require_finite(first_not_finite(noisy[None, ...]) is None, where)
+        return noisy
+
+    def _stacked(self, entries: Sequence[Any], part: Any) -> Any:
+        return namespace(part).stack(entries)
 
 
 def check_like_text(noisy: Any, row: Any, where: str) -> None:
@@ -171,12 +223,9 @@ def like_row(noisy: Any, row: Any, where: str) -> Any:
     return namespace(noisy).astype(noisy, row.dtype, copy=False)
 
 
-def _noisy_host(noisy: Any, row: np.ndarray, where: str) -> np.ndarray:
-    with np.errstate(over="ignore"):  # found below
-        host = like_row(to_host(as_array(noisy, "noise(x, rng)")), row, where)
-    if not np.isfinite(host).all():
+def _require_finite(finite: bool, where: str) -> None:
+    if not finite:
         raise ValueError(f"`noise` made NaN or infinity of {where}")
-    return host
 
 
 def _kind(x: Any) -> int:
@@ -197,49 +246,3 @@ def _array_part(part: Any, name: str) -> Any:
     if array.ndim == 0:
         raise ValueError(f"{name} must have a batch axis, got a single number")
     return array
-
-
-def _frozen(part: Any, name: str) -> np.ndarray:
-    """A host copy of `part` that nobody can change."""
-    if isinstance(part, np.ma.MaskedArray):
-        raise TypeError(f"{name} must not be a masked array, whose mask would be ignored")
-    host = np.array(to_host(part))
-    if host.dtype.kind not in "fiubc":
-        raise TypeError(f"{name} must hold numbers, got an array of {host.dtype}: write texts as a list (`.tolist()`)")
-    row = first_not_finite(host)
-    if row is not None:
-        raise ValueError(f"{name} must be finite, but input {row} holds NaN or infinity")
-    host.flags.writeable = False
-    return host
-
-
-def _digest(row: Any) -> str:
-    digest = hashlib.blake2b(digest_size=16)
-    for piece in _content(row):
-        digest.update(piece)
-    return digest.hexdigest()
-
-
-def _content(part: Any) -> Iterator[bytes]:
-    """Bytes that two plain objects share if, and only if, they are equal."""
-    if is_array(part):
-        host = to_host(part)
-        yield f"{host.dtype.str}|{host.shape}|".encode()
-        yield host.tobytes()
-    elif isinstance(part, tuple | list):
-        yield f"{type(part).__name__} of {len(part)}|".encode()
-        for entry in part:
-            yield from _content(entry)
-    elif isinstance(part, Mapping):
-        yield f"dict of {len(part)}|".encode()
-        for key, entry in sorted(part.items(), key=lambda item: repr(item[0])):
-            yield from _content(key)
-            yield from _content(entry)
-    elif isinstance(part, str | bytes | int | float | complex | None):
-        text = repr(part)
-        yield f"{type(part).__name__}|{len(text)}|{text}".encode()
-    else:
-        raise TypeError(
-            f"`inputs` holds a {type(part).__name__}, whose content cannot address its random streams: pass "
-            "`input_ids=` with one id for each input"
-        )

@@ -3,35 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from metfa import stats
-from metfa._arrays import as_array, first_not_finite, namespace, to_host
+from metfa._arrays import namespace
 from metfa._base.validation import positive_int
 from metfa.calls.guard import left_as_found, loaded_torch
-from metfa.calls.targets import row_targets, stacked_targets
-from metfa.sampling.protocol import (
-    call_explainer,
-    explained_model,
-    predict_scores,
-    prediction_of,
-    safe_batch_size,
-    takes_rngs,
-)
+from metfa.sampling.loop import Job, Loop
+from metfa.sampling.protocol import check_explainer, explained_model, prediction_of
 from metfa.sampling.randomised import row_generators
-from metfa.sampling.rows import check_like_text, like_row
-from metfa.sampling.streams import Purpose, root_entropy, stream
+from metfa.sampling.rows import RowsInGraph
+from metfa.sampling.streams import root_entropy
 
 __all__ = ["SampledExplainer", "Smoothed"]
 
 
 @dataclass(frozen=True)
 class SampledExplainer:
-    """Explainer that makes its map of samples of another one under noise; what of, subclasses tell."""
+    """Explainer that makes its map of samples of another one under noise; a subclass says how, by `summarised`."""
 
     explainer: Callable[..., Any]
     noise: Callable[..., Any] = field(kw_only=True)
@@ -42,8 +34,7 @@ class SampledExplainer:
     rows_independent = True
 
     def __post_init__(self) -> None:
-        if not callable(self.explainer):
-            raise TypeError(f"`explainer` must be callable, got {type(self.explainer).__name__}")
+        check_explainer(self.explainer)
         if not callable(self.noise):
             raise TypeError(f"`noise` must be a function f(x, rng) -> x, got {type(self.noise).__name__}")
         positive_int(self.n_samples, "n_samples")
@@ -54,7 +45,7 @@ class SampledExplainer:
         """Model of the inner explainer, None where unknown."""
         return explained_model(self.explainer)
 
-    def _summarised(self, samples: Any) -> Any:
+    def summarised(self, samples: Any) -> Any:
         r"""The map made of samples (batch, n, \*features)."""
         raise NotImplementedError
 
@@ -63,8 +54,8 @@ class SampledExplainer:
 
         Parameters
         ----------
-        inputs : array, (batch, ...), or list
-            Clean inputs; a list of texts, where the noise and the explainer are of texts.
+        inputs : array, (batch, ...), tuple or dict of arrays, or list of objects
+            Clean inputs, as for `metfa.explain`.
         target : int or sequence, optional
             Class explained; None: as predicted on the clean input.
         rngs : sequence of numpy.random.Generator, optional
@@ -75,10 +66,9 @@ class SampledExplainer:
         array, (batch, \*features)
             In the library and on the device of `inputs`; of texts as the explainer gives them.
         """
-        inputs = inputs if isinstance(inputs, list) else as_array(inputs, "inputs")
         with left_as_found(self.model) as drawn:
-            chunks, n_rows = self._chunks(inputs, target, rngs, drawn)
-            return self._summarised(self._joined([chunk(inputs) for chunk in chunks], n_rows))
+            loop, jobs = self._loop(inputs, target, rngs, drawn)
+            return self.summarised(self._samples(_maps(loop, jobs)))
 
     attribute = __call__  # Captum's name for it
 
@@ -127,80 +117,50 @@ class SampledExplainer:
             raise TypeError(f"`inputs` must be a floating-point torch.Tensor to have a gradient, got {kind}")
         inputs = inputs.detach()
         with left_as_found(self.model) as drawn, torch.no_grad():
-            chunks, n_rows = self._chunks(inputs, target, rngs, drawn)
-            parts = [chunk(inputs).detach() for chunk in chunks[:-1]]  # there may be a graph all the same
-            leaf = inputs.clone().requires_grad_()
+            loop, jobs = self._loop(inputs, target, rngs, drawn)
+            size = loop.batch_size
+            start = (len(jobs) - 1) // size * size  # of the last chunk, whose graph is kept
+            parts = _maps(loop, jobs[:start], detached=True)  # there may be a graph all the same
             with torch.enable_grad():
-                parts.append(chunks[-1](leaf))
-        samples = self._joined([part.detach() for part in parts], n_rows).requires_grad_()
+                leaf, last = self._part(loop, inputs, jobs[start:])
+        samples = self._samples([*parts, last.detach()]).requires_grad_()
         with torch.enable_grad():
-            maps = self._summarised(samples)
+            maps = self.summarised(samples)
 
         def pull_back(derivative: Any) -> Any:
             (by_samples,) = torch.autograd.grad(maps, samples, derivative)
             by_samples = by_samples.flatten(0, 1)
-            last = parts.pop()  # whose graph was kept, and is freed now
-            gradient = _pulled(last, by_samples[-len(last) :], leaf)
-            start = 0
-            for chunk, part in zip(chunks[:-1], parts, strict=True):
-                again = inputs.clone().requires_grad_()
+            gradient = _pulled(last, by_samples[start:], leaf)
+            for first in range(0, start, size):
                 with left_as_found(self.model), torch.enable_grad():
-                    gradient = gradient + _pulled(chunk(again), by_samples[start : start + len(part)], again)
-                start += len(part)
+                    again, part = self._part(loop, inputs, jobs[first : first + size])
+                    gradient = gradient + _pulled(part, by_samples[first : first + size], again)
             return gradient
 
         return maps.detach(), pull_back
 
-    def _chunks(self, inputs: Any, target: Any, rngs: Any, drawn: Any) -> tuple[list[Callable[[Any], Any]], int]:
-        """Functions of the inputs that explain `batch_size` samples each, row by row, and the number of rows."""
-        roots = [root_entropy(rng) for rng in row_generators(inputs, rngs, self.rng)]
-        targets = self._targets(inputs, target, len(roots))
-        jobs = [(row, sample) for row in range(len(roots)) for sample in range(self.n_samples)]
-        probed = [jobs[0], jobs[-1]]
+    def _loop(self, inputs: Any, target: Any, rngs: Any, drawn: Any) -> tuple[Loop, list[Job]]:
+        """The loop in the graph of the inputs, and its jobs, row by row."""
+        rows = RowsInGraph(inputs)
+        addresses = [(root_entropy(rng), "") for rng in row_generators(inputs, rngs, self.rng)]
+        jobs = [Job(row, sample) for row in range(len(rows)) for sample in range(self.n_samples)]
+        predict = prediction_of(self.explainer) if target is None else None
+        loop = Loop(self.explainer, rows, self.noise, addresses, self.batch_size)
+        first_and_last = jobs[:: max(len(jobs) - 1, 1)]
+        return loop.ready(target, predict, first_and_last, drawn)[0], jobs
 
-        def probe(indices: list[int]) -> np.ndarray:
-            return to_host(self._explained(inputs, targets, roots, [probed[i] for i in indices]))
-
-        size = safe_batch_size(self.explainer, self.batch_size, len(jobs), probe, drawn)
-        return [
-            partial(self._explained, targets=targets, roots=roots, jobs=jobs[start : start + size])
-            for start in range(0, len(jobs), size)
-        ], len(roots)
-
-    def _joined(self, maps: list[Any], n_rows: int) -> Any:
+    def _samples(self, maps: list[Any]) -> Any:
         r"""Samples (batch, n, \*features)."""
         xp = namespace(maps[0])
         samples = xp.concat(maps, axis=0)
-        return xp.reshape(samples, (n_rows, self.n_samples, *samples.shape[1:]))
+        return xp.reshape(samples, (-1, self.n_samples, *samples.shape[1:]))
 
-    def _targets(self, inputs: Any, target: Any, n_rows: int) -> list[Any]:
-        predict = prediction_of(self.explainer)
-        scores = predict_scores(predict, inputs) if target is None and predict is not None else None
-        return row_targets(target, scores, n_rows)
-
-    def _explained(self, inputs: Any, targets: list[Any], roots: list[int], jobs: Sequence[tuple[int, int]]) -> Any:
-        """Attributions of the jobs (row, sample), in the graph of `inputs`."""
-        batch: Any = [self._noisy(inputs, roots[row], row, sample) for row, sample in jobs]
-        if not isinstance(inputs, list):
-            batch = namespace(inputs).stack(batch)
-            _require_finite(batch, "`noise` made NaN or infinity of", jobs)
-        rngs = None
-        if takes_rngs(self.explainer):
-            rngs = [stream(roots[row], "", sample, Purpose.EXPLAINER) for row, sample in jobs]
-        like = None if isinstance(inputs, list) else inputs
-        target = stacked_targets([targets[row] for row, _ in jobs], like)
-        maps = call_explainer(self.explainer, batch, target, len(jobs), rngs, {})[0]
-        _require_finite(maps, "`explainer` returned NaN or infinity for", jobs)
-        return maps
-
-    def _noisy(self, inputs: Any, root: int, row: int, sample: int) -> Any:
-        rng = stream(root, "", sample, Purpose.NOISE)
-        if isinstance(inputs, list):
-            noisy = self.noise(inputs[row], rng)
-            check_like_text(noisy, inputs[row], f"input {row}, sample {sample}")
-            return noisy
-        clean = inputs[row, ...]
-        return like_row(self.noise(clean, rng), clean, f"input {row}, sample {sample}")
+    @staticmethod
+    def _part(loop: Loop, inputs: Any, jobs: Sequence[Job]) -> tuple[Any, Any]:
+        """A leaf of the values of `inputs`, and the maps of one chunk in its graph."""
+        leaf = inputs.clone().requires_grad_()
+        (maps,) = _maps(replace(loop, rows=RowsInGraph(leaf)), jobs)
+        return leaf, maps
 
 
 @dataclass(frozen=True)
@@ -246,14 +206,14 @@ class Smoothed(SampledExplainer):
         super().__post_init__()
         stats.median_ranks(self.n_samples, self.confidence_level)  # too few samples for the level are refused here
 
-    def _summarised(self, samples: Any) -> Any:
+    def summarised(self, samples: Any) -> Any:
+        """The smoothed median of samples."""
         return stats.smoothed_median(samples, self.confidence_level, axis=1)
 
 
-def _require_finite(rows: Any, message: str, jobs: Sequence[tuple[int, int]]) -> None:
-    bad = first_not_finite(rows)
-    if bad is not None:
-        raise ValueError(f"{message} input {jobs[bad][0]}, sample {jobs[bad][1]}")
+def _maps(loop: Loop, jobs: Sequence[Job], *, detached: bool = False) -> list[Any]:
+    with loop.over(jobs) as chunks:
+        return [chunk.maps.detach() if detached else chunk.maps for chunk in chunks]
 
 
 def _pulled(maps: Any, derivative: Any, inputs: Any) -> Any:

@@ -17,6 +17,7 @@ from metfa._base.provenance import describe
 from metfa.results.files import (
     MANIFEST,
     array_offset,
+    check_inputs,
     check_targets,
     load,
     read_json,
@@ -27,8 +28,10 @@ from metfa.results.files import (
 )
 from metfa.results.joining import same_maps
 from metfa.results.sample import AttributionSample
+from metfa.results.stopping import Until
+from metfa.sampling.request import Request
 
-__all__ = ["RUN", "MemorySink", "Sink", "StoreSink"]
+__all__ = ["RUN", "MemorySink", "Sink", "StoreSink", "sink_of"]
 
 RUN = "run.json"
 DONE = "done.bin"
@@ -37,7 +40,7 @@ DONE = "done.bin"
 class Sink(Protocol):
     """What the sampling loop needs of the place its samples go to."""
 
-    resumed_root: int | None
+    root: int  # of the streams: that of an interrupted run which is resumed
     n_done: int
 
     def open(self, most_samples: int, vanilla: np.ndarray, targets: list[Any]) -> None:
@@ -68,8 +71,10 @@ class Sink(Protocol):
 class MemorySink:
     """Samples in memory."""
 
-    resumed_root = None
     n_done = 0
+
+    def __init__(self, root: int) -> None:
+        self.root = root
 
     def open(self, most_samples: int, vanilla: np.ndarray, targets: list[Any]) -> None:  # noqa: ARG002
         """See `Sink`."""
@@ -119,10 +124,12 @@ class StoreSink:
         If it holds an unfinished run of another call; the message names what differs.
     """
 
-    def __init__(self, path: str | Path, settings: dict[str, Any], input_ids: tuple[str, ...], explicit_rng: bool):
+    def __init__(self, path: str | Path, request: Request) -> None:
+        check_inputs(request.rows.host)
+        rule = describe(request.n_samples) if isinstance(request.n_samples, Until) else None
         self.folder = Path(path).expanduser()
-        self.resumed_root: int | None = None
-        self._asked = {**settings, "input_ids": list(input_ids)}
+        self.root = request.root
+        self._asked = {**request.settings, "until": rule, "input_ids": list(request.ids)}
         self._done = bytearray()
         self.n_done = 0
         if (self.folder / MANIFEST).exists():
@@ -131,7 +138,7 @@ class StoreSink:
                 "folder for a new run"
             )
         if (self.folder / RUN).exists():
-            self._resume(explicit_rng)
+            self._resume(request.seed_given)
         else:
             if self.folder.exists() and not self.folder.is_dir():
                 raise FileExistsError(f"`store` must be a folder, but {self.folder} is a file")
@@ -141,17 +148,16 @@ class StoreSink:
                     f"`store` holds files, but no unfinished run: {self.folder}; give a new or empty folder"
                 )
 
-    def _resume(self, explicit_rng: bool) -> None:
+    def _resume(self, seed_given: bool) -> None:
         kept = read_json(self.folder / RUN)
         try:
-            root = int(kept["rng"], 16)
+            self.root = int(kept["rng"], 16)
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{self.folder / RUN} is damaged and cannot be resumed: give another folder") from error
         for name, asked in self._asked.items():
-            if kept.get(name) != asked and (explicit_rng or name != "rng"):
+            if kept.get(name) != asked and (seed_given or name != "rng"):
                 raise self._of_another_call(f"{name}={kept.get(name)}", asked)
         self._asked["rng"] = kept["rng"]
-        self.resumed_root = root
         if (self.folder / DONE).exists():
             require_plain_file(self.folder / DONE)
             self._done = bytearray((self.folder / DONE).read_bytes())
@@ -274,6 +280,11 @@ class StoreSink:
             f"`store` holds an unfinished run with {kept}, this call has {asked}: repeat the call as it was to resume, "
             "or give another folder"
         )
+
+
+def sink_of(request: Request, store: str | Path | None) -> Sink:
+    """Memory, or the folder `store`, which may hold a part of this request's samples already."""
+    return MemorySink(request.root) if store is None else StoreSink(store, request)
 
 
 def _longer(array: np.ndarray, length: int) -> np.ndarray:

@@ -10,11 +10,13 @@ from __future__ import annotations
 import hashlib
 import operator
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import Any
 
 import numpy as np
+
+from metfa._arrays import is_array, to_host
 
 __all__ = [
     "MAX_SAMPLE_ID",
@@ -22,6 +24,7 @@ __all__ = [
     "Purpose",
     "address_words",
     "checked_ids",
+    "content_digest",
     "numbered_ids",
     "root_entropy",
     "stream",
@@ -65,6 +68,39 @@ def stream(root: int, input_id: str, sample_id: int, purpose: Purpose) -> np.ran
     """Generator at the address (input, sample, purpose) below `root`."""
     key = (*address_words(input_id), sample_id, int(purpose))
     return np.random.Generator(np.random.Philox(np.random.SeedSequence(root, spawn_key=key)))
+
+
+def content_digest(row: Any) -> str:
+    """Digest of the content of one input, the same wherever it stands."""
+    digest = hashlib.blake2b(digest_size=16)
+    for piece in _content(row):
+        digest.update(piece)
+    return digest.hexdigest()
+
+
+def _content(part: Any) -> Iterator[bytes]:
+    """Bytes that two plain objects share if, and only if, they are equal."""
+    if is_array(part):
+        host = to_host(part)
+        yield f"{host.dtype.str}|{host.shape}|".encode()
+        yield host.tobytes()
+    elif isinstance(part, tuple | list):
+        yield f"{type(part).__name__} of {len(part)}|".encode()
+        for entry in part:
+            yield from _content(entry)
+    elif isinstance(part, Mapping):
+        yield f"dict of {len(part)}|".encode()
+        for key, entry in sorted(part.items(), key=lambda item: repr(item[0])):
+            yield from _content(key)
+            yield from _content(entry)
+    elif isinstance(part, str | bytes | int | float | complex | None):
+        text = repr(part)
+        yield f"{type(part).__name__}|{len(text)}|{text}".encode()
+    else:
+        raise TypeError(
+            f"`inputs` holds a {type(part).__name__}, whose content cannot address its random streams: pass "
+            "`input_ids=` with one id for each input"
+        )
 
 
 def numbered_ids(digests: Iterable[str]) -> tuple[str, ...]:

@@ -1,18 +1,70 @@
-"""Columns of a table: their standard deviations, their names, and which of them are categories."""
+"""Noise for the rows of a table: each column by its own standard deviation, categories left alone."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from metfa._base.validation import did_you_mean, positive_int
+from metfa._base.validation import check_number, did_you_mean, positive_int
+from metfa.noise.laws import Gaussian, Noise
 
-__all__ = ["column_stds"]
+__all__ = ["per_column"]
 
 
-def column_stds(data: Any, categorical: Any, feature_names: Sequence[str] | None) -> list[float]:
+def per_column(
+    data: Any,
+    fraction: float,
+    *,
+    law: Callable[[Sequence[float]], Noise] = Gaussian,
+    categorical: Sequence[int | str] = (),
+    feature_names: Sequence[str] | None = None,
+) -> Any:
+    """Noise for one row of a table: the same fraction of each column's own standard deviation.
+
+    Categorical columns are left exactly as they are, and so are constant ones.
+
+    Parameters
+    ----------
+    data : array or data frame, (rows, columns)
+        Data that the columns' standard deviations are taken from (n, not n - 1, as `StandardScaler` does), such as the
+        training table; columns as in the rows to be explained.
+    fraction : float
+        The setting of the law is this multiple of the standard deviation; not negative.
+    law : {Gaussian, Uniform, Laplace}
+        Law with one setting a column: `Gaussian` has it for its standard deviation, `Uniform` for its radius,
+        `Laplace` for its scale.
+    categorical : sequence of int or str
+        Columns to be left alone, by position or by name. They alone may hold texts or missing values.
+    feature_names : sequence of str, optional
+        Names of the columns; by default those of the data frame.
+
+    Returns
+    -------
+    Gaussian, Uniform or Laplace
+        With absolute numbers, one a column: look at it before use.
+
+    Raises
+    ------
+    TypeError
+        If a column that is not categorical holds no numbers.
+    ValueError
+        If a column that is not categorical holds NaN or infinity, which the message names, if there is no such column
+        in the table, or if no column varies.
+
+    Examples
+    --------
+    >>> import metfa
+    >>> table = [[1.0, 20.0, 0], [3.0, 60.0, 1], [1.0, 20.0, 2], [3.0, 60.0, 1]]
+    >>> metfa.noise.per_column(table, 0.25, categorical=[2])
+    Gaussian(std=(0.25, 5.0, 0.0), bounds=None)
+    """
+    check_number(fraction, "fraction")
+    return law([fraction * std for std in _column_stds(data, categorical, feature_names)])
+
+
+def _column_stds(data: Any, categorical: Any, feature_names: Sequence[str] | None) -> list[float]:
     """Standard deviation of each column of `data`, 0 for categorical and for constant ones."""
     table = np.asarray(data)
     if table.ndim != 2 or 0 in table.shape:

@@ -1,0 +1,116 @@
+"""What the laws share: numbers in the precision of the input, strengths, and bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from metfa._arrays import from_host, is_array, is_floating, namespace, to_host
+from metfa._base.validation import check_number
+
+__all__ = [
+    "Bounds",
+    "added",
+    "check_bounds",
+    "clamped",
+    "draw_dtype",
+    "is_number",
+    "keep_strength",
+    "range_outside",
+    "require_within",
+]
+
+Bounds = tuple[float, float]
+
+
+def draw_dtype(x: Any) -> Any:
+    """Dtype to draw in; refuses inputs to which numeric noise means nothing."""
+    if not is_array(x):
+        raise TypeError(
+            f"numeric noise needs a floating-point array, got {type(x).__name__}: a list is a batch of objects, so "
+            "write np.array(inputs) for numbers; texts need a noise on words, such as metfa.text.Synonyms(0.3); a "
+            "tuple or dict of arrays takes one noise a part, as in `noise=(metfa.noise.Uniform(0.1), None)`"
+        )
+    if not is_floating(x):
+        remedy = (
+            "scale the image to floats first, as in `image.astype('float32') / 255`"
+            if "int8" in str(x.dtype)
+            else "token ids need a noise on words, such as metfa.text.Synonyms(0.3) on the texts, or any function "
+            "f(x, rng) of yours; whole numbers that are measurements go as `table.astype(float)`"
+        )
+        raise TypeError(f"numeric noise needs floating-point inputs, got {x.dtype}: {remedy}")
+    return np.float64 if namespace(x).finfo(x.dtype).bits > 32 else np.float32
+
+
+def added(x: Any, unit_draws: Callable[..., Any], name: str, strength: Any, bounds: Bounds | None) -> Any:
+    """`x` plus draws of a law of unit size, times `strength`, which is called `name`."""
+    dtype = draw_dtype(x)
+    shape = tuple(x.shape)
+    if isinstance(strength, tuple) and shape[-1:] != (len(strength),):
+        columns = f"{shape[-1]} columns" if shape else "no axis"
+        raise ValueError(f"`{name}` has {len(strength)} numbers, one a column, but one input has {columns}: {shape}")
+    require_within(x, bounds)
+    draws = unit_draws(shape, dtype)
+    draws *= np.asarray(strength, dtype=dtype)  # all columns are drawn: to leave one alone does not change the others
+    if isinstance(strength, tuple):
+        draws[..., np.equal(strength, 0)] = -0.0  # of the two zeros the one that changes no number's bits
+    noise = from_host(draws, like=x)
+    if not isinstance(noise, np.ndarray):
+        return clamped(x + noise, bounds)
+    noise += x  # in place: fresh memory would cost more than the arithmetic
+    return noise if bounds is None else np.clip(noise, *bounds, out=noise)
+
+
+def clamped(x: Any, bounds: Bounds | None) -> Any:
+    """`x` within the bounds, where there are any."""
+    return x if bounds is None else namespace(x).clip(x, *bounds)
+
+
+def require_within(x: Any, bounds: Bounds | None) -> None:
+    """Raise where the clean input leaves the bounds of its noise."""
+    outside = bounds is not None and range_outside(x, bounds, slack=1e-6)
+    if outside:
+        raise ValueError(
+            f"the input has values {outside}, outside the noise's bounds {bounds}: scale the input to them, or, for a "
+            "model that takes normalised images, wrap the noise with `metfa.noise.in_pixel_space(noise, mean, std)`"
+        )
+
+
+def range_outside(x: Any, bounds: Bounds, slack: float) -> str:
+    """The range of `x` in words if it leaves the bounds, else an empty text."""
+    host = to_host(x)
+    if not host.size or (host.min() >= bounds[0] - slack and host.max() <= bounds[1] + slack):
+        return ""
+    return f"from {host.min():.4g} to {host.max():.4g}"
+
+
+def is_number(value: Any) -> bool:
+    """Whether this is one real number, which true and false are not."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def keep_strength(noise: Any, name: str) -> None:
+    """Check the strength of a law; one for each column becomes a tuple, so that noises stay values."""
+    value = getattr(noise, name)
+    if isinstance(value, str | Mapping) or not hasattr(value, "__iter__") or getattr(value, "ndim", 1) == 0:
+        check_number(value, name)
+        return
+    entries = [entry.item() if hasattr(entry, "item") else entry for entry in value]
+    if not entries:
+        raise ValueError(f"`{name}` is empty: it needs one number for each column, or one for all")
+    for entry in entries:
+        check_number(entry, name)
+    object.__setattr__(noise, name, tuple(map(float, entries)))
+
+
+def check_bounds(bounds: Any) -> None:
+    """Raise unless these are bounds (low, high), or None."""
+    if bounds is None:
+        return
+    if not isinstance(bounds, tuple) or len(bounds) != 2 or not all(map(is_number, bounds)):
+        raise TypeError(f"`bounds` must be None or a tuple of two numbers (low, high), got {bounds!r}")
+    if not bounds[0] < bounds[1]:
+        raise ValueError(f"`bounds` must be a pair (low, high) with low < high, got {bounds}")

@@ -1,0 +1,223 @@
+"""The one loop over (input, sample) jobs: noisy copies in chunks, explained, checked and handed on."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from metfa._arrays import device_of, first_not_finite, is_array, namespace, to_host
+from metfa.calls.targets import row_targets, stacked_targets
+from metfa.sampling.protocol import call_explainer, predict_scores, safe_batch_size, takes_rngs
+from metfa.sampling.rows import Rows
+from metfa.sampling.streams import Purpose, stream
+
+__all__ = ["Explained", "Job", "Loop"]
+
+AHEAD = 2  # chunks whose noise is drawn while the explainer works on an earlier one
+
+
+class Job(NamedTuple):
+    """One map to compute: of which input, and which of its samples."""
+
+    row: int
+    sample_id: int
+
+    def __str__(self) -> str:
+        return f"input {self.row}, sample {self.sample_id}"
+
+
+class Explained(NamedTuple):
+    r"""Maps (jobs, \*features) of some jobs, and the model's scores where the explainer gives them."""
+
+    jobs: Sequence[Job]
+    maps: Any
+    scores: Any
+
+    @property
+    def constant(self) -> int:
+        """How many maps are constant, and say nothing about their features."""
+        flat = self.maps.reshape(len(self.maps), -1)
+        return int((flat.min(axis=1) == flat.max(axis=1)).sum()) if flat.shape[1] > 1 else 0
+
+    @property
+    def class_scores(self) -> np.ndarray | None:
+        """Scores (jobs, classes) on the host; None where there are none of that shape."""
+        return None if self.scores is None or self.scores.ndim != 2 else to_host(self.scores)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Loop:
+    r"""What makes maps of jobs: `explain`, `Smoothed` and the estimate of a study differ in what they do with these.
+
+    Parameters
+    ----------
+    explainer : callable
+    rows : Rows or RowsInGraph
+        Where rows lie on the host, so do the maps, and noise is drawn ahead by threads.
+    noise : callable, tuple, dict or None
+        As for `metfa.explain`.
+    addresses : sequence of (int, str)
+        Root and id of each row, below which the streams of its samples lie.
+    batch_size : int
+        Rows a call of the explainer.
+    row_args : dict of arrays
+        Further arguments of the explainer, one entry a row.
+    targets : sequence
+        One for each row, see `ready`.
+    features : tuple of int, optional
+        Shape of every map; by default that of the first.
+    clean : bool
+        Whether the clean rows are explained instead, see `cleaned`.
+    """
+
+    explainer: Callable[..., Any]
+    rows: Rows
+    noise: Any
+    addresses: Sequence[tuple[int, str]]
+    batch_size: int
+    row_args: Mapping[str, Any] = field(default_factory=dict)
+    targets: Sequence[Any] = ()
+    features: tuple[int, ...] | None = None
+    clean: bool = False
+
+    def ready(
+        self,
+        target: Any,
+        predict: Callable[[Any], Any] | None,
+        probed: Sequence[Job],
+        drawn: Callable[[], bool],
+    ) -> tuple[Loop, np.ndarray | None]:
+        """The same loop with a target for each row and a size of batches that is safe, and the clean scores.
+
+        Parameters
+        ----------
+        target : int or sequence, optional
+            What was asked for; None: the class that `predict` gives on the clean row.
+        predict : callable or None
+            Inputs -> scores, asked about all clean rows.
+        probed : sequence of Job
+            At most two, by which `safe_batch_size` finds out whether the rows of a batch depend on each other.
+        drawn : callable
+            Tells whether the global generators have been drawn from.
+        """
+        noisy = self._noisy(probed)  # an unfit noise shows here, before the model is called
+        scores = None if predict is None else self._clean_scores(predict)
+        loop = replace(self, targets=row_targets(target, scores, len(self.rows)))
+
+        def run(indices: list[int]) -> np.ndarray:
+            batch = self.rows.batch([noisy[index] for index in indices])
+            return to_host(loop.explained([probed[index] for index in indices], batch).maps)
+
+        size = safe_batch_size(self.explainer, self.batch_size, len(probed), run, drawn)
+        return replace(loop, batch_size=size), scores
+
+    def cleaned(self) -> Loop:
+        """The loop over the clean rows, in which an explainer with randomness of its own has other draws."""
+        return replace(self, noise=None, clean=True)
+
+    @contextmanager
+    def over(self, jobs: Sequence[Job]) -> Iterator[Iterator[Explained]]:
+        """Explain jobs in chunks of `batch_size`, one after the other as the iterator within is asked for them."""
+        prepared = _ahead if self.rows.on_host and not self.clean else _in_turn
+        with prepared(self.batch, self._chunks(jobs)) as batches:
+            yield self._alike(self.explained(chunk, batch) for chunk, batch in batches)
+
+    def batch(self, jobs: Sequence[Job]) -> Any:
+        """Noisy copies of the jobs' rows as one batch."""
+        return self.rows.batch(self._noisy(jobs))
+
+    def explained(self, jobs: Sequence[Job], batch: Any) -> Explained:
+        """Maps of one batch, checked."""
+        target = stacked_targets([self.targets[job.row] for job in jobs], self.rows.array)
+        purpose = Purpose.CLEAN if self.clean else Purpose.EXPLAINER
+        rngs = [self._stream(job, purpose) for job in jobs] if takes_rngs(self.explainer) else None
+        indices = [job.row for job in jobs]
+        row_args = {name: _taken(values, indices) for name, values in self.row_args.items()}
+        maps, scores = call_explainer(self.explainer, batch, target, len(jobs), rngs, row_args)
+        if not namespace(maps).isdtype(maps.dtype, ("bool", "integral", "real floating")):
+            raise TypeError(f"`explainer` must return real attributions, got {maps.dtype}")
+        maps = _on_host(maps) if self.rows.on_host else maps
+        bad = first_not_finite(maps)
+        if bad is not None:
+            where = f"the clean input {jobs[bad].row}" if self.clean else jobs[bad]
+            raise ValueError(f"`explainer` returned NaN or infinity for {where}")
+        return Explained(jobs, maps, scores)
+
+    def _noisy(self, jobs: Sequence[Job]) -> list[Any]:
+        if self.noise is None:
+            return [self.rows[job.row] for job in jobs]
+        return [self.rows.noisy(job.row, self.noise, self._stream(job, Purpose.NOISE), str(job)) for job in jobs]
+
+    def _stream(self, job: Job, purpose: Purpose) -> np.random.Generator:
+        return stream(*self.addresses[job.row], job.sample_id, purpose)
+
+    def _chunks(self, jobs: Sequence[Job]) -> Iterator[Sequence[Job]]:
+        return (jobs[start : start + self.batch_size] for start in range(0, len(jobs), self.batch_size))
+
+    def _clean_scores(self, predict: Callable[[Any], Any]) -> np.ndarray:
+        clean, jobs = self.cleaned(), [Job(row, 0) for row in range(len(self.rows))]
+        scores = np.concatenate([predict_scores(predict, clean.batch(chunk)) for chunk in self._chunks(jobs)])
+        if len(scores) != len(jobs):
+            raise ValueError(f"`predict` must return one row of scores an input, got {len(scores)} for {len(jobs)}")
+        bad = first_not_finite(scores)
+        if bad is not None:
+            raise ValueError(f"the model's scores of the clean input {bad} are not finite")
+        return scores
+
+    def _alike(self, explained: Iterable[Explained]) -> Iterator[Explained]:
+        """The same, once each has been seen to have the features of all others."""
+        features = self.features
+        for one in explained:
+            found = tuple(one.maps.shape[1:])
+            features = features or found
+            if found != features:
+                raise ValueError(
+                    f"`explainer` returned features of shape {found} after {features}: every row needs the same "
+                    "features"
+                )
+            yield one
+
+
+def _taken(values: Any, indices: list[int]) -> Any:
+    if not is_array(values):
+        return [values[index] for index in indices]
+    xp = namespace(values)
+    return xp.take(values, xp.asarray(indices, device=device_of(values)), axis=0)
+
+
+def _on_host(maps: Any) -> np.ndarray:
+    """Maps as they are kept: real numbers, which hold whole numbers and truth values exactly."""
+    host = to_host(maps)
+    return host.astype(np.result_type(host.dtype, np.float32)) if host.dtype.kind in "biu" else host
+
+
+@contextmanager
+def _in_turn(work: Callable[[Any], Any], items: Iterator[Any]) -> Iterator[Iterator[tuple[Any, Any]]]:
+    """Each item with what `work` makes of it."""
+    yield ((item, work(item)) for item in items)
+
+
+@contextmanager
+def _ahead(work: Callable[[Any], Any], items: Iterator[Any]) -> Iterator[Iterator[tuple[Any, Any]]]:
+    """The same, worked on by threads ahead of what is asked for; none of them outlives the context."""
+    pool = ThreadPoolExecutor(max_workers=AHEAD, thread_name_prefix="metfa-noise")
+
+    def results() -> Iterator[tuple[Any, Any]]:
+        drawing = deque((item, pool.submit(work, item)) for item in islice(items, AHEAD))
+        while drawing:
+            item, future = drawing.popleft()
+            result = future.result()
+            drawing.extend((after, pool.submit(work, after)) for after in islice(items, 1))
+            yield item, result
+
+    try:
+        yield results()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
