@@ -67,15 +67,15 @@ def undecided(above: np.ndarray, below: np.ndarray, n: int, method: str) -> floa
     return float((levels > ALPHA).mean())
 
 
-def needed(values: np.ndarray, height: float, held_out: int, schedule: list[int], method: str) -> dict[float, int]:
+def needed(values: np.ndarray, threshold: float, split: int, schedule: list[int], method: str) -> dict[float, int]:
     """Samples in all at which each share was first reached, at the numbers of `schedule`."""
     found: dict[float, int] = {}
     above = below = np.zeros(values[0].size, int)
-    counted = held_out
+    counted = split
     for n in schedule:
         new = values[counted:n].reshape(n - counted, -1)
-        above, below, counted = above + (new > height).sum(0), below + (new < height).sum(0), n
-        share = undecided(above, below, n - held_out, method)
+        above, below, counted = above + (new > threshold).sum(0), below + (new < threshold).sum(0), n
+        share = undecided(above, below, n - split, method)
         for asked in SHARES:
             if share <= asked:
                 found.setdefault(asked, n)
@@ -100,10 +100,10 @@ def measure(name: str, explainer: Any, pictures: dict[str, torch.Tensor], most: 
         other = metfa.explain(explainer, pixels, list(sample.target), noise=NOISE, n_samples=SPLIT, rng=1)
         given, own = float(other.threshold()[0]), float(sample.threshold(split=SPLIT)[0])
         for way, method in ways.items():
-            held_out = SPLIT if way.endswith("split") else 0
-            schedule = looks(held_out + 7, most) if method == "e-bh" else list(range(6, most + 1))
-            height = own if held_out else given
-            found[way].append(needed(sample.values, height, held_out, schedule, method))
+            split = SPLIT if way.endswith("split") else 0
+            schedule = looks(split + 7, most) if method == "e-bh" else list(range(6, most + 1))
+            threshold = own if split else given
+            found[way].append(needed(sample.values, threshold, split, schedule, method))
         print(f"{name}, photograph {number}: { ({way: runs[-1] for way, runs in found.items()}) }", flush=True)
     print(f"\n{name}, {len(pictures)} photographs, N at most {most}; a map takes {forwards} forwards")
     for asked in SHARES:

@@ -177,10 +177,8 @@ def _until(table: Mapping[str, Any]) -> Until:
 
 
 def _as_python(table: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """With a threshold that is written as text, and with the correction "none", as TOML has no None."""
+    """With a threshold that is written as text."""
     settings = dict(table)
     if isinstance(settings.get("threshold"), str):
         settings["threshold"] = threshold_of(settings["threshold"], f"{where}: `threshold`")
-    if settings.get("correction") == "none":
-        settings["correction"] = None
     return settings

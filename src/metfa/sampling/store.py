@@ -25,7 +25,7 @@ from metfa.results.files import (
     write_json,
     write_manifest,
 )
-from metfa.results.joining import same_maps
+from metfa.results.parts import same_maps
 from metfa.results.sample import AttributionSample
 
 __all__ = ["RUN", "MemorySink", "Sink", "StoreSink"]
