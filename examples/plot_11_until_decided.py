@@ -41,7 +41,7 @@ for name, photograph in {"coffee": data.coffee(), "astronaut": data.astronaut()}
 
 fig, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
 for name, sample in samples.items():
-    looks = [look for look in sample.stopping.looks if look.n_samples > sample.stopping.held_out]
+    looks = [look for look in sample.stopping.looks if look.n_samples > sample.stopping.split]
     ax.plot([look.n_samples for look in looks], [look.undecided for look in looks], marker="o", label=name)
 ax.axhline(rule.undecided, color="black", linewidth=0.8, linestyle=":")
 ax.set(xlabel="samples N", ylabel="undecided share of the pixels", ylim=(0, 1))
@@ -49,7 +49,7 @@ ax.legend(frameon=False)
 plt.show()
 
 for name, sample in samples.items():
-    print(f"{name}: {sample.plan(0.02, **sample.stopping.settings)}")
+    print(f"{name}: {sample.plan(0.02)}")
 
 # %%
 # How far a verdict holds
@@ -61,11 +61,10 @@ for name, sample in samples.items():
 # colour below). It falls towards the edge between important and unimportant pixels.
 
 sample = samples["coffee"]
-terms = sample.stopping.settings
-radius = sample.certified_radius(**terms)[0]
+radius = sample.certified_radius()[0]
 agreed = np.mean(radius == radius.max())
 print(f"{np.mean(radius > 0):.0%} of the pixels are certified, {agreed:.0%} for the largest radius, {radius.max():.3f}")
-metfa.plot.certificate(sample, **terms, title="coffee: certified L2 radii")
+metfa.plot.certificate(sample, title="coffee: certified L2 radii")
 
 # %%
 # These radii are small: a change of every one of the 150,528 numbers by a single level of 255 is

@@ -72,7 +72,7 @@ export class Panel {
     const of = result.region ? "pixels around the object" : { maps: "pixels", words: "words", bars: "features" }[result.kind];
     if (!result.edges.length) return "Nothing is decided.";
     if (result.tooFew) {
-      const kept = result.heldOut ? ` beside the first ${result.heldOut}` : "";
+      const kept = result.split ? ` beside the first ${result.split}` : "";
       return `With ${result.n} samples${kept} nothing can become significant at these settings: at least ${result.tooFew} are needed.`;
     }
     if (result.refused) {
@@ -119,7 +119,7 @@ export class Panel {
       const above = result.counts.above[feature];
       const below = result.counts.below[feature];
       const equal = result.n - above - below;
-      const which = result.heldOut ? `samples after the first ${result.heldOut}, above, below the threshold` : "samples above, below the threshold";
+      const which = result.split ? `samples after the first ${result.split}, above, below the threshold` : "samples above, below the threshold";
       rows.push([which, `${above}, ${below}${equal ? ` (${equal} at it)` : ""}`]);
       const value = result.byEValues ? "1 / e-value" : "p-value";
       rows.push([`${value} of “above”, of “below”`, `${probability(result.sides[above])}, ${probability(result.sides[below])}`]);
@@ -157,7 +157,7 @@ export class Panel {
       "figure",
       { class: "histogram" },
       svg("svg", { viewBox: `0 0 ${BINS * 10} 60`, preserveAspectRatio: "none", role: "img", "aria-label": `histogram of ${result.n} samples` }, ...bars),
-      element("figcaption", {}, `its ${result.n} samples${result.heldOut ? " that are tested" : ""}, from the lowest score of all to the highest; the line is the threshold`),
+      element("figcaption", {}, `its ${result.n} samples${result.split ? " that are tested" : ""}, from the lowest score of all to the highest; the line is the threshold`),
     );
   }
 }

@@ -38,12 +38,12 @@ export class Result {
   /** What the marks are called here. */
   get kinds() {
     if (this.region) return CONTEXT_KINDS;
-    return this.signed && this.threshold === 0 ? SIGNED_KINDS : KINDS;
+    return this.threshold === 0 ? SIGNED_KINDS : KINDS;
   }
 
   /** How they look: the class of style. */
   get looks() {
-    return this.signed && this.threshold === 0 ? SIGNED_KINDS : KINDS;
+    return this.threshold === 0 ? SIGNED_KINDS : KINDS;
   }
 
   /** Score of a feature in a map, in the units of the explainer; "width" is upper less lower bound. */

@@ -25,10 +25,11 @@ from metfa._base.warnings import UnreadWordsWarning as UnreadWordsWarning
 from metfa._base.warnings import WeakAttackWarning as WeakAttackWarning
 from metfa.evaluation.run import evaluate as evaluate
 from metfa.evaluation.study import Study as Study
+from metfa.results.decisions import TooFewSamplesError as TooFewSamplesError
 from metfa.results.files import load as load
 from metfa.results.sample import AttributionSample as AttributionSample
-from metfa.results.sample_size import TooFewSamplesError as TooFewSamplesError
 from metfa.results.stopping import until as until
+from metfa.results.terms import Terms as Terms
 from metfa.sampling.explain import explain as explain
 from metfa.sampling.randomised import randomised as randomised
 from metfa.sampling.randomised import seeded as seeded

@@ -32,7 +32,7 @@ def test_the_words_are_shown_with_their_marks_and_figures(explain_text, tmp_path
     )
     for line in text.render_terminal(sample, colour=False, width=60).splitlines()[:6]:  # the words and their figures
         assert line in done.out
-    assert "alpha 0.025 a side" in done.out
+    assert "alpha 0.05 a side" in done.out
     assert "the text itself:  scores from -0." in done.out
     for line in (f"text:             {TEXT}", "model:            sentiment", "noise:            synonyms:0.3"):
         assert line in done.out

@@ -94,22 +94,26 @@ def test_a_result_of_until_starts_as_it_was_decided(metfa_command, results, tmp_
     assert metfa_command("report", "until", "--out", "a.html").code == 0
     told = told_in(tmp_path / "a.html")
     (one,) = told["results"]
-    assert (told["alpha"], told["correction"], one["heldOut"]) == (0.1, "e-bh", 10)
+    assert (told["alpha"], told["correction"], one["split"]) == (0.1, "e-bh", 10)
     assert one["edges"][one["computed"]] == stopping.thresholds[0]
     assert one["certificate"]["correction"] == "e-bh"
     assert metfa_command("report", "until", "--out", "b.html", "--correction", "none", "--alpha", "0.2").code == 0
     told = told_in(tmp_path / "b.html")
     assert (told["alpha"], told["correction"]) == (0.2, "none")
-    assert metfa_command("report", "until", "one", "--out", "c.html").code == 0  # decided in different ways
+    refused = metfa_command("report", "until", "one", "--out", "c.html")  # decided in different ways
+    assert refused.code == 2
+    assert "at alpha 0.1, e-bh, " in refused.err
+    levels = ("--alpha", "0.05", "--correction", "none")
+    assert metfa_command("report", "until", "one", "--out", "c.html", *levels).code == 0
     told = told_in(tmp_path / "c.html")
     assert (told["alpha"], told["correction"]) == (0.05, "none")
 
 
-def test_samples_held_out_for_the_threshold(metfa_command, results, tmp_path):
+def test_samples_left_out_for_the_threshold(metfa_command, results, tmp_path):
     assert metfa_command("report", "one", "--out", "a.html", "--split", "2").code == 0
     (one,) = told_in(tmp_path / "a.html")["results"]
     threshold = metfa.load(results[0] / "sample").threshold(split=2)[0]
-    assert (one["heldOut"], one["samples"]["n"], one["edges"][one["computed"]]) == (2, 4, threshold)
+    assert (one["split"], one["samples"]["n"], one["edges"][one["computed"]]) == (2, 4, threshold)
     done = metfa_command("report", "one", "--out", "b.html", "--split", "6")
     assert done.code == 2
     assert "`split` must leave samples to test, got 6 of the 6" in done.err

@@ -71,10 +71,9 @@ def test_every_input_has_the_samples_that_it_takes(tmp_path):
         sample = explained(described, index, RULE)
         one = {name: found[name][str(index)] for name in DECIDED}
         assert one["sample_size"] == sample.n_samples
-        terms = sample.stopping.settings
-        assert one["undecided"] == np.mean(sample.significance_map(**terms) == 0)
+        assert one["undecided"] == np.mean(sample.significance_map() == 0)
         assert one["interval_width"] == metrics.interval_width(sample).score[0]
-        radii = sample.certified_radius(alpha=terms["alpha"], correction="e-bh")
+        radii = sample.certified_radius(correction="e-bh")
         assert one["certified_radius"] == pytest.approx(radii.mean(), rel=1e-12)
         assert one["certified_share"] == np.mean(radii >= 0.02)
     assert len(set(found["sample_size"].values())) > 1
@@ -134,7 +133,7 @@ def test_regions_are_those_that_the_rule_decided(tmp_path):
     rows = evaluate(described, store=tmp_path).rows
     x = pictures[:1]
     sample = metfa.explain(bright, x, rng=0, noise=NOISE, n_samples=RULE, predict=contrast)
-    important = sample.significance_map(**sample.stopping.settings) == 1
+    important = sample.significance_map() == 1
     assert rows[0]["score"] == metrics.region_score(contrast, x, important, list(sample.target)).score[0]
 
 
@@ -199,9 +198,9 @@ VERY_SURE = {"metrics": ["interval_width"], "confidence_level": 0.99}
         ({"confidence_level": 0.99}, r"decides at alpha 0.05, and may stop too soon for undecided .*, alpha=0.01\)"),
         ({"metrics": {"undecided": {"correction": "bh"}}}, "must hold at whatever number of samples one stopped"),
         ({"metrics": {"undecided": {"correction": "holmes"}}}, "`correction` must be .* did you mean 'holm'"),
-        ({"metrics": {"undecided": {"threshold": "jenks"}}}, "`threshold` must be a number, got str: 'jenks'"),
-        ({"metrics": {"undecided": {"threshold": np.full(12, 0.5)}}}, "`threshold` must be a number, got ndarray"),
-        ({"metrics": {"certified_radius": {"threshold": np.inf}}, "n_samples": 20}, "must be finite, got inf"),
+        ({"metrics": {"undecided": {"threshold": "jenks"}}}, "`threshold` must be a number or a rule, got the text 'jenks'"),
+        ({"metrics": {"undecided": {"threshold": np.full(12, 0.5)}}}, "`threshold` must be one number or a rule in a study, got an array"),
+        ({"metrics": {"certified_radius": {"threshold": np.inf}}, "n_samples": 20}, "a number or a rule, got inf"),
         ({"metrics": {"undecided": {"split": 0}}}, "`split` of undecided goes with a `threshold`"),
         ({"metrics": {"undecided": {"correction": "bonferroni"}}}, "may stop too soon for undecided with 'bonferroni'"),
         ({"metrics": {"rule_met": {}}, "n_samples": 20}, "rule_met needs a rule, as in `n_samples=metfa.until"),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import metfa
+from metfa import stats
 from metfa.metrics import certified_radius, certified_share, undecided
 
 ROWS = np.random.default_rng(1).random((3, 40))
@@ -40,20 +41,21 @@ def test_means_over_the_features_of_each_input(terms):
 def test_thresholds_left_open():
     sample = sample_of()
     np.testing.assert_array_equal(undecided(sample).score, (sample.significance_map() == 0).mean(axis=1))
-    held_out = (sample.significance_map(split=10) == 0).mean(axis=1)
-    np.testing.assert_array_equal(undecided(sample, split=10).score, held_out)
-    with pytest.raises(ValueError, match="`threshold` must be a number that was fixed before the samples"):
+    of_first = (sample.significance_map(stats.jenks, split=10) == 0).mean(axis=1)
+    np.testing.assert_array_equal(undecided(sample, split=10).score, of_first)
+    with pytest.raises(ValueError, match="`threshold` must not depend on the samples that are tested"):
         certified_radius(sample)
 
 
 def test_the_thresholds_of_until():
     sample = sample_of(metfa.until(undecided=0.2, max_samples=200))
-    terms = sample.stopping.settings
-    expected = (sample.significance_map(**terms) == 0).mean(axis=1)
-    np.testing.assert_array_equal(undecided(sample, correction="e-bh").score, expected)
+    thresholds, split = np.array(sample.stopping.thresholds), sample.stopping.split
+    given = {"threshold": thresholds, "alpha": 0.05, "correction": "e-bh", "split": split}
+    expected = (sample.significance_map(**given) == 0).mean(axis=1)
+    np.testing.assert_array_equal(undecided(sample).score, expected)
     assert expected.max() <= 0.2
-    radii = sample.certified_radius(**terms)
-    np.testing.assert_allclose(certified_radius(sample, correction="e-bh").score, radii.mean(axis=1))
+    radii = sample.certified_radius(**given)
+    np.testing.assert_allclose(certified_radius(sample).score, radii.mean(axis=1))
 
 
 def test_what_cannot_be():

@@ -117,7 +117,7 @@ def test_bars_are_the_smoothed_scores_and_error_bars_the_exact_intervals():
 @pytest.mark.parametrize("palette", PALETTES)
 def test_signed_scores_are_positive_negative_or_undecided(palette):
     sample = make()
-    marks = sample.significance_map(0.0, alpha=0.025)[0]
+    marks = sample.significance_map(0.0)[0]
     assert set(marks) == {-1, 0, 1}
     fig = bars(sample, palette=palette)
     palette = PALETTES[palette]
@@ -128,15 +128,15 @@ def test_signed_scores_are_positive_negative_or_undecided(palette):
         assert f"{name}: {(marks == mark).sum()}" in legend(fig)
         (patch,) = [p for p, t in zip(fig.legends[0].get_patches(), legend(fig), strict=False) if t.startswith(name)]
         assert to_rgb(patch.get_facecolor()) == to_rgb(by_mark[mark])
-    assert "above or below 0? (alpha 0.025 a side, uncorrected; 6 features)" in said(fig)
+    assert "above or below 0? (alpha 0.05 a side, uncorrected; 6 features)" in said(fig)
 
 
 @pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
 @pytest.mark.parametrize("n", [8, 13, 50])
-def test_a_bar_is_coloured_just_if_its_interval_leaves_out_the_threshold(n, level):
+def test_at_the_alpha_of_its_interval_a_bar_is_coloured_just_if_that_leaves_out_the_threshold(n, level):
     rng = np.random.default_rng(n)
     sample = make(n=n, centres=rng.normal(size=40) * 0.2, noise=0.3)
-    fig = bars(sample, confidence_level=level, max_features=40)
+    fig = bars(sample, alpha=round((1 - level) / 2, 15), confidence_level=level, max_features=40)
     low, high = ends(fig).T
     decided = (low > 0) | (high < 0)
     grey = np.array([colour == to_rgb(PALETTES["paper"].no_sign) for colour in colours(fig)])
@@ -149,7 +149,7 @@ def test_scores_of_one_sign_are_important_or_not():
     sample = make(centres=[1.0, 1.1, 0.1, 0.12, 0.5], noise=0.02)
     height = float(sample.threshold()[0])
     fig = bars(sample)
-    marks = sample.significance_map(alpha=0.025)[0]
+    marks = sample.significance_map()[0]
     assert f"important: {(marks == 1).sum()}" in legend(fig)
     assert f"unimportant: {(marks == -1).sum()}" in legend(fig)
     assert f"threshold {height:.3g}" in legend(fig)
@@ -275,7 +275,7 @@ def test_too_few_samples_are_said(n):
     np.testing.assert_allclose(np.sort(heights(fig)), np.sort(sample.median()[0]))
     assert not fig.axes[0].collections
     assert f"no error bars: {n} samples are too few, 95% needs 6" in said(fig)
-    assert "at least 6 are needed for anything to become significant" in said(fig)
+    assert "at least 5 are needed for anything to become significant" in said(fig)
     assert ("the only sample" if n == 1 else "median of 4 samples") in said(fig)
     assert legend(fig) == ["vanilla: one explanation, no noise"]
 

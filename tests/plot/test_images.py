@@ -13,6 +13,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
 from PIL import Image
 
+from metfa import stats
 from metfa._base.warnings import DegenerateAttributionsWarning, SignedAttributionsWarning
 from metfa.plot import PALETTES, figure
 from metfa.results.sample import AttributionSample
@@ -269,9 +270,23 @@ def test_a_map_with_one_score_has_a_scale():
     assert next(ax for ax in fig.axes if ax.get_ylabel() == "attribution score").get_ylim()[1] == 3
 
 
+@pytest.mark.parametrize("palette", PALETTES)
+def test_signed_scores_are_positive_or_negative(palette):
+    signed = make(change=lambda v: v - 0.4)
+    fig = figure(signed, palette=palette)
+    marks, colours = signed.significance_map(0.0)[0], PALETTES[palette]
+    shown = texts(fig) + fig.legends[0].get_title().get_text()
+    for name, mark in (("positive", 1), ("undecided", 0), ("negative", -1)):
+        assert f"{name} {(marks == mark).mean():.1%}" in shown
+    assert "important" not in shown
+    assert "above or below 0? (alpha 0.05 a side, uncorrected; " in shown
+    patches = [to_rgb(patch.get_facecolor()) for patch in fig.legends[0].get_patches()]
+    assert patches == [to_rgb(colour) for colour in (colours.positive, colours.no_sign, colours.negative)]
+
+
 def test_signed_scores_have_a_symmetric_scale_and_a_warning():
     with pytest.warns(SignedAttributionsWarning, match="the attributions are signed"):
-        fig = figure(make(change=lambda v: v - 0.4))
+        fig = figure(make(change=lambda v: v - 0.4), threshold=stats.jenks)
     (bar,) = [ax for ax in fig.axes if ax.get_ylabel() == "attribution score"]
     low, high = bar.get_ylim()
     assert low == -high

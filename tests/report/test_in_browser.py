@@ -154,7 +154,7 @@ def test_layers_are_the_maps_of_the_sample(name, sample, open_page, tmp_path):
 NORMAL = {"explainer": "E", "noise": "Gaussian(std=0.2)", "gaussian_std": 0.2, "rng": "0x7"}
 
 
-@pytest.mark.parametrize("stopping", [None, replace(STOPPED, held_out=8)])
+@pytest.mark.parametrize("stopping", [None, replace(STOPPED, split=8)])
 def test_the_layer_of_certified_radii(stopping, sample, open_page, tmp_path):
     found = graded(sample, stopping=stopping, provenance=NORMAL)
     terms = {"threshold": 0.45, "alpha": 0.1, "correction": "e-bh", "split": 6}
@@ -181,9 +181,9 @@ def test_the_layer_of_certified_radii(stopping, sample, open_page, tmp_path):
 
 def test_after_until_the_first_round_is_not_tested(sample, open_page, tmp_path):
     """At every stop of the slider, and it starts where sampling stopped."""
-    found = graded(sample, stopping=replace(STOPPED, held_out=10, thresholds=(0.4,)), provenance=NORMAL)
+    found = graded(sample, stopping=replace(STOPPED, split=10, thresholds=(0.4,)), provenance=NORMAL)
     opened = open_page(report.write(tmp_path / "r.html", found, correction="e-bh"))
-    assert opened.marks() == found.significance_map(**found.stopping.settings).ravel().tolist()
+    assert opened.marks() == found.significance_map().ravel().tolist()
     assert "fixed by the first 10 samples: 0.4" in opened.page.inner_text(".panel")
     opened.page.select_option("[name=correction]", "none")
     for edge in range(0, len(stops(opened)), 20):
@@ -388,7 +388,7 @@ def test_very_many_samples(one_by_one, sample, open_page, tmp_path, monkeypatch)
     values = rng.normal(size=(70_000, 1, 3)) + np.array([1.0, -1.0, 0.0])
     table = sample((3,), 70_000, values=values, vanilla=values[0], inputs=np.ones((1, 3)))
     opened = open_page(report.write(tmp_path / "r.html", table))
-    assert opened.marks() == table.significance_map(0.0, alpha=0.025).ravel().tolist()
+    assert opened.marks() == table.significance_map(0.0).ravel().tolist()
     counts = opened.page.evaluate("() => Array.from(window.metfaReport[0].result.counts.above)")
     assert counts == table.test(0.0).above[0].tolist()
 

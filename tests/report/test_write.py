@@ -107,15 +107,15 @@ def test_too_few_samples_and_constant_scores_are_said(sample, tmp_path):
         ({"correction": "fdr"}, ValueError, "'fdr'"),
         ({"confidence_level": 2}, ValueError, "confidence_level"),
         ({"threshold": "jenks"}, TypeError, "write metfa.stats.jenks"),
-        ({"threshold": float("nan")}, ValueError, "finite, got nan"),
+        ({"threshold": float("nan")}, ValueError, "a number or a rule, got nan"),
         (
             {"threshold": np.zeros((6, 8))},
             ValueError,
             r"for each of the 1 inputs shown, got an array of shape \(6, 8\)",
         ),
-        ({"threshold": np.array([np.nan])}, ValueError, "hold a finite number for each"),
+        ({"threshold": np.array([np.nan])}, ValueError, "a number or a rule, got nan"),
         ({"split": -1}, ValueError, "`split` must be at least 0, got -1"),
-        ({"split": 12}, ValueError, "`split` must leave samples to test, got 12 of the 12"),
+        ({"split": 12}, ValueError, "`split` must leave samples to test, got 12 of 12"),
     ],
 )
 def test_bad_arguments(settings, error, said, sample, tmp_path):
@@ -130,23 +130,28 @@ def test_bad_arguments(settings, error, said, sample, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-def test_a_split_leaves_the_threshold_of_signed_features_at_zero(sample, tmp_path):
+def test_a_split_leaves_out_samples_of_signed_features_where_zero_is_given(sample, tmp_path):
     values = np.random.default_rng(0).normal(0.2, 1, (12, 1, 5))
     found = sample((5,), values=values, vanilla=values[0])
-    page = report.write(tmp_path / "r.html", found, split=4).read_text("utf-8")
+    with pytest.raises(ValueError, match="`split` is for choosing a threshold"):
+        report.write(tmp_path / "r.html", found, split=4)
+    page = report.write(tmp_path / "r.html", found, threshold=0.0, split=4).read_text("utf-8")
     (one,) = told_in(page)["results"]
-    assert (one["heldOut"], one["edges"][one["computed"]], one["rule"]) == (4, 0.0, "default")
+    assert (one["split"], one["edges"][one["computed"]], one["rule"]) == (4, 0.0, "as given")
     assert "The first 4 of these times were for choosing the threshold alone." in page
+    page = report.write(tmp_path / "usual.html", found).read_text("utf-8")
+    (one,) = told_in(page)["results"]
+    assert (one["split"], one["edges"][one["computed"]], one["rule"]) == (0, 0.0, "default")
 
 
 def test_whose_threshold_it_is(sample, tmp_path):
     looks = (Look(12, 0.3, None, None, 1.0),)
     rules = {}
-    for held_out in (0, 5):
-        stopped = Stopping("reached", {"undecided": 0.4}, 0.05, "e-bh", 0.95, held_out, (0.5,), looks)
-        path = tmp_path / f"{held_out}.html"
+    for split in (0, 5):
+        stopped = Stopping("reached", {"undecided": 0.4}, 0.05, "e-bh", 0.95, split, (0.5,), looks)
+        path = tmp_path / f"{split}.html"
         report.write(path, sample(stopping=stopped))
-        rules[held_out] = told_in(path.read_text("utf-8"))["results"][0]["rule"]
+        rules[split] = told_in(path.read_text("utf-8"))["results"][0]["rule"]
     assert rules == {0: "as given to until", 5: "fixed by the first 5 samples"}
 
 
@@ -171,11 +176,11 @@ def test_equal_and_empty_headings_are_told_apart(sample, tmp_path):
     assert ">unnamed</h2>" in report.write(tmp_path / "s.html", {"": sample()}).read_text("utf-8")
 
 
-def test_the_usual_level_is_that_of_the_figures(sample, tmp_path):
+def test_the_usual_level_is_the_same_for_all(sample, tmp_path):
     words = sample((3,), inputs=[["a", "b", "c"]])
     for name, results, settings, expected in (
-        ("a", [words], {}, 0.025),
-        ("b", [words], {"correction": "bh", "confidence_level": 0.9}, 0.1),
+        ("a", [words], {}, 0.05),
+        ("b", [words], {"correction": "bh", "confidence_level": 0.9}, 0.05),
         ("c", [words, sample()], {}, 0.05),
     ):
         page = report.write(tmp_path / f"{name}.html", results, **settings).read_text("utf-8")

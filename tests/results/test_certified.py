@@ -1,6 +1,7 @@
 """Certificates: what they say, that an attacker with derivatives does not break them, and what they refuse."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -73,7 +74,7 @@ class TestRadius:
         sample = run(n_samples=rule)
         radius = sample.certified_radius(correction="e-bh")
         tested = stats.sequential_test(sample.values[10:], 0.5)
-        for row, decided in enumerate(sample.significance_map(**sample.stopping.settings) != 0):
+        for row, decided in enumerate(sample.significance_map() != 0):
             counts = np.maximum(tested.above, tested.below)[row]
             level = 0.05 * decided.sum() / 80
             expected = 0.5 * stats.certified_radius(counts, sample.n_samples - 10, level, sequential=True)
@@ -117,7 +118,7 @@ class TestRefusals:
         [
             (Uniform(0.5), {"threshold": 0.5}, "needs Gaussian noise with one standard deviation.*Uniform(radius=0.5"),
             (Gaussian([0.5] * 8), {"threshold": 0.5}, "needs Gaussian noise with one standard deviation"),
-            (Gaussian(0.5), {}, "`threshold` must be a number that was fixed before the samples"),
+            (Gaussian(0.5), {"split": 5}, "`split` is for choosing a threshold, and that of these attributions is 0"),
             (Gaussian(0.5), {"threshold": stats.jenks}, "`threshold` must not depend on the samples that are tested"),
             (Gaussian(0.5), {"threshold": 0.5, "correction": "holm"}, "for a certificate, got 'holm'"),
             (Gaussian(0.5), {"threshold": 0.5, "alpha": 1e-90}, "too few samples"),
@@ -139,11 +140,12 @@ class TestRefusals:
             sample.certified_radius(0.5, correction="bh")
         with pytest.raises(ValueError, match="must not depend on the samples that are tested"):
             sample.certified_radius(stats.jenks)
-        with pytest.raises(ValueError, match="`split` goes with a `threshold`"):
+        with pytest.raises(ValueError, match="`split` is for choosing a threshold"):
             sample.certified_radius(split=5)
         other = run(n_samples=metfa.until(change=1.0))
-        with pytest.raises(ValueError, match="got None"):
-            other.certified_radius()
+        np.testing.assert_array_equal(other.certified_radius(), other.certified_radius(0.0))
+        with pytest.raises(ValueError, match="must not depend on the samples that are tested"):
+            replace(other, provenance={**other.provenance, "signed": False}).certified_radius()
 
     def test_interval(self):
         with pytest.raises(ValueError, match="needs Gaussian noise"):

@@ -12,8 +12,8 @@ import scipy.stats
 import metfa
 from metfa import stats
 from metfa._base.warnings import DegenerateAttributionsWarning, SignedAttributionsWarning
+from metfa.results.decisions import TooFewSamplesError
 from metfa.results.sample import AttributionSample
-from metfa.results.sample_size import TooFewSamplesError
 
 SHAPES = [(3,), (4, 5), (2, 3, 4)]
 
@@ -221,7 +221,7 @@ def test_a_threshold_may_be_a_torch_tensor():
         (np.zeros((4,)), ValueError, r"got shape \(4,\)"),
         (np.zeros((2, 1)), ValueError, r"got shape \(2, 1\)"),
         ("jenks", TypeError, "got the text .jenks"),
-        (None, TypeError, "`threshold` must be an array of real numbers, got NoneType"),
+        (["a", "b"], TypeError, r"`threshold` must be a number or a rule, got list: \['a', 'b'\]"),
         (lambda values: "high", TypeError, "a threshold rule must return one number, got str: 'high'"),
         (lambda values: values[0], TypeError, "a threshold rule must return one number, got ndarray"),
     ],
@@ -334,9 +334,9 @@ def test_zeros_and_ones_need_no_jitter():  # bugs.md 9
 def test_signed_attributions_warn_for_the_input_that_has_them():
     values = scores(20, 2, (60,)) * np.array([1000.0, 1.0])[:, None]
     values[:, 1] -= 0.5
-    with pytest.warns(SignedAttributionsWarning, match=r"input 1: from -0\.\d+ to 0\.\d+.*`\.test\(0\)`"):
-        make(values).significance_map()
-    signs = make(values).test(0).sign  # no warning: this is the remedy
+    with pytest.warns(SignedAttributionsWarning, match=r"input 1: from -0\.\d+ to 0\.\d+.*use the threshold 0"):
+        make(values).significance_map(stats.jenks)
+    signs = make(values).test().sign  # no warning: this is the remedy
     assert set(np.unique(signs)) == {-1, 0, 1} or set(np.unique(signs)) == {-1, 1}
 
 
@@ -353,7 +353,7 @@ def test_a_speck_of_negative_scores_does_not_warn():
 def test_no_samples_are_kept_back_unasked(n_features):
     sample = make(scores(20, 2, (n_features,)))
     np.testing.assert_array_equal(sample.significance_map(), sample.significance_map(sample.threshold()))
-    assert sample.summary()[0].held_out == 0
+    assert sample.summary()[0].split == 0
 
 
 def test_split():
@@ -362,7 +362,7 @@ def test_split():
     np.testing.assert_array_equal(sample.significance_map(split=8), make(values[8:]).significance_map(heights))
     np.testing.assert_array_equal(sample.test(stats.jenks, split=8).above, make(values[8:]).test(heights).above)
     assert (sample.threshold(split=8) == heights).all()
-    assert sample.summary(split=8)[0].held_out == 8
+    assert sample.summary(split=8)[0].split == 8
     assert sample.summary(split=8)[0].threshold == heights[0]
     np.testing.assert_array_equal(
         make(values).significance_map(split=0), make(values).significance_map(make(values).threshold())
@@ -489,8 +489,8 @@ def test_the_interval_names_the_smallest_number_and_that_works(level, needed):
         ({"alpha": math.nan}, ValueError, "`alpha` must lie between 0 and 0.5, got nan"),
         ({"alpha": True}, TypeError, "`alpha` must be a number, got bool: True"),
         ({"alpha": "5%"}, TypeError, "`alpha` must be a number, got str: '5%'"),
-        ({"threshold": math.nan}, ValueError, "`threshold` must be a number, got NaN"),
-        ({"threshold": [math.nan]}, ValueError, "`threshold` must be a number, got NaN"),
+        ({"threshold": math.nan}, ValueError, "`threshold` must be a number or a rule, got nan"),
+        ({"threshold": [math.nan]}, ValueError, "`threshold` must be a number or a rule, got nan"),
         ({"correction": "sidak"}, ValueError, "'bonferroni', 'holm', 'bh', 'by', 'e-bh', got 'sidak'"),
         ({"correction": 3}, TypeError, "`correction` must be a string or None, got 3 of type int"),
     ],

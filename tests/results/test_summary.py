@@ -8,7 +8,6 @@ import pytest
 from metfa import stats
 from metfa._base.warnings import DegenerateAttributionsWarning
 from metfa.results.sample import AttributionSample
-from metfa.results.summary import summarise
 
 
 def make(values, **fields):
@@ -37,14 +36,14 @@ def two_levels(n=20, batch=2, high=(30, 10), n_features=100):
 
 def test_shares_count_the_marks_and_add_up():
     sample = two_levels()
-    for row, summary in enumerate(summarise(sample)):
+    for row, summary in enumerate(sample.summary()):
         marks = sample.significance_map()[row]
-        assert summary.important == (30, 10)[row] / 100 == np.mean(marks == 1)
-        assert summary.unimportant == (68, 88)[row] / 100
+        assert summary.above == (30, 10)[row] / 100 == np.mean(marks == 1)
+        assert summary.below == (68, 88)[row] / 100
         assert summary.undecided == 0.02
-        assert summary.important + summary.unimportant + summary.undecided == pytest.approx(1)
+        assert summary.above + summary.below + summary.undecided == pytest.approx(1)
         assert summary.threshold == sample.threshold()[row]
-        assert (summary.n_samples, summary.n_features, summary.held_out) == (20, 100, 0)
+        assert (summary.n_samples, summary.n_features, summary.split) == (20, 100, 0)
 
 
 def test_intervals_carry_the_exact_coverage_and_their_mean_width():
@@ -57,23 +56,23 @@ def test_intervals_carry_the_exact_coverage_and_their_mean_width():
 
 def test_the_width_of_half_precision_intervals_does_not_overflow():
     values = np.tile(np.array([-60000, 60000], dtype=np.float16), 5)[:, None, None] * np.ones((1, 1, 60), np.float16)
-    assert summarise(make(values), 0.0)[0].mean_interval_width == 120000
+    assert make(values).summary(0.0)[0].mean_interval_width == 120000
 
 
 def test_false_marks_are_those_of_the_tested_samples():
-    assert summarise(two_levels())[0].expected_false_marks == stats.expected_false_marks(20, 0.05, 100)
+    assert two_levels().summary()[0].expected_false_marks == stats.expected_false_marks(20, 0.05, 100)
     few = make(np.random.default_rng(0).uniform(0, 1, (20, 1, 10)))
-    assert summarise(few, split=5)[0].expected_false_marks == stats.expected_false_marks(15, 0.05, 10)
-    assert summarise(two_levels(), correction="bh")[0].expected_false_marks is None
+    assert few.summary(split=5)[0].expected_false_marks == stats.expected_false_marks(15, 0.05, 10)
+    assert two_levels().summary(correction="bh")[0].expected_false_marks is None
 
 
 def test_given_thresholds_are_shown_where_they_are_one_an_input():
     sample = two_levels()
-    assert [s.threshold for s in summarise(sample, 0.5)] == [0.5, 0.5]
-    assert [s.threshold for s in summarise(sample, [0.4, 0.5])] == [0.4, 0.5]
+    assert [s.threshold for s in sample.summary(0.5)] == [0.5, 0.5]
+    assert [s.threshold for s in sample.summary([0.4, 0.5])] == [0.4, 0.5]
     per_feature = np.full((2, 100), 0.5)
-    assert [s.threshold for s in summarise(sample, per_feature)] == [None, None]
-    assert "(median above the threshold, that of its own)" in str(summarise(sample, per_feature)[0])
+    assert [s.threshold for s in sample.summary(per_feature)] == [None, None]
+    assert "(median above the threshold, that of its own)" in str(sample.summary(per_feature)[0])
 
 
 def test_the_text_says_what_is_claimed():
@@ -82,7 +81,7 @@ def test_the_text_says_what_is_claimed():
         scores=np.array([[1.0, 0], [1, 0]]),
         predictions=np.array([[0, 1]] * 5 + [[1, 0]] * 15),
     )
-    text = str(summarise(sample)[0])
+    text = str(sample.summary()[0])
     assert "samples:              20 of each feature's score; 100 features" in text
     assert "important:             30.00% (median above the threshold, 0." in text
     assert "unimportant:           68.00% (median below it)" in text
@@ -102,31 +101,29 @@ def test_the_text_says_what_is_claimed():
     ],
 )
 def test_corrections_claim_what_they_control(correction, claim):
-    assert claim in str(summarise(two_levels(), correction=correction)[0])
+    assert claim in str(two_levels().summary(correction=correction)[0])
 
 
-def test_held_out_samples_are_named():
+def test_samples_left_out_are_named():
     few = make(np.random.default_rng(0).uniform(0, 1, (20, 1, 10)))
-    assert "20 of each feature's score, 5 of them for the threshold alone; 10 features" in str(
-        summarise(few, split=5)[0]
-    )
+    assert "20 of each feature's score, 5 of them for the threshold alone; 10 features" in str(few.summary(split=5)[0])
 
 
 @pytest.mark.parametrize(("level", "says"), [(0.95, "95% needs 6"), (0.99, "99% needs 8"), (0.999, "99.9% needs 11")])
 def test_too_few_samples_for_an_interval_name_the_number_for_the_level_asked(level, says):
-    summary = summarise(make(two_levels().values[:5]), confidence_level=level)[0]
+    summary = make(two_levels().values[:5]).summary(confidence_level=level)[0]
     assert (summary.confidence_level, summary.mean_interval_width) == (None, None)
     assert f"none: 5 samples are too few, {says}" in str(summary)
 
 
 def test_a_level_in_percent_is_refused_by_its_name():
     with pytest.raises(ValueError, match=r"`confidence_level` must lie strictly between 0 and 1, got 95.0"):
-        summarise(two_levels(), confidence_level=95)
+        two_levels().summary(confidence_level=95)
 
 
 def test_constant_maps_say_that_no_threshold_exists():
     with pytest.warns(DegenerateAttributionsWarning, match="no threshold separates") as caught:
-        summary = summarise(make(np.zeros((20, 1, 60))))[0]
+        summary = make(np.zeros((20, 1, 60))).summary()[0]
     assert len(caught) == 1
     assert math.isnan(summary.threshold)
     assert summary.undecided == 1
@@ -134,6 +131,6 @@ def test_constant_maps_say_that_no_threshold_exists():
 
 
 def test_no_flips_are_claimed_where_they_are_unknown():
-    summary = summarise(two_levels())[0]
+    summary = two_levels().summary()[0]
     assert summary.flip_rate is None
     assert "flips" not in str(summary)

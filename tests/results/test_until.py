@@ -16,7 +16,7 @@ from matplotlib.text import Text
 
 import metfa
 from metfa import stats
-from metfa.results.sample_size import TooFewSamplesError
+from metfa.results.decisions import TooFewSamplesError
 from metfa.sampling import store
 from metfa.sampling.rounds import RoundsUntil
 
@@ -46,6 +46,12 @@ def run(rule, explainer=None, **settings):
     return metfa.explain(explainer or Explainer(), given.pop("inputs", INPUTS), 1, n_samples=rule, **given)
 
 
+def given_by(stopping):
+    """The terms of a rule as arguments."""
+    given = {"alpha": stopping.alpha, "correction": stopping.correction, "split": stopping.split}
+    return {"threshold": np.array(stopping.thresholds), **given}
+
+
 RULES = {
     "undecided": metfa.until(undecided=0.3, threshold=1.0),
     "a rule's threshold": metfa.until(undecided=0.4, max_samples=200, threshold=lambda values: values.mean()),
@@ -73,12 +79,12 @@ class TestRounds:
     def test_looks_are_what_the_samples_say(self, name):
         rule, found = RULES[name], run(RULES[name])
         counts = [look.n_samples for look in found.stopping.looks]
-        grown = counts[1:] if found.stopping.held_out else counts  # after a rule's own round comes the first test
+        grown = counts[1:] if found.stopping.split else counts  # after a rule's own round comes the first test
         assert all(b == rule.after(a) for a, b in itertools.pairwise(grown))
         before = None
         for look in found.stopping.looks:
             values = found.values[: look.n_samples]
-            tested = values[found.stopping.held_out :]
+            tested = values[found.stopping.split :]
             if rule.undecided is None:
                 assert look.undecided is None
             elif len(tested):
@@ -103,7 +109,7 @@ class TestRounds:
     def test_the_result_repeats_the_decisions(self):
         for name in ("undecided", "a rule's threshold", "two"):
             found = run(RULES[name])
-            marks = found.significance_map(**found.stopping.settings)
+            marks = found.significance_map()
             assert (marks == 0).mean((1, 2)).max() == pytest.approx(found.stopping.looks[-1].undecided)
 
     def test_a_rule_sees_the_first_round_alone(self):
@@ -114,7 +120,7 @@ class TestRounds:
             return float(values.mean())
 
         found = run(metfa.until(undecided=0.5, threshold=rule, first=13, max_samples=100))
-        assert found.stopping.held_out == 13
+        assert found.stopping.split == 13
         tried, *seen = seen
         np.testing.assert_array_equal(tried, np.stack(10 * [found.vanilla[0]]))
         assert len(seen) == 2  # once an input
@@ -164,12 +170,11 @@ class TestRounds:
         assert (found.n_samples, found.stopping.tested) == (10, False)
         assert str(found.stopping).endswith("; nothing tested: the first 10 samples gave the threshold")
         with pytest.raises(ValueError, match="the first 10 samples gave the threshold, and then max_seconds ended"):
-            found.stopping.settings  # noqa: B018 - a property
-        with pytest.raises(ValueError, match="`threshold` must be a number that was fixed before the samples"):
-            found.certified_radius()
+            found.stopping.terms  # noqa: B018 - a property
+        np.testing.assert_array_equal(found.certified_radius(), found.certified_radius(0.0, correction="none"))
         more = found.concat(run(20, first_sample=10))
         tested = more.significance_map(np.array(found.stopping.thresholds), correction="e-bh", split=10)
-        np.testing.assert_array_equal(more.significance_map(**more.stopping.settings), tested)
+        np.testing.assert_array_equal(more.significance_map(), tested)
 
     def test_time_left_goes_by_the_samples_of_this_call(self):
         """Samples that an interrupted run had made took no time now."""
@@ -278,8 +283,12 @@ class TestStore:
 
     def test_survives_saving(self, tmp_path):
         found = run(RULES["two"])
-        found.save(tmp_path / "saved")
-        assert metfa.load(tmp_path / "saved").stopping == found.stopping
+        folder = found.save(tmp_path / "saved")
+        assert metfa.load(folder).stopping == found.stopping
+        manifest = json.loads((folder / "manifest.json").read_text())
+        manifest["stopping"]["held_out"] = manifest["stopping"].pop("split")  # as it was called once
+        (folder / "manifest.json").write_text(json.dumps(manifest))
+        assert metfa.load(folder).stopping == found.stopping
 
     @pytest.mark.parametrize(
         "change",
@@ -291,6 +300,7 @@ class TestStore:
             {"looks": 3},
             {"thresholds": [1.0]},
             {"thresholds": ["high", "low"]},
+            {"split": 10_000},
             {"held_out": 10_000},
             {"thresholds": [float("nan"), 1.0]},
             {"thresholds": [10**400, 1.0]},
@@ -322,7 +332,8 @@ class TestStatements:
         found = run(RULES["undecided"])
         result = found.test(1.0)
         assert isinstance(result, stats.SequentialTestResult)
-        np.testing.assert_array_equal(found.significance_map(1.0), result.sign * (result.pvalue <= 0.1).astype(np.int8))
+        uncorrected = found.significance_map(1.0, correction="none")
+        np.testing.assert_array_equal(uncorrected, result.sign * (result.pvalue <= 0.1).astype(np.int8))
         interval = found.confidence_interval()
         ranks = stats.sequence_ranks(found.n_samples)
         np.testing.assert_array_equal(interval.low, np.sort(found.values, axis=0)[ranks.low - 1])
@@ -358,7 +369,7 @@ class TestStatements:
         found = run(metfa.until(undecided=0.6, threshold=1.0, correction=correction))
         result = found.test(1.0)
         decided = np.maximum(result.log_e_above, result.log_e_below) >= math.log(tests / 0.05)
-        np.testing.assert_array_equal(found.significance_map(1.0, correction=correction) != 0, decided)
+        np.testing.assert_array_equal(found.significance_map(1.0) != 0, decided)
         assert (~decided).mean((1, 2)).max() == pytest.approx(found.stopping.looks[-1].undecided)
 
     def test_e_bh_is_for_fixed_numbers_too(self):
@@ -372,44 +383,44 @@ class TestStatements:
 
     def test_figures_repeat_the_decisions(self):
         found = run(metfa.until(undecided=0.4, max_samples=200, threshold=lambda values: values.mean()))
-        share = (found.of_input(0).significance_map(**found.of_input(0).stopping.settings) == 0).mean()
-        titles = [text.get_text() for text in found.plot(**found.stopping.settings).legends[0].get_texts()]
+        share = (found.of_input(0).significance_map() == 0).mean()
+        titles = [text.get_text() for text in found.plot().legends[0].get_texts()]
         assert f"undecided {share:.1%}" in titles
         row = metfa.explain(
             lambda x, target: WEIGHTS[0] * x, np.ones((1, 12)), 0, noise=NOISE, n_samples=RULES["undecided"], rng=0
         )
-        legend = [text.get_text() for text in row.plot(**row.stopping.settings).legends[0].get_texts()]
+        legend = [text.get_text() for text in row.plot().legends[0].get_texts()]
         assert any(text.startswith("any-time 95.0% interval") for text in legend)
 
     def test_settings_fit_all_that_decides(self):
         found = run(metfa.until(undecided=0.5, max_samples=200, threshold=lambda values: values.mean()))
-        settings = found.stopping.settings
-        marks = found.significance_map(**settings)
-        assert [summary.undecided for summary in found.summary(**settings)] == (marks == 0).mean((1, 2)).tolist()
-        assert found.plan(0.5, **settings).more_maps == 0
-        np.testing.assert_array_equal(found.certified_radius(**settings) > 0, marks != 0)
-        figure = metfa.plot.certificate(found, index=1, **settings)
+        marks = found.significance_map()
+        np.testing.assert_array_equal(marks, found.significance_map(**given_by(found.stopping)))
+        assert [summary.undecided for summary in found.summary()] == (marks == 0).mean((1, 2)).tolist()
+        assert found.plan(0.5).more_maps == 0
+        np.testing.assert_array_equal(found.certified_radius() > 0, marks != 0)
+        figure = metfa.plot.certificate(found, index=1)
         shown = "".join(text.get_text() for text in figure.findobj(Text))
         assert f"important, {(marks[1] == 1).mean():.1%}" in shown
         assert f"unimportant, {(marks[1] == -1).mean():.1%}" in shown
 
     def test_settings_fit_a_report(self, tmp_path):
         found = run(metfa.until(undecided=0.5, max_samples=200, threshold=lambda values: values.mean()))
-        given = found.report(tmp_path / "given.html", **found.stopping.settings).read_text("utf-8")
-        known = found.report(tmp_path / "known.html", correction="e-bh").read_text("utf-8")
+        given = found.report(tmp_path / "given.html", **given_by(found.stopping)).read_text("utf-8")
+        known = found.report(tmp_path / "known.html").read_text("utf-8")
         told = [json.loads(re.search(r'id="told">(.*?)</script>', page)[1])["results"] for page in (given, known)]
         for one, other in zip(*told, strict=True):
             assert (one.pop("rule"), other.pop("rule")) == ("as given", "fixed by the first 10 samples")
             assert one == other
-            assert one["heldOut"] == 10
+            assert one["split"] == 10
 
     def test_summary_says_so(self):
         found = run(RULES["undecided"])
-        text = str(found.summary(1.0, correction="e-bh")[0])
+        text = str(found.summary(1.0)[0])
         assert str(found.stopping) in text
         assert "coverage of at least 95.00% at any time" in text
         assert "under any dependence and whenever one stops (e-bh)" in text
-        assert "whenever one stops; uncorrected" in str(found.summary(1.0)[0])
+        assert "whenever one stops; uncorrected" in str(found.summary(1.0, correction="none")[0])
 
     def test_more_samples_are_no_harm(self, tmp_path):
         found = run(RULES["undecided"])
@@ -419,8 +430,7 @@ class TestStatements:
         assert str(again.stopping) == f"{found.stopping}; 15 more samples were added later"
         assert "10 more samples were added" in str(more.summary(1.0)[0])
         terms = {"alpha": 0.05, "correction": "e-bh", "split": 0}
-        marks = again.significance_map(**again.stopping.settings)
-        np.testing.assert_array_equal(marks, again.significance_map([1.0, 1.0], **terms))
+        np.testing.assert_array_equal(again.significance_map(), again.significance_map([1.0, 1.0], **terms))
         again.save(tmp_path / "saved")
         assert metfa.load(tmp_path / "saved").stopping == again.stopping
         assert isinstance(more.test(1.0), stats.SequentialTestResult)
@@ -433,7 +443,7 @@ class TestStatements:
     def test_looks_are_of_the_worst_input(self):
         """Also on the result of one input alone, which says so."""
         found = run(metfa.until(undecided=0.0, threshold=[1.0, 0.8], max_samples=25))
-        shares = (found.significance_map(**found.stopping.settings) == 0).mean((1, 2))
+        shares = (found.significance_map() == 0).mean((1, 2))
         assert shares[0] != shares[1]
         for row in range(2):
             one = found.of_input(row).stopping
@@ -472,7 +482,13 @@ class TestRefusals:
             ({"undecided": 0.1, "correction": "ebh"}, ValueError, "got 'ebh', did you mean 'e-bh'?"),
             ({"undecided": 0.1, "alpha": 1}, ValueError, "`alpha` must lie between 0 and 0.5"),
             ({"undecided": 0.1, "threshold": "jenks"}, TypeError, "write metfa.stats.jenks"),
-            ({"undecided": 0.1, "threshold": None}, TypeError, "`threshold` must be a number or a rule, got None"),
+            (
+                {"undecided": 0.1, "threshold": None},
+                TypeError,
+                "a number or a rule, got NoneType: None",
+            ),
+            ({"undecided": 0.1, "threshold": math.nan}, ValueError, "`threshold` must be a number or a rule, got nan"),
+            ({"undecided": 0.1, "threshold": ["high", "low"]}, TypeError, "got list: ['high', 'low']"),
             ({"undecided": 0.1, "growth": 1}, ValueError, "`growth` must be finite and above 1, got 1"),
             ({"undecided": 0.1, "max_samples": 0}, ValueError, "`max_samples` must be at least 1, got 0"),
             (
@@ -486,7 +502,11 @@ class TestRefusals:
                 ValueError,
                 "`first` must not exceed `max_samples`=500, got 600: write max_samples=600 or more, or a smaller",
             ),
-            ({"undecided": 0.1, "threshold": True}, TypeError, "`threshold` must be a number or a rule, got True"),
+            (
+                {"undecided": 0.1, "threshold": True},
+                TypeError,
+                "a number or a rule, got bool: True",
+            ),
             ({"width": 1, "threshold": 1.0}, ValueError, "until(undecided=0.05, threshold=...), or leave it out"),
             ({"width": 1, "threshold": [1.0, 2.0]}, ValueError, "`threshold` is for `undecided`, which is not"),
             ({"change": 1, "alpha": 0.01}, ValueError, "`alpha` is for `undecided`, which is not asked for"),
@@ -502,8 +522,6 @@ class TestRefusals:
         ("rule", "message"),
         [
             (metfa.until(undecided=0.1, threshold=[1.0, 2.0, 3.0]), "one for each of the 2 inputs, or a rule"),
-            (metfa.until(undecided=0.1, threshold=math.nan), "`threshold` must be a finite number"),
-            (metfa.until(undecided=0.1, threshold=["high", "low"]), "`threshold` must be a finite number.*'high'"),
             (
                 metfa.until(undecided=0.1, threshold=1.0, max_samples=6),
                 "`max_samples`=6 can decide nothing.*=7 or more",
@@ -540,7 +558,7 @@ class TestRefusals:
                 raise ZeroDivisionError
             return float((values.mean(axis=0) / spread).mean() * spread.mean())
 
-        assert run(metfa.until(undecided=0.6, threshold=rule, max_samples=200)).stopping.held_out == 10
+        assert run(metfa.until(undecided=0.6, threshold=rule, max_samples=200)).stopping.split == 10
         with pytest.raises(ZeroDivisionError):
             run(metfa.until(undecided=0.6, threshold=rule, max_samples=200), noise=metfa.noise.Uniform(0.0))
 

@@ -291,9 +291,9 @@ def test_all_that_is_asked_takes_the_same_softmax():
     ("threshold", "error", "said"),
     [
         ("jenks", TypeError, "write metfa.stats.jenks"),
-        (None, TypeError, "a number, got NoneType"),
-        (np.zeros(REGION.shape), TypeError, "a number, got ndarray"),
-        (float("nan"), ValueError, "finite, got nan"),
+        (True, TypeError, "a number or a rule, got bool"),
+        (np.zeros(REGION.shape), TypeError, "one number or a rule for a context, got an array"),
+        (float("nan"), ValueError, "a number or a rule, got nan"),
     ],
 )
 @pytest.mark.parametrize("ask", ["above", "significance_map", "significant", "area_ratio", "summary", "plot"])
@@ -318,7 +318,7 @@ def test_where_no_sample_needs_anything_all_is_marked_so():
     assert not found.sample.values.any()
     assert found.threshold() == 0.5
     assert (found.significance_map()[~REGION] == -1).all()
-    assert found.summary()[0].unimportant == 1
+    assert found.summary()[0].below == 1
     assert not found.above().any()
     with pytest.warns(metfa.DegenerateAttributionsWarning, match="no threshold separates"):
         assert np.isnan(replace(found, sample=replace(found.sample, values=found.sample.values + 0.5)).threshold())

@@ -199,7 +199,7 @@ def test_bad_tables():
         ({"class_names": "ab"}, TypeError, "sequence of names, one a class, got the text 'ab'"),
         ({"class_names": ["background"]}, ValueError, "got 1 names, and an explanation of class 1"),
         ({"threshold": "jenks"}, TypeError, "write metfa.stats.jenks"),
-        ({"threshold": float("nan")}, ValueError, "finite, got nan"),
+        ({"threshold": float("nan")}, ValueError, "a number or a rule, got nan"),
     ],
 )
 def test_bad_settings_of_a_table(settings, error, said):

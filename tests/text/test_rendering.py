@@ -80,7 +80,7 @@ def test_html_tells_the_truth():
     page = Page(render_html(SAMPLE, title="sentiment: negative"))
     assert page.shown.startswith("sentiment: negative" + REVIEW)
     interval, smoothed = SAMPLE.confidence_interval(), SAMPLE.smoothed()[0]
-    marks = SAMPLE.significance_map(alpha=0.025)[0]
+    marks = SAMPLE.significance_map()[0]
     assert marks.tolist() == [-1, 1, 1, -1, 0, -1]
     assert [word for word, _ in page.words] == list(SAMPLE.words)
     for index, (_, attributes) in enumerate(page.words):
@@ -97,18 +97,18 @@ def test_html_tells_the_truth():
     assert f"important: median significantly above {threshold:.3g}, 2 words" in page.shown
     assert f"unimportant: median significantly below {threshold:.3g}, 3 words" in page.shown
     assert "undecided: neither, 1 word" in page.shown
-    expected = metfa.stats.expected_false_marks(20, 0.025, 6)
-    assert f"decided at alpha 0.025 a side, uncorrected: {expected:.2g} of 6 words marked falsely" in page.shown
+    expected = metfa.stats.expected_false_marks(20, 0.05, 6)
+    assert f"decided at alpha 0.05 a side, uncorrected: {expected:.2g} of 6 words marked falsely" in page.shown
 
 
 @pytest.mark.parametrize("n_samples", [6, 10, 30, 50])
-def test_a_word_is_marked_just_if_its_interval_leaves_out_the_threshold(n_samples):
+def test_at_the_alpha_of_its_interval_a_word_is_marked_just_if_that_leaves_out_the_threshold(n_samples):
     rng = np.random.default_rng(n_samples)
     text = " ".join(f"w{k}" for k in range(40))
     sample = sampled(text, rng.random(40), n_samples=n_samples, spread=0.3)
     interval = sample.confidence_interval()
     inside = (interval.low[0] <= 0.5) & (interval.high[0] >= 0.5)
-    titles = [attributes["title"] for _, attributes in Page(render_html(sample, threshold=0.5)).words]
+    titles = [attributes["title"] for _, attributes in Page(render_html(sample, threshold=0.5, alpha=0.025)).words]
     assert [title.endswith("undecided") for title in titles] == inside.tolist()
     assert 0 < inside.sum() < 40
 
@@ -129,10 +129,10 @@ def test_a_text_is_read_as_sampling_stopped():
     rule = metfa.until(undecided=0.4, threshold=lambda values: 0.45 + 0 * values.mean(), max_samples=200)
     spread = np.array([0.01, 0.01, 0.01, 0.01, 0.3, 0.01])
     sample = sampled(REVIEW, [0.1, 0.9, 0.8, 0.1, 0.45, 0.2], n_samples=rule, spread=spread)
-    assert sample.stopping.held_out == 10
-    page = Page(render_html(sample, **sample.stopping.settings)).shown
-    terminal = render_terminal(sample, colour=False, width=1000, **sample.stopping.settings)
-    marks = sample.significance_map(**sample.stopping.settings)
+    assert sample.stopping.split == 10
+    page = Page(render_html(sample)).shown
+    terminal = render_terminal(sample, colour=False, width=1000)
+    marks = sample.significance_map()
     for shown in (page, terminal.replace("*", "")):
         assert f"important: median significantly above 0.45, {(marks == 1).sum()} words" in shown
         assert f"unimportant: median significantly below 0.45, {(marks == -1).sum()} words" in shown

@@ -57,8 +57,8 @@ class Detection:
     def roc(self, sign: str) -> tuple[np.ndarray, np.ndarray]:
         """Rates of clean and of attacked images that are called attacked, from the strictest threshold on."""
         clean, attacked = self._of(sign)
-        heights = np.concatenate([[np.inf], np.unique(np.concatenate([clean, attacked]))[::-1]])
-        of_clean, of_attacked = ((values >= heights[:, None]).mean(axis=1) for values in (clean, attacked))
+        thresholds = np.concatenate([[np.inf], np.unique(np.concatenate([clean, attacked]))[::-1]])
+        of_clean, of_attacked = ((values >= thresholds[:, None]).mean(axis=1) for values in (clean, attacked))
         return of_clean, of_attacked
 
     def auc(self, sign: str) -> tuple[float, float]:

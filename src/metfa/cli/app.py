@@ -23,7 +23,6 @@ from metfa.cli.certificates import check_certificate
 from metfa.cli.demo import demo_folder, demo_photo
 from metfa.cli.options import (
     Alpha,
-    AlphaOrOwn,
     Batch,
     BFloat16,
     Colours,
@@ -41,10 +40,9 @@ from metfa.cli.options import (
     Settings,
     Target,
     Threshold,
-    ThresholdOrOwn,
 )
 from metfa.cli.pages import write_page
-from metfa.cli.parsing import settings_of, size_of
+from metfa.cli.parsing import settings_of, size_of, threshold_of
 from metfa.cli.reported import complain, reported, resumable
 from metfa.cli.run import (
     Analysis,
@@ -105,7 +103,7 @@ def demo(
     sampling = Sampling(
         "efficientnet-lite0", "gradient", {}, None, "uniform:0.1", samples, seed, 10, "auto", bfloat16=False
     )
-    analysis = Analysis(0.05, 0.95, None, "jenks", palette.value)
+    analysis = Analysis(None, 0.95, None, None, palette.value)
     name = f"scikit-image's {photo}"
     folder = folder or demo_folder(name, sampling)
     _explain([(name, lambda: image)], [folder], sampling, analysis)
@@ -139,13 +137,13 @@ def explain(
         bool,
         typer.Option("--no-crop", help="Take the whole central square: of metfa attack's pictures just their pixels."),
     ] = False,
-    alpha: Alpha = 0.05,
+    alpha: Alpha = None,
     confidence: Confidence = 0.95,
     correction: Annotated[
         Correction | None,
-        typer.Option(help="Correction for testing many pixels at once. By default none, or e-bh with --until."),
+        typer.Option(help="Correction for testing many pixels. By default e-bh with --until undecided=, else none."),
     ] = None,
-    threshold: Threshold = "jenks",
+    threshold: Threshold = None,
     seed: Seed = 0,
     batch_size: Batch = 10,
     device: Device = "auto",
@@ -164,7 +162,6 @@ def explain(
     sampling = Sampling(
         model, method, chosen, target, noise, most, seed, batch_size, device, bfloat16, until=until, crop=not no_crop
     )
-    correction = correction or (Correction.none if until is None else Correction.e_bh)
     analysis = replace(_analysis(alpha, confidence, correction, threshold, palette), certify=certify)
     if certify:
         check_certificate(sampling, analysis)
@@ -193,10 +190,10 @@ def explain_text(
     target: Target = None,
     noise: Annotated[str, typer.Option(help=TEXT_NOISE_FORMS.replace("[", "\\[") + ".")] = "synonyms:0.3",
     samples: Samples = 20,
-    alpha: AlphaOrOwn = None,
+    alpha: Alpha = None,
     confidence: Confidence = 0.95,
-    correction: Annotated[Correction, typer.Option(help="Correction for testing all words.")] = Correction.none,
-    threshold: ThresholdOrOwn = None,
+    correction: Corrected = None,
+    threshold: Threshold = None,
     seed: Seed = 0,
     batch_size: Annotated[
         int, typer.Option("--batch-size", min=1, help="Noisy copies a call of the method; changes speed only.")
@@ -224,7 +221,6 @@ def explain_text(
 
     with resumable("samples") if folder is not None else nullcontext():
         sample, about = explain_words(text, call, load_model(model), sampling, folder)
-    analysis = analysis.filled("text", signed=sample.signed)
     _print_words(sample, about, analysis)
     if folder is None:
         typer.echo(report(sample, about, analysis))
@@ -256,10 +252,10 @@ def explain_segmentation(
     ] = False,
     noise: Noise = "uniform:0.1",
     samples: Samples = 10,
-    alpha: Alpha = 0.05,
+    alpha: Alpha = None,
     confidence: Confidence = 0.95,
-    correction: Corrected = Correction.none,
-    threshold: Threshold = "jenks",
+    correction: Corrected = None,
+    threshold: Threshold = None,
     seed: Seed = 0,
     batch_size: Batch = 10,
     device: Device = "auto",
@@ -294,13 +290,10 @@ def explain_segmentation(
 @reported
 def show(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder written by metfa.", show_default=False)],
-    alpha: AlphaOrOwn = None,
+    alpha: Alpha = None,
     confidence: Confidence = 0.95,
-    correction: Annotated[
-        Correction | None,
-        typer.Option(help="Correction for testing many pixels at once. By default none, or that of --until."),
-    ] = None,
-    threshold: ThresholdOrOwn = None,
+    correction: Corrected = None,
+    threshold: Threshold = None,
     palette: Palette = Colours.paper,
     views: Annotated[
         Path | None, typer.Option("--out", help="Folder for a figure and a report with these settings.")
@@ -309,10 +302,7 @@ def show(
     """Read results again, with other levels, without the model."""
     sample, about = read_folder(folder)
     of_text = is_of_text(sample)
-    stopping = getattr(sample, "stopping", None)
-    correction = correction or Correction((None if stopping is None else stopping.correction) or "none")
     analysis = _analysis(alpha, confidence, correction, threshold, palette)
-    analysis = analysis.filled("text" if of_text else "image", signed=of_text and sample.signed).as_stopped(sample)
     if of_text:
         _print_words(sample, about, analysis)
     if views is None:
@@ -373,10 +363,10 @@ def evaluate(
 
 
 def _analysis(
-    alpha: float | None, confidence: float, correction: Correction, threshold: str | None, palette: Colours
+    alpha: float | None, confidence: float, correction: Correction | None, threshold: str | None, palette: Colours
 ) -> Analysis:
-    corrected = None if correction is Correction.none else correction.value
-    return Analysis(alpha, confidence, corrected, threshold, palette.value)
+    given = None if correction is None else correction.value
+    return Analysis(alpha, confidence, given, threshold_of(threshold), palette.value)
 
 
 def _explain(
@@ -398,7 +388,7 @@ def _explain(
         for name, image, folder in todo:
             call = call_of(name, sampling)
             sample, about = explain_picture(image(), call, loaded, device, sampling, analysis, folder)
-            _print_views(*write_views(sample, about, analysis, folder))
+            _print_views(*write_views(sample, about, analysis.of_what_was_sampled(sampling), folder))
 
 
 def _refuse_finished(folder: Path) -> None:

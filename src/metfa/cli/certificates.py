@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metfa.by_name.noises import noise_of
-from metfa.cli.parsing import criteria_of, threshold_of
 from metfa.noise.pixel_space import gaussian_std
-from metfa.results.certified import CORRECTIONS
+from metfa.results.certified import CORRECTIONS, certified
 from metfa.results.sample import AttributionSample
 
 if TYPE_CHECKING:
@@ -24,35 +23,25 @@ def check_certificate(sampling: Sampling, analysis: Analysis) -> None:
         raise ValueError(
             f"`--certify` needs Gaussian noise, such as --noise gaussian:0.1, got --noise {sampling.noise}"
         )
-    tested = sampling.until is not None and "undecided" in criteria_of(sampling.until)
-    if analysis.threshold == "jenks" and not tested:
+    if not sampling.decides and (analysis.threshold is None or callable(analysis.threshold)):
         raise ValueError(
             "`--certify` needs a threshold that does not depend on the samples: give a number by --threshold, or let "
             "--until undecided=... take it from its first round"
         )
-    if analysis.correction not in CORRECTIONS:
+    if analysis.correction not in (*CORRECTIONS, "none"):
         raise ValueError(f"`--certify` takes --correction none, bonferroni, bh or e-bh, got {analysis.correction}")
-
-
-def _settings(analysis: Analysis) -> dict[str, Any]:
-    return {
-        "threshold": threshold_of(analysis.threshold or "jenks"),
-        "alpha": analysis.alpha,
-        "correction": analysis.correction,
-        "split": analysis.split,
-    }
 
 
 def certificate_line(sample: AttributionSample, analysis: Analysis) -> str:
     """What is certified, and of what."""
-    radius = sample.certified_radius(**_settings(analysis))
+    radius, decision = certified(sample, sample.terms(**analysis.given))
     if not radius.any():
         return "no pixel is decided, so none is certified"
     quantiles = ", ".join(f"{np.quantile(radius[radius > 0], share):.3g}" for share in (0.1, 0.5, 0.9))
     return (
         f"the medians of {(radius > 0).mean():.2%} of the pixels, under this noise and of this class, stay on their "
         "side of the threshold however the picture changes by less than a radius, which of 90%, half and 10% is at "
-        f"least {quantiles} (L2, pixels in 0..1; alpha {analysis.alpha:g}, {analysis.correction or 'uncorrected'})"
+        f"least {quantiles} (L2, pixels in 0..1; {decision.terms.level})"
     )
 
 
@@ -60,4 +49,4 @@ def certificate_figure(sample: AttributionSample, analysis: Analysis, title: str
     """The radii, drawn."""
     from metfa.plot import certificate
 
-    return certificate(sample, title=title, **_settings(analysis))
+    return certificate(sample, title=title, **analysis.given)

@@ -13,13 +13,11 @@ from metfa.by_name.noises import NOISE_FORMS
 
 __all__ = [
     "Alpha",
-    "AlphaOrOwn",
     "BFloat16",
     "Batch",
     "Colours",
     "Confidence",
     "Corrected",
-    "CorrectedOrOwn",
     "Correction",
     "Device",
     "Method",
@@ -32,7 +30,6 @@ __all__ = [
     "Settings",
     "Target",
     "Threshold",
-    "ThresholdOrOwn",
 ]
 
 
@@ -65,21 +62,20 @@ Settings = Annotated[
 Target = Annotated[int | None, typer.Option(help="Class index explained; by default the predicted class.")]
 Noise = Annotated[str, typer.Option(help=NOISE_FORMS.replace("[", "\\[") + ", on pixels in 0..1.")]
 Samples = Annotated[int, typer.Option("--samples", "-n", help="Noisy copies explained, the paper's N.")]
-Alpha = Annotated[float, typer.Option(help="Level of the significance tests.")]
+Alpha = Annotated[
+    float | None, typer.Option(help="Level of the tests. By default that of --until where it tested, else 0.05.")
+]
 Confidence = Annotated[float, typer.Option(help="Level asked of the intervals; the exact one is printed.")]
-Corrected = Annotated[Correction, typer.Option(help="Correction for testing many pixels at once.")]
-CorrectedOrOwn = Annotated[
+Corrected = Annotated[
     Correction | None,
-    typer.Option(help="Correction for testing many pixels at once. By default none, or that of --until."),
+    typer.Option(help="Correction for testing many features. By default that of --until where it tested, else none."),
 ]
-Threshold = Annotated[str, typer.Option(help="'jenks' (natural breaks of all scores) or a number.")]
-AlphaOrOwn = Annotated[
-    float | None,
-    typer.Option(help="Level of the tests. By default: texts, (1 - confidence) / 2, as the intervals; pictures, 0.05."),
-]
-ThresholdOrOwn = Annotated[
+Threshold = Annotated[
     str | None,
-    typer.Option(help="'jenks' (natural breaks of all scores) or a number. By default jenks, or 0 for signed scores."),
+    typer.Option(
+        help="'jenks' (natural breaks of all scores) or a number. By default that of --until where it tested, else 0 "
+        "for signed scores and jenks for others."
+    ),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same samples.")]
 Batch = Annotated[int, typer.Option("--batch-size", min=1, help="Pictures a forward pass; changes speed only.")]

@@ -32,9 +32,9 @@ def settings_of(texts: Sequence[str]) -> dict[str, Any]:
     return settings
 
 
-def threshold_of(text: str) -> Callable[..., float] | float:
-    """Rule or number from its text form: ``jenks`` or a number."""
-    return thresholds.threshold_of(text, "`--threshold`")
+def threshold_of(text: str | None) -> Callable[..., float] | float | None:
+    """Rule or number from its text form, ``jenks`` or a number; None where it is not given."""
+    return None if text is None else thresholds.threshold_of(text, "`--threshold`")
 
 
 def criteria_of(text: str) -> dict[str, float]:

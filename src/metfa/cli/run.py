@@ -19,16 +19,17 @@ from metfa.by_name.methods import Of, check_method, explainer_of, methods_of
 from metfa.by_name.noises import noise_of
 from metfa.calls.probabilities import softmax
 from metfa.cli.certificates import certificate_figure, certificate_line
-from metfa.cli.parsing import criteria_of, threshold_of
+from metfa.cli.parsing import criteria_of
+from metfa.results.decisions import samples_needed
 from metfa.results.files import MANIFEST, load, read_json, write_json
 from metfa.results.sample import AttributionSample
-from metfa.results.sample_size import check_alpha, check_correction, samples_needed
 from metfa.results.stopping import Until
+from metfa.results.terms import Terms, check_correction, filled
 from metfa.sampling import explain as sampling
 from metfa.sampling.rounds import rounds_of
 from metfa.sampling.store import RUN
 from metfa.segmentation.explanation import CONTEXT, REGION, SAMPLE, load_context
-from metfa.text.reading import about_the_text, alpha_beside
+from metfa.text.reading import about_the_text
 
 __all__ = [
     "Analysis",
@@ -55,40 +56,30 @@ FEATURES = {"image": "pixels", "text": "words", "scene": "pixels"}
 
 @dataclass(frozen=True)
 class Analysis:
-    """How samples are read: everything that can be changed without the model."""
+    """How samples are read: everything that can be changed without the model; None is what was not given."""
 
     alpha: float | None
     confidence: float
     correction: str | None
-    threshold: str | None
+    threshold: Any
     palette: str
     certify: bool = False
-    split: int | None = None
 
-    def filled(self, of: Of, *, signed: bool = False) -> Analysis:
-        """With what was left open: of pictures as `metfa.explain` has it, of texts as its renderings."""
-        beside = alpha_beside(self.confidence, self.correction) if of == "text" else 0.05
-        alpha = beside if self.alpha is None else self.alpha
-        return replace(self, alpha=alpha, threshold=self.threshold or ("0" if of == "text" and signed else "jenks"))
-
-    def as_stopped(self, sample: Any) -> Analysis:
-        """With the threshold that `--until` took from its first round, which is not tested, in place of a rule."""
-        stopping = getattr(sample, "stopping", None)
-        if stopping is None or not stopping.tested or len(stopping.thresholds) > 1 or self.threshold != "jenks":
-            return self
-        return replace(self, threshold=repr(stopping.thresholds[0]), split=stopping.held_out or None)
+    @property
+    def given(self) -> dict[str, Any]:
+        """Terms of the decisions, as the library takes them."""
+        return {"threshold": self.threshold, "alpha": self.alpha, "correction": self.correction}
 
     @property
     def settings(self) -> dict[str, Any]:
         """Arguments that figure and summary have in common."""
-        left_out = {} if self.split is None else {"split": self.split}
-        return {
-            "threshold": threshold_of(self.threshold or "jenks"),
-            "alpha": self.alpha,
-            "correction": self.correction,
-            "confidence_level": self.confidence,
-            **left_out,
-        }
+        return {**self.given, "confidence_level": self.confidence}
+
+    def of_what_was_sampled(self, sampling: Sampling) -> Analysis:
+        """With the terms left to the result where sampling took them to decide when to stop."""
+        if not sampling.decides:
+            return self
+        return replace(self, threshold=None, alpha=None, correction=None)
 
 
 @dataclass(frozen=True)
@@ -109,18 +100,19 @@ class Sampling:
     until: str | None = None
     crop: bool = True
 
+    @property
+    def decides(self) -> bool:
+        """Whether features are decided on the way, to know when to stop."""
+        return self.until is not None and "undecided" in criteria_of(self.until)
+
     def number(self, analysis: Analysis) -> int | Until:
         """The number of samples, or the rule that says when there are enough, on the terms of the analysis."""
         if self.until is None:
             return self.n_samples
         criteria: dict[str, Any] = criteria_of(self.until)
         tests: dict[str, Any] = {}
-        if "undecided" in criteria:
-            tests = {
-                "threshold": threshold_of(analysis.threshold or "jenks"),
-                "alpha": analysis.alpha or 0.05,
-                "correction": analysis.correction,
-            }
+        if self.decides:
+            tests = {name: value for name, value in analysis.given.items() if value is not None}
         return Until(
             **criteria,
             **tests,
@@ -136,28 +128,23 @@ def check_before_sampling(sampling: Sampling, analysis: Analysis, n_features: in
     known = methods_of(sampling.of)
     if sampling.bfloat16 and sampling.method not in known:
         raise ValueError(f"`--bfloat16` is for {', '.join(known)}; {sampling.method} runs in the model's own precision")
-    alpha = analysis.filled(sampling.of).alpha
-    assert alpha is not None
-    check_alpha(alpha)
-    threshold_of(analysis.threshold or "jenks")
+    terms = filled(Terms(), Terms.threshold, **analysis.given)
     number = sampling.number(analysis)
     if isinstance(number, Until):
-        check_correction(analysis.correction, any_time=True)
+        check_correction(terms.correction, any_time=True)
         rounds_of(number, 1)
         return
     try:
         stats.median_ranks(number, analysis.confidence)
     except ValueError as error:
         raise ValueError(f"`--samples` {number}, `--confidence` {analysis.confidence}: {error}") from error
-    needed = samples_needed(alpha, analysis.correction, n_features or 1)
+    needed = samples_needed(terms.alpha, terms.correction, n_features or 1)
     if number < needed:
         tests = (
-            f"{analysis.correction} over {n_features or 1:,} {FEATURES[sampling.of]}"
-            if analysis.correction
-            else "each side"
+            f"{terms.correction} over {n_features or 1:,} {FEATURES[sampling.of]}" if terms.correction else "each side"
         )
         raise ValueError(
-            f"`--samples` {number} are too few for `--alpha` {alpha:g} ({tests}): nothing could "
+            f"`--samples` {number} are too few for `--alpha` {terms.alpha:g} ({tests}): nothing could "
             f"become significant; at least {needed} are needed"
         )
 
@@ -289,7 +276,6 @@ def write_views(sample: Any, about: dict[str, Any], analysis: Analysis, folder: 
 
     Returns the report's text, and where the figures are.
     """
-    analysis = analysis.as_stopped(sample)
     text = report(sample, about, analysis)
     drawn = _drawn(sample, about, analysis)
     for name in (REPORT, *drawn):

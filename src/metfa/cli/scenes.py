@@ -17,6 +17,7 @@ from metfa.by_name.methods import explainer_of
 from metfa.by_name.noises import noise_of
 from metfa.cli.run import ABOUT, SAMPLE, Analysis, Sampling, call_of, check_before_sampling, device_of
 from metfa.results.files import MANIFEST, write_json
+from metfa.results.terms import Terms
 
 __all__ = ["Scene", "call_of_scene", "explain_scene"]
 
@@ -90,7 +91,9 @@ def explain_scene(
             store=folder,
             progress=True,
         )
-    shown = {"nothing": np.zeros_like(region), "the significant context": _significant(explanation, analysis)}
+    terms = explanation.terms(**analysis.given)
+    marked = explanation.significant(**analysis.given)
+    shown = {"nothing": np.zeros_like(region), "the significant context": marked}
     found = {
         name: context_faithfulness(network, image[None], pixels, target, region=region, softmax=scene.softmax).score[0]
         for name, pixels in shown.items()
@@ -101,7 +104,7 @@ def explain_scene(
         "weights": loaded.weights,
         "explained": printable(class_name(target, loaded.class_names)),
         "object": f"{region.sum():,} of {region.size:,} pixels",
-        "faithfulness": f"m_f {' and '.join(left)} beside the object, all else black ({_levels(analysis)})",
+        "faithfulness": f"m_f {' and '.join(left)} beside the object, all else black ({_at(explanation, terms)})",
     }
     write_json(folder / ABOUT, about)
     return explanation, about
@@ -145,11 +148,5 @@ def _made(regional: Any, sampling: Sampling) -> Any:
     return explainer_of(sampling.method, regional, sampling.settings, "scene", bfloat16=sampling.bfloat16)
 
 
-def _significant(explanation: Any, analysis: Analysis) -> np.ndarray:
-    settings = {name: value for name, value in analysis.settings.items() if name != "confidence_level"}
-    return explanation.significant(**settings)
-
-
-def _levels(analysis: Analysis) -> str:
-    correction = "" if analysis.correction is None else f", {analysis.correction}"
-    return f"at threshold {analysis.threshold or 'jenks'}, alpha {analysis.alpha:g}{correction}"
+def _at(explanation: Any, terms: Terms) -> str:
+    return f"at threshold {explanation.threshold_on(terms):.3g}, {terms.level}"

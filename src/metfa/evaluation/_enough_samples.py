@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metfa.evaluation._of_samples import correction_of
+from metfa.evaluation._of_samples import alpha_at, correction_of
 from metfa.noise.pixel_space import gaussian_std
 from metfa.results.certified import CORRECTIONS
-from metfa.results.sample_size import check_alpha, check_correction, samples_for_interval, samples_needed
+from metfa.results.decisions import samples_for_interval, samples_needed
 from metfa.results.stopping import Until
+from metfa.results.terms import check_alpha, check_correction
 from metfa.sampling.rounds import RoundsUntil
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def _needed(study: Study, level: float) -> Iterator[tuple[str, int]]:
         if measure.name == "interval_width":
             yield f"{measure.name} {at}", samples_for_interval(level, any_time=any_time)
         elif measure.decides:
-            check_alpha(round(1 - level, 12))
+            check_alpha(alpha_at(level))
             if study.rule is not None and _by_rule(measure.settings, study.rule):
                 continue  # sampling does not stop before it can decide
             correction = correction_of(measure.settings, study.rule)
@@ -85,7 +86,7 @@ def _check_terms_of_rule(measure: Measure, rule: Until, levels: Sequence[float])
     if measure.settings.get("split") is not None:
         raise ValueError(
             f"`metrics`: `split` of {measure.name} goes with a `threshold`; without one it is that of the rule, whose "
-            "first samples are held out anyway: leave `split` out"
+            "first samples are left out anyway: leave `split` out"
         )
     correction, level = correction_of(measure.settings, rule), max(levels)
     if STRICTER.index(correction) > STRICTER.index(rule.correction):
@@ -93,7 +94,7 @@ def _check_terms_of_rule(measure: Measure, rule: Until, levels: Sequence[float])
             f"`n_samples` decides with the correction {rule.correction!r}, and may stop too soon for {measure.name} "
             f"with {correction!r}: write `until(..., correction={correction!r})`"
         )
-    if round(1 - level, 12) < rule.alpha:
+    if alpha_at(level) < rule.alpha:
         raise ValueError(
             f"`n_samples` decides at alpha {rule.alpha:g}, and may stop too soon for {measure.name} at a confidence "
             f"level of {level:g}: write `until(..., alpha={1 - level:.6g})`"

@@ -16,7 +16,7 @@ from metfa.calls.target_probability import TargetProbability
 from metfa.evaluation import _of_samples
 from metfa.evaluation._figures import Row, number, plain_row, score_row
 from metfa.results.sample import AttributionSample
-from metfa.results.sample_size import check_correction
+from metfa.results.terms import check_correction, checked_threshold
 from metfa.text import word_metrics
 
 __all__ = ["GOVERNED", "MEASURES", "Measure", "check_measures"]
@@ -257,8 +257,10 @@ def _check_settings(settings: dict[str, Any]) -> None:
     if "radius" in settings:
         check_number(settings["radius"], "radius", above=0)
     check_correction(settings.get("correction"))
-    if settings.get("threshold") is not None and not callable(settings["threshold"]):
-        check_number(settings["threshold"], "threshold", least=-np.inf)
+    if settings.get("threshold") is not None:
+        threshold = checked_threshold(settings["threshold"])
+        if isinstance(threshold, np.ndarray):
+            raise TypeError(f"`threshold` must be one number or a rule in a study, got an array of {threshold.shape}")
     if "noise" in settings and not callable(settings["noise"]):
         raise TypeError(f"`noise` must be a function f(x, rng) -> x, got {settings['noise']!r}")
     baseline = settings.get("baseline", "black")

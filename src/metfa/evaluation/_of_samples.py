@@ -1,6 +1,6 @@
 """Measures of the samples under P: how many there are, how wide their intervals, what they decide and how far it holds.
 
-What sampling stopped by is what they decide by: the thresholds and the correction of `metfa.until`, where it tested.
+What is not set is decided on the result's own terms (`AttributionSample.terms`), but for alpha, which the level gives.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ import numpy as np
 
 from metfa import metrics
 from metfa.evaluation._figures import Row, plain_row, score_row
-from metfa.results.decisions import usual_terms
+from metfa.results.decisions import TooFewSamplesError
 from metfa.results.sample import AttributionSample
-from metfa.results.sample_size import TooFewSamplesError
 from metfa.results.stopping import Until
+from metfa.results.terms import Terms, check_correction
 
 __all__ = [
+    "alpha_at",
     "certified_radius",
     "certified_share",
     "correction_of",
@@ -47,26 +48,24 @@ def rule_met(model: Any, inputs: Any, sample: AttributionSample, level: None) ->
 
 def undecided(model: Any, inputs: Any, sample: AttributionSample, level: float, **settings: Any) -> list[Row]:  # noqa: ARG001
     """Share of the features, at alpha = 1 - level."""
-    return _decided("undecided", lambda: metrics.undecided(sample, **_terms(sample, level, settings)))
+    return _decided("undecided", lambda: metrics.undecided(sample, alpha=alpha_at(level), **settings))
 
 
 def certified_radius(model: Any, inputs: Any, sample: AttributionSample, level: float, **settings: Any) -> list[Row]:  # noqa: ARG001
     """Mean L2 radius, at alpha = 1 - level."""
-    return _decided("certified_radius", lambda: metrics.certified_radius(sample, **_terms(sample, level, settings)))
+    return _decided("certified_radius", lambda: metrics.certified_radius(sample, alpha=alpha_at(level), **settings))
 
 
 def certified_share(model: Any, inputs: Any, sample: AttributionSample, level: float, **settings: Any) -> list[Row]:  # noqa: ARG001
     """Share of the features certified to a radius, at alpha = 1 - level."""
-    return _decided("certified_share", lambda: metrics.certified_share(sample, **_terms(sample, level, settings)))
+    return _decided("certified_share", lambda: metrics.certified_share(sample, alpha=alpha_at(level), **settings))
 
 
 def region_score(model: Any, inputs: Any, sample: AttributionSample, level: float, **settings: Any) -> list[Row]:
     """The model's score of the significantly important region alone, at alpha = 1 - level."""
-    terms = _terms(sample, level, {})
-    threshold, split = usual_terms(sample)
 
     def scores() -> metrics.Scores:
-        important = sample.significance_map(threshold, split=split, **terms) == 1
+        important = sample.significance_map(alpha=alpha_at(level)) == 1
         return metrics.region_score(model, inputs, important, list(sample.target), **settings)
 
     return _decided("region_score", scores)
@@ -80,12 +79,14 @@ def _decided(metric: str, scores: Callable[[], metrics.Scores]) -> list[Row]:
         return [plain_row(metric, np.nan, "so few samples that nothing could become significant")]
 
 
-def _terms(sample: AttributionSample, level: float, settings: Mapping[str, Any]) -> dict[str, Any]:
-    stopping = sample.stopping
-    own = {} if stopping is None or not stopping.tested else {"correction": stopping.correction}
-    return {**own, **settings, "alpha": round(1 - level, 12)}
+def alpha_at(level: float) -> float:
+    """Alpha of decisions at a confidence level."""
+    return round(1 - level, 12)
 
 
 def correction_of(settings: Mapping[str, Any], rule: Until | None) -> str | None:
-    """What a measure corrects by: as it is set, else as the rule that it goes by."""
-    return settings.get("correction", None if rule is None or rule.undecided is None else rule.correction)
+    """What a measure corrects by: as it is set, else as the rule that ended sampling."""
+    given = settings.get("correction")
+    if given is not None:
+        return check_correction(given)
+    return Terms.correction if rule is None or rule.undecided is None else rule.correction

@@ -196,9 +196,13 @@ def _settings(measure: Measure) -> list[str]:
 def _terms_shown(measure: Measure, rule: Until | None) -> list[str]:
     """Threshold, correction and split of a measure that decides."""
     threshold, split = measure.settings.get("threshold"), measure.settings.get("split")
-    if threshold is None:
-        threshold = stats.jenks if rule is None or rule.undecided is None else rule.threshold
-    named = "natural breaks" if threshold is stats.jenks else _shown(threshold)
+    usual = threshold is None
+    if threshold is None and rule is not None and rule.undecided is not None:
+        threshold, usual = rule.threshold, False
+    if usual:
+        named = "natural breaks" if split else "0 of signed scores, natural breaks of others"
+    else:
+        named = "natural breaks" if threshold is stats.jenks else _shown(threshold)
     of_first = f" of the first {split} samples" if split else ""
     return [f"threshold {named}{of_first}", f"{correction_of(measure.settings, rule) or 'no'} correction"]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from metfa import stats
 from metfa.evaluation.selection import FAILED, Entry, percent
 from metfa.evaluation.tables import Cell, Table
-from metfa.results.sample_size import samples_for_interval
+from metfa.results.decisions import samples_for_interval
 from metfa.sampling.rounds import RoundsUntil
 
 if TYPE_CHECKING:

@@ -182,10 +182,8 @@ def _until(table: Mapping[str, Any]) -> Until:
 
 
 def _as_python(table: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Settings with the threshold from its text and the correction "none" as None, because TOML has no None."""
+    """Settings with the threshold from its text."""
     settings = dict(table)
     if isinstance(settings.get("threshold"), str):
         settings["threshold"] = threshold_of(settings["threshold"], f"{where}: `threshold`")
-    if settings.get("correction") == "none":
-        settings["correction"] = None
     return settings

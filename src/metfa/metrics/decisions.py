@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from metfa import stats
 from metfa._base.validation import check_number
 from metfa.metrics.scores import Scores
 from metfa.metrics.stability import check_sample
-from metfa.results.decisions import usual_terms
 from metfa.results.sample import AttributionSample
 
 __all__ = ["certified_radius", "certified_share", "undecided"]
@@ -20,21 +18,18 @@ def undecided(
     sample: AttributionSample,
     threshold: Any = None,
     *,
-    alpha: float = 0.05,
+    alpha: float | None = None,
     correction: str | None = None,
     split: int | None = None,
 ) -> Scores:
-    """Share of the features of which the test does not say whether they are important.
+    """Share of the features of which the test does not say on which side of the threshold they lie.
 
     Parameters
     ----------
     sample : AttributionSample
         Explanations under the sampling noise.
-    threshold : float, array or callable, optional
-        As for `AttributionSample.significance_map`. None: natural breaks, or the thresholds that `metfa.until` fixed.
-    alpha, correction, split
-        As for `AttributionSample.significance_map`; also after `metfa.until` no correction is made that is not given
-        (``correction=sample.stopping.correction``).
+    threshold, alpha, correction, split
+        As for `AttributionSample.terms`.
 
     Raises
     ------
@@ -51,8 +46,6 @@ def undecided(
     array([0.25])
     """
     check_sample(sample, "sampling")
-    if threshold is None:
-        threshold, split = usual_terms(sample) if split is None else (stats.jenks, split)
     marks = sample.significance_map(threshold, alpha=alpha, correction=correction, split=split)
     return _means(marks == 0)
 
@@ -61,7 +54,7 @@ def certified_radius(
     sample: AttributionSample,
     threshold: Any = None,
     *,
-    alpha: float = 0.05,
+    alpha: float | None = None,
     correction: str | None = None,
     split: int | None = None,
 ) -> Scores:
@@ -95,7 +88,7 @@ def certified_share(
     radius: float,
     threshold: Any = None,
     *,
-    alpha: float = 0.05,
+    alpha: float | None = None,
     correction: str | None = None,
     split: int | None = None,
 ) -> Scores:

@@ -9,16 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metfa import stats
 from metfa._base.lazy import needs_extra
 from metfa._base.provenance import printable
 from metfa._base.validation import positive_int
 from metfa.plot._headings import draw_heading
-from metfa.plot._one_input import one_input
 from metfa.plot._palettes import LITERAL, Palette, palette_named
-from metfa.results.decisions import decided
+from metfa.results.decisions import Decision, TooFewSamplesError
 from metfa.results.sample import AttributionSample
-from metfa.results.sample_size import TooFewSamplesError
 from metfa.sampling.request import checked_names, fitting_names
 
 if TYPE_CHECKING:
@@ -34,21 +31,11 @@ ROW_HEIGHT = 0.34  # inches, room for a name of two lines
 class Scores:
     """What is drawn of one input, a number for each feature; no ends where the samples are too few."""
 
-    heights: np.ndarray
+    sizes: np.ndarray
     called: str
     vanilla: np.ndarray
     ends: tuple[np.ndarray, np.ndarray] | None
     interval: str  # what the ends are
-
-
-@dataclass(frozen=True)
-class Decisions:
-    """Mark of each feature; name, mark and colour of each kind; the threshold where all features share one."""
-
-    marks: np.ndarray
-    kinds: list[tuple[str, int, str]]
-    about: str
-    threshold: float | None
 
 
 def bars(
@@ -69,6 +56,9 @@ def bars(
 
     Features with the largest scores come first, by absolute value. Signed scores are positive, negative or undecided:
     does the median lie on one side of 0? Scores of one sign are important, unimportant or undecided about a threshold.
+    Colours are decided at alpha, and error bars are intervals at `confidence_level`, so that the two may differ at the
+    threshold: with the defaults each side is tested at 0.05, and an interval misses by 0.025 a side. With
+    ``alpha=0.025`` a feature is decided just if its interval leaves out the threshold.
 
     Parameters
     ----------
@@ -81,18 +71,9 @@ def bars(
         shown with its name.
     title : str, optional
         Heading; shown as plain text.
-    threshold : callable, float or array, optional
-        As for `AttributionSample.significance_map`. None: 0 where the scores are signed (`AttributionSample.signed`),
-        else the natural break of the input's samples (`metfa.stats.jenks`). Write 0 for signed scores of an explainer
-        of yours that happen to be all positive.
-    alpha : float, optional
-        Level of the decisions, as for `AttributionSample.significance_map`. None: the level at which colours and error
-        bars say the same, (1 - `confidence_level`) / 2 a side: a feature is decided just if its interval leaves out
-        the threshold. With a correction, 1 - `confidence_level` for all features together.
-    correction : {None, "bonferroni", "holm", "bh", "by", "e-bh"}
-        Correction for many features; also those that are not shown count.
-    split : int, optional
-        As for `AttributionSample.significance_map`.
+    threshold, alpha, correction, split
+        As for `AttributionSample.terms`. Write the threshold 0 for signed scores of an explainer of yours that happen
+        to be all positive. A correction counts also the features that are not shown.
     confidence_level : float
         Level of each interval; the legend names the exact level reached.
     max_features : int
@@ -130,26 +111,26 @@ def bars(
     max_features = positive_int(max_features, "max_features")
     names = sample.feature_names if feature_names is None else checked_names(feature_names, None)
     names = fitting_names(names, sample.feature_shape)
-    one, given = one_input(sample, index, stats.jenks if threshold is None else threshold)
-    if threshold is None and sample.signed:
-        given = 0.0
-    if alpha is None:
-        alpha = round((1 - confidence_level) / (2 if correction is None else 1), 15)
+    terms = sample.terms(threshold, alpha=alpha, correction=correction, split=split)
+    one = sample.of_input(index)
     scores = _scores(one, confidence_level)
     notes = [] if scores.ends else [f"no error bars: {one.too_few_for(confidence_level)}"]
     try:
-        decisions = _decisions(one, given, alpha, correction, split, colours)
+        decision = one.decide(terms.of_input(index))
     except TooFewSamplesError as error:
-        decisions, notes = None, [*notes, str(error)]
-    order = np.argsort(-np.abs(scores.heights), kind="stable")
+        decision, notes = None, [*notes, str(error)]
+    if decision is not None and scores.ends is not None:
+        own = "error bars have their own level, so the two may differ at the threshold"
+        notes.append(f"colours are decided at {terms.level}; {own}")
+    order = np.argsort(-np.abs(scores.sizes), kind="stable")
     shown, rest = order[:max_features], order[max_features:]
     if rest.size:
-        notes.append(_not_shown(scores, decisions, rest))
+        notes.append(_not_shown(scores, decision, rest))
     fig = Figure(figsize=(8.5, ROW_HEIGHT * len(shown) + 1.9 + 0.2 * len(notes)), layout="constrained")
     ax = fig.subplots()
-    handles = _draw_bars(ax, scores, decisions, shown, colours)
+    handles = _draw_bars(ax, scores, decision, shown, colours)
     _label_features(ax, one, names, shown)
-    below = [f"attribution score: {scores.called}", *(textwrap.fill(note, 105) for note in notes)]
+    below = [f"attribution score: {scores.called}", *(textwrap.fill(note, 90) for note in notes)]
     ax.set_xlabel("\n".join(below), fontsize="small")
     fig.legend(
         handles=handles,
@@ -157,7 +138,7 @@ def bars(
         ncols=3,
         frameon=False,
         fontsize="small",
-        title=None if decisions is None else decisions.about,
+        title=None if decision is None else decision.question("feature"),
         title_fontsize="small",
     )
     draw_heading(fig, title)
@@ -177,48 +158,17 @@ def _scores(sample: AttributionSample, confidence_level: float) -> Scores:
     return Scores(smoothed, f"smoothed over {n} samples", vanilla, ends, told)
 
 
-def _decisions(
-    sample: AttributionSample,
-    threshold: Any,
-    alpha: float,
-    correction: str | None,
-    split: int | None,
-    colours: Palette,
-) -> Decisions:
-    marks, _, heights, _ = decided(sample, threshold, alpha, correction, split)
-    common = float(heights.flat[0]) if heights.size and (heights == heights.flat[0]).all() else None
-    if common == 0:
-        kinds = [
-            ("positive", 1, colours.positive),
-            ("undecided", 0, colours.no_sign),
-            ("negative", -1, colours.negative),
-        ]
-    else:
-        kinds = [
-            ("important", 1, colours.important),
-            ("undecided", 0, colours.undecided),
-            ("unimportant", -1, colours.unimportant),
-        ]
-    compared = "a threshold of its own" if common is None else f"{common:.3g}"
-    level = f"alpha {alpha:g} a side, uncorrected" if correction is None else f"alpha {alpha:g}, {correction}"
-    features = "1 feature" if marks.size == 1 else f"{marks.size} features"
-    about = f"is the median of a feature above or below {compared}? ({level}; {features})"
-    if np.isnan(heights).all():
-        about = "no threshold exists: all scores are equal"
-    return Decisions(marks[0], kinds, about, common)
-
-
-def _not_shown(scores: Scores, decisions: Decisions | None, rest: np.ndarray) -> str:
-    largest = np.abs(scores.heights[rest]).max()
+def _not_shown(scores: Scores, decision: Decision | None, rest: np.ndarray) -> str:
+    largest = np.abs(scores.sizes[rest]).max()
     decided = ""
-    if decisions is not None:
-        counts = [(name, int((decisions.marks[rest] == mark).sum())) for name, mark, _ in decisions.kinds]
+    if decision is not None:
+        counts = [(decision.kinds[mark], int((decision.marks[0, rest] == mark).sum())) for mark in (1, 0, -1)]
         decided = "; " + ", ".join(f"{count} {name}" for name, count in counts if count)
     features = "1 feature, its score" if rest.size == 1 else f"{rest.size} features, their scores"
     return f"not shown: {features} at most {largest:.3g} in size{decided}"
 
 
-def _draw_bars(ax: Axes, scores: Scores, decisions: Decisions | None, shown: np.ndarray, colours: Palette) -> list[Any]:
+def _draw_bars(ax: Axes, scores: Scores, decision: Decision | None, shown: np.ndarray, colours: Palette) -> list[Any]:
     """Bars from the top downwards; returns what the legend explains."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
@@ -226,15 +176,15 @@ def _draw_bars(ax: Axes, scores: Scores, decisions: Decisions | None, shown: np.
     places = np.arange(len(shown))
     painted = np.full(len(shown), colours.no_sign, dtype=object)
     handles: list[Any] = []
-    if decisions is not None:
-        for name, mark, colour in decisions.kinds:
-            painted[decisions.marks[shown] == mark] = colour
-            handles.append(Patch(color=colour, label=f"{name}: {(decisions.marks == mark).sum()}"))
-    ax.barh(places, scores.heights[shown], color=list(painted), height=0.72, zorder=2)
+    if decision is not None:
+        for name, mark, colour in colours.of_marks(decision.kinds):
+            painted[decision.marks[0, shown] == mark] = colour
+            handles.append(Patch(color=colour, label=f"{name}: {(decision.marks == mark).sum()}"))
+    ax.barh(places, scores.sizes[shown], color=list(painted), height=0.72, zorder=2)
     ax.axvline(0, color="black", linewidth=0.8, zorder=3)
-    if decisions is not None and decisions.threshold and np.isfinite(decisions.threshold):
-        ax.axvline(decisions.threshold, color="black", linestyle=":", zorder=3)
-        handles.append(Line2D([], [], color="black", linestyle=":", label=f"threshold {decisions.threshold:.3g}"))
+    if decision is not None and decision.threshold and np.isfinite(decision.threshold):
+        ax.axvline(decision.threshold, color="black", linestyle=":", zorder=3)
+        handles.append(Line2D([], [], color="black", linestyle=":", label=f"threshold {decision.threshold:.3g}"))
     if scores.ends is not None:
         low, high = (end[shown] for end in scores.ends)
         for width, colour in ((4.0, "white"), (1.4, "black")):  # a light edge, to be seen on dark bars too

@@ -26,11 +26,11 @@ def certificate(
     *,
     index: int = 0,
     title: str | None = None,
-    alpha: float = 0.05,
+    alpha: float | None = None,
     correction: str | None = None,
     split: int | None = None,
 ) -> Figure:
-    """Picture, and the certified radii of what is important and of what is unimportant, in one colour scale.
+    """Picture, and the certified radii of what lies above the threshold and of what lies below, in one colour scale.
 
     Parameters
     ----------
@@ -62,19 +62,21 @@ def certificate(
         raise ValueError(
             f"`sample` must hold maps (height, width) to be drawn, got features of shape {sample.feature_shape}"
         )
+    terms = sample.terms(threshold, alpha=alpha, correction=correction, split=split)
     one = sample.of_input(index)
-    radius, marks = (maps[index] for maps in certified(sample, threshold, alpha, correction, split))
+    radii, decision = certified(one, terms.of_input(index))
+    radius, marks = radii[0], decision.marks[0]
     shown, caption = picture_of(one)
     fig = Figure(figsize=_flat(*sample.feature_shape), layout="compressed")
     axes = fig.subplots(1, 3)
     draw_picture(axes[0], shown, caption)
     scale = Scale(0.0, float(radius.max()) or 1.0, COLOURS, cut=False)
-    for ax, side, name in ((axes[1], 1, "important"), (axes[2], -1, "unimportant")):
+    for ax, side, name in ((axes[1], 1, decision.kinds[1]), (axes[2], -1, decision.kinds[-1])):
         here = marks == side
         weight = np.where(here & (radius > 0), 0.85, 0.0)[..., None]
         painted = weight * colormaps[COLOURS](radius / scale.high)[..., :3] + (1 - weight) * grey(shown)
         draw_picture(ax, painted, f"{name}, {here.mean():.1%}\nmedians stay so for shorter changes")
-    draw_colour_bar(fig, axes, scale, label=f"certified radius (L2); alpha {alpha:g}, {correction or 'uncorrected'}")
+    draw_colour_bar(fig, axes, scale, label=f"certified radius (L2); {terms.level}")
     draw_heading(fig, title, 100)
     return fig
 

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metfa import stats
 from metfa._base.lazy import needs_extra
 from metfa.plot._headings import draw_heading
 from metfa.plot._palettes import Palette, palette_named
 from metfa.plot.images import Scale, draw_colour_bar, draw_note, draw_picture, draw_scores, grey, picture_of, size_of
-from metfa.results.sample_size import TooFewSamplesError
+from metfa.results.decisions import Decision, TooFewSamplesError
 from metfa.segmentation.explanation import ContextExplanation
 
 if TYPE_CHECKING:
@@ -26,9 +25,10 @@ def context(
     explanation: ContextExplanation,
     *,
     title: str | None = None,
-    threshold: Any = stats.jenks,
-    alpha: float = 0.05,
+    threshold: Any = None,
+    alpha: float | None = None,
     correction: str | None = None,
+    split: int | None = None,
     confidence_level: float = 0.95,
     palette: str = "paper",
 ) -> Figure:
@@ -40,8 +40,10 @@ def context(
         What `metfa.segmentation.explain_context` returned.
     title : str, optional
         Heading; shown as plain text.
-    threshold, alpha, correction, confidence_level
-        As for `ContextExplanation.significance_map` and `ContextExplanation.smoothed`.
+    threshold, alpha, correction, split
+        As for `ContextExplanation.terms`.
+    confidence_level : float
+        As for `ContextExplanation.smoothed`.
     palette : {"paper", "colourblind"}
         Colours: the paper's, or a colour-blind-safe set.
 
@@ -55,6 +57,7 @@ def context(
 
     if not isinstance(explanation, ContextExplanation):
         raise TypeError(f"`explanation` must be a ContextExplanation, got {type(explanation).__name__}")
+    terms = explanation.terms(threshold, alpha=alpha, correction=correction, split=split)
     colours = palette_named(palette)
     shown, caption = picture_of(explanation.sample)
     n = explanation.n_samples
@@ -74,7 +77,13 @@ def context(
     for ax, name, scores in maps:
         draw_scores(ax, shown, scores, name, scale)
     draw_colour_bar(fig, axes, scale)
-    _draw_significance(fig, axes[3], explanation, shown, threshold, alpha, correction, colours)
+    found = explanation.threshold_on(terms)
+    at = "no threshold exists" if math.isnan(found) else f"threshold {found:.2g}"
+    name = f"significance, {at}\nalpha {terms.alpha:g}, {terms.correction or 'uncorrected'}"
+    try:
+        _draw_decision(fig, axes[3], explanation.decide(terms), explanation.region, shown, name, colours)
+    except TooFewSamplesError as error:
+        draw_note(axes[3], shown, name, str(error))
     for ax in axes:
         _draw_outline(ax, explanation.region)
     draw_heading(fig, title, 90)
@@ -92,41 +101,27 @@ def _draw_outline(ax: Axes, region: np.ndarray) -> None:
     ax.set_ylim(limits[1])
 
 
-def _draw_significance(
-    fig: Figure,
-    ax: Axes,
-    explanation: ContextExplanation,
-    picture: np.ndarray,
-    threshold: Any,
-    alpha: float,
-    correction: str | None,
-    colours: Palette,
+def _draw_decision(
+    fig: Figure, ax: Axes, decision: Decision, region: np.ndarray, picture: np.ndarray, name: str, colours: Palette
 ) -> None:
+    """What is decided of the pixels outside of the region."""
     from matplotlib.colors import to_rgb
     from matplotlib.patches import Patch
 
-    height = explanation._height(threshold)
-    at = "no threshold exists" if math.isnan(height) else f"threshold {height:.2g}"
-    title = f"significance, {at}\nalpha {alpha:g}, {correction or 'uncorrected'}"
-    try:
-        marks = explanation.significance_map(threshold, alpha=alpha, correction=correction)
-    except TooFewSamplesError as error:
-        draw_note(ax, picture, title, str(error))
-        return
-    outside = ~explanation.region
     kinds = [
         ("needed", 1, colours.important),
         ("undecided", 0, colours.undecided),
         ("not needed", -1, colours.unimportant),
     ]
     painted = picture if picture.ndim == 3 else np.repeat(picture[..., None], 3, axis=2)
-    painted = np.where(explanation.region[..., None], painted, grey(picture))
+    painted = np.where(region[..., None], painted, grey(picture))
     strength = {1: 0.75, 0: 0.6, -1: 0.45}
     for _, mark, colour in kinds:
-        where = (outside & (marks == mark))[..., None]
-        painted = np.where(where, strength[mark] * np.array(to_rgb(colour)) + (1 - strength[mark]) * painted, painted)
-    draw_picture(ax, painted, title)
-    handles = [
-        Patch(color=colour, label=f"{name} {(marks[outside] == mark).mean():.1%}") for name, mark, colour in kinds
-    ]
+        where = np.zeros(region.shape, bool)
+        where[~region] = decision.marks[0] == mark
+        coloured = strength[mark] * np.array(to_rgb(colour)) + (1 - strength[mark]) * painted
+        painted = np.where(where[..., None], coloured, painted)
+    draw_picture(ax, painted, name)
+    shares = [(kind, colour, (decision.marks == mark).mean()) for kind, mark, colour in kinds]
+    handles = [Patch(color=colour, label=f"{kind} {share:.1%}") for kind, colour, share in shares]
     fig.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False, title="context of the object")

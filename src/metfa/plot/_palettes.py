@@ -20,6 +20,13 @@ class Palette:
     no_sign: str
     negative: str
 
+    def of_marks(self, kinds: dict[int, str]) -> list[tuple[str, int, str]]:
+        """Name, mark and colour of each kind: about a sign or about a threshold."""
+        by_sign = {1: self.positive, 0: self.no_sign, -1: self.negative}
+        about_threshold = {1: self.important, 0: self.undecided, -1: self.unimportant}
+        colours = by_sign if kinds[1] == "positive" else about_threshold
+        return [(kinds[mark], mark, colours[mark]) for mark in (1, 0, -1)]
+
 
 PALETTES = {
     "paper": Palette(

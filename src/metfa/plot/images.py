@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metfa import stats
 from metfa._base.lazy import needs_extra
 from metfa.plot._headings import draw_heading
-from metfa.plot._one_input import one_input
 from metfa.plot._palettes import LITERAL, SIGNED_SCORES, Palette, palette_named
+from metfa.results.decisions import Decision, TooFewSamplesError
 from metfa.results.sample import AttributionSample
-from metfa.results.sample_size import TooFewSamplesError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,8 +49,8 @@ def figure(
     index: int = 0,
     picture: np.ndarray | None = None,
     title: str | None = None,
-    threshold: Any = stats.jenks,
-    alpha: float = 0.05,
+    threshold: Any = None,
+    alpha: float | None = None,
     correction: str | None = None,
     split: int | None = None,
     confidence_level: float = 0.95,
@@ -74,8 +72,10 @@ def figure(
         it is (height, width) or (channels, height, width) with 1 or 3 channels.
     title : str, optional
         Heading; shown as plain text.
-    threshold, alpha, correction, split, confidence_level
-        As for `AttributionSample.significance_map` and `AttributionSample.confidence_interval`.
+    threshold, alpha, correction, split
+        As for `AttributionSample.terms`.
+    confidence_level : float
+        As for `AttributionSample.confidence_interval`.
     palette : {"paper", "colourblind"}
         Colours: the paper's, or a colour-blind-safe set.
 
@@ -98,7 +98,8 @@ def figure(
             "`metfa.plot.bars` draws features along one axis"
         )
     colours = palette_named(palette)
-    one, threshold = one_input(sample, index, threshold)
+    terms = sample.terms(threshold, alpha=alpha, correction=correction, split=split)
+    one = sample.of_input(index)
     shown, caption = picture_of(one) if picture is None else (_checked_picture(picture, one), "picture")
     maps = _score_maps(one, confidence_level)
     scale = common_scale([scores for _, scores in maps if scores is not None], colours.scores)
@@ -111,7 +112,11 @@ def figure(
         else:
             draw_scores(ax, shown, scores, name, scale)
     draw_colour_bar(fig, axes, scale)
-    _draw_significance(fig, axes[5], one, shown, threshold, alpha, correction, split, colours)
+    name = f"significance\nalpha {terms.alpha:g}, {terms.correction or 'uncorrected'}"
+    try:
+        _draw_decision(fig, axes[5], one.decide(terms.of_input(index)), shown, name, colours)
+    except TooFewSamplesError as error:
+        draw_note(axes[5], shown, name, str(error))
     draw_heading(fig, title, 100)
     return fig
 
@@ -231,37 +236,18 @@ def draw_note(ax: Axes, picture: np.ndarray, title: str, text: str) -> None:
     ax.text(0.5, 0.5, wrapped, ha="center", va="center", fontsize="small", transform=ax.transAxes, **LITERAL)
 
 
-def _draw_significance(
-    fig: Figure,
-    ax: Axes,
-    sample: AttributionSample,
-    picture: np.ndarray,
-    threshold: Any,
-    alpha: float,
-    correction: str | None,
-    split: int | None,
-    colours: Palette,
-) -> None:
+def _draw_decision(fig: Figure, ax: Axes, decision: Decision, picture: np.ndarray, name: str, colours: Palette) -> None:
     from matplotlib.colors import to_rgb
     from matplotlib.patches import Patch
 
-    title = f"significance\nalpha {alpha:g}, {correction or 'uncorrected'}"
-    try:
-        marks = sample.significance_map(threshold, alpha=alpha, correction=correction, split=split)[0]
-    except TooFewSamplesError as error:
-        draw_note(ax, picture, title, str(error))
-        return
-    kinds = [
-        ("important", 1, colours.important),
-        ("undecided", 0, colours.undecided),
-        ("unimportant", -1, colours.unimportant),
-    ]
+    marks, kinds = decision.marks[0], colours.of_marks(decision.kinds)
     painted = np.zeros((*marks.shape, 3))
     for _, mark, colour in kinds:
         painted[marks == mark] = to_rgb(colour)
-    _show(ax, 0.8 * painted + 0.2 * grey(picture), title)
-    handles = [Patch(color=colour, label=f"{name} {(marks == mark).mean():.1%}") for name, mark, colour in kinds]
-    fig.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False, title="significance of each pixel")
+    _show(ax, 0.8 * painted + 0.2 * grey(picture), name)
+    handles = [Patch(color=colour, label=f"{kind} {(marks == mark).mean():.1%}") for kind, mark, colour in kinds]
+    about = decision.question("pixel")
+    fig.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False, title=about)
 
 
 def size_of(height: int, width: int) -> tuple[float, float]:

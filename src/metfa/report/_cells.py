@@ -32,24 +32,26 @@ class Samples:
     told: dict[str, Any]
 
     @classmethod
-    def of(cls, values: np.ndarray, heights: Sequence[float]) -> Samples:
-        """Samples (n, features), for thresholds of which those in `heights` are to be edges; without any, no edges."""
+    def of(cls, values: np.ndarray, thresholds: Sequence[float]) -> Samples:
+        """Samples (n, features), of which the `thresholds` are to be edges; without any there are no edges."""
         n, size = values.shape
         one_by_one = n * size <= MOST_CELLS
         most = MOST_EDGES if one_by_one else max(FEWEST_EDGES, min(MOST_EDGES_OF_COUNTS, COUNTS // (2 * size)))
-        edges = edges_of(float(values.min()), float(values.max()), heights, most) if heights else np.empty(0)
+        edges = edges_of(float(values.min()), float(values.max()), thresholds, most) if thresholds else np.empty(0)
         told = _sorted_cells(values, edges) if one_by_one else _counts(values, edges)
         return cls(edges, {"n": n, "size": size, **told})
 
 
-def edges_of(low: float, high: float, heights: Sequence[float], most: int) -> np.ndarray:
-    """At most `most` edges, ascending: a grid from `low` to `high`, whose nearest ones give way to `heights`."""
-    wanted = np.unique(np.array([height for height in heights if np.isfinite(height)], dtype=np.float64))[:most]
+def edges_of(low: float, high: float, thresholds: Sequence[float], most: int) -> np.ndarray:
+    """At most `most` edges, ascending: a grid from `low` to `high`, whose nearest ones give way to `thresholds`."""
+    wanted = np.unique(np.array([threshold for threshold in thresholds if np.isfinite(threshold)], dtype=np.float64))[
+        :most
+    ]
     grid = np.linspace(low, high, most + 2)[1:-1]
     grid = np.unique(grid[(grid > low) & (grid < high)])
-    for height in wanted:
+    for threshold in wanted:
         if len(grid) >= most - len(wanted) + 1:
-            grid = np.delete(grid, np.abs(grid - height).argmin())
+            grid = np.delete(grid, np.abs(grid - threshold).argmin())
     return np.unique(np.concatenate([grid, wanted]))
 
 

@@ -3,49 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from metfa.report._packing import packed
-from metfa.results.certified import CORRECTIONS, certified, noise_deviation
+from metfa.results.certified import check_certifiable, noise_deviation, radii_of
+from metfa.results.decisions import Decision
 from metfa.results.sample import AttributionSample
-from metfa.results.sample_size import TooFewSamplesError
-
-if TYPE_CHECKING:
-    from metfa.report._content import Decisions
+from metfa.results.terms import Terms
 
 __all__ = ["certificate_of"]
 
 
 def certificate_of(
-    sample: AttributionSample,
-    height: float,
-    decisions: Decisions,
-    held_out: int,
-    placed: Callable[[np.ndarray], np.ndarray],
-    *,
-    saw_tested: bool,
+    sample: AttributionSample, terms: Terms, decision: Decision, placed: Callable[[np.ndarray], np.ndarray]
 ) -> dict[str, Any] | None:
     """Radii of a sample of one input as the page reads them; None where nothing is promised.
 
-    That is: under other noise than Gaussian, with a threshold that saw the samples that are tested (`saw_tested`,
-    unless some were held out for it), or by a correction that gives no bounds.
+    That is: under other noise than Gaussian, with a threshold by a rule that saw the samples that are tested, as the
+    `terms` say, without one, or by a correction that gives no bounds.
     """
-    if not np.isfinite(height) or (saw_tested and not held_out) or decisions.correction not in CORRECTIONS:
+    threshold = decision.threshold
+    if threshold is None or not np.isfinite(threshold):
         return None
     try:
-        noise_deviation(sample)
+        check_certifiable(terms)
+        deviation = noise_deviation(sample)
     except ValueError:
         return None
-    try:
-        radii = certified(sample, height, decisions.alpha, decisions.correction, held_out)[0][0]
-    except TooFewSamplesError:
-        return None
+    radii = radii_of(decision, deviation)[0]
     return {
         "radii": packed(placed(radii).astype("<f4")),
         "largest": float(radii.max()),
-        "alpha": decisions.alpha,
-        "correction": decisions.correction or "none",
-        "threshold": height,
+        "alpha": terms.alpha,
+        "correction": terms.correction or "none",
+        "threshold": threshold,
     }

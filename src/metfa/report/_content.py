@@ -5,8 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,57 +18,26 @@ from metfa.report._certificate import certificate_of
 from metfa.report._layers import layers_of
 from metfa.report._packing import packed
 from metfa.report._words import about_of, kinds_of, lines_of, paragraph_of
-from metfa.results.decisions import terms_of_until
+from metfa.results.decisions import Decision, TooFewSamplesError, samples_needed, thresholds_of
 from metfa.results.sample import AttributionSample
-from metfa.results.sample_size import TooFewSamplesError, samples_needed
-from metfa.results.significance import ANY_TIME, CORRECTIONS
-from metfa.results.summary import Summary
+from metfa.results.summary import Summary, summarise
+from metfa.results.terms import ANY_TIME, CORRECTIONS, Terms
 from metfa.segmentation.explanation import ContextExplanation
 from metfa.stats.sequential import reciprocal_table
 from metfa.stats.sign_null import upper_tail_table
-from metfa.text.reading import alpha_beside, harmless_text
+from metfa.text.reading import harmless_text
 from metfa.text.words import words_of
 
-__all__ = ["Content", "Decisions"]
+__all__ = ["Content", "alphas_with"]
 
 ALPHAS = (1e-6, 1e-5, 1e-4, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4)
 COLOURS = 256  # steps of a colour map
 LARGEST = 1e300  # sums and differences of larger scores overflow
 
 
-@dataclass(frozen=True)
-class Decisions:
-    """Settings that the page starts with."""
-
-    threshold: Any
-    alpha: float
-    correction: str | None
-    confidence_level: float
-    split: int | None = None
-
-    @staticmethod
-    def usual_alpha(results: Sequence[Any], correction: str | None, confidence_level: float) -> float:
-        """0.05, as for maps; where there are words and features alone, that of their figures: as the intervals."""
-        samples = [result.sample if isinstance(result, ContextExplanation) else result for result in results]
-        maps = any(len(sample.feature_shape) != 1 for sample in samples)
-        return 0.05 if maps else alpha_beside(confidence_level, correction)
-
-    @property
-    def alphas(self) -> list[float]:
-        """Stops of the slider of alpha."""
-        return sorted({*ALPHAS, self.alpha})
-
-    def of(self, sample: AttributionSample) -> tuple[Any, int]:
-        """The threshold that is meant for a sample, and how many of its first samples it leaves out of the tests.
-
-        After `metfa.until` those that it fixed; else 0 for signed features along one axis, as figures choose it.
-        """
-        fixed = terms_of_until(sample)
-        if self.threshold is not None:
-            return self.threshold, self.split or 0
-        if fixed is not None and self.split is None:
-            return float(fixed[0][0]), fixed[1]
-        return 0.0 if len(sample.feature_shape) == 1 and sample.signed else stats.jenks, self.split or 0
+def alphas_with(alpha: float) -> list[float]:
+    """Stops of the slider of alpha."""
+    return sorted({*ALPHAS, alpha})
 
 
 @dataclass(frozen=True)
@@ -98,8 +66,16 @@ class Content:
     lines: list[tuple[str, str]]
 
     @classmethod
-    def of(cls, name: str, result: AttributionSample | ContextExplanation, decisions: Decisions) -> Content:
-        """Content of a result with one input."""
+    def of(
+        cls,
+        name: str,
+        result: AttributionSample | ContextExplanation,
+        terms: Terms,
+        confidence_level: float,
+        *,
+        given: bool,
+    ) -> Content:
+        """Content of a result with one input, which starts with these terms; `given`: its threshold is the caller's."""
         if isinstance(result, ContextExplanation):
             region, sample, tested = result.region, result.sample, result.of_context
         else:
@@ -113,44 +89,34 @@ class Content:
             raise ValueError(
                 f"scores of {largest:.3g}, as of {name!r}, are too large to be drawn: divide them by a number"
             )
-        threshold, held_out = decisions.of(sample)
-        if held_out >= sample.n_samples:
-            raise ValueError(
-                f"`split` must leave samples to test, got {held_out} of the {sample.n_samples} of {name!r}"
-            )
-        height = _height(result, threshold, held_out)
-        if math.isinf(height):
-            raise ValueError(f"`threshold` must be finite, but the rule returned {height} for {name!r}")
-        summary = _summary(result, threshold if math.isnan(height) else height, decisions, held_out)
-        heights = [] if math.isnan(height) else [height, 0.0] if sample.signed else [height]
-        n_tested = sample.n_samples - held_out
-        samples = Samples.of(_placed(tested.values[held_out:, 0], region), heights)
-        at = np.flatnonzero(samples.edges == height)
+        threshold = _threshold(result, terms)
+        if math.isinf(threshold):
+            raise ValueError(f"`threshold` must be finite, but the rule returned {threshold} for {name!r}")
+        known = terms if math.isnan(threshold) else replace(terms, threshold=threshold)
+        summary, certificate = _decided(result, tested, terms, known, confidence_level, region)
+        stops = [] if math.isnan(threshold) else [threshold, 0.0] if sample.signed else [threshold]
+        n_tested = sample.n_samples - terms.split
+        samples = Samples.of(_placed(tested.values[terms.split :, 0], region), stops)
+        at = np.flatnonzero(samples.edges == threshold)
         kind = _kind(sample)
         told = {
             "kind": kind,
             "shape": list(sample.feature_shape),
             "edges": samples.edges.tolist(),
             "computed": int(at[0]) if len(at) else None,
-            "rule": _rule(threshold, decisions, held_out, by_until=terms_of_until(sample) is not None),
-            "heldOut": held_out,
+            "rule": _rule(sample, terms, given=given),
+            "split": terms.split,
             "samples": samples.told,
-            "layers": layers_of(tested, decisions.confidence_level, lambda scores: _placed(scores, region)),
-            "certificate": certificate_of(
-                tested,
-                height,
-                decisions,
-                held_out,
-                lambda radii: _placed(radii, region),
-                saw_tested=callable(threshold),
-            ),
+            "layers": layers_of(tested, confidence_level, lambda scores: _placed(scores, region)),
+            "certificate": certificate,
             "tails": upper_tail_table(n_tested).tolist(),
             "reciprocals": reciprocal_table(n_tested).tolist(),
             "anyTime": sample.any_time,
             "harmonic": float((1 / np.arange(1, tested.n_features + 1)).sum()),
             "needed": {
                 str(correction or "none"): [
-                    samples_needed(a, correction, tested.n_features, any_time=sample.any_time) for a in decisions.alphas
+                    samples_needed(a, correction, tested.n_features, any_time=sample.any_time)
+                    for a in alphas_with(terms.alpha)
                 ]
                 for correction in (ANY_TIME if sample.any_time else CORRECTIONS)
             },
@@ -160,8 +126,8 @@ class Content:
             told |= _pictured(sample, region)
         else:
             told |= _named(sample, kind)
-        kinds = kinds_of(height, signed=sample.signed, of_context=region is not None)
-        paragraph = paragraph_of(sample, summary, decisions, kind, kinds, held_out, of_context=region is not None)
+        kinds = kinds_of(threshold, of_context=region is not None)
+        paragraph = paragraph_of(sample, summary, terms, kind, kinds, of_context=region is not None)
         return cls(name, kind, told, about_of(sample), paragraph, lines_of(summary, kinds))
 
 
@@ -174,34 +140,47 @@ def _placed(values: np.ndarray, region: np.ndarray | None) -> np.ndarray:
     return whole
 
 
-def _rule(threshold: Any, decisions: Decisions, held_out: int, *, by_until: bool) -> str:
-    of_first = f" of the first {held_out} samples" if held_out else ""
-    if threshold is stats.jenks:
+def _rule(sample: AttributionSample, terms: Terms, *, given: bool) -> str:
+    """Where the threshold comes from."""
+    of_first = f" of the first {terms.split} samples" if terms.split else ""
+    if terms.threshold is stats.jenks:
         return f"natural break{of_first}"
-    if callable(threshold):
+    if callable(terms.threshold):
         return f"computed{of_first}"
-    if decisions.threshold is not None:
+    if given:
         return "as given"
-    if by_until and decisions.split is None:
-        return f"fixed by the first {held_out} samples" if held_out else "as given to until"
+    if sample.stopping is not None and sample.stopping.tested:
+        return f"fixed by the first {terms.split} samples" if terms.split else "as given to until"
     return "default"
 
 
-def _height(result: AttributionSample | ContextExplanation, threshold: Any, held_out: int) -> float:
-    if not callable(threshold):
-        return float(threshold)
-    return float(np.ravel(result.threshold(threshold, split=held_out))[0])
+def _threshold(result: AttributionSample | ContextExplanation, terms: Terms) -> float:
+    if isinstance(result, ContextExplanation):
+        return result.threshold_on(terms)
+    thresholds = thresholds_of(result.values, terms)
+    if thresholds.size != 1:
+        raise ValueError(
+            f"`threshold` must be one number an input in a report, got one a feature {thresholds.shape[1:]}: its "
+            "slider has one place"
+        )
+    return float(thresholds.flat[0])
 
 
-def _summary(
-    result: AttributionSample | ContextExplanation, threshold: Any, decisions: Decisions, held_out: int
-) -> Summary | str:
-    """The summary, or why there is none."""
-    settings = {"alpha": decisions.alpha, "correction": decisions.correction, "split": held_out}
+def _decided(
+    result: AttributionSample | ContextExplanation,
+    tested: AttributionSample,
+    terms: Terms,
+    known: Terms,
+    confidence_level: float,
+    region: np.ndarray | None,
+) -> tuple[Summary | str, dict[str, Any] | None]:
+    """The summary, or why there is none, and the certified radii; `known` are the terms with the rule's threshold."""
     try:
-        return result.summary(threshold, confidence_level=decisions.confidence_level, **settings)[0]
+        decision: Decision = result.decide(known)
     except TooFewSamplesError as error:
-        return str(error)
+        return str(error), None
+    certificate = certificate_of(tested, terms, decision, lambda radii: _placed(radii, region))
+    return summarise(tested, decision, confidence_level)[0], certificate
 
 
 def _kind(sample: AttributionSample) -> str:

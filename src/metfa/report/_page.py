@@ -11,7 +11,8 @@ from importlib import metadata, resources
 from typing import Any
 
 from metfa._base.lazy import needs_extra
-from metfa.report._content import Content, Decisions
+from metfa.report._content import Content, alphas_with
+from metfa.results.terms import Terms
 
 __all__ = ["page_of"]
 
@@ -25,8 +26,11 @@ NAMES = {
 }
 
 
-def page_of(contents: Sequence[Content], title: str, decisions: Decisions) -> str:
-    """The whole page. Texts of others are escaped, and only the script and the style that are shipped run."""
+def page_of(contents: Sequence[Content], title: str, terms: Terms) -> str:
+    """The whole page, which starts with the alpha and the correction of these terms.
+
+    Texts of others are escaped, and only the script and the style that are shipped run.
+    """
     with needs_extra("a report", "report"):
         from jinja2 import Environment, StrictUndefined
         from markupsafe import Markup
@@ -36,9 +40,9 @@ def page_of(contents: Sequence[Content], title: str, decisions: Decisions) -> st
         (here / "page.html.jinja").read_text(encoding="utf-8")
     )
     told = {
-        "alphas": decisions.alphas,
-        "alpha": decisions.alpha,
-        "correction": decisions.correction or "none",
+        "alphas": alphas_with(terms.alpha),
+        "alpha": terms.alpha,
+        "correction": terms.correction or "none",
         "results": [content.told for content in contents],
     }
     return template.render(

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from metfa import noise as noises
 from metfa._base.provenance import printable
+from metfa.results.decisions import kinds_at
 from metfa.results.sample import AttributionSample
 from metfa.results.summary import Summary
-
-if TYPE_CHECKING:
-    from metfa.report._content import Decisions
+from metfa.results.terms import Terms
 
 __all__ = ["about_of", "kinds_of", "lines_of", "paragraph_of"]
 
@@ -25,18 +24,16 @@ PROMISES = {
 }
 
 
-def kinds_of(height: float, *, signed: bool, of_context: bool) -> tuple[str, str]:
-    """What is said of features above a threshold, and below."""
-    if of_context:
-        return "needed", "not needed"
-    return ("positive", "negative") if signed and height == 0 else ("important", "unimportant")
+def kinds_of(threshold: float, *, of_context: bool) -> dict[int, str]:
+    """What features of each mark are called on this page."""
+    return {1: "needed", 0: "undecided", -1: "not needed"} if of_context else kinds_at(threshold)
 
 
-def lines_of(summary: Summary | str, kinds: tuple[str, str]) -> list[tuple[str, str]]:
+def lines_of(summary: Summary | str, kinds: dict[int, str]) -> list[tuple[str, str]]:
     """A summary line by line, or why there is none, with the names of this page."""
     if isinstance(summary, str):
         return [("significance", summary)]
-    names: dict[str, str] = {"important": kinds[0], "unimportant": kinds[1]}
+    names = {name: kinds[mark] for mark, name in kinds_at(summary.threshold).items()}
     return [(names.get(name, name), text) for name, text in summary.lines()]
 
 
@@ -95,10 +92,9 @@ def _again(sample: AttributionSample) -> str:
 def paragraph_of(
     sample: AttributionSample,
     summary: Summary | str,
-    decisions: Decisions,
+    terms: Terms,
     kind: str,
-    kinds: tuple[str, str],
-    held_out: int,
+    kinds: dict[int, str],
     *,
     of_context: bool,
 ) -> str:
@@ -112,28 +108,28 @@ def paragraph_of(
         f"{method} explained the same input {sample.n_samples:,} times, each time {how}, and told each time how much "
         f"every {noun} mattered for the class that is explained."
     )
-    if held_out:
-        told += f" The first {held_out:,} of these times were for choosing the threshold alone."
+    if terms.split:
+        told += f" The first {terms.split:,} of these times were for choosing the threshold alone."
     if of_context:
         told += " The object itself was always shown; only what surrounds it is looked at."
     if isinstance(summary, str):
         return f"{told} That is too seldom to tell anything from chance at the level asked for."
-    height = summary.threshold
-    if height is None or math.isnan(height):
+    threshold = summary.threshold
+    if threshold is None or math.isnan(threshold):
         return f"{told} No threshold separates the scores: nothing sets one {noun} apart from another."
-    level = f"{100 * decisions.alpha:g}%"
-    if decisions.correction is None:
+    level = f"{100 * terms.alpha:g}%"
+    if terms.correction is None:
         sure = (
             f"where a {noun}'s scores are as likely above as below, it is called so by chance in at most {level} of "
             "cases a side"
         )
     else:
-        promise = PROMISES[decisions.correction].format(level=level)
+        promise = PROMISES[terms.correction].format(level=level)
         sure = f"corrected for looking at {summary.n_features:,} {noun}s at once: {promise}"
-    above, below = kinds
+    above, below = kinds[1], kinds[-1]
     return (
-        f"{told} A {noun} is called {above} where its scores lie above {height:.3g} too often for chance, and {below} "
-        f"where they lie below too often ({sure}). So {summary.important:.1%} of the {noun}s are {above} and "
-        f"{summary.unimportant:.1%} {below}; for the other {summary.undecided:.1%} the scores do not agree enough to "
+        f"{told} A {noun} is called {above} where its scores lie above {threshold:.3g} too often for chance, and "
+        f"{below} where they lie below too often ({sure}). So {summary.above:.1%} of the {noun}s are {above} and "
+        f"{summary.below:.1%} {below}; for the other {summary.undecided:.1%} the scores do not agree enough to "
         "say. This is what the method finds in this model under this noise; it does not say that the model is right."
     )

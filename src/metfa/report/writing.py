@@ -5,19 +5,16 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from metfa._arrays import as_array, to_host
 from metfa._base.provenance import printable
-from metfa._base.validation import check_number, positive_int
-from metfa.report._content import Content, Decisions
+from metfa.report._content import Content
 from metfa.report._page import page_of
 from metfa.results.sample import AttributionSample
-from metfa.results.sample_size import check_alpha, check_correction
+from metfa.results.terms import Terms, checked_threshold, filled
 from metfa.segmentation.explanation import ContextExplanation
 from metfa.stats.validation import as_level
 from metfa.text.reading import harmless_text
@@ -57,18 +54,10 @@ def write(
         The keys of a mapping are headings.
     title : str
         Heading of the page.
-    threshold : float, callable or array, optional
-        As for `AttributionSample.significance_map`: for all inputs, or an array with one number for each input shown.
-        None: that which `metfa.until` fixed, whose first samples are then not tested; else 0 for signed scores of words
-        and features, else the natural break (`metfa.stats.jenks`).
-    alpha : float, optional
-        Level that the page starts with, as for `AttributionSample.significance_map`. None: 0.05, or, where all results
-        are of words and features, that of their figures, (1 - `confidence_level`) / 2 a side, with a correction
-        1 - `confidence_level`.
-    correction : {None, "bonferroni", "holm", "bh", "by", "e-bh"}
-        Correction for many features that the page starts with. Results of `metfa.until` take None, bonferroni and e-bh.
-    split : int, optional
-        Take a rule's threshold from the first `split` samples and test the others, at each stop of the slider.
+    threshold, alpha, correction, split
+        As for `AttributionSample.terms`, for each result; the page starts with them, and leaves the split as it is. The
+        threshold may be an array with one number for each input shown. Alpha and correction must be the same for all
+        results: where `metfa.until` decided some otherwise than others, they must be given.
     confidence_level : float
         Level of the intervals, and of the smoothed map.
 
@@ -98,30 +87,18 @@ def write(
     target = _new_file(path)
     if not isinstance(title, str):
         raise TypeError(f"`title` must be a text, got {type(title).__name__}: {title!r:.80}")
-    if alpha is not None:
-        check_alpha(alpha)
     as_level(confidence_level, "confidence_level")
-    if correction is not None:
-        check_correction(correction)
-    if threshold is not None and not callable(threshold):
-        if isinstance(threshold, str):
-            raise TypeError(
-                f"`threshold` must be a number or a rule, got the text {threshold!r}: write metfa.stats.jenks for "
-                "natural breaks"
-            )
-        if not hasattr(threshold, "shape"):
-            check_number(threshold, "threshold", least=-float("inf"))
-    if split is not None:
-        positive_int(split, "split", minimum=0)
+    given: dict[str, Any] = {"alpha": alpha, "correction": correction, "split": split}
+    filled(Terms(), Terms.threshold, threshold, **given)  # raises before a large result is read
     shown = _one_by_one(results)
-    if alpha is None:
-        alpha = Decisions.usual_alpha(list(shown.values()), correction, confidence_level)
-    decisions = Decisions(None, float(alpha), correction, confidence_level, split)
+    thresholds = _one_each(threshold, len(shown))
+    terms = [result.terms(own, **given) for result, own in zip(shown.values(), thresholds, strict=True)]
+    _check_levels(dict(zip(shown, terms, strict=True)))
     contents = [
-        Content.of(name, result, replace(decisions, threshold=height))
-        for (name, result), height in zip(shown.items(), _one_each(threshold, len(shown)), strict=True)
+        Content.of(name, result, own, confidence_level, given=threshold is not None)
+        for (name, result), own in zip(shown.items(), terms, strict=True)
     ]
-    page = page_of(contents, harmless_text(title), decisions)
+    page = page_of(contents, harmless_text(title), terms[0])
     target.parent.mkdir(parents=True, exist_ok=True)
     with target.open("x", encoding="utf-8") as file:  # fails where somebody else was faster
         try:
@@ -134,15 +111,27 @@ def write(
 
 def _one_each(threshold: Any, n_inputs: int) -> list[Any]:
     """A threshold for each input shown."""
-    if not hasattr(threshold, "shape"):
+    if threshold is None or callable(threshold):
         return [threshold] * n_inputs
-    heights = to_host(as_array(threshold, "threshold")).astype(np.float64)
-    if heights.shape not in ((), (n_inputs,)) or not np.isfinite(heights).all():
+    thresholds = np.asarray(checked_threshold(threshold))
+    if thresholds.shape not in ((), (n_inputs,)):
         raise ValueError(
-            f"`threshold` must be a number or a rule, or hold a finite number for each of the {n_inputs} inputs shown, "
-            f"got an array of shape {heights.shape}"
+            f"`threshold` must be a number or a rule, or hold a number for each of the {n_inputs} inputs shown, "
+            f"got an array of shape {thresholds.shape}"
         )
-    return np.broadcast_to(heights, (n_inputs,)).tolist()
+    return np.broadcast_to(thresholds, (n_inputs,)).tolist()
+
+
+def _check_levels(terms: dict[str, Terms]) -> None:
+    """Raise unless all results are decided at one alpha and by one correction, as the page has one slider of each."""
+    first, *others = terms
+    for other in others:
+        if (terms[first].alpha, terms[first].correction) != (terms[other].alpha, terms[other].correction):
+            raise ValueError(
+                f"`results` are decided on different terms, {first!r} at {terms[first].level}, {other!r} at "
+                f"{terms[other].level}, and a page has one alpha and one correction: give both, as in "
+                "`alpha=0.05, correction='e-bh'`, or write one page each"
+            )
 
 
 def _new_file(path: Any) -> Path:

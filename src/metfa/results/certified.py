@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from metfa import stats
 from metfa._base.validation import check_number
-from metfa.results.decisions import decided, terms_of_until
-from metfa.results.sample_size import check_correction
+from metfa.results.decisions import Decision
+from metfa.results.terms import Terms
 
 if TYPE_CHECKING:
     from metfa.results.sample import AttributionSample
 
-__all__ = ["CORRECTIONS", "certified", "noise_deviation", "ranks_within"]
+__all__ = ["CORRECTIONS", "certified", "check_certifiable", "noise_deviation", "radii_of", "ranks_within"]
 
 CORRECTIONS = (None, "bonferroni", "bh", "e-bh")  # whose levels of the bounds are known
 
@@ -31,46 +31,45 @@ def noise_deviation(sample: AttributionSample) -> float:
     return deviation
 
 
-def certified(
-    sample: AttributionSample, threshold: Any, alpha: float, correction: str | None, split: int | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Radii, see `AttributionSample.certified_radius`, and the marks that they are of."""
+def certified(sample: AttributionSample, terms: Terms) -> tuple[np.ndarray, Decision]:
+    """Radii, see `AttributionSample.certified_radius`, and the decision that they are of."""
     deviation = noise_deviation(sample)
-    check_correction(correction, any_time=sample.any_time)
-    if correction not in CORRECTIONS:
+    check_certifiable(terms)
+    decision = sample.decide(terms)
+    return radii_of(decision, deviation), decision
+
+
+def check_certifiable(terms: Terms) -> None:
+    """Raise unless radii are known for a correction, and the threshold did not see the samples that are tested."""
+    if terms.correction not in CORRECTIONS:
         raise ValueError(
-            f"`correction` must be {', '.join(map(repr, CORRECTIONS))} for a certificate, got {correction!r}"
+            f"`correction` must be {', '.join(map(repr, CORRECTIONS))} for a certificate, got {terms.correction!r}"
         )
-    if threshold is None:
-        fixed = terms_of_until(sample)
-        if fixed is None:
-            raise ValueError(
-                "`threshold` must be a number that was fixed before the samples, or a rule with `split=`, got None"
-            )
-        if split is not None:
-            raise ValueError(f"`split` goes with a `threshold`; None is that of `until`, got `split`={split}")
-        threshold, split = fixed
-    if callable(threshold) and not split:
+    if callable(terms.threshold) and not terms.split:
         raise ValueError(
             "`threshold` must not depend on the samples that are tested, or it would move with the input: write a "
             "number, or `split=10` so that the first ten samples choose it"
         )
-    marks, outcome, *_ = decided(sample, threshold, alpha, correction, split)
-    counts = np.where(marks > 0, outcome.above, outcome.below)
+
+
+def radii_of(decision: Decision, deviation: float) -> np.ndarray:
+    r"""Certified radius of each feature under Gaussian noise, (batch, \*features) float64."""
+    marks, test, terms = decision.marks, decision.test, decision.terms
+    counts = np.where(marks > 0, test.above, test.below)
     found = np.zeros(marks.shape)
-    for row, level in enumerate(_levels(marks, alpha, correction, sample.n_features)):
+    for row, level in enumerate(_levels(marks, terms.alpha, terms.correction)):
         marked = marks[row] != 0
         found[row][marked] = deviation * stats.certified_radius(
-            counts[row][marked], outcome.n, level, sequential=sample.any_time or correction == "e-bh"
+            counts[row][marked], test.n, level, sequential=decision.any_time
         )
-    return found, marks
+    return found
 
 
-def _levels(marks: np.ndarray, alpha: float, correction: str | None, n_features: int) -> list[float]:
+def _levels(marks: np.ndarray, alpha: float, correction: str | None) -> list[float]:
     """Level of each input's bounds: of those selected, r of m, the r-th share (Benjamini and Yekutieli 2005)."""
     if correction is None:
         return [alpha] * len(marks)
-    share = alpha / (2 * n_features)
+    share = alpha / (2 * marks[0].size)
     if correction == "bonferroni":
         return [share] * len(marks)
     return [share * max(int(np.count_nonzero(row)), 1) for row in marks]

@@ -1,103 +1,254 @@
-"""Tests of a sample: thresholds in the shape of its features, counts on either side, and what is significant."""
+"""Decisions: which features are significant, by how many samples, about which threshold."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from metfa import stats
-from metfa._arrays import as_array, to_host
-from metfa._base.validation import positive_int
-from metfa.results.sample_size import TooFewSamplesError, check_alpha, samples_needed
-from metfa.results.significance import marks_of
+from metfa._base.warnings import SignedAttributionsWarning, warn
+from metfa.results.terms import Terms, check_correction, check_fits, of_both_signs
+from metfa.stats.sequential import fewest_reaching, reciprocal_table
+from metfa.stats.validation import as_level
 
-if TYPE_CHECKING:
-    from metfa.results.sample import AttributionSample
+__all__ = [
+    "Decision",
+    "TooFewSamplesError",
+    "any_time_undecided",
+    "decide",
+    "kinds_at",
+    "marks_of",
+    "number_of",
+    "rule_thresholds",
+    "samples_for_interval",
+    "samples_needed",
+    "tested",
+    "thresholds_of",
+]
 
-__all__ = ["Decided", "Tested", "decided", "heights_of", "terms_of_until", "tested", "usual_terms"]
+SORTED_IN_MEMORY = 2**25  # bytes of samples on file that may be sorted in memory; more are sorted on file
 
 
-class Tested(NamedTuple):
-    """A test, and what it was made with."""
-
-    outcome: stats.MedianTestResult
-    heights: np.ndarray  # thresholds, which broadcast against (batch, *features)
-    held_out: int  # first samples that were kept for choosing them
+class TooFewSamplesError(ValueError):
+    """So few samples that no feature could become significant; the message names the smallest number."""
 
 
-class Decided(NamedTuple):
-    """A significance map, and the test behind it."""
+@dataclass(frozen=True, eq=False)
+class Decision:
+    r"""What was decided of each feature, and how.
+
+    Attributes
+    ----------
+    marks : ndarray of int8, (batch, \*features)
+        +1 where the median lies above the threshold, -1 below, 0 undecided.
+    test : stats.MedianTestResult
+        The test behind them; a `stats.SequentialTestResult` where it holds at any time.
+    thresholds : ndarray of float64
+        Broadcasts against the marks; nan where a rule found none, as of constant attributions.
+    terms : Terms
+        What it was decided on.
+    """
 
     marks: np.ndarray
-    outcome: stats.MedianTestResult
-    heights: np.ndarray
-    held_out: int
+    test: stats.MedianTestResult
+    thresholds: np.ndarray
+    terms: Terms
+
+    @property
+    def any_time(self) -> bool:
+        """Whether it holds whenever one stops."""
+        return isinstance(self.test, stats.SequentialTestResult)
+
+    @property
+    def threshold(self) -> float | None:
+        """The threshold that all features share, nan if there is none; None where they differ."""
+        first = self.thresholds.flat[0] if self.thresholds.size else np.nan
+        return (
+            float(first)
+            if np.array_equal(self.thresholds, np.full_like(self.thresholds, first), equal_nan=True)
+            else None
+        )
+
+    @property
+    def kinds(self) -> dict[int, str]:
+        """What features of each mark are called."""
+        return kinds_at(self.threshold)
+
+    @property
+    def undecided(self) -> np.ndarray:
+        """Share of the features of each input that are undecided, (batch,)."""
+        return (self.marks == 0).reshape(len(self.marks), -1).mean(axis=1)
+
+    def question(self, noun: str) -> str:
+        """What is asked of a feature of that name, and at what level."""
+        if np.isnan(self.thresholds).all():
+            return "no threshold exists: all scores are equal"
+        compared = "a threshold of its own" if self.threshold is None else f"{self.threshold:.3g}"
+        count = f"1 {noun}" if self.marks.size == 1 else f"{self.marks.size:,} {noun}s"
+        return f"is the median of a {noun} above or below {compared}? ({self.terms.level}; {count})"
 
 
-def tested(sample: AttributionSample, threshold: Any, split: int | None, alternative: str, *, any_time: bool) -> Tested:
-    """See `AttributionSample.test`."""
-    held_out = _held_out(sample, split)
-    heights = heights_of(sample, threshold, held_out)
-    test = stats.sequential_test if any_time else stats.median_test
-    return Tested(test(sample.values[held_out:], heights, alternative=alternative), heights, held_out)
+def kinds_at(threshold: float | None) -> dict[int, str]:
+    """What features of each mark are called about a threshold: at 0 by their sign."""
+    above, below = ("positive", "negative") if threshold == 0 else ("important", "unimportant")
+    return {1: above, 0: "undecided", -1: below}
 
 
-def decided(
-    sample: AttributionSample, threshold: Any, alpha: float, correction: str | None, split: int | None
-) -> Decided:
-    """See `AttributionSample.significance_map`."""
-    check_alpha(alpha)
-    held_out = _held_out(sample, split)
-    any_time = sample.any_time or correction == "e-bh"
-    needed = samples_needed(alpha, correction, sample.n_features, any_time=any_time)
-    if sample.n_samples - held_out < needed:
-        tests = "each side" if correction is None else f"{correction} over {sample.n_features} features, both sides"
-        kept = f" ({held_out} kept for the threshold)" if held_out else ""
+def decide(values: np.ndarray, terms: Terms, *, any_time: bool = False) -> Decision:
+    r"""Decide each feature of samples (n, batch, \*features), each input's features as one family.
+
+    Parameters
+    ----------
+    values : ndarray
+        The samples; the first `terms.split` are not tested.
+    terms : Terms
+        See there.
+    any_time : bool
+        Whether it must hold whenever one stops: then by e-values, as always with "e-bh".
+
+    Raises
+    ------
+    TooFewSamplesError
+        If nothing could become significant with so few samples.
+    """
+    check_fits(terms, values.shape)
+    any_time = any_time or terms.correction == "e-bh"
+    n_features = int(np.prod(values.shape[2:]))
+    needed = samples_needed(terms.alpha, terms.correction, n_features, any_time=any_time)
+    if len(values) - terms.split < needed:
+        tests = (
+            "each side" if terms.correction is None else f"{terms.correction} over {n_features} features, both sides"
+        )
+        kept = f" ({terms.split} kept for the threshold)" if terms.split else ""
         raise TooFewSamplesError(
-            f"too few samples for `alpha`={alpha} ({tests}): got {sample.n_samples}{kept}, at least "
-            f"{needed + held_out} are needed for anything to become significant"
+            f"too few samples for `alpha`={terms.alpha} ({tests}): got {len(values)}{kept}, at least "
+            f"{needed + terms.split} are needed for anything to become significant"
         )
-    found = tested(sample, threshold, split, "two-sided", any_time=any_time)
-    return Decided(marks_of(found.outcome, alpha, correction), *found)
+    test, thresholds = tested(values, terms, "two-sided", any_time=any_time)
+    return Decision(marks_of(test, terms.alpha, terms.correction), test, thresholds, terms)
 
 
-def heights_of(sample: AttributionSample, threshold: Any, held_out: int) -> np.ndarray:
-    r"""Thresholds in a shape that broadcasts against (batch, \*features); a rule sees the first `held_out`, or all."""
-    if isinstance(threshold, str):
+def tested(
+    values: np.ndarray, terms: Terms, alternative: str, *, any_time: bool
+) -> tuple[stats.MedianTestResult, np.ndarray]:
+    r"""Test of samples (n, batch, \*features) about the threshold of the terms, and the thresholds."""
+    thresholds = thresholds_of(values, terms)
+    test = stats.sequential_test if any_time else stats.median_test
+    return test(values[terms.split :], thresholds, alternative=alternative), thresholds
+
+
+def thresholds_of(values: np.ndarray, terms: Terms) -> np.ndarray:
+    r"""Thresholds in a shape that broadcasts against (batch, \*features); a rule takes the first `split`, or all."""
+    check_fits(terms, values.shape)
+    given = terms.threshold
+    if callable(given):
+        given = rule_thresholds(given, values[: terms.split or None])
+    thresholds = np.asarray(given)
+    return thresholds.reshape(-1, *[1] * (values.ndim - 2)) if thresholds.ndim == 1 else thresholds
+
+
+def marks_of(test: stats.MedianTestResult, alpha: float, correction: str | None) -> np.ndarray:
+    r"""+1, -1 and 0, int8 (batch, \*features); each input's features are one family.
+
+    `test` is two-sided. Without a correction each side is tested at `alpha`. "e-bh" takes the reciprocals of e-values,
+    both sides of all features: of a feature only the larger one can be rejected, and that is found at twice its
+    reciprocal among half as many.
+    """
+    if correction is None:
+        significant = test.pvalue <= 2 * alpha  # each side at alpha: the smaller tail is half of it
+    else:
+        flat = test.pvalue.reshape(len(test.pvalue), -1)
+        method = "bh" if correction == "e-bh" else correction
+        significant = (stats.correct(flat, method, axis=1) <= alpha).reshape(test.pvalue.shape)
+    return (test.sign * significant).astype(np.int8)
+
+
+def any_time_undecided(
+    above: np.ndarray, below: np.ndarray, n: int, alpha: float, correction: str | None
+) -> np.ndarray:
+    """Share of each input's features, (batch,), that `marks_of` leaves undecided by e-values of the first `n` samples.
+
+    Only the larger count decides, which takes n + 1 values: a histogram is all that a look needs.
+    """
+    larger = np.maximum(above, below).reshape(len(above), -1)
+    pvalues = np.minimum(1, 2 * reciprocal_table(n))
+    shares = []
+    for row in larger:
+        as_large = np.bincount(row, minlength=n + 1)[::-1].cumsum()[::-1]  # features that would be rejected with it
+        if correction is None:
+            rejected = pvalues <= 2 * alpha
+        elif correction == "bonferroni":
+            rejected = pvalues * row.size <= alpha
+        else:
+            rejected = (as_large > 0) & (pvalues * (row.size / np.maximum(as_large, 1)) <= alpha)
+        decided = as_large[rejected.argmax()] if rejected.any() else 0
+        shares.append(1 - decided / row.size)
+    return np.array(shares)
+
+
+def rule_thresholds(rule: Callable[[np.ndarray], Any], values: np.ndarray) -> np.ndarray:
+    r"""What `rule` makes of the values (n, batch, \*features) of each input, (batch,) float64."""
+    if rule is stats.jenks and (found := of_both_signs(values)) is not None:
+        row, lowest, highest = found
+        warn(
+            f"the attributions are signed (input {row}: from {lowest:.3g} to {highest:.3g}): natural breaks would "
+            "call strong negative evidence unimportant; use the threshold 0 for positive / negative / undecided, or "
+            "explain absolute values with `metfa.explainers.heatmap(explainer)`",
+            SignedAttributionsWarning,
+        )
+    return np.array([_of_input(rule, values[:, row]) for row in range(values.shape[1])], dtype=np.float64)
+
+
+def _of_input(rule: Callable[[np.ndarray], Any], values: np.ndarray) -> float:
+    if rule is stats.jenks and values.nbytes > SORTED_IN_MEMORY and isinstance(values, np.memmap) and values.filename:
+        return _jenks_on_file(values, Path(values.filename).parent)
+    return number_of(rule(values))
+
+
+def number_of(returned: Any) -> float:
+    """What a rule returned, which must be one number."""
+    try:
+        if isinstance(returned, str | bytes):
+            raise TypeError
+        return float(returned)
+    except (TypeError, ValueError):
         raise TypeError(
-            f"`threshold` must be a number or a rule, got the text {threshold!r}: write metfa.stats.jenks for "
-            "natural breaks"
-        )
-    given = sample.threshold(threshold, split=held_out) if callable(threshold) else threshold
-    heights = to_host(as_array(given, "threshold")).astype(np.float64)
-    if not callable(threshold) and np.isnan(heights).any():
-        raise ValueError("`threshold` must be a number, got NaN, on neither side of which anything lies")
-    batch = sample.values.shape[1]
-    if heights.ndim == 0 or heights.shape == sample.values.shape[1:]:
-        return heights
-    if heights.shape == (batch,):
-        return heights.reshape(batch, *[1] * len(sample.feature_shape))
-    raise ValueError(
-        f"`threshold` must be a number, one an input ({batch},) or one a feature {sample.values.shape[1:]}, "
-        f"got shape {heights.shape}"
-    )
+            f"a threshold rule must return one number, got {type(returned).__name__}: {returned!r:.200}"
+        ) from None
 
 
-def terms_of_until(sample: AttributionSample) -> tuple[np.ndarray, int] | None:
-    """Thresholds that `metfa.until` fixed, and how many samples it kept for them; None where it tested nothing."""
-    stopping = sample.stopping
-    return None if stopping is None or not stopping.tested else (stopping.settings["threshold"], stopping.held_out)
+def _jenks_on_file(values: np.ndarray, folder: Path) -> float:
+    """`stats.jenks` of samples on file, sorted in a file beside them: the process's own memory stays flat."""
+    with tempfile.TemporaryFile(dir=folder if os.access(folder, os.W_OK) else None) as file:
+        for sample in values:
+            file.write(np.ascontiguousarray(sample).data)
+        file.flush()
+        on_disk = np.memmap(file, dtype=values.dtype, mode="r+")
+        on_disk.sort()
+        return stats.jenks_sorted(on_disk)
 
 
-def usual_terms(sample: AttributionSample) -> tuple[Any, int | None]:
-    """Threshold and split where none is given: those of `metfa.until`, else natural breaks of all samples."""
-    return terms_of_until(sample) or (stats.jenks, None)
+def samples_needed(alpha: float, correction: str | None, n_features: int, *, any_time: bool = False) -> int:
+    """Smallest N at which any feature could become significant."""
+    correction = check_correction(correction, any_time=any_time)
+    if any_time or correction == "e-bh":
+        # One side alone: E >= 1 / alpha. Of all features together, where all are on one side, half of the tests: 2.
+        tests = {None: 1, "e-bh": 2, "bonferroni": 2 * n_features}[correction]
+        return fewest_reaching(tests / alpha)
+    if correction is None:
+        return stats.min_samples(alpha, "greater")
+    n_tests = n_features if correction in ("bonferroni", "holm") else 1
+    factor = float((1 / np.arange(1, n_features + 1)).sum()) if correction == "by" else 1.0
+    return stats.min_samples(alpha / factor, "two-sided", n_tests)
 
 
-def _held_out(sample: AttributionSample, split: int | None) -> int:
-    """How many of the first samples are kept for choosing the threshold."""
-    split = 0 if split is None else positive_int(split, "split", minimum=0)
-    if split >= sample.n_samples:
-        raise ValueError(f"`split` must leave samples to test, got {split} of {sample.n_samples}")
-    return split
+def samples_for_interval(confidence_level: float, *, any_time: bool = False) -> int:
+    """Smallest N with an interval of that level; with `any_time`, one that holds whenever one stops."""
+    miss = 1 - as_level(confidence_level, "confidence_level")
+    return fewest_reaching(2 / miss) if any_time else stats.min_samples(miss)

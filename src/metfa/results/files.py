@@ -23,6 +23,7 @@ import numpy as np
 from metfa._base.validation import is_text
 from metfa.results.sample import AttributionSample
 from metfa.results.stopping import Stopping
+from metfa.results.terms import Terms
 
 __all__ = [
     "array_offset",
@@ -160,6 +161,7 @@ def write_manifest(folder: Path, sample: AttributionSample) -> None:
             "feature_names": sample.feature_names,
             "provenance": sample.provenance,
             "stopping": None if sample.stopping is None else sample.stopping.written(),
+            "default_terms": None if sample.default_terms is None else sample.default_terms.written(),
         },
     )
 
@@ -321,6 +323,7 @@ def _assembled(folder: Path, manifest: dict[str, Any]) -> AttributionSample:
     for name, fits in holds.items():
         if not fits:
             raise ValueError(f"{folder / MANIFEST} is damaged: {name} does not fit values of shape {values.shape}")
+    default_terms = manifest.get("default_terms")
     return AttributionSample(
         values=values,
         inputs=inputs,
@@ -333,6 +336,7 @@ def _assembled(folder: Path, manifest: dict[str, Any]) -> AttributionSample:
         feature_names=None if names is None else tuple(names),
         provenance=_typed(manifest, "provenance", dict),
         stopping=None if manifest.get("stopping") is None else Stopping.read(manifest["stopping"], batch, n),
+        default_terms=None if default_terms is None else Terms.read(default_terms, values.shape),
     )
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metfa import stats
 from metfa._base.validation import check_number, positive_int
-from metfa.results.decisions import decided
-from metfa.results.significance import marks_of
+from metfa.results.decisions import marks_of
+from metfa.results.terms import Terms
 from metfa.stats import sequential, sign_tests
 
 if TYPE_CHECKING:
@@ -59,15 +58,7 @@ class Outlook:
         )
 
 
-def outlook(
-    sample: AttributionSample,
-    asked: float,
-    threshold: Any,
-    alpha: float,
-    correction: str | None,
-    split: int | None,
-    max_samples: int,
-) -> Outlook:
+def outlook(sample: AttributionSample, asked: float, terms: Terms, max_samples: int) -> Outlook:
     """See `AttributionSample.plan`."""
     check_number(asked, "undecided")
     if asked >= 1:
@@ -75,22 +66,22 @@ def outlook(
     most = positive_int(max_samples, "max_samples")
     if most < sample.n_samples:
         raise ValueError(f"`max_samples` must be at least the {sample.n_samples} samples that there are, got {most}")
-    marks, counted, *_ = decided(sample, threshold, alpha, correction, split)
-    path = [(sample.n_samples, _worst(marks))]
+    decision = sample.decide(terms)
+    counted = decision.test
+    path = [(sample.n_samples, float(decision.undecided.max()))]
     rng = np.random.default_rng(0)
     above_more = rng.beta(counted.above + 0.5, counted.n - counted.above + 0.5)
     below_of_rest = (counted.below + 0.5) / (counted.n - counted.above + 1)
-    any_time = isinstance(counted, stats.SequentialTestResult)
-    result_of = sequential.result_of if any_time else sign_tests.result_of
+    result_of = sequential.result_of if decision.any_time else sign_tests.result_of
     while path[-1][1] > asked and path[-1][0] < most:
         n = min(max(path[-1][0] + 1, int(path[-1][0] * GROWTH)), most)
         more = n - sample.n_samples
         above = rng.binomial(more, above_more)
         below = counted.below + rng.binomial(more - above, below_of_rest)
         outcome = result_of(counted.above + above, below, counted.n + more, "two-sided")
-        path.append((n, _worst(marks_of(outcome, alpha, correction))))
+        path.append((n, _worst(marks_of(outcome, terms.alpha, terms.correction))))
     reached = path[-1][0] if path[-1][1] <= asked else None
-    maps = None if reached is None else (reached - sample.n_samples) * len(marks)
+    maps = None if reached is None else (reached - sample.n_samples) * len(decision.marks)
     seconds, made = (sample.provenance.get(name) for name in ("seconds", "maps_made"))
     rate = seconds / made if isinstance(seconds, float) and type(made) is int and made > 0 else None
     return Outlook(asked, reached, tuple(path), maps, None if maps is None or rate is None else maps * rate)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,12 +15,12 @@ from metfa import stats
 from metfa._base.provenance import printable
 from metfa._base.validation import positive_int
 from metfa.results.certified import certified, ranks_within
-from metfa.results.decisions import decided, tested
-from metfa.results.joining import joined
+from metfa.results.decisions import Decision, decide, rule_thresholds, samples_for_interval, tested
+from metfa.results.moments import mean_of, median_of, std_of
 from metfa.results.outlook import Outlook, outlook
-from metfa.results.sample_size import samples_for_interval
-from metfa.results.sample_threshold import sample_thresholds
+from metfa.results.parts import input_of, joined
 from metfa.results.stopping import Stopping, of_a_fixed_number
+from metfa.results.terms import Terms, check_correction, check_fits, filled, of_both_signs
 
 if TYPE_CHECKING:
     from metfa.results.summary import Summary
@@ -56,6 +56,9 @@ class AttributionSample:
         Explainer, noise, seed, versions, time: the `seconds` of the last call, and the `maps_made` in them.
     stopping : Stopping or None
         How `metfa.until` came to this number of samples; None where it was fixed beforehand.
+    default_terms : Terms or None
+        What its features are decided on where nothing else is given, such as the threshold 0 for differences; saved
+        with it. None: as for any attributions, see `terms`.
     """
 
     values: np.ndarray
@@ -69,6 +72,7 @@ class AttributionSample:
     feature_names: tuple[str, ...] | None = None
     provenance: dict[str, Any] = field(default_factory=dict)
     stopping: Stopping | None = None
+    default_terms: Terms | None = None
 
     def __post_init__(self) -> None:
         for name in ("values", "inputs", "vanilla", "scores", "predictions"):
@@ -115,11 +119,11 @@ class AttributionSample:
     def signed(self) -> bool:
         """Whether 0 parts what speaks for the target from what speaks against it.
 
-        As the explainer says of itself (an attribute `signed`, which those of texts have); else whether any score is
-        negative.
+        As the explainer says of itself (an attribute `signed`, which those of texts have); else whether the samples of
+        any input reach below 0 by more than 5 % of their highest. One input taken from a batch is what the batch is.
         """
-        told = self.provenance.get("signed")
-        return bool(min(self.values.min(), self.vanilla.min()) < 0) if told is None else bool(told)
+        known = self.provenance.get("signed")
+        return of_both_signs(self.values) is not None if known is None else bool(known)
 
     @cached_property
     def flip_rate(self) -> np.ndarray | None:
@@ -130,33 +134,15 @@ class AttributionSample:
 
     def median(self) -> np.ndarray:
         r"""Sample median of each feature, (batch, \*features)."""
-        n = self.n_samples
-        middle = stats.Ranks(
-            n=n, low=(n + 1) // 2, high=n // 2 + 1, first=(n + 1) // 2, last=n // 2 + 1, confidence_level=0.0
-        )
-        return stats.smoothed_median(self.values, ranks=middle)
+        return median_of(self.values)
 
     def mean(self) -> np.ndarray:
         r"""Mean of the samples, (batch, \*features): SmoothGrad's map where the explainer is a gradient."""
-        return self._mean().astype(_at_least_float32(self.values.dtype))
+        return mean_of(self.values)
 
     def std(self) -> np.ndarray:
         r"""Standard deviation of the samples (n - 1), (batch, \*features); needs two samples."""
-        if self.n_samples < 2:
-            raise ValueError("`std` needs at least 2 samples, got 1")
-        mean = self._mean()
-        squares = np.zeros_like(mean)
-        for sample in self.values:
-            squares += (sample - mean) ** 2
-        return np.sqrt(squares / (self.n_samples - 1)).astype(_at_least_float32(self.values.dtype))
-
-    def _mean(self) -> np.ndarray:
-        """Mean in float64, one sample at a time and relative to the first, so that a constant stays what it is."""
-        first = self.values[0].astype(np.float64)
-        total = np.zeros_like(first)
-        for sample in self.values[1:]:
-            total += sample - first
-        return first + total / self.n_samples
+        return std_of(self.values)
 
     def mean_interval(self, confidence_level: float = 0.95) -> stats.ConfidenceInterval:
         """Asymptotic interval of the mean (jackknife and central limit theorem), to compare with the exact one.
@@ -201,11 +187,51 @@ class AttributionSample:
             raise of_a_fixed_number("`ranks` are", confidence_level)
         return stats.median_interval(self.values, confidence_level, ranks=ranks)
 
+    def terms(
+        self,
+        threshold: Any = None,
+        *,
+        alpha: float | None = None,
+        correction: str | None = None,
+        split: int | None = None,
+    ) -> Terms:
+        r"""On what terms its features are decided: as given, and where None is given as it holds for this result.
+
+        Every method, figure, report, text, metric and command takes its terms from here. `Terms` says what holds where
+        nothing is given.
+
+        Parameters
+        ----------
+        threshold, alpha, correction, split
+            See `Terms`.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If one of them is not allowed, or does not fit these samples.
+        """
+        usual = self.default_terms or Terms(0.0 if self.signed else stats.jenks)
+        own = self.stopping.terms if self.stopping is not None and self.stopping.tested else usual
+        found = filled(own, usual.threshold, threshold, alpha=alpha, correction=correction, split=split)
+        check_correction(found.correction, any_time=self.any_time)
+        check_fits(found, self.values.shape)
+        return found
+
+    def decide(self, terms: Terms) -> Decision:
+        """What is decided on these terms: the marks, and the test and the thresholds behind them.
+
+        Raises
+        ------
+        TooFewSamplesError
+            If nothing could become significant with so few samples, a ValueError that names the smallest N.
+        """
+        return decide(self.values, terms, any_time=self.any_time)
+
     def certified_radius(
         self,
         threshold: Any = None,
         *,
-        alpha: float = 0.05,
+        alpha: float | None = None,
         correction: str | None = None,
         split: int | None = None,
     ) -> np.ndarray:
@@ -217,15 +243,10 @@ class AttributionSample:
 
         Parameters
         ----------
-        threshold : float, array or callable
-            A number that was fixed before the samples, as in `test`, or a rule with `split`. None: after `metfa.until`
-            the thresholds that it fixed.
-        alpha : float
-            As for `significance_map`.
-        correction : {None, "bonferroni", "bh", "e-bh"}
-            As for `significance_map`; of features that are selected, r of m, each bound has the level r alpha / m.
-        split : int, optional
-            As for `significance_map`.
+        threshold, alpha, split
+            As for `terms`; the threshold must be a number that was fixed before the samples, or a rule with `split`.
+        correction : {None, "none", "bonferroni", "bh", "e-bh"}
+            As for `terms`; of features that are selected, r of m, each bound has the level r alpha / m.
 
         Returns
         -------
@@ -245,7 +266,7 @@ class AttributionSample:
         belongs to what is explained, so it is allowed, and so is any explainer. The class that is explained is held
         fixed. It is a statement on medians, not on the prediction, nor on a map of N samples.
         """
-        return certified(self, threshold, alpha, correction, split)[0]
+        return certified(self, self.terms(threshold, alpha=alpha, correction=correction, split=split))[0]
 
     def certified_interval(self, radius: float, confidence_level: float = 0.95) -> stats.ConfidenceInterval:
         r"""Interval for each median that holds wherever the input is changed to within a radius, (batch, \*features).
@@ -272,18 +293,16 @@ class AttributionSample:
         return stats.smoothed_median(self.values, confidence_level, ranks=ranks)
 
     def test(
-        self, threshold: Any, *, alternative: str = "two-sided", split: int | None = None
+        self, threshold: Any = None, *, alternative: str = "two-sided", split: int | None = None
     ) -> stats.MedianTestResult:
         r"""Test each feature's median against a threshold.
 
         Parameters
         ----------
-        threshold : float, array (batch,) or (batch, \*features), or callable
-            One number for all, one an input, one a feature; or a rule such as `stats.jenks`.
+        threshold, split
+            As for `terms`.
         alternative : {"two-sided", "greater", "less"}
             See `stats.median_test`.
-        split : int, optional
-            For a rule, as in `significance_map`.
 
         Returns
         -------
@@ -291,7 +310,7 @@ class AttributionSample:
             Counts and p-values (batch, \*features). ``.test(0)`` reads signed attributions: its `sign` says which
             side of zero the median is on. After `metfa.until` a `stats.SequentialTestResult`.
         """
-        return tested(self, threshold, split, alternative, any_time=self.any_time).outcome
+        return tested(self.values, self.terms(threshold, split=split), alternative, any_time=self.any_time)[0]
 
     def threshold(self, rule: Callable[[np.ndarray], Any] = stats.jenks, *, split: int | None = None) -> np.ndarray:
         r"""Threshold of each input from its own samples, (batch,) float64.
@@ -308,35 +327,25 @@ class AttributionSample:
         split = positive_int(split or self.n_samples, "split")
         if split > self.n_samples:
             raise ValueError(f"`split` must not exceed the {self.n_samples} samples, got {split}")
-        return sample_thresholds(rule, self.values[:split])
+        return rule_thresholds(rule, self.values[:split])
 
     def significance_map(
         self,
-        threshold: Any = stats.jenks,
+        threshold: Any = None,
         *,
-        alpha: float = 0.05,
+        alpha: float | None = None,
         correction: str | None = None,
         split: int | None = None,
     ) -> np.ndarray:
-        r"""Which features are important (+1), unimportant (-1) or undecided (0), int8 (batch, \*features).
+        r"""Which features lie above the threshold (+1), below (-1) or are undecided (0), int8 (batch, \*features).
+
+        Above natural breaks is important, above 0 is positive.
 
         Parameters
         ----------
-        threshold : callable, float or array
-            A rule applied to each input's samples (natural breaks by default), or the threshold itself, see `test`.
-        alpha : float
-            Level of each of the two one-sided tests of a feature (the paper's rule), or with `correction` the level
-            for all features of an input together.
-        correction : {None, "bonferroni", "holm", "bh", "by", "e-bh"}
-            Correction for many features: family-wise error (bonferroni, holm) or false discovery rate (bh under
-            positive dependence, by under any, e-bh under any and whenever one stops). None marks
-            `stats.expected_false_marks` features falsely where every median lies at the threshold. After `metfa.until`
-            all tests are by e-values, and holm, bh and by are refused.
-        split : int, optional
-            Take a rule's threshold from the first `split` samples and test on the others, so that it is a fixed number
-            for the test; where a threshold is given that was taken from these samples, leave them out. By default
-            choosing and testing share all samples. Either way a feature's mark is on the wrong side of the threshold
-            used with probability at most alpha a side (see the notes).
+        threshold, alpha, correction, split
+            As for `terms`. With a split or without, a feature's mark is on the wrong side of the threshold used with
+            probability at most alpha a side (see the notes).
 
         Raises
         ------
@@ -350,14 +359,14 @@ class AttributionSample:
         "important" needs ``#{e > V}`` to reach the critical count, which has probability at most alpha; and mirrored.
         What a threshold from few values lacks is precision: it may lie far from the natural break of the whole law.
         """
-        return decided(self, threshold, alpha, correction, split).marks
+        return self.decide(self.terms(threshold, alpha=alpha, correction=correction, split=split)).marks
 
     def plan(
         self,
         undecided: float,
-        threshold: Any = stats.jenks,
+        threshold: Any = None,
         *,
-        alpha: float = 0.05,
+        alpha: float | None = None,
         correction: str | None = None,
         split: int | None = None,
         max_samples: int = 10_000,
@@ -372,7 +381,7 @@ class AttributionSample:
         undecided : float
             The share, in [0, 1).
         threshold, alpha, correction, split
-            As for `significance_map`; after `metfa.until` write ``**sample.stopping.settings``.
+            As for `terms`.
         max_samples : int
             Most samples that are tried.
 
@@ -389,30 +398,16 @@ class AttributionSample:
         ...     lambda inputs, target: inputs * weights, np.ones((1, 100)), 0, noise=metfa.noise.Gaussian(1.0),
         ...     n_samples=20, rng=0,
         ... )
-        >>> outlook = sample.plan(0.05, threshold=0.0)
+        >>> outlook = sample.plan(0.05)
         >>> bool(outlook.n_samples > 20)
         True
         """
-        return outlook(self, undecided, threshold, alpha, correction, split, max_samples)
+        terms = self.terms(threshold, alpha=alpha, correction=correction, split=split)
+        return outlook(self, undecided, terms, max_samples)
 
     def of_input(self, index: int) -> AttributionSample:
         """The samples of one input of the batch alone, as a batch of one."""
-        index = positive_int(index, "index", minimum=0)
-        batch = self.values.shape[1]
-        if index >= batch:
-            raise ValueError(f"`index` must lie in 0..{batch - 1}, got {index}")
-        row = slice(index, index + 1)
-        return replace(
-            self,
-            values=self.values[:, row],
-            inputs=_rows(self.inputs, row),
-            target=self.target[row],
-            vanilla=self.vanilla[row],
-            scores=None if self.scores is None else self.scores[row],
-            predictions=None if self.predictions is None else self.predictions[:, row],
-            input_ids=self.input_ids[row],
-            stopping=None if self.stopping is None else self.stopping.of_input(index),
-        )
+        return input_of(self, index)
 
     def concat(self, other: AttributionSample) -> AttributionSample:
         """Join samples of the same inputs from two calls (see `first_sample` of `metfa.explain`), in memory.
@@ -429,11 +424,28 @@ class AttributionSample:
             raise TypeError(f"`other` must be an AttributionSample, got {type(other).__name__}")
         return joined(self, other)
 
-    def summary(self, threshold: Any = stats.jenks, **settings: Any) -> tuple[Summary, ...]:
-        """Figures a person reads first, one summary an input; see `metfa.results.summary.summarise`."""
+    def summary(
+        self,
+        threshold: Any = None,
+        *,
+        alpha: float | None = None,
+        correction: str | None = None,
+        split: int | None = None,
+        confidence_level: float = 0.95,
+    ) -> tuple[Summary, ...]:
+        """Figures a person reads first, one summary an input.
+
+        Parameters
+        ----------
+        threshold, alpha, correction, split
+            As for `terms`.
+        confidence_level : float
+            As for `confidence_interval`.
+        """
         from metfa.results.summary import summarise
 
-        return summarise(self, threshold, **settings)
+        terms = self.terms(threshold, alpha=alpha, correction=correction, split=split)
+        return summarise(self, self.decide(terms), confidence_level)
 
     def save(self, path: str | Path) -> Path:
         """Write a new folder `path` (arrays as .npy, a manifest last), all or nothing; see `metfa.load`."""
@@ -467,13 +479,6 @@ class AttributionSample:
         return notebook_html(self)
 
 
-def _rows(inputs: Any, rows: slice) -> Any:
-    """Rows of a batch of inputs, whatever holds it."""
-    if isinstance(inputs, tuple):
-        return tuple(part[rows] for part in inputs)
-    return {key: part[rows] for key, part in inputs.items()} if isinstance(inputs, dict) else inputs[rows]
-
-
 def _read_only(value: Any) -> Any:
     """Views of the arrays in `value` through which nothing can be written."""
     if isinstance(value, np.ndarray):
@@ -483,7 +488,3 @@ def _read_only(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(map(_read_only, value))
     return {key: _read_only(part) for key, part in value.items()} if isinstance(value, dict) else value
-
-
-def _at_least_float32(dtype: np.dtype) -> np.dtype:
-    return np.promote_types(dtype, np.float32)

@@ -10,8 +10,7 @@ import numpy as np
 
 from metfa import stats
 from metfa._base.validation import check_number, positive_int
-from metfa.results.sample_size import check_alpha, check_correction
-from metfa.results.significance import ANY_TIME
+from metfa.results.terms import ANY_TIME, Terms, check_alpha, check_correction, checked_threshold
 from metfa.stats.sequential import MOST_SAMPLES
 from metfa.stats.validation import as_level
 
@@ -47,7 +46,7 @@ class Until:
         For `undecided`: level of the tests, as in `AttributionSample.significance_map`.
     correction : {"e-bh", "bonferroni", None}
         For `undecided`, of many features: those that hold at any time. "e-bh" keeps the false discovery rate under any
-        dependence.
+        dependence. "none" is None.
     confidence_level : float
         Of intervals and of the smoothed map.
     max_samples : int
@@ -97,7 +96,7 @@ class Until:
         if self.undecided is not None and self.undecided >= 1:
             raise ValueError(f"`undecided` must be a share below 1, got {self.undecided}: for 5 % write 0.05")
         check_alpha(self.alpha)
-        check_correction(self.correction, any_time=True)
+        object.__setattr__(self, "correction", check_correction(self.correction, any_time=True))
         as_level(self.confidence_level, "confidence_level")
         if positive_int(self.max_samples, "max_samples") > MOST_SAMPLES:
             raise ValueError(f"`max_samples` must be at most {MOST_SAMPLES:,}, got {self.max_samples:,}")
@@ -111,11 +110,7 @@ class Until:
                     f"max_samples={self.first} or more, or a smaller `first`"
                 )
         check_number(self.growth, "growth", above=1)
-        if self.threshold is None or isinstance(self.threshold, str | bool | np.bool_):
-            raise TypeError(
-                f"`threshold` must be a number or a rule, got {self.threshold!r}: write metfa.stats.jenks for natural "
-                "breaks"
-            )
+        checked_threshold(self.threshold)
         if self.undecided is None:
             self._refuse_terms_of_tests()
 
@@ -191,7 +186,7 @@ class Stopping:
         Criteria by name.
     alpha, correction, confidence_level
         As for `Until`.
-    held_out : int
+    split : int
         Samples of the first round that gave the thresholds and were not tested.
     thresholds : tuple of float or None
         Of each input; None where `undecided` was not asked.
@@ -214,7 +209,7 @@ class Stopping:
     alpha: float
     correction: str | None
     confidence_level: float
-    held_out: int
+    split: int
     thresholds: tuple[float, ...] | None
     looks: tuple[Look, ...]
     n_inputs: int = 1
@@ -223,14 +218,13 @@ class Stopping:
     @property
     def tested(self) -> bool:
         """Whether there are samples that were tested: more than those that gave the thresholds."""
-        return self.thresholds is not None and self.looks[-1].n_samples + self.added > self.held_out
+        return self.thresholds is not None and self.looks[-1].n_samples + self.added > self.split
 
     @property
-    def settings(self) -> dict[str, Any]:
-        """Arguments by which `AttributionSample.significance_map` repeats the decisions of the last look.
+    def terms(self) -> Terms:
+        """On what terms the last look decided; `AttributionSample.terms` takes them where nothing else is given.
 
-        With samples that were added it decides by all of them, on the same terms. Figures, reports, `summary` and
-        `plan` take them too.
+        With samples that were added all of them decide, on the same terms.
 
         Raises
         ------
@@ -241,11 +235,10 @@ class Stopping:
             raise ValueError("nothing was tested on the way: `until` was not asked for `undecided`")
         if not self.tested:
             raise ValueError(
-                f"nothing was tested on the way: the first {self.held_out} samples gave the threshold, and then "
+                f"nothing was tested on the way: the first {self.split} samples gave the threshold, and then "
                 f"{self.reason} ended it: allow more, or give `until` a number as `threshold`, which costs no samples"
             )
-        decided = {"alpha": self.alpha, "correction": self.correction, "split": self.held_out}
-        return {"threshold": np.array(self.thresholds), **decided}
+        return Terms(np.array(self.thresholds), self.alpha, self.correction, self.split)
 
     def of_input(self, index: int) -> Stopping:
         """The same for one input of the batch; what was seen is still the worst of all."""
@@ -265,8 +258,8 @@ class Stopping:
         if self.thresholds is None:
             return ""
         if not self.tested:
-            return f"; nothing tested: the first {self.held_out} samples gave the threshold"
-        low, high = (f"{height:.3g}" for height in (min(self.thresholds), max(self.thresholds)))
+            return f"; nothing tested: the first {self.split} samples gave the threshold"
+        low, high = (f"{threshold:.3g}" for threshold in (min(self.thresholds), max(self.thresholds)))
         by = "a side, uncorrected" if self.correction is None else f"by {self.correction}"
         at = f"threshold {low}" if low == high else f"thresholds {low} to {high}"
         return f"; tested at alpha {self.alpha:g} {by}, {at}"
@@ -280,6 +273,8 @@ class Stopping:
         """From JSON that anybody may have written; TypeError or KeyError where it says something else."""
         if not isinstance(written, dict):
             raise TypeError("stopping, which must be an object")
+        if "held_out" in written:  # as it was called once
+            written = {**written, "split": written["held_out"]}
         looks = tuple(Look(**{field.name: look[field.name] for field in fields(Look)}) for look in written["looks"])
         found = cls(**{**{field.name: written[field.name] for field in fields(cls)}, "looks": looks})
         thresholds = found.thresholds
@@ -295,10 +290,10 @@ class Stopping:
             and all(map(_finite, [*sizes, *levels, *(thresholds or ())]))
             and min(sizes) >= 0
             and all(0 < level < 1 for level in levels)
-            and all(type(count) is int for count in [found.held_out, found.n_inputs, found.added, *counts])
+            and all(type(count) is int for count in [found.split, found.n_inputs, found.added, *counts])
             and bool(looks)
             and counts == sorted(set(counts))
-            and 0 <= found.held_out <= counts[-1] == n_samples - found.added <= n_samples
+            and 0 <= found.split <= counts[-1] == n_samples - found.added <= n_samples
             and found.n_inputs >= batch
             and (thresholds is None or len(thresholds) == batch)
         )

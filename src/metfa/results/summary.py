@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from metfa import stats
-from metfa.results.decisions import decided
+from metfa.results.decisions import Decision, kinds_at
 from metfa.results.sample import AttributionSample
 
 __all__ = ["Summary", "summarise"]
@@ -25,16 +24,16 @@ class Summary:
         N, and the number of features tested.
     stopped : str or None
         How `metfa.until` came to N; None where it was fixed beforehand.
-    held_out : int
-        How many of the samples chose the threshold and were not tested.
+    split : int
+        How many of the first samples were left out of the tests.
     threshold : float or None
         Threshold of the test; nan where none exists (constant attributions), None where it differs by feature.
     alpha : float
         Level of the decisions.
     correction : str or None
         Correction for many features.
-    important, unimportant, undecided : float
-        Shares of the features, adding to 1.
+    above, below, undecided : float
+        Shares of the features, adding to 1: their medians lie above the threshold, below, or neither is known.
     expected_false_marks : float or None
         Features marked falsely where every median lies at the threshold; None with a correction, and after
         `metfa.until`.
@@ -53,12 +52,12 @@ class Summary:
     n_samples: int
     n_features: int
     stopped: str | None
-    held_out: int
+    split: int
     threshold: float | None
     alpha: float
     correction: str | None
-    important: float
-    unimportant: float
+    above: float
+    below: float
     undecided: float
     expected_false_marks: float | None
     level_asked: float
@@ -72,15 +71,16 @@ class Summary:
 
     def lines(self) -> list[tuple[str, str]]:
         """Names and texts of the summary's lines."""
-        kept = f", {self.held_out} of them for the threshold alone" if self.held_out else ""
+        kept = f", {self.split} of them for the threshold alone" if self.split else ""
         at = "that of its own" if self.threshold is None else f"{self.threshold:.4g}"
         if self.threshold is not None and math.isnan(self.threshold):
             at = "none exists: all scores are equal"
+        kinds = kinds_at(self.threshold)
         lines = [
             ("samples", f"{self.n_samples} of each feature's score{kept}; {self.n_features:,} features"),
-            ("important", f"{self.important:7.2%} (median above the threshold, {at})"),
-            ("unimportant", f"{self.unimportant:7.2%} (median below it)"),
-            ("undecided", f"{self.undecided:7.2%}"),
+            (kinds[1], f"{self.above:7.2%} (median above the threshold, {at})"),
+            (kinds[-1], f"{self.below:7.2%} (median below it)"),
+            (kinds[0], f"{self.undecided:7.2%}"),
             *([] if self.stopped is None else [("stopped", self.stopped)]),
             ("false marks", self._errors()),
         ]
@@ -114,35 +114,12 @@ class Summary:
         )
 
 
-def summarise(
-    sample: AttributionSample,
-    threshold: Any = stats.jenks,
-    *,
-    alpha: float = 0.05,
-    correction: str | None = None,
-    confidence_level: float = 0.95,
-    split: int | None = None,
-) -> tuple[Summary, ...]:
-    """Summary of every input of a sample.
-
-    Parameters
-    ----------
-    sample : AttributionSample
-        What `metfa.explain` returned.
-    threshold, alpha, correction, split
-        As for `AttributionSample.significance_map`.
-    confidence_level : float
-        As for `AttributionSample.confidence_interval`.
-
-    Returns
-    -------
-    tuple of Summary
-        One for each input.
-    """
-    marks, _, heights, held_out = decided(sample, threshold, alpha, correction, split)
+def summarise(sample: AttributionSample, decision: Decision, confidence_level: float) -> tuple[Summary, ...]:
+    """Summary of every input of a sample, of what was decided and of intervals of a level."""
+    marks, terms = decision.marks, decision.terms
     batch = len(marks)
-    by_input = heights.size in (1, batch)
-    shown = np.broadcast_to(heights.reshape(-1), (batch,)) if by_input else None
+    by_input = decision.thresholds.size in (1, batch)
+    shown = np.broadcast_to(decision.thresholds.reshape(-1), (batch,)) if by_input else None
     level = width = None
     too_few = sample.too_few_for(confidence_level)
     if too_few is None:
@@ -150,19 +127,19 @@ def summarise(
         level = interval.confidence_level
         width = np.subtract(interval.high, interval.low, dtype=np.float64).reshape(batch, -1).mean(axis=1)
     false_marks = None
-    if correction is None and not sample.any_time:
-        false_marks = stats.expected_false_marks(sample.n_samples - held_out, alpha, sample.n_features)
+    if terms.correction is None and not decision.any_time:
+        false_marks = stats.expected_false_marks(sample.n_samples - terms.split, terms.alpha, sample.n_features)
     return tuple(
         Summary(
             n_samples=sample.n_samples,
             n_features=sample.n_features,
             stopped=None if sample.stopping is None else str(sample.stopping.of_input(row)),
-            held_out=held_out,
+            split=terms.split,
             threshold=None if shown is None else float(shown[row]),
-            alpha=alpha,
-            correction=correction,
-            important=float((marks[row] == 1).mean()),
-            unimportant=float((marks[row] == -1).mean()),
+            alpha=terms.alpha,
+            correction=terms.correction,
+            above=float((marks[row] == 1).mean()),
+            below=float((marks[row] == -1).mean()),
             undecided=float((marks[row] == 0).mean()),
             expected_false_marks=false_marks,
             level_asked=confidence_level,

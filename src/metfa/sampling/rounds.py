@@ -11,10 +11,16 @@ from typing import Any, Protocol
 import numpy as np
 
 from metfa import stats
-from metfa.results.sample_size import TooFewSamplesError, samples_for_interval, samples_needed
-from metfa.results.sample_threshold import number_of, sample_thresholds
-from metfa.results.significance import any_time_undecided
+from metfa.results.decisions import (
+    TooFewSamplesError,
+    any_time_undecided,
+    number_of,
+    rule_thresholds,
+    samples_for_interval,
+    samples_needed,
+)
 from metfa.results.stopping import CRITERIA, Look, Stopping, Until
+from metfa.results.terms import checked_threshold
 from metfa.stats.counts import count_sides
 from metfa.stats.validation import as_rows
 
@@ -85,8 +91,8 @@ class RoundsUntil:
 
     def check(self, vanilla: np.ndarray) -> None:
         """See `Rounds`."""
-        if self._tests is not None and self._tests.held_out and self._rule.threshold is not stats.jenks:
-            _try(self._rule.threshold, np.repeat(vanilla[:1], min(self._tests.held_out, FOR_A_RULE), axis=0))
+        if self._tests is not None and self._tests.split and self._rule.threshold is not stats.jenks:
+            _try(self._rule.threshold, np.repeat(vanilla[:1], min(self._tests.split, FOR_A_RULE), axis=0))
 
     def next(self, taken: int, made: float) -> int | None:
         """See `Rounds`."""
@@ -95,7 +101,7 @@ class RoundsUntil:
         rule, tests = self._rule, self._tests
         if taken == 0:
             return min(rule.first or self._least(), self.most)
-        if tests is not None and taken == tests.held_out:
+        if tests is not None and taken == tests.split:
             return min(taken + tests.needed, self.most)
         wanted = rule.after(taken)
         if rule.max_seconds is not None and made:
@@ -108,13 +114,13 @@ class RoundsUntil:
     def soonest(self) -> int:
         """Fewest samples that it can end with, short of a budget."""
         tests = self._tests
-        return max(self._rule.first or 0, self._least(), 0 if tests is None else tests.held_out + tests.needed)
+        return max(self._rule.first or 0, self._least(), 0 if tests is None else tests.split + tests.needed)
 
     def _least(self) -> int:
         """Samples of a first round that says anything."""
         rule, least = self._rule, [1]
         if self._tests is not None:
-            least.append(self._tests.held_out or self._tests.needed)
+            least.append(self._tests.split or self._tests.needed)
         if rule.width is not None:
             least.append(samples_for_interval(rule.confidence_level, any_time=True))
         if rule.change is not None:
@@ -156,7 +162,7 @@ class RoundsUntil:
             alpha=rule.alpha,
             correction=rule.correction,
             confidence_level=rule.confidence_level,
-            held_out=0 if tests is None else tests.held_out,
+            split=0 if tests is None else tests.split,
             thresholds=None if tests is None or tests.thresholds is None else tuple(tests.thresholds.tolist()),
             looks=tuple(self._looks),
             n_inputs=self._batch,
@@ -168,28 +174,28 @@ class _Counted:
 
     def __init__(self, rule: Until, batch: int) -> None:
         self._rule = rule
-        self.held_out = (rule.first or FOR_A_RULE) if callable(rule.threshold) else 0
+        self.split = (rule.first or FOR_A_RULE) if callable(rule.threshold) else 0
         self.needed = samples_needed(rule.alpha, rule.correction, 1, any_time=True)
-        self.thresholds: np.ndarray | None = None if self.held_out else _one_an_input(rule.threshold, batch)
-        if self.held_out + self.needed > rule.max_samples:
-            kept = f" after {self.held_out} for the threshold" if self.held_out else ""
+        self.thresholds: np.ndarray | None = None if self.split else _one_an_input(rule.threshold, batch)
+        if self.split + self.needed > rule.max_samples:
+            kept = f" after {self.split} for the threshold" if self.split else ""
             raise TooFewSamplesError(
                 f"`max_samples`={rule.max_samples} can decide nothing: at least {self.needed} samples are needed{kept} "
                 f"for anything to become significant at `alpha`={rule.alpha}; write "
-                f"max_samples={self.held_out + self.needed} or more{', or a smaller `first`' if rule.first else ''}"
+                f"max_samples={self.split + self.needed} or more{', or a smaller `first`' if rule.first else ''}"
             )
-        self._counted = self.held_out
+        self._counted = self.split
         self._above: Any = 0
         self._below: Any = 0
 
     def undecided(self, values: Callable[[int, int], np.ndarray], taken: int) -> float:
         """Largest share of undecided features of any input."""
         if self.thresholds is None:
-            self.thresholds = sample_thresholds(self._rule.threshold, values(0, self.held_out))
-            for row, found in enumerate(self.thresholds.tolist()):
-                if not math.isfinite(found):
+            self.thresholds = rule_thresholds(self._rule.threshold, values(0, self.split))
+            for row, threshold in enumerate(self.thresholds.tolist()):
+                if not math.isfinite(threshold):
                     raise ValueError(
-                        f"`threshold`: the rule returned {found} for the first {self.held_out} samples of input {row} "
+                        f"`threshold`: the rule returned {threshold} for the first {self.split} samples of input {row} "
                         "(are all its scores equal?), so that nothing can ever be decided: give a number"
                     )
         if taken <= self._counted:
@@ -198,7 +204,7 @@ class _Counted:
         rows, n_new = as_rows(new, 0)
         above, below = count_sides(rows, n_new, self.thresholds.reshape(-1, *[1] * (new.ndim - 2)))
         self._above, self._below, self._counted = self._above + above, self._below + below, taken
-        n = taken - self.held_out
+        n = taken - self.split
         shares = any_time_undecided(self._above, self._below, n, self._rule.alpha, self._rule.correction)
         return float(shares.max())
 
@@ -225,12 +231,9 @@ def _worst(of_features: np.ndarray) -> float:
 
 
 def _one_an_input(threshold: Any, batch: int) -> np.ndarray:
-    try:
-        thresholds = np.asarray(threshold, dtype=np.float64)
-    except (TypeError, ValueError):
-        thresholds = np.array(np.nan)
-    if thresholds.shape not in ((), (batch,)) or not np.isfinite(thresholds).all():
+    thresholds = np.asarray(checked_threshold(threshold))
+    if thresholds.shape not in ((), (batch,)):
         raise ValueError(
-            f"`threshold` must be a finite number, one for each of the {batch} inputs, or a rule, got {threshold!r:.80}"
+            f"`threshold` must be a number, one for each of the {batch} inputs, or a rule, got shape {thresholds.shape}"
         )
     return np.broadcast_to(thresholds, (batch,)).copy()

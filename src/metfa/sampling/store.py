@@ -26,7 +26,7 @@ from metfa.results.files import (
     write_json,
     write_manifest,
 )
-from metfa.results.joining import same_maps
+from metfa.results.parts import same_maps
 from metfa.results.sample import AttributionSample
 from metfa.results.stopping import Until
 from metfa.sampling.request import Request

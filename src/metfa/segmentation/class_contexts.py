@@ -10,7 +10,6 @@ import numpy as np
 import torch
 
 from metfa import noise as noises
-from metfa import stats
 from metfa._base.class_names import class_name
 from metfa._base.lazy import needs_extra
 from metfa._base.markdown import aligned, escaped
@@ -113,8 +112,8 @@ def context_table(
     explanations: Sequence[ContextExplanation],
     *,
     class_names: Sequence[str] | None = None,
-    threshold: Any = stats.jenks,
-    alpha: float = 0.05,
+    threshold: Any = None,
+    alpha: float | None = None,
     correction: str | None = None,
     noise: Any = noises.Uniform(0.1, bounds=(0, 1)),  # noqa: B008 - settings alone
     n_draws: int = 10,
@@ -136,7 +135,7 @@ def context_table(
     class_names : sequence of str, optional
         Of all classes of the model.
     threshold, alpha, correction
-        As for `ContextExplanation.significance_map`; the vanilla explanation is cut at the same threshold.
+        As for `ContextExplanation.terms`; the vanilla explanation is cut at the same threshold.
     noise, n_draws, rng
         Outer noise of the faithfulness (the paper's U(-0.1, 0.1)), its draws, and their seed. ``noise=None``: m_f of
         the clean image.
@@ -157,7 +156,8 @@ def context_table(
             raise TypeError(f"`explanations` must hold ContextExplanation, got {type(one).__name__}")
     if not found:
         raise ValueError("`explanations` must hold at least one, got none")
-    check_threshold(threshold)
+    if threshold is not None:
+        check_threshold(threshold)
     _check_names(class_names, max(one.target for one in found))
     settings = {
         "baseline": baseline,

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metfa import stats
-from metfa._base.validation import check_number
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.results import files
+from metfa.results.decisions import Decision, thresholds_of
 from metfa.results.sample import AttributionSample
+from metfa.results.terms import Terms, checked_threshold
 from metfa.sampling.store import RUN
 from metfa.segmentation._object import checked_region
 
@@ -35,8 +36,8 @@ class ContextExplanation:
 
     Everything below is of the context alone: the object's pixels are not tested, take no part in a threshold, and are
     not counted by a correction. Maps are (height, width), 0 within the object. A threshold is one number, or a rule
-    that makes one of the context's scores, such as `metfa.stats.jenks`, the default; where all scores are 0 (to 1e-4)
-    and have no break, it is 0.5, and nothing is needed; where they are all equal to anything else there is none.
+    that makes one of the context's scores, such as `metfa.stats.jenks`: where all scores are 0 (to 1e-4) and have no
+    natural break, it is 0.5, and nothing is needed; where they are all equal to anything else there is none.
 
     Attributes
     ----------
@@ -85,7 +86,12 @@ class ContextExplanation:
     def of_context(self) -> AttributionSample:
         """The samples of the context's pixels alone, in the order of ``~region``: features along one axis."""
         context = ~self.region
-        return replace(self.sample, values=self.sample.values[:, :, context], vanilla=self.sample.vanilla[:, context])
+        return replace(
+            self.sample,
+            values=self.sample.values[:, :, context],
+            vanilla=self.sample.vanilla[:, context],
+            provenance={**self.sample.provenance, "signed": self.sample.signed},
+        )
 
     @property
     def vanilla(self) -> np.ndarray:
@@ -105,13 +111,23 @@ class ContextExplanation:
         """Threshold from the context's scores, see `AttributionSample.threshold`."""
         return float(self.of_context.threshold(self._meant(rule), split=split)[0])
 
-    def _height(self, threshold: Any, split: int | None = None) -> float:
-        """The number that a threshold, a rule or a number, stands for."""
-        return self.threshold(threshold, split=split) if callable(self._meant(threshold)) else float(threshold)
+    def terms(self, threshold: Any = None, **settings: Any) -> Terms:
+        """On what terms the context is decided, see `AttributionSample.terms`; a threshold is one number or a rule."""
+        if threshold is not None:
+            check_threshold(threshold)
+        return self.of_context.terms(threshold, **settings)
+
+    def decide(self, terms: Terms) -> Decision:
+        """What is decided of the context's pixels on these terms, see `AttributionSample.decide`."""
+        return self.of_context.decide(replace(terms, threshold=self._meant(terms.threshold)))
+
+    def threshold_on(self, terms: Terms) -> float:
+        """The number that the threshold of these terms, a rule or a number, stands for; nan if there is none."""
+        meant = replace(terms, threshold=self._meant(terms.threshold))
+        return float(thresholds_of(self.of_context.values, meant).flat[0])
 
     def _meant(self, threshold: Any) -> Any:
-        """`threshold`, checked; for the natural break of scores without one a rule that says so."""
-        check_threshold(threshold)
+        """`threshold`; for the natural break of scores without one a rule that says so."""
         low, high = self._ends
         if threshold is not stats.jenks or high - low > EQUAL:
             return threshold
@@ -122,25 +138,25 @@ class ContextExplanation:
         values = self.of_context.values
         return float(values.min()), float(values.max())
 
-    def significance_map(self, threshold: Any = stats.jenks, **settings: Any) -> np.ndarray:
+    def significance_map(self, threshold: Any = None, **settings: Any) -> np.ndarray:
         """Context that is needed (+1), not needed (-1) or undecided (0), int8; 0 within the object.
 
         Parameters
         ----------
         threshold, **settings
-            As for `AttributionSample.significance_map`: `alpha`, `correction`, `split`.
+            As for `AttributionSample.terms`: `alpha`, `correction`, `split`.
         """
-        return self._map(self.of_context.significance_map(self._meant(threshold), **settings))
+        return self._map(self.decide(self.terms(threshold, **settings)).marks)
 
-    def significant(self, threshold: Any = stats.jenks, **settings: Any) -> np.ndarray:
+    def significant(self, threshold: Any = None, **settings: Any) -> np.ndarray:
         """The significantly needed context, (height, width) bool: the paper's M of one-sided MeTFA."""
         return self.significance_map(threshold, **settings) == 1
 
-    def above(self, threshold: Any = stats.jenks, *, split: int | None = None) -> np.ndarray:
+    def above(self, threshold: Any = None, *, split: int | None = None) -> np.ndarray:
         """The context that a single explanation of the clean image puts above the same threshold, bool."""
-        return self._map(self.of_context.vanilla > self._height(threshold, split))
+        return self._map(self.of_context.vanilla > self.threshold_on(self.terms(threshold, split=split)))
 
-    def area_ratio(self, threshold: Any = stats.jenks, **settings: Any) -> float:
+    def area_ratio(self, threshold: Any = None, **settings: Any) -> float:
         """Significant context over that of the single explanation, in pixels (paper, table on context bias).
 
         NaN where the single explanation has none.
@@ -148,9 +164,11 @@ class ContextExplanation:
         single = self.above(threshold, split=settings.get("split")).sum()
         return float(self.significant(threshold, **settings).sum() / single) if single else float("nan")
 
-    def summary(self, threshold: Any = stats.jenks, **settings: Any) -> tuple[Summary, ...]:
+    def summary(self, threshold: Any = None, *, confidence_level: float = 0.95, **settings: Any) -> tuple[Summary, ...]:
         """Figures a person reads first, of the context's pixels: one summary, as of a sample with one input."""
-        return self.of_context.summary(self._meant(threshold), **settings)
+        from metfa.results.summary import summarise
+
+        return summarise(self.of_context, self.decide(self.terms(threshold, **settings)), confidence_level)
 
     def save(self, path: str | Path) -> Path:
         """Write a new folder `path` (the region, and the sample in a folder of its own), all or nothing.
@@ -204,14 +222,9 @@ def _none(values: np.ndarray) -> float:
 
 def check_threshold(threshold: Any) -> None:
     """Raise unless `threshold` is a rule or one number."""
-    if callable(threshold):
-        return
-    if isinstance(threshold, str):
-        raise TypeError(
-            f"`threshold` must be a number or a rule, got the text {threshold!r}: write metfa.stats.jenks for natural "
-            "breaks"
-        )
-    check_number(threshold, "threshold", least=-math.inf)
+    checked = checked_threshold(threshold)
+    if isinstance(checked, np.ndarray):
+        raise TypeError(f"`threshold` must be one number or a rule for a context, got an array of {checked.shape}")
 
 
 def save_region(region: np.ndarray, folder: Path) -> None:

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from metfa import stats
-from metfa.results.decisions import decided
+from metfa.results.decisions import Decision, TooFewSamplesError
 from metfa.results.sample import AttributionSample
-from metfa.results.sample_size import TooFewSamplesError
+from metfa.results.terms import Terms
 from metfa.text.words import Words, words_of
 
-__all__ = ["NOT_TESTED", "Reading", "about_the_text", "alpha_beside", "harmless_text", "short_number"]
+__all__ = ["NOT_TESTED", "Reading", "about_the_text", "harmless_text", "short_number", "words_explained"]
 
 NOT_TESTED = ""
 JOINERS = "\u200c\u200d\u200e\u200f\u061c"  # make emoji and script what they are, and move nothing else
@@ -32,28 +32,18 @@ class Reading:
     marks: list[tuple[str, str]]
 
     @classmethod
-    def of(
-        cls,
-        sample: AttributionSample,
-        threshold: Any,
-        alpha: float | None,
-        correction: str | None,
-        split: int | None,
-        level: float,
-    ) -> Reading:
-        """Thresholds and levels as `metfa.plot.bars` chooses them, so that both say the same of a sample."""
-        words = _words_of(sample)
-        if threshold is None:
-            threshold = 0.0 if sample.signed else stats.jenks
-        if alpha is None:
-            alpha = alpha_beside(level, correction)
+    def of(cls, sample: AttributionSample, terms: Terms, level: float) -> Reading:
+        """Of a sample of one text, decided on these terms, with intervals of a level."""
+        words = words_explained(sample)
         scores, ends, called = _scores(sample, level)
         try:
-            kinds, marks, decided = _decisions(sample, threshold, alpha, correction, split)
+            kinds, marks, how = _decisions(sample, sample.decide(terms))
         except TooFewSamplesError as error:
-            kinds, marks, decided = [NOT_TESTED] * len(words), [], f"no word can be significant: {error}"
-        told = about_the_text(sample)
-        about = [_origin(sample), *([f"the text itself: {told}"] if told else []), called, decided]
+            kinds, marks, how = [NOT_TESTED] * len(words), [], f"no word can be significant: {error}"
+        if marks and ends is not None:
+            how += "; brackets have a level of their own, so that they may differ from the marks at the threshold"
+        of_text = about_the_text(sample)
+        about = [_origin(sample), *([f"the text itself: {of_text}"] if of_text else []), called, how]
         return cls(words, scores, kinds, ends, about, marks)
 
     @property
@@ -75,12 +65,8 @@ class Reading:
         return f"{short_number(self.scores[index])}{interval} {self.kinds[index]}".rstrip()
 
 
-def alpha_beside(level: float, correction: str | None) -> float:
-    """Level of decisions at which a word is marked just if its interval leaves out the threshold; corrected, of all."""
-    return round((1 - level) / (2 if correction is None else 1), 15)
-
-
-def _words_of(sample: AttributionSample) -> Words:
+def words_explained(sample: AttributionSample) -> Words:
+    """The words of a sample of one text, which are its features; raises for a sample of anything else."""
     if not isinstance(sample, AttributionSample):
         raise TypeError(f"`sample` must be an AttributionSample, got {type(sample).__name__}")
     if not isinstance(sample.inputs, list) or len(sample.feature_shape) != 1:
@@ -114,28 +100,23 @@ def _scores(sample: AttributionSample, level: float) -> tuple[np.ndarray, Any, s
     return smoothed, ends, f"score: smoothed over {n} samples; in brackets the {exact}"
 
 
-def _decisions(
-    sample: AttributionSample, threshold: Any, alpha: float, correction: str | None, split: int | None
-) -> tuple[list[str], list[tuple[str, str]], str]:
+def _decisions(sample: AttributionSample, decision: Decision) -> tuple[list[str], list[tuple[str, str]], str]:
     """Decision about each word, those that there are with their meaning, and how they were found."""
-    marks, _, heights, held_out = decided(sample, threshold, alpha, correction, split)
-    flat = np.unique(heights)
-    if np.isnan(heights).all():
-        return [NOT_TESTED] * marks.size, [], "no threshold exists: all scores are equal"
-    at = f"{flat[0]:.3g}" if len(flat) == 1 else "a threshold of its own"
-    above, below = ("positive", "negative") if len(flat) == 1 and flat[0] == 0 else ("important", "unimportant")
-    of = {1: above, 0: "undecided", -1: below}
-    kinds = [of[mark] for mark in marks[0].tolist()]
-    if correction is None and sample.any_time:
-        told = f"decided at alpha {alpha:g} a side, whenever one stops, uncorrected"
-    elif correction is None:
-        expected = stats.expected_false_marks(sample.n_samples - held_out, alpha, len(kinds))
+    terms, threshold, of_mark = decision.terms, decision.threshold, decision.kinds
+    if np.isnan(decision.thresholds).all():
+        return [NOT_TESTED] * decision.marks.size, [], "no threshold exists: all scores are equal"
+    at = "a threshold of its own" if threshold is None else f"{threshold:.3g}"
+    kinds = [of_mark[mark] for mark in decision.marks[0].tolist()]
+    if terms.correction is None and sample.any_time:
+        told = f"decided at {terms.level}, whenever one stops"
+    elif terms.correction is None:
+        expected = stats.expected_false_marks(sample.n_samples - terms.split, terms.alpha, len(kinds))
         shown = f"{expected:,.0f}" if expected >= 10 else f"{expected:.2g}"
-        how = f"uncorrected: {shown} of {_words(len(kinds))} marked falsely if every median lay at the threshold"
-        told = f"decided at alpha {alpha:g} a side, {how}"
+        falsely = f"{shown} of {_words(len(kinds))} marked falsely if every median lay at the threshold"
+        told = f"decided at {terms.level}: {falsely}"
     else:
-        told = f"decided at alpha {alpha:g}, {correction} over {_words(len(kinds))}"
-    meanings = {above: f"median significantly above {at}", below: f"median significantly below {at}"}
+        told = f"decided at {terms.level} over {_words(len(kinds))}"
+    meanings = {of_mark[1]: f"median significantly above {at}", of_mark[-1]: f"median significantly below {at}"}
     meanings["undecided"] = "neither"
     return kinds, [(kind, f"{meaning}, {_words(kinds.count(kind))}") for kind, meaning in meanings.items()], told
 

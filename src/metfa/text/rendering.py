@@ -20,7 +20,7 @@ import numpy as np
 
 from metfa._base.validation import positive_int
 from metfa.results.sample import AttributionSample
-from metfa.text.reading import NOT_TESTED, Reading, harmless_text, short_number
+from metfa.text.reading import NOT_TESTED, Reading, harmless_text, short_number, words_explained
 
 __all__ = ["render_html", "render_terminal"]
 
@@ -61,19 +61,11 @@ def render_html(
         Of one text, as `metfa.text.explain_text` returns it.
     title : str, optional
         Heading, such as what the class means.
-    threshold : callable, float or array, optional
-        As for `AttributionSample.significance_map`. None: 0 where the scores are signed (`AttributionSample.signed`),
-        as with ``scale=False``, else the natural break of the samples (`metfa.stats.jenks`).
-    alpha : float, optional
-        Level of the decisions, as for `AttributionSample.significance_map`. None: (1 - `confidence_level`) / 2 a side,
-        at which a word is marked just if its interval leaves out the threshold; with a correction,
-        1 - `confidence_level` for all words together.
-    correction : {None, "bonferroni", "holm", "bh", "by", "e-bh"}
-        Correction for many words.
-    split : int, optional
-        As for `AttributionSample.significance_map`.
+    threshold, alpha, correction, split
+        As for `AttributionSample.terms`; with ``scale=False`` the scores are signed.
     confidence_level : float
-        Level of each interval; the legend names the exact level reached.
+        Level of each interval; the legend names the exact level reached. Marks are decided at alpha, so that the two
+        may differ at the threshold.
     page : bool
         True gives a whole page, to be written to a file in UTF-8; False a piece of one.
 
@@ -101,7 +93,9 @@ def render_html(
     7
     """
     _check_look(title, page=page)
-    reading = Reading.of(sample, threshold, alpha, correction, split, confidence_level)
+    words_explained(sample)
+    terms = sample.terms(threshold, alpha=alpha, correction=correction, split=split)
+    reading = Reading.of(sample, terms, confidence_level)
     gaps = [html.escape(harmless_text(gap)) for gap in reading.gaps]
     words = [
         _span(harmless_text(word), reading.kinds[index], float(strength), reading.figures(index))
@@ -200,7 +194,9 @@ def render_terminal(
     A *good* film!
     """
     _check_look(title, colour=False if colour is None else colour)
-    reading = Reading.of(sample, threshold, alpha, correction, split, confidence_level)
+    words_explained(sample)
+    terms = sample.terms(threshold, alpha=alpha, correction=correction, split=split)
+    reading = Reading.of(sample, terms, confidence_level)
     colour = _wants_colour() if colour is None else colour
     width = shutil.get_terminal_size().columns if width is None else positive_int(width, "width")
     heading = [] if title is None else [*_broken(_flow(harmless_text(title)), width), ""]

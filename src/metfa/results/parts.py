@@ -1,4 +1,4 @@
-"""Samples of two calls: whether they belong together, and joined."""
+"""A sample cut to one input of its batch, and samples of two calls joined."""
 
 from __future__ import annotations
 
@@ -7,10 +7,41 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from metfa._base.validation import positive_int
+
 if TYPE_CHECKING:
     from metfa.results.sample import AttributionSample
 
-__all__ = ["joined", "same_maps"]
+__all__ = ["input_of", "joined", "same_maps"]
+
+
+def input_of(sample: AttributionSample, index: int) -> AttributionSample:
+    """See `AttributionSample.of_input`."""
+    index = positive_int(index, "index", minimum=0)
+    batch = sample.values.shape[1]
+    if index >= batch:
+        raise ValueError(f"`index` must lie in 0..{batch - 1}, got {index}")
+    row = slice(index, index + 1)
+    return replace(
+        sample,
+        values=sample.values[:, row],
+        inputs=_rows(sample.inputs, row),
+        target=sample.target[row],
+        vanilla=sample.vanilla[row],
+        scores=None if sample.scores is None else sample.scores[row],
+        predictions=None if sample.predictions is None else sample.predictions[:, row],
+        input_ids=sample.input_ids[row],
+        stopping=None if sample.stopping is None else sample.stopping.of_input(index),
+        default_terms=None if sample.default_terms is None else sample.default_terms.of_input(index),
+        provenance={**sample.provenance, "signed": sample.signed},
+    )
+
+
+def _rows(inputs: Any, rows: slice) -> Any:
+    """Rows of a batch of inputs, whatever holds it."""
+    if isinstance(inputs, tuple):
+        return tuple(part[rows] for part in inputs)
+    return {key: part[rows] for key, part in inputs.items()} if isinstance(inputs, dict) else inputs[rows]
 
 
 def joined(sample: AttributionSample, other: AttributionSample) -> AttributionSample:
@@ -64,6 +95,8 @@ def _check_joins(sample: AttributionSample, other: AttributionSample) -> None:
             raise ValueError(
                 f"`other` was made with {name}={other.provenance.get(name)}, this with {sample.provenance.get(name)}"
             )
+    if sample.default_terms != other.default_terms:
+        raise ValueError(f"`other` has other `default_terms`: {other.default_terms} against {sample.default_terms}")
     if not same_maps(sample.vanilla, other.vanilla):
         raise ValueError("`other` explains another model: the attributions of the clean inputs differ")
 

@@ -1,0 +1,47 @@
+"""Median, mean and standard deviation of samples."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from metfa import stats
+
+__all__ = ["mean_of", "median_of", "std_of"]
+
+
+def median_of(values: np.ndarray) -> np.ndarray:
+    r"""Median of samples (n, \*shape)."""
+    n = len(values)
+    low, high = (n + 1) // 2, n // 2 + 1
+    return stats.smoothed_median(
+        values, ranks=stats.Ranks(n=n, low=low, high=high, first=low, last=high, confidence_level=0.0)
+    )
+
+
+def mean_of(values: np.ndarray) -> np.ndarray:
+    r"""Mean of samples (n, \*shape), in their precision or float32 if that is less."""
+    return _mean(values).astype(_at_least_float32(values.dtype))
+
+
+def std_of(values: np.ndarray) -> np.ndarray:
+    r"""Standard deviation (n - 1) of samples (n, \*shape), in their precision or float32 if that is less."""
+    if len(values) < 2:
+        raise ValueError("`std` needs at least 2 samples, got 1")
+    mean = _mean(values)
+    squares = np.zeros_like(mean)
+    for sample in values:
+        squares += (sample - mean) ** 2
+    return np.sqrt(squares / (len(values) - 1)).astype(_at_least_float32(values.dtype))
+
+
+def _mean(values: np.ndarray) -> np.ndarray:
+    """Mean in float64, one sample at a time and relative to the first, so that a constant stays what it is."""
+    first = values[0].astype(np.float64)
+    total = np.zeros_like(first)
+    for sample in values[1:]:
+        total += sample - first
+    return first + total / len(values)
+
+
+def _at_least_float32(dtype: np.dtype) -> np.dtype:
+    return np.promote_types(dtype, np.float32)

@@ -1,0 +1,262 @@
+"""On what terms features are decided, and what holds where nothing is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from metfa import stats
+from metfa._arrays import as_array, to_host
+from metfa._base.validation import did_you_mean, positive_int
+
+__all__ = [
+    "ANY_TIME",
+    "CORRECTIONS",
+    "Terms",
+    "check_alpha",
+    "check_correction",
+    "check_fits",
+    "checked_threshold",
+    "filled",
+    "of_both_signs",
+]
+
+CORRECTIONS = (None, "bonferroni", "holm", "bh", "by", "e-bh")
+ANY_TIME = (None, "bonferroni", "e-bh")  # those that hold at whatever number of samples one stopped
+RULES = {"jenks": stats.jenks}  # by the names that they have in files
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    r"""Threshold, alpha, correction and split of a decision.
+
+    `AttributionSample.terms` makes them of what is given. What is not given is, in this order:
+
+    1. what `metfa.until` decided on, if it tested anything: the threshold of each input, its alpha and its correction,
+       and its first samples left out where these gave the thresholds;
+    2. the `AttributionSample.default_terms` of the result, if it has any;
+    3. the threshold 0 for signed attributions (`AttributionSample.signed`), else natural breaks (`stats.jenks`);
+       alpha 0.05, no correction, no split.
+
+    With a `threshold` the split is 0 if none is given. With a `split` alone the threshold is that of 2 or 3, which must
+    be a rule.
+
+    Attributes
+    ----------
+    threshold : float, ndarray (batch,) or (batch, \*features), or callable
+        One number for all, one an input, one a feature; or a rule such as `stats.jenks`: values (n, \*features) of an
+        input -> float.
+    alpha : float
+        Level of each of the two one-sided tests of a feature (the paper's rule), or with a correction the level for all
+        features of an input together.
+    correction : {None, "bonferroni", "holm", "bh", "by", "e-bh"}
+        Correction for many features: family-wise error (bonferroni, holm) or false discovery rate (bh under positive
+        dependence, by under any, e-bh under any and whenever one stops). None marks `stats.expected_false_marks`
+        features falsely where every median lies at the threshold. As an argument "none" says so; None is what is not
+        given. After `metfa.until` all tests are by e-values, and holm, bh and by are refused.
+    split : int
+        How many of the first samples are left out of the tests. A rule makes the threshold of these alone, so that it
+        is a fixed number for the test; without a split choosing and testing share all samples. Where a number is given
+        that was taken from first samples, leave them out by it too.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For anything else.
+    """
+
+    threshold: Any = stats.jenks
+    alpha: float = 0.05
+    correction: str | None = None
+    split: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "threshold", checked_threshold(self.threshold))
+        check_alpha(self.alpha)
+        object.__setattr__(self, "alpha", float(self.alpha))
+        object.__setattr__(self, "correction", check_correction(self.correction))
+        object.__setattr__(self, "split", positive_int(self.split, "split", minimum=0))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Terms):
+            return NotImplemented
+        same = (self.alpha, self.correction, self.split) == (other.alpha, other.correction, other.split)
+        if callable(self.threshold) or callable(other.threshold):
+            return same and self.threshold is other.threshold
+        return same and np.array_equal(self.threshold, other.threshold)
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType] - it may hold an array
+
+    @property
+    def level(self) -> str:
+        """Alpha and correction in words."""
+        kind = " a side, uncorrected" if self.correction is None else f", {self.correction}"
+        return f"alpha {self.alpha:g}{kind}"
+
+    def of_input(self, index: int) -> Terms:
+        """The same for one input of the batch, as a batch of one."""
+        if not isinstance(self.threshold, np.ndarray):
+            return self
+        return replace(self, threshold=self.threshold[index : index + 1])
+
+    def written(self) -> dict[str, Any]:
+        """As JSON.
+
+        Raises
+        ------
+        TypeError
+            If the threshold is a rule other than `stats.jenks`, which no file can hold.
+        """
+        threshold = self.threshold
+        if callable(threshold):
+            names = [name for name, rule in RULES.items() if rule is threshold]
+            if not names:
+                raise TypeError(
+                    "`default_terms` must have a number or metfa.stats.jenks as `threshold` to be saved, "
+                    f"got {threshold!r}"
+                )
+            threshold = names[0]
+        elif isinstance(threshold, np.ndarray):
+            threshold = threshold.tolist()
+        return {"threshold": threshold, "alpha": self.alpha, "correction": self.correction, "split": self.split}
+
+    @classmethod
+    def read(cls, written: Any, shape: tuple[int, ...]) -> Terms:
+        """From JSON that anybody may have written, for samples of a shape; TypeError or KeyError if it is not fit."""
+        if not isinstance(written, dict):
+            raise TypeError("default_terms, which must be an object")
+        threshold = written["threshold"]
+        try:
+            found = cls(
+                RULES[threshold] if isinstance(threshold, str) else threshold,
+                written["alpha"],
+                written["correction"],
+                written["split"],
+            )
+            check_fits(found, shape)
+        except ValueError as error:
+            raise TypeError(f"default_terms: {error}") from error
+        return found
+
+
+def filled(
+    own: Terms,
+    usual: Any,
+    threshold: Any = None,
+    *,
+    alpha: float | None = None,
+    correction: str | None = None,
+    split: int | None = None,
+) -> Terms:
+    """Terms where None is not given: those of `own`, and for a `split` alone the `usual` threshold, a rule.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For what `Terms` refuses, and for a `split` alone where the usual threshold is a number.
+    """
+    if threshold is None and split is None:
+        threshold, split = own.threshold, own.split
+    elif threshold is None:
+        threshold = usual
+        if split and not callable(usual):
+            raise ValueError(
+                f"`split` is for choosing a threshold, and that of these attributions is {usual:.4g}, a number that "
+                f"needs no samples, got `split`={split}: leave it out, or give a rule as `threshold`"
+            )
+    return Terms(
+        threshold,
+        own.alpha if alpha is None else alpha,
+        own.correction if correction is None else correction,
+        0 if split is None else split,
+    )
+
+
+def checked_threshold(threshold: Any) -> float | np.ndarray | Callable[..., Any]:
+    """`threshold` as a float, a read-only array of float64, or the rule that it is; raises for anything else."""
+    if isinstance(threshold, str):
+        raise _no_threshold(TypeError, f"the text {threshold!r:.80}")
+    if isinstance(threshold, type):
+        raise _no_threshold(TypeError, f"the class {threshold.__name__}")
+    if callable(threshold):
+        return threshold
+    try:
+        host = to_host(as_array(threshold, "threshold"))
+    except (TypeError, ValueError):
+        host = np.array(None)
+    if host.dtype.kind not in "iuf":
+        raise _no_threshold(TypeError, f"{type(threshold).__name__}: {threshold!r:.80}")
+    numbers = host.astype(np.float64)
+    if not np.isfinite(numbers).all():
+        raise _no_threshold(ValueError, str(numbers[~np.isfinite(numbers)].flat[0]))
+    if numbers.ndim == 0:
+        return float(numbers)
+    numbers.flags.writeable = False
+    return numbers
+
+
+def _no_threshold(kind: type[Exception], got: str) -> Exception:
+    return kind(
+        f"`threshold` must be a number or a rule, got {got}: write metfa.stats.jenks for natural breaks, or a finite "
+        "number"
+    )
+
+
+def check_alpha(alpha: float) -> None:
+    """Raise unless `alpha` is a level for decisions, in (0, 0.5)."""
+    if isinstance(alpha, bool) or not isinstance(alpha, int | float | np.floating):
+        raise TypeError(f"`alpha` must be a number, got {type(alpha).__name__}: {alpha!r}")
+    if not 0 < alpha < 0.5:
+        raise ValueError(f"`alpha` must lie between 0 and 0.5, got {alpha}; 0.05 is usual")
+
+
+def check_correction(correction: Any, *, any_time: bool = False) -> str | None:
+    """`correction`, where "none" is None; raises unless there is such a one.
+
+    With `any_time` it must be one that holds at whatever N one stopped.
+    """
+    if not isinstance(correction, str | None):
+        raise TypeError(
+            f"`correction` must be a string or None, got {correction!r} of type {type(correction).__name__}"
+        )
+    if correction == "none":
+        return None
+    if correction not in CORRECTIONS:
+        names = ["none", *(name for name in CORRECTIONS if name)]
+        raise ValueError(
+            f"`correction` must be None or one of {', '.join(map(repr, names))}, got {correction!r}"
+            f"{did_you_mean(str(correction), names)}"
+        )
+    if any_time and correction not in ANY_TIME:
+        raise ValueError(
+            f"`correction` must hold at whatever number of samples one stopped, and {correction!r} is for a number "
+            "that was fixed beforehand: write 'e-bh' (false discovery rate, any dependence), 'bonferroni' or 'none'"
+        )
+    return correction
+
+
+def check_fits(terms: Terms, shape: tuple[int, ...]) -> None:
+    r"""Raise unless the terms are fit for samples of the shape (n, batch, \*features)."""
+    n, batch, *_ = shape
+    if terms.split >= n:
+        raise ValueError(f"`split` must leave samples to test, got {terms.split} of {n}")
+    if isinstance(terms.threshold, np.ndarray) and terms.threshold.shape not in ((batch,), shape[1:]):
+        raise ValueError(
+            f"`threshold` must be a number, one an input ({batch},) or one a feature {shape[1:]}, "
+            f"got shape {terms.threshold.shape}"
+        )
+
+
+def of_both_signs(values: np.ndarray) -> tuple[int, float, float] | None:
+    r"""First input whose values (n, batch, \*features) are signed, with its lowest and highest; None if there is none.
+
+    They are if the lowest lies below 0 by more than 5 % of the highest; less is taken for noise of scores of one sign.
+    """
+    for row in range(values.shape[1] if values.size else 0):
+        lowest = float(values[:, row].min())
+        if lowest < 0 and -lowest > 0.05 * (highest := float(values[:, row].max())):
+            return row, lowest, highest
+    return None
