@@ -51,7 +51,7 @@ def test_without_noise_is_the_gradient():
 @pytest.mark.parametrize("batch_size", [1, 7, 100])
 def test_batch_size_changes_nothing(batch_size):
     expected, _ = SmoothGrad(NET)(IMAGES, 0, rngs=generators())
-    maps, _ = SmoothGrad(NET, batch_size=batch_size)(IMAGES, 0, rngs=generators())
+    maps, _ = SmoothGrad(metfa.Called(NET, batch_size=batch_size))(IMAGES, 0, rngs=generators())
     np.testing.assert_allclose(maps, expected, atol=1e-12)
 
 

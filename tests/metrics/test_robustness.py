@@ -84,7 +84,7 @@ def test_a_noisy_input_without_the_class_does_not_rule_the_score():
     model = lambda images: np.stack([images[:, 0, 0, 0], 1 - images[:, 0, 0, 0]], axis=1)  # noqa: E731
     judge = robust(insertion, noise=lambda x, rng: x * next(draws), n_samples=3)
     with pytest.warns(ModelOutputWarning, match="clean score below 1e-06"):
-        result = judge(model, np.ones((1, 1, 2, 2)), np.array([[[4, 3], [2, 1]]]), 0, softmax=False)
+        result = judge(metfa.Called(model, softmax=False), np.ones((1, 1, 2, 2)), np.array([[[4, 3], [2, 1]]]), 0)
     np.testing.assert_allclose(result.score, [0.875])
     np.testing.assert_allclose(result.mean_of_ratios, [0.875])
     np.testing.assert_array_equal(np.isnan(result.ratios[:, 0]), [False, True, False])
@@ -257,11 +257,11 @@ def test_texts(texts):
         return " ".join(noisy) if isinstance(text, str) else noisy
 
     judge = robust(metric, noise=worse, n_samples=20, rng=0)
-    result = judge(text_model, texts, LENGTHS, batch_size=2)
+    result = judge(metfa.Called(text_model, softmax=False, batch_size=2), texts, LENGTHS)
     assert {tuple(target) for _, target in seen} == {(1, 0, 1)}
     np.testing.assert_array_equal(result.raws[7], text_model(seen[7][0])[np.arange(3), [1, 0, 1]])
     assert len({str(noisy) for noisy, _ in seen}) > 5
-    judge(text_model, texts[::-1], LENGTHS[::-1], batch_size=2)
+    judge(metfa.Called(text_model, softmax=False, batch_size=2), texts[::-1], LENGTHS[::-1])
     assert [noisy[::-1] for noisy, _ in seen[20:]] == [noisy for noisy, _ in seen[:20]]
 
 

@@ -46,8 +46,9 @@ class LIME(DeletionSurrogate):
 
     Parameters
     ----------
-    model : callable
-        A list of texts (or of lists of tokens, if the inputs are such) -> class probabilities (batch, classes), or one
+    called : callable or Called
+        Model, or a `metfa.Called` that says how it is asked (``metfa.Called(model)`` of one that gives logits): a list
+        of texts (or of lists of tokens, if the inputs are such) -> class probabilities (batch, classes), or one
         score a text (batch,). It must answer texts of which no word is left.
     n_perturbations : int
         Copies of each text, the first of which leaves nothing out. 5000 in the lime package.
@@ -56,11 +57,6 @@ class LIME(DeletionSurrogate):
         are left in. 25 in the lime package.
     regularization : float
         Ridge penalty on the coefficients, 1 in the lime package; the intercept is free.
-    softmax : bool
-        Turn the model's scores into probabilities, for models that give logits.
-    batch_size : int, optional
-        Copies in a call of the model. None: 256. Changes speed and memory only, if the model answers each text
-        by itself (a warning tells where it does not).
     rng : int, numpy.random.Generator or None
         Seed of direct calls without `rngs`; `metfa.explain` passes its own generators.
     scale : bool

@@ -147,8 +147,6 @@ def fdt(
     target: Any = None,
     *,
     n: int = 10,
-    softmax: bool = False,
-    batch_size: int | None = None,
     rng: Any = 0,
 ) -> WordScores:
     r"""Feature deduction test: leave out the best words of each text, and watch the class probability fall.
@@ -159,9 +157,9 @@ def fdt(
 
     Parameters
     ----------
-    model : callable
-        A list of texts -> class probabilities (batch, classes), or one score a text (batch,). It meets texts without
-        any words, where n reaches their number.
+    model : callable or Called
+        A list of texts -> class probabilities (batch, classes), or one score a text (batch,); of a model that gives
+        logits write ``metfa.Called(model)``. It meets texts without any words, where n reaches their number.
     inputs : list of str or of lists of str
         Texts, or texts as tokens; they may have different numbers of words.
     attributions : array, (batch, words), or sequence of arrays, (words,)
@@ -170,11 +168,6 @@ def fdt(
         Class of each text; None: the predicted one.
     n : int
         How many words are taken at most, the end of the paper's axis by default. In a text with fewer, all are taken.
-    softmax : bool
-        Turn the model's scores into probabilities by a softmax. False uses them as they are.
-    batch_size : int, optional
-        Texts in a call of the model. None: 256. Changes speed and memory only, if the model answers each text
-        by itself.
     rng : int or numpy.random.Generator
         Seed of the order of equal scores. It depends on the text, not on the attributions: all maps of a text that are
         compared have their equal scores in the same order.
@@ -212,7 +205,7 @@ def fdt(
     >>> text.st(model, ["a good film, a good joke"], [[0, 0.9, 0.1, 0, 0.8, 0.2]], target=1, n=3).curves
     array([[0.5, 0.8, 0.8]])
     """
-    asked = TextModel(model, softmax=softmax, batch_size=batch_size)
+    asked = TextModel.of(model)
     positive_int(n, "n")
     ranked = Ranked.by(attributions, inputs, rng)
     return ranked.judged(asked, target, n, lambda row, top: ranked.words[row].kept((~top).tolist()))
@@ -225,8 +218,6 @@ def st(
     target: Any = None,
     *,
     n: int = 10,
-    softmax: bool = False,
-    batch_size: int | None = None,
     rng: Any = 0,
 ) -> WordScores:
     r"""Synthetic test: keep only the best words of each text, and watch the class probability grow.
@@ -234,7 +225,7 @@ def st(
     :math:`\mathrm{ST}_m(T, M) = f_c(T^{M+}_m)`, the probability of the text of which only the m words of the highest
     attribution are left. The higher, the more faithful. Parameters, result, errors and warnings as for :func:`fdt`.
     """
-    asked = TextModel(model, softmax=softmax, batch_size=batch_size)
+    asked = TextModel.of(model)
     positive_int(n, "n")
     ranked = Ranked.by(attributions, inputs, rng)
     return ranked.judged(asked, target, n, lambda row, top: ranked.words[row].kept(top.tolist()))
@@ -248,8 +239,6 @@ def fat(
     *,
     others: Sequence[Any],
     n: int = 10,
-    softmax: bool = False,
-    batch_size: int | None = None,
     rng: Any = 0,
 ) -> WordScores:
     r"""Feature augmentation test: plant the best words of each text in another one, and watch its probability grow.
@@ -260,7 +249,7 @@ def fat(
 
     Parameters
     ----------
-    model, inputs, attributions, target, n, softmax, batch_size, rng
+    model, inputs, attributions, target, n, rng
         As for :func:`fdt`.
     others : list of str or of lists of str
         Texts of which one is drawn for each input, such as those of the data set that are not explained; tokens, where
@@ -276,7 +265,7 @@ def fat(
     >>> text.fat(model, ["a good film"], [[0.1, 0.9, 0.2]], others=["we saw it twice"], n=2).curves
     array([[0.8, 0.8]])
     """
-    asked = TextModel(model, softmax=softmax, batch_size=batch_size)
+    asked = TextModel.of(model)
     positive_int(n, "n")
     ranked = Ranked.by(attributions, inputs, rng)
     found = _others(others, ranked)
