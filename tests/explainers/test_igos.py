@@ -339,8 +339,6 @@ def test_any_size(shape):
         ({"noise_std": (0.1, -0.1)}, ValueError, "`noise_std` must be finite and not negative, got -0.1"),
         ({"first_step": 0}, ValueError, "`first_step` must be finite and above 0, got 0"),
         ({"score_weight": 0}, ValueError, "`score_weight` must be finite and above 0, got 0"),
-        ({"batch_size": 0}, ValueError, "`batch_size` must be at least 1, got 0"),
-        ({"softmax": 1}, TypeError, "`softmax` must be True or False, got int"),
     ],
 )
 def test_settings_are_checked(settings, error, message):

@@ -748,7 +748,11 @@ class TestPrecision:
         ({"bounds": (1, 0)}, ValueError, r"\(lowest, highest\), got \(1, 0\)"),
         ({"bounds": ("a", "b")}, TypeError, "must be numbers, or one for each channel, got"),
         ({"channel_axis": 0}, ValueError, "`channel_axis` must be at least 1, got 0"),
-        ({"autocast": torch.float16}, ValueError, r"must not be torch\.float16"),
+        (
+            {"model": metfa.Called(residual_net(), autocast=torch.float16)},
+            ValueError,
+            r"must not be torch\.float16",
+        ),
     ],
 )
 def test_settings_are_checked(settings, error, message):

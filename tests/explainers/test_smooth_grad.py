@@ -101,7 +101,6 @@ def test_under_explain():
         ({"std": -1.0}, ValueError, r"`std` must be finite and not negative, got -1\.0"),
         ({"std": "0.1"}, TypeError, "`std` must be a number, got str"),
         ({"average": "mean"}, ValueError, "`average` must be 'signed' or 'absolute', got 'mean'"),
-        ({"batch_size": 0}, ValueError, "`batch_size` must be at least 1, got 0"),
     ],
 )
 def test_unfit(settings, error, message):

@@ -257,11 +257,11 @@ def test_texts(texts):
         return " ".join(noisy) if isinstance(text, str) else noisy
 
     judge = robust(metric, noise=worse, n_samples=20, rng=0)
-    result = judge(metfa.Called(text_model, softmax=False, batch_size=2), texts, LENGTHS)
+    result = judge(text_model, texts, LENGTHS, batch_size=2)
     assert {tuple(target) for _, target in seen} == {(1, 0, 1)}
     np.testing.assert_array_equal(result.raws[7], text_model(seen[7][0])[np.arange(3), [1, 0, 1]])
     assert len({str(noisy) for noisy, _ in seen}) > 5
-    judge(metfa.Called(text_model, softmax=False, batch_size=2), texts[::-1], LENGTHS[::-1])
+    judge(text_model, texts[::-1], LENGTHS[::-1], batch_size=2)
     assert [noisy[::-1] for noisy, _ in seen[20:]] == [noisy for noisy, _ in seen[:20]]
 
 

@@ -243,7 +243,6 @@ def test_noise_is_needed_for_it_has_no_randomness_of_its_own():
         ({"baseline": "black"}, TypeError, "'black'"),
         ({"baseline": (0.0, 0.0, 0.0)}, ValueError, "2 channels, got 3"),
         ({"baseline": lambda images: images[:, :1]}, ValueError, r"got \(3, 1, 12, 16\)"),
-        ({"softmax": "yes"}, TypeError, "'yes'"),
     ],
 )
 def test_bad_settings(settings, error, said):

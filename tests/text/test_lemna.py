@@ -283,7 +283,7 @@ def test_a_model_that_mixes_the_texts_of_a_call_is_told_of():
         return np.array([sum(word in ("w3", "w7") for word in text.split()) / max(longest, 1) for text in texts])
 
     explainer = LEMNA(padded, n_perturbations=200, rng=0)
-    with pytest.warns(RowDependenceWarning, match="depends on the other texts of its call .* `batch_size=1`"):
+    with pytest.warns(RowDependenceWarning, match=r"depends on the other texts of its call .*batch_size=1\)`"):
         explainer([TEXT])
     alone, _ = LEMNA(metfa.Called(padded, softmax=False, batch_size=1), n_perturbations=200, rng=0)([TEXT])
     assert np.isfinite(alone).all()

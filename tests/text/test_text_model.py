@@ -133,7 +133,7 @@ def test_scores_that_are_not_what_the_settings_say():
         TextModel.of(lengths).targets(lengths(TEXTS), None)
     with pytest.warns(ModelOutputWarning, match="second softmax"):
         TextModel.of(Called(lengths, softmax=True)).targets(by_hand(TEXTS), None)
-    with pytest.raises(ValueError, match=r"shape \(5,\).*`softmax=False`"):
+    with pytest.raises(ValueError, match=r"shape \(5,\).*softmax=False\)`"):
         TextModel.of(Called(lambda texts: np.ones(5), softmax=True)).probabilities(TEXTS)
 
 
