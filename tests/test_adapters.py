@@ -159,7 +159,7 @@ WHAT_RUNS = {
         def bright(images):
             share = images[:, 0, :4].mean(axis=(1, 2))
             return np.stack([share, 1 - share], axis=1)
-        explainer = RISE(bright, n_masks=20, grid=2, softmax=False)
+        explainer = RISE(metfa.Called(bright, softmax=False), n_masks=20, grid=2)
         sample = metfa.explain(explainer, np.full((1, 1, 8, 8), 0.5), noise=None, n_samples=3, rng=0)
         assert sample.values.shape == (3, 1, 8, 8)
     """,

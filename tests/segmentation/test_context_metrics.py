@@ -86,7 +86,7 @@ def test_torch_images_give_the_same():
 def test_the_robust_form_is_the_mean_over_noisy_images():
     noise = metfa.noise.Uniform(0.1, bounds=(0, 1))
     found = robust(context_faithfulness, noise=noise, n_samples=5, rng=0)(
-        network, IMAGE, NONE, 1, region=REGION, softmax=False
+        metfa.Called(network, softmax=False), IMAGE, NONE, 1, region=REGION
     )
     assert found.score == pytest.approx([np.mean([draw.score[0] for draw in found.draws])])
     assert len({float(draw.score[0]) for draw in found.draws}) == 5

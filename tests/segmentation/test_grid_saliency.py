@@ -247,7 +247,7 @@ def test_noise_is_needed_for_it_has_no_randomness_of_its_own():
 )
 def test_bad_settings(settings, error, said):
     with pytest.raises(error, match=said):
-        GridSaliency(**{"model": NET, "target_class": 1, "region": REGION, **settings})(IMAGES)
+        GridSaliency(**{"called": NET, "target_class": 1, "region": REGION, **settings})(IMAGES)
 
 
 def test_a_region_given_twice():
