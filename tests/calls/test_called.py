@@ -75,11 +75,11 @@ class TestCalled:
 
     def test_probabilities_of_targets_and_of_changed_copies(self):
         called, expected = metfa.Called(net(), batch_size=3), self.LOGITS.softmax(1).numpy()
-        targets, clean = called.clean(IMAGES, None)
+        targets, clean = called.target_probabilities(IMAGES, None)
         assert targets == self.LOGITS.argmax(1).tolist()
         np.testing.assert_allclose(clean, expected.max(axis=1), rtol=1e-6)
         rows = [1, 0, 1, 1, 0]
-        found = called.of_copies(rows, IMAGES, lambda start, stop: IMAGES[rows[start:stop]], targets)
+        found = called.copies_probabilities(rows, IMAGES, lambda start, stop: IMAGES[rows[start:stop]], targets)
         np.testing.assert_allclose(found, clean[rows], rtol=1e-6)
 
     def test_gradient(self):

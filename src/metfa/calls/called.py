@@ -189,7 +189,7 @@ class Called:
 
     # How probable the rows' targets are.
 
-    def clean(self, inputs: Any, target: Any) -> tuple[list[Any], np.ndarray]:
+    def target_probabilities(self, inputs: Any, target: Any) -> tuple[list[Any], np.ndarray]:
         """Targets of the inputs (the predicted class where `target` is None), and how probable they are, (batch,)."""
         scores = self._scores_or_the_row_at_fault(inputs)
         bad = first_not_finite(scores)
@@ -198,7 +198,7 @@ class Called:
         targets = self.targets(target, scores)
         return targets, chosen(self.as_probabilities(scores), target_indices(targets))
 
-    def of_copies(
+    def copies_probabilities(
         self, rows: Sequence[int], like: Any, make: Callable[[int, int], Any], targets: Sequence[Any]
     ) -> np.ndarray:
         """How probable the targets of changed copies of inputs `like` are, (n,); copies exist a batch at a time.

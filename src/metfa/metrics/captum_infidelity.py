@@ -94,7 +94,7 @@ def infidelity(
     rows = Rows(inputs)
     raw = np.full(len(inputs), np.nan)
     with called.asked():
-        targets, clean = called.clean(inputs, target)
+        targets, clean = called.target_probabilities(inputs, target)
         for row, identity in enumerate(rows.ids()):
             if faults[row] is not None:
                 continue
@@ -117,7 +117,7 @@ def infidelity(
                     normalize=normalise,
                 )
             if raw[row] == 0:  # a map without fault, or a model that none could be in fault of
-                copies = called.of_copies(
+                copies = called.copies_probabilities(
                     [row] * n_samples, inputs, lambda start, stop, noisy=noisy: noisy[start:stop], targets
                 )
                 if (copies == clean[row]).all():

@@ -123,7 +123,7 @@ def _curves(
     if len(kinds) == 2:
         asked.remove(("deletion", last))  # everything is hidden, as at the start of the insertion
     with called.asked():
-        targets, clean = called.clean(inputs, target)
+        targets, clean = called.target_probabilities(inputs, target)
         found = _asked_at(called, asked, hidden, walk, targets)
     warn_of_missing(walk.degenerate, clean)
     curves = []
@@ -164,7 +164,7 @@ def _asked_at(
         moved = moved_at[row] <= points[start:stop][beside]
         return hidden.keeping(moved != deleted[start:stop][beside], row)
 
-    return called.of_copies(of_row.tolist(), like, copies, targets).reshape(n, len(asked))
+    return called.copies_probabilities(of_row.tolist(), like, copies, targets).reshape(n, len(asked))
 
 
 def _area(values: np.ndarray, fractions: np.ndarray) -> np.ndarray:

@@ -71,8 +71,8 @@ def region_score(
     shown = from_host(kept, like=inputs, dtype=namespace(inputs).bool)
     empty = tuple(None if region.any() else "an empty region" for region in kept)
     with called.asked():
-        targets, clean = called.clean(inputs, target)
-        raw = called.of_copies(
+        targets, clean = called.target_probabilities(inputs, target)
+        raw = called.copies_probabilities(
             range(len(kept)), inputs, lambda start, stop: hidden.keeping(shown[start:stop], slice(start, stop)), targets
         )
     warn_of_missing(empty, clean)

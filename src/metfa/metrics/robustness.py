@@ -188,7 +188,7 @@ class robust:  # noqa: N801 - read as a function
 def _predicted(called: Called, inputs: Any) -> list[Any] | None:
     """Targets of the clean inputs, by the model as the metric asks it; None for one score a text."""
     if not _are_texts(inputs):
-        return called.clean(inputs, None)[0]
+        return called.target_probabilities(inputs, None)[0]
     size, model = called.batch_size or TEXTS_IN_A_CALL, called.model
     with model_in_evaluation(model):
         parts = [predict_scores(model, deepcopy(inputs[k : k + size])) for k in range(0, len(inputs), size)]
