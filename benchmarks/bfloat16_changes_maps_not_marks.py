@@ -12,7 +12,7 @@ def main() -> None:
     noise = metfa.noise.Uniform(0.1, bounds=(0.0, 1.0))
 
     def sample(seed: int, dtype: torch.dtype | None) -> metfa.AttributionSample:
-        explainer = metfa.explainers.Gradient(model, memory_format=torch.channels_last, autocast=dtype)
+        explainer = metfa.explainers.Gradient(metfa.Called(model, memory_format=torch.channels_last, autocast=dtype))
         return metfa.explain(explainer, pixels, noise=noise, n_samples=50, rng=seed)
 
     full, half, other = sample(0, None), sample(0, torch.bfloat16), sample(1, None)

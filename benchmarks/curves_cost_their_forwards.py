@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from benchmarks.measuring import BEST, bare_forwards, compare, networks, raise_thresholds
-from metfa import metrics
+from metfa import Called, metrics
 from metfa.explainers import Gradient
 from metfa.models import fold_batch_norm
 
@@ -43,7 +43,7 @@ def main(rounds: int, *, raised: bool) -> None:
         for layout, network, settings in (("float32 as it is", model, {}), ("best layout", folded, BEST)):
             compare(
                 (f"insertion and deletion, {layout}", "bare forwards in it"),
-                partial(metrics.overall, network, pixels, maps, target, **settings),
+                partial(metrics.overall, Called(network, **settings), pixels, maps, target),
                 partial(bare_forwards, network, pixels, 200, **settings),
                 rounds=rounds, target=1.10,
             )  # fmt: skip

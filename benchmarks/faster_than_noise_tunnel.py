@@ -30,7 +30,7 @@ def main(rounds: int, *, raised: bool) -> None:
         tunnel.attribute(pixels, target=target, nt_samples=50, nt_samples_batch_size=10, stdevs=0.1)
 
     for dtype, limit in ((None, 0.90), (torch.bfloat16, 0.80)):
-        explainer = metfa.explainers.Gradient(model, memory_format=torch.channels_last, autocast=dtype)
+        explainer = metfa.explainers.Gradient(metfa.Called(model, memory_format=torch.channels_last, autocast=dtype))
 
         def ours(explainer: object = explainer) -> None:
             metfa.explain(explainer, pixels, noise=noise, n_samples=50, batch_size=10, rng=0)

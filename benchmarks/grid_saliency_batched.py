@@ -54,11 +54,10 @@ def main(options: argparse.Namespace) -> None:
         pixels = scene(options.size).to(options.device)
         copies = noisy_copies(pixels, options.copies).to(options.device)
         settings: dict[str, Any] = {"region": centre(options.size), "n_iterations": options.iterations}
-        if options.channels_last:
-            settings["memory_format"] = torch.channels_last
+        layout = torch.channels_last if options.channels_last else None
 
-        def make(network=network, settings=settings, **more):
-            return GridSaliency(network, 1, **settings, **more)
+        def make(network=network, settings=settings, layout=layout, **more):
+            return GridSaliency(metfa.Called(network, memory_format=layout, **more), 1, **settings)
 
         height, width = options.size
         print(f"{name}, {height} x {width}, {options.iterations} iterations, {options.copies} copies:", flush=True)

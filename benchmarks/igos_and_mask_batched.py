@@ -11,6 +11,7 @@ import statistics
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -53,15 +54,15 @@ def main(options: argparse.Namespace) -> None:
     on_cpu = options.device == "cpu"
     pixels, models = networks()
     copies = noisy_copies(pixels, options.copies).to(options.device)
-    settings = {"memory_format": torch.channels_last, "rng": 0}
+    asked = partial(metfa.Called, memory_format=torch.channels_last)
     for name, (model, target) in models.items():
         model = metfa.models.fold_batch_norm(model, pixels).to(options.device)
         explainers = {
             f"I-GOS, {options.igos_iterations} iterations": lambda model=model, **more: IGOS(
-                model, n_iterations=options.igos_iterations, n_steps=options.points, **settings, **more
+                asked(model, **more), n_iterations=options.igos_iterations, n_steps=options.points, rng=0
             ),
             f"MASK, {options.mask_iterations} iterations": lambda model=model, **more: MASK(
-                model, n_iterations=options.mask_iterations, init=0.5, **settings, **more
+                asked(model, **more), n_iterations=options.mask_iterations, init=0.5, rng=0
             ),
         }
         for title, make in explainers.items():

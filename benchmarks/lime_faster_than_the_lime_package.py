@@ -19,7 +19,8 @@ import torch
 from lime import lime_image
 from skimage.segmentation import quickshift
 
-from benchmarks.measuring import compare, networks, raise_thresholds
+from benchmarks.measuring import BEST, compare, networks, raise_thresholds
+from metfa import Called
 from metfa.explainers.lime import LIME
 from metfa.models import fold_batch_norm
 
@@ -53,12 +54,11 @@ def package(model, pixels, target, n, seed) -> np.ndarray:
 def explainers(model, pixels, n) -> dict[str, tuple[LIME, float | None]]:
     """Our explainers, each with its target as a share of the package's time."""
     settings = {"n_perturbations": n, "segmentation": segments, "n_segments_shown": None, "scale": False}
-    best = {"memory_format": torch.channels_last}
     folded = fold_batch_norm(model, pixels).to(memory_format=torch.channels_last)  # a copy: its weights, too
     return {
         "float32, contiguous, as it is": (LIME(model, **settings), None),
-        "float32, channels-last, folded": (LIME(folded, **settings, **best), 0.85),
-        "bfloat16, channels-last, folded": (LIME(folded, **settings, **best, autocast=torch.bfloat16), 0.60),
+        "float32, channels-last, folded": (LIME(Called(folded, memory_format=torch.channels_last), **settings), 0.85),
+        "bfloat16, channels-last, folded": (LIME(Called(folded, **BEST), **settings), 0.60),
     }
 
 

@@ -17,6 +17,7 @@ import torch
 from skimage.transform import resize
 
 from benchmarks.measuring import BEST, bare_forwards, compare, networks, peak_during, raise_thresholds
+from metfa import Called
 from metfa.explainers import RISE
 from metfa.models import fold_batch_norm
 
@@ -50,8 +51,8 @@ def main(n: int, rounds: int, *, raised: bool) -> None:
     for name, (model, target) in models.items():
         print(f"{name}, {n} masks:")
         folded = fold_batch_norm(model, pixels)
-        best = RISE(folded, n_masks=n, rng=0, **BEST)
-        single = RISE(folded, n_masks=n, rng=0, memory_format=torch.channels_last)
+        best = RISE(Called(folded, **BEST), n_masks=n, rng=0)
+        single = RISE(Called(folded, memory_format=torch.channels_last), n_masks=n, rng=0)
         plain = RISE(model, n_masks=n, rng=0)
         compare(
             ("RISE, best layout", "bare forwards in it"),
@@ -77,9 +78,10 @@ def main(n: int, rounds: int, *, raised: bool) -> None:
 
 
 def maps(model, folded, pixels, target, n) -> None:
-    raw = {"n_masks": n, "scale": False, "memory_format": torch.channels_last}
-    ours = [RISE(folded, rng=seed, **raw)(pixels, target)[0][0] for seed in range(3)]
-    low = RISE(folded, rng=0, autocast=torch.bfloat16, **raw)(pixels, target)[0][0]
+    raw = {"n_masks": n, "scale": False}
+    called = Called(folded, memory_format=torch.channels_last)
+    ours = [RISE(called, rng=seed, **raw)(pixels, target)[0][0] for seed in range(3)]
+    low = RISE(Called(folded, **BEST), rng=0, **raw)(pixels, target)[0][0]
     recipes = [recipe(model, pixels, target, n, seed) for seed in range(10, 13)]
 
     def mean_difference(pairs) -> float:
@@ -98,7 +100,7 @@ def maps(model, folded, pixels, target, n) -> None:
 def memory(n: int) -> None:
     pixels, models = networks()
     model, target = models["EfficientNet-Lite0"]
-    explainer = RISE(fold_batch_norm(model, pixels), n_masks=n, rng=0, **BEST)
+    explainer = RISE(Called(fold_batch_norm(model, pixels), **BEST), n_masks=n, rng=0)
     print(f"peak memory with {n} masks: {peak_during(lambda: explainer(pixels, target)):.0f} MiB", flush=True)
 
 

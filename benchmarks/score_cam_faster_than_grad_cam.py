@@ -20,6 +20,7 @@ import torch
 from pytorch_grad_cam.utils.model_targets import ClassifierOutputTarget
 
 from benchmarks.measuring import BEST, compare, networks, peak_during, raise_thresholds
+from metfa import Called
 from metfa.explainers import ScoreCAM
 from metfa.models import fold_batch_norm
 
@@ -51,11 +52,11 @@ def main(side: int, rounds: int, *, raised: bool) -> None:
             target = int(model(pixels).argmax())
         layer = LAYERS[name]
         folded = fold_batch_norm(model, pixels)
-        same = {"variant": "grad-cam", "batch_size": 16}
+        asked = partial(Called, batch_size=16)
         explainers = {
-            "float32, as the model is": ScoreCAM(model, layer, **same),
-            "float32": ScoreCAM(folded, layer, memory_format=torch.channels_last, **same),
-            "bfloat16": ScoreCAM(folded, layer, **BEST, **same),
+            "float32, as the model is": ScoreCAM(asked(model), layer, variant="grad-cam"),
+            "float32": ScoreCAM(asked(folded, memory_format=torch.channels_last), layer, variant="grad-cam"),
+            "bfloat16": ScoreCAM(asked(folded, **BEST), layer, variant="grad-cam"),
         }
         weights = explainers["float32"].channel_weights(pixels, target)
         print(f"{name}, {weights.shape[1]} channels of {layer}, {side} pixels a side:")
@@ -72,7 +73,7 @@ def main(side: int, rounds: int, *, raised: bool) -> None:
             if not raised:
                 differences(explainers, reference, pixels, target)
                 original = [
-                    ScoreCAM(folded, layer, **settings)(pixels, target)[0][0].numpy()
+                    ScoreCAM(Called(folded, **settings), layer)(pixels, target)[0][0].numpy()
                     for settings in ({"memory_format": torch.channels_last}, BEST)
                 ]
                 change = np.abs(original[0] - original[1])
@@ -86,7 +87,7 @@ def memory(side: int, whose: str) -> None:
     name = "EfficientNet-Lite0"
     model, target = models[name]
     if whose == "metfa":
-        explainer = ScoreCAM(model, LAYERS[name], variant="grad-cam", batch_size=16)
+        explainer = ScoreCAM(Called(model, batch_size=16), LAYERS[name], variant="grad-cam")
         peak = peak_during(partial(explainer, pixels, target))
     else:
         with pytorch_grad_cam.ScoreCAM(model, [model.get_submodule(f"model.{LAYERS[name]}")]) as cam:

@@ -27,10 +27,10 @@ metfa.allocator.keep_freed_memory()  # then large batches need no new memory eac
 loaded = metfa.models.load("efficientnet-lite0")
 images = loaded.preprocess(Image.fromarray(data.chelsea()))[None]
 network = metfa.models.fold_batch_norm(loaded.module, images)
-settings = {"n_perturbations": 200, "memory_format": torch.channels_last}
+called = metfa.Called(network, memory_format=torch.channels_last)  # how the network is asked
 target = int(network(images).argmax())
 
-runs = [LIME(network, **settings, rng=seed)(images, target)[0][0] for seed in (1, 2)]
+runs = [LIME(called, n_perturbations=200, rng=seed)(images, target)[0][0] for seed in (1, 2)]
 
 picture = images[0].permute(1, 2, 0).numpy()
 fig, axes = plt.subplots(1, 3, figsize=(11, 3.8), layout="constrained")
@@ -54,7 +54,7 @@ print(f"Of the pixels that one of the runs shows, both show {float(both / either
 # asks exactly this.
 
 noise = metfa.noise.Uniform(0.1, bounds=(0, 1))
-sample = metfa.explain(LIME(network, **settings), images, target, noise=noise, n_samples=12, rng=0)
+sample = metfa.explain(LIME(called, n_perturbations=200), images, target, noise=noise, n_samples=12, rng=0)
 figure = sample.plot(threshold=0.5, title="12 runs of LIME")
 
 # %%

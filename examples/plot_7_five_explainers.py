@@ -29,13 +29,13 @@ metfa.allocator.keep_freed_memory()  # then large batches need no new memory eac
 loaded = metfa.models.load("efficientnet-lite0")
 images = loaded.preprocess(Image.fromarray(data.coffee()))[None]
 network = metfa.models.fold_batch_norm(loaded.module, images)
-layout = {"memory_format": torch.channels_last}
+called = metfa.Called(network, memory_format=torch.channels_last)  # how all of them ask the network
 explainers = {
-    "Gradient": Gradient(network, memory_format=torch.channels_last),
-    "RISE": RISE(network, n_masks=300, **layout),
-    "LIME": LIME(network, n_perturbations=200, **layout),
-    "I-GOS": IGOS(network, n_iterations=4, n_steps=10, **layout),
-    "Score-CAM": ScoreCAM(network, layer="blocks.15", **layout),
+    "Gradient": Gradient(called),
+    "RISE": RISE(called, n_masks=300),
+    "LIME": LIME(called, n_perturbations=200),
+    "I-GOS": IGOS(called, n_iterations=4, n_steps=10),
+    "Score-CAM": ScoreCAM(called, layer="blocks.15"),
 }
 noise = metfa.noise.Uniform(0.1, bounds=(0, 1))
 samples = {

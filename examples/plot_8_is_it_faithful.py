@@ -22,10 +22,10 @@ metfa.allocator.keep_freed_memory()  # then large batches need no new memory eac
 loaded = metfa.models.load("efficientnet-lite0")
 images = loaded.preprocess(Image.fromarray(data.coffee()))[None]
 network = metfa.models.fold_batch_norm(loaded.module, images)
-layout = {"memory_format": torch.channels_last}
+called = metfa.Called(network, memory_format=torch.channels_last)  # how the network is asked
 noise = metfa.noise.Gaussian(0.1, bounds=(0, 1))
 
-explainer = metfa.explainers.RISE(network, n_masks=300, **layout)
+explainer = metfa.explainers.RISE(called, n_masks=300)
 sample = metfa.explain(explainer, images, noise=noise, n_samples=10, rng=0)
 maps = {"vanilla": sample.vanilla, "smoothed": sample.smoothed()}
 print(loaded.class_names[sample.target[0]])
@@ -38,8 +38,7 @@ print(loaded.class_names[sample.target[0]])
 # sees the class sooner. For one picture this says little: the score is one number, and nobody knows its error.
 
 inserted = {
-    name: metrics.insertion(network, images, map_, sample.target, baseline="blur", **layout)
-    for name, map_ in maps.items()
+    name: metrics.insertion(called, images, map_, sample.target, baseline="blur") for name, map_ in maps.items()
 }
 figure = metfa.plot.curves(inserted, title="insertion, one photograph")
 
@@ -49,7 +48,7 @@ figure = metfa.plot.curves(inserted, title="insertion, one photograph")
 
 robust = metrics.robust(metrics.overall, noise=noise, n_samples=5, rng=0)
 for name, map_ in maps.items():
-    result = robust(network, images, map_, sample.target, steps=20, **layout)
+    result = robust(called, images, map_, sample.target, steps=20)
     print(f"{name}: RO {result.score[0]:.3f}, of single draws {result.ratios[:, 0].round(3)}")
 
 # %%

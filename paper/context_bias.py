@@ -72,11 +72,11 @@ def explained(options: argparse.Namespace, network: torch.nn.Module, name: str) 
             found.append(load_context(folder))
             continue
         explanation = explain_context(
-            network,
+            metfa.Called(network, memory_format=torch.channels_last),
             pixels,
             CLASSES.index(name),
             region=region,
-            explainer=partial(GridSaliency, memory_format=torch.channels_last, **settings),
+            explainer=partial(GridSaliency, **settings),
             noise=uniform(options.radius),
             n_samples=options.samples,
             rng=0,

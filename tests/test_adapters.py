@@ -73,7 +73,9 @@ def test_rise_asks_an_onnx_model_about_images():
     weights = np.zeros((3, 8, 8, 2))
     weights[:, :4, :4, 1] = 0.3  # the class is the brightness of the upper left quarter
     predict = predict_with_onnx(linear_network(weights.reshape(192, 2), np.array([4.0, 0.0])))
-    explainer = RISE(lambda images: predict(images.reshape(len(images), -1)), n_masks=400, grid=4, softmax=False)
+    explainer = RISE(
+        metfa.Called(lambda images: predict(images.reshape(len(images), -1)), softmax=False), n_masks=400, grid=4
+    )
     sample = metfa.explain(explainer, pixels, 1, noise=metfa.noise.Uniform(0.05), n_samples=5, rng=0)
     maps = sample.median()
     assert (maps[:, :4, :4].mean(axis=(1, 2)) > 2 * maps[:, 4:, 4:].mean(axis=(1, 2))).all()
@@ -157,7 +159,7 @@ WHAT_RUNS = {
         def bright(images):
             share = images[:, 0, :4].mean(axis=(1, 2))
             return np.stack([share, 1 - share], axis=1)
-        explainer = RISE(bright, n_masks=20, grid=2, softmax=False)
+        explainer = RISE(metfa.Called(bright, softmax=False), n_masks=20, grid=2)
         sample = metfa.explain(explainer, np.full((1, 1, 8, 8), 0.5), noise=None, n_samples=3, rng=0)
         assert sample.values.shape == (3, 1, 8, 8)
     """,

@@ -8,6 +8,7 @@ from metfa._base.lazy import lazy_names
 
 _HOME = {
     "AttributionSample": "metfa.results.sample",
+    "Called": "metfa.calls.called",
     "Smoothed": "metfa.sampling.smoothed",
     "Study": "metfa.evaluation.study",
     "Terms": "metfa.results.terms",

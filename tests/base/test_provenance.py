@@ -114,7 +114,8 @@ def test_names_say_what_was_used():
         "Plain.explain",
         "Plain.of_class",
         "Settings(radius=0.1, inner=Plain)",
-        "Gradient(model=Sequential, autocast=None, memory_format=None, scale=True, channel_axis=1)",
+        "Gradient(called=Called(model=Sequential, batch_size=None, softmax=True, autocast=None, memory_format=None), "
+        "channel_axis=1, scale=True)",
         "Saliency.attribute",
         "IntegratedGradients.attribute(n_steps=5)",
         "Generator(PCG64)",

@@ -31,8 +31,8 @@ def test_every_name_makes_its_explainer(name):
     explainer = explainer_of(name, module, {}, bfloat16=True)
     assert type(explainer) is getattr(explainers, METHODS[name])
     assert explainer.model is module
-    assert explainer.memory_format is torch.channels_last
-    assert explainer.autocast is torch.bfloat16
+    assert explainer.called.memory_format is torch.channels_last
+    assert explainer.called.autocast is torch.bfloat16
     check_method(name)
     check_settings(name, {})
 

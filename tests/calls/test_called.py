@@ -1,5 +1,7 @@
-"""What explainers have in common about the model: it may work in place, must give scores, must not mix rows."""
+"""`Called`, and what all explainers have of it: a model may work in place, must give scores, must not mix rows."""
 
+import dataclasses
+import pickle
 import subprocess
 import sys
 
@@ -57,6 +59,93 @@ class Around(nn.Module):
 
 
 IMAGES = torch.rand(2, 3, 12, 16, generator=torch.Generator().manual_seed(0))
+
+
+class TestCalled:
+    LOGITS = net()(IMAGES).detach()
+
+    @pytest.mark.parametrize("batch_size", [None, 1, 7])
+    def test_scores_and_probabilities(self, batch_size):
+        called = metfa.Called(net(), batch_size=batch_size)
+        torch.testing.assert_close(called.scores(IMAGES), self.LOGITS)
+        torch.testing.assert_close(called.probabilities(IMAGES), self.LOGITS.softmax(1))
+        as_they_are = dataclasses.replace(called, softmax=False)
+        torch.testing.assert_close(as_they_are.probabilities(IMAGES), self.LOGITS)
+        torch.testing.assert_close(called(IMAGES).detach(), self.LOGITS)
+
+    def test_probabilities_of_targets_and_of_changed_copies(self):
+        called, expected = metfa.Called(net(), batch_size=3), self.LOGITS.softmax(1).numpy()
+        targets, clean = called.target_probabilities(IMAGES, None)
+        assert targets == self.LOGITS.argmax(1).tolist()
+        np.testing.assert_allclose(clean, expected.max(axis=1), rtol=1e-6)
+        rows = [1, 0, 1, 1, 0]
+        found = called.copies_probabilities(rows, IMAGES, lambda start, stop: IMAGES[rows[start:stop]], targets)
+        np.testing.assert_allclose(found, clean[rows], rtol=1e-6)
+
+    def test_gradient(self):
+        leaf = IMAGES.clone().requires_grad_()
+        (expected,) = torch.autograd.grad(net()(leaf)[:, 2].sum(), leaf)
+        found, scores = metfa.Called(net()).gradient(IMAGES, 2)
+        torch.testing.assert_close(found, expected)
+        torch.testing.assert_close(scores, self.LOGITS)
+        assert not found.requires_grad
+        assert metfa.Called(net()).gradient(leaf, 2)[0].requires_grad
+
+    def test_the_model_is_asked_in_evaluation_mode_and_put_back(self):
+        model = net().train()
+        with pytest.warns(ModelStateWarning, match="in training mode"):
+            torch.testing.assert_close(metfa.Called(model).scores(IMAGES), self.LOGITS)
+        assert model.training
+
+    def test_a_plain_model_means_the_usual_settings(self):
+        model = net()
+        assert Gradient(model) == Gradient(metfa.Called(model))
+        assert metfa.Called.of(model) == metfa.Called(model)
+        called = metfa.Called(model, softmax=False)
+        assert metfa.Called.of(called) is called
+
+    @pytest.mark.parametrize("name", MAKERS)
+    def test_explainers_hold_it(self, name):
+        called = metfa.Called(net(), batch_size=2, autocast=torch.bfloat16, memory_format=torch.channels_last)
+        explainer = MAKERS[name](called)
+        assert explainer.called is called
+        assert explainer.model is called.model
+        assert dataclasses.replace(explainer, scale=False).called is called
+        again = pickle.loads(pickle.dumps(explainer))
+        assert dataclasses.replace(again.called, model=called.model) == called
+
+    def test_a_metric_of_ours_or_of_the_users_takes_it(self):
+        called, maps = metfa.Called(net(), softmax=False), np.random.default_rng(0).random((2, 12, 16))
+
+        def best(model, inputs, attributions, target):
+            return model(inputs).detach().amax(1)
+
+        assert np.array_equal(metrics.robust(best, noise=NOISE, rng=0)(called, IMAGES, maps).raws.shape, (10, 2))
+        curve = metrics.insertion(called, IMAGES, maps, 1, steps=4)
+        np.testing.assert_allclose(curve.clean, self.LOGITS[:, 1], rtol=1e-6)
+
+    @pytest.mark.parametrize(
+        ("make", "error", "message"),
+        [
+            (lambda: metfa.Called(3), TypeError, "`model` must be a module or a function inputs -> scores, got int"),
+            (lambda: metfa.Called(metfa.Called(net())), TypeError, r"got a Called: .* `dataclasses.replace\(called"),
+            (lambda: metfa.Called(net(), batch_size=0), ValueError, "`batch_size` must be at least 1, got 0"),
+            (lambda: metfa.Called(net(), softmax="no"), TypeError, "`softmax` must be True or False, got str: 'no'"),
+            (
+                lambda: metfa.Called(net(), autocast="half"),
+                TypeError,
+                "`autocast` must be a torch.dtype or None, got str",
+            ),
+            (
+                lambda: metfa.Called(lambda x: x[:, 0, 0, 0]).probabilities(IMAGES),
+                ValueError,
+                r"no softmax over classes",
+            ),
+        ],
+    )
+    def test_what_is_wrong(self, make, error, message):
+        with pytest.raises(error, match=message):
+            make()
 
 
 @pytest.mark.filterwarnings("ignore::metfa.DegenerateAttributionsWarning")

@@ -246,7 +246,7 @@ class TestPrecision:
     def test_autocast_is_close_and_leaves_the_model_in_its_precision(self):
         net, inputs = convolutional(dtype=torch.float32), PICTURES.float()
         exact, _ = Gradient(net, scale=False)(inputs, 0)
-        maps, scores = Gradient(net, scale=False, autocast=torch.bfloat16)(inputs, 0)
+        maps, scores = Gradient(metfa.Called(net, autocast=torch.bfloat16), scale=False)(inputs, 0)
         assert scores.dtype == torch.bfloat16
         assert maps.dtype == torch.float32
         assert 0 < (maps - exact).abs().max() < 0.05 * exact.max()
@@ -260,7 +260,7 @@ class TestPrecision:
         strides = [parameter.stride() for parameter in net.parameters()]
         seen = []
         net.register_forward_pre_hook(lambda module, args: seen.append(args[0].is_contiguous(memory_format=layout)))
-        maps, _ = Gradient(net, memory_format=layout)(inputs, 0)
+        maps, _ = Gradient(metfa.Called(net, memory_format=layout))(inputs, 0)
         assert seen == [True]
         np.testing.assert_allclose(maps, Gradient(net)(inputs, 0)[0], atol=1e-5)
         assert [parameter.stride() for parameter in net.parameters()] == strides
@@ -268,7 +268,7 @@ class TestPrecision:
 
     def test_memory_format_keeps_the_graph(self):
         inputs = PICTURES[:1, :, :3, :3].clone().requires_grad_()
-        explainer = Gradient(NET, memory_format=torch.channels_last)
+        explainer = Gradient(metfa.Called(NET, memory_format=torch.channels_last))
         assert torch.autograd.gradcheck(lambda x: explainer(x, 1)[0], (inputs,))
 
 
@@ -280,9 +280,13 @@ class TestPrecision:
         (lambda: Gradient(NET, channel_axis=-1), ValueError, "`channel_axis` must be at least 1, got -1"),
         (lambda: Gradient(NET, channel_axis=True), TypeError, "`channel_axis` must be an integer, got bool: True"),
         (lambda: Gradient(NET, channel_axis="1"), TypeError, "`channel_axis` must be an integer, got str: '1'"),
-        (lambda: Gradient(NET, autocast="bfloat16"), TypeError, "`autocast` must be a torch.dtype or None, got str"),
         (
-            lambda: Gradient(NET, memory_format="nhwc"),
+            lambda: Gradient(metfa.Called(NET, autocast="bfloat16")),
+            TypeError,
+            "`autocast` must be a torch.dtype or None, got str",
+        ),
+        (
+            lambda: Gradient(metfa.Called(NET, memory_format="nhwc")),
             TypeError,
             "`memory_format` must be a torch.memory_format or None",
         ),

@@ -113,7 +113,7 @@ class TestAgainstTheLimePackage:
     @pytest.mark.parametrize("hide", ["mean", 0])
     def test_coefficients_and_mask(self, hide):
         labels = np.kron(np.arange(24).reshape(4, 6), np.ones((10, 10), dtype=int))
-        ours = LIME(self.model, n_perturbations=200, segmentation=labels, hide=hide, softmax=False)
+        ours = LIME(metfa.Called(self.model, softmax=False), n_perturbations=200, segmentation=labels, hide=hide)
         rows = np.moveaxis(self.image, -1, 0)[None]
         maps, _ = ours(rows, 0, rngs=[np.random.default_rng(3)])
         (surrogate,), _ = ours.fit(rows, 0, rngs=[np.random.default_rng(3)])
@@ -157,7 +157,7 @@ class TestAgainstTheLimePackage:
             return np.array([weight for _, weight in sorted(explained.local_exp[0])])
 
         rows = np.moveaxis(self.image, -1, 0)[None]
-        explainer = LIME(self.model, n_perturbations=300, segmentation=labels, softmax=False)
+        explainer = LIME(metfa.Called(self.model, softmax=False), n_perturbations=300, segmentation=labels)
         ours = [explainer.fit(rows, 0, rngs=[np.random.default_rng(k)])[0][0].coefficients for k in range(6)]
         them = [theirs(seed) for seed in range(6)]
         between = np.mean([np.abs(a - b).mean() for a in ours for b in them])
@@ -194,7 +194,7 @@ class TestMaps:
             seen = images[:, :, 8:12, 4:8].mean((1, 2, 3))
             return np.stack([seen, 1 - seen], axis=1)
 
-        explainer = LIME(model, segmentation=QUARTERS, hide=0, n_segments_shown=1, softmax=False, rng=0)
+        explainer = LIME(metfa.Called(model, softmax=False), segmentation=QUARTERS, hide=0, n_segments_shown=1, rng=0)
         maps, _ = explainer(np.ones((1, 3, 20, 16)), 0)
         assert maps[0].sum() == maps[0, 8:12, 4:8].sum() == 16
 
@@ -212,7 +212,7 @@ class TestRows:
     def test_batch_size_changes_nothing(self, batch_size):
         settings = {"n_perturbations": 200, "segmentation": "slic", "n_segments_shown": None, "scale": False}
         expected, _ = LIME(logits, **settings)(IMAGES, 0, rngs=generators())
-        maps, _ = LIME(logits, **settings, batch_size=batch_size)(IMAGES, 0, rngs=generators())
+        maps, _ = LIME(metfa.Called(logits, batch_size=batch_size), **settings)(IMAGES, 0, rngs=generators())
         np.testing.assert_allclose(maps, expected, atol=1e-12)
 
     def test_the_same_seed_gives_the_same_every_time(self):
@@ -324,7 +324,7 @@ def test_scores_that_do_not_vary_are_told():
 
 def test_probabilities():
     expected, _ = LIME(logits, segmentation=QUARTERS)(IMAGES, 0, rngs=generators())
-    explainer = LIME(lambda x: softmax(logits(x)), segmentation=QUARTERS, softmax=False)
+    explainer = LIME(metfa.Called(lambda x: softmax(logits(x)), softmax=False), segmentation=QUARTERS)
     np.testing.assert_array_equal(explainer(IMAGES, 0, rngs=generators())[0], expected)
     with pytest.warns(ModelOutputWarning):
         LIME(lambda x: softmax(logits(x)), segmentation=QUARTERS)(IMAGES, 0)
@@ -339,7 +339,6 @@ def test_probabilities():
         ({"hide": None}, TypeError, "`hide` must be a number or a sequence with one for each channel, got None"),
         ({"kernel_width": 0}, ValueError, "`kernel_width` must be finite and above 0, got 0"),
         ({"regularization": "1"}, TypeError, "`regularization` must be a number, got str: '1'"),
-        ({"batch_size": 2.5}, TypeError, r"`batch_size` must be an integer, got float: 2\.5"),
     ],
 )
 def test_unfit_settings(settings, error, message):
@@ -384,7 +383,7 @@ def test_finds_the_cat(cat_on_grass):
     pixels, where = cat_on_grass
     network = metfa.models.fold_batch_norm(metfa.models.load("efficientnet-lite0").module, pixels)
     layout = {"autocast": torch.bfloat16, "memory_format": torch.channels_last}
-    explainer = LIME(network, n_perturbations=150, segmentation="slic", hide=0.5, **layout)
+    explainer = LIME(metfa.Called(network, **layout), n_perturbations=150, segmentation="slic", hide=0.5)
     noise = metfa.noise.Uniform(0.1, bounds=(0, 1))
     sample = metfa.explain(explainer, pixels, noise=noise, n_samples=5, rng=0)
     important = sample.significance_map(0.5)[0] == 1

@@ -210,7 +210,7 @@ class TestRows:
     @pytest.mark.parametrize("batch_size", [1, 2])
     def test_chunks_do_not_matter(self, batch_size):
         expected, _ = MASK(NET, **SMALL)(PICTURES, TARGETS, rngs=generators())
-        maps, _ = MASK(NET, batch_size=batch_size, **SMALL)(PICTURES, TARGETS, rngs=generators())
+        maps, _ = MASK(metfa.Called(NET, batch_size=batch_size), **SMALL)(PICTURES, TARGETS, rngs=generators())
         np.testing.assert_allclose(maps, expected, atol=1e-8)
 
     def test_a_row_is_independent_of_its_neighbours(self):
@@ -234,7 +234,7 @@ class TestRows:
 
         maps, _ = MASK(model, **SMALL)(PICTURES[:1], TARGETS[:1], rngs=generators(1))
         with pytest.raises(RuntimeError, match="out of memory"):
-            MASK(model, batch_size=3, **SMALL)(PICTURES, TARGETS)
+            MASK(metfa.Called(model, batch_size=3), **SMALL)(PICTURES, TARGETS)
         together, _ = MASK(model, **SMALL)(PICTURES, TARGETS, rngs=generators())
         np.testing.assert_allclose(together[:1], maps, atol=1e-8)
 
@@ -256,7 +256,7 @@ class TestStep:
         assert state.count == 8
         assert not state.masks.requires_grad
         maps, _ = explainer(PICTURES, TARGETS, rngs=generators())
-        np.testing.assert_allclose(1 - explainer._enlarged(state.masks, PICTURES.shape), maps, atol=1e-12)
+        np.testing.assert_allclose(explainer.maps(state.masks, PICTURES), maps, atol=1e-12)
 
     @pytest.mark.parametrize("form", ["adv2", "adv2_v2"])
     def test_is_differentiable_in_inputs_and_state(self, form):
@@ -384,10 +384,14 @@ class TestPrecision:
         )
         plain, _ = MASK(net, **SMALL)(PICTURES.float(), TARGETS, rngs=generators())
         layouts.clear()
-        last, _ = MASK(net, memory_format=torch.channels_last, **SMALL)(PICTURES.float(), TARGETS, rngs=generators())
+        last, _ = MASK(metfa.Called(net, memory_format=torch.channels_last), **SMALL)(
+            PICTURES.float(), TARGETS, rngs=generators()
+        )
         assert all(layouts)
         np.testing.assert_allclose(last, plain, atol=1e-3)
-        maps, _ = MASK(net, autocast=torch.bfloat16, **SMALL)(PICTURES.float(), TARGETS, rngs=generators())
+        maps, _ = MASK(metfa.Called(net, autocast=torch.bfloat16), **SMALL)(
+            PICTURES.float(), TARGETS, rngs=generators()
+        )
         assert maps.dtype == torch.float32
         assert not torch.is_autocast_enabled("cpu")
 
@@ -455,7 +459,7 @@ def test_finds_the_cat():
     scene.paste(Image.fromarray(data.chelsea()).crop((75, 0, 375, 300)).resize((120, 120)), (96, 92))
     pixels = torch.from_numpy(np.array(scene)).permute(2, 0, 1)[None].float() / 255
     net = metfa.models.fold_batch_norm(metfa.models.load("efficientnet-lite0").module, pixels)
-    maps, scores = MASK(net, n_iterations=20, memory_format=torch.channels_last, rng=0)(pixels)
+    maps, scores = MASK(metfa.Called(net, memory_format=torch.channels_last), n_iterations=20, rng=0)(pixels)
     assert 281 <= int(scores.argmax()) <= 285  # a domestic cat
     strongest = maps[0] >= maps[0].quantile(0.9)
     assert strongest[92:212, 96:216].sum() > 0.9 * strongest.sum()  # the head covers 0.29 of the picture

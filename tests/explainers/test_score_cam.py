@@ -134,21 +134,21 @@ class TestDefinitions:
 
     def test_probabilities_are_used_as_they_are(self):
         net = nn.Sequential(*NET, nn.Softmax(1)).eval()
-        maps, _ = ScoreCAM(net, "2", softmax=False)(PICTURES, TARGETS)
+        maps, _ = ScoreCAM(metfa.Called(net, softmax=False), "2")(PICTURES, TARGETS)
         np.testing.assert_allclose(maps, ScoreCAM(NET)(PICTURES, TARGETS)[0], atol=1e-12)
-        with pytest.warns(ModelOutputWarning, match="write `softmax=False`"):
+        with pytest.warns(ModelOutputWarning, match=r"write `metfa.Called\(model, softmax=False\)`"):
             ScoreCAM(net)(PICTURES, 0)
         ScoreCAM(net, variant="grad-cam")(PICTURES, 0)  # takes scores as they are
 
     def test_one_score_a_row(self):
         net = nn.Sequential(*NET[:4], nn.Linear(42, 1).double(), nn.Sigmoid(), nn.Flatten(0)).eval()
-        maps, scores = ScoreCAM(net, softmax=False)(PICTURES)
+        maps, scores = ScoreCAM(metfa.Called(net, softmax=False))(PICTURES)
         assert maps.shape == (3, 12, 9)
         assert scores.shape == (3,)
 
     def test_tuples_choose_among_scores_with_more_axes(self):
         net = nn.Sequential(*NET, nn.Softmax(1), nn.Unflatten(1, (2, 2))).eval()
-        maps, _ = ScoreCAM(net, softmax=False)(PICTURES, [(0, 0), (1, 0), (0, 1)])
+        maps, _ = ScoreCAM(metfa.Called(net, softmax=False))(PICTURES, [(0, 0), (1, 0), (0, 1)])
         np.testing.assert_allclose(maps, ScoreCAM(NET)(PICTURES, TARGETS)[0], atol=1e-12)
 
 
@@ -239,7 +239,7 @@ class TestRows:
         sizes = []
         net = copy.deepcopy(NET)
         net.register_forward_pre_hook(lambda _, args: sizes.append(len(args[0])))
-        maps, _ = ScoreCAM(net, variant=variant, batch_size=batch_size, scale=False)(PICTURES, TARGETS)
+        maps, _ = ScoreCAM(metfa.Called(net, batch_size=batch_size), variant=variant, scale=False)(PICTURES, TARGETS)
         np.testing.assert_allclose(maps, expected_maps(variant), atol=1e-12)
         assert max(sizes) == min(batch_size, 15)  # rows and channels fill a batch together
 
@@ -276,7 +276,7 @@ def test_memory_does_not_grow_with_the_number_of_channels():
     def most(channels):
         net = nn.Sequential(nn.Conv2d(3, channels, 16, stride=16), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten())
         with LargestTensor() as largest:
-            ScoreCAM(net.eval(), batch_size=8)(torch.rand(2, 3, 64, 64), 0)
+            ScoreCAM(metfa.Called(net.eval(), batch_size=8))(torch.rand(2, 3, 64, 64), 0)
         return largest.most
 
     assert most(64) == most(384) == 8 * 3 * 64 * 64  # one batch of masked images
@@ -355,7 +355,7 @@ class TestPrecision:
         exact, _ = ScoreCAM(net)(pictures, TARGETS)
         assert set(seen) == {12 * 9, torch.float32}
         seen.clear()
-        explainer = ScoreCAM(net, autocast=torch.bfloat16, memory_format=torch.channels_last)
+        explainer = ScoreCAM(metfa.Called(net, autocast=torch.bfloat16, memory_format=torch.channels_last))
         maps, _ = explainer(pictures, TARGETS)
         assert set(seen) == {1, torch.bfloat16}
         assert maps.dtype == torch.float32
@@ -378,8 +378,8 @@ def test_any_size_and_number_of_channels(shape, variant):
         (lambda: ScoreCAM(NET, variant="paper"), ValueError, "original, metfa, grad-cam, torch-cam, got 'paper'"),
         (lambda: ScoreCAM(NET, 2), TypeError, "`layer` must be a name, a module or None, got int: 2"),
         (lambda: ScoreCAM(NET, baseline="mean"), TypeError, "`baseline` must be a number or .* got 'mean'"),
-        (lambda: ScoreCAM(NET, batch_size=0), ValueError, "`batch_size` must be at least 1, got 0"),
-        (lambda: ScoreCAM(NET, softmax=1), TypeError, "`softmax` must be True or False, got int: 1"),
+        (lambda: ScoreCAM(metfa.Called(NET, batch_size=0)), ValueError, "`batch_size` must be at least 1, got 0"),
+        (lambda: ScoreCAM(metfa.Called(NET, softmax=1)), TypeError, "`softmax` must be True or False, got int: 1"),
         (lambda: ScoreCAM(NET)(PICTURES.numpy()), TypeError, r"`inputs` must be a torch\.Tensor, got ndarray"),
         (lambda: ScoreCAM(NET)(PICTURES[0]), ValueError, r"\(batch, channels, height, width\), got shape \(2, 12, 9\)"),
         (lambda: ScoreCAM(NET, baseline=(1, 2, 3))(PICTURES), ValueError, "each of the 2 channels, got 3"),
@@ -398,7 +398,7 @@ def test_finds_the_cat():
     scene.paste(Image.fromarray(data.chelsea()).crop((75, 0, 375, 300)).resize((120, 120)), (96, 92))
     pixels = torch.from_numpy(np.array(scene)).permute(2, 0, 1)[None].float() / 255
     network = metfa.models.fold_batch_norm(metfa.models.load("efficientnet-lite0").module, pixels)
-    explainer = ScoreCAM(network, "blocks.10", autocast=torch.bfloat16, memory_format=torch.channels_last)
+    explainer = ScoreCAM(metfa.Called(network, autocast=torch.bfloat16, memory_format=torch.channels_last), "blocks.10")
     maps, scores = explainer(pixels)
     assert 281 <= scores.argmax() <= 285  # a domestic cat
     row, column = np.unravel_index(maps[0].numpy().argmax(), (224, 224))

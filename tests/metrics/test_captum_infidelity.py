@@ -37,20 +37,30 @@ def by_hand(maps, target, n, *, normalise):
 def test_by_hand(normalise):
     maps = torch.from_numpy(MAPS)[:, None].expand_as(IMAGES)
     result = infidelity(
-        linear, IMAGES, MAPS, 1, noise=NOISE, n_samples=7, normalise=normalise, softmax=False, batch_size=3
+        metfa.Called(linear, softmax=False, batch_size=3),
+        IMAGES,
+        MAPS,
+        1,
+        noise=NOISE,
+        n_samples=7,
+        normalise=normalise,
     )
     np.testing.assert_allclose(result.score, by_hand(maps, 1, 7, normalise=normalise))
 
 
 def test_the_weights_of_a_linear_model_are_without_fault():
     rows = IMAGES.flatten(1)
-    result = infidelity(lambda x: x @ WEIGHTS.T, rows, WEIGHTS[:1].expand(3, -1), 0, noise=NOISE, softmax=False)
+    result = infidelity(
+        metfa.Called(lambda x: x @ WEIGHTS.T, softmax=False), rows, WEIGHTS[:1].expand(3, -1), 0, noise=NOISE
+    )
     np.testing.assert_allclose(result.score, 0, atol=1e-12)
 
 
 def test_batches_and_neighbours_do_not_matter():
     expected = infidelity(linear, IMAGES, MAPS, noise=NOISE).score
-    np.testing.assert_allclose(infidelity(linear, IMAGES, MAPS, noise=NOISE, batch_size=1).score, expected)
+    np.testing.assert_allclose(
+        infidelity(metfa.Called(linear, batch_size=1), IMAGES, MAPS, noise=NOISE).score, expected
+    )
     np.testing.assert_allclose(infidelity(linear, IMAGES[1:2], MAPS[1:2], noise=NOISE).score, expected[1:2])
 
 
@@ -107,7 +117,7 @@ def test_a_noise_that_changes_some_inputs():
 
 
 def test_a_single_draw_without_normalisation():
-    result = infidelity(linear, IMAGES, MAPS, 1, noise=NOISE, n_samples=1, normalise=False, softmax=False)
+    result = infidelity(metfa.Called(linear, softmax=False), IMAGES, MAPS, 1, noise=NOISE, n_samples=1, normalise=False)
     maps = torch.from_numpy(MAPS)[:, None].expand_as(IMAGES)
     np.testing.assert_allclose(result.score, by_hand(maps, 1, 1, normalise=False))
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import torch
 
-from metfa import DegenerateAttributionsWarning, ModelOutputWarning, ModelStateWarning
+from metfa import Called, DegenerateAttributionsWarning, ModelOutputWarning, ModelStateWarning
 from metfa.metrics import OverallFaithfulness, deletion, insertion, overall
 
 WEIGHTS = np.random.default_rng(1).normal(size=(3 * 9 * 9, 4)) / 4
@@ -50,7 +50,7 @@ class TestByHand:
     ONE = np.array([[[[0.8, 0.3], [0.2, 0.1]]]])
 
     def test_insertion(self):
-        curve = insertion(upper_left, self.ONE, np.array([[[3, 4], [2, 1]]]), 0, softmax=False)
+        curve = insertion(Called(upper_left, softmax=False), self.ONE, np.array([[[3, 4], [2, 1]]]), 0)
         np.testing.assert_array_equal(curve.fractions, [0, 0.25, 0.5, 0.75, 1])
         np.testing.assert_array_equal(curve.values, [[0, 0, 0.8, 0.8, 0.8]])
         np.testing.assert_array_equal(curve.clean, [0.8])
@@ -59,12 +59,12 @@ class TestByHand:
         np.testing.assert_allclose(curve.normalised, [[0, 0, 1, 1, 1]])
 
     def test_deletion(self):
-        curve = deletion(upper_left, self.ONE, np.array([[[3, 4], [2, 1]]]), 0, softmax=False)
+        curve = deletion(Called(upper_left, softmax=False), self.ONE, np.array([[[3, 4], [2, 1]]]), 0)
         np.testing.assert_array_equal(curve.values, [[0.8, 0.8, 0, 0, 0]])
         np.testing.assert_allclose(curve.score, [0.375])
 
     def test_overall(self):
-        result = overall(upper_left, self.ONE, np.array([[[4, 3], [2, 1]]]), 0, softmax=False)
+        result = overall(Called(upper_left, softmax=False), self.ONE, np.array([[[4, 3], [2, 1]]]), 0)
         np.testing.assert_allclose(result.insertion.score, [0.875])
         np.testing.assert_allclose(result.deletion.score, [0.125])
         np.testing.assert_allclose(result.raw, [0.8 * 0.75])
@@ -75,7 +75,7 @@ class TestByHand:
         image = np.zeros((1, 1, 9, 9))
         image[0, 0, 0, 0] = 1
         scores = np.arange(81.0)[::-1].reshape(1, 9, 9)
-        curve = insertion(upper_left, image, scores, 0, steps=5, softmax=False)
+        curve = insertion(Called(upper_left, softmax=False), image, scores, 0, steps=5)
         np.testing.assert_array_equal(curve.fractions, np.array([0, 16, 32, 48, 64, 81]) / 81)
         np.testing.assert_array_equal(curve.values, [[0, 1, 1, 1, 1, 1]])
         np.testing.assert_allclose(curve.score, [1 - 8 / 81])
@@ -84,7 +84,7 @@ class TestByHand:
         maps = np.array([[[3, 4], [2, 1]]])
 
         def first(baseline):
-            return insertion(upper_left, self.ONE, maps, 0, softmax=False, baseline=baseline).values[0, 0]
+            return insertion(Called(upper_left, softmax=False), self.ONE, maps, 0, baseline=baseline).values[0, 0]
 
         assert first("black") == 0
         assert first("mean") == pytest.approx(0.35)
@@ -141,13 +141,13 @@ class TestByHand:
         """The probability is in the second column: what stands there while it is hidden is seen."""
         model = lambda rows: rows[:, 1:2] * library(np.array([[1.0, -1]])) + library(np.array([[0.0, 1]]))  # noqa: E731
         rows, maps = library(np.array([[4.0, 0.5, 2.0]])), np.array([[0.1, 0.9, 0.2]])
-        curve = insertion(model, rows, maps, 0, softmax=False, baseline=baseline)
+        curve = insertion(Called(model, softmax=False), rows, maps, 0, baseline=baseline)
         np.testing.assert_allclose(curve.values, [[first, 0.5, 0.5, 0.5]], rtol=1e-6)
 
     def test_table(self):
         """Features of a table are hidden one by one."""
         model = lambda rows: np.stack([rows[:, 1], 1 - rows[:, 1]], axis=1)  # noqa: E731
-        curve = deletion(model, np.array([[5.0, 0.5, 2.0]]), np.array([[0.1, 0.9, 0.2]]), 0, softmax=False)
+        curve = deletion(Called(model, softmax=False), np.array([[5.0, 0.5, 2.0]]), np.array([[0.1, 0.9, 0.2]]), 0)
         np.testing.assert_array_equal(curve.values, [[0.5, 0, 0, 0]])
 
 
@@ -160,10 +160,10 @@ class TestAgainstASlowImplementation:
         metric = {"insertion": insertion, "deletion": deletion}[kind]
         targets = [0, 3, 1]
         if library == "numpy":
-            curve = metric(logits, IMAGES, MAPS, targets, baseline=baseline, steps=steps, batch_size=5)
+            curve = metric(Called(logits, batch_size=5), IMAGES, MAPS, targets, baseline=baseline, steps=steps)
         else:
             images, maps = torch.from_numpy(IMAGES), torch.from_numpy(MAPS)
-            curve = metric(net(), images, maps, targets, baseline=baseline, steps=steps, batch_size=5)
+            curve = metric(Called(net(), batch_size=5), images, maps, targets, baseline=baseline, steps=steps)
         substitute = np.reshape(baseline, (-1, 1, 1))
         for row, target in enumerate(targets):
             expected = slow_curve(IMAGES[row], MAPS[row], target, steps, substitute, kind)
@@ -194,7 +194,7 @@ class TestAgainstASlowImplementation:
     @pytest.mark.parametrize("batch_size", [1, 4, 1000])
     def test_batches_do_not_matter(self, batch_size):
         expected = overall(logits, IMAGES, MAPS)
-        result = overall(logits, IMAGES, MAPS, batch_size=batch_size)
+        result = overall(Called(logits, batch_size=batch_size), IMAGES, MAPS)
         np.testing.assert_allclose(result.score, expected.score, rtol=1e-12)
 
     def test_rows_do_not_matter(self):
@@ -223,7 +223,7 @@ class TestAgainstASlowImplementation:
         exact = overall(model, images, MAPS, 0)
         seen.clear()
         settings = {"autocast": torch.bfloat16, "memory_format": torch.channels_last}
-        result = overall(model, images, MAPS, 0, **settings)
+        result = overall(Called(model, **settings), images, MAPS, 0)
         assert set(seen) == {1, torch.bfloat16}
         assert 0 < np.abs(result.score - exact.score).max() < 0.05
 
@@ -237,7 +237,7 @@ class TestTies:
         maps = np.zeros((1, 40, 40))
         maps[:, :, :20] = 1
         rows = lambda images: np.stack([images[:, 0, :4].mean(axis=(1, 2)), images[:, 0, 4:].mean(axis=(1, 2))], 1)  # noqa: E731
-        curve = insertion(rows, image, maps, 0, softmax=False, steps=4)
+        curve = insertion(Called(rows, softmax=False), image, maps, 0, steps=4)
         assert 0.15 < curve.values[0, 1] < 0.35
         assert curve.values[0, 2] == 0.5
 
@@ -280,7 +280,7 @@ class TestDegenerate:
     def test_a_clean_score_of_nearly_zero(self, clean):
         image = np.full((1, 1, 2, 2), clean)
         with pytest.warns(ModelOutputWarning, match="a clean score below 1e-06, so no normalised score"):
-            curve = insertion(upper_left, image, np.arange(4.0).reshape(1, 2, 2), 0, softmax=False)
+            curve = insertion(Called(upper_left, softmax=False), image, np.arange(4.0).reshape(1, 2, 2), 0)
         assert np.isnan(curve.score).all()
         assert curve.raw == pytest.approx(0, abs=1e-29)
         assert curve.degenerate == (None,)
@@ -378,9 +378,7 @@ def untouched(images):
         ),
         ((IMAGES[:, :, 0], MAPS[:, 0]), {"baseline": "mean"}, ValueError, r"`baseline='mean'` is made for images"),
         ((IMAGES, MAPS), {"steps": 0}, ValueError, r"`steps` must be at least 1, got 0"),
-        ((IMAGES, MAPS), {"batch_size": 0}, ValueError, r"`batch_size` must be at least 1, got 0"),
         ((IMAGES, MAPS), {"rng": -1}, ValueError, r"`rng` must not be negative, got -1"),
-        ((IMAGES, MAPS), {"softmax": 1}, TypeError, r"`softmax` must be True or False, got int"),
     ],
 )
 def test_bad_arguments_are_refused_before_the_model_is_asked(arguments, settings, error, message):
@@ -394,7 +392,7 @@ def test_bad_targets():
     with pytest.raises(ValueError, match=r"`target` must lie in 0\.\.3"):
         insertion(logits, IMAGES, MAPS, 4)
     with pytest.raises(ValueError, match=r"`target` must lie in 0\.\.3 .* got 4 for input 2"):
-        overall(logits, IMAGES, MAPS, [0, 1, 4], batch_size=1)
+        overall(Called(logits, batch_size=1), IMAGES, MAPS, [0, 1, 4])
     with pytest.raises(
         TypeError, match=r"class indices, or one tuple of indices for each row, got ndarray for input 0"
     ):
@@ -425,14 +423,17 @@ def test_scores_that_are_not_finite_name_the_input(batch_size):
         (np.inf, "of input 2 are not fin"),
     ):
         with pytest.raises(ValueError, match=message):
-            overall(lambda images, bad=bad: model(images, False, bad), bright, maps, 0, batch_size=batch_size)
+            overall(Called(lambda images, bad=bad: model(images, False, bad), batch_size=batch_size), bright, maps, 0)
     for bad, message in (
         (np.nan, "asked about a changed copy of input 2: the "),
         (np.inf, "changed copy of input 2 are"),
     ):
         with pytest.raises(ValueError, match=message):
             overall(
-                lambda images, bad=bad: model(images, True, bad), bright, maps, 0, softmax=False, batch_size=batch_size
+                Called(lambda images, bad=bad: model(images, True, bad), softmax=False, batch_size=batch_size),
+                bright,
+                maps,
+                0,
             )
 
 

@@ -84,7 +84,7 @@ def test_a_noisy_input_without_the_class_does_not_rule_the_score():
     model = lambda images: np.stack([images[:, 0, 0, 0], 1 - images[:, 0, 0, 0]], axis=1)  # noqa: E731
     judge = robust(insertion, noise=lambda x, rng: x * next(draws), n_samples=3)
     with pytest.warns(ModelOutputWarning, match="clean score below 1e-06"):
-        result = judge(model, np.ones((1, 1, 2, 2)), np.array([[[4, 3], [2, 1]]]), 0, softmax=False)
+        result = judge(metfa.Called(model, softmax=False), np.ones((1, 1, 2, 2)), np.array([[[4, 3], [2, 1]]]), 0)
     np.testing.assert_allclose(result.score, [0.875])
     np.testing.assert_allclose(result.mean_of_ratios, [0.875])
     np.testing.assert_array_equal(np.isnan(result.ratios[:, 0]), [False, True, False])

@@ -10,7 +10,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import metfa
 from metfa import attacks
-from metfa.explainers import CAM, Gradient
+from metfa.explainers import CAM
 from metfa.plot import attack
 
 
@@ -88,7 +88,7 @@ def test_signed_maps_have_a_symmetric_scale():
             torch.nn.Conv2d(3, 2, 3), torch.nn.SiLU(), torch.nn.Flatten(), torch.nn.Linear(72, 2)
         )
     images = torch.rand(1, 3, 8, 8, generator=torch.Generator().manual_seed(1))
-    signed = lambda x, target: Gradient(model.eval())._signed(x, target)[0].sum(1)  # noqa: E731
+    signed = lambda x, target: metfa.Called(model.eval()).gradient(x, target)[0].sum(1)  # noqa: E731
     result = attacks.manipulate(model.eval(), signed, images, torch.ones(8, 8), n_steps=2, rng=0)
     fig = attack(result)
     bar = next(ax for ax in fig.axes if ax.get_ylabel() == "attribution score")

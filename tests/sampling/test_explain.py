@@ -961,7 +961,7 @@ def test_provenance_tells_how_it_was_made():
     made = sample.provenance
     assert made["rng"] == "0xff"
     assert made["noise"] == "Uniform(radius=0.1, bounds=None)"
-    assert made["explainer"].startswith("Gradient(model=")
+    assert made["explainer"].startswith("Gradient(called=Called(model=")
     assert (made["n_samples"], made["first_sample"], made["batch_size"], made["device"]) == (3, 2, 10, "cpu")
     assert made["streams"] == "philox-blake2b-1"
     assert {"numpy", "torch", "metfa", "python"} <= set(made["versions"])

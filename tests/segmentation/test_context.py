@@ -279,12 +279,13 @@ def test_all_that_is_asked_takes_the_same_softmax():
     def probabilities(images):
         return network(images).softmax(1)
 
-    found = explain_context(probabilities, scene(), 1, region=REGION, min_pixels=1, rng=0, n_samples=6, softmax=False)
+    found = explain_context(
+        metfa.Called(probabilities, softmax=False), scene(), 1, region=REGION, min_pixels=1, rng=0, n_samples=6
+    )
     assert np.allclose(found.sample.values, explained(n_samples=6).sample.values, atol=1e-5)
-    with pytest.raises(
-        ValueError, match=r"explainer has `softmax=True`: write `functools\.partial\(RISE, softmax=False"
-    ):
-        explain_context(probabilities, scene(), 1, region=REGION, min_pixels=1, softmax=False, explainer=RISE)
+    called, own = metfa.Called(probabilities, softmax=False), lambda called: RISE(called.model)
+    with pytest.raises(ValueError, match=r"asks with `softmax=True`: let it take .* `lambda called: RISE\(called\)`"):
+        explain_context(called, scene(), 1, region=REGION, min_pixels=1, explainer=own)
 
 
 @pytest.mark.parametrize(

@@ -32,13 +32,13 @@ IMAGE = np.array([[[[0.5, 1.0, 0.3, 0.8]]]])
     ],
 )
 def test_by_hand(context, expected):
-    scores = context_faithfulness(network, IMAGE, context, 1, region=REGION, softmax=False)
+    scores = context_faithfulness(metfa.Called(network, softmax=False), IMAGE, context, 1, region=REGION)
     assert scores.score == pytest.approx([expected])
     assert scores.raw == pytest.approx([expected])
 
 
 def test_by_hand_with_another_baseline():
-    scores = context_faithfulness(network, IMAGE, NONE, 1, region=REGION, softmax=False, baseline=0.6)
+    scores = context_faithfulness(metfa.Called(network, softmax=False), IMAGE, NONE, 1, region=REGION, baseline=0.6)
     assert scores.score == pytest.approx([1 - (0.5 * 0.2 + 1.0 * 0.2) / 2])
 
 
@@ -48,7 +48,7 @@ def test_what_gains_does_not_make_up_for_what_loses():
         found = np.concatenate([last, 1 - last, last, last], axis=3)
         return np.concatenate([1 - found, found], axis=1)
 
-    scores = context_faithfulness(other, IMAGE, NONE, 1, region=REGION, softmax=False)
+    scores = context_faithfulness(metfa.Called(other, softmax=False), IMAGE, NONE, 1, region=REGION)
     assert scores.score == pytest.approx([1 - 0.8 / 2])
 
 
@@ -66,11 +66,11 @@ def test_each_image_has_its_own_region_context_and_class(batch_size):
     regions, contexts = np.array([REGION, ~REGION, REGION]), np.array([NONE, NONE, ~REGION])
     targets = [1, 0, 1]
     together = context_faithfulness(
-        network, images, contexts, targets, region=regions, softmax=False, batch_size=batch_size
+        metfa.Called(network, softmax=False, batch_size=batch_size), images, contexts, targets, region=regions
     ).score
     alone = [
         context_faithfulness(
-            network, images[k : k + 1], contexts[k], targets[k], region=regions[k], softmax=False
+            metfa.Called(network, softmax=False), images[k : k + 1], contexts[k], targets[k], region=regions[k]
         ).score[0]
         for k in range(3)
     ]
@@ -79,19 +79,19 @@ def test_each_image_has_its_own_region_context_and_class(batch_size):
 
 
 def test_torch_images_give_the_same():
-    scores = context_faithfulness(network, torch.tensor(IMAGE), NONE, 1, region=REGION, softmax=False)
+    scores = context_faithfulness(metfa.Called(network, softmax=False), torch.tensor(IMAGE), NONE, 1, region=REGION)
     assert scores.score == pytest.approx([0.4])
 
 
 def test_the_robust_form_is_the_mean_over_noisy_images():
     noise = metfa.noise.Uniform(0.1, bounds=(0, 1))
     found = robust(context_faithfulness, noise=noise, n_samples=5, rng=0)(
-        network, IMAGE, NONE, 1, region=REGION, softmax=False
+        metfa.Called(network, softmax=False), IMAGE, NONE, 1, region=REGION
     )
     assert found.score == pytest.approx([np.mean([draw.score[0] for draw in found.draws])])
     assert len({float(draw.score[0]) for draw in found.draws}) == 5
     still = robust(context_faithfulness, noise=metfa.noise.Uniform(0.0), n_samples=2, rng=0)
-    assert still(network, IMAGE, NONE, 1, region=REGION, softmax=False).score == pytest.approx([0.4])
+    assert still(metfa.Called(network, softmax=False), IMAGE, NONE, 1, region=REGION).score == pytest.approx([0.4])
 
 
 def never(images):
@@ -131,7 +131,7 @@ def test_the_metric_of_classifiers_gives_the_other_view():
 
     regional = RegionModel(network, REGION)
     kept = np.array([[[True, True, False, True]]])
-    scores = metrics.region_score(regional, torch.tensor(IMAGE), kept, 1, softmax=False)
+    scores = metrics.region_score(metfa.Called(regional, softmax=False), torch.tensor(IMAGE), kept, 1)
     assert scores.raw == pytest.approx([0.6])
 
 
@@ -216,4 +216,6 @@ def test_probabilities_are_not_taken_for_logits():
     with pytest.warns(metfa.ModelOutputWarning, match="look like probabilities"):
         context_faithfulness(network, IMAGE, NONE, 1, region=REGION)
     with pytest.raises(ValueError, match="for networks that give probabilities, but this one's scores reach from"):
-        context_faithfulness(lambda images: 9 * network(images), IMAGE, NONE, 1, region=REGION, softmax=False)
+        context_faithfulness(
+            metfa.Called(lambda images: 9 * network(images), softmax=False), IMAGE, NONE, 1, region=REGION
+        )

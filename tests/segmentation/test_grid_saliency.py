@@ -76,7 +76,7 @@ def test_each_setting_is_the_one_written_out(settings):
 
 @pytest.mark.parametrize("batch_size", [1, 2, None])
 def test_rows_do_not_depend_on_each_other(batch_size):
-    explainer = GridSaliency(NET, region=REGION, batch_size=batch_size, **SMALL)
+    explainer = GridSaliency(metfa.Called(NET, batch_size=batch_size), region=REGION, **SMALL)
     together, _ = explainer(IMAGES, target=TARGETS)
     alone = [GridSaliency(NET, region=REGION, **SMALL)(IMAGES[k : k + 1], target=TARGETS[k])[0][0] for k in range(3)]
     assert torch.allclose(together, torch.stack(alone), atol=1e-10)
@@ -161,7 +161,7 @@ def test_a_target_that_contradicts_the_explainers_class_is_refused():
 
 def test_networks_that_give_probabilities():
     probabilities = lambda images: NET(images).softmax(1)  # noqa: E731
-    maps, _ = GridSaliency(probabilities, 1, region=REGION, softmax=False, **SMALL)(IMAGES)
+    maps, _ = GridSaliency(metfa.Called(probabilities, softmax=False), 1, region=REGION, **SMALL)(IMAGES)
     expected, _ = GridSaliency(NET, 1, region=REGION, **SMALL)(IMAGES)
     assert torch.allclose(maps, expected, atol=1e-10)
     maps, _ = GridSaliency(RegionModel(probabilities, REGION, softmax=False), 1, **SMALL)(IMAGES)
@@ -243,12 +243,11 @@ def test_noise_is_needed_for_it_has_no_randomness_of_its_own():
         ({"baseline": "black"}, TypeError, "'black'"),
         ({"baseline": (0.0, 0.0, 0.0)}, ValueError, "2 channels, got 3"),
         ({"baseline": lambda images: images[:, :1]}, ValueError, r"got \(3, 1, 12, 16\)"),
-        ({"softmax": "yes"}, TypeError, "'yes'"),
     ],
 )
 def test_bad_settings(settings, error, said):
     with pytest.raises(error, match=said):
-        GridSaliency(**{"model": NET, "target_class": 1, "region": REGION, **settings})(IMAGES)
+        GridSaliency(**{"called": NET, "target_class": 1, "region": REGION, **settings})(IMAGES)
 
 
 def test_a_region_given_twice():
@@ -302,7 +301,7 @@ def test_infinite_scores_behind_the_mask_are_refused(value):
 
     images = torch.full((2, 2, 12, 16), 0.7, dtype=torch.float64)
     images[1, 1, 5, 10] = 0.2
-    explainer = GridSaliency(breaks, 1, region=REGION, batch_size=1, baseline=0.0, **SMALL)
+    explainer = GridSaliency(metfa.Called(breaks, batch_size=1), 1, region=REGION, baseline=0.0, **SMALL)
     assert explainer(images[:1])[0].isfinite().all()
     with pytest.raises(ValueError, match="scores of input 1, whole or with hidden context, are not finite"):
         explainer(images)
@@ -311,9 +310,9 @@ def test_infinite_scores_behind_the_mask_are_refused(value):
 def test_probabilities_and_logits_are_told_apart():
     probabilities = lambda images: NET(images).softmax(1)  # noqa: E731
     with pytest.raises(ValueError, match="contradicts the RegionModel"):
-        GridSaliency(RegionModel(probabilities, REGION), 1, softmax=False)
+        GridSaliency(metfa.Called(RegionModel(probabilities, REGION), softmax=False), 1)
     with pytest.raises(ValueError, match="for networks that give probabilities"):
-        GridSaliency(NET, 1, region=REGION, softmax=False, **SMALL)(IMAGES)
+        GridSaliency(metfa.Called(NET, softmax=False), 1, region=REGION, **SMALL)(IMAGES)
     with pytest.warns(metfa.ModelOutputWarning, match="look like probabilities"):
         GridSaliency(lambda images: NET(images)[:, :1].sigmoid(), 1, region=REGION, **SMALL)(IMAGES)
 

@@ -222,7 +222,7 @@ def test_probabilities_are_not_taken_for_logits():
     def foreground(images):
         return (images[:, :1] * 8 - 4).sigmoid()
 
-    assert predicted_region(foreground, torch.rand(3, 8, 12), 1, softmax=False).any()
+    assert predicted_region(metfa.Called(foreground, softmax=False), torch.rand(3, 8, 12), 1).any()
     with pytest.warns(metfa.ModelOutputWarning, match="look like probabilities"):
         predicted_region(foreground, torch.rand(3, 8, 12), 1)
     with pytest.warns(metfa.ModelOutputWarning, match="look like probabilities"):
@@ -231,4 +231,4 @@ def test_probabilities_are_not_taken_for_logits():
 
 def test_logits_are_not_taken_for_probabilities():
     with pytest.raises(ValueError, match=r"`softmax=False` is for networks that give probabilities.* reach from -"):
-        predicted_region(lambda images: 9 * network()(images), IMAGES[0], 1, softmax=False)
+        predicted_region(metfa.Called(lambda images: 9 * network()(images), softmax=False), IMAGES[0], 1)

@@ -204,7 +204,7 @@ def test_rows_do_not_depend_on_each_other():
 @pytest.mark.parametrize("batch_size", [1, 7, 1000])
 def test_batches_change_nothing(batch_size):
     expected, _ = LEMNA(two_classes, **SETTINGS, rng=0)(SENTENCES, 1)
-    found, _ = LEMNA(two_classes, **SETTINGS, rng=0, batch_size=batch_size)(SENTENCES, 1)
+    found, _ = LEMNA(metfa.Called(two_classes, softmax=False, batch_size=batch_size), **SETTINGS, rng=0)(SENTENCES, 1)
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
@@ -283,9 +283,9 @@ def test_a_model_that_mixes_the_texts_of_a_call_is_told_of():
         return np.array([sum(word in ("w3", "w7") for word in text.split()) / max(longest, 1) for text in texts])
 
     explainer = LEMNA(padded, n_perturbations=200, rng=0)
-    with pytest.warns(RowDependenceWarning, match="depends on the other texts of its call .* `batch_size=1`"):
+    with pytest.warns(RowDependenceWarning, match=r"depends on the other texts of its call .*batch_size=1\)`"):
         explainer([TEXT])
-    alone, _ = LEMNA(padded, n_perturbations=200, rng=0, batch_size=1)([TEXT])
+    alone, _ = LEMNA(metfa.Called(padded, softmax=False, batch_size=1), n_perturbations=200, rng=0)([TEXT])
     assert np.isfinite(alone).all()
 
 

@@ -5,7 +5,7 @@ import pytest
 from lime.lime_text import LimeTextExplainer
 from sklearn.metrics import pairwise_distances
 
-from metfa import DegenerateAttributionsWarning
+from metfa import Called, DegenerateAttributionsWarning
 from metfa.text._deletions import deletions
 from metfa.text.lime import LIME
 from metfa.text.words import words_of
@@ -74,7 +74,9 @@ def test_rows_do_not_depend_on_each_other():
 @pytest.mark.parametrize("batch_size", [1, 7, 1000])
 def test_batches_change_nothing(batch_size):
     expected, _ = LIME(model, n_perturbations=60, rng=0, scale=False)(TEXTS, 1)
-    found, _ = LIME(model, n_perturbations=60, rng=0, scale=False, batch_size=batch_size)(TEXTS, 1)
+    found, _ = LIME(Called(model, softmax=False, batch_size=batch_size), n_perturbations=60, rng=0, scale=False)(
+        TEXTS, 1
+    )
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 

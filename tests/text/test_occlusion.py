@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from metfa import DegenerateAttributionsWarning
+from metfa import Called, DegenerateAttributionsWarning
 from metfa.text.occlusion import Occlusion
 from metfa.text.words import words_of
 
@@ -34,7 +34,7 @@ def by_loop(text, target):
 
 @pytest.mark.parametrize("batch_size", [None, 1, 4])
 def test_equals_a_loop(batch_size):
-    attributions, scores = Occlusion(model, scale=False, batch_size=batch_size)(TEXTS, [1, 0, 1])
+    attributions, scores = Occlusion(Called(model, softmax=False, batch_size=batch_size), scale=False)(TEXTS, [1, 0, 1])
     expected = [by_loop(text, target) for text, target in zip(TEXTS, [1, 0, 1], strict=True)]
     np.testing.assert_allclose(attributions, expected, atol=1e-12)
     np.testing.assert_allclose(scores, model(TEXTS))
@@ -63,7 +63,7 @@ def test_softmax_and_logits():
         return torch.from_numpy(np.log(model(texts)))
 
     expected, _ = Occlusion(model, scale=False)(TEXTS, 1)
-    np.testing.assert_allclose(Occlusion(logits, softmax=True, scale=False)(TEXTS, 1)[0], expected, atol=1e-12)
+    np.testing.assert_allclose(Occlusion(Called(logits, softmax=True), scale=False)(TEXTS, 1)[0], expected, atol=1e-12)
 
 
 def test_rows_do_not_depend_on_each_other():

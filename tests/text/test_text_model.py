@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from metfa import ModelOutputWarning, ModelStateWarning
+from metfa import Called, ModelOutputWarning, ModelStateWarning
 from metfa.text._text_model import TextModel, words_of_rows
 
 TEXTS = ["a fine film", "dull", "", "a long , long film with a good joke", "so 😀 much fun"]
@@ -42,7 +42,7 @@ def test_every_batch_size_gives_the_same(batch_size):
         sizes.append(len(texts))
         return lengths(texts)
 
-    asked = TextModel(model, softmax=True, batch_size=batch_size)
+    asked = TextModel.of(Called(model, softmax=True, batch_size=batch_size))
     np.testing.assert_allclose(asked.probabilities(TEXTS), by_hand(TEXTS), rtol=1e-12)
     np.testing.assert_array_equal(asked.scores(TEXTS), lengths(TEXTS))
     assert max(sizes) == min(batch_size or 256, len(TEXTS))
@@ -57,19 +57,19 @@ def test_tokens_come_as_lists_of_the_models_own():
         texts.clear()
         return np.full((2, 2), 0.5)
 
-    TextModel(model).probabilities(rows)
+    TextModel.of(model).probabilities(rows)
     assert rows == [("a", "film"), ["dull"]]
 
 
 def test_one_score_a_text():
-    asked = TextModel(lambda texts: np.array([float(len(text)) for text in texts]))
+    asked = TextModel.of(lambda texts: np.array([float(len(text)) for text in texts]))
     scores = asked.scores(TEXTS)
     assert asked.targets(scores, None) == [None] * 5
     np.testing.assert_array_equal(asked.chosen(scores, [None] * 5), [11, 4, 0, 35, 13])
 
 
 def test_targets_and_their_probabilities():
-    asked = TextModel(lengths, softmax=True)
+    asked = TextModel.of(Called(lengths, softmax=True))
     probabilities = asked.probabilities(TEXTS)
     targets = asked.targets(asked.scores(TEXTS), None)
     assert targets == by_hand(TEXTS).argmax(axis=1).tolist()
@@ -80,7 +80,7 @@ def test_targets_and_their_probabilities():
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.float64])
 def test_torch_scores_come_to_the_host_in_double_precision(dtype):
-    scores = TextModel(lambda texts: torch.full((len(texts), 2), 0.5, dtype=dtype, requires_grad=True)).scores(TEXTS)
+    scores = TextModel.of(lambda texts: torch.full((len(texts), 2), 0.5, dtype=dtype, requires_grad=True)).scores(TEXTS)
     assert scores.dtype == np.float64
     np.testing.assert_array_equal(scores, np.full((5, 2), 0.5))
 
@@ -89,11 +89,11 @@ def test_a_module_is_put_back():
     net = Net().train()
     net.dropout.eval()
     with pytest.warns(ModelStateWarning, match="training mode"):
-        TextModel(net).probabilities(TEXTS)
+        TextModel.of(net).probabilities(TEXTS)
     assert net.training
     assert not net.dropout.training
     with pytest.warns(ModelStateWarning), pytest.raises(RuntimeError, match="on purpose"):
-        TextModel(net).probabilities(["break"])
+        TextModel.of(net).probabilities(["break"])
     assert net.training
     assert not net.dropout.training
 
@@ -116,25 +116,29 @@ def test_a_module_is_put_back():
 )
 def test_what_a_model_must_not_return(answer, error, message):
     with pytest.raises(error, match=message):
-        TextModel(lambda texts: answer).scores(TEXTS)
+        TextModel.of(lambda texts: answer).scores(TEXTS)
 
 
 def test_the_number_of_classes_must_not_change():
     with pytest.raises(ValueError, match=r"got \(3,\) and then \(2,\)"):
-        TextModel(lambda texts: np.ones((len(texts), 1 + len(texts))), batch_size=2).scores(TEXTS)
+        TextModel.of(Called(lambda texts: np.ones((len(texts), 1 + len(texts))), softmax=False, batch_size=2)).scores(
+            TEXTS
+        )
 
 
 def test_scores_that_are_not_what_the_settings_say():
-    with pytest.warns(ModelOutputWarning, match=r"no probabilities \(from 0 to 3\.5\): write `softmax=True`"):
-        TextModel(lengths).targets(lengths(TEXTS), None)
+    with pytest.warns(
+        ModelOutputWarning, match=r"no probabilities \(from 0 to 3\.5\): write `metfa.Called\(model, softmax=True\)`"
+    ):
+        TextModel.of(lengths).targets(lengths(TEXTS), None)
     with pytest.warns(ModelOutputWarning, match="second softmax"):
-        TextModel(lengths, softmax=True).targets(by_hand(TEXTS), None)
-    with pytest.raises(ValueError, match=r"shape \(5,\).*`softmax=False`"):
-        TextModel(lambda texts: np.ones(5), softmax=True).probabilities(TEXTS)
+        TextModel.of(Called(lengths, softmax=True)).targets(by_hand(TEXTS), None)
+    with pytest.raises(ValueError, match=r"shape \(5,\).*softmax=False\)`"):
+        TextModel.of(Called(lambda texts: np.ones(5), softmax=True)).probabilities(TEXTS)
 
 
 def test_bad_targets():
-    asked = TextModel(lengths, softmax=True)
+    asked = TextModel.of(Called(lengths, softmax=True))
     with pytest.raises(ValueError, match=r"must lie in 0\.\.2 .*got 3 for input 0"):
         asked.targets(lengths(TEXTS), 3)
     with pytest.raises(TypeError, match="class index for each text, got ndarray"):
@@ -143,15 +147,15 @@ def test_bad_targets():
 
 def test_bad_settings_and_texts():
     with pytest.raises(TypeError, match="`model` must be a function list of texts -> probabilities, got str"):
-        TextModel("model")
+        TextModel.of("model")
     with pytest.raises(TypeError, match="`softmax` must be True or False, got int: 1"):
-        TextModel(lengths, softmax=1)
+        TextModel.of(Called(lengths, softmax=1))
     with pytest.raises(ValueError, match="`batch_size` must be at least 1, got 0"):
-        TextModel(lengths, batch_size=0)
+        TextModel.of(Called(lengths, batch_size=0))
     with pytest.raises(TypeError, match=r"got str: write `\[text\]`"):
-        TextModel(lengths).scores("a film")
+        TextModel.of(lengths).scores("a film")
     with pytest.raises(ValueError, match="the list is empty"):
-        TextModel(lengths).scores([])
+        TextModel.of(lengths).scores([])
 
 
 def test_rows_of_one_call_have_equally_many_words():

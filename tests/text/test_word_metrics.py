@@ -121,7 +121,7 @@ def test_equal_scores_go_in_an_order_of_the_text_alone():
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("target", [None, 0])
 def test_a_text_has_its_score_alone_and_in_company(metric, target):
-    together = metric(model, TEXTS, SCORES, target, n=5, batch_size=2)
+    together = metric(metfa.Called(model, softmax=False, batch_size=2), TEXTS, SCORES, target, n=5)
     for row in range(3):
         alone = metric(model, TEXTS[row : row + 1], SCORES[row : row + 1], target, n=5)
         np.testing.assert_array_equal(together.curves[row], alone.curves[0])
@@ -155,7 +155,7 @@ def test_one_score_a_text_and_logits():
     scores = fdt(lambda texts: model(texts)[:, 1], TEXTS, SCORES, n=4)
     expected = fdt(model, TEXTS, SCORES, 1, n=4)
     np.testing.assert_array_equal(scores.curves, expected.curves)
-    logits = fdt(lambda texts: np.log(model(texts) + 1e-9), TEXTS[:1], SCORES[:1], 1, n=4, softmax=True)
+    logits = fdt(metfa.Called(lambda texts: np.log(model(texts) + 1e-9), softmax=True), TEXTS[:1], SCORES[:1], 1, n=4)
     np.testing.assert_allclose(logits.curves, expected.curves[:1], atol=1e-7)
 
 
@@ -275,8 +275,16 @@ def test_ten_thousand_words():
         (lambda: fdt(model, ["a film"], [["x", "y"]]), TypeError, r"`attributions\[0\]` must be an array of real numb"),
         (lambda: fdt(model, ["a film"], [[1, 2]], n=0), ValueError, "`n` must be at least 1, got 0"),
         (lambda: fdt(model, ["a film"], [[1, 2]], 2), ValueError, r"`target` must lie in 0..1"),
-        (lambda: st(model, ["a film"], [[1, 2]], softmax=1), TypeError, "`softmax` must be True or False, got int"),
-        (lambda: st(model, ["a film"], [[1, 2]], batch_size=0), ValueError, "`batch_size` must be at least 1, got 0"),
+        (
+            lambda: st(metfa.Called(model, softmax=1), ["a film"], [[1, 2]]),
+            TypeError,
+            "`softmax` must be True or False, got int",
+        ),
+        (
+            lambda: st(metfa.Called(model, batch_size=0), ["a film"], [[1, 2]]),
+            ValueError,
+            "`batch_size` must be at least 1, got 0",
+        ),
         (lambda: st(model, ["a film"], [[1, 2]], rng="a"), TypeError, "`rng` must be None, an int or"),
         (lambda: st(lambda texts: 1, ["a film"], [[1, 2]]), TypeError, "`model` must return an array .* got int"),
         (lambda: fat(model, ["a film"], [[1, 2]], others="x"), TypeError, "`others` must be a list of texts, got str"),

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from numbers import Real
 from typing import Any
 
-__all__ = ["check_number", "did_you_mean", "is_text", "positive_int"]
+__all__ = ["check_flag", "check_number", "did_you_mean", "is_text", "positive_int"]
 
 
 def positive_int(value: Any, name: str, minimum: int = 1) -> int:
@@ -31,6 +31,12 @@ def check_number(value: Any, name: str, *, least: float = 0.0, above: float = -m
         if above >= least:
             allowed = f" and above {above:g}" if math.isfinite(above) else ""
         raise ValueError(f"`{name}` must be finite{allowed}, got {value}")
+
+
+def check_flag(value: Any, name: str) -> None:
+    """Raise unless `value` is True or False."""
+    if not isinstance(value, bool):
+        raise TypeError(f"`{name}` must be True or False, got {type(value).__name__}: {value!r}")
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -16,7 +16,7 @@ from metfa.attacks._maps import Maps, StraightThrough, differentiable_maps, maps
 from metfa.attacks._objective import Objective, softened
 from metfa.attacks.result import Measured
 from metfa.attacks.settings import AttackSettings
-from metfa.calls.called import checked_scores
+from metfa.calls.called import Called
 from metfa.sampling.protocol import known_independent
 from metfa.sampling.rows import Rows
 from metfa.sampling.smoothed import SampledExplainer
@@ -57,21 +57,21 @@ class Streams:
 class Victim:
     """Model, explainer and defence as they are, never softened."""
 
-    model: Any
+    called: Called
     explainer: Any
     defence: SampledExplainer | None
 
     @classmethod
-    def of(cls, model: Any, explainer: Any, defence: SampledExplainer | None) -> Victim:
+    def of(cls, called: Called, explainer: Any, defence: SampledExplainer | None) -> Victim:
         """One whose defence asks an explainer that may mix rows for one at a time."""
         if defence is not None and not known_independent(defence.explainer):
             defence = replace(defence, batch_size=1)
-        return cls(model, explainer, defence)
+        return cls(called, explainer, defence)
 
     def scores(self, images: torch.Tensor) -> torch.Tensor:
         """The model's scores."""
         with torch.no_grad():
-            return checked_scores(self.model(images.clone()), len(images)).detach()
+            return self.called(images.clone()).detach()
 
     def maps(self, images: torch.Tensor, explained: torch.Tensor, streams: Streams) -> torch.Tensor:
         """The explainer's maps; what it draws is the same at each look."""
@@ -129,7 +129,7 @@ class Batch:
                 seen = replace(seen, noise=StraightThrough(seen.noise))
             defence = maps.defended(seen)
         return Objective(
-            model=victim.model,
+            called=victim.called,
             settings=self.settings,
             clean=self.images,
             probabilities=self.scores.softmax(1),

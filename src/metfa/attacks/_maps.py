@@ -13,11 +13,9 @@ import torch
 
 from metfa._base.provenance import describe
 from metfa._base.warnings import DegenerateAttributionsWarning
-from metfa.calls.called import CalledModel
 from metfa.calls.differentiation import graph_kept
 from metfa.calls.guard import owner_of
 from metfa.explainers.cam import CAM
-from metfa.explainers.captum_adapter import CaptumMethod
 from metfa.explainers.lrp import LRP
 from metfa.explainers.mask import MASK, MaskState
 from metfa.sampling.protocol import call_explainer, known_independent, takes_rngs
@@ -156,7 +154,7 @@ class UnrolledMASK:
 
     def finished(self, state: MaskState, inputs: torch.Tensor) -> torch.Tensor:
         """Maps of a state."""
-        return self.explainer._finished(self.explainer._maps(state.masks, inputs.shape))
+        return self.explainer.maps(state.masks, inputs)
 
     def _of_rows(self, n_rows: int) -> MaskState:
         masks, mean, square = (
@@ -237,7 +235,7 @@ def differentiable_maps(explainer: Any, steps: tuple[int, int]) -> Maps | Unroll
     if isinstance(owner, MASK):
         return UnrolledMaps(owner, steps)
     # A gradient that others took may have left the graph unseen, where it is multiplied by what is in it.
-    return Maps(explainer, nullcontext if isinstance(_inmost(explainer), CalledModel | CaptumMethod) else graph_kept)
+    return Maps(explainer, nullcontext if getattr(_inmost(explainer), "differentiable", False) else graph_kept)
 
 
 def move(maps: Maps, image: torch.Tensor, target: torch.Tensor, rng: np.random.Generator) -> bool:

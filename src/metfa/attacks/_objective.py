@@ -14,7 +14,7 @@ from torch.nn import functional
 from metfa._base.warnings import WeakAttackWarning, warn
 from metfa.attacks._softened import soft_backward, softplus
 from metfa.attacks.settings import AttackSettings
-from metfa.calls.called import checked_scores
+from metfa.calls.called import Called
 
 __all__ = ["Objective", "Terms", "map_term", "softened"]
 
@@ -70,8 +70,8 @@ class Objective:
 
     Attributes
     ----------
-    model : callable
-        Inputs -> logits.
+    called : Called
+        The model, and how it is asked for logits.
     settings : AttackSettings
     clean, probabilities, target_map : torch.Tensor
         The images at the start, their probabilities, and the maps to draw.
@@ -85,7 +85,7 @@ class Objective:
         Generators of what is random on the way, by purpose and step.
     """
 
-    model: Any
+    called: Called
     settings: AttackSettings
     clean: torch.Tensor
     probabilities: torch.Tensor
@@ -135,7 +135,7 @@ class Objective:
         return Terms(values, torch.as_tensor(total, device=images.device).expand(len(images)), gradient)
 
     def _prediction(self, images: torch.Tensor) -> torch.Tensor:
-        scores = checked_scores(self.model(images.clone()), len(images))  # it may work in place
+        scores = self.called(images.clone())  # it may work in place
         if self.settings.prediction_loss == "probabilities":
             return ((scores.softmax(1) - self.probabilities) ** 2).sum(1)
         if self.settings.prediction_loss == "cross-entropy":

@@ -24,6 +24,7 @@ from metfa.attacks._kept import Kept
 from metfa.attacks._maps import needs_softening
 from metfa.attacks.result import AttackResult, Measured
 from metfa.attacks.settings import AttackSettings, settings_of
+from metfa.calls.called import Called
 from metfa.calls.differentiation import weights_frozen
 from metfa.calls.guard import left_as_found
 from metfa.calls.inputs import check_images, require_tensor
@@ -58,7 +59,7 @@ def manipulate(
 
     Parameters
     ----------
-    model : torch.nn.Module or callable
+    model : torch.nn.Module, callable or Called
         Images -> logits (batch, classes).
     explainer : callable
         Explainer whose maps are differentiable in the inputs.
@@ -186,7 +187,7 @@ def _attack(
     store: str | Path | None,
     progress: bool,
 ) -> AttackResult:
-    knows = _checked(model, explainer, inputs, defence, knows)
+    called, knows = _checked(model, explainer, inputs, defence, knows)
     _check_wanted(kind, target_map, target)
     positive_int(batch_size, "batch_size")
     if settings.softening == "if needed":
@@ -207,9 +208,9 @@ def _attack(
         "rng": hex(root),
         "batch_size": batch_size,
     }
-    victim = Victim.of(model, explainer, defence)
+    victim = Victim.of(called, explainer, defence)
     streams = Streams.of(images, root)
-    models = [model, explained_model(explainer), None if defence is None else defence.model]
+    models = [called.model, explained_model(explainer), None if defence is None else defence.model]
     n_steps = settings.n_restarts * (settings.n_first_steps + settings.n_steps)
     starts = range(0, len(images), batch_size)
     parts: list[tuple[Any, ...]] = []
@@ -287,12 +288,15 @@ def _attack(
     return result
 
 
-def _checked(model: Any, explainer: Any, inputs: Any, defence: Any, knows: Any) -> Knows:
-    """What the attacker knows, after a look at the arguments."""
+def _checked(model: Any, explainer: Any, inputs: Any, defence: Any, knows: Any) -> tuple[Called, Knows]:
+    """How the model is asked and what the attacker knows, after a look at the arguments."""
     for name, value in (("model", model), ("explainer", explainer)):
         if not callable(value):
             raise TypeError(f"`{name}` must be callable, got {type(value).__name__}")
-    _check_same_model(model, explainer)
+    called = Called.of(model)
+    if not called.softmax:
+        raise ValueError("`softmax=False` says that `model` gives probabilities, but an attack needs its logits")
+    _check_same_model(called.model, explainer)
     require_tensor(inputs)
     check_images(inputs)
     if inputs.dtype not in (torch.float32, torch.float64):
@@ -317,7 +321,7 @@ def _checked(model: Any, explainer: Any, inputs: Any, defence: Any, knows: Any) 
             f"`defence` must smooth the explainer that is attacked for an attacker who knows it, got a defence of "
             f"{describe(defence.explainer)} and the explainer {describe(explainer)}"
         )
-    return knows
+    return called, knows
 
 
 def _check_same_model(model: Any, explainer: Any) -> None:

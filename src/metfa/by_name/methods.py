@@ -10,6 +10,7 @@ from typing import Any, Literal
 from metfa import explainers, segmentation, text
 from metfa._base.import_path import imported
 from metfa._base.validation import did_you_mean
+from metfa.calls.called import SETTINGS, Called
 
 __all__ = ["Of", "check_method", "check_settings", "explainer_of", "method_forms", "methods_of"]
 
@@ -33,9 +34,14 @@ TEXT_METHODS = {
 }
 SCENE_METHODS = {"grid-saliency": "GridSaliency"}  # beside those of images, which explain a region's scores
 NO_SETTINGS = {  # given in other ways; of images, `scale` too: the paper compares maps in [0, 1]
-    "image": {"model", "rng", "autocast", "memory_format", "scale"},
-    "text": {"model", "rng"},
-    "scene": {"model", "rng", "autocast", "memory_format", "scale", "target_class", "region", "softmax"},
+    "image": {"called", "model", "rng", "scale"},
+    "text": {"called", "model", "rng"},
+    "scene": {"called", "model", "rng", "scale", "target_class", "region"},
+}
+BATCHES, PROBABILITIES = ("batch_size",), ("batch_size", "softmax")
+ASKING = {  # settings of the `Called` that matter to a method
+    "smoothgrad": BATCHES,
+    **dict.fromkeys(("rise", "lime", "igos", "scorecam", "mask", "grid-saliency", "lemna", "occlusion"), PROBABILITIES),
 }
 
 
@@ -60,10 +66,9 @@ def check_method(method: str, of: Of = "image") -> None:
 def check_settings(method: str, settings: dict[str, Any], of: Of = "image") -> None:
     """Raise unless the method takes such settings; those of a user's own method are seen when it is made."""
     if of == "text" and method in TEXT_METHODS:
-        kind = getattr(text, TEXT_METHODS[method])
-        _check_names(settings, _settings_of_dataclass(kind, of), method)
-        if settings:
-            kind(len, **settings)  # those that have settings take any function for a model
+        _check_names(settings, _settings_of(method, of), method)
+        if method in ASKING:
+            explainer_of(method, len, settings, of)  # any function will do for a model
     elif of != "text" and (method in methods_of(of) or method.startswith("captum:")):
         import torch
 
@@ -75,21 +80,13 @@ def check_settings(method: str, settings: dict[str, Any], of: Of = "image") -> N
 
 def explainer_of(method: str, model: Any, settings: dict[str, Any], of: Of = "image", *, bfloat16: bool = False) -> Any:
     """Explainer of a model by the method's name, or by ``package.module:callable``, called with the model."""
-    if of == "text" and method in TEXT_METHODS:
-        kind = getattr(text, TEXT_METHODS[method])
-        _check_names(settings, _settings_of_dataclass(kind, of), method)
-        return kind(model, **settings)
-    if of != "text" and method in methods_of(of):
-        import torch
-
-        kind = getattr(segmentation if method in SCENE_METHODS else explainers, methods_of(of)[method])
-        allowed = _settings_of_dataclass(kind, of)
-        _check_names(settings, allowed, method)
-        given: dict[str, Any] = {"memory_format": torch.channels_last}
-        given["autocast"] = torch.bfloat16 if bfloat16 else None
-        if of == "scene" and "softmax" in {field.name for field in dataclasses.fields(kind)}:
-            given["softmax"] = model.softmax  # the region's model says what its network gives
-        return kind(model, **{**given, **settings})
+    if method in methods_of(of):
+        _check_names(settings, _settings_of(method, of), method)
+        asking = _asking(method, model, of, bfloat16=bfloat16) | {
+            name: settings[name] for name in SETTINGS if name in settings
+        }
+        own = {name: value for name, value in settings.items() if name not in SETTINGS}
+        return _kind(method, of)(Called(model, **asking) if asking else model, **own)
     source, _, name = method.partition(":")
     if source == "captum":
         return explainers.from_captum(model, name, **settings)
@@ -101,8 +98,26 @@ def explainer_of(method: str, model: Any, settings: dict[str, Any], of: Of = "im
     return explainer
 
 
-def _settings_of_dataclass(kind: Any, of: Of) -> list[str]:
-    return [field.name for field in dataclasses.fields(kind) if field.name not in NO_SETTINGS[of]]
+def _kind(method: str, of: Of) -> Any:
+    home = text if of == "text" else segmentation if method in SCENE_METHODS else explainers
+    return getattr(home, methods_of(of)[method])
+
+
+def _settings_of(method: str, of: Of) -> list[str]:
+    """What can be set of a method of ours, and of how it asks the model."""
+    own = [field.name for field in dataclasses.fields(_kind(method, of)) if field.name not in NO_SETTINGS[of]]
+    return [*own, *(name for name in ASKING.get(method, ()) if of != "scene" or name != "softmax")]
+
+
+def _asking(method: str, model: Any, of: Of, *, bfloat16: bool) -> dict[str, Any]:
+    """How a method asks unless its settings say otherwise."""
+    if of == "text":
+        return {"softmax": False} if method in ASKING else {}
+    import torch
+
+    asking: dict[str, Any] = {"memory_format": torch.channels_last, "autocast": torch.bfloat16 if bfloat16 else None}
+    # the region's model says what its network gives
+    return {**asking, "softmax": model.softmax} if of == "scene" else asking
 
 
 def _arguments(factory: Callable[..., Any], settings: dict[str, Any]) -> list[str]:

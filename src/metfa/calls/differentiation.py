@@ -11,9 +11,9 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from metfa.calls.guard import model_in_evaluation
-from metfa.calls.targets import row_targets
+from metfa.calls.targets import row_targets, target_indices
 
-__all__ = ["chosen_scores", "graph_kept", "require_graph", "weights_frozen"]
+__all__ = ["chosen_scores", "graph_kept", "index_of", "of_indices", "require_graph", "weights_frozen"]
 
 
 @contextmanager
@@ -46,12 +46,18 @@ def chosen_scores(scores: torch.Tensor, target: Any) -> torch.Tensor:
     targets = row_targets(target, scores.detach().float().cpu().numpy(), len(scores))
     if scores.ndim == 1:
         return scores
-    rows = torch.arange(len(scores), device=scores.device)
-    if all(isinstance(entry, int) for entry in targets):
-        return scores[rows, torch.tensor(targets, device=scores.device)]
-    if all(isinstance(entry, tuple | list) for entry in targets):
-        return torch.stack([scores[(row, *entry)] for row, entry in enumerate(targets)])
-    raise TypeError("`target` must be class indices, or one tuple of indices for each row")
+    return of_indices(scores, index_of(targets, scores.device))
+
+
+def index_of(targets: list[Any], device: Any) -> torch.Tensor:
+    """Targets as indices (batch, axes of a row's scores)."""
+    rows = target_indices(targets)
+    return torch.tensor(rows, dtype=torch.int64, device=device).reshape(len(rows), len(rows[0]))
+
+
+def of_indices(scores: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+    """Score of each row's target, (batch,)."""
+    return scores[(torch.arange(len(scores), device=scores.device), *index.T)]
 
 
 class _GraphKept(TorchFunctionMode):

@@ -1,4 +1,4 @@
-"""Enlargement of coarse masks to images, as one matrix for the rows and one for the columns."""
+"""Coarse masks on a grid of cells, and their enlargement to images: one matrix for rows, one for columns."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any, Literal
 import numpy as np
 
 from metfa._arrays import from_host, namespace
+from metfa._base.validation import positive_int
 
-__all__ = ["Enlargement", "enlargement", "resized"]
+__all__ = ["Enlargement", "enlargement", "enlargements", "grid_sides", "resized"]
 
 Enlargement = Literal["nearest", "corners", "centres", "mirrored"]
 
@@ -34,7 +35,20 @@ def enlargement(cells: int, pixels: int, how: Enlargement, blur: Any = None) -> 
     return matrix if blur is None else blur.matrix(pixels) @ matrix
 
 
+def enlargements(grid: Any, size: Any, how: Enlargement, blur: Any = None) -> list[np.ndarray]:
+    """What enlarges a mask on a grid to an image of `size` (height, width): a matrix for rows, one for columns."""
+    return [enlargement(cells, pixels, how, blur) for cells, pixels in zip(grid_sides(grid), size, strict=True)]
+
+
 def resized(images: Any, matrices: list[np.ndarray]) -> Any:
     """Rows and columns of images (..., height, width) mapped by one matrix each."""
     down, across = (from_host(matrix, like=images) for matrix in matrices)
     return down @ images @ namespace(images).matrix_transpose(across)
+
+
+def grid_sides(grid: Any) -> tuple[int, int]:
+    """Cells along (rows, columns) of `grid`, an integer or a pair; TypeError or ValueError otherwise."""
+    sides = grid if isinstance(grid, tuple) else (grid, grid)
+    if len(sides) != 2:
+        raise ValueError(f"`grid` must be an integer or a pair (rows, columns), got {grid!r}")
+    return positive_int(sides[0], "grid"), positive_int(sides[1], "grid")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Integral, Number
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from metfa._arrays import as_array, device_of, namespace, to_host
 
-__all__ = ["row_targets", "stacked_targets"]
+__all__ = ["row_targets", "stacked_targets", "target_indices"]
 
 
 def row_targets(target: Any, scores: np.ndarray | None, n_rows: int) -> list[Any]:
@@ -45,6 +46,18 @@ def stacked_targets(targets: list[Any], like: Any) -> Any:
     if not all(isinstance(target, int) for target in targets):
         return targets
     return np.array(targets) if like is None else namespace(like).asarray(targets, device=device_of(like))
+
+
+def target_indices(targets: Sequence[Any]) -> list[tuple[int, ...]]:
+    """Targets as indices into the scores of a row, none where a model gives one score a row; raises for others."""
+    rows = [() if entry is None else tuple(entry) if isinstance(entry, tuple | list) else (entry,) for entry in targets]
+    for row, indices in enumerate(rows):
+        if not all(isinstance(index, int) for index in indices):
+            raise TypeError(
+                "`target` must be class indices, or one tuple of indices for each row, got "
+                f"{type(targets[row]).__name__} for input {row}"
+            )
+    return rows
 
 
 def _predicted(scores: np.ndarray | None, n_rows: int) -> list[Any]:

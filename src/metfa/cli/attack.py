@@ -17,7 +17,7 @@ from metfa.attacks.settings import PRESETS
 from metfa.attacks.settings import settings_of as attack_settings
 from metfa.by_name.methods import check_method, check_settings, explainer_of
 from metfa.by_name.noises import noise_of
-from metfa.calls.probabilities import softmax
+from metfa.calls.answers import softmax
 from metfa.cli.options import Confidence, Device, Model, Noise, Samples, Seed, Settings
 from metfa.cli.parsing import settings_of
 from metfa.cli.reported import resumable

@@ -17,7 +17,7 @@ from metfa._base.provenance import printable
 from metfa._base.validation import is_text
 from metfa.by_name.methods import Of, check_method, explainer_of, methods_of
 from metfa.by_name.noises import noise_of
-from metfa.calls.probabilities import softmax
+from metfa.calls.answers import softmax
 from metfa.cli.certificates import certificate_figure, certificate_line
 from metfa.cli.parsing import criteria_of
 from metfa.results.decisions import samples_needed

@@ -15,6 +15,7 @@ from metfa._base.provenance import printable
 from metfa._base.validation import did_you_mean
 from metfa.by_name.methods import explainer_of
 from metfa.by_name.noises import noise_of
+from metfa.calls.called import Called
 from metfa.cli.run import ABOUT, SAMPLE, Analysis, Sampling, call_of, check_before_sampling, device_of
 from metfa.results.files import MANIFEST, write_json
 from metfa.results.terms import Terms
@@ -59,10 +60,10 @@ def explain_scene(
     device = device_of(sampling.device)
     preprocess = loaded.preprocess if scene.size is None else WholePicture(scene.size)
     image = preprocess(open_image(scene.picture)).to(device)
-    network = loaded.module.to(device)
+    called = Called(loaded.module.to(device), softmax=scene.softmax)
     target = class_index(scene.target, loaded.class_names)
     if scene.region is None:
-        region = predicted_region(network, image, target, softmax=scene.softmax)
+        region = predicted_region(called, image, target)
     else:
         region = region_in(scene.region, image, resized=scene.size is not None)
     if region.all():
@@ -77,7 +78,7 @@ def explain_scene(
             raise FileExistsError(f"{folder} holds the samples of another object; give another `--out`")
     else:
         explanation = explain_context(
-            network,
+            called,
             image,
             target,
             region=region,
@@ -85,7 +86,6 @@ def explain_scene(
             noise=noise_of(sampling.noise),
             n_samples=sampling.n_samples,
             min_pixels=scene.min_pixels,
-            softmax=scene.softmax,
             batch_size=sampling.batch_size,
             rng=sampling.seed,
             store=folder,
@@ -95,7 +95,7 @@ def explain_scene(
     marked = explanation.significant(**analysis.given)
     shown = {"nothing": np.zeros_like(region), "the significant context": marked}
     found = {
-        name: context_faithfulness(network, image[None], pixels, target, region=region, softmax=scene.softmax).score[0]
+        name: context_faithfulness(called, image[None], pixels, target, region=region).score[0]
         for name, pixels in shown.items()
     }
     left = [f"{score:.3f} with {name}" for name, score in found.items()]
@@ -144,8 +144,8 @@ def region_in(path: Path, image: Any, *, resized: bool) -> np.ndarray:
     return mask
 
 
-def _made(regional: Any, sampling: Sampling) -> Any:
-    return explainer_of(sampling.method, regional, sampling.settings, "scene", bfloat16=sampling.bfloat16)
+def _made(regional: Called, sampling: Sampling) -> Any:
+    return explainer_of(sampling.method, regional.model, sampling.settings, "scene", bfloat16=sampling.bfloat16)
 
 
 def _at(explanation: Any, terms: Terms) -> str:

@@ -11,8 +11,8 @@ import numpy as np
 
 from metfa import metrics
 from metfa._base.validation import check_number, did_you_mean, positive_int
+from metfa.calls.called import SETTINGS, Called
 from metfa.calls.hidden import Hidden, baseline_numbers
-from metfa.calls.target_probability import TargetProbability
 from metfa.evaluation import _of_samples
 from metfa.evaluation._figures import Row, number, plain_row, score_row
 from metfa.results.sample import AttributionSample
@@ -55,6 +55,21 @@ class Measure:
     def under_outer_noise(self) -> bool:
         """Whether it needs explanations under an outer noise."""
         return self.of in ("outer samples", "predictions")
+
+    @property
+    def asks(self) -> bool:
+        """Whether it asks the model, so that its settings may say how."""
+        return self.takes is not None and "model" in inspect.signature(self.takes).parameters
+
+    def called(self, model: Any) -> Any:
+        """The model as it is asked."""
+        asking = {name: value for name, value in self.settings.items() if self.asks and name in SETTINGS}
+        return Called(model, **{"softmax": not self.of_texts, **asking}) if asking else model
+
+    @property
+    def own_settings(self) -> dict[str, Any]:
+        """Settings of the function, without those that say how the model is asked."""
+        return {name: value for name, value in self.settings.items() if not (self.asks and name in SETTINGS)}
 
 
 def _faithfulness(model: Any, inputs: Any, maps: Any, target: Any, **settings: Any) -> list[Row]:
@@ -221,7 +236,7 @@ def _measure(name: str, settings: Any, texts: Sequence[Any] | None) -> Measure:
                 "give all in one form"
             )
     parameters = inspect.signature(measure.takes).parameters if measure.takes else ()
-    allowed = [setting for setting in parameters if setting not in GOVERNED]
+    allowed = [setting for setting in parameters if setting not in GOVERNED] + list(SETTINGS if measure.asks else ())
     for setting in settings:
         if setting not in allowed:
             raise ValueError(
@@ -247,8 +262,7 @@ def _of_another_name(name: str) -> str:
 
 def _check_settings(settings: dict[str, Any]) -> None:
     """Raise for settings that the metrics themselves would refuse in every unit."""
-    asking = {key: settings[key] for key in ("batch_size", "softmax", "autocast", "memory_format") if key in settings}
-    TargetProbability(lambda inputs: inputs, **asking)
+    Called(lambda inputs: inputs, **{name: settings[name] for name in SETTINGS if name in settings})
     for count in ("k", "n", "steps", "n_samples"):
         if count in settings:
             positive_int(settings[count], count)

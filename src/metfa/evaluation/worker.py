@@ -197,20 +197,22 @@ class Worker:
         for measure in study.measures:
             if measure.of == "maps":
                 for entry, map_ in maps.items():
-                    yield from _about(measure.rows(self.module, inputs, map_, goal, **measure.settings), entry)
+                    rows = measure.rows(measure.called(self.module), inputs, map_, goal, **measure.own_settings)
+                    yield from _about(rows, entry)
             elif measure.of == "maps under noise":
                 for outer, noise in study.outer_noises.items():
                     for entry, map_ in maps.items() if noise is not None else ():
                         rows = measure.rows(
-                            self.module, inputs, map_, goal, noise=held(noise), rng=study.seed, n_samples=study.n_outer,
-                            **measure.settings,
+                            measure.called(self.module), inputs, map_, goal, noise=held(noise), rng=study.seed,
+                            n_samples=study.n_outer, **measure.own_settings,
                         )  # fmt: skip
                         yield from _about(rows, entry, outer)
             elif measure.of == "samples":
                 for name, sample in samples.items():
                     for n in study.sizes:
                         for level in study.levels if measure.by_level else (None,):
-                            rows = measure.rows(self.module, inputs, _first(sample, n), level, **measure.settings)
+                            part, called = _first(sample, n), measure.called(self.module)
+                            rows = measure.rows(called, inputs, part, level, **measure.own_settings)
                             yield from _about(rows, Aggregate("samples", name, n, level))
         of_samples = [measure for measure in study.measures if measure.under_outer_noise]
         for outer, noise in study.outer_noises.items() if of_samples else ():

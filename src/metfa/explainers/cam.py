@@ -10,12 +10,14 @@ from torch import nn
 from torch.nn import functional
 
 from metfa._arrays import to_host, widen
+from metfa._base.validation import check_flag
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
+from metfa.calls.called import hold, model_itself, rows_as_the_model
 from metfa.calls.differentiation import weights_frozen
 from metfa.calls.inputs import check_images, require_tensor
 from metfa.calls.targets import row_targets
 from metfa.explainers._layers import LastUse, Watch, check_layer, last_use, name_of, watched
-from metfa.explainers._model_explainer import ModelExplainer
+from metfa.explainers.heatmaps import finished
 
 __all__ = ["CAM", "enlarged", "warn_if_constant"]
 
@@ -25,7 +27,7 @@ INSTEAD = "use `ScoreCAM(model)` or `from_gradcam(GradCAM, model)`"
 
 
 @dataclass(frozen=True)
-class CAM(ModelExplainer):
+class CAM:
     r"""Class activation mapping (Zhou et al. 2016): :math:`\sum_k w_{ck} A_k`, exact for networks made for it.
 
     The network must average its last feature map A over all pixels and classify the average by one linear layer w
@@ -35,19 +37,16 @@ class CAM(ModelExplainer):
 
     Parameters
     ----------
-    model : torch.nn.Module
-        Images (batch, channels, height, width) -> scores (batch, classes). The last feature map and the classifier are
-        found by running it: ResNet, DenseNet, EfficientNet, MobileNet-V2, SqueezeNet and others like them.
+    called : torch.nn.Module or Called
+        Model, or a `metfa.Called` that says how it is asked: images (batch, channels, height, width) -> scores
+        (batch, classes). The last feature map and the classifier are found by running it: ResNet, DenseNet,
+        EfficientNet, MobileNet-V2, SqueezeNet and others like them.
     upsample : bool
         Enlarge the map to the image, bilinearly with pixel centres matched. (The authors round the map to 8 bits first
         and resize it to 256 pixels.) False: the map as it is, (batch, height, width) of the features; the ADV² attack
         compares maps so.
     scale : bool
         Scale each map to [0, 1] by its smallest and largest value, as the authors do. False: the sum above.
-    autocast : torch.dtype, optional
-        Run the model in this lower precision, such as ``torch.bfloat16``. Maps are float32.
-    memory_format : torch.memory_format, optional
-        Layout of the inputs, such as ``torch.channels_last``: often faster on a CPU, the same maps to rounding.
 
     Notes
     -----
@@ -67,13 +66,19 @@ class CAM(ModelExplainer):
     (torch.Size([2, 9, 12]), torch.Size([2, 4]))
     """
 
+    called: Any
     upsample: bool = field(default=True, kw_only=True)
+    scale: bool = field(default=True, kw_only=True)
+
+    model = model_itself
+    rows_independent = rows_as_the_model
+    differentiable = True
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        hold(self)
         check_layer(None, self.model)
-        if not isinstance(self.upsample, bool):
-            raise TypeError(f"`upsample` must be True or False, got {type(self.upsample).__name__}: {self.upsample!r}")
+        check_flag(self.upsample, "upsample")
+        check_flag(self.scale, "scale")
 
     def __call__(self, inputs: torch.Tensor, target: Any = None) -> tuple[torch.Tensor, torch.Tensor]:
         """Maps and scores of a batch.
@@ -106,7 +111,7 @@ class CAM(ModelExplainer):
             watched(self.model) as watch,
             last_use(self.model, (nn.Linear, nn.Conv2d)) as classifier,
         ):
-            scores = self._called(inputs.clone())  # a model may work in place on what it gets
+            scores = self.called(inputs.clone())  # a model may work in place on what it gets
         features = self._averaged(watch, classifier, scores)
         targets = row_targets(target, to_host(scores), len(scores))
         if not all(isinstance(entry, int) for entry in targets):
@@ -114,7 +119,8 @@ class CAM(ModelExplainer):
         weights = classifier.module.weight.detach().flatten(1)[targets].to(features.dtype)
         maps = torch.einsum("bk,bkhw->bhw", weights, features)
         warn_if_constant(maps, f"the feature map {watch.name} shows nothing of the class")
-        return self._finished(enlarged(maps, inputs.shape[2:]) if self.upsample else maps), scores.detach()
+        maps = enlarged(maps, inputs.shape[2:]) if self.upsample else maps
+        return finished(maps, scale=self.scale), scores.detach()
 
     def _averaged(self, watch: Watch, classifier: LastUse, scores: torch.Tensor) -> torch.Tensor:
         """The feature map (batch, channels, height, width) of which the classifier sees the average."""

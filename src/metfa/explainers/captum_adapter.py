@@ -12,7 +12,7 @@ from metfa._arrays import to_host
 from metfa._base.lazy import needs_extra
 from metfa._base.validation import did_you_mean
 from metfa._base.warnings import ModelStateWarning, warn
-from metfa.calls.called import checked_scores
+from metfa.calls.answers import checked_scores
 from metfa.calls.guard import loaded_torch, model_as_found, model_in_evaluation
 from metfa.calls.inputs import require_tensor
 from metfa.calls.targets import row_targets, stacked_targets
@@ -44,6 +44,8 @@ class CaptumMethod:
 
     attribution: Any
     settings: dict[str, Any] = field(default_factory=dict)
+
+    differentiable = True
 
     @property
     def model(self) -> Any:

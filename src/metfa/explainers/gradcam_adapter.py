@@ -14,11 +14,11 @@ from torch import nn
 from metfa._arrays import to_host
 from metfa._base.lazy import needs_extra
 from metfa._base.validation import did_you_mean
+from metfa.calls.called import Called
 from metfa.calls.guard import model_as_found, model_in_evaluation
 from metfa.calls.inputs import check_images, require_tensor
 from metfa.calls.targets import row_targets
 from metfa.explainers._layers import check_layer, watched
-from metfa.explainers._model_explainer import ModelExplainer
 from metfa.explainers.heatmaps import scale_to_unit
 from metfa.sampling.randomised import seeded
 
@@ -50,7 +50,7 @@ class GradCAMMethod:
     @property
     def rows_independent(self) -> bool:
         """Whether it is one of the library's methods that were read, and the model mixes no rows."""
-        return self.known and ModelExplainer(self.model).rows_independent
+        return self.known and Called(self.model).rows_independent
 
     def __call__(self, inputs: torch.Tensor, target: Any = None) -> tuple[torch.Tensor, torch.Tensor]:
         """Maps (batch, height, width) in [0, 1] and the model's scores (batch, classes)."""

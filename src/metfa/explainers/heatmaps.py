@@ -6,11 +6,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from metfa._arrays import as_array, is_array, namespace, widen
+from metfa._arrays import as_array, first_not_finite, is_array, namespace, widen
 from metfa._base.validation import positive_int
+from metfa.calls.inputs import check_values, require_tensor
 from metfa.sampling.protocol import explained_model, known_independent, takes_rngs
 
-__all__ = ["check_channel_axis", "heatmap", "reduce_channels", "require_channels", "scale_to_unit"]
+__all__ = [
+    "check_channel_axis",
+    "check_differentiable",
+    "finished",
+    "heatmap",
+    "reduce_channels",
+    "require_channels",
+    "scale_to_unit",
+]
 
 Sign = Literal["absolute", "positive"]
 
@@ -30,6 +39,15 @@ def require_channels(array: Any, channel_axis: int | None, name: str) -> None:
         )
 
 
+def check_differentiable(inputs: Any, channel_axis: int | None, what: str) -> None:
+    """Raise unless `inputs` are a tensor of numbers with the channels asked for, which can have a gradient."""
+    require_tensor(inputs)
+    if not inputs.is_floating_point():
+        raise TypeError(f"`inputs` must be floating point to have {what}, got {inputs.dtype}")
+    require_channels(inputs, channel_axis, "inputs")
+    check_values(inputs)
+
+
 def reduce_channels(attributions: Any, channel_axis: int | None, sign: Sign = "absolute") -> Any:
     r"""Maximum over the channels of the absolute (or positive) attributions, (batch, \*features)."""
     xp = namespace(attributions)
@@ -44,6 +62,15 @@ def scale_to_unit(maps: Any) -> Any:
     low = xp.min(maps, axis=axes, keepdims=True)
     spread = xp.max(maps, axis=axes, keepdims=True) - low
     return (maps - low) / xp.where(spread > 0, spread, xp.ones_like(spread))
+
+
+def finished(maps: Any, *, scale: bool) -> Any:
+    """Maps at least float32, each scaled to [0, 1] if asked for; raises where one is not finite."""
+    maps = widen(maps)
+    bad = first_not_finite(maps)
+    if bad is not None:
+        raise ValueError(f"the map of input {bad} is not finite: the input or the model's scores hold NaN or infinity")
+    return scale_to_unit(maps) if scale else maps
 
 
 @dataclass(frozen=True)

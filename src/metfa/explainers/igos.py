@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,21 @@ import torch
 from metfa._arrays import from_host, widen
 from metfa._base.validation import check_number, positive_int
 from metfa.calls.blur import Blur
+from metfa.calls.called import model_itself, rows_as_the_model
 from metfa.calls.differentiation import require_graph
-from metfa.calls.enlargement import enlargement
-from metfa.explainers.mask_optimisation import Blend, RandomMaskOptimiser, variation
+from metfa.calls.enlargement import enlargements, grid_sides, resized
+from metfa.explainers.heatmaps import finished
+from metfa.explainers.mask_optimisation import (
+    Blend,
+    blended,
+    check_mask_settings,
+    check_pictures,
+    deleted,
+    optimised,
+    target_scores,
+    variation,
+)
+from metfa.sampling.randomised import row_generators
 
 __all__ = ["IGOS"]
 
@@ -25,7 +38,7 @@ SMALLEST_STEP = 1e-5  # the first step below it is taken, whatever the loss
 
 
 @dataclass(frozen=True)
-class IGOS(RandomMaskOptimiser):
+class IGOS:
     r"""Integrated-gradients optimised saliency (Qi, Khorram and Li 2019).
 
     A mask m on a coarse grid starts at 1 and descends on
@@ -41,8 +54,11 @@ class IGOS(RandomMaskOptimiser):
 
     Parameters
     ----------
-    model : torch.nn.Module or callable
-        Images (batch, channels, height, width) -> scores (batch, classes).
+    called : torch.nn.Module, callable or Called
+        Model, or a `metfa.Called` that says how it is asked: images (batch, channels, height, width) -> scores
+        (batch, classes). Its `batch_size` is of rows times points, and changes maps by
+        what the line search makes of rounding: where two steps are nearly as good, a network's kernels, which round
+        otherwise for another batch, decide.
     n_iterations : int
         Descents. With more than 3, l is self-tuned: divided by 10 after iteration ``n_iterations // 2`` (from 0) if
         hiding has moved the probability by at most 0.001 until then, and by 5 after ``4 * n_iterations // 5`` if by at
@@ -69,22 +85,10 @@ class IGOS(RandomMaskOptimiser):
     first_step : float
         Step at which each line search starts. It shrinks to a fifth until the loss has fallen by 1e-4 of step times
         squared gradient (the Armijo condition) or the step lies below 1e-5.
-    batch_size : int, optional
-        Images (rows times points) in a pass. None: 16 on a CPU, fewer of large images; on a GPU 256, halved as often as
-        it does not fit. Changes speed and memory, and maps by what the line search makes of rounding: where two steps
-        are nearly as good, a network's kernels, which round otherwise for another batch, decide.
-    softmax : bool
-        Turn the model's scores into probabilities by a softmax. False uses them as they are: for models that give
-        probabilities already.
     rng : int, numpy.random.Generator or None
         Seed of direct calls without `rngs`; `metfa.explain` passes its own generators.
     scale : bool
         Scale each map to [0, 1] by its smallest and largest value (the paper's convention). False: 1 - m.
-    autocast : torch.dtype, optional
-        Run the model in this lower precision, such as ``torch.bfloat16``. The line search compares losses, so maps
-        change by more than rounding.
-    memory_format : torch.memory_format, optional
-        Layout of the images, such as ``torch.channels_last``: often faster on a CPU, the same maps to rounding.
 
     Notes
     -----
@@ -92,18 +96,20 @@ class IGOS(RandomMaskOptimiser):
 
     Examples
     --------
-    >>> import torch
+    >>> import torch, metfa
     >>> from metfa.explainers import IGOS
     >>> def model(images):  # probabilities of two classes, by the brightness of the upper left corner
     ...     bright = images[:, 0, :4, :4].mean((1, 2))
     ...     return torch.stack([bright, 1 - bright], dim=1)
-    >>> explainer = IGOS(model, grid=8, baseline=0, softmax=False, rng=0)
+    >>> explainer = IGOS(metfa.Called(model, softmax=False), grid=8, baseline=0, rng=0)
     >>> maps, scores = explainer(torch.ones(1, 1, 16, 16), target=0)
     >>> bool(maps[0, :4, :4].mean() > 2 * maps[0, 8:, 8:].mean())
     True
     """
 
+    called: Any
     n_iterations: int = field(default=15, kw_only=True)
+    grid: int | tuple[int, int] = field(default=28, kw_only=True)
     n_steps: int = field(default=20, kw_only=True)
     score_weight: float = field(default=1 / 20, kw_only=True)
     l1_weight: float = field(default=1.0, kw_only=True)
@@ -112,9 +118,14 @@ class IGOS(RandomMaskOptimiser):
     baseline: Any = field(default=Blur(50.0, kernel=51, border="reflect"), kw_only=True)
     noise_std: float | Sequence[float] = field(default=0.045, kw_only=True)
     first_step: float = field(default=200.0, kw_only=True)
+    scale: bool = field(default=True, kw_only=True)
+    rng: Any = field(default=None, kw_only=True, repr=False)
+
+    model = model_itself
+    rows_independent = rows_as_the_model
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        check_mask_settings(self)
         positive_int(self.n_steps, "n_steps")
         check_number(self.score_weight, "score_weight", above=0)
         for std in self.noise_std if isinstance(self.noise_std, tuple | list) else [self.noise_std]:
@@ -123,11 +134,38 @@ class IGOS(RandomMaskOptimiser):
         check_number(self.tv_weight, "tv_weight")
         check_number(self.tv_beta, "tv_beta", least=1)
 
-    def _matrices(self, height: int, width: int) -> list[np.ndarray]:
-        return [enlargement(*sizes, "corners") for sizes in zip(self._sides, (height, width), strict=True)]
+    def __call__(
+        self, inputs: torch.Tensor, target: Any = None, *, rngs: Any = None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Maps and scores of a batch.
+
+        Parameters
+        ----------
+        inputs : torch.Tensor, (batch, channels, height, width)
+            Floating point, pixels in [0, 1].
+        target : int, sequence or tensor, optional
+            Class of each row; None: the predicted one.
+        rngs : list of numpy.random.Generator, optional
+            One generator for each row.
+
+        Returns
+        -------
+        maps : torch.Tensor, (batch, height, width)
+            1 - mask, high where hiding lowers the score; float32 (or wider), in [0, 1] with `scale`. Never part of a
+            graph.
+        scores : torch.Tensor, (batch, classes)
+            The model's scores of the inputs themselves.
+        """
+        self._check(inputs)
+        generators = row_generators(inputs, rngs, self.rng)
+        masks, scores = optimised(self.called, inputs, target, partial(self._optimised, rngs=generators))
+        return finished(deleted(masks, self._matrices(inputs)), scale=self.scale), scores
+
+    def _matrices(self, images: torch.Tensor) -> list[np.ndarray]:
+        return enlargements(self.grid, images.shape[2:], "corners")
 
     def _check(self, inputs: Any) -> None:
-        super()._check(inputs)
+        check_pictures(inputs, self.baseline)
         if len(self._deviations) not in (1, inputs.shape[1]):
             raise ValueError(
                 f"`noise_std` must be one number or one for each of the {inputs.shape[1]} channels, got "
@@ -139,10 +177,10 @@ class IGOS(RandomMaskOptimiser):
         return np.asarray(self.noise_std, dtype=np.float32).reshape(-1, 1, 1)
 
     def _optimised(self, inputs: torch.Tensor, index: torch.Tensor, rngs: list[np.random.Generator]) -> torch.Tensor:
-        blend = self._blend(widen(inputs), index, inputs.dtype)
+        blend = blended(widen(inputs), self.baseline, index, inputs.dtype)
         # One seed for each point, so that a pass that is repeated has the same noise
         seeds = np.stack([rng.integers(0, 2**63, (self.n_iterations, self.n_steps)) for rng in rngs])
-        masks = blend.contrast.new_ones((len(inputs), *self._sides))
+        masks = blend.contrast.new_ones((len(inputs), *grid_sides(self.grid)))
         l1_weights = blend.contrast.new_full((len(inputs),), self.l1_weight)
         scores = first = previous = self._scores_under(masks, blend)
         for iteration in range(self.n_iterations):
@@ -173,14 +211,14 @@ class IGOS(RandomMaskOptimiser):
             noise = self._noise(seeds.flat[start:stop], blend)
             with torch.enable_grad():
                 leaf = masks[part].detach().requires_grad_()
-                enlarged = self._enlarged(leaf, blend.contrast.shape)[rows - part.start]
+                enlarged = resized(leaf, self._matrices(blend.contrast))[rows - part.start]
                 shares = enlarged * ((points + 1).to(masks.dtype) / self.n_steps)[:, None, None]
-                scores = self._chosen(blend[rows](shares) + noise, blend.index[rows])
+                scores = target_scores(self.called, blend[rows](shares) + noise, blend.index[rows])
                 require_graph(scores)
                 (of_scores,) = torch.autograd.grad(scores.sum(), leaf)
             gradient[part] += self.score_weight * of_scores
 
-        self._in_batches(len(masks) * self.n_steps, blend.contrast, add)
+        self.called.in_batches(len(masks) * self.n_steps, blend.contrast, add)
         return gradient
 
     def _noise(self, seeds: np.ndarray, blend: Blend) -> torch.Tensor | float:
@@ -201,10 +239,10 @@ class IGOS(RandomMaskOptimiser):
 
         def ask(start: int, stop: int) -> None:
             part = slice(start, stop)
-            images = blend[part](self._enlarged(masks[part], blend.contrast.shape))
-            parts.append(self._chosen(images, blend.index[part]))
+            images = blend[part](resized(masks[part], self._matrices(blend.contrast)))
+            parts.append(target_scores(self.called, images, blend.index[part]))
 
-        self._in_batches(len(masks), blend.contrast, ask)
+        self.called.in_batches(len(masks), blend.contrast, ask)
         return torch.cat(parts)
 
     def _descended(

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import from_host, namespace, to_host, widen
-from metfa._base.validation import check_number, positive_int
+from metfa._base.validation import check_flag, check_number, positive_int
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
+from metfa.calls.answers import one_score
 from metfa.calls.baseline import baseline_like, check_baseline
+from metfa.calls.called import hold, model_itself
 from metfa.calls.inputs import check_images
-from metfa.calls.probabilities import one_score
-from metfa.explainers._perturbation import PerturbationExplainer
 from metfa.explainers._segments import check_segmentation, segments_of
 from metfa.explainers.heatmaps import scale_to_unit
 from metfa.sampling.randomised import row_generators
@@ -61,7 +61,7 @@ class Surrogate:
 
 
 @dataclass(frozen=True)
-class LIME(PerturbationExplainer):
+class LIME:
     r"""Local linear surrogate over segments (Ribeiro et al. 2016): which superpixels raise the class probability?
 
     The image is cut into segments; copies of it hide each segment with probability ½; a ridge regression of the class
@@ -70,9 +70,9 @@ class LIME(PerturbationExplainer):
 
     Parameters
     ----------
-    model : torch.nn.Module or callable
-        Images (batch, channels, height, width) -> scores (batch, classes). Any function of arrays will do: it is only
-        called.
+    called : torch.nn.Module, callable or Called
+        Model, or a `metfa.Called` that says how it is asked: images (batch, channels, height, width) -> scores
+        (batch, classes). Any function of arrays will do.
     n_perturbations : int
         Copies for each image, the first of which hides nothing. 1000 in the lime package and the MeTFA paper.
     segmentation : {"quickshift", "slic"}, array or callable
@@ -93,22 +93,12 @@ class LIME(PerturbationExplainer):
         Width w of the closeness :math:`\sqrt{\exp(-d^2 / w^2)}`, d the cosine distance of what is shown.
     regularization : float
         Ridge penalty on the coefficients, 1 in the lime package; the intercept is free.
-    batch_size : int, optional
-        Copies in a forward pass. None: 16 on a CPU, fewer of large images; on a GPU 256, halved as often as it does not
-        fit. Changes speed and memory only.
-    softmax : bool
-        Turn the model's scores into probabilities by a softmax. False uses them as they are: for models that give
-        probabilities already.
     rng : int, numpy.random.Generator or None
         Seed of direct calls without `rngs`; `metfa.explain` passes its own generators. It governs segmentation and
         perturbations.
     scale : bool
         With ``n_segments_shown=None``: True sets negative coefficients to 0 and scales each map to [0, 1], False
         returns the coefficients with their signs. Maps of zeros and ones stay as they are.
-    autocast : torch.dtype, optional
-        Run the model in this lower precision, such as ``torch.bfloat16``.
-    memory_format : torch.memory_format, optional
-        Layout of the copies, such as ``torch.channels_last``: often faster on a CPU, the same maps to rounding.
 
     Notes
     -----
@@ -125,34 +115,36 @@ class LIME(PerturbationExplainer):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> import numpy as np, metfa
     >>> from metfa.explainers import LIME
     >>> def model(images):  # probabilities of two classes, by the brightness of the upper left quarter
     ...     bright = images[:, 0, :8, :8].mean(axis=(1, 2))
     ...     return np.stack([bright, 1 - bright], axis=1)
     >>> quarters = np.kron([[0, 1], [2, 3]], np.ones((8, 8), dtype=int))
-    >>> explainer = LIME(model, segmentation=quarters, hide=0, n_segments_shown=1, softmax=False, rng=0)
+    >>> called = metfa.Called(model, softmax=False)
+    >>> explainer = LIME(called, segmentation=quarters, hide=0, n_segments_shown=1, rng=0)
     >>> maps, scores = explainer(np.ones((1, 1, 16, 16)), target=0)
     >>> maps[0, ::8, ::8]
     array([[1., 0.],
            [0., 0.]])
     """
 
+    called: Any
     n_perturbations: int = field(default=1000, kw_only=True)
     segmentation: Any = field(default="quickshift", kw_only=True)
     n_segments_shown: int | None = field(default=5, kw_only=True)
     hide: str | float | Sequence[float] = field(default="mean", kw_only=True)
     kernel_width: float = field(default=0.25, kw_only=True)
     regularization: float = field(default=1.0, kw_only=True)
+    scale: bool = field(default=True, kw_only=True)
     rng: Any = field(default=None, kw_only=True, repr=False)
 
-    @property
-    def rows_independent(self) -> bool:
-        """True of any model: the rows are explained one after the other, so that no forward pass holds two of them."""
-        return True
+    model = model_itself
+    rows_independent = True  # of any model: the rows go one after the other, so that no pass holds two of them
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        hold(self)
+        check_flag(self.scale, "scale")
         positive_int(self.n_perturbations, "n_perturbations", minimum=2)
         check_segmentation(self.segmentation)
         if self.n_segments_shown is not None:
@@ -211,9 +203,9 @@ class LIME(PerturbationExplainer):
         if self.hide != "mean":
             baseline_like(self.hide, inputs, "hide")
         segments = segments_of(to_host(inputs), self.segmentation, generators)
-        with self._forward_only():
-            scores = self._clean_scores(inputs)
-            targets = self._targets(target, scores)
+        with self.called.asked():
+            scores = self.called.scores(inputs)
+            targets = self.called.targets(target, scores)
             surrogates = [
                 self._surrogate(inputs[row : row + 1], labels, entry, rng)
                 for row, (labels, entry, rng) in enumerate(zip(segments, targets, generators, strict=True))
@@ -225,8 +217,8 @@ class LIME(PerturbationExplainer):
         xp = namespace(image)
         shown = rng.integers(0, 2, (self.n_perturbations, labels.max() + 1), dtype=bool)
         shown[0] = True
-        hidden = self._laid_out(self._hidden(image, labels))
-        original = self._laid_out(image)
+        hidden = self.called.laid_out(self._hidden(image, labels))
+        original = self.called.laid_out(image)
         shown_there = from_host(shown, image, xp.bool)
         pixels = from_host(labels.ravel(), image, xp.int32)
         answers = []
@@ -234,9 +226,9 @@ class LIME(PerturbationExplainer):
         def ask(start: int, stop: int) -> None:
             kept = xp.take(shown_there[start:stop], pixels, axis=1)
             copies = xp.where(xp.reshape(kept, (stop - start, 1, *labels.shape)), original, hidden)
-            answers.append(to_host(one_score(self._probabilities(self._scores(copies)), target)))
+            answers.append(to_host(one_score(self.called.as_probabilities(widen(self.called(copies))), target)))
 
-        self._in_batches(self.n_perturbations, image, ask)
+        self.called.in_batches(self.n_perturbations, image, ask)
         distances = 1 - np.sqrt(shown.mean(axis=1))  # cosine distance of zeros and ones to all ones
         closeness = np.exp(-((distances / self.kernel_width) ** 2) / 2)
         return Surrogate(labels, *weighted_ridge(shown, np.concatenate(answers), closeness, self.regularization))

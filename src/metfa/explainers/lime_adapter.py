@@ -14,9 +14,9 @@ import numpy as np
 from metfa._arrays import as_array, from_host, is_floating, to_host
 from metfa._base.validation import positive_int
 from metfa._base.warnings import ModelOutputWarning, warn
+from metfa.calls.answers import softmax
 from metfa.calls.guard import loaded_torch, model_in_evaluation
 from metfa.calls.inputs import check_images
-from metfa.calls.probabilities import softmax
 from metfa.calls.targets import row_targets
 from metfa.sampling.protocol import predict_scores
 from metfa.sampling.randomised import row_generators

@@ -12,21 +12,21 @@ from torch import nn
 
 from metfa._arrays import widen
 from metfa._base.lazy import needs_extra
+from metfa._base.validation import check_flag
 from metfa._base.warnings import MetfaWarning, warn
-from metfa.calls.called import answered, checked_scores
+from metfa.calls.answers import answered, checked_scores
+from metfa.calls.called import hold, model_itself, rows_as_the_model
 from metfa.calls.differentiation import chosen_scores, weights_frozen
-from metfa.calls.inputs import check_values, require_tensor
 from metfa.explainers._composites import BOXED, PAPER, box_at_first_layer, composite_named, composite_names
-from metfa.explainers._model_explainer import ModelExplainer
 from metfa.explainers._relevance import RelevancePass
 from metfa.explainers._supported_layers import check_layers
-from metfa.explainers.heatmaps import check_channel_axis, require_channels
+from metfa.explainers.heatmaps import check_channel_axis, check_differentiable, finished
 
 __all__ = ["LRP"]
 
 
 @dataclass(frozen=True)
-class LRP(ModelExplainer):
+class LRP:
     r"""Layer-wise relevance propagation (Bach et al. 2015), by zennit's rules.
 
     The score of the class is handed back layer by layer, each unit's share divided among its inputs by what they
@@ -35,9 +35,10 @@ class LRP(ModelExplainer):
 
     Parameters
     ----------
-    model : torch.nn.Module
-        Inputs (batch, channels, \*features) -> scores (batch, classes), before a softmax: logits. It may normalise its
-        inputs itself, as loaded models do.
+    called : torch.nn.Module or Called
+        Model, or a `metfa.Called` that says how it is asked (``autocast`` not in ``torch.float16``, in which the
+        stabiliser is zero): inputs (batch, channels, \*features) -> scores (batch, classes), before a softmax: logits.
+        It may normalise its inputs itself, as loaded models do.
     composite : str or zennit.core.Composite
         Which rule each layer has:
 
@@ -56,10 +57,6 @@ class LRP(ModelExplainer):
         summed over channels.
     channel_axis : int or None
         Axis of the channels, at least 1 (axis 0 is the batch); None where there are none (tables).
-    autocast : torch.dtype, optional
-        As for :class:`Gradient`, but not ``torch.float16``, in which the stabiliser is zero.
-    memory_format : torch.memory_format, optional
-        As for :class:`Gradient`.
 
     Notes
     -----
@@ -96,17 +93,24 @@ class LRP(ModelExplainer):
     (torch.Size([2, 4, 4]), torch.Size([2, 2]))
     """
 
+    called: Any
     composite: Any = field(default=PAPER, kw_only=True)
     bounds: tuple[Any, Any] = field(default=(0.0, 1.0), kw_only=True)
     channel_axis: int | None = field(default=1, kw_only=True)
+    scale: bool = field(default=True, kw_only=True)
+
+    model = model_itself
+    rows_independent = rows_as_the_model
+    differentiable = True
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        hold(self)
+        check_flag(self.scale, "scale")
         if not isinstance(self.model, nn.Module):
             raise TypeError(
                 f"`model` must be a torch.nn.Module, got {type(self.model).__name__}: LRP looks at its layers"
             )
-        if self.autocast == torch.float16:
+        if self.called.autocast == torch.float16:
             raise ValueError("`autocast` must not be torch.float16, in which LRP divides by zero: use torch.bfloat16")
         check_channel_axis(self.channel_axis)
         self._check_bounds()
@@ -146,9 +150,9 @@ class LRP(ModelExplainer):
         """
         self._check(inputs)
         differentiable = inputs.requires_grad and torch.is_grad_enabled()
-        with torch.enable_grad(), weights_frozen(self.model), self._precision(inputs):
+        with torch.enable_grad(), weights_frozen(self.model), self.called.precision(inputs):
             model, leaf = self._in_full_precision(inputs if differentiable else inputs.detach())
-            leaf = self._laid_out(leaf)
+            leaf = self.called.laid_out(leaf)
             if not differentiable:
                 leaf = leaf.requires_grad_()
             composite = self._composite_of(model, leaf)
@@ -157,7 +161,7 @@ class LRP(ModelExplainer):
                 for canonizer in composite.canonizers:
                     canonizer.apply(model)
             check_layers(model, composite)
-            forward = RelevancePass(model, composite, lambda: self._precision(inputs))
+            forward = RelevancePass(model, composite, lambda: self.called.precision(inputs))
             try:
                 with forward.watching():
                     scores = checked_scores(answered(model, leaf), len(leaf))
@@ -169,7 +173,7 @@ class LRP(ModelExplainer):
                 forward.close()
         relevance = relevance.abs() if self.scale else relevance
         maps = relevance if self.channel_axis is None else relevance.sum(dim=self.channel_axis)
-        return self._finished(maps), scores.detach()
+        return finished(maps, scale=self.scale), scores.detach()
 
     def _in_full_precision(self, inputs: torch.Tensor) -> tuple[nn.Module, torch.Tensor]:
         halves = (torch.float16, torch.bfloat16)
@@ -209,11 +213,7 @@ class LRP(ModelExplainer):
             raise ValueError(f"`bounds` must be (lowest, highest), got {self.bounds!r}")
 
     def _check(self, inputs: Any) -> None:
-        require_tensor(inputs)
-        if not inputs.is_floating_point():
-            raise TypeError(f"`inputs` must be floating point to have relevance, got {inputs.dtype}")
-        require_channels(inputs, self.channel_axis, "inputs")
-        check_values(inputs)
+        check_differentiable(inputs, self.channel_axis, "relevance")
         if self.composite not in BOXED:
             return
         low, high = self._box(inputs)

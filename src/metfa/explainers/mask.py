@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from numbers import Real
 from typing import Any, Literal
 
@@ -12,17 +13,23 @@ import torch
 from metfa._arrays import widen
 from metfa._base.validation import check_number, positive_int
 from metfa.calls.blur import Blur, blur_and_median
-from metfa.calls.differentiation import require_graph, weights_frozen
-from metfa.calls.enlargement import Enlargement, enlargement, resized
+from metfa.calls.called import model_itself, rows_as_the_model
+from metfa.calls.differentiation import index_of, require_graph, weights_frozen
+from metfa.calls.enlargement import Enlargement, enlargement, enlargements, grid_sides, resized
 from metfa.calls.targets import row_targets
-from metfa.explainers.heatmaps import scale_to_unit
+from metfa.explainers.heatmaps import finished, scale_to_unit
 from metfa.explainers.mask_optimisation import (
     Blend,
-    RandomMaskOptimiser,
-    target_index,
+    blended,
+    check_mask_settings,
+    check_pictures,
+    deleted,
+    optimised,
+    target_scores,
     variation,
     variation_of_pairs,
 )
+from metfa.sampling.randomised import row_generators
 
 __all__ = ["MASK", "MaskState"]
 
@@ -52,7 +59,7 @@ class MaskState:
 
 
 @dataclass(frozen=True)
-class MASK(RandomMaskOptimiser):
+class MASK:
     r"""Meaningful perturbation (Fong and Vedaldi 2017): the smallest deletion that makes the class go away.
 
     A mask m on a coarse grid descends, by Adam and clipped to [0, 1], on
@@ -68,8 +75,10 @@ class MASK(RandomMaskOptimiser):
 
     Parameters
     ----------
-    model : torch.nn.Module or callable
-        Images (batch, channels, height, width) -> scores (batch, classes).
+    called : torch.nn.Module, callable or Called
+        Model, or a `metfa.Called` that says how it is asked: images (batch, channels, height, width) -> scores
+        (batch, classes). Its `batch_size` is the number of rows that are
+        optimised together.
     n_iterations : int
         Adam's steps.
     learning_rate : float
@@ -94,21 +103,10 @@ class MASK(RandomMaskOptimiser):
     jitter : int
         Images are enlarged by so many pixels, and each step sees a window of the original size at one of ``jitter``
         times ``jitter`` random places, under the mask that stays. 0: none.
-    batch_size : int, optional
-        Rows that are optimised together. None: 16 on a CPU, fewer of large images; on a GPU 256, halved as often as
-        they do not fit. Changes speed and memory only.
-    softmax : bool
-        Turn the model's scores into probabilities by a softmax. False uses them as they are: for models that give
-        probabilities already.
     rng : int, numpy.random.Generator or None
         Seed of direct calls without `rngs`; `metfa.explain` passes its own generators.
     scale : bool
         Scale each map to [0, 1] by its smallest and largest value (the paper's convention). False: 1 - m.
-    autocast : torch.dtype, optional
-        Run the model in this lower precision, such as ``torch.bfloat16``. Adam divides gradients by their size, so
-        maps change by more than rounding.
-    memory_format : torch.memory_format, optional
-        Layout of the images, such as ``torch.channels_last``: often faster on a CPU, the same maps to rounding.
 
     Notes
     -----
@@ -116,18 +114,21 @@ class MASK(RandomMaskOptimiser):
 
     Examples
     --------
-    >>> import torch
+    >>> import torch, metfa
     >>> from metfa.explainers import MASK
     >>> def model(images):  # probabilities of two classes, by the brightness of the upper left corner
     ...     bright = images[:, 0, :4, :4].mean((1, 2))
     ...     return torch.stack([bright, 1 - bright], dim=1)
-    >>> explainer = MASK(model, n_iterations=20, grid=8, baseline=0, mask_blur=None, jitter=0, init=1.0, softmax=False)
+    >>> called = metfa.Called(model, softmax=False)
+    >>> explainer = MASK(called, n_iterations=20, grid=8, baseline=0, mask_blur=None, jitter=0, init=1.0)
     >>> maps, scores = explainer(torch.ones(1, 1, 16, 16), target=0)
     >>> bool(maps[0, :4, :4].mean() > 2 * maps[0, 8:, 8:].mean())
     True
     """
 
+    called: Any
     n_iterations: int = field(default=300, kw_only=True)
+    grid: int | tuple[int, int] = field(default=28, kw_only=True)
     learning_rate: float = field(default=0.1, kw_only=True)
     enlargement: Enlargement = field(default="nearest", kw_only=True)
     mask_blur: Blur | None = field(default=Blur(5.0), kw_only=True)
@@ -139,9 +140,14 @@ class MASK(RandomMaskOptimiser):
     tv_reduction: Literal["sum", "mean"] = field(default="sum", kw_only=True)
     baseline: Any = field(default=Blur(10.0), kw_only=True)
     jitter: int = field(default=4, kw_only=True)
+    scale: bool = field(default=True, kw_only=True)
+    rng: Any = field(default=None, kw_only=True, repr=False)
+
+    model = model_itself
+    rows_independent = rows_as_the_model
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        check_mask_settings(self)
         check_number(self.learning_rate, "learning_rate", above=0)
         check_number(self.tv_weight, "tv_weight")
         check_number(self.tv_beta, "tv_beta", least=1)
@@ -191,6 +197,37 @@ class MASK(RandomMaskOptimiser):
         mask_blur = Blur(2.0, kernel=11, border="reflect")
         return cls(model, **{"init": 0.5, "mask_blur": mask_blur, **baseline, **settings})
 
+    def __call__(
+        self, inputs: torch.Tensor, target: Any = None, *, rngs: Any = None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Maps and scores of a batch.
+
+        Parameters
+        ----------
+        inputs : torch.Tensor, (batch, channels, height, width)
+            Floating point, pixels in [0, 1].
+        target : int, sequence or tensor, optional
+            Class of each row; None: the predicted one.
+        rngs : list of numpy.random.Generator, optional
+            One generator for each row.
+
+        Returns
+        -------
+        maps : torch.Tensor, (batch, height, width)
+            1 - mask, high where hiding lowers the score; float32 (or wider), in [0, 1] with `scale`. Never part of a
+            graph.
+        scores : torch.Tensor, (batch, classes)
+            The model's scores of the inputs themselves.
+        """
+        self._check(inputs)
+        generators = row_generators(inputs, rngs, self.rng)
+        masks, scores = optimised(self.called, inputs, target, partial(self._optimised, rngs=generators))
+        return self.maps(masks, inputs), scores
+
+    def maps(self, masks: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
+        """Maps (batch, height, width) of masks on the grid, such as those of a `MaskState`; as a call returns them."""
+        return finished(deleted(masks, self._matrices(inputs)), scale=self.scale)
+
     def start(self, inputs: torch.Tensor, target: Any) -> MaskState:
         """State from which `step` sets out, for inputs (batch, channels, height, width) and a class or one a row."""
         self._check(inputs)
@@ -239,13 +276,13 @@ class MASK(RandomMaskOptimiser):
     def _given(inputs: torch.Tensor, target: Any) -> torch.Tensor:
         if target is None:
             raise ValueError("`target` must be a class, or one for each row: single steps predict none, got None")
-        return target_index(row_targets(target, None, len(inputs)), inputs.device)
+        return index_of(row_targets(target, None, len(inputs)), inputs.device)
 
-    def _matrices(self, height: int, width: int) -> list[np.ndarray]:
-        return [
-            enlargement(*sizes, self.enlargement, self.mask_blur)
-            for sizes in zip(self._sides, (height, width), strict=True)
-        ]
+    def _check(self, inputs: Any) -> None:
+        check_pictures(inputs, self.baseline)
+
+    def _matrices(self, images: torch.Tensor) -> list[np.ndarray]:
+        return enlargements(self.grid, images.shape[2:], self.enlargement, self.mask_blur)
 
     def _optimised(self, inputs: torch.Tensor, index: torch.Tensor, rngs: list[np.random.Generator]) -> torch.Tensor:
         shifts = np.stack([rng.integers(0, max(self.jitter, 1), (self.n_iterations, 2)) for rng in rngs])
@@ -258,7 +295,7 @@ class MASK(RandomMaskOptimiser):
                 state = self._stepped(wide, state, shifts[part, iteration])
             parts.append(state.masks)
 
-        self._in_batches(len(inputs), inputs, optimise)
+        self.called.in_batches(len(inputs), inputs, optimise)
         return torch.cat(parts)
 
     def _wide(self, inputs: torch.Tensor, index: torch.Tensor) -> Blend:
@@ -266,7 +303,7 @@ class MASK(RandomMaskOptimiser):
         images = widen(inputs)
         if self.jitter:
             images = resized(images, [enlargement(size, size + self.jitter, "centres") for size in images.shape[2:]])
-        return self._blend(images, index, inputs.dtype)
+        return blended(images, self.baseline, index, inputs.dtype)
 
     def _window(self, wide: Blend, shifts: np.ndarray) -> Blend:
         if not self.jitter:
@@ -284,7 +321,8 @@ class MASK(RandomMaskOptimiser):
         if not (create_graph and masks.requires_grad):
             masks = masks.detach().requires_grad_()
         with torch.enable_grad():
-            scores = self._chosen(window(self._enlarged(masks, window.contrast.shape)), window.index)
+            shown = window(resized(masks, self._matrices(window.contrast)))
+            scores = target_scores(self.called, shown, window.index)
             require_graph(scores)
             loss = (scores + self._penalties(masks)).sum()
             (gradient,) = torch.autograd.grad(loss, masks, create_graph=create_graph)
@@ -302,29 +340,29 @@ class MASK(RandomMaskOptimiser):
         return self.l1_weight * l1 + self.tv_weight * tv
 
     def _started(self, inputs: torch.Tensor, index: torch.Tensor) -> MaskState:
-        blank = widen(inputs[:, 0, :1, :1]).new_zeros((len(inputs), *self._sides))
+        blank = widen(inputs[:, 0, :1, :1]).new_zeros((len(inputs), *grid_sides(self.grid)))
         masks = self._circles(inputs, index) if self.init == "circle" else blank + self.init
         return MaskState(masks, blank, blank)
 
     def _circles(self, inputs: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
         """Masks that hide a disc in the middle of each image, as large as it needs."""
-        blend, n = self._blend(widen(inputs), index, inputs.dtype), len(RADII)
+        blend, n = blended(widen(inputs), self.baseline, index, inputs.dtype), len(RADII)
         parts: list[torch.Tensor] = []
 
         def ask(start: int, stop: int) -> None:
             pairs = torch.arange(start, stop, device=inputs.device)
             shown = _discs(RADII[np.arange(start, stop) % n], blend.contrast)
-            parts.append(self._chosen(blend[pairs // n](shown), index[pairs // n]))
+            parts.append(target_scores(self.called, blend[pairs // n](shown), index[pairs // n]))
 
-        self._in_batches(len(inputs) * n, inputs, ask)
+        self.called.in_batches(len(inputs) * n, inputs, ask)
         scores = torch.cat(parts).reshape(-1, n)
-        whole = self._chosen(inputs.clone(), index)  # a model may work in place on what it gets
+        whole = target_scores(self.called, inputs.clone(), index)  # a model may work in place on what it gets
         left = (scores - scores[:, -1:]) / (whole[:, None] - scores[:, -1:])
         enough = (left < 0.01).int()  # NaN, where no disc changes anything, is not
         chosen = torch.where(enough.any(1), enough.argmax(1), n - 1).cpu().numpy()
         middles = [
             ((np.arange(cells) + 0.5) * size // cells).astype(int)
-            for cells, size in zip(self._sides, inputs.shape[2:], strict=True)
+            for cells, size in zip(grid_sides(self.grid), inputs.shape[2:], strict=True)
         ]
         discs = _discs(RADII[chosen], blend.contrast)[:, middles[0]][:, :, middles[1]]
         return scale_to_unit(discs.round(decimals=6))  # one that covers the image is flat but for rounding

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 
-from metfa._base.validation import check_number, positive_int
+from metfa._arrays import widen
+from metfa._base.validation import check_flag, check_number, positive_int
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.calls.baseline import baseline_like, check_baseline
-from metfa.calls.differentiation import weights_frozen
-from metfa.calls.enlargement import resized
-from metfa.calls.grid import grid_sides
+from metfa.calls.called import Called, hold
+from metfa.calls.differentiation import index_of, of_indices, weights_frozen
+from metfa.calls.enlargement import grid_sides, resized
 from metfa.calls.inputs import check_images, require_tensor
-from metfa.explainers._perturbation import PerturbationExplainer
-from metfa.sampling.randomised import row_generators
 
 __all__ = [
+    "ROUNDING",
     "Blend",
-    "MaskOptimiser",
-    "RandomMaskOptimiser",
-    "target_index",
+    "blended",
+    "check_mask_settings",
+    "check_pictures",
+    "deleted",
+    "optimised",
+    "target_scores",
     "variation",
     "variation_of_pairs",
 ]
@@ -71,119 +74,64 @@ class Blend:
         return (self.baseline + self.contrast * masks[:, None]).to(self.dtype)
 
 
-@dataclass(frozen=True)
-class MaskOptimiser(PerturbationExplainer):
-    """Settings and course of these explainers, documented by each."""
+def check_mask_settings(explainer: Any) -> None:
+    """Hold the model of an explainer that optimises a mask; raise unless the settings that all have can be."""
+    hold(explainer)
+    check_flag(explainer.scale, "scale")
+    positive_int(explainer.n_iterations, "n_iterations")
+    grid_sides(explainer.grid)
+    check_number(explainer.l1_weight, "l1_weight")
+    if not callable(explainer.baseline):
+        check_baseline(explainer.baseline)
 
-    n_iterations: int = field(kw_only=True)
-    grid: int | tuple[int, int] = field(default=28, kw_only=True)
-    l1_weight: float = field(kw_only=True)
-    baseline: Any = field(kw_only=True)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        positive_int(self.n_iterations, "n_iterations")
-        grid_sides(self.grid)
-        check_number(self.l1_weight, "l1_weight")
-        if not callable(self.baseline):
-            check_baseline(self.baseline)
+def check_pictures(inputs: Any, baseline: Any) -> None:
+    """Raise unless the inputs are tensors of images and the baseline fits them, before the model is asked."""
+    require_tensor(inputs)
+    check_images(inputs)
+    if not callable(baseline):
+        baseline_like(baseline, inputs)
 
-    @property
-    def _sides(self) -> tuple[int, int]:
-        return grid_sides(self.grid)
 
-    def _explained(self, inputs: torch.Tensor, target: Any, rngs: Any) -> tuple[torch.Tensor, torch.Tensor]:
-        """Maps (batch, height, width) and scores (batch, classes) of checked inputs."""
-        with torch.no_grad(), weights_frozen(self.model):
-            inputs = inputs.detach()
-            scores = self._clean_scores(inputs)
-            index = target_index(self._targets(target, scores), inputs.device)
-            maps = self._maps(self._optimised(inputs, index, rngs), inputs.shape)
-        return self._finished(maps), scores
+def optimised(
+    called: Called,
+    inputs: torch.Tensor,
+    target: Any,
+    optimise: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Masks (batch, rows, columns) by ``optimise(images, index of each target)``, and scores of the images."""
+    with torch.no_grad(), weights_frozen(called.model):
+        inputs = inputs.detach()
+        scores = called.scores(inputs)
+        return optimise(inputs, index_of(called.targets(target, scores), inputs.device)), scores
 
-    @abstractmethod
-    def _optimised(self, inputs: torch.Tensor, index: torch.Tensor, rngs: Any) -> torch.Tensor:
-        """Masks (batch, rows, columns), at which the sum of score and penalties is low."""
 
-    def _maps(self, masks: torch.Tensor, shape: Any) -> torch.Tensor:
-        """Attributions (batch, height, width) of masks that hide where they are low."""
-        flat = masks.amax((1, 2)) - masks.amin((1, 2)) <= ROUNDING * torch.finfo(masks.dtype).eps
-        if flat.any():
-            warn(
-                f"the masks of {int(flat.sum())} of {len(masks)} inputs are the same everywhere: hiding one part of "
-                "the image changes the class's score no more than hiding another",
-                DegenerateAttributionsWarning,
+def deleted(masks: torch.Tensor, matrices: list[np.ndarray]) -> torch.Tensor:
+    """Attributions (batch, height, width) of masks that hide where they are low, enlarged by two matrices."""
+    flat = masks.amax((1, 2)) - masks.amin((1, 2)) <= ROUNDING * torch.finfo(masks.dtype).eps
+    if flat.any():
+        warn(
+            f"the masks of {int(flat.sum())} of {len(masks)} inputs are the same everywhere: hiding one part of "
+            "the image changes the class's score no more than hiding another",
+            DegenerateAttributionsWarning,
+        )
+    return 1 - torch.where(flat[:, None, None], masks[:, :1, :1], resized(masks, matrices))
+
+
+def blended(images: torch.Tensor, baseline: Any, index: torch.Tensor, dtype: torch.dtype) -> Blend:
+    """Images with their baselines and targets, for a model that takes `dtype`."""
+    if not callable(baseline):
+        hidden: Any = baseline_like(baseline, images).expand_as(images)
+    else:
+        hidden = baseline(images)
+        if getattr(hidden, "shape", None) != images.shape:
+            raise ValueError(
+                f"`baseline` must return images of the shape it is given, {tuple(images.shape)}, got "
+                f"{tuple(getattr(hidden, 'shape', ())) or type(hidden).__name__}"
             )
-        return 1 - torch.where(flat[:, None, None], masks[:, :1, :1], self._enlarged(masks, shape))
-
-    @abstractmethod
-    def _matrices(self, height: int, width: int) -> list[np.ndarray]:
-        """What enlarges a mask to an image, one matrix for its rows and one for its columns."""
-
-    def _enlarged(self, masks: torch.Tensor, shape: Any) -> torch.Tensor:
-        return resized(masks, self._matrices(*shape[2:]))
-
-    def _blend(self, images: torch.Tensor, index: torch.Tensor, dtype: torch.dtype) -> Blend:
-        """Images with their baselines and targets, for a model that takes `dtype`."""
-        if not callable(self.baseline):
-            baseline = baseline_like(self.baseline, images).expand_as(images)
-        else:
-            baseline: Any = self.baseline(images)
-            if getattr(baseline, "shape", None) != images.shape:
-                raise ValueError(
-                    f"`baseline` must return images of the shape it is given, {tuple(images.shape)}, got "
-                    f"{tuple(getattr(baseline, 'shape', ())) or type(baseline).__name__}"
-                )
-        return Blend(baseline, images - baseline, index, dtype)
-
-    def _chosen(self, images: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
-        """Score of each row's target, (batch,): a probability unless `softmax=False`."""
-        scores = self._probabilities(self._scores(images))
-        return scores[(torch.arange(len(scores), device=scores.device), *index.T)]
-
-    def _check(self, inputs: Any) -> None:
-        """Raise unless the inputs fit the settings, before the model is asked."""
-        require_tensor(inputs)
-        check_images(inputs)
-        if not callable(self.baseline):
-            baseline_like(self.baseline, inputs)
+    return Blend(hidden, images - hidden, index, dtype)
 
 
-@dataclass(frozen=True)
-class RandomMaskOptimiser(MaskOptimiser):
-    """One with randomness of its own, of which each row has a generator."""
-
-    rng: Any = field(default=None, kw_only=True, repr=False)
-
-    def __call__(
-        self, inputs: torch.Tensor, target: Any = None, *, rngs: Any = None
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Maps and scores of a batch.
-
-        Parameters
-        ----------
-        inputs : torch.Tensor, (batch, channels, height, width)
-            Floating point, pixels in [0, 1].
-        target : int, sequence or tensor, optional
-            Class of each row; None: the predicted one.
-        rngs : list of numpy.random.Generator, optional
-            One generator for each row.
-
-        Returns
-        -------
-        maps : torch.Tensor, (batch, height, width)
-            1 - mask, high where hiding lowers the score; float32 (or wider), in [0, 1] with `scale`. Never part of a
-            graph.
-        scores : torch.Tensor, (batch, classes)
-            The model's scores of the inputs themselves.
-        """
-        self._check(inputs)
-        return self._explained(inputs, target, row_generators(inputs, rngs, self.rng))
-
-
-def target_index(targets: list[Any], device: Any) -> torch.Tensor:
-    """Targets as indices (batch, axes of a row's scores)."""
-    rows = [() if target is None else (target,) if isinstance(target, int) else target for target in targets]
-    if not all(isinstance(row, tuple) for row in rows):
-        raise TypeError("`target` must be class indices, or one tuple of indices for each row")
-    return torch.tensor(rows, dtype=torch.int64, device=device).reshape(len(rows), len(rows[0]))
+def target_scores(called: Called, images: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+    """Score of each row's target, (batch,): a probability unless `softmax=False`."""
+    return of_indices(called.as_probabilities(widen(called(images))), index)

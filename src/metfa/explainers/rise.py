@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import from_host, namespace, widen
-from metfa._base.validation import check_number, positive_int
+from metfa._base.validation import check_flag, check_number, positive_int
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
+from metfa.calls.answers import one_score
 from metfa.calls.baseline import baseline_like, check_baseline
-from metfa.calls.enlargement import enlargement
-from metfa.calls.grid import grid_sides
+from metfa.calls.called import hold, model_itself
+from metfa.calls.enlargement import enlargement, grid_sides
 from metfa.calls.inputs import check_images
-from metfa.calls.probabilities import one_score
-from metfa.explainers._perturbation import PerturbationExplainer
+from metfa.explainers.heatmaps import finished
 from metfa.sampling.randomised import row_generators
 
 __all__ = ["RISE"]
@@ -25,7 +25,7 @@ DRAWN_AT_ONCE = 4096  # masks whose random numbers are in memory together
 
 
 @dataclass(frozen=True)
-class RISE(PerturbationExplainer):
+class RISE:
     r"""Randomised input sampling (Petsiuk et al. 2018): where must an image be kept for the class to be seen?
 
     Each mask is a grid of cells, kept with probability `keep`, enlarged bilinearly and shifted at random by less than
@@ -34,9 +34,9 @@ class RISE(PerturbationExplainer):
 
     Parameters
     ----------
-    model : torch.nn.Module or callable
-        Images (batch, channels, height, width) -> scores (batch, classes). Any function of arrays will do: it is only
-        called.
+    called : torch.nn.Module, callable or Called
+        Model, or a `metfa.Called` that says how it is asked: images (batch, channels, height, width) -> scores
+        (batch, classes). Any function of arrays will do.
     n_masks : int
         Masks for each image. The authors' notebooks use 2000 to 6000, the MeTFA paper 1000.
     grid : int or (int, int)
@@ -48,21 +48,10 @@ class RISE(PerturbationExplainer):
         What takes the place of hidden pixels, in the units of the inputs: one number, or one for each channel. 0, the
         default, is black for pixels in [0, 1]. The authors mask images that are normalised already, which hides
         with the mean colour: ``baseline=(0.485, 0.456, 0.406)`` for the usual ImageNet networks.
-    batch_size : int, optional
-        Masked images in a forward pass. None: 16 on a CPU, fewer of large images; on a GPU 256, halved as often as it
-        does not fit. Changes speed and memory only.
-    softmax : bool
-        Turn the model's scores into probabilities by a softmax. False uses them as they are: for models that give
-        probabilities already.
     rng : int, numpy.random.Generator or None
         Seed of direct calls without `rngs`; `metfa.explain` passes its own generators.
     scale : bool
         Scale each map to [0, 1] by its smallest and largest value (the paper's convention). False: the sum above.
-    autocast : torch.dtype, optional
-        Run the model in this lower precision, such as ``torch.bfloat16``. Maps are float32 and change by less than
-        another draw of masks changes them (see the benchmarks).
-    memory_format : torch.memory_format, optional
-        Layout of the masked images, such as ``torch.channels_last``: often faster on a CPU, the same maps to rounding.
 
     Notes
     -----
@@ -75,29 +64,30 @@ class RISE(PerturbationExplainer):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> import numpy as np, metfa
     >>> from metfa.explainers import RISE
     >>> def model(images):  # probabilities of two classes, by the brightness of the upper left corner
     ...     bright = images[:, 0, :4, :4].mean(axis=(1, 2))
     ...     return np.stack([bright, 1 - bright], axis=1)
-    >>> maps, scores = RISE(model, n_masks=200, grid=4, softmax=False, rng=0)(np.ones((1, 1, 16, 16)), target=0)
+    >>> maps, scores = RISE(metfa.Called(model, softmax=False), n_masks=200, grid=4, rng=0)(np.ones((1, 1, 16, 16)), 0)
     >>> bool(maps[0, :4, :4].mean() > 2 * maps[0, 8:, 8:].mean())
     True
     """
 
+    called: Any
     n_masks: int = field(default=1000, kw_only=True)
     grid: int | tuple[int, int] = field(default=8, kw_only=True)
     keep: float = field(default=0.5, kw_only=True)
     baseline: float | Sequence[float] = field(default=0.0, kw_only=True)
+    scale: bool = field(default=True, kw_only=True)
     rng: Any = field(default=None, kw_only=True, repr=False)
 
-    @property
-    def rows_independent(self) -> bool:
-        """True of any model: the rows are masked one after the other, so that no forward pass holds two of them."""
-        return True
+    model = model_itself
+    rows_independent = True  # of any model: the rows are masked one after the other, so that no pass holds two of them
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        hold(self)
+        check_flag(self.scale, "scale")
         positive_int(self.n_masks, "n_masks")
         grid_sides(self.grid)
         check_number(self.keep, "keep", above=0)
@@ -127,20 +117,20 @@ class RISE(PerturbationExplainer):
         check_images(inputs)
         generators = row_generators(inputs, rngs, self.rng)
         baseline = baseline_like(self.baseline, inputs)
-        with self._forward_only():
-            scores = self._clean_scores(inputs)
-            targets = self._targets(target, scores)
+        with self.called.asked():
+            scores = self.called.scores(inputs)
+            targets = self.called.targets(target, scores)
             maps = [
                 self._map(inputs[row : row + 1], baseline, entry, rng)
                 for row, (entry, rng) in enumerate(zip(targets, generators, strict=True))
             ]
-        return self._finished(namespace(inputs).stack(maps)), scores
+        return finished(namespace(inputs).stack(maps), scale=self.scale), scores
 
     def _map(self, image: Any, baseline: Any, target: Any, rng: np.random.Generator) -> Any:
         """Sum over all masks of one image, (height, width)."""
         xp = namespace(image)
         masks = Masks.drawn(rng, self.n_masks, grid_sides(self.grid), self.keep, image)
-        contrast = self._laid_out(image - baseline)
+        contrast = self.called.laid_out(image - baseline)
         total, asked = xp.zeros_like(widen(image[0, 0])), []
         black = not bool(xp.any(baseline != 0))
 
@@ -150,11 +140,11 @@ class RISE(PerturbationExplainer):
             masked = contrast * xp.astype(kept, image.dtype)[:, None]
             if not black:
                 masked = masked + baseline
-            weights = one_score(self._probabilities(self._scores(masked)), target)
+            weights = one_score(self.called.as_probabilities(widen(self.called(masked))), target)
             total = total + xp.tensordot(xp.astype(weights, kept.dtype), kept, axes=1)
             asked.append(weights)
 
-        self._in_batches(self.n_masks, image, add)
+        self.called.in_batches(self.n_masks, image, add)
         scores = xp.concat(asked)
         if bool(xp.all(scores == scores[0])):
             warn(

@@ -10,12 +10,15 @@ import torch
 from torch import nn
 
 from metfa._arrays import to_host, widen
+from metfa._base.validation import check_flag
 from metfa.calls.baseline import baseline_like, check_baseline
+from metfa.calls.called import hold, model_itself, rows_as_the_model
+from metfa.calls.differentiation import index_of, of_indices
 from metfa.calls.inputs import check_images, require_tensor
 from metfa.calls.targets import row_targets
 from metfa.explainers._layers import check_layer, watched
-from metfa.explainers._perturbation import PerturbationExplainer
 from metfa.explainers.cam import enlarged, warn_if_constant
+from metfa.explainers.heatmaps import finished
 
 __all__ = ["ScoreCAM"]
 
@@ -51,7 +54,7 @@ VARIANTS = {
 
 
 @dataclass(frozen=True)
-class ScoreCAM(PerturbationExplainer):
+class ScoreCAM:
     r"""Score-weighted class activation mapping (Wang et al. 2020): class activation without gradients.
 
     Each channel :math:`A_k` of a feature map is enlarged to the image (U, bilinear) and scaled to [0, 1]; the image is
@@ -61,8 +64,9 @@ class ScoreCAM(PerturbationExplainer):
 
     Parameters
     ----------
-    model : torch.nn.Module
-        Images (batch, channels, height, width) -> scores (batch, classes).
+    called : torch.nn.Module or Called
+        Model, or a `metfa.Called` that says how it is asked: images (batch, channels, height, width) -> scores
+        (batch, classes).
     layer : str or torch.nn.Module, optional
         Whose output is taken: a dotted name such as ``"layer4"`` (or the end of one, so that ``"head.act"`` is found in
         a wrapped model too), or the module itself. None: the last feature map, that is the output of the last module,
@@ -70,24 +74,13 @@ class ScoreCAM(PerturbationExplainer):
         activation and residual sum, before pooling. It is the authors' choice for VGG16 (``features.29``) and ResNet
         (``layer4``). Of a transformer it would be the embedding of the patches: name a layer there.
     variant : {"original", "metfa", "grad-cam", "torch-cam"}
-        The definition, see Notes.
+        The definition, see Notes. "grad-cam" and "torch-cam" always use scores as they are, without a softmax.
     baseline : float or sequence of float
         What takes the place of hidden pixels, in the units of the inputs: one number, or one for each channel. 0, the
         default, is black for pixels in [0, 1]. The authors mask images that are normalised already, which hides
         with the mean colour: ``baseline=(0.485, 0.456, 0.406)`` for the usual ImageNet networks.
-    batch_size : int, optional
-        Masked images in a forward pass. None: 16 on a CPU, fewer of large images; on a GPU 256, halved as often as it
-        does not fit. Changes speed and memory only.
-    softmax : bool
-        Turn the model's scores into probabilities by a softmax. False uses them as they are: for models that give
-        probabilities already. "grad-cam" and "torch-cam" always use them as they are.
     scale : bool
         Scale each map to [0, 1] by its smallest and largest value (the authors' convention). False: the sum above.
-    autocast : torch.dtype, optional
-        Run the model in this lower precision, such as ``torch.bfloat16``. Maps are float32 (see the benchmarks for how
-        much they change).
-    memory_format : torch.memory_format, optional
-        Layout of the masked images, such as ``torch.channels_last``: often faster on a CPU, the same maps to rounding.
 
     Notes
     -----
@@ -124,12 +117,18 @@ class ScoreCAM(PerturbationExplainer):
     torch.Size([2, 8])
     """
 
+    called: Any
     layer: str | nn.Module | None = None
     variant: Literal["original", "metfa", "grad-cam", "torch-cam"] = field(default="original", kw_only=True)
     baseline: float | Sequence[float] = field(default=0.0, kw_only=True)
+    scale: bool = field(default=True, kw_only=True)
+
+    model = model_itself
+    rows_independent = rows_as_the_model
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        hold(self)
+        check_flag(self.scale, "scale")
         check_layer(self.layer, self.model)
         if self.variant not in VARIANTS:
             raise ValueError(f"`variant` must be one of {', '.join(VARIANTS)}, got {self.variant!r}")
@@ -163,7 +162,7 @@ class ScoreCAM(PerturbationExplainer):
             combined = torch.einsum("bk,bkhw->bhw", weights, features)
             maps = enlarged(combined.relu() if variant.rectified_first else combined, inputs.shape[2:]).relu()
         warn_if_constant(maps, f"the weighted channels of layer {name} are flat, or nowhere positive")
-        return self._finished(maps), scores
+        return finished(maps, scale=self.scale), scores
 
     def channel_weights(self, inputs: torch.Tensor, target: Any = None) -> torch.Tensor:
         """Weight of each channel, (batch, channels): 0 for flat ones, but for the softmax over channels.
@@ -177,7 +176,7 @@ class ScoreCAM(PerturbationExplainer):
         require_tensor(inputs)
         check_images(inputs)
         baseline = baseline_like(self.baseline, inputs)
-        with self._forward_only():
+        with self.called.asked():
             features, scores, name = self._looked_into(inputs)
             weights, summed = self._weights(inputs, baseline, features, self._wanted(target, scores))
         return features, weights, summed, scores, name
@@ -190,29 +189,26 @@ class ScoreCAM(PerturbationExplainer):
         def look(start: int, stop: int) -> None:
             nonlocal name
             with watched(self.model, self.layer) as watch:
-                scores = self._scores(inputs[start:stop].clone())  # a model may work in place on what it is given
+                scores = widen(self.called(inputs[start:stop].clone()))  # a model may work in place on what it is given
             parts.append((widen(watch.feature_map(stop - start)), scores))
             name = watch.name
 
-        self._in_batches(len(inputs), inputs, look)
+        self.called.in_batches(len(inputs), inputs, look)
         features, scores = map(torch.cat, zip(*parts, strict=True))
         return features, scores, name
 
     def _wanted(self, target: Any, scores: torch.Tensor) -> torch.Tensor:
         """Targets as indices (batch, axes) into the scores behind the batch: none of them for one score a row."""
         raw = VARIANTS[self.variant].over_channels
-        targets = row_targets(target, to_host(scores), len(scores)) if raw else self._targets(target, scores)
-        entries = [() if t is None else t if isinstance(t, tuple) else (t,) for t in targets]
-        if not all(isinstance(index, int) for entry in entries for index in entry):
-            raise TypeError("`target` must be class indices, or one tuple of indices for each row")
-        return torch.tensor(entries, dtype=torch.int64, device=scores.device)
+        targets = row_targets(target, to_host(scores), len(scores)) if raw else self.called.targets(target, scores)
+        return index_of(targets, scores.device)
 
     def _weights(
         self, inputs: torch.Tensor, baseline: torch.Tensor, features: torch.Tensor, wanted: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Weights (batch, channels), and the weighted sum of masks for the variant that is made of it."""
         variant = VARIANTS[self.variant]
-        contrast = self._laid_out(inputs - baseline)
+        contrast = self.called.laid_out(inputs - baseline)
         size = inputs.shape[2:]
         flat = features.amax((2, 3)) == features.amin((2, 3))
         rows, channels = (~flat).nonzero(as_tuple=True)
@@ -220,10 +216,9 @@ class ScoreCAM(PerturbationExplainer):
         summed = features.new_zeros((len(inputs), *size) if variant.of_masks else (0, *size))
 
         def weight_of(images: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
-            scores = self._scores(images)
-            scores = scores if variant.over_channels else self._probabilities(scores)
-            each = torch.arange(len(indices), device=scores.device)
-            return scores.expand(len(indices), *scores.shape[1:])[(each, *indices.T)]
+            scores = widen(self.called(images))
+            scores = scores if variant.over_channels else self.called.as_probabilities(scores)
+            return of_indices(scores.expand(len(indices), *scores.shape[1:]), indices)
 
         def weigh(start: int, stop: int) -> None:
             row, channel = rows[start:stop], channels[start:stop]
@@ -234,7 +229,7 @@ class ScoreCAM(PerturbationExplainer):
             if variant.of_masks:
                 summed.index_add_(0, row, weight[:, None, None] * masks)
 
-        self._in_batches(len(rows), inputs, weigh)
+        self.called.in_batches(len(rows), inputs, weigh)
         if variant.over_channels:
             if flat.any():
                 hidden = weight_of(baseline.expand_as(contrast[:1]), wanted).to(weights.dtype)

@@ -9,12 +9,11 @@ import numpy as np
 import torch
 
 from metfa._arrays import from_host, to_host
-from metfa._base.validation import check_number, positive_int
-from metfa.calls.batches import in_batches
+from metfa._base.validation import check_flag, check_number, positive_int
+from metfa.calls.called import hold, model_itself
 from metfa.calls.differentiation import weights_frozen
 from metfa.calls.targets import row_targets
-from metfa.explainers.gradient import Gradient
-from metfa.explainers.heatmaps import reduce_channels
+from metfa.explainers.heatmaps import check_channel_axis, check_differentiable, finished, reduce_channels
 from metfa.noise import Gaussian
 from metfa.sampling.randomised import row_generators
 
@@ -22,7 +21,7 @@ __all__ = ["SmoothGrad"]
 
 
 @dataclass(frozen=True)
-class SmoothGrad(Gradient):
+class SmoothGrad:
     r"""Gradients of noisy copies, averaged with their signs, then as `Gradient` (Smilkov et al. 2017).
 
     This is one explanation with randomness of its own. To know how far it can be trusted, sample it as any other:
@@ -31,7 +30,7 @@ class SmoothGrad(Gradient):
 
     Parameters
     ----------
-    model, channel_axis, scale, autocast, memory_format
+    called, channel_axis, scale
         As for `Gradient`.
     n_perturbations : int
         Noisy copies for each row. 25 in the authors' code (``PAIR-code/saliency``); 5 in Captum, 20 in zennit.
@@ -41,8 +40,6 @@ class SmoothGrad(Gradient):
     average : {"signed", "absolute"}
         Average the gradients with their signs (the paper's formula), or their absolute values (Captum's
         ``NoiseTunnel`` over ``Saliency``).
-    batch_size : int, optional
-        Copies in a pass. None: 16 on a CPU, fewer of large images; on a GPU 256, halved as often as it does not fit.
     rng : int, numpy.random.Generator or None
         Seed of direct calls without `rngs`; `metfa.explain` passes its own generators.
 
@@ -56,25 +53,26 @@ class SmoothGrad(Gradient):
     torch.Size([2, 2, 2])
     """
 
+    called: Any
+    channel_axis: int | None = field(default=1, kw_only=True)
     n_perturbations: int = field(default=25, kw_only=True)
     std: float = field(default=0.15, kw_only=True)
     average: str = field(default="signed", kw_only=True)
-    batch_size: int | None = field(default=None, kw_only=True)
+    scale: bool = field(default=True, kw_only=True)
     rng: Any = field(default=None, kw_only=True, repr=False)
 
-    @property
-    def rows_independent(self) -> bool:
-        """True of any model: the rows go one after the other, so that no pass holds two of them."""
-        return True
+    model = model_itself
+    rows_independent = True  # of any model: the rows go one after the other, so that no pass holds two of them
+    differentiable = True
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        hold(self)
+        check_channel_axis(self.channel_axis)
+        check_flag(self.scale, "scale")
         positive_int(self.n_perturbations, "n_perturbations")
         check_number(self.std, "std")
         if self.average not in ("signed", "absolute"):
             raise ValueError(f"`average` must be 'signed' or 'absolute', got {self.average!r}")
-        if self.batch_size is not None:
-            positive_int(self.batch_size, "batch_size")
 
     def __call__(
         self, inputs: torch.Tensor, target: Any = None, *, rngs: Any = None
@@ -97,14 +95,14 @@ class SmoothGrad(Gradient):
         scores : torch.Tensor, (batch, classes)
             The model's scores of the inputs themselves, detached.
         """
-        self._check(inputs)
+        check_differentiable(inputs, self.channel_axis, "a gradient")
         generators = row_generators(inputs, rngs, self.rng)
         with torch.no_grad(), weights_frozen(self.model):
-            scores = self._called(inputs.clone())  # a model may work in place on what it gets
+            scores = self.called(inputs.clone())  # a model may work in place on what it gets
         targets = row_targets(target, to_host(scores), len(inputs))
         rows = zip(inputs.split(1), targets, generators, strict=True)
         mean = torch.cat([self._mean_gradient(*row) for row in rows])
-        return self._finished(reduce_channels(mean, self.channel_axis)), scores
+        return finished(reduce_channels(mean, self.channel_axis), scale=self.scale), scores
 
     def _mean_gradient(self, row: torch.Tensor, target: Any, rng: np.random.Generator) -> torch.Tensor:
         noise, clean = Gaussian(self.std), np.zeros(tuple(row.shape[1:]), np.float32)
@@ -115,9 +113,9 @@ class SmoothGrad(Gradient):
             nonlocal total
             drawn = np.stack([noise(clean, np.random.default_rng(seed)) for seed in seeds[start:stop]])
             copies = row + from_host(drawn, like=row)
-            gradient, _ = self._signed(copies, None if target is None else [target] * (stop - start))
+            gradient, _ = self.called.gradient(copies, None if target is None else [target] * (stop - start))
             gradient = gradient if self.average == "signed" else gradient.abs()
             total = total + gradient.sum(0, keepdim=True, dtype=torch.promote_types(gradient.dtype, torch.float32))
 
-        in_batches(self.n_perturbations, self.batch_size, row, add)
+        self.called.in_batches(self.n_perturbations, row, add)
         return total / self.n_perturbations

@@ -10,9 +10,10 @@ import numpy as np
 from metfa._arrays import from_host, to_host
 from metfa._base.lazy import needs_extra
 from metfa._base.validation import positive_int
+from metfa.calls.answers import about
+from metfa.calls.called import Called
 from metfa.calls.hidden import checked_attributions, checked_inputs
 from metfa.calls.inputs import require_tensor
-from metfa.calls.target_probability import TargetProbability, about
 from metfa.calls.targets import stacked_targets
 from metfa.metrics.scores import Scores, faults_of, warn_of_missing
 from metfa.sampling.rows import Rows
@@ -37,10 +38,6 @@ def infidelity(
     noise: Callable[..., Any],
     n_samples: int = 10,
     normalise: bool = True,
-    batch_size: int | None = None,
-    softmax: bool = True,
-    autocast: Any = None,
-    memory_format: Any = None,
     rng: Any = 0,
 ) -> Scores:
     r"""Infidelity by Captum: do the attributions tell how the class probability changes under noise?
@@ -49,8 +46,8 @@ def infidelity(
 
     Parameters
     ----------
-    model : torch.nn.Module or callable
-        Inputs (batch, ...) -> scores (batch, classes).
+    model : torch.nn.Module, callable or Called
+        Inputs (batch, ...) -> scores (batch, classes); a `metfa.Called` says how it is asked.
     inputs : torch.Tensor, (batch, ...)
         Floating point.
     attributions : array, (batch, \*features)
@@ -64,11 +61,6 @@ def infidelity(
     normalise : bool
         Scale the attributions of each input by the factor that fits best, so that maps in [0, 1] can be compared
         (``normalize`` of Captum, where it is off by default).
-    batch_size : int, optional
-        Noisy copies in a forward pass. None: 16 on a CPU, fewer of large images; on a GPU 256, halved as often as it
-        does not fit.
-    softmax, autocast, memory_format
-        As for :func:`metfa.metrics.insertion`.
     rng : int, numpy.random.Generator or None
         Seed. Draws depend on the input, not on the attributions: all maps of an input meet the same ones.
 
@@ -91,9 +83,7 @@ def infidelity(
     positive_int(n_samples, "n_samples")
     if not callable(noise):
         raise TypeError(f"`noise` must be a function f(x, rng) -> x, got {type(noise).__name__}")
-    asked = TargetProbability(
-        model, batch_size=batch_size, softmax=softmax, autocast=autocast, memory_format=memory_format
-    )
+    called = Called.of(model)
     require_tensor(inputs)
     inputs = checked_inputs(inputs)
     attributions = checked_attributions(attributions, inputs)
@@ -103,8 +93,8 @@ def infidelity(
         import captum.metrics
     rows = Rows(inputs)
     raw = np.full(len(inputs), np.nan)
-    with asked.asked():
-        targets, clean = asked.clean(inputs, target)
+    with called.asked():
+        targets, clean = called.target_probabilities(inputs, target)
         for row, identity in enumerate(rows.ids()):
             if faults[row] is not None:
                 continue
@@ -118,7 +108,7 @@ def infidelity(
                 continue
             with about(f"noisy copies of input {row}"):
                 raw[row] = captum.metrics.infidelity(
-                    asked.probabilities,
+                    called.probabilities,
                     lambda copies, noisy=noisy: (copies - noisy, noisy),
                     image,
                     (weights[:, None] if weights.ndim < inputs.ndim else weights).expand_as(image),
@@ -127,7 +117,7 @@ def infidelity(
                     normalize=normalise,
                 )
             if raw[row] == 0:  # a map without fault, or a model that none could be in fault of
-                copies = asked.of_copies(
+                copies = called.copies_probabilities(
                     [row] * n_samples, inputs, lambda start, stop, noisy=noisy: noisy[start:stop], targets
                 )
                 if (copies == clean[row]).all():

@@ -10,8 +10,8 @@ import numpy as np
 
 from metfa._arrays import from_host, namespace, to_host
 from metfa._base.validation import positive_int
+from metfa.calls.called import Called
 from metfa.calls.hidden import Baseline, Hidden, checked_attributions, checked_inputs
-from metfa.calls.target_probability import TargetProbability
 from metfa.metrics.scores import NOT_FINITE, Scores, divisor, faults_of, warn_of_missing
 from metfa.sampling.rows import Rows
 from metfa.sampling.streams import Purpose, root_entropy, stream
@@ -98,70 +98,73 @@ class Walk:
 Kind = Literal["insertion", "deletion"]
 
 
-@dataclass(frozen=True)
-class Walker(TargetProbability):
-    """Settings of the curves, documented by :func:`insertion`."""
+def _curves(
+    model: Any,
+    inputs: Any,
+    attributions: Any,
+    target: Any,
+    kinds: tuple[Kind, ...],
+    baseline: Baseline,
+    steps: int,
+    rng: Any,
+) -> list[FaithfulnessCurve]:
+    """The curves asked for; what two of them have in common, the model is asked once."""
+    called = Called.of(model)
+    positive_int(steps, "steps")
+    inputs = checked_inputs(inputs)
+    attributions = checked_attributions(attributions, inputs)
+    hidden = Hidden.behind(baseline, inputs)
+    walk = Walk.along(attributions, steps, Rows(inputs).ids(), root_entropy(rng))
+    last = len(walk.counts) - 1
+    whole: dict[Kind, int] = {"insertion": last, "deletion": 0}  # points at which nothing is hidden
+    asked: list[tuple[Kind, int]] = [
+        (kind, point) for kind in kinds for point in range(last + 1) if point != whole[kind]
+    ]
+    if len(kinds) == 2:
+        asked.remove(("deletion", last))  # everything is hidden, as at the start of the insertion
+    with called.asked():
+        targets, clean = called.target_probabilities(inputs, target)
+        found = _asked_at(called, asked, hidden, walk, targets)
+    warn_of_missing(walk.degenerate, clean)
+    curves = []
+    for kind in kinds:
+        values = np.empty((len(clean), last + 1))
+        values[:, [point for of, point in asked if of == kind]] = found[:, [of == kind for of, _ in asked]]
+        values[:, whole[kind]] = clean
+        if kind == "deletion" and len(kinds) == 2:
+            values[:, last] = curves[0].values[:, 0]
+        values[[fault == NOT_FINITE for fault in walk.degenerate]] = np.nan
+        curves.append(_curve(values, clean, walk))
+    return curves
 
-    baseline: Baseline = field(default="black", kw_only=True)
-    steps: int = field(default=100, kw_only=True)
-    rng: Any = field(default=0, kw_only=True)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        positive_int(self.steps, "steps")
+def _curve(values: np.ndarray, clean: np.ndarray, walk: Walk) -> FaithfulnessCurve:
+    fractions = walk.counts / walk.counts[-1]
+    missing = [fault is not None for fault in walk.degenerate]
+    area = np.where(missing, np.nan, _area(values, fractions))
+    return FaithfulnessCurve(area, clean, walk.degenerate, fractions, values)
 
-    def curves(self, inputs: Any, attributions: Any, target: Any, *kinds: Kind) -> list[FaithfulnessCurve]:
-        """The curves asked for; what two of them have in common, the model is asked once."""
-        inputs = checked_inputs(inputs)
-        attributions = checked_attributions(attributions, inputs)
-        hidden = Hidden.behind(self.baseline, inputs)
-        walk = Walk.along(attributions, self.steps, Rows(inputs).ids(), root_entropy(self.rng))
-        last = len(walk.counts) - 1
-        whole: dict[Kind, int] = {"insertion": last, "deletion": 0}  # points at which nothing is hidden
-        asked: list[tuple[Kind, int]] = [
-            (kind, point) for kind in kinds for point in range(last + 1) if point != whole[kind]
-        ]
-        if len(kinds) == 2:
-            asked.remove(("deletion", last))  # everything is hidden, as at the start of the insertion
-        with self.asked():
-            targets, clean = self.clean(inputs, target)
-            found = self._asked_at(asked, hidden, walk, targets)
-        warn_of_missing(walk.degenerate, clean)
-        curves = []
-        for kind in kinds:
-            values = np.empty((len(clean), last + 1))
-            values[:, [point for of, point in asked if of == kind]] = found[:, [of == kind for of, _ in asked]]
-            values[:, whole[kind]] = clean
-            if kind == "deletion" and len(kinds) == 2:
-                values[:, last] = curves[0].values[:, 0]
-            values[[fault == NOT_FINITE for fault in walk.degenerate]] = np.nan
-            curves.append(self._curve(values, clean, walk))
-        return curves
 
-    def _curve(self, values: np.ndarray, clean: np.ndarray, walk: Walk) -> FaithfulnessCurve:
-        fractions = walk.counts / walk.counts[-1]
-        missing = [fault is not None for fault in walk.degenerate]
-        area = np.where(missing, np.nan, _area(values, fractions))
-        return FaithfulnessCurve(area, clean, walk.degenerate, fractions, values)
+def _asked_at(
+    called: Called, asked: list[tuple[Kind, int]], hidden: Hidden, walk: Walk, targets: list[Any]
+) -> np.ndarray:
+    """Class probabilities of every input at the points asked, (batch, len(asked))."""
+    xp, like = namespace(hidden.inputs), hidden.inputs
+    n = len(targets)
+    moved_at = from_host(walk.moved_at, like, xp.int32)
+    of_row = np.repeat(np.arange(n), len(asked))
+    rows = from_host(of_row, like, xp.int64)
+    points = from_host(np.tile([point for _, point in asked], n), like, xp.int32)
+    deleted = from_host(np.tile([kind == "deletion" for kind, _ in asked], n), like, xp.bool)
+    beside = (..., *[None] * (moved_at.ndim - 1))
 
-    def _asked_at(self, asked: list[tuple[Kind, int]], hidden: Hidden, walk: Walk, targets: list[Any]) -> np.ndarray:
-        """Class probabilities of every input at the points asked, (batch, len(asked))."""
-        xp, like = namespace(hidden.inputs), hidden.inputs
-        n = len(targets)
-        moved_at = from_host(walk.moved_at, like, xp.int32)
-        of_row = np.repeat(np.arange(n), len(asked))
-        rows = from_host(of_row, like, xp.int64)
-        points = from_host(np.tile([point for _, point in asked], n), like, xp.int32)
-        deleted = from_host(np.tile([kind == "deletion" for kind, _ in asked], n), like, xp.bool)
-        beside = (..., *[None] * (moved_at.ndim - 1))
+    def copies(start: int, stop: int) -> Any:
+        first, last = of_row[start], of_row[stop - 1]
+        row = slice(first, first + 1) if first == last else rows[start:stop]  # one row is broadcast, not gathered
+        moved = moved_at[row] <= points[start:stop][beside]
+        return hidden.keeping(moved != deleted[start:stop][beside], row)
 
-        def copies(start: int, stop: int) -> Any:
-            first, last = of_row[start], of_row[stop - 1]
-            row = slice(first, first + 1) if first == last else rows[start:stop]  # one row is broadcast, not gathered
-            moved = moved_at[row] <= points[start:stop][beside]
-            return hidden.keeping(moved != deleted[start:stop][beside], row)
-
-        return self.of_copies(of_row.tolist(), like, copies, targets).reshape(n, len(asked))
+    return called.copies_probabilities(of_row.tolist(), like, copies, targets).reshape(n, len(asked))
 
 
 def _area(values: np.ndarray, fractions: np.ndarray) -> np.ndarray:
@@ -177,10 +180,6 @@ def insertion(
     *,
     baseline: Baseline = "black",
     steps: int = 100,
-    batch_size: int | None = None,
-    softmax: bool = True,
-    autocast: Any = None,
-    memory_format: Any = None,
     rng: Any = 0,
 ) -> FaithfulnessCurve:
     r"""Show the features of each input, best first, and watch the class probability grow.
@@ -191,8 +190,8 @@ def insertion(
 
     Parameters
     ----------
-    model : torch.nn.Module or callable
-        Inputs (batch, ...) -> scores (batch, classes).
+    model : torch.nn.Module, callable or Called
+        Inputs (batch, ...) -> scores (batch, classes); a `metfa.Called` says how it is asked.
     inputs : array, (batch, ...)
         Floating point; images (batch, channels, height, width) with pixels in [0, 1].
     attributions : array, (batch, \*features)
@@ -207,15 +206,6 @@ def insertion(
     steps : int
         Steps from 0 % to 100 %, both included: at step k the first :math:`\lfloor k F / steps \rfloor` of F features
         are shown. With fewer features than steps, one feature a step.
-    batch_size : int, optional
-        Copies in a forward pass, of one input or several. None: 16 on a CPU, fewer of large images; on a GPU 256,
-        halved as often as it does not fit. Changes speed and memory only.
-    softmax : bool
-        Turn the model's scores into probabilities by a softmax. False uses them as they are.
-    autocast : torch.dtype, optional
-        Run the model in this lower precision, such as ``torch.bfloat16``.
-    memory_format : torch.memory_format, optional
-        Layout of the copies, such as ``torch.channels_last``.
     rng : int or numpy.random.Generator
         Seed of the order of equal scores. It depends on the input, not on the attributions: all maps of an input that
         are compared have their equal scores in the same order.
@@ -241,24 +231,21 @@ def insertion(
 
     Examples
     --------
-    >>> import numpy as np
+    >>> import numpy as np, metfa
     >>> from metfa import metrics
     >>> def model(images):  # the class is in the upper left pixel
     ...     return np.stack([images[:, 0, 0, 0], 1 - images[:, 0, 0, 0]], axis=1)
     >>> good, bad = np.array([[[4, 3], [2, 1]]]), np.array([[[1, 2], [3, 4]]])
-    >>> curve = metrics.insertion(model, np.ones((1, 1, 2, 2)), good, target=0, softmax=False)
+    >>> called = metfa.Called(model, softmax=False)
+    >>> curve = metrics.insertion(called, np.ones((1, 1, 2, 2)), good, target=0)
     >>> curve.fractions, curve.values[0]
     (array([0.  , 0.25, 0.5 , 0.75, 1.  ]), array([0., 1., 1., 1., 1.]))
     >>> curve.score
     array([0.875])
-    >>> metrics.insertion(model, np.ones((1, 1, 2, 2)), bad, target=0, softmax=False).score
+    >>> metrics.insertion(called, np.ones((1, 1, 2, 2)), bad, target=0).score
     array([0.125])
     """
-    walker = Walker(
-        model, baseline=baseline, steps=steps, batch_size=batch_size, softmax=softmax, autocast=autocast,
-        memory_format=memory_format, rng=rng,
-    )  # fmt: skip
-    return walker.curves(inputs, attributions, target, "insertion")[0]
+    return _curves(model, inputs, attributions, target, ("insertion",), baseline, steps, rng)[0]
 
 
 def deletion(
@@ -269,10 +256,6 @@ def deletion(
     *,
     baseline: Baseline = "black",
     steps: int = 100,
-    batch_size: int | None = None,
-    softmax: bool = True,
-    autocast: Any = None,
-    memory_format: Any = None,
     rng: Any = 0,
 ) -> FaithfulnessCurve:
     """Hide the features of each input, best first, and watch the class probability fall.
@@ -280,11 +263,7 @@ def deletion(
     The score is that of :func:`insertion`, with the share n of the features with the highest attributions hidden. The
     lower, the more faithful. Parameters, result, errors and warnings as there.
     """
-    walker = Walker(
-        model, baseline=baseline, steps=steps, batch_size=batch_size, softmax=softmax, autocast=autocast,
-        memory_format=memory_format, rng=rng,
-    )  # fmt: skip
-    return walker.curves(inputs, attributions, target, "deletion")[0]
+    return _curves(model, inputs, attributions, target, ("deletion",), baseline, steps, rng)[0]
 
 
 def overall(
@@ -295,10 +274,6 @@ def overall(
     *,
     baseline: Baseline = "black",
     steps: int = 100,
-    batch_size: int | None = None,
-    softmax: bool = True,
-    autocast: Any = None,
-    memory_format: Any = None,
     rng: Any = 0,
 ) -> OverallFaithfulness:
     """Insertion minus deletion, the paper's overall score: the higher, the more faithful.
@@ -306,8 +281,5 @@ def overall(
     The whole input and the baseline alone, which both curves meet, are asked once. Parameters, errors and warnings as
     for :func:`insertion`; the result holds both curves.
     """
-    walker = Walker(
-        model, baseline=baseline, steps=steps, batch_size=batch_size, softmax=softmax, autocast=autocast,
-        memory_format=memory_format, rng=rng,
-    )  # fmt: skip
-    return OverallFaithfulness(*walker.curves(inputs, attributions, target, "insertion", "deletion"))
+    both = _curves(model, inputs, attributions, target, ("insertion", "deletion"), baseline, steps, rng)
+    return OverallFaithfulness(*both)

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import as_array, from_host, namespace, to_host
+from metfa.calls.called import Called
 from metfa.calls.hidden import Baseline, Hidden, check_features, checked_inputs
-from metfa.calls.target_probability import TargetProbability
 from metfa.metrics.scores import Scores, warn_of_missing
 
 __all__ = ["region_score"]
@@ -21,24 +21,20 @@ def region_score(
     target: Any = None,
     *,
     baseline: Baseline = "black",
-    batch_size: int | None = None,
-    softmax: bool = True,
-    autocast: Any = None,
-    memory_format: Any = None,
 ) -> Scores:
     r"""Class probability of a region alone, everything else hidden (paper, figure on the threshold h).
 
     Parameters
     ----------
-    model : torch.nn.Module or callable
-        Inputs (batch, ...) -> scores (batch, classes).
+    model : torch.nn.Module, callable or Called
+        Inputs (batch, ...) -> scores (batch, classes); a `metfa.Called` says how it is asked.
     inputs : array, (batch, ...)
         Floating point; images (batch, channels, height, width) with pixels in [0, 1].
     regions : array of bool, (batch, \*features)
         True for the features that are kept, such as ``sample.significance_map() == 1``.
     target : int, sequence or array, optional
         Class of each input; None: the predicted one.
-    baseline, batch_size, softmax, autocast, memory_format
+    baseline
         As for :func:`metfa.metrics.insertion`.
 
     Returns
@@ -53,18 +49,16 @@ def region_score(
 
     Examples
     --------
-    >>> import numpy as np
+    >>> import numpy as np, metfa
     >>> from metfa import metrics
     >>> def model(images):
     ...     mean = images.mean(axis=(1, 2, 3))
     ...     return np.stack([mean, 1 - mean], axis=1)
     >>> regions = np.array([[[True, False], [False, False]]])
-    >>> metrics.region_score(model, np.ones((1, 1, 2, 2)), regions, target=0, softmax=False).score
+    >>> metrics.region_score(metfa.Called(model, softmax=False), np.ones((1, 1, 2, 2)), regions, target=0).score
     array([0.25])
     """
-    asked = TargetProbability(
-        model, batch_size=batch_size, softmax=softmax, autocast=autocast, memory_format=memory_format
-    )
+    called = Called.of(model)
     inputs, regions = checked_inputs(inputs), as_array(regions, "regions")
     check_features(regions, inputs, "regions")
     kept = to_host(regions)
@@ -76,9 +70,9 @@ def region_score(
     hidden = Hidden.behind(baseline, inputs)
     shown = from_host(kept, like=inputs, dtype=namespace(inputs).bool)
     empty = tuple(None if region.any() else "an empty region" for region in kept)
-    with asked.asked():
-        targets, clean = asked.clean(inputs, target)
-        raw = asked.of_copies(
+    with called.asked():
+        targets, clean = called.target_probabilities(inputs, target)
+        raw = called.copies_probabilities(
             range(len(kept)), inputs, lambda start, stop: hidden.keeping(shown[start:stop], slice(start, stop)), targets
         )
     warn_of_missing(empty, clean)

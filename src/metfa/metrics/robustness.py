@@ -16,9 +16,9 @@ import numpy as np
 from metfa._arrays import as_array, to_host
 from metfa._base.provenance import describe
 from metfa._base.validation import is_text, positive_int
+from metfa.calls.called import Called
 from metfa.calls.guard import model_in_evaluation
 from metfa.calls.hidden import detached
-from metfa.calls.target_probability import TargetProbability
 from metfa.calls.targets import row_targets
 from metfa.metrics.scores import Scores, divisor
 from metfa.sampling.protocol import predict_scores
@@ -120,7 +120,7 @@ class robust:  # noqa: N801 - read as a function
     ...     return np.stack([images[:, 0, 0, 0], 1 - images[:, 0, 0, 0]], axis=1)
     >>> robust_insertion = metrics.robust(metrics.insertion, noise=metfa.noise.Uniform(0.1, bounds=(0, 1)), rng=0)
     >>> maps = np.array([[[4, 3], [2, 1]]])
-    >>> result = robust_insertion(model, np.ones((1, 1, 2, 2)), maps, target=0, softmax=False)
+    >>> result = robust_insertion(metfa.Called(model, softmax=False), np.ones((1, 1, 2, 2)), maps, target=0)
     >>> result.score, result.raw.shape, result.raws.shape
     (array([0.875]), (1,), (10, 1))
     """
@@ -145,8 +145,8 @@ class robust:  # noqa: N801 - read as a function
 
         Parameters
         ----------
-        model : torch.nn.Module or callable
-            Inputs (batch, ...) -> scores (batch, classes).
+        model : torch.nn.Module, callable or Called
+            Inputs (batch, ...) -> scores (batch, classes), as the metric takes it.
         inputs : array, (batch, ...), or list of texts
             Clean inputs.
         attributions : array, (batch, \*features), or one array a text
@@ -164,7 +164,7 @@ class robust:  # noqa: N801 - read as a function
         rows, draws = Rows(inputs), []
         with _each_warning_once():
             if target is None:
-                target = self._predicted(model, inputs, settings)
+                target = _predicted(Called.of(model), inputs)
             for draw in range(self.n_samples):
                 found = self.metric(model, self._noisy(rows, draw), attributions, target, **settings)
                 _check_found(found, len(rows))
@@ -181,23 +181,19 @@ class robust:  # noqa: N801 - read as a function
             ]
         )
 
-    def _predicted(self, model: Any, inputs: Any, settings: dict[str, Any]) -> list[Any] | None:
-        """Targets of the clean inputs, by the model as the metric asks it; None for one score a text."""
-        if _are_texts(inputs):
-            size = settings.get("batch_size") or TEXTS_IN_A_CALL
-            with model_in_evaluation(model):
-                parts = [predict_scores(model, deepcopy(inputs[k : k + size])) for k in range(0, len(inputs), size)]
-            scores = np.concatenate(parts)
-            return None if scores.ndim == 1 else row_targets(None, scores, len(inputs))
-        known = {
-            name: value for name, value in settings.items() if name in inspect.signature(TargetProbability).parameters
-        }
-        asked = TargetProbability(model, **known)
-        with asked.asked():
-            return asked.clean(inputs, None)[0]
-
     def __repr__(self) -> str:
         return f"robust({describe(self.metric)}, noise={self.noise!r}, n_samples={self.n_samples})"
+
+
+def _predicted(called: Called, inputs: Any) -> list[Any] | None:
+    """Targets of the clean inputs, by the model as the metric asks it; None for one score a text."""
+    if not _are_texts(inputs):
+        return called.target_probabilities(inputs, None)[0]
+    size, model = called.batch_size or TEXTS_IN_A_CALL, called.model
+    with model_in_evaluation(model):
+        parts = [predict_scores(model, deepcopy(inputs[k : k + size])) for k in range(0, len(inputs), size)]
+    scores = np.concatenate(parts)
+    return None if scores.ndim == 1 else row_targets(None, scores, len(inputs))
 
 
 def _check_takes_maps(metric: Callable[..., Any]) -> None:

@@ -6,6 +6,8 @@ or the pair (attributions, scores). It may also
 - take a keyword ``rngs``: a list with one :class:`numpy.random.Generator` for each row (see :func:`metfa.randomised`);
 - have an attribute ``model`` (inputs -> scores; the parts of a tuple one by one), which serves the clean prediction;
 - have an attribute ``rows_independent = True``, the promise that a row's attributions do not depend on its neighbours;
+- have an attribute ``differentiable = True``, if its maps are in the graph of inputs that require a gradient (without
+  it attacks keep the graph of every gradient that it takes);
 - have an attribute ``signed``, True where 0 parts what speaks for the target from what speaks against it, False where
   scores have no such zero. Without it, the signs of the scores decide.
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from metfa._arrays import first_not_finite, is_array, is_floating, namespace
-from metfa.calls.called import answered, checked_scores
-from metfa.calls.enlargement import enlargement, resized
-from metfa.calls.probabilities import ProbabilityModel, warn_of_probabilities
+from metfa._arrays import first_not_finite, is_array, is_floating, namespace, widen
+from metfa.calls.answers import answered, checked_scores, warn_of_probabilities
+from metfa.calls.called import Called
+from metfa.calls.enlargement import enlargements, resized
 
-__all__ = ["Segmenter", "check_kind", "class_maps"]
+__all__ = ["asked_maps", "check_kind", "class_maps"]
 
 ROUNDING = 1e-3  # by which probabilities in half precision may leave [0, 1]
 
@@ -45,9 +44,7 @@ def class_maps(output: Any, images: Any, *, softmax: bool = True) -> Any:
     size = tuple(images.shape[2:])
     if tuple(maps.shape[2:]) == size:
         return maps
-    return resized(
-        maps, [enlargement(cells, pixels, "centres") for cells, pixels in zip(maps.shape[2:], size, strict=True)]
-    )
+    return resized(maps, enlargements(tuple(maps.shape[2:]), size, "centres"))
 
 
 def _unwrapped(output: Any) -> Any:
@@ -66,27 +63,24 @@ def _unwrapped(output: Any) -> Any:
     return getattr(output, "logits", output)
 
 
-@dataclass(frozen=True)
-class Segmenter(ProbabilityModel):
-    """A segmentation network, asked for its maps of class scores."""
+def asked_maps(called: Called, images: Any, targets: Sequence[Any], first: int = 0) -> Any:
+    """Maps of class scores of a batch; raises unless they are finite and have the targets, those of rows from `first`.
 
-    def _called(self, batch: Any) -> Any:
-        with self._precision(batch):
-            return class_maps(answered(self.model, self._laid_out(batch)), batch, softmax=self.softmax)
-
-    def _finite_maps(self, images: Any, targets: Sequence[Any], first: int = 0) -> Any:
-        """Maps of class scores; raises unless they are finite and have the targets, those of the rows from `first`."""
-        maps = self._scores(images)
-        bad = first_not_finite(maps)
-        if bad is not None:
-            raise ValueError(f"the model's scores of input {first + bad} are not finite")
-        for row, target in enumerate(targets):
-            if not isinstance(target, int) or target >= maps.shape[1]:
-                raise ValueError(
-                    f"`target` must lie in 0..{maps.shape[1] - 1}, the classes of the model, got {target} for input "
-                    f"{first + row}"
-                )
-        return maps
+    The network may overwrite `images`.
+    """
+    with called.precision(images):
+        output = answered(called.model, called.laid_out(images))
+        maps = widen(class_maps(output, images, softmax=called.softmax))
+    bad = first_not_finite(maps)
+    if bad is not None:
+        raise ValueError(f"the model's scores of input {first + bad} are not finite")
+    for row, target in enumerate(targets):
+        if not isinstance(target, int) or target >= maps.shape[1]:
+            raise ValueError(
+                f"`target` must lie in 0..{maps.shape[1] - 1}, the classes of the model, got {target} for input "
+                f"{first + row}"
+            )
+    return maps
 
 
 def check_kind(scores: Any, *, softmax: bool) -> None:

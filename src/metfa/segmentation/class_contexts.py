@@ -13,6 +13,7 @@ from metfa import noise as noises
 from metfa._base.class_names import class_name
 from metfa._base.lazy import needs_extra
 from metfa._base.markdown import aligned, escaped
+from metfa.calls.called import Called
 from metfa.calls.hidden import Baseline
 from metfa.metrics.robustness import robust
 from metfa.segmentation.context_metrics import context_faithfulness
@@ -119,17 +120,13 @@ def context_table(
     n_draws: int = 10,
     rng: Any = 0,
     baseline: Baseline = "black",
-    softmax: bool = True,
-    batch_size: int | None = None,
-    autocast: Any = None,
-    memory_format: Any = None,
 ) -> ContextTable:
     """Summary of explanations by class, as in the paper's table on context bias.
 
     Parameters
     ----------
-    model : torch.nn.Module or callable
-        The segmentation network that was explained.
+    model : torch.nn.Module, callable or Called
+        The segmentation network that was explained; a `metfa.Called` says how it is asked.
     explanations : sequence of ContextExplanation
         Of any images and classes.
     class_names : sequence of str, optional
@@ -139,7 +136,7 @@ def context_table(
     noise, n_draws, rng
         Outer noise of the faithfulness (the paper's U(-0.1, 0.1)), its draws, and their seed. ``noise=None``: m_f of
         the clean image.
-    baseline, softmax, batch_size, autocast, memory_format
+    baseline
         As for `context_faithfulness`.
 
     Returns
@@ -159,23 +156,18 @@ def context_table(
     if threshold is not None:
         check_threshold(threshold)
     _check_names(class_names, max(one.target for one in found))
-    settings = {
-        "baseline": baseline,
-        "softmax": softmax,
-        "batch_size": batch_size,
-        "autocast": autocast,
-        "memory_format": memory_format,
-    }
+    called = Called.of(model)
     metric: Any = context_faithfulness
     if noise is not None:
         metric = robust(context_faithfulness, noise=noise, n_samples=n_draws, rng=rng)
-    device = next((parameter.device for parameter in getattr(model, "parameters", lambda: ())()), None)
+    device = next((parameter.device for parameter in getattr(called.model, "parameters", lambda: ())()), None)
     figures: dict[int, list[tuple[float, ...]]] = {}
     for one in found:
         image = torch.as_tensor(np.array(one.sample.inputs), device=device)
         marked = [one.above(threshold), one.significant(threshold, alpha=alpha, correction=correction)]
         faithful = [
-            float(metric(model, image, pixels, one.target, region=one.region, **settings).score[0]) for pixels in marked
+            float(metric(called, image, pixels, one.target, region=one.region, baseline=baseline).score[0])
+            for pixels in marked
         ]
         areas = [float(pixels.sum()) for pixels in marked]
         figures.setdefault(one.target, []).append((one.region.sum(), (~one.region).sum(), *areas, *faithful))

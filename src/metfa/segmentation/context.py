@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,10 @@ import numpy as np
 from metfa import noise
 from metfa._base.validation import positive_int
 from metfa._base.warnings import DegenerateAttributionsWarning, MissedObjectWarning, SmallRegionWarning, warn
-from metfa.calls.called import CalledModel
+from metfa.calls.called import Called
 from metfa.results import files
 from metfa.sampling.explain import explain
+from metfa.sampling.protocol import explained_model
 from metfa.segmentation._object import check_size, checked_region
 from metfa.segmentation.explanation import SAMPLE, ContextExplanation, save_region
 from metfa.segmentation.grid_saliency import GridSaliency
@@ -29,11 +31,10 @@ def explain_context(
     target: int,
     *,
     region: Any = None,
-    explainer: Callable[[RegionModel], Any] = GridSaliency,
+    explainer: Callable[[Any], Any] = GridSaliency,
     noise: Any = noise.Uniform(0.1, bounds=(0, 1)),  # noqa: B008 - settings alone
     n_samples: int = 10,
     min_pixels: int = 600,
-    softmax: bool = True,
     batch_size: int | None = None,
     rng: Any = None,
     first_sample: int = 0,
@@ -44,9 +45,10 @@ def explain_context(
 
     Parameters
     ----------
-    model : torch.nn.Module or callable
+    model : torch.nn.Module, callable or Called
         Segmentation network, images (batch, channels, height, width) -> class scores (batch, classes, height, width),
-        see `RegionModel` for what it may return.
+        see `RegionModel` for what it may return. A `metfa.Called` says how it is asked, as ``softmax=False`` of a
+        network that gives probabilities.
     image : torch.Tensor, (channels, height, width) or (1, channels, height, width)
         The scene, floating point, pixels in [0, 1].
     target : int
@@ -55,8 +57,9 @@ def explain_context(
         The object's pixels. None: all pixels to which the model gives the class in the clean image (the paper's R).
         Either way it is fixed for all samples.
     explainer : callable
-        `RegionModel` -> explainer: `GridSaliency` (the paper's, the default), one with settings by
-        `functools.partial`, or any explainer of classifiers, such as `metfa.explainers.Gradient`. To all but
+        `RegionModel`, or where `model` is a `Called` a `Called` of one that is asked in the same way -> explainer:
+        `GridSaliency` (the paper's, the default), one with settings by `functools.partial`, or any explainer of
+        classifiers, such as `metfa.explainers.Gradient`. To all but
         `GridSaliency`, which keeps it anyway, the object is shown as it is in the clean image, whatever they hide.
     noise : callable or None
         ``f(image, rng) -> image``, the paper's U(-0.1, 0.1) by default.
@@ -64,9 +67,6 @@ def explain_context(
         The paper's N.
     min_pixels : int
         Warn of smaller objects: below 600 pixels, the paper takes them for noise.
-    softmax : bool
-        Whether the model gives logits, not probabilities. `GridSaliency` goes by it; other explainers that have a
-        setting of this name must be given the same.
     batch_size, rng, first_sample, progress
         As in `metfa.explain`.
     store : path, optional
@@ -113,24 +113,26 @@ def explain_context(
     positive_int(min_pixels, "min_pixels")
     positive_int(n_samples, "n_samples")  # a rule would count the object's pixels, which are not tested, as decided
     batch = one_image(image)
-    if not callable(explainer) or isinstance(explainer, CalledModel):
+    if not callable(explainer) or explained_model(explainer) is not None:
         raise TypeError(
             "`explainer` must be a function of a RegionModel, such as metfa.segmentation.GridSaliency or "
             f"metfa.explainers.Gradient, got {explainer!r:.80}"
         )
+    called = Called.of(model)
     if region is None:
-        region = predicted_region(model, batch, target, softmax=softmax)
+        region = predicted_region(called, batch, target)
         if region.all():
             raise ValueError(f"the model finds class {target} in all pixels, which leaves no context to explain")
     region = checked_region(region)
     check_size(region, batch)
-    regional = RegionModel(model, region, softmax=softmax)
-    made = explainer(regional)
-    if getattr(made, "softmax", softmax) != softmax:
+    regional = RegionModel(called.model, region, softmax=called.softmax)
+    made = explainer(regional if called is not model else replace(called, model=regional))
+    asked = getattr(made, "called", called)
+    if asked.softmax != called.softmax:
         raise ValueError(
-            f"`softmax={softmax}` says that the model gives {'logits' if softmax else 'probabilities'}, but the "
-            f"explainer has `softmax={made.softmax}`: write `functools.partial({type(made).__name__}, "
-            f"softmax={softmax})`"
+            f"`softmax={called.softmax}` says that the model gives {'logits' if called.softmax else 'probabilities'}, "
+            f"but the explainer asks with `softmax={asked.softmax}`: let it take the `Called` that `explainer` is "
+            f"given, as in `lambda called: {type(made).__name__}(called)`"
         )
     if region.sum() < min_pixels:
         warn(

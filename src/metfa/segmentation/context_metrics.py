@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import as_array, from_host, namespace, to_host
+from metfa.calls.answers import chosen
+from metfa.calls.called import Called
 from metfa.calls.hidden import Baseline, Hidden, checked_inputs
-from metfa.calls.probabilities import softmax as softmax_of
 from metfa.calls.targets import row_targets
 from metfa.metrics.scores import Scores
-from metfa.segmentation._class_maps import Segmenter, check_kind
+from metfa.segmentation._class_maps import asked_maps, check_kind
 
 __all__ = ["context_faithfulness"]
 
@@ -24,10 +25,6 @@ def context_faithfulness(
     *,
     region: Any,
     baseline: Baseline = "black",
-    batch_size: int | None = None,
-    softmax: bool = True,
-    autocast: Any = None,
-    memory_format: Any = None,
 ) -> Scores:
     r"""Share of an object's probability that is left when only the object and its context are shown (paper, m_f).
 
@@ -38,8 +35,8 @@ def context_faithfulness(
 
     Parameters
     ----------
-    model : torch.nn.Module or callable
-        Segmentation network, see `RegionModel`.
+    model : torch.nn.Module, callable or Called
+        Segmentation network, see `RegionModel`; a `metfa.Called` says how it is asked.
     inputs : array, (batch, channels, height, width)
         Images, floating point, pixels in [0, 1].
     context : array of bool, (batch, height, width) or (height, width)
@@ -48,7 +45,7 @@ def context_faithfulness(
         Class of the object of each image.
     region : array of bool, (batch, height, width) or (height, width)
         The object's pixels R.
-    baseline, batch_size, softmax, autocast, memory_format
+    baseline
         As for :func:`metfa.metrics.insertion`; the paper hides behind "black".
 
     Returns
@@ -68,17 +65,17 @@ def context_faithfulness(
 
     Examples
     --------
-    >>> import numpy as np
+    >>> import numpy as np, metfa
     >>> from metfa.segmentation import context_faithfulness
     >>> def network(images):  # class 1 is likely in bright images
     ...     bright = images.mean(axis=(2, 3), keepdims=True) + 0 * images
     ...     return np.concatenate([1 - bright, bright], axis=1)
     >>> region, context = np.array([[True, False, False, False]]), np.array([[False, True, False, False]])
-    >>> context_faithfulness(network, np.ones((1, 1, 1, 4)), context, 1, region=region, softmax=False).score
+    >>> network = metfa.Called(network, softmax=False)
+    >>> context_faithfulness(network, np.ones((1, 1, 1, 4)), context, 1, region=region).score
     array([0.5])
     """
-    segmenter = Segmenter(model, batch_size=batch_size, softmax=softmax, autocast=autocast, memory_format=memory_format)
-    inputs = checked_inputs(inputs)
+    called, inputs = Called.of(model), checked_inputs(inputs)
     if inputs.ndim != 4:
         raise ValueError(f"`inputs` must be images (batch, channels, height, width), got shape {tuple(inputs.shape)}")
     if target is None:
@@ -93,22 +90,16 @@ def context_faithfulness(
 
     def judge(start: int, stop: int) -> None:
         rows = slice(start, stop)
-        scores = segmenter._finite_maps(namespace(inputs).asarray(inputs[rows], copy=True), targets[rows], start)
-        check_kind(scores, softmax=segmenter.softmax)
-        left = segmenter._finite_maps(hidden.keeping(shown[rows], rows), targets[rows], start)
-        clean, left = (_probabilities(maps, targets[rows], segmenter.softmax) for maps in (scores, left))
+        scores = asked_maps(called, namespace(inputs).asarray(inputs[rows], copy=True), targets[rows], start)
+        check_kind(scores, softmax=called.softmax)
+        left = asked_maps(called, hidden.keeping(shown[rows], rows), targets[rows], start)
+        clean, left = (chosen(called.as_probabilities(maps), [(t,) for t in targets[rows]]) for maps in (scores, left))
         lost = np.maximum(clean - left, 0)
         found[rows] = 1 - (lost * objects[rows]).sum(axis=(1, 2)) / objects[rows].sum(axis=(1, 2))
 
-    with segmenter._forward_only():
-        segmenter._in_batches(len(inputs), inputs, judge)
+    with called.asked():
+        called.in_batches(len(inputs), inputs, judge)
     return Scores(found, np.ones(len(found)), (None,) * len(found))
-
-
-def _probabilities(maps: Any, targets: list[Any], softmax: bool) -> np.ndarray:
-    """Probability of each row's target in each pixel, (batch, height, width) float64."""
-    host = to_host(softmax_of(maps) if softmax else maps).astype(np.float64)
-    return host[np.arange(len(host)), targets]
 
 
 def _pixels(given: Any, inputs: Any, name: str) -> np.ndarray:

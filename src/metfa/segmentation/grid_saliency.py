@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,21 @@ import torch
 from metfa._arrays import first_not_finite, widen
 from metfa._base.validation import check_number, positive_int
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
+from metfa.calls.answers import answered
 from metfa.calls.blur import Blur
-from metfa.calls.called import answered
+from metfa.calls.called import Called, model_itself, rows_as_the_model
 from metfa.calls.differentiation import require_graph
-from metfa.calls.enlargement import enlargement
+from metfa.calls.enlargement import enlargements, grid_sides, resized
 from metfa.calls.targets import row_targets
-from metfa.explainers.mask_optimisation import ROUNDING, Blend, MaskOptimiser
+from metfa.explainers.heatmaps import finished
+from metfa.explainers.mask_optimisation import (
+    ROUNDING,
+    Blend,
+    blended,
+    check_mask_settings,
+    check_pictures,
+    optimised,
+)
 from metfa.segmentation._class_maps import check_kind, class_maps
 from metfa.segmentation._object import check_size
 from metfa.segmentation.regions import RegionModel
@@ -25,7 +34,7 @@ __all__ = ["GridSaliency"]
 
 
 @dataclass(frozen=True)
-class GridSaliency(MaskOptimiser):
+class GridSaliency:
     r"""Context explanation of a segmented object (Hoyer et al. 2019): which surroundings does the network need?
 
     A mask m on a coarse grid descends on
@@ -42,9 +51,11 @@ class GridSaliency(MaskOptimiser):
 
     Parameters
     ----------
-    model : torch.nn.Module, callable or RegionModel
+    called : torch.nn.Module, callable, RegionModel, or Called of one of these
         Segmentation network, images (batch, channels, height, width) -> class scores (batch, classes, height, width),
-        see `RegionModel`; or a `RegionModel`, which has the region in it.
+        see `RegionModel`; or a `RegionModel`, which has the region in it. A `metfa.Called` says how it is asked: its
+        `softmax` is over classes (of a single class a sigmoid), its `batch_size` the number of rows that are optimised
+        together. A `RegionModel` of a network that gives probabilities says so itself.
     target_class : int, optional
         Class of the object, for calls without `target`; one of another `target` is refused.
     region : array of bool, (height, width)
@@ -63,19 +74,9 @@ class GridSaliency(MaskOptimiser):
         What a pixel becomes where the mask is 0: a function of images (each by itself), such as
         `metfa.explainers.Blur` or `metfa.explainers.mean_colour`, a number, or one number for each channel, such as the
         data's mean.
-    batch_size : int, optional
-        Rows that are optimised together. None: 16 on a CPU, fewer of images above 256 x 256 pixels (one from
-        1024 x 1024 on); on a GPU 256, halved as often as they do not fit. Changes speed and memory only.
-    softmax : bool
-        Turn the network's scores into probabilities by a softmax over classes (of a single class: a sigmoid). False
-        for networks that give probabilities; a `RegionModel` of such a network says so itself.
     scale : bool
         Scale each map to [0, 1] by its smallest and largest value. False, unlike for other explainers: the masks are
         in [0, 1] by themselves, and where no context is needed, scaling would enlarge what is next to nothing.
-    autocast : torch.dtype, optional
-        Run the model in this lower precision, such as ``torch.bfloat16``.
-    memory_format : torch.memory_format, optional
-        Layout of the images, such as ``torch.channels_last``: often faster on a CPU, the same maps to rounding.
 
     Notes
     -----
@@ -101,6 +102,7 @@ class GridSaliency(MaskOptimiser):
     (True, True)
     """
 
+    called: Any
     target_class: int | None = None
     region: Any = field(default=None, kw_only=True, repr=False)
     n_iterations: int = field(default=100, kw_only=True)
@@ -112,26 +114,31 @@ class GridSaliency(MaskOptimiser):
     baseline: Any = field(default=Blur(10.0), kw_only=True)
     scale: bool = field(default=False, kw_only=True)
 
+    model = model_itself
+    rows_independent = rows_as_the_model
+
     def __post_init__(self) -> None:
-        if isinstance(self.model, RegionModel):
+        called = Called.of(self.called)
+        if isinstance(called.model, RegionModel):
             if self.region is not None:
                 raise ValueError("`region` is given twice: a RegionModel has one already")
-            if self.model.softmax and self.softmax is False:
+            if called.model.softmax and not called.softmax:
                 raise ValueError(
                     "`softmax=False` contradicts the RegionModel, which takes the network's scores for logits: write "
-                    "`RegionModel(network, region, softmax=False)`, or `explain_context(..., softmax=False)`"
+                    "`RegionModel(network, region, softmax=False)`, or `explain_context(metfa.Called(network, "
+                    "softmax=False), ...)`"
                 )
-            if not self.model.softmax:
-                object.__setattr__(self, "softmax", False)
+            called = replace(called, softmax=called.model.softmax)
         elif self.region is None:
             raise TypeError(
                 "`region` is needed, the object's pixels (height, width): write "
                 "`region=metfa.segmentation.predicted_region(model, image, target_class)`, or explain the image by "
                 "`metfa.segmentation.explain_context`"
             )
-        elif callable(self.model):
-            object.__setattr__(self, "model", RegionModel(self.model, self.region, softmax=self.softmax))
-        super().__post_init__()
+        else:
+            called = replace(called, model=RegionModel(called.model, self.region, softmax=called.softmax))
+        object.__setattr__(self, "called", called)
+        check_mask_settings(self)
         if self.target_class is not None:
             positive_int(self.target_class, "target_class", minimum=0)
         check_number(self.learning_rate, "learning_rate", above=0)
@@ -163,7 +170,9 @@ class GridSaliency(MaskOptimiser):
         wanted = self.target_class if target is None else target
         if self.target_class is not None:
             self._check_targets(row_targets(wanted, None, len(inputs)))
-        return self._explained(inputs, wanted, None)
+        masks, scores = optimised(self.called, inputs, wanted, self._optimised)
+        maps = resized(masks, self._matrices(inputs)).masked_fill(self._object(masks), 0)
+        return finished(maps, scale=self.scale), scores
 
     def _check_targets(self, targets: list[Any]) -> None:
         for row, entry in enumerate(targets):
@@ -175,27 +184,24 @@ class GridSaliency(MaskOptimiser):
                 )
 
     def _check(self, inputs: Any) -> None:
-        super()._check(inputs)
+        check_pictures(inputs, self.baseline)
         check_size(self.model.region, inputs)
 
-    def _matrices(self, height: int, width: int) -> list[np.ndarray]:
-        return [enlargement(*sizes, "centres") for sizes in zip(self._sides, (height, width), strict=True)]
+    def _matrices(self, images: torch.Tensor) -> list[np.ndarray]:
+        return enlargements(self.grid, images.shape[2:], "centres")
 
-    def _maps(self, masks: torch.Tensor, shape: Any) -> torch.Tensor:
-        return self._enlarged(masks, shape).masked_fill(self._object(masks), 0)
-
-    def _optimised(self, inputs: torch.Tensor, index: torch.Tensor, rngs: Any) -> torch.Tensor:  # noqa: ARG002
+    def _optimised(self, inputs: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
         parts: list[torch.Tensor] = []
 
         def optimise(start: int, stop: int) -> None:
             images = inputs[start:stop]
-            blend = self._blend(widen(images), index[start:stop], images.dtype)
+            blend = blended(widen(images), self.baseline, index[start:stop], images.dtype)
             maps = self._class_maps(images)
-            check_kind(maps, softmax=self.softmax)
+            check_kind(maps, softmax=self.called.softmax)
             rows = torch.arange(start, stop, device=inputs.device)
             parts.append(self._descended(blend, self._in_object(maps, blend.index, rows), start))
 
-        self._in_batches(len(inputs), inputs, optimise)
+        self.called.in_batches(len(inputs), inputs, optimise)
         return torch.cat(parts)
 
     def _descended(self, blend: Blend, clean: torch.Tensor, first: int) -> torch.Tensor:
@@ -227,7 +233,7 @@ class GridSaliency(MaskOptimiser):
         self, init: float, blend: Blend, clean: torch.Tensor, rows: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Masks and what they cost, of a descent that sets out from `init`."""
-        n_rows, n_columns = self._sides
+        n_rows, n_columns = grid_sides(self.grid)
         masks = blend.contrast.new_full((len(clean), n_rows, n_columns), init)
         velocity = torch.zeros_like(masks)
         least = clean - ROUNDING * torch.finfo(clean.dtype).eps  # where all is shown, nothing is lost by rounding
@@ -241,7 +247,7 @@ class GridSaliency(MaskOptimiser):
         return masks, self._loss(masks, blend, least, rows)
 
     def _loss(self, masks: torch.Tensor, blend: Blend, least: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-        shown = self._enlarged(masks, blend.contrast.shape).masked_fill(self._object(masks), 1)
+        shown = resized(masks, self._matrices(blend.contrast)).masked_fill(self._object(masks), 1)
         left = self._in_object(self._class_maps(blend(shown)), blend.index, rows)
         if masks.requires_grad:
             require_graph(left)
@@ -251,14 +257,14 @@ class GridSaliency(MaskOptimiser):
         return torch.as_tensor(self.model.region, device=like.device)
 
     def _class_maps(self, images: torch.Tensor) -> torch.Tensor:
-        with self._precision(images):
-            output = answered(self.model.network, self._laid_out(images))
-        return class_maps(output, images, softmax=self.softmax)
+        with self.called.precision(images):
+            output = answered(self.model.network, self.called.laid_out(images))
+        return class_maps(output, images, softmax=self.called.softmax)
 
     def _in_object(self, maps: torch.Tensor, index: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
         """Probability of each row's target in each of the object's pixels, (batch, pixels)."""
         scores = widen(self.model.in_region(maps))
-        probabilities = scores.softmax(dim=1) if self.softmax else scores
+        probabilities = scores.softmax(dim=1) if self.called.softmax else scores
         places = torch.arange(len(scores), device=scores.device), index[:, 0]
         bad = first_not_finite((scores[places] + probabilities[places]).detach())  # whose gradients are 0
         if bad is not None:

@@ -8,11 +8,11 @@ import numpy as np
 import torch
 
 from metfa._arrays import to_host
-from metfa._base.validation import positive_int
-from metfa.calls.called import answered
-from metfa.calls.guard import model_in_evaluation
+from metfa._base.validation import check_flag, positive_int
+from metfa.calls.answers import answered
+from metfa.calls.called import Called
 from metfa.calls.inputs import check_images, require_tensor
-from metfa.segmentation._class_maps import Segmenter, check_kind, class_maps
+from metfa.segmentation._class_maps import asked_maps, check_kind, class_maps
 from metfa.segmentation._object import check_size, checked_region
 
 __all__ = ["RegionModel", "one_image", "predicted_region"]
@@ -55,8 +55,7 @@ class RegionModel(torch.nn.Module):
             raise TypeError(f"`network` must be a module or a function images -> class maps, got {network!r:.80}")
         if isinstance(network, RegionModel):
             raise TypeError("`network` must be a segmentation network, got a RegionModel")
-        if not isinstance(softmax, bool):
-            raise TypeError(f"`softmax` must be True or False, got {type(softmax).__name__}: {softmax!r}")
+        check_flag(softmax, "softmax")
         self.network = network
         self.region = checked_region(region)
         self.softmax = softmax
@@ -89,20 +88,19 @@ class RegionModel(torch.nn.Module):
         return f"region of {self.region.sum():,} of {height} x {width} pixels"
 
 
-def predicted_region(model: Any, image: Any, target: int, *, softmax: bool = True) -> np.ndarray:
+def predicted_region(model: Any, image: Any, target: int) -> np.ndarray:
     """The pixels of an image that a segmentation network gives a class, (height, width) bool: the paper's R.
 
     Parameters
     ----------
-    model : torch.nn.Module or callable
-        Segmentation network, see `RegionModel`.
+    model : torch.nn.Module, callable or Called
+        Segmentation network, see `RegionModel`; a `metfa.Called` says how it is asked. Where there is a single class,
+        the foreground, its pixels, class 1, are those with a logit above 0, or (`softmax` False) with a probability
+        above 1/2.
     image : torch.Tensor, (channels, height, width) or (1, channels, height, width)
         Floating point, pixels in [0, 1].
     target : int
         The class.
-    softmax : bool
-        Whether the model gives logits. It matters where there is a single class, the foreground: its pixels, class 1,
-        are those with a logit above 0, or (False) with a probability above 1/2.
 
     Raises
     ------
@@ -115,11 +113,11 @@ def predicted_region(model: Any, image: Any, target: int, *, softmax: bool = Tru
     ModelOutputWarning
         If the model gives probabilities and `softmax` is True.
     """
-    target = positive_int(target, "target", minimum=0)
+    called, target = Called.of(model), positive_int(target, "target", minimum=0)
     image = one_image(image)
-    with model_in_evaluation(model), torch.no_grad():
-        maps = Segmenter(model, softmax=softmax)._finite_maps(image.detach().clone(), [target])
-        check_kind(maps, softmax=softmax)
+    with called.asked():
+        maps = asked_maps(called, image.detach().clone(), [target])
+        check_kind(maps, softmax=called.softmax)
     classes = to_host(maps[0].argmax(dim=0))
     region = classes == target
     if not region.any():

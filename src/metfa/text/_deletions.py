@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from metfa._base.validation import positive_int
+from metfa._base.validation import check_flag, positive_int
 from metfa._base.warnings import DegenerateAttributionsWarning, RowDependenceWarning, warn
+from metfa.calls.called import model_itself
 from metfa.sampling.randomised import row_generators
 from metfa.text._scaling import scaled_words
 from metfa.text._text_model import TextModel, words_of_rows
@@ -25,25 +26,20 @@ SINGLE = 4 * float(np.finfo(np.float32).eps)  # most models answer in single pre
 class DeletionExplainer:
     """Settings of every explainer that leaves words out; each explainer documents them."""
 
-    model: Any
-    softmax: bool = field(default=False, kw_only=True)
-    batch_size: int | None = field(default=None, kw_only=True)
+    called: Any
     scale: bool = field(default=True, kw_only=True)
 
+    model = model_itself
     rows_independent = True  # one row is explained after the other: no call of the model holds copies of two rows
 
     def __post_init__(self) -> None:
-        self._asked_model()
-        if not isinstance(self.scale, bool):
-            raise TypeError(f"`scale` must be True or False, got {type(self.scale).__name__}: {self.scale!r}")
+        object.__setattr__(self, "called", TextModel.of(self.called).called)
+        check_flag(self.scale, "scale")
 
     @property
     def signed(self) -> bool:
         """Whether scores keep their signs: a score above 0 speaks for the class."""
         return not self.scale
-
-    def _asked_model(self) -> TextModel:
-        return TextModel(self.model, softmax=self.softmax, batch_size=self.batch_size)
 
     def _finished(self, coefficients: Sequence[np.ndarray]) -> np.ndarray:
         maps = np.stack(coefficients)
@@ -99,7 +95,7 @@ class DeletionSurrogate(DeletionExplainer):
         rows = words_of_rows(inputs)
         self._check_length(len(rows[0]))
         generators = row_generators(list(inputs), rngs, self.rng)
-        fits, model = [], self._asked_model()
+        fits, model = [], TextModel(self.called)
         with model.asked():
             scores = model.scores(inputs)
             for words, chosen, rng in zip(rows, model.targets(scores, target), generators, strict=True):
@@ -183,7 +179,8 @@ def _warn_of_mixed_texts(among_others: float, alone: float) -> None:
     if abs(among_others - alone) > ROUNDING * max(1.0, abs(alone)):
         warn(
             "the model's answer to a text depends on the other texts of its call (a network that reads the padding "
-            "does this), so explanations depend on `batch_size`: write `batch_size=1`, or repair the model",
+            "does this), so explanations depend on `batch_size`: write `metfa.Called(model, softmax=..., "
+            "batch_size=1)`, or repair the model",
             RowDependenceWarning,
         )
 

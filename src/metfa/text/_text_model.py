@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from metfa._arrays import first_not_finite, is_array, to_host
-from metfa._base.validation import positive_int
 from metfa._base.warnings import ModelOutputWarning, warn
-from metfa.calls import probabilities
-from metfa.calls.called import checked_scores
-from metfa.calls.guard import loaded_torch, model_in_evaluation
+from metfa.calls.answers import checked_scores, warn_of_probabilities
+from metfa.calls.called import Called
 from metfa.calls.targets import row_targets
 from metfa.text.words import Words, words_of
 
@@ -28,34 +25,28 @@ ROUNDING = 1e-3  # of probabilities in half precision
 class TextModel:
     """A function from a list of texts to scores, and how it is asked.
 
-    Parameters
-    ----------
-    model : callable
-        A list of n texts, each a str or a list of tokens -> array of class probabilities (n, classes), or of one score
-        a text (n,).
-    softmax : bool
-        Turn the scores into probabilities by a softmax, for models that give logits. False uses them as they are.
-    batch_size : int, optional
-        Texts in a call of the model. None: 256. Changes speed and memory only, if the model answers each by itself.
+    Its model takes a list of n texts, each a str or a list of tokens -> array of class probabilities (n, classes), or
+    of one score a text (n,); with `softmax` of logits.
     """
 
-    model: Any
-    softmax: bool = field(default=False, kw_only=True)
-    batch_size: int | None = field(default=None, kw_only=True)
+    called: Called
 
-    def __post_init__(self) -> None:
-        if isinstance(self.model, type) or not callable(self.model):
-            got = f"the class {self.model.__name__}" if isinstance(self.model, type) else type(self.model).__name__
+    @classmethod
+    def of(cls, model: Any) -> TextModel:
+        """A model as a `Called` says, or a plain one, which gives probabilities."""
+        asked = model.model if isinstance(model, Called) else model
+        if isinstance(asked, type) or not callable(asked):
+            got = f"the class {asked.__name__}" if isinstance(asked, type) else type(asked).__name__
             raise TypeError(f"`model` must be a function list of texts -> probabilities, got {got}")
-        if not isinstance(self.softmax, bool):
-            raise TypeError(f"`softmax` must be True or False, got {type(self.softmax).__name__}: {self.softmax!r}")
-        if self.batch_size is not None:
-            positive_int(self.batch_size, "batch_size")
+        called = model if isinstance(model, Called) else Called(model, softmax=False)
+        if called.autocast is not None or called.memory_format is not None:
+            raise ValueError("`autocast` and `memory_format` are for models of arrays: of one of texts leave them out")
+        return cls(called)
 
     @property
     def texts_a_call(self) -> int:
         """Most texts of a call."""
-        return self.batch_size or BATCH_SIZE
+        return self.called.batch_size or BATCH_SIZE
 
     def scores(self, texts: Sequence[Any]) -> np.ndarray:
         """The model's scores of texts as it gives them, float64, (n, classes) or (n,), on the host."""
@@ -90,29 +81,18 @@ class TextModel:
 
     def as_probabilities(self, scores: np.ndarray) -> np.ndarray:
         """Scores as probabilities: their softmax, or the scores themselves (``softmax=False``)."""
-        if not self.softmax:
-            return scores
-        if scores.ndim < 2 or scores.shape[1] < 2:
-            raise ValueError(
-                f"the model gives scores of shape {scores.shape}, of which there is no softmax over classes: write "
-                "`softmax=False` to use them as they are"
-            )
-        return probabilities.softmax(scores)
+        return self.called.as_probabilities(scores)
 
     def targets(self, scores: np.ndarray, target: Any) -> list[int | None]:
         """One target a text: those asked for, or the best class of its `scores`; None for models with one score."""
         if scores.ndim == 2 and scores.shape[1] > 1:
             inside = bool((scores.min() >= -ROUNDING) and (scores.max() <= 1 + ROUNDING))
-            if self.softmax and inside and np.allclose(scores.sum(axis=1), 1, atol=ROUNDING):
-                warn(
-                    "the model's scores look like probabilities, and a second softmax flattens them: write "
-                    "`softmax=False`",
-                    ModelOutputWarning,
-                )
-            elif not self.softmax and not inside:
+            if self.called.softmax and inside and np.allclose(scores.sum(axis=1), 1, atol=ROUNDING):
+                warn_of_probabilities()
+            elif not self.called.softmax and not inside:
                 warn(
                     f"the model's scores are no probabilities (from {scores.min():.3g} to {scores.max():.3g}): write "
-                    "`softmax=True` if they are logits",
+                    "`metfa.Called(model, softmax=True)` if they are logits",
                     ModelOutputWarning,
                 )
         targets = row_targets(target, scores, len(scores))
@@ -124,16 +104,13 @@ class TextModel:
             return probabilities
         return probabilities[np.arange(len(probabilities)), np.array(targets)]
 
-    @contextmanager
-    def asked(self) -> Iterator[None]:
+    def asked(self) -> Any:
         """The model in evaluation mode, without a graph."""
-        torch = loaded_torch()
-        with model_in_evaluation(self.model), nullcontext() if torch is None else torch.no_grad():
-            yield
+        return self.called.asked()
 
     def _called(self, texts: Sequence[Any]) -> np.ndarray:
         """Scores of one batch; the model gets a list of its own, which it may change."""
-        answer = self.model([text if isinstance(text, str) else list(text) for text in texts])
+        answer = self.called.model([text if isinstance(text, str) else list(text) for text in texts])
         if isinstance(answer, list) or (isinstance(answer, tuple) and not any(map(is_array, answer))):
             raise TypeError(
                 f"`model` must return an array of probabilities (batch, classes), got {type(answer).__name__}: wrap "

@@ -83,7 +83,7 @@ def explain_text(
     >>> sample.words[1], sample.vanilla.shape, sample.provenance["text"]["class_name"]
     ('dull', (1, 8), 'negative')
     """
-    asked, words = TextModel(model), words_of(text)
+    asked, words = TextModel.of(model), words_of(text)
     if isinstance(explainer, randomised | seeded | SampledExplainer):
         raise TypeError(
             f"`explainer` must be a function of the model, got a {type(explainer).__name__}: wrap the explainer that "
@@ -94,7 +94,7 @@ def explain_text(
             f"`explainer` must be a function of the model, such as metfa.text.LEMNA, got {type(explainer).__name__}: "
             "if you have an explainer already, write `lambda model: explainer`"
         )
-    made = explainer(model)
+    made, model = explainer(model), asked.called.model
     with model_as_found(model), model_in_evaluation(model):  # metfa cannot see the model inside the function below
         sample = explain(
             made,

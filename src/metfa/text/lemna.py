@@ -60,8 +60,9 @@ class LEMNA(DeletionSurrogate):
 
     Parameters
     ----------
-    model : callable
-        A list of texts (or of lists of tokens, if the inputs are such) -> class probabilities (batch, classes), or one
+    called : callable or Called
+        Model, or a `metfa.Called` that says how it is asked (``metfa.Called(model)`` for a model that gives logits): a
+        list of texts (or of lists of tokens, if the inputs are such) -> class probabilities (batch, classes), or one
         score a text (batch,). It must also answer texts without any words.
     n_perturbations : int
         Number of copies of each text; the first leaves nothing out. 500 in the authors' ``lemna_beta.py``; 500 and
@@ -72,11 +73,6 @@ class LEMNA(DeletionSurrogate):
         Strength of the fusion: component k has the penalty
         :math:`\lambda_k = \text{fused} \cdot \sigma_k \sqrt{n \log p}`, with n copies, p words and the standard
         deviation σ of its residuals; see Notes. 0 means no fusion.
-    softmax : bool
-        Turn the model's scores into probabilities, for models that give logits.
-    batch_size : int, optional
-        Copies in a call of the model. None: 256. It changes only speed and memory if the model answers each text by
-        itself (otherwise a warning says so).
     rng : int, numpy.random.Generator or None
         Seed of direct calls without `rngs`; `metfa.explain` passes its own generators. It decides which words are left
         out; the fit itself is not random.

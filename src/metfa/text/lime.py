@@ -46,8 +46,9 @@ class LIME(DeletionSurrogate):
 
     Parameters
     ----------
-    model : callable
-        A list of texts (or of lists of tokens, if the inputs are such) -> class probabilities (batch, classes), or one
+    called : callable or Called
+        Model, or a `metfa.Called` that says how it is asked (``metfa.Called(model)`` for a model that gives logits): a
+        list of texts (or of lists of tokens, if the inputs are such) -> class probabilities (batch, classes), or one
         score a text (batch,). It must also answer texts without any words.
     n_perturbations : int
         Number of copies of each text; the first leaves nothing out. 5000 in the lime package.
@@ -56,11 +57,6 @@ class LIME(DeletionSurrogate):
         the words left in and all words, as vectors of zeros and ones. 25 in the lime package.
     regularization : float
         Ridge penalty on the coefficients, 1 in the lime package; the intercept is not penalised.
-    softmax : bool
-        Turn the model's scores into probabilities, for models that give logits.
-    batch_size : int, optional
-        Copies in a call of the model. None: 256. It changes only speed and memory if the model answers each text by
-        itself (otherwise a warning says so).
     rng : int, numpy.random.Generator or None
         Seed of direct calls without `rngs`; `metfa.explain` passes its own generators.
     scale : bool

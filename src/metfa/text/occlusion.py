@@ -24,14 +24,10 @@ class Occlusion(DeletionExplainer):
 
     Parameters
     ----------
-    model : callable
-        A list of texts (or of lists of tokens, if the inputs are such) -> class probabilities (batch, classes), or one
+    called : callable or Called
+        Model, or a `metfa.Called` that says how it is asked (``metfa.Called(model)`` for a model that gives logits): a
+        list of texts (or of lists of tokens, if the inputs are such) -> class probabilities (batch, classes), or one
         score a text (batch,). For a text of one word, it must also answer a text without words.
-    softmax : bool
-        Turn the model's scores into probabilities, for models that give logits.
-    batch_size : int, optional
-        Copies in a call of the model. None: 256. It changes only speed and memory if the model answers each text by
-        itself.
     scale : bool
         True scales each map to [0, 1] by its smallest and largest score (equal scores become zeros). False returns the
         falls of the probability; they are negative for words that lower it.
@@ -67,7 +63,7 @@ class Occlusion(DeletionExplainer):
             The model's scores of the texts themselves.
         """
         rows = words_of_rows(inputs)
-        model = self._asked_model()
+        model = TextModel(self.called)
         with model.asked():
             scores = model.scores(inputs)
             targets = model.targets(scores, target)

@@ -145,8 +145,6 @@ def fdt(
     target: Any = None,
     *,
     n: int = 10,
-    softmax: bool = False,
-    batch_size: int | None = None,
     rng: Any = 0,
 ) -> WordScores:
     r"""Feature deduction test: leave out the best words of each text, and see the class probability fall.
@@ -157,9 +155,10 @@ def fdt(
 
     Parameters
     ----------
-    model : callable
-        A list of texts -> class probabilities (batch, classes), or one score a text (batch,). It must also answer
-        texts without any words if `n` reaches the number of words of an input.
+    model : callable or Called
+        A list of texts -> class probabilities (batch, classes), or one score a text (batch,); for a model that gives
+        logits write ``metfa.Called(model)``. It must also answer texts without any words if `n` reaches the number of
+        words of an input.
     inputs : list of str or of lists of str
         Texts, or texts as tokens; they may have different numbers of words.
     attributions : array, (batch, words), or sequence of arrays, (words,)
@@ -168,11 +167,6 @@ def fdt(
         Class of each text; None: the predicted one.
     n : int
         Largest number of words taken; the default is the end of the paper's axis. If a text has fewer, all are taken.
-    softmax : bool
-        Turn the model's scores into probabilities by a softmax. False uses them as they are.
-    batch_size : int, optional
-        Texts in a call of the model. None: 256. It changes only speed and memory if the model answers each text by
-        itself.
     rng : int or numpy.random.Generator
         Seed of the order of equal scores. The order depends on the text, not on the attributions, so it is the same
         for all maps of a text that are compared.
@@ -210,7 +204,7 @@ def fdt(
     >>> text.st(model, ["a good film, a good joke"], [[0, 0.9, 0.1, 0, 0.8, 0.2]], target=1, n=3).curves
     array([[0.5, 0.8, 0.8]])
     """
-    asked = TextModel(model, softmax=softmax, batch_size=batch_size)
+    asked = TextModel.of(model)
     positive_int(n, "n")
     ranked = Ranked.by(attributions, inputs, rng)
     return ranked.judged(asked, target, n, lambda row, top: ranked.words[row].kept((~top).tolist()))
@@ -223,8 +217,6 @@ def st(
     target: Any = None,
     *,
     n: int = 10,
-    softmax: bool = False,
-    batch_size: int | None = None,
     rng: Any = 0,
 ) -> WordScores:
     r"""Synthetic test: keep only the best words of each text, and see the class probability grow.
@@ -232,7 +224,7 @@ def st(
     :math:`\mathrm{ST}_m(T, M) = f_c(T^{M+}_m)` is the probability of the text with only the m words with the highest
     attributions. Higher is more faithful. Parameters, result, errors and warnings are those of :func:`fdt`.
     """
-    asked = TextModel(model, softmax=softmax, batch_size=batch_size)
+    asked = TextModel.of(model)
     positive_int(n, "n")
     ranked = Ranked.by(attributions, inputs, rng)
     return ranked.judged(asked, target, n, lambda row, top: ranked.words[row].kept(top.tolist()))
@@ -246,8 +238,6 @@ def fat(
     *,
     others: Sequence[Any],
     n: int = 10,
-    softmax: bool = False,
-    batch_size: int | None = None,
     rng: Any = 0,
 ) -> WordScores:
     r"""Feature augmentation test: plant the best words of each text in another text, and see its probability grow.
@@ -258,7 +248,7 @@ def fat(
 
     Parameters
     ----------
-    model, inputs, attributions, target, n, softmax, batch_size, rng
+    model, inputs, attributions, target, n, rng
         As for :func:`fdt`.
     others : list of str or of lists of str
         One of these texts is drawn for each input; take texts of the data set that are not explained, for example.
@@ -274,7 +264,7 @@ def fat(
     >>> text.fat(model, ["a good film"], [[0.1, 0.9, 0.2]], others=["we saw it twice"], n=2).curves
     array([[0.8, 0.8]])
     """
-    asked = TextModel(model, softmax=softmax, batch_size=batch_size)
+    asked = TextModel.of(model)
     positive_int(n, "n")
     ranked = Ranked.by(attributions, inputs, rng)
     found = _others(others, ranked)

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from metfa._arrays import to_host
-from metfa.calls.called import checked_scores
+from metfa.calls.answers import checked_scores
 from metfa.calls.guard import model_in_evaluation
 
 __all__ = [

@@ -11,7 +11,7 @@ import torch
 
 from metfa._base.validation import positive_int
 from metfa._base.warnings import UnreadWordsWarning, warn
-from metfa.calls.probabilities import softmax
+from metfa.calls.answers import softmax
 from metfa.text.models.embedded import probabilities_of_rows, row_by_row
 from metfa.text.words import Words, words_of
 
