@@ -51,7 +51,7 @@ def photographs(folder: Path | None, preprocess: Any, n: int) -> dict[str, torch
 
 
 def looks(first: int, most: int, growth: float = 1.1) -> list[int]:
-    rule = metfa.until(undecided=0, threshold=0.0, growth=growth, max_samples=most)
+    rule = metfa.Until(undecided=0, threshold=0.0, growth=growth, max_samples=most)
     found = [first]
     while found[-1] < most:
         found.append(rule.after(found[-1]))
@@ -123,7 +123,7 @@ def measure(name: str, explainer: Any, pictures: dict[str, torch.Tensor], most: 
 
 def overhead(explainer: Any, pixels: torch.Tensor, share: float, most: int) -> None:
     given = float(metfa.explain(explainer, pixels, noise=NOISE, n_samples=SPLIT, rng=1).threshold()[0])
-    rule = metfa.until(undecided=share, threshold=given, growth=1.1, max_samples=most)
+    rule = metfa.Until(undecided=share, threshold=given, growth=1.1, max_samples=most)
 
     def until() -> Any:
         return metfa.explain(explainer, pixels, noise=NOISE, n_samples=rule, rng=0)

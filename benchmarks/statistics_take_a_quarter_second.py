@@ -16,7 +16,7 @@ def main() -> None:
 
     def all_maps() -> None:
         threshold = metfa.stats.jenks(values)
-        metfa.stats.median_test(values, threshold)
+        metfa.stats.sign_test(values, threshold)
         metfa.stats.median_interval(values)
         metfa.stats.smoothed_median(values)
 

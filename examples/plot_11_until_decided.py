@@ -24,7 +24,7 @@ import metfa
 loaded = metfa.models.load("efficientnet-lite0")
 explainer = metfa.explainers.CAM(loaded.module)
 noise = metfa.noise.Gaussian(0.1, bounds=(0, 1))
-rule = metfa.until(undecided=0.05, max_samples=150)
+rule = metfa.Until(undecided=0.05, max_samples=150)
 
 samples = {}
 for name, photograph in {"coffee": data.coffee(), "astronaut": data.astronaut()}.items():

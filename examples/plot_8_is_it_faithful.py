@@ -46,7 +46,7 @@ figure = metfa.plot.curves(inserted, title="insertion, one photograph")
 # The paper's robust score repeats this on noisy pictures with the same map. Both maps are judged under the same noise,
 # so their difference is more precise than each score.
 
-robust = metrics.robust(metrics.overall, noise=noise, n_samples=5, rng=0)
+robust = metrics.robust(metrics.overall, noise=noise, n_outer=5, rng=0)
 for name, map_ in maps.items():
     result = robust(called, images, map_, sample.target, steps=20)
     print(f"{name}: RO {result.score[0]:.3f}, of single draws {result.ratios[:, 0].round(3)}")

@@ -56,7 +56,7 @@ print(f"{sum(covered)} of {len(covered)} words have synonyms")
 sample = text.explain_text(
     model,
     sentence,
-    explainer=partial(text.LEMNA, scale=False),
+    method=partial(text.LEMNA, scale=False),
     noise=noise,
     n_samples=50,
     rng=0,
@@ -88,7 +88,7 @@ HTML(text.render_html(sample, correction="bonferroni"))
 # of the class falls, also for noisy sentences. A study of many sentences says more: :doc:`/howto/texts`.
 
 strong = text.Synonyms(0.5)
-rfdt = metfa.metrics.robust(text.fdt, noise=strong, n_samples=10, rng=0)
+rfdt = metfa.metrics.robust(text.fdt, noise=strong, n_outer=10, rng=0)
 maps = {"vanilla": sample.vanilla, "smoothed": sample.smoothed()}
 for name, map_ in maps.items():
     clean = text.fdt(model, [sentence], map_, sample.target, n=5)

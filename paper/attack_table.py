@@ -119,7 +119,7 @@ def attacked(
             model,
             explainer,
             images,
-            maps.roll(-1, 0),
+            target_map=maps.roll(-1, 0),
             settings="dombrowski",
             map_scale="given",
             map_weight=1000.0,

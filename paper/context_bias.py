@@ -76,7 +76,7 @@ def explained(options: argparse.Namespace, network: torch.nn.Module, name: str) 
             pixels,
             CLASSES.index(name),
             region=region,
-            explainer=partial(GridSaliency, **settings),
+            method=partial(GridSaliency, **settings),
             noise=uniform(options.radius),
             n_samples=options.samples,
             rng=0,

@@ -48,7 +48,7 @@ def explained(options: argparse.Namespace, network: torch.nn.Module, design, dig
         if region.sum() < 20:
             continue
         one = explain_context(
-            network, image, int(target), region=region, explainer=explainer, min_pixels=1, n_samples=10, rng=0
+            network, image, int(target), region=region, method=explainer, min_pixels=1, n_samples=10, rng=0
         )
         found.append((one, grass.numpy()[~one.region]))
     return found

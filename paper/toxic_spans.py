@@ -85,7 +85,7 @@ def measured(options: argparse.Namespace, model: TrainedBiLSTM, texts: list[str]
         post = hashlib.blake2b(line.encode(), digest_size=16).hexdigest()
         if post not in done:
             sample = text.explain_text(
-                model, line, goal, explainer=explainer, noise=noise, n_samples=options.samples, rng=0
+                model, line, goal, method=explainer, noise=noise, n_samples=options.samples, rng=0
             )
             replaceable = np.array(noise.coverage(line))
             row = {

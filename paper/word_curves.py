@@ -46,7 +46,7 @@ def curve(
     asked = model, [line], [list(scores)], [goal]
     found: Iterable[Any]
     if p > 0:
-        judged = metrics.robust(METRICS[metric], noise=text.Synonyms(p), n_samples=draws, rng=0)
+        judged = metrics.robust(METRICS[metric], noise=text.Synonyms(p), n_outer=draws, rng=0)
         found = judged(*asked, **settings).draws
     else:
         seeds = range(draws if metric == "FAT" else 1)  # each draws another text; FDT and ST draw nothing

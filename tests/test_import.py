@@ -125,7 +125,7 @@ sample = metfa.explain(lambda x, target: np.abs(x), x, noise=metfa.noise.Uniform
 seeded = metfa.explain(metfa.seeded(global_draws), x, 0, noise=metfa.noise.Gaussian(0.1), n_samples=4, rng=0)
 smooth = metfa.Smoothed(lambda x, target: x, noise=metfa.noise.Laplace(0.1), n_samples=6, rng=0)(x, 0)
 brightness = metfa.noise.Compose(metfa.noise.Brightness(0.9, 1.1, bounds=(0, 1)))(x[0], np.random.default_rng(0))
-test = metfa.stats.median_test(sample.values, 0.5)
+test = metfa.stats.sign_test(sample.values, 0.5)
 print(json.dumps([sample.values.shape, sample.target, seeded.values.shape, smooth.shape, test.sign.tolist(),
                   sample.significance_map(0.5).tolist(), sample.provenance["versions"].get("torch")]))
 """

@@ -24,8 +24,8 @@ mpl.use("Agg")
 NOISE = metfa.noise.Gaussian(0.5)
 ONE_SIGN = np.linspace(0, 3, 60)
 BOTH_SIGNS = np.linspace(-2, 3, 60)
-BY_NUMBER = metfa.until(undecided=0.4, threshold=1.2, alpha=0.1, correction="bonferroni", max_samples=300)
-BY_RULE = metfa.until(undecided=0.4, threshold=lambda values: float(np.mean(values)), max_samples=300)
+BY_NUMBER = metfa.Until(undecided=0.4, threshold=1.2, alpha=0.1, correction="bonferroni", max_samples=300)
+BY_RULE = metfa.Until(undecided=0.4, threshold=lambda values: float(np.mean(values)), max_samples=300)
 
 
 def sample_of(weights, n_samples, shape):
@@ -44,7 +44,7 @@ RESULTS = {
     "until a number": lambda shape: sample_of(ONE_SIGN, BY_NUMBER, shape),
     "until a rule": lambda shape: sample_of(ONE_SIGN, BY_RULE, shape),
     "signed, until a number": lambda shape: sample_of(
-        BOTH_SIGNS, metfa.until(undecided=0.5, threshold=0.0, max_samples=300), shape
+        BOTH_SIGNS, metfa.Until(undecided=0.5, threshold=0.0, max_samples=300), shape
     ),
     "terms of its own": lambda shape: replace(sample_of(ONE_SIGN, 30, shape), default_terms=Terms(1.0, 0.01, "bh")),
 }

@@ -44,7 +44,7 @@ def _least_count(n: int, alpha: float) -> int:
     """Smallest count of samples above the threshold that makes a feature important, found by the test itself."""
     counts = np.arange(n + 1)
     samples = np.where(np.arange(n)[:, None] < counts, 1.0, -1.0)
-    pvalues = stats.median_test(samples, 0.0, alternative="greater").pvalue
+    pvalues = stats.sign_test(samples, 0.0, alternative="greater").pvalue
     return int(counts[pvalues <= alpha].min(initial=n + 1))
 
 

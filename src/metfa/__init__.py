@@ -30,7 +30,7 @@ _HOME = {
     "segmentation": "metfa.segmentation",
     "stats": "metfa.stats",
     "text": "metfa.text",
-    "until": "metfa.results.stopping",
+    "Until": "metfa.results.stopping",
 }
 
 _HOME |= {name: "metfa._base.warnings" for name in _warnings.__all__ if name.endswith("Warning")}

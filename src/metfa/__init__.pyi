@@ -29,7 +29,7 @@ from metfa.evaluation.study import Study as Study
 from metfa.results.decisions import TooFewSamplesError as TooFewSamplesError
 from metfa.results.files import load as load
 from metfa.results.sample import AttributionSample as AttributionSample
-from metfa.results.stopping import until as until
+from metfa.results.stopping import Until as Until
 from metfa.results.terms import Terms as Terms
 from metfa.sampling.explain import explain as explain
 from metfa.sampling.randomised import randomised as randomised

@@ -16,7 +16,7 @@ from .conftest import QUICK, defended
 def result(request, network, pictures, corner):
     defence = defended(CAM(network)) if request.param else None
     settings = {**QUICK, "n_steps": 3, "epsilon": 0.1}
-    return attacks.manipulate(network, CAM(network), pictures, corner, defence=defence, **settings)
+    return attacks.manipulate(network, CAM(network), pictures, target_map=corner, defence=defence, **settings)
 
 
 def changed(folder, change):

@@ -46,19 +46,19 @@ SETTINGS = {
 def test_it_goes_on(name, after, network, pictures, corner, tmp_path, monkeypatch):
     explainer = CAM(network)
     arguments = {"defence": defended(explainer), "batch_size": 2, "knows": "nothing", **SETTINGS[name]}
-    whole = attacks.manipulate(network, explainer, pictures, corner, **arguments)
+    whole = attacks.manipulate(network, explainer, pictures, target_map=corner, **arguments)
     store = tmp_path / "found"
     with monkeypatch.context() as patched:
         interrupt(patched, after)
         try:
-            attacks.manipulate(network, explainer, pictures, corner, store=store, **arguments)
+            attacks.manipulate(network, explainer, pictures, target_map=corner, store=store, **arguments)
         except KeyboardInterrupt:
             assert not store.exists()
             assert (tmp_path / "found.unfinished").is_dir()
     if not store.exists():
         with monkeypatch.context() as patched:
             steps = interrupt(patched, 10**6)
-            result = attacks.manipulate(network, explainer, pictures, corner, store=store, **arguments)
+            result = attacks.manipulate(network, explainer, pictures, target_map=corner, store=store, **arguments)
         equal(result, whole)
         assert steps[0] <= 2 * len(whole.curves["loss"].ravel()) - max(0, after - 6)
     equal(attacks.load_attack(store), whole)
@@ -90,10 +90,10 @@ def test_the_seed_is_that_of_the_interrupted_call(network, pictures, corner, tmp
     with monkeypatch.context() as patched:
         interrupt(patched, 3)
         with pytest.raises(KeyboardInterrupt):
-            attacks.manipulate(network, explainer, pictures, corner, **arguments)
-    result = attacks.manipulate(network, explainer, pictures, corner, **arguments)
+            attacks.manipulate(network, explainer, pictures, target_map=corner, **arguments)
+    result = attacks.manipulate(network, explainer, pictures, target_map=corner, **arguments)
     again = {**arguments, "rng": int(result.provenance["rng"], 16), "store": None}
-    equal(result, attacks.manipulate(network, explainer, pictures, corner, **again))
+    equal(result, attacks.manipulate(network, explainer, pictures, target_map=corner, **again))
 
 
 def test_another_call_does_not_go_on_from_it(network, pictures, corner, tmp_path, monkeypatch):
@@ -102,18 +102,18 @@ def test_another_call_does_not_go_on_from_it(network, pictures, corner, tmp_path
     with monkeypatch.context() as patched:
         interrupt(patched, 3)
         with pytest.raises(KeyboardInterrupt):
-            attacks.manipulate(network, explainer, pictures, corner, **arguments)
+            attacks.manipulate(network, explainer, pictures, target_map=corner, **arguments)
     with pytest.raises(FileExistsError, match="an interrupted attack with settings="):
-        attacks.manipulate(network, explainer, pictures, corner, **{**arguments, "step_size": 0.5})
+        attacks.manipulate(network, explainer, pictures, target_map=corner, **{**arguments, "step_size": 0.5})
     with pytest.raises(FileExistsError, match="an interrupted attack with target_map="):
-        attacks.manipulate(network, explainer, pictures, 1 - corner, **arguments)
+        attacks.manipulate(network, explainer, pictures, target_map=1 - corner, **arguments)
     (tmp_path / "found.unfinished" / "batch_0.npz").write_bytes(b"nothing")
     with pytest.raises(ValueError, match=r"batch_0\.npz is damaged: remove"):
-        attacks.manipulate(network, explainer, pictures, corner, **arguments)
+        attacks.manipulate(network, explainer, pictures, target_map=corner, **arguments)
 
 
 def test_a_finished_attack_is_not_made_again(network, pictures, corner, tmp_path):
     arguments = {**QUICK, "n_steps": 2, "store": tmp_path / "found"}
-    attacks.manipulate(network, CAM(network), pictures, corner, **arguments)
+    attacks.manipulate(network, CAM(network), pictures, target_map=corner, **arguments)
     with pytest.raises(FileExistsError, match=r"`metfa\.attacks\.load_attack` reads a finished attack"):
-        attacks.manipulate(network, CAM(network), pictures, corner, **arguments)
+        attacks.manipulate(network, CAM(network), pictures, target_map=corner, **arguments)

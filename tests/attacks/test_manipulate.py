@@ -26,7 +26,9 @@ class TestManipulate:
         if name == "LRP" and activation is nn.SiLU:
             pytest.skip("LRP has no rule for SiLU")
         model = make_network(activation)
-        result = attacks.manipulate(model, EXPLAINERS[name](model), pictures, corner, beta=(30.0, 30.0), **QUICK)
+        result = attacks.manipulate(
+            model, EXPLAINERS[name](model), pictures, target_map=corner, beta=(30.0, 30.0), **QUICK
+        )
         assert (result.predicted & (result.nearer > 0)).sum() >= 2
         assert result.distances["adversarial"].mean() < 0.95 * result.distances["clean"].mean()
         assert (result.adversarial.predictions == result.clean.predictions).all()
@@ -36,7 +38,9 @@ class TestManipulate:
     def test_says_what_the_model_as_it_is_says(self, network, pictures, corner):
         """Nothing softened is left in what the result holds."""
         explainer = Gradient(network)
-        result = attacks.manipulate(network, explainer, pictures, corner, 1, softening="softplus", **QUICK)
+        result = attacks.manipulate(
+            network, explainer, pictures, target_map=corner, target=1, softening="softplus", **QUICK
+        )
         found = torch.from_numpy(result.adversarial.inputs)
         maps, scores = (values.numpy() for values in explainer(found, 1))
         np.testing.assert_array_equal(result.adversarial.maps, maps)
@@ -47,7 +51,9 @@ class TestManipulate:
 
     @pytest.mark.parametrize("softening", ["softplus", "backward"])
     def test_either_softening_leads_somewhere(self, softening, network, pictures, corner):
-        result = attacks.manipulate(network, Gradient(network), pictures, corner, softening=softening, **QUICK)
+        result = attacks.manipulate(
+            network, Gradient(network), pictures, target_map=corner, softening=softening, **QUICK
+        )
         assert (result.predicted & (result.nearer > 0)).all()
 
     @pytest.mark.parametrize("step", ["sign", "adam"])
@@ -58,7 +64,7 @@ class TestManipulate:
         levels = (pictures * 255).round() / 255
         inputs = torch.cat([levels[:2], levels[2:].round()]).to(dtype)  # the last of zeros and ones
         result = attacks.manipulate(
-            model, CAM(model), inputs, corner, epsilon=8 / 255, step=step, schedule=schedule, n_restarts=2,
+            model, CAM(model), inputs, target_map=corner, epsilon=8 / 255, step=step, schedule=schedule, n_restarts=2,
             **{**QUICK, "n_steps": 20, "step_size": 0.02},
         )  # fmt: skip
         clean = inputs.double().numpy()
@@ -74,7 +80,7 @@ class TestManipulate:
         assert np.abs(result.rounded.inputs - result.adversarial.inputs).max() <= 1 / 255
 
     def test_budget_in_figures(self, network, pictures, corner):
-        result = attacks.manipulate(network, CAM(network), pictures, corner, **QUICK)
+        result = attacks.manipulate(network, CAM(network), pictures, target_map=corner, **QUICK)
         change = np.abs(result.rounded.inputs - pictures.numpy())
         budget = result.budget(rounded=True)
         np.testing.assert_allclose(budget["linf"], [row.max() for row in change])
@@ -83,7 +89,9 @@ class TestManipulate:
 
     def test_zero_steps_change_nothing_and_are_no_success(self, network, pictures, corner):
         defence = defended(CAM(network))
-        result = attacks.manipulate(network, CAM(network), pictures, corner, defence=defence, n_steps=0, rng=0)
+        result = attacks.manipulate(
+            network, CAM(network), pictures, target_map=corner, defence=defence, n_steps=0, rng=0
+        )
         np.testing.assert_array_equal(result.adversarial.inputs, pictures)
         np.testing.assert_array_equal(result.adversarial.maps, result.clean.maps)
         np.testing.assert_array_equal(result.adversarial.defended, result.clean.defended)
@@ -93,7 +101,7 @@ class TestManipulate:
     def test_a_failure_is_no_success(self, network, pictures):
         """A map that is there already cannot come nearer."""
         drawn = CAM(network)(pictures)[0]
-        result = attacks.manipulate(network, CAM(network), pictures, drawn, **{**QUICK, "n_steps": 3})
+        result = attacks.manipulate(network, CAM(network), pictures, target_map=drawn, **{**QUICK, "n_steps": 3})
         assert not result.success.any()
         np.testing.assert_array_equal(result.adversarial.inputs, pictures)
 
@@ -101,13 +109,13 @@ class TestManipulate:
         """A weight of 0 on it lets the steps lose it; what is returned has it, and is no worse than the start."""
         model = make_network()
         result = attacks.manipulate(
-            model, LRP(model), pictures, corner, prediction_weight=0.0, **{**QUICK, "step_size": 0.05}
+            model, LRP(model), pictures, target_map=corner, prediction_weight=0.0, **{**QUICK, "step_size": 0.05}
         )
         assert (result.adversarial.predictions == result.clean.predictions).all()
         assert (result.distances["adversarial"] <= result.distances["clean"]).all()
 
     def test_best_image_is_returned_not_the_last(self, network, pictures, corner):
-        result = attacks.manipulate(network, CAM(network), pictures, corner, **{**QUICK, "step_size": 0.2})
+        result = attacks.manipulate(network, CAM(network), pictures, target_map=corner, **{**QUICK, "step_size": 0.2})
         looked = result.curves["distance"][0]
         best = np.fmin(np.nanmin(looked, axis=0), result.distances["clean"])
         assert (result.distances["adversarial"] >= best - 1e-12).all()
@@ -116,7 +124,8 @@ class TestManipulate:
     def test_restarts_help_or_change_nothing(self, network, pictures, corner):
         settings = {**QUICK, "n_steps": 15, "epsilon": 0.06}
         once, thrice = (
-            attacks.manipulate(network, Gradient(network), pictures, corner, n_restarts=n, **settings) for n in (1, 3)
+            attacks.manipulate(network, Gradient(network), pictures, target_map=corner, n_restarts=n, **settings)
+            for n in (1, 3)
         )
         assert thrice.curves["map"].shape == (3, 15, 3)
         np.testing.assert_allclose(thrice.curves["map"][0], once.curves["map"][0])
@@ -125,7 +134,7 @@ class TestManipulate:
 
     def test_grows_with_the_budget(self, network, pictures, corner):
         distances = [
-            attacks.manipulate(network, CAM(network), pictures, corner, epsilon=epsilon, **QUICK).distances
+            attacks.manipulate(network, CAM(network), pictures, target_map=corner, epsilon=epsilon, **QUICK).distances
             for epsilon in (0.0, 0.02, 0.1, None)
         ]
         means = [found["adversarial"].mean() for found in distances]
@@ -141,12 +150,14 @@ class TestRows:
         maps = torch.stack([corner, corner.flip(0), corner.flip(1)])
         settings = {**QUICK, "n_steps": 3, "epsilon": 0.05, "n_restarts": 2, "knows": knows}
         settings["defence"] = defended(explainer)
-        together = attacks.manipulate(network, explainer, pictures, maps, [0, 1, 2], **settings)
-        in_twos = attacks.manipulate(network, explainer, pictures, maps, [0, 1, 2], batch_size=2, **settings)
+        together = attacks.manipulate(network, explainer, pictures, target_map=maps, target=[0, 1, 2], **settings)
+        in_twos = attacks.manipulate(
+            network, explainer, pictures, target_map=maps, target=[0, 1, 2], batch_size=2, **settings
+        )
         np.testing.assert_allclose(in_twos.adversarial.inputs, together.adversarial.inputs, atol=1e-9)
         for row in range(3):
             one = slice(row, row + 1)
-            alone = attacks.manipulate(network, explainer, pictures[one], maps[row], row, **settings)
+            alone = attacks.manipulate(network, explainer, pictures[one], target_map=maps[row], target=row, **settings)
             np.testing.assert_allclose(alone.adversarial.inputs, together.adversarial.inputs[one], atol=1e-9)
             np.testing.assert_allclose(alone.adversarial.defended, together.adversarial.defended[one], atol=1e-6)
             np.testing.assert_allclose(alone.curves["loss"][:, :, 0], together.curves["loss"][:, :, row], rtol=1e-6)
@@ -154,7 +165,7 @@ class TestRows:
     def test_seed_governs_all(self, network, pictures, corner):
         settings = {**QUICK, "n_steps": 6, "epsilon": 0.05, "n_restarts": 2, "defence": defended(Gradient(network))}
         first, again, other = (
-            attacks.manipulate(network, Gradient(network), pictures, corner, **{**settings, "rng": rng})
+            attacks.manipulate(network, Gradient(network), pictures, target_map=corner, **{**settings, "rng": rng})
             for rng in (5, 5, 6)
         )
         np.testing.assert_array_equal(first.adversarial.inputs, again.adversarial.inputs)
@@ -166,9 +177,9 @@ class TestDefence:
     def test_is_measured_in_any_case(self, network, pictures, corner):
         explainer = CAM(network)
         result = attacks.manipulate(
-            network, explainer, pictures, corner, defence=defended(explainer), knows="nothing", **QUICK
+            network, explainer, pictures, target_map=corner, defence=defended(explainer), knows="nothing", **QUICK
         )
-        alone = attacks.manipulate(network, explainer, pictures, corner, **QUICK)
+        alone = attacks.manipulate(network, explainer, pictures, target_map=corner, **QUICK)
         np.testing.assert_array_equal(result.adversarial.inputs, alone.adversarial.inputs)
         assert alone.adversarial.defended is None
         assert result.adversarial.defended.shape == (3, 8, 10)
@@ -179,7 +190,7 @@ class TestDefence:
         defence = defended(explain(network), noise=Uniform(0.2, bounds=(0, 1)), n_samples=10)
         found = {
             knows: attacks.manipulate(
-                network, explain(network), pictures, corner, defence=defence, knows=knows, epsilon=0.15,
+                network, explain(network), pictures, target_map=corner, defence=defence, knows=knows, epsilon=0.15,
                 **{**QUICK, "n_steps": 30, "step_size": 0.01},
             ).distances["adversarial defended"].mean()
             for knows in ("nothing", "defence", "seed")
@@ -190,7 +201,7 @@ class TestDefence:
     def test_draws_are_averaged(self, network, pictures, corner):
         one, three = (
             attacks.manipulate(
-                network, Gradient(network), pictures, corner, defence=defended(Gradient(network)), n_draws=n,
+                network, Gradient(network), pictures, target_map=corner, defence=defended(Gradient(network)), n_draws=n,
                 **{**QUICK, "n_steps": 5},
             )
             for n in (1, 3)
@@ -203,7 +214,7 @@ class TestDefence:
         settings = {**QUICK, "n_steps": 4, "step_size": 1e-12}
         for knows, fresh in (("defence", True), ("seed", False)):
             result = attacks.manipulate(
-                network, CAM(network), pictures, corner, defence=defended(CAM(network)), knows=knows,
+                network, CAM(network), pictures, target_map=corner, defence=defended(CAM(network)), knows=knows,
                 **settings,
             )  # fmt: skip
             values = result.curves["defence"][0]
@@ -232,7 +243,7 @@ class TestLeavesAsFound:
 
         ends = pytest.raises(KeyboardInterrupt) if interrupted else nullcontext()
         with ends, pytest.warns(ModelStateWarning):
-            attacks.manipulate(model, explainer, images, corner, **QUICK)
+            attacks.manipulate(model, explainer, images, target_map=corner, **QUICK)
         assert all(module.training for module in model.modules())
         assert not any(parameter.requires_grad for parameter in model[0].parameters())
         assert all(parameter.requires_grad for parameter in model[2].parameters())
@@ -247,9 +258,9 @@ class TestLeavesAsFound:
     @pytest.mark.parametrize("without", [torch.no_grad, torch.inference_mode])
     def test_works_without_gradients_around_it(self, without, network, pictures, corner):
         settings = {**QUICK, "n_steps": 5, "defence": defended(Gradient(network))}
-        expected = attacks.manipulate(network, Gradient(network), pictures, corner, **settings)
+        expected = attacks.manipulate(network, Gradient(network), pictures, target_map=corner, **settings)
         with without():
-            result = attacks.manipulate(network, Gradient(network), pictures * 1, corner * 1, **settings)
+            result = attacks.manipulate(network, Gradient(network), pictures * 1, target_map=corner * 1, **settings)
         np.testing.assert_array_equal(result.adversarial.inputs, expected.adversarial.inputs)
 
 
@@ -267,11 +278,11 @@ class TestRefusals:
     )
     def test_maps_without_derivatives(self, make, network, pictures, corner):
         with pytest.raises(ValueError, match=r"must return maps that are differentiable.*CAM, LRP and MASK"):
-            attacks.manipulate(network, make(network), pictures, corner, n_steps=5)
+            attacks.manipulate(network, make(network), pictures, target_map=corner, n_steps=5)
 
     def test_maps_that_do_not_move(self, network, pictures, corner):
         with pytest.raises(ValueError, match=r"Gradient\(.* do not move .*write `softening='softplus'`"):
-            attacks.manipulate(network, Gradient(network), pictures, corner, n_steps=5, softening=None)
+            attacks.manipulate(network, Gradient(network), pictures, target_map=corner, n_steps=5, softening=None)
 
     @pytest.mark.parametrize("batch_size", [1, 3])
     def test_one_image_whose_map_does_not_move_is_no_reason_to_leave_the_others(
@@ -286,7 +297,7 @@ class TestRefusals:
         pictures[1:] = (1.2 * pictures[1:]).clamp(0, 1)
         quick = {**QUICK, "n_steps": 20, "batch_size": batch_size}
         with pytest.warns(metfa.WeakAttackWarning, match="the explainer is exactly 0 for 1 of"):
-            result = attacks.manipulate(network, explainer, pictures, corner, softening=None, **quick)
+            result = attacks.manipulate(network, explainer, pictures, target_map=corner, softening=None, **quick)
         np.testing.assert_array_equal(result.nearer > 0, still.numpy().ravel())
 
     def test_asks_nothing_of_the_model_before_the_map_is_a_map(self, network, pictures):
@@ -295,15 +306,17 @@ class TestRefusals:
 
         for wanted in ("circle", None):
             with pytest.raises((TypeError, ValueError), match="`target_map` must be"):
-                attacks.manipulate(untouched, CAM(network), pictures, wanted)
+                attacks.manipulate(untouched, CAM(network), pictures, target_map=wanted)
         with pytest.raises(ValueError, match=r"`target` must be the class to be predicted, .*got None"):
             attacks.targeted(untouched, CAM(network), pictures, None)
 
     def test_the_explainer_of_another_network(self, network, pictures, corner):
         with pytest.raises(ValueError, match=r"`explainer` must explain `model`, got CAM\(.*another network"):
-            attacks.manipulate(network, CAM(make_network()), pictures, corner)
+            attacks.manipulate(network, CAM(make_network()), pictures, target_map=corner)
         around = nn.Sequential(network).eval()  # another object, the same parameters
-        assert attacks.manipulate(around, CAM(network), pictures, corner, **{**QUICK, "n_steps": 1}) is not None
+        assert (
+            attacks.manipulate(around, CAM(network), pictures, target_map=corner, **{**QUICK, "n_steps": 1}) is not None
+        )
 
     @pytest.mark.parametrize(
         ("change", "error", "message"),
@@ -345,16 +358,24 @@ class TestRefusals:
     def test_a_defence_of_another_explainer_cannot_be_known(self, network, pictures, corner):
         other = defended(Gradient(network))
         with pytest.raises(ValueError, match="must smooth the explainer that is attacked"):
-            attacks.manipulate(network, CAM(network), pictures, corner, defence=other)
+            attacks.manipulate(network, CAM(network), pictures, target_map=corner, defence=other)
         result = attacks.manipulate(
-            network, CAM(network), pictures, corner, defence=other, knows="nothing", **{**QUICK, "n_steps": 2}
+            network,
+            CAM(network),
+            pictures,
+            target_map=corner,
+            defence=other,
+            knows="nothing",
+            **{**QUICK, "n_steps": 2},
         )
         assert result.adversarial.defended.shape == (3, 8, 10)
 
 
 def test_settings_as_an_object(network, pictures, corner):
     settings = replace(PRESETS["dombrowski"], n_steps=3)
-    result = attacks.manipulate(network, CAM(network), pictures, corner, settings=settings, step="sign", rng=0)
+    result = attacks.manipulate(
+        network, CAM(network), pictures, target_map=corner, settings=settings, step="sign", rng=0
+    )
     assert result.provenance["settings"]["n_steps"] == 3
     assert result.provenance["settings"]["step"] == "sign"
     assert result.provenance["settings"]["softening"] is None  # CAM needs none
@@ -370,12 +391,12 @@ def test_distance_by_hand():
 
 class TestHonesty:
     def test_success_is_half_of_the_way(self, network, pictures, corner):
-        result = attacks.manipulate(network, CAM(network), pictures, corner, **QUICK)
+        result = attacks.manipulate(network, CAM(network), pictures, target_map=corner, **QUICK)
         nearer = 1 - result.distances["adversarial"] / result.distances["clean"]
         np.testing.assert_allclose(result.nearer, nearer)
         np.testing.assert_array_equal(result.success, result.predicted & (nearer >= 0.5))
         defence = defended(CAM(network))
-        aware = attacks.manipulate(network, CAM(network), pictures, corner, defence=defence, **QUICK)
+        aware = attacks.manipulate(network, CAM(network), pictures, target_map=corner, defence=defence, **QUICK)
         shown = 1 - aware.distances["adversarial defended"] / aware.distances["clean defended"]
         np.testing.assert_allclose(aware.nearer, shown)
         assert {"distance", "distance defended"} <= aware.curves.keys()
@@ -385,19 +406,23 @@ class TestHonesty:
 
     def test_a_drift_by_chance_is_none(self, network, pictures, corner):
         weak = {"map_weight": 0.0, "epsilon": 1 / 255, "n_steps": 1, "step_size": 1e-6, "n_restarts": 5}
-        result = attacks.manipulate(network, CAM(network), pictures, corner, rng=0, **weak)
+        result = attacks.manipulate(network, CAM(network), pictures, target_map=corner, rng=0, **weak)
         assert not result.success.any()
 
     def test_eight_bits_beyond_the_budget_are_no_success(self, network, pictures):
         drawn = CAM(network)(pictures)[0].roll(3, 2)
-        result = attacks.manipulate(network, CAM(network), pictures, drawn, **{**QUICK, "epsilon": 0.3 / 255})
+        result = attacks.manipulate(
+            network, CAM(network), pictures, target_map=drawn, **{**QUICK, "epsilon": 0.3 / 255}
+        )
         beyond = result.budget(rounded=True)["linf"] > 0.3 / 255 + 1e-6
         assert beyond.any()
         assert not result.rounded_success[beyond].any()
 
     def test_steps_too_short_for_the_budget_are_told(self, network, pictures, corner):
         with pytest.warns(metfa.WeakAttackWarning, match=r"reach 0\.01, less than the budget `epsilon`=0\.1"):
-            attacks.manipulate(network, CAM(network), pictures, corner, n_steps=10, step_size=0.001, epsilon=0.1)
+            attacks.manipulate(
+                network, CAM(network), pictures, target_map=corner, n_steps=10, step_size=0.001, epsilon=0.1
+            )
 
     def test_noise_without_a_derivative_is_told(self, network, pictures, corner):
         """It hides the map from the attacker's derivatives, not from the attacker."""
@@ -409,13 +434,15 @@ class TestHonesty:
         defence = metfa.Smoothed(explainer, noise=rounded, n_samples=6)
         settings = {**QUICK, "defence": defence, "map_weight": 0.0, "defence_weight": 100.0, "n_steps": 30}
         with pytest.warns(metfa.WeakAttackWarning, match="through the defence is exactly 0 for 3 of 3 images"):
-            without = attacks.manipulate(network, explainer, pictures, corner, **settings)
-        around = attacks.manipulate(network, explainer, pictures, corner, noise_derivative="identity", **settings)
+            without = attacks.manipulate(network, explainer, pictures, target_map=corner, **settings)
+        around = attacks.manipulate(
+            network, explainer, pictures, target_map=corner, noise_derivative="identity", **settings
+        )
         still, moved = (found.distances["adversarial defended"] for found in (without, around))
         assert (moved < 0.9 * still).all()
 
     def test_budgets_are_of_pixel_values(self, network, pictures, corner):
         with pytest.raises(ValueError, match=r"got 8: for levels of 255 write `8 / 255`"):
-            attacks.manipulate(network, CAM(network), pictures, corner, epsilon=8)
+            attacks.manipulate(network, CAM(network), pictures, target_map=corner, epsilon=8)
         with pytest.raises(TypeError, match=r"write `metfa\.attacks\.drawn\('circle', height, width\)`"):
-            attacks.manipulate(network, CAM(network), pictures, "circle", **QUICK)
+            attacks.manipulate(network, CAM(network), pictures, target_map="circle", **QUICK)

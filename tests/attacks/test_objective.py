@@ -79,7 +79,7 @@ class TestTerms:
     @pytest.mark.parametrize("loss", ["probabilities", "cross-entropy", "margin"])
     def test_losses_of_the_prediction(self, loss, network, pictures, corner):
         result = attacks.manipulate(
-            network, CAM(network), pictures, corner, prediction_loss=loss, distance_weight=2.0, margin=1.5,
+            network, CAM(network), pictures, target_map=corner, prediction_loss=loss, distance_weight=2.0, margin=1.5,
             **{**QUICK, "n_steps": 4},
         )  # fmt: skip
         curves = {name: values[0] for name, values in result.curves.items()}

@@ -64,7 +64,7 @@ class TestTargeted:
 
     def test_draws_another_map_if_asked(self, network, pictures, corner):
         wanted = others(network, pictures)
-        result = attacks.targeted(network, CAM(network), pictures, wanted, corner, **QUICK)
+        result = attacks.targeted(network, CAM(network), pictures, wanted, target_map=corner, **QUICK)
         np.testing.assert_array_equal(result.target_map, corner.expand(3, -1, -1))
         assert result.predicted.all()
 
@@ -86,7 +86,7 @@ class TestTargeted:
         """The clean image's map is nearest of all, if it is the one to draw; yet it is not returned."""
         wanted = others(network, pictures)
         drawn = CAM(network)(pictures, wanted)[0]
-        result = attacks.targeted(network, CAM(network), pictures, wanted, drawn, **QUICK)
+        result = attacks.targeted(network, CAM(network), pictures, wanted, target_map=drawn, **QUICK)
         assert result.predicted.all()
         assert (result.distances["clean"] == 0).all()
         assert (result.distances["adversarial"] > 0).all()
@@ -170,7 +170,7 @@ class TestMASK:
     def test_maps_are_moved(self, activation, pictures, corner):
         model = flat_network(activation)
         settings = {"n_first_steps": 0, "n_steps": 30, "check_every": 10, "epsilon": 0.1, "rng": 0}
-        result = attacks.manipulate(model, mask(model), pictures, corner, settings="adv2-mask", **settings)
+        result = attacks.manipulate(model, mask(model), pictures, target_map=corner, settings="adv2-mask", **settings)
         assert (result.predicted & (result.nearer > 0)).all()
         assert result.adversarial.maps.shape == (3, 8, 10)
 
@@ -191,18 +191,18 @@ class TestMASK:
         defence = metfa.Smoothed(explainer, noise=Uniform(0.05, bounds=(0, 1)), n_samples=6, batch_size=4)
         settings = {"n_first_steps": 0, "n_steps": 4, "check_every": 2, "unrolled": (1, 2), "epsilon": 0.1, "rng": 0}
         settings |= {"settings": "adv2-mask", "knows": knows, "defence": defence}
-        together = attacks.manipulate(network, explainer, pictures, corner, [0, 1, 2], **settings)
+        together = attacks.manipulate(network, explainer, pictures, target_map=corner, target=[0, 1, 2], **settings)
         assert np.isfinite(together.curves["defence"]).all()
         for row in range(3):
             one = slice(row, row + 1)
-            alone = attacks.manipulate(network, explainer, pictures[one], corner, row, **settings)
+            alone = attacks.manipulate(network, explainer, pictures[one], target_map=corner, target=row, **settings)
             np.testing.assert_allclose(alone.adversarial.inputs, together.adversarial.inputs[one], atol=1e-9)
             np.testing.assert_allclose(alone.adversarial.defended, together.adversarial.defended[one], atol=1e-6)
 
     def test_states_follow_each_restart(self, pictures, corner):
         network = flat_network()
         result = attacks.manipulate(
-            network, mask(network), pictures[:1], corner, settings="adv2-mask", n_first_steps=0, n_steps=3,
+            network, mask(network), pictures[:1], target_map=corner, settings="adv2-mask", n_first_steps=0, n_steps=3,
             n_restarts=2, epsilon=0.1, rng=0,
         )  # fmt: skip
         assert result.curves["map"].shape == (2, 3, 1)

@@ -77,7 +77,7 @@ def test_it_is_what_python_gives(explain_segmentation, scene, tmp_path):
         tiny.scenes(),
         pixels,
         1,
-        explainer=lambda model: metfa.segmentation.GridSaliency(model, grid=(4, 5)),
+        method=lambda model: metfa.segmentation.GridSaliency(model, grid=(4, 5)),
         noise=metfa.noise.Gaussian(0.05, bounds=(0, 1)),
         n_samples=6,
         min_pixels=1,

@@ -28,7 +28,7 @@ def test_the_words_are_shown_with_their_marks_and_figures(explain_text, tmp_path
     assert done.code == 0
     assert done.out.startswith("Why “negative (")
     sample = text.explain_text(
-        text.load_model("sentiment"), TEXT, explainer=text.Occlusion, noise=text.Synonyms(0.3), n_samples=8, rng=0
+        text.load_model("sentiment"), TEXT, method=text.Occlusion, noise=text.Synonyms(0.3), n_samples=8, rng=0
     )
     for line in text.render_terminal(sample, colour=False, width=60).splitlines()[:6]:  # the words and their figures
         assert line in done.out
@@ -73,7 +73,7 @@ def test_a_text_sampled_until_decided_is_shown_as_it_was(metfa_command, tmp_path
         return np.stack([np.array([0.1, 0.9, 0.2]) + 0.05 * rng.random(3) for rng in rngs])
 
     def run(name, **budget):
-        rule = metfa.until(undecided=0.4, **budget)
+        rule = metfa.Until(undecided=0.4, **budget)
         names = ("a", "dull", "film")
         sample = metfa.explain(explainer, ["a dull film"], 1, noise=None, n_samples=rule, rng=0, feature_names=names)
         sample.save(tmp_path / name)

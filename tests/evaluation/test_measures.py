@@ -65,7 +65,7 @@ def test_faithfulness_is_three_rows_of_one_question():
 
 
 def test_robust_faithfulness_equals_each_metric_by_itself():
-    settings = {"noise": Gaussian(0.3), "rng": 5, "n_samples": 4}
+    settings = {"noise": Gaussian(0.3), "rng": 5, "n_outer": 4}
     rows = one("robust_faithfulness").rows(model, X, MAP, [0], steps=4, **settings)
     for row, name in zip(rows, ("insertion", "deletion", "overall"), strict=True):
         judged = metrics.robust(getattr(metrics, name), **settings)(model, X, MAP, [0], steps=4)
@@ -77,7 +77,7 @@ def test_robust_faithfulness_equals_each_metric_by_itself():
 def test_no_noise_makes_the_robust_form_the_plain_one():
     plain = one("faithfulness").rows(model, X, MAP, [0], steps=4)
     robust = one("robust_faithfulness").rows(
-        model, X, MAP, [0], steps=4, noise=Gaussian(0.0), rng=0, n_samples=3
+        model, X, MAP, [0], steps=4, noise=Gaussian(0.0), rng=0, n_outer=3
     )  # fmt: skip
     assert [row["score"] for row in robust] == pytest.approx([row["score"] for row in plain])
 

@@ -85,7 +85,7 @@ def reference(study, explainer, model, x, target, measured):
     found = {}
 
     def explain(explained, noise, n, rng=study.seed, ids=None, batch=x, goal=target):
-        return metfa.explain(explained, batch, goal, noise=noise, n_samples=n, predict=model, rng=rng, input_ids=ids)
+        return metfa.explain(explained, batch, goal, noise=noise, n_samples=n, predict=model, rng=rng, input_names=ids)
 
     def mean_explainer(noise, n):
         def means(inputs, goal, *, rngs):
@@ -124,7 +124,7 @@ def reference(study, explainer, model, x, target, measured):
             if noise is not None:
                 for short, metric in (("RI", "insertion"), ("RD", "deletion"), ("RO", "overall")):
                     judged = metrics.robust(
-                        getattr(metrics, metric), noise=noise, n_samples=study.n_outer, rng=study.seed
+                        getattr(metrics, metric), noise=noise, n_outer=study.n_outer, rng=study.seed
                     )
                     score = judged(model, x, map_, target, **measured["robust_faithfulness"])
                     found[(short, *under)] = score.score[0]
@@ -162,7 +162,7 @@ TORCH = Study(
     model=NET,
     inputs=PICTURES,
     explainers={"gradient": Gradient, "rise": rise},
-    metrics={**MEASURED, "infidelity": {"noise": Gaussian(0.1), "n_samples": 4}},
+    metrics={**MEASURED, "infidelity": {"noise": Gaussian(0.1), "n_perturbations": 4}},
     targets=[None, 2],
     **{**SETTINGS, "sampling": {"normal": Gaussian(0.05)}, "confidence_level": 0.9},
 )

@@ -352,13 +352,13 @@ def test_the_title_says_the_settings_and_the_model():
     described = Study(
         model="efficientnet-lite0", inputs=np.zeros((3, 3, 8, 8)), explainers={"a": untouched},
         metrics={"top_k_overlap": {"k": 7}, "faithfulness": {"steps": 9, "baseline": np.zeros((3, 1, 1))},
-                 "infidelity": {"noise": Uniform(0.1), "n_samples": 4}},
+                 "infidelity": {"noise": Uniform(0.1), "n_perturbations": 4}},
         sampling={"P": Uniform(0.1)}, outer={"o": Uniform(0.1)}, n_outer=4, aggregates=["vanilla"],
     )  # fmt: skip
     overlap, faithful, infidelity = evaluation(described, []).tables()
     assert overlap.title == "top_k_overlap, a (3 inputs), 4 draws of each outer noise, k 7, model efficientnet-lite0"
     assert "baseline of shape (3, 1, 1), steps 9, model efficientnet-lite0" in faithful.title
-    assert "n_samples 4" in infidelity.title
+    assert "n_perturbations 4" in infidelity.title
     assert "noise Uniform(" in infidelity.title
     held = replace(described, metrics={"faithfulness": {"baseline": functools.partial(np.zeros_like)}})
     assert ", baseline partial, steps 100, " in evaluation(held, []).tables()[0].title  # the same in every process

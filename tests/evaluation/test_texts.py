@@ -73,7 +73,7 @@ def test_figures_equal_the_public_interface(result, index):
         row = scores(result, str(index), name)
         assert row["raw"] == pytest.approx(expected.raw[0])
         assert row["score"] == pytest.approx(expected.score[0])
-        judged = metfa.metrics.robust(metric, noise=Synonyms(0.5), n_samples=3, rng=STUDY.seed)
+        judged = metfa.metrics.robust(metric, noise=Synonyms(0.5), n_outer=3, rng=STUDY.seed)
         expected = judged(counting, one, maps, goal, n=4, **settings)
         assert scores(result, str(index), f"R{name}")["raw"] == pytest.approx(expected.raw[0])
 
@@ -87,7 +87,7 @@ def test_a_text_of_the_users_own_explainer_by_explain_text(result):
         noise=Synonyms(0.3),
         n_samples=6,
         rng=STUDY.seed,
-        input_ids=[unit.digest],
+        input_names=[unit.digest],
     )
     expected = metfa.metrics.interval_width(sample, 0.95)
     assert scores(result, "0", "interval_width", "samples")["score"] == pytest.approx(expected.score[0])

@@ -47,7 +47,7 @@ WHOLE = """
     [metrics]
     mstd = {}
     top_k_overlap = {k = 100}
-    infidelity = {noise = "gaussian:0.01", n_samples = 5}
+    infidelity = {noise = "gaussian:0.01", n_perturbations = 5}
     faithfulness = {steps = 20, baseline = "mean"}
 """
 
@@ -89,7 +89,7 @@ def test_everything_that_can_be_written(write, tmp_path, monkeypatch):
         metrics={
             "mstd": {},
             "top_k_overlap": {"k": 100},
-            "infidelity": {"noise": Gaussian(0.01, **bounded), "n_samples": 5},
+            "infidelity": {"noise": Gaussian(0.01, **bounded), "n_perturbations": 5},
             "faithfulness": {"steps": 20, "baseline": "mean"},
         },
         aggregates=["vanilla", "smoothed"],
@@ -131,7 +131,7 @@ def test_a_rule_that_ends_sampling(write):
         "faithfulness = {}", 'undecided = {threshold = "jenks", correction = "none"}\ncertified_share = {radius = 0.2}'
     )
     study = read_study(write(noisy))
-    assert study.rule == metfa.until(undecided=0.05, width=0.1, correction="bonferroni", max_samples=99)
+    assert study.rule == metfa.Until(undecided=0.05, width=0.1, correction="bonferroni", max_samples=99)
     assert study.measures[0].settings == {"threshold": metfa.stats.jenks, "correction": None}
 
 
@@ -178,7 +178,7 @@ def without(text, *lines):
         (entry("study", "n_samples = {undecidd = 0.1}"), r"\[study\] n_samples has no entry 'undecidd', did you"),
         (entry("study", "n_samples = {undecided = 0.1, max_seconds = 9}"), "must not depend on how fast a machine is"),
         (entry("study", "n_samples = {undecided = 5}"), r"\[study\] n_samples: `undecided` must be a share below 1"),
-        (entry("study", "n_samples = {max_samples = 50}"), r"\[study\] n_samples: `until` needs a reason to stop"),
+        (entry("study", "n_samples = {max_samples = 50}"), r"\[study\] n_samples: `Until` needs a reason to stop"),
         (
             entry("study", 'n_samples = {undecided = 0.1, threshold = "otsu"}'),
             r"\[study\] n_samples: `threshold` must be 'jenks' .*, got 'otsu'",

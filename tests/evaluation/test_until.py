@@ -15,7 +15,7 @@ from metfa.plot import mstd_ratio, stability_and_faithfulness
 WEIGHTS = np.random.default_rng(0).normal(size=(12, 3))
 ROWS = np.random.default_rng(1).random((4, 12))
 NOISE = Gaussian(0.1)
-RULE = metfa.until(undecided=0.1, max_samples=150)
+RULE = metfa.Until(undecided=0.1, max_samples=150)
 DECIDED = {"sample_size": {}, "undecided": {}, "interval_width": {}, "certified_radius": {}, "certified_share": {
     "radius": 0.02}}  # fmt: skip
 
@@ -97,7 +97,7 @@ def test_maps_are_of_those_samples(tmp_path):
 def test_a_rule_that_its_budget_ends_makes_the_maps_of_a_fixed_number(tmp_path):
     """Under an outer noise too, where each draw is sampled by the rule."""
     asked = {"metrics": {"mstd": {}, "max_sensitivity": {}}, "outer": {"uniform": Uniform(0.1)}, "n_outer": 3}
-    never = metfa.until(undecided=0, threshold=0.5, max_samples=20, first=20)
+    never = metfa.Until(undecided=0, threshold=0.5, max_samples=20, first=20)
     by_rule = evaluate(study(n_samples=never, **asked), store=tmp_path / "rule")
     fixed = evaluate(study(n_samples=20, **asked), store=tmp_path / "fixed")
     assert len(by_rule.rows) == 2 * 3 * len(ROWS)
@@ -142,7 +142,7 @@ def test_tables_say_the_rule_and_never_a_number_that_was_not_drawn(tmp_path):
     result = evaluate(described, store=tmp_path)
     for table in result.tables():
         text = table.to_markdown() + table.to_latex() + table.to_csv()
-        assert "N by until(undecided=0.1, max" in text
+        assert "N by Until(undecided=0.1, max" in text
         assert "N = " not in text
         assert "None" not in text
     assert "threshold natural breaks, e-bh correction" in result.table("undecided").title
@@ -161,7 +161,7 @@ def test_figures_say_the_rule(tmp_path):
     with pytest.raises(ValueError, match=r"several `n_samples`, and there is only N by until\(undecided=0\.1"):
         mstd_ratio(result)
     assert (
-        mstd_ratio(result, against="alpha").axes[0].get_xlabel() == "alpha (N by until(undecided=0.1, max_samples=150))"
+        mstd_ratio(result, against="alpha").axes[0].get_xlabel() == "alpha (N by Until(undecided=0.1, max_samples=150))"
     )
     assert stability_and_faithfulness(result).axes[0].lines
 
@@ -184,27 +184,27 @@ def test_another_rule_is_another_study(tmp_path):
 
 
 CERTIFIED = {"certified_radius": {}}
-FEW = metfa.until(undecided=0.1, threshold=0.3)
+FEW = metfa.Until(undecided=0.1, threshold=0.3)
 VERY_SURE = {"metrics": ["interval_width"], "confidence_level": 0.99}
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"n_samples": metfa.until(undecided=0.1, max_seconds=9)}, "leave `max_seconds` out of `until`"),
+        ({"n_samples": metfa.Until(undecided=0.1, max_seconds=9)}, "leave `max_seconds` out of `Until`"),
         ({"n_samples": [10, RULE]}, "`n_samples` must be an integer, got Until"),
         ({"n_samples": FEW, **VERY_SURE}, "may stop at 7 samples, and interval_width at .*0.99 needs 10: .*first=10"),
         ({"n_samples": dataclasses.replace(FEW, max_samples=8), **VERY_SURE}, "`max_samples` must be .* 10 .*, got 8"),
         ({"confidence_level": 0.99}, r"decides at alpha 0.05, and may stop too soon for undecided .*, alpha=0.01\)"),
         ({"metrics": {"undecided": {"correction": "bh"}}}, "must hold at whatever number of samples one stopped"),
         ({"metrics": {"undecided": {"correction": "holmes"}}}, "`correction` must be .* did you mean 'holm'"),
-        ({"metrics": {"undecided": {"threshold": "jenks"}}}, "`threshold` must be a number or a rule, got the text 'jenks'"),
-        ({"metrics": {"undecided": {"threshold": np.full(12, 0.5)}}}, "`threshold` must be one number or a rule in a study, got an array"),
+        ({"metrics": {"undecided": {"threshold": "jenks"}}}, "a number or a rule, got the text 'jenks'"),
+        ({"metrics": {"undecided": {"threshold": np.full(12, 0.5)}}}, "one number or a rule in a study, got an array"),
         ({"metrics": {"certified_radius": {"threshold": np.inf}}, "n_samples": 20}, "a number or a rule, got inf"),
         ({"metrics": {"undecided": {"split": 0}}}, "`split` of undecided goes with a `threshold`"),
         ({"metrics": {"undecided": {"correction": "bonferroni"}}}, "may stop too soon for undecided with 'bonferroni'"),
-        ({"metrics": {"rule_met": {}}, "n_samples": 20}, "rule_met needs a rule, as in `n_samples=metfa.until"),
-        ({"n_samples": metfa.until(undecided=0.1, threshold=np.full(4, 0.5))}, "one number or a rule, got an array of"),
+        ({"metrics": {"rule_met": {}}, "n_samples": 20}, "rule_met needs a rule, as in `n_samples=metfa.Until"),
+        ({"n_samples": metfa.Until(undecided=0.1, threshold=np.full(4, 0.5))}, "one number or a rule, got an array of"),
         ({"metrics": {"undecided": {"split": -1}}}, "`split` must be at least 0, got -1"),
         ({"metrics": {"undecided": {"alpha": 0.1}}}, "undecided has no setting 'alpha'; it has threshold"),
         ({"metrics": {"undecided": {}}, "confidence_level": 0.5}, "`alpha` must lie between 0 and 0.5, got 0.5"),
@@ -230,7 +230,7 @@ def test_features_too_many_for_the_samples_are_a_reason_and_cost_no_other_figure
     """How many features an input has shows only when it is explained."""
     asked = {"undecided": {"correction": "bonferroni"}, "interval_width": {}, "region_score": {}}
     pictures = 0.5 + np.random.default_rng(2).random((2, 1, 6, 6))
-    few = metfa.until(undecided=0.99, threshold=0.9, correction="bonferroni", max_samples=10, first=10)
+    few = metfa.Until(undecided=0.99, threshold=0.9, correction="bonferroni", max_samples=10, first=10)
     for n_samples in (6, few):
         described = study(
             model=contrast, inputs=pictures, explainers={"b": brightness}, metrics=asked, n_samples=n_samples
@@ -257,7 +257,7 @@ def test_which_inputs_met_the_rule(tmp_path):
 def test_where_smoothed_maps_may_be_means(tmp_path):
     asked = {"metrics": {"faithfulness": {"steps": 6}}}
     note = "at 95 % no sample is trimmed of inputs with fewer than 9: there smoothed equals mean"
-    for rule, notes in ((FEW, [note]), (metfa.until(undecided=0.1, threshold=0.3, first=9), [])):
+    for rule, notes in ((FEW, [note]), (metfa.Until(undecided=0.1, threshold=0.3, first=9), [])):
         table = evaluate(study(n_samples=rule, **asked), store=tmp_path).table("faithfulness")
         assert list(table.notes) == notes
 
@@ -265,13 +265,13 @@ def test_where_smoothed_maps_may_be_means(tmp_path):
 @pytest.mark.parametrize(
     ("rule", "told"),
     [
-        (metfa.until(undecided=0.1), "until(undecided=0.1, max_samples=500)"),
+        (metfa.Until(undecided=0.1), "Until(undecided=0.1, max_samples=500)"),
         (
-            metfa.until(undecided=0.1, threshold=0.5, alpha=0.01, correction=None, first=9, max_samples=60),
-            "until(undecided=0.1, threshold=0.5, alpha=0.01, correction=None, max_samples=60, first=9)",
+            metfa.Until(undecided=0.1, threshold=0.5, alpha=0.01, correction=None, first=9, max_samples=60),
+            "Until(undecided=0.1, threshold=0.5, alpha=0.01, correction=None, max_samples=60, first=9)",
         ),
-        (metfa.until(undecided=0.1, threshold=np.median), "until(undecided=0.1, threshold=median, max_samples=500)"),
-        (metfa.until(width=0.08), "until(width=0.08, confidence_level=0.95, max_samples=500)"),
+        (metfa.Until(undecided=0.1, threshold=np.median), "Until(undecided=0.1, threshold=median, max_samples=500)"),
+        (metfa.Until(width=0.08), "Until(width=0.08, confidence_level=0.95, max_samples=500)"),
     ],
 )
 def test_a_rule_is_told_as_it_is_written(rule, told):

@@ -42,7 +42,7 @@ def test_by_hand(normalise):
         MAPS,
         1,
         noise=NOISE,
-        n_samples=7,
+        n_perturbations=7,
         normalise=normalise,
     )
     np.testing.assert_allclose(result.score, by_hand(maps, 1, 7, normalise=normalise))
@@ -96,7 +96,7 @@ def in_the_first_draw():
         (linear, {"noise": lambda x, rng: x}, "a noise that changes nothing"),
         (linear, {"noise": lambda x, rng: x, "normalise": False}, "a noise that changes nothing"),
         (linear, {"noise": metfa.noise.Gaussian(1e-30)}, "a noise that changes nothing"),
-        (linear, {"n_samples": 1}, "a single draw that changes anything, which every map fits"),
+        (linear, {"n_perturbations": 1}, "a single draw that changes anything, which every map fits"),
         (linear, {"noise": in_the_first_draw()}, "a single draw that changes anything, which every map fits"),
         (saturated, {}, "a class probability that the noise does not change"),
     ],
@@ -117,7 +117,9 @@ def test_a_noise_that_changes_some_inputs():
 
 
 def test_a_single_draw_without_normalisation():
-    result = infidelity(metfa.Called(linear, softmax=False), IMAGES, MAPS, 1, noise=NOISE, n_samples=1, normalise=False)
+    result = infidelity(
+        metfa.Called(linear, softmax=False), IMAGES, MAPS, 1, noise=NOISE, n_perturbations=1, normalise=False
+    )
     maps = torch.from_numpy(MAPS)[:, None].expand_as(IMAGES)
     np.testing.assert_allclose(result.score, by_hand(maps, 1, 1, normalise=False))
 
@@ -160,7 +162,7 @@ def test_global_generators_are_not_drawn_from():
         ),
         ((IMAGES, MAPS, [0, 1, 3]), {}, ValueError, r"must lie in 0\.\.2 .* got 3 for input 2"),
         ((IMAGES, MAPS), {"noise": 0.1}, TypeError, r"`noise` must be a function"),
-        ((IMAGES, MAPS), {"n_samples": 0}, ValueError, r"`n_samples` must be at least 1"),
+        ((IMAGES, MAPS), {"n_perturbations": 0}, ValueError, r"`n_perturbations` must be at least 1"),
     ],
 )
 def test_bad_arguments(arguments, settings, error, message):

@@ -30,7 +30,7 @@ def nothing(x, rng):
 @pytest.mark.parametrize("metric", [insertion, deletion, overall])
 def test_no_noise_is_the_metric(metric):
     expected = metric(logits, IMAGES, MAPS)
-    result = robust(metric, noise=nothing, n_samples=3)(logits, IMAGES, MAPS)
+    result = robust(metric, noise=nothing, n_outer=3)(logits, IMAGES, MAPS)
     for name in ("raw", "clean", "score"):
         np.testing.assert_allclose(getattr(result, name), getattr(expected, name), rtol=1e-14)
     np.testing.assert_allclose(result.mean_of_ratios, expected.score, rtol=1e-14)
@@ -44,7 +44,7 @@ def test_every_map_meets_the_same_noise():
         seen.append(inputs.copy())
         return insertion(model, inputs, attributions, target)
 
-    judge = robust(metric, noise=NOISE, n_samples=4)
+    judge = robust(metric, noise=NOISE, n_outer=4)
     judge(logits, IMAGES, MAPS)
     judge(logits, IMAGES, 1 - MAPS)
     np.testing.assert_array_equal(seen[:4], seen[4:])
@@ -54,7 +54,7 @@ def test_every_map_meets_the_same_noise():
 
 
 def test_means_over_the_draws_by_hand():
-    judge = robust(insertion, noise=NOISE, n_samples=5, rng=0)
+    judge = robust(insertion, noise=NOISE, n_outer=5, rng=0)
     result = judge(logits, IMAGES, MAPS, [0, 1, 2], steps=9)
     rows = metfa.sampling.rows.Rows(IMAGES)
     raws, cleans = [], []
@@ -73,7 +73,7 @@ def test_means_over_the_draws_by_hand():
 def test_the_target_is_that_of_the_clean_input():
     """Noise that inverts the image changes the prediction, not what is judged."""
     best = logits(IMAGES).argmax(axis=1)
-    inverted = robust(insertion, noise=lambda x, rng: 1 - x, n_samples=1)
+    inverted = robust(insertion, noise=lambda x, rng: 1 - x, n_outer=1)
     assert (logits(1 - IMAGES).argmax(axis=1) != best).any()
     np.testing.assert_array_equal(inverted(logits, IMAGES, MAPS).raw, inverted(logits, IMAGES, MAPS, best).raw)
 
@@ -82,7 +82,7 @@ def test_a_noisy_input_without_the_class_does_not_rule_the_score():
     """One of the draws is black, where the class has the score 0."""
     draws = iter([1.0, 0.0, 1.0])
     model = lambda images: np.stack([images[:, 0, 0, 0], 1 - images[:, 0, 0, 0]], axis=1)  # noqa: E731
-    judge = robust(insertion, noise=lambda x, rng: x * next(draws), n_samples=3)
+    judge = robust(insertion, noise=lambda x, rng: x * next(draws), n_outer=3)
     with pytest.warns(ModelOutputWarning, match="clean score below 1e-06"):
         result = judge(metfa.Called(model, softmax=False), np.ones((1, 1, 2, 2)), np.array([[[4, 3], [2, 1]]]), 0)
     np.testing.assert_allclose(result.score, [0.875])
@@ -92,7 +92,7 @@ def test_a_noisy_input_without_the_class_does_not_rule_the_score():
 
 def test_constant_maps_have_no_robust_score():
     with pytest.warns(DegenerateAttributionsWarning, match="3 of 3 inputs have constant attributions"):
-        result = robust(overall, noise=NOISE, n_samples=2)(logits, IMAGES, np.ones_like(MAPS))
+        result = robust(overall, noise=NOISE, n_outer=2)(logits, IMAGES, np.ones_like(MAPS))
     assert np.isnan(result.score).all()
     assert np.isnan(result.mean_of_ratios).all()
     assert np.isnan(result.median_of_ratios).all()
@@ -104,15 +104,15 @@ def test_any_metric_with_a_score():
         def __init__(self, score):
             self.score = score
 
-    judge = robust(lambda model, inputs, maps, target: Answer(inputs.mean(axis=(1, 2, 3))), noise=nothing, n_samples=2)
+    judge = robust(lambda model, inputs, maps, target: Answer(inputs.mean(axis=(1, 2, 3))), noise=nothing, n_outer=2)
     np.testing.assert_allclose(judge(logits, IMAGES, MAPS).score, IMAGES.mean(axis=(1, 2, 3)))
-    regions = robust(region_score, noise=nothing, n_samples=2)(logits, IMAGES, MAPS > 0.5)
+    regions = robust(region_score, noise=nothing, n_outer=2)(logits, IMAGES, MAPS > 0.5)
     np.testing.assert_allclose(regions.score, region_score(logits, IMAGES, MAPS > 0.5).score)
 
 
 @pytest.mark.parametrize("form", [np.asarray, torch.from_numpy, list, np.ndarray.tolist])
 def test_any_metric_of_plain_numbers(form):
-    judge = robust(lambda model, inputs, maps, target: form(inputs.mean(axis=(1, 2, 3))), noise=NOISE, n_samples=2)
+    judge = robust(lambda model, inputs, maps, target: form(inputs.mean(axis=(1, 2, 3))), noise=NOISE, n_outer=2)
     result = judge(logits, IMAGES, MAPS)
     assert result.raws.shape == (2, 3)
     np.testing.assert_allclose(result.score, IMAGES.mean(axis=(1, 2, 3)), atol=0.05)
@@ -126,7 +126,7 @@ def test_a_number_for_a_batch_of_one(number):
         score = number
 
     for found in (number, Answer()):
-        judge = robust(lambda model, inputs, maps, target, found=found: found, noise=NOISE, n_samples=2)
+        judge = robust(lambda model, inputs, maps, target, found=found: found, noise=NOISE, n_outer=2)
         np.testing.assert_array_equal(judge(logits, IMAGES[:1], MAPS[:1]).raws, [[0.5], [0.5]])
 
 
@@ -160,7 +160,7 @@ def test_what_is_no_score_of_each_input(found, error, message):
         return found
 
     with pytest.raises(error, match=message):
-        robust(metric, noise=NOISE, n_samples=5)(logits, IMAGES, MAPS)
+        robust(metric, noise=NOISE, n_outer=5)(logits, IMAGES, MAPS)
     assert len(seen) == 1
 
 
@@ -183,7 +183,7 @@ def test_metrics_of_a_sample_are_under_noise_already(metric, named):
 
 def test_warnings_come_once_a_call():
     maps = np.where(np.arange(3)[:, None, None] == 1, 0.5, MAPS)
-    judge = robust(overall, noise=NOISE, n_samples=4)
+    judge = robust(overall, noise=NOISE, n_outer=4)
     line = inspect.currentframe().f_lineno + 2
     with pytest.warns() as warned:
         judge(lambda images: np.full((len(images), 2), 0.5), IMAGES, maps, 0)
@@ -213,7 +213,7 @@ def test_a_reason_in_any_draw_is_kept():
             self.degenerate = tuple("nothing there" if flag else None for flag in missing)
 
     draws = iter([[False, False, False], [False, True, False]])
-    judge = robust(lambda model, inputs, maps, target: Sometimes(next(draws)), noise=NOISE, n_samples=2)
+    judge = robust(lambda model, inputs, maps, target: Sometimes(next(draws)), noise=NOISE, n_outer=2)
     result = judge(logits, IMAGES, MAPS)
     assert result.degenerate == (None, "nothing there", None)
     assert np.isnan(result.score).tolist() == [False, True, False]
@@ -222,7 +222,7 @@ def test_a_reason_in_any_draw_is_kept():
 def test_a_graph_is_let_go():
     model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(len(WEIGHTS), 4, dtype=torch.float64)).eval()
     images, maps = torch.from_numpy(IMAGES).requires_grad_(), torch.from_numpy(MAPS).requires_grad_()
-    judge = robust(overall, noise=NOISE, n_samples=2)
+    judge = robust(overall, noise=NOISE, n_outer=2)
     torch.set_warn_always(True)
     try:
         result = judge(model, images, maps)
@@ -256,7 +256,7 @@ def test_texts(texts):
         noisy = [word if rng.random() < 0.5 else "bad" for word in words]
         return " ".join(noisy) if isinstance(text, str) else noisy
 
-    judge = robust(metric, noise=worse, n_samples=20, rng=0)
+    judge = robust(metric, noise=worse, n_outer=20, rng=0)
     result = judge(text_model, texts, LENGTHS, batch_size=2)
     assert {tuple(target) for _, target in seen} == {(1, 0, 1)}
     np.testing.assert_array_equal(result.raws[7], text_model(seen[7][0])[np.arange(3), [1, 0, 1]])
@@ -270,7 +270,7 @@ def test_texts_with_one_score_have_no_target():
         assert target is None
         return metfa.metrics.Scores(model(inputs), np.ones(len(inputs)), (None,) * len(inputs))
 
-    result = robust(metric, noise=nothing, n_samples=2)(lambda texts: text_model(texts)[:, 1], TEXTS, LENGTHS)
+    result = robust(metric, noise=nothing, n_outer=2)(lambda texts: text_model(texts)[:, 1], TEXTS, LENGTHS)
     np.testing.assert_array_equal(result.raw, [1.6, 0.6, 1.6])
 
 
@@ -278,14 +278,14 @@ def test_torch():
     linear = torch.nn.Linear(*WEIGHTS.shape, bias=False, dtype=torch.float64)
     linear.weight.data.copy_(torch.from_numpy(WEIGHTS.T))
     model = torch.nn.Sequential(torch.nn.Flatten(), linear).eval()
-    judge = robust(overall, noise=NOISE, n_samples=2, rng=0)
+    judge = robust(overall, noise=NOISE, n_outer=2, rng=0)
     expected = judge(logits, IMAGES, MAPS)
     np.testing.assert_allclose(judge(model, torch.from_numpy(IMAGES), torch.from_numpy(MAPS)).score, expected.score)
 
 
 def test_the_seed():
     first, again, other = (
-        robust(insertion, noise=NOISE, n_samples=2, rng=seed)(logits, IMAGES, MAPS).raws for seed in (0, 0, 1)
+        robust(insertion, noise=NOISE, n_outer=2, rng=seed)(logits, IMAGES, MAPS).raws for seed in (0, 0, 1)
     )
     np.testing.assert_array_equal(first, again)
     assert np.abs(first - other).max() > 0
@@ -296,7 +296,7 @@ def test_the_seed():
     [
         (lambda: robust("insertion", noise=NOISE), TypeError, "`metric` must be callable, got str"),
         (lambda: robust(insertion, noise=0.1), TypeError, r"`noise` must be a function f\(x, rng\) -> x, got float"),
-        (lambda: robust(insertion, noise=NOISE, n_samples=0), ValueError, "`n_samples` must be at least 1, got 0"),
+        (lambda: robust(insertion, noise=NOISE, n_outer=0), ValueError, "`n_outer` must be at least 1, got 0"),
         (lambda: robust(insertion, noise=NOISE, rng="a"), TypeError, "`rng` must be None, an int or"),
         (lambda: robust(insertion, noise=NOISE)(logits, IMAGES, MAPS * 1j, 0), TypeError, "got complex128"),
         (

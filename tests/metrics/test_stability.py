@@ -24,7 +24,7 @@ def sample_of(values, vanilla=None, predictions=None, scores=None):
         scores=scores,
         predictions=predictions,
         sample_ids=tuple(range(len(values))),
-        input_ids=tuple(map(str, range(values.shape[1]))),
+        input_names=tuple(map(str, range(values.shape[1]))),
     )
 
 

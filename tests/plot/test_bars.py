@@ -34,7 +34,7 @@ def make(n=20, centres=CENTRES, noise=0.3, batch=1, inputs=None, seed=0, **field
         scores=None,
         predictions=None,
         sample_ids=tuple(range(n)),
-        input_ids=tuple(map(str, range(batch))),
+        input_names=tuple(map(str, range(batch))),
         **fields,
     )
 

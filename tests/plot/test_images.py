@@ -37,7 +37,7 @@ def make(n=20, shape=(9, 12), inputs=None, change=None, batch=1, seed=0, **field
         scores=None,
         predictions=None,
         sample_ids=tuple(range(n)),
-        input_ids=tuple(map(str, range(batch))),
+        input_names=tuple(map(str, range(batch))),
         **fields,
     )
 
@@ -343,7 +343,7 @@ def test_each_input_has_its_own_figure_and_threshold():
             scores=None,
             predictions=None,
             sample_ids=sample.sample_ids,
-            input_ids=("0",),
+            input_names=("0",),
         )
         per_feature = sample.values.mean(axis=0)
         for given, own in [

@@ -83,7 +83,7 @@ def sample():
             "scores": None,
             "predictions": None,
             "sample_ids": tuple(range(n)),
-            "input_ids": ("a",),
+            "input_names": ("a",),
             "provenance": {
                 "explainer": "E(x=1)",
                 "noise": "Uniform(radius=0.1)",

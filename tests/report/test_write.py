@@ -63,7 +63,7 @@ def test_a_batch_is_shown_input_by_input(sample, tmp_path):
         vanilla=rng.random((2, 6, 8)),
         inputs=rng.random((2, 3, 6, 8)),
         target=(1, 4),
-        input_ids=("a", "b"),
+        input_names=("a", "b"),
     )
     page = report.write(tmp_path / "r.html", two).read_text("utf-8")
     assert "E, class 1, input 0</h2>" in page
@@ -76,7 +76,7 @@ def test_what_it_says_in_words(sample, tmp_path):
     page = report.write(tmp_path / "r.html", sample(), correction="by", alpha=0.1).read_text("utf-8")
     assert "The method E explained the same input 12 times" in page
     assert "corrected for looking at 48 pixels at once: on average at most 10% of the marks are false" in page
-    assert "noise=metfa.noise.Uniform(radius=0.1), n_samples=12, rng=0x7, input_ids=[&#39;a&#39;])" in page
+    assert "noise=metfa.noise.Uniform(radius=0.1), n_samples=12, rng=0x7, input_names=[&#39;a&#39;])" in page
     assert "at most 10% of the marks on average under any dependence (by)" in page
 
 
@@ -152,7 +152,7 @@ def test_whose_threshold_it_is(sample, tmp_path):
         path = tmp_path / f"{split}.html"
         report.write(path, sample(stopping=stopped))
         rules[split] = told_in(path.read_text("utf-8"))["results"][0]["rule"]
-    assert rules == {0: "as given to until", 5: "fixed by the first 5 samples"}
+    assert rules == {0: "as given to Until", 5: "fixed by the first 5 samples"}
 
 
 def test_nothing_is_overwritten(sample, tmp_path):
@@ -239,7 +239,7 @@ def test_a_scene_is_drawn_by_its_context(tmp_path):
 
     image = torch.rand(1, 8, 10, generator=torch.Generator().manual_seed(0))
     image[:, 2:5, 3:6] = 0.9
-    found = explain_context(network, image, 1, region=region, explainer=explainer, min_pixels=1, n_samples=8, rng=0)
+    found = explain_context(network, image, 1, region=region, method=explainer, min_pixels=1, n_samples=8, rng=0)
     told = told_in(found.report(tmp_path / "r.html").read_text("utf-8"))["results"][0]
     assert told["layers"]["high"] < 1.2
     assert max(told["edges"]) < 1.2

@@ -70,7 +70,7 @@ class TestRadius:
         assert kept.max() <= 0.1 * stats.certified_radius([50], 50, 0.05)[0]
 
     def test_after_until_it_holds_at_any_time(self, tmp_path):
-        rule = metfa.until(undecided=0.4, threshold=lambda values: 0.5 + 0 * values.mean(), max_samples=300)
+        rule = metfa.Until(undecided=0.4, threshold=lambda values: 0.5 + 0 * values.mean(), max_samples=300)
         sample = run(n_samples=rule)
         radius = sample.certified_radius(correction="e-bh")
         tested = stats.sequential_test(sample.values[10:], 0.5)
@@ -105,7 +105,7 @@ class TestInterval:
             assert ((interval.low <= moved) & (moved <= interval.high)).all()
 
     def test_after_until(self):
-        sample = run(n_samples=metfa.until(undecided=0.4, threshold=0.5, max_samples=300))
+        sample = run(n_samples=metfa.Until(undecided=0.4, threshold=0.5, max_samples=300))
         plain, wider = sample.certified_interval(0), sample.certified_interval(0.1)
         np.testing.assert_array_equal(plain.low, sample.confidence_interval().low)
         fixed = stats.median_interval(sample.values, ranks=stats.certified_ranks(sample.n_samples, 0.2))
@@ -135,14 +135,14 @@ class TestRefusals:
         np.testing.assert_array_equal(own, given)
 
     def test_until(self):
-        sample = run(n_samples=metfa.until(undecided=0.4, threshold=0.5, max_samples=300))
+        sample = run(n_samples=metfa.Until(undecided=0.4, threshold=0.5, max_samples=300))
         with pytest.raises(ValueError, match="whatever number of samples one stopped, and 'bh'"):
             sample.certified_radius(0.5, correction="bh")
         with pytest.raises(ValueError, match="must not depend on the samples that are tested"):
             sample.certified_radius(stats.jenks)
         with pytest.raises(ValueError, match="`split` is for choosing a threshold"):
             sample.certified_radius(split=5)
-        other = run(n_samples=metfa.until(change=1.0))
+        other = run(n_samples=metfa.Until(change=1.0))
         np.testing.assert_array_equal(other.certified_radius(), other.certified_radius(0.0))
         with pytest.raises(ValueError, match="must not depend on the samples that are tested"):
             replace(other, provenance={**other.provenance, "signed": False}).certified_radius()

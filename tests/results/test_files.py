@@ -39,7 +39,7 @@ def make(n=6, batch=2, shape=(3, 4), dtype=np.float32, **fields):
         "scores": np.random.default_rng(2).random((batch, 5)),
         "predictions": np.zeros((n, batch), dtype=np.int64),
         "sample_ids": tuple(range(4, 4 + n)),
-        "input_ids": tuple(f"id{row}" for row in range(batch)),
+        "input_names": tuple(f"id{row}" for row in range(batch)),
         "provenance": {"explainer": "E", "noise": "N", "rng": "0x1", "seconds": 1.5, "versions": {"numpy": "2"}},
     }
     return AttributionSample(values=values, **{**defaults, **fields})
@@ -58,7 +58,7 @@ def assert_same(a, b):
         if one is not None:
             assert one.dtype == other.dtype
             np.testing.assert_array_equal(one, other)
-    for name in ("target", "sample_ids", "input_ids", "feature_names", "provenance"):
+    for name in ("target", "sample_ids", "input_names", "feature_names", "provenance"):
         assert getattr(a, name) == getattr(b, name)
     assert type(a.inputs) is type(b.inputs)
     if isinstance(a.inputs, list):

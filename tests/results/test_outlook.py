@@ -43,9 +43,9 @@ def test_is_near_to_what_comes(correction, asked):
 
 
 def test_after_until():
-    sample = run(metfa.until(undecided=0.2, threshold=1.0))
+    sample = run(metfa.Until(undecided=0.2, threshold=1.0))
     found = sample.plan(0.1)
-    longer = run(metfa.until(undecided=0.1, threshold=1.0))
+    longer = run(metfa.Until(undecided=0.1, threshold=1.0))
     assert found.n_samples == pytest.approx(longer.n_samples, rel=0.35)
 
 

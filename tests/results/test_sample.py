@@ -28,7 +28,7 @@ def make(values, **fields):
         "scores": None,
         "predictions": None,
         "sample_ids": tuple(range(n)),
-        "input_ids": tuple(f"id{row}" for row in range(batch)),
+        "input_names": tuple(f"id{row}" for row in range(batch)),
         "provenance": {"explainer": "E", "noise": "N", "rng": "0x1", "streams": "s"},
     }
     return AttributionSample(values=values, **{**defaults, **fields})
@@ -623,8 +623,8 @@ def test_joined_samples_equal_one_run():
         (lambda: explained(4, 8, rng=1), "made with rng=0x1, this with 0x0"),
         (lambda: explained(4, 8, noise=metfa.noise.Uniform(0.2)), r"noise=Uniform\(radius=0.2.*radius=0.1"),
         (lambda: explained(4, 8, weight=2.2), "explains another model"),
-        (lambda: explained(4, 8, inputs=np.full((2, 6), 0.5)), "another `input_ids`"),
-        (lambda: explained(4, 8, inputs=np.full((2, 6), 0.5), input_ids=["a", "b"]), "another `input_ids`"),
+        (lambda: explained(4, 8, inputs=np.full((2, 6), 0.5)), "another `input_names`"),
+        (lambda: explained(4, 8, inputs=np.full((2, 6), 0.5), input_names=["a", "b"]), "another `input_names`"),
     ],
 )
 def test_what_cannot_be_joined(other, message):
@@ -640,8 +640,8 @@ def test_other_feature_names_are_not_joined():
 
 
 def test_equal_ids_of_other_inputs_are_not_joined():
-    one = explained(4, input_ids=["a", "b"])
-    other = explained(4, 4, inputs=np.full((2, 6), 0.5), input_ids=["a", "b"])
+    one = explained(4, input_names=["a", "b"])
+    other = explained(4, 4, inputs=np.full((2, 6), 0.5), input_names=["a", "b"])
     with pytest.raises(ValueError, match=r"another `inputs`: an array \(2, 6\)"):
         one.concat(other)
 

@@ -20,7 +20,7 @@ def make(values, **fields):
         "scores": None,
         "predictions": None,
         "sample_ids": tuple(range(n)),
-        "input_ids": tuple(f"id{row}" for row in range(batch)),
+        "input_names": tuple(f"id{row}" for row in range(batch)),
     }
     return AttributionSample(values=values, **{**defaults, **fields})
 

@@ -29,7 +29,7 @@ def signed_sample():
 
 
 def stopped(**settings):
-    return sample_of(n_samples=metfa.until(**{"undecided": 0.5, "max_samples": 200, **settings}))
+    return sample_of(n_samples=metfa.Until(**{"undecided": 0.5, "max_samples": 200, **settings}))
 
 
 class TestWhatHolds:
@@ -59,7 +59,7 @@ class TestWhatHolds:
         assert found.terms(split=0) == Terms(stats.jenks, 0.05, "e-bh", 0)
 
     def test_after_until_that_tested_nothing(self):
-        found = sample_of(n_samples=metfa.until(width=2.0, max_samples=50))
+        found = sample_of(n_samples=metfa.Until(width=2.0, max_samples=50))
         assert found.terms() == Terms()
         with pytest.raises(ValueError, match=r"`correction` must hold at whatever number .* and 'bh' is for"):
             found.terms(correction="bh")
@@ -90,7 +90,7 @@ class TestWhatHolds:
 
     def test_none_is_no_correction(self):
         assert Terms(correction="none") == Terms()
-        assert metfa.until(undecided=0.1, correction="none") == metfa.until(undecided=0.1, correction=None)
+        assert metfa.Until(undecided=0.1, correction="none") == metfa.Until(undecided=0.1, correction=None)
         found = stopped(correction="none")
         assert found.terms().correction is None
         assert found.terms(correction="e-bh").correction == "e-bh"
@@ -154,7 +154,7 @@ class TestErrors:
         message = (
             f"`threshold` must be a number or a rule, got {got}.*: write metfa.stats.jenks for natural breaks, or a"
         )
-        for refused in (checked_threshold, Terms, lambda given: metfa.until(undecided=0.1, threshold=given)):
+        for refused in (checked_threshold, Terms, lambda given: metfa.Until(undecided=0.1, threshold=given)):
             with pytest.raises(error, match=message):
                 refused(threshold)
         if threshold is not None:

@@ -53,11 +53,11 @@ def given_by(stopping):
 
 
 RULES = {
-    "undecided": metfa.until(undecided=0.3, threshold=1.0),
-    "a rule's threshold": metfa.until(undecided=0.4, max_samples=200, threshold=lambda values: values.mean()),
-    "width": metfa.until(width=1.0),
-    "change": metfa.until(change=0.02),
-    "two": metfa.until(undecided=0.5, threshold=[1.0, 0.8], change=0.05),
+    "undecided": metfa.Until(undecided=0.3, threshold=1.0),
+    "a rule's threshold": metfa.Until(undecided=0.4, max_samples=200, threshold=lambda values: values.mean()),
+    "width": metfa.Until(width=1.0),
+    "change": metfa.Until(change=0.02),
+    "two": metfa.Until(undecided=0.5, threshold=[1.0, 0.8], change=0.05),
 }
 
 
@@ -119,7 +119,7 @@ class TestRounds:
             seen.append(values.copy())
             return float(values.mean())
 
-        found = run(metfa.until(undecided=0.5, threshold=rule, first=13, max_samples=100))
+        found = run(metfa.Until(undecided=0.5, threshold=rule, first=13, max_samples=100))
         assert found.stopping.split == 13
         tried, *seen = seen
         np.testing.assert_array_equal(tried, np.stack(10 * [found.vanilla[0]]))
@@ -130,16 +130,16 @@ class TestRounds:
 
     def test_an_input_that_is_done_waits_for_the_others(self):
         """A share is of an input, and the worst one counts."""
-        easy = run(metfa.until(undecided=0.2, threshold=1.0), inputs=INPUTS[:1])
-        hard = run(metfa.until(undecided=0.2, threshold=1.0), inputs=0.2 * INPUTS[1:])
-        both = run(metfa.until(undecided=0.2, threshold=1.0), inputs=np.stack([INPUTS[0], 0.2 * INPUTS[1]]))
+        easy = run(metfa.Until(undecided=0.2, threshold=1.0), inputs=INPUTS[:1])
+        hard = run(metfa.Until(undecided=0.2, threshold=1.0), inputs=0.2 * INPUTS[1:])
+        both = run(metfa.Until(undecided=0.2, threshold=1.0), inputs=np.stack([INPUTS[0], 0.2 * INPUTS[1]]))
         assert both.n_samples >= max(easy.n_samples, hard.n_samples)
 
     def test_budgets(self):
-        few = run(metfa.until(undecided=0.0, threshold=1.0, max_samples=25))
+        few = run(metfa.Until(undecided=0.0, threshold=1.0, max_samples=25))
         assert (few.n_samples, few.stopping.reason) == (25, "max_samples")
         assert "(max_samples ended it)" in str(few.stopping)
-        slow = run(metfa.until(undecided=0.0, threshold=1.0, max_seconds=0.3), Explainer(seconds=0.02), batch_size=2)
+        slow = run(metfa.Until(undecided=0.0, threshold=1.0, max_seconds=0.3), Explainer(seconds=0.02), batch_size=2)
         assert slow.stopping.reason == "max_seconds"
         assert 7 <= slow.n_samples < 60
 
@@ -153,7 +153,7 @@ class TestRounds:
         ],
     )
     def test_terms_are_told(self, settings, told):
-        found = run(metfa.until(undecided=0.7, change=1.0, **settings))
+        found = run(metfa.Until(undecided=0.7, change=1.0, **settings))
         assert str(found.stopping).endswith(told)
         assert "; " not in str(run(RULES["change"]).stopping)
 
@@ -165,7 +165,7 @@ class TestRounds:
         ]
 
     def test_a_first_round_alone_tests_nothing(self):
-        rule = metfa.until(undecided=0.1, threshold=lambda values: values.mean(), max_seconds=0.01)
+        rule = metfa.Until(undecided=0.1, threshold=lambda values: values.mean(), max_seconds=0.01)
         found = run(rule, Explainer(seconds=0.01))
         assert (found.n_samples, found.stopping.tested) == (10, False)
         assert str(found.stopping).endswith("; nothing tested: the first 10 samples gave the threshold")
@@ -178,20 +178,20 @@ class TestRounds:
 
     def test_time_left_goes_by_the_samples_of_this_call(self):
         """Samples that an interrupted run had made took no time now."""
-        rounds = RoundsUntil(metfa.until(change=0.0, max_seconds=1000, max_samples=1000), 1)
+        rounds = RoundsUntil(metfa.Until(change=0.0, max_seconds=1000, max_samples=1000), 1)
         rounds._clock -= 900
         assert rounds.next(200, 20) == 202
         assert rounds.next(200, 200) == 222
         assert rounds.next(200, 0) == 240  # nothing is known of the time that a sample takes
 
     def test_first_round_and_growth(self):
-        found = run(metfa.until(undecided=0.0, threshold=1.0, first=20, growth=2, max_samples=150))
+        found = run(metfa.Until(undecided=0.0, threshold=1.0, first=20, growth=2, max_samples=150))
         assert [look.n_samples for look in found.stopping.looks] == [20, 40, 80, 150]
-        default = run(metfa.until(undecided=0.0, threshold=1.0, max_samples=8))
+        default = run(metfa.Until(undecided=0.0, threshold=1.0, max_samples=8))
         assert [look.n_samples for look in default.stopping.looks] == [7, 8]  # fewer decide nothing
 
     def test_bar_tells_what_is_left(self, capsys):
-        run(metfa.until(undecided=0.4, threshold=1.0), progress=True)
+        run(metfa.Until(undecided=0.4, threshold=1.0), progress=True)
         shown = capsys.readouterr().err
         shares = [float(share) for share in re.findall(r"undecided ([\d.]+)%", shown)]
         assert shares[0] > shares[-1]
@@ -241,7 +241,7 @@ class TestStore:
         """Two lambdas cannot be told apart: samples do not depend on the rule, and looks are of the one given."""
 
         def rule(height):
-            return metfa.until(undecided=0.4, max_samples=200, threshold=lambda values: height + 0 * values.mean())
+            return metfa.Until(undecided=0.4, max_samples=200, threshold=lambda values: height + 0 * values.mean())
 
         with pytest.raises(KeyboardInterrupt):
             run(rule(1.0), Explainer(60), store=tmp_path / "s", batch_size=3)
@@ -267,19 +267,19 @@ class TestStore:
 
     def test_a_fixed_number_is_another_call(self, tmp_path):
         with pytest.raises(KeyboardInterrupt):
-            run(metfa.until(undecided=0.0, threshold=1.0, max_samples=50), Explainer(20), store=tmp_path / "s")
+            run(metfa.Until(undecided=0.0, threshold=1.0, max_samples=50), Explainer(20), store=tmp_path / "s")
         with pytest.raises(ValueError, match=r"unfinished run with until=Until\(.*this call has None"):
             run(50, store=tmp_path / "s")
 
     def test_a_large_budget_costs_nothing(self):
-        found = run(metfa.until(undecided=0.3, threshold=1.0, max_samples=1_000_000))
+        found = run(metfa.Until(undecided=0.3, threshold=1.0, max_samples=1_000_000))
         assert found.stopping.reason == "reached"
 
     def test_another_rule_is_another_call(self, tmp_path):
         with pytest.raises(KeyboardInterrupt):
             run(RULES["undecided"], Explainer(20), store=tmp_path / "s")
         with pytest.raises(ValueError, match=r"until=Until\(.*undecided=0\.3"):
-            run(metfa.until(undecided=0.1, threshold=1.0), store=tmp_path / "s")
+            run(metfa.Until(undecided=0.1, threshold=1.0), store=tmp_path / "s")
 
     def test_survives_saving(self, tmp_path):
         found = run(RULES["two"])
@@ -366,7 +366,7 @@ class TestStatements:
 
     @pytest.mark.parametrize(("correction", "tests"), [("bonferroni", 2 * 60), (None, 1)])
     def test_other_corrections(self, correction, tests):
-        found = run(metfa.until(undecided=0.6, threshold=1.0, correction=correction))
+        found = run(metfa.Until(undecided=0.6, threshold=1.0, correction=correction))
         result = found.test(1.0)
         decided = np.maximum(result.log_e_above, result.log_e_below) >= math.log(tests / 0.05)
         np.testing.assert_array_equal(found.significance_map(1.0) != 0, decided)
@@ -382,7 +382,7 @@ class TestStatements:
             run(6).significance_map(1.0, correction="e-bh")
 
     def test_figures_repeat_the_decisions(self):
-        found = run(metfa.until(undecided=0.4, max_samples=200, threshold=lambda values: values.mean()))
+        found = run(metfa.Until(undecided=0.4, max_samples=200, threshold=lambda values: values.mean()))
         share = (found.of_input(0).significance_map() == 0).mean()
         titles = [text.get_text() for text in found.plot().legends[0].get_texts()]
         assert f"undecided {share:.1%}" in titles
@@ -393,7 +393,7 @@ class TestStatements:
         assert any(text.startswith("any-time 95.0% interval") for text in legend)
 
     def test_settings_fit_all_that_decides(self):
-        found = run(metfa.until(undecided=0.5, max_samples=200, threshold=lambda values: values.mean()))
+        found = run(metfa.Until(undecided=0.5, max_samples=200, threshold=lambda values: values.mean()))
         marks = found.significance_map()
         np.testing.assert_array_equal(marks, found.significance_map(**given_by(found.stopping)))
         assert [summary.undecided for summary in found.summary()] == (marks == 0).mean((1, 2)).tolist()
@@ -405,7 +405,7 @@ class TestStatements:
         assert f"unimportant, {(marks[1] == -1).mean():.1%}" in shown
 
     def test_settings_fit_a_report(self, tmp_path):
-        found = run(metfa.until(undecided=0.5, max_samples=200, threshold=lambda values: values.mean()))
+        found = run(metfa.Until(undecided=0.5, max_samples=200, threshold=lambda values: values.mean()))
         given = found.report(tmp_path / "given.html", **given_by(found.stopping)).read_text("utf-8")
         known = found.report(tmp_path / "known.html").read_text("utf-8")
         told = [json.loads(re.search(r'id="told">(.*?)</script>', page)[1])["results"] for page in (given, known)]
@@ -442,7 +442,7 @@ class TestStatements:
 
     def test_looks_are_of_the_worst_input(self):
         """Also on the result of one input alone, which says so."""
-        found = run(metfa.until(undecided=0.0, threshold=[1.0, 0.8], max_samples=25))
+        found = run(metfa.Until(undecided=0.0, threshold=[1.0, 0.8], max_samples=25))
         shares = (found.significance_map() == 0).mean((1, 2))
         assert shares[0] != shares[1]
         for row in range(2):
@@ -461,7 +461,7 @@ class TestStatements:
                 np.zeros((1, 20)),
                 0,
                 noise=metfa.noise.Uniform(1),
-                n_samples=metfa.until(undecided=0.999, threshold=0.0, max_samples=150, alpha=0.1),
+                n_samples=metfa.Until(undecided=0.999, threshold=0.0, max_samples=150, alpha=0.1),
                 rng=seed,
             )
             wrong += bool((found.significance_map(0.0, alpha=0.1, correction="e-bh") != 0).any())
@@ -472,7 +472,7 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("settings", "error", "message"),
         [
-            ({}, ValueError, "`until` needs a reason to stop: write `until(undecided=0.05)`"),
+            ({}, ValueError, "`Until` needs a reason to stop: write `Until(undecided=0.05)`"),
             ({"undecided": 5}, ValueError, "`undecided` must be a share below 1, got 5: for 5 % write 0.05"),
             ({"undecided": -0.1}, ValueError, "`undecided` must be finite and not negative, got -0.1"),
             ({"undecided": "few"}, TypeError, "`undecided` must be a number, got str: 'few'"),
@@ -507,7 +507,7 @@ class TestRefusals:
                 TypeError,
                 "a number or a rule, got bool: True",
             ),
-            ({"width": 1, "threshold": 1.0}, ValueError, "until(undecided=0.05, threshold=...), or leave it out"),
+            ({"width": 1, "threshold": 1.0}, ValueError, "Until(undecided=0.05, threshold=...), or leave it out"),
             ({"width": 1, "threshold": [1.0, 2.0]}, ValueError, "`threshold` is for `undecided`, which is not"),
             ({"change": 1, "alpha": 0.01}, ValueError, "`alpha` is for `undecided`, which is not asked for"),
             ({"width": 1, "correction": None}, ValueError, "`correction` is for `undecided`, which is not asked for"),
@@ -516,19 +516,19 @@ class TestRefusals:
     )
     def test_settings(self, settings, error, message):
         with pytest.raises(error, match=re.escape(message)):
-            metfa.until(**settings)
+            metfa.Until(**settings)
 
     @pytest.mark.parametrize(
         ("rule", "message"),
         [
-            (metfa.until(undecided=0.1, threshold=[1.0, 2.0, 3.0]), "one for each of the 2 inputs, or a rule"),
+            (metfa.Until(undecided=0.1, threshold=[1.0, 2.0, 3.0]), "one for each of the 2 inputs, or a rule"),
             (
-                metfa.until(undecided=0.1, threshold=1.0, max_samples=6),
+                metfa.Until(undecided=0.1, threshold=1.0, max_samples=6),
                 "`max_samples`=6 can decide nothing.*=7 or more",
             ),
-            (metfa.until(undecided=0.1, max_samples=16), "`max_samples`=16 can decide nothing.*after 10 .*=17 or more"),
-            (metfa.until(undecided=0.1, first=500), "=500 can decide.*after 500 .*=507 or more, or a smaller `first`"),
-            (metfa.until(width=0.1, max_samples=6), "`max_samples`=6 .*=7 or more"),
+            (metfa.Until(undecided=0.1, max_samples=16), "`max_samples`=16 can decide nothing.*after 10 .*=17 or more"),
+            (metfa.Until(undecided=0.1, first=500), "=500 can decide.*after 500 .*=507 or more, or a smaller `first`"),
+            (metfa.Until(width=0.1, max_samples=6), "`max_samples`=6 .*=7 or more"),
         ],
     )
     def test_what_cannot_be_met(self, rule, message):
@@ -540,16 +540,16 @@ class TestRefusals:
     def test_a_rule_that_finds_no_threshold_ends_it(self):
         explainer = Explainer()
         with pytest.raises(ValueError, match=r"rule returned nan for the first 10 samples of input 0 .*give a number"):
-            run(metfa.until(undecided=0.1, threshold=lambda values: math.nan), explainer)
+            run(metfa.Until(undecided=0.1, threshold=lambda values: math.nan), explainer)
         assert explainer.rows < 30  # the first round, and no more
 
     @pytest.mark.parametrize("returned", ["high", "1.0", None, np.array([1.0, 2.0])])
     def test_a_rule_that_returns_no_number_fails_before_sampling(self, returned, tmp_path):
         explainer = Explainer()
         with pytest.raises(TypeError, match="a threshold rule must return one number, got"):
-            run(metfa.until(undecided=0.1, threshold=lambda _: returned), explainer, store=tmp_path / "s")
+            run(metfa.Until(undecided=0.1, threshold=lambda _: returned), explainer, store=tmp_path / "s")
         assert explainer.rows <= 4  # the clean inputs, and the probe
-        run(metfa.until(undecided=0.4, threshold=1.0), store=tmp_path / "s")  # nothing was begun there
+        run(metfa.Until(undecided=0.4, threshold=1.0), store=tmp_path / "s")  # nothing was begun there
 
     def test_a_rule_may_need_samples_that_differ(self):
         def rule(values):
@@ -558,16 +558,16 @@ class TestRefusals:
                 raise ZeroDivisionError
             return float((values.mean(axis=0) / spread).mean() * spread.mean())
 
-        assert run(metfa.until(undecided=0.6, threshold=rule, max_samples=200)).stopping.split == 10
+        assert run(metfa.Until(undecided=0.6, threshold=rule, max_samples=200)).stopping.split == 10
         with pytest.raises(ZeroDivisionError):
-            run(metfa.until(undecided=0.6, threshold=rule, max_samples=200), noise=metfa.noise.Uniform(0.0))
+            run(metfa.Until(undecided=0.6, threshold=rule, max_samples=200), noise=metfa.noise.Uniform(0.0))
 
     def test_criteria_have_names(self):
         with pytest.raises(TypeError, match="positional argument"):
-            metfa.until(0.05)
-        assert list(inspect.signature(metfa.until).parameters)[:2] == ["undecided", "width"]
+            metfa.Until(0.05)
+        assert list(inspect.signature(metfa.Until).parameters)[:2] == ["undecided", "width"]
         with pytest.raises(TypeError, match="undecide"):
-            metfa.until(undecide=0.05)
+            metfa.Until(undecide=0.05)
         rule = RULES["two"]
         assert pickle.loads(pickle.dumps(rule)) == dataclasses.replace(rule) == rule
 

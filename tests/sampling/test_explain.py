@@ -100,7 +100,7 @@ class TestAddressedSamples:
         sample = run(inputs[order], np.array([0, 1, 2, 1, 0])[order])
         same(sample.values, expected.values[:, order])
         same(sample.vanilla, expected.vanilla[order])
-        assert sample.input_ids == tuple(expected.input_ids[i] for i in order)
+        assert sample.input_names == tuple(expected.input_names[i] for i in order)
 
     def test_position_in_the_batch_does_not_show(self, case):
         run, same, inputs = case
@@ -154,10 +154,10 @@ class TestIdsOfInputs:
         assert (sample.values[:, 0] == self.explained(TABLE[:1]).values[:, 0]).all()
 
     def test_ids_of_the_caller_are_the_address(self):
-        by_id = self.explained(TABLE, input_ids=["a", "b", "c", "d", "e"])
-        assert by_id.input_ids == ("a", "b", "c", "d", "e")
+        by_id = self.explained(TABLE, input_names=["a", "b", "c", "d", "e"])
+        assert by_id.input_names == ("a", "b", "c", "d", "e")
         assert (by_id.values != self.explained(TABLE).values).any()
-        moved = self.explained(TABLE[::-1] + 1, input_ids=["e", "d", "c", "b", "a"])
+        moved = self.explained(TABLE[::-1] + 1, input_names=["e", "d", "c", "b", "a"])
         np.testing.assert_allclose((moved.values - TABLE[::-1] - 1)[:, ::-1], by_id.values - TABLE, atol=1e-6)
 
     def test_all_explainers_meet_the_same_noise(self):
@@ -262,7 +262,7 @@ class TestFeatureNames:
         sample = metfa.explain(linear, frame, 0, noise=NOISE, rng=0)
         plain = metfa.explain(linear, TABLE, 0, noise=NOISE, rng=0)
         np.testing.assert_array_equal(sample.values, plain.values)
-        assert sample.input_ids == plain.input_ids
+        assert sample.input_names == plain.input_names
         assert sample.feature_names == self.NAMES
         assert plain.feature_names is None
         given = metfa.explain(linear, frame, 0, noise=NOISE, rng=0, feature_names=self.NAMES[::-1])
@@ -356,7 +356,7 @@ class TestInputs:
         assert kinds == {type(xp.asarray(TABLE))}
         expected = metfa.explain(lambda x, target: x * 2, TABLE, 0, noise=NOISE, rng=0)
         np.testing.assert_allclose(sample.values, expected.values, rtol=1e-6)
-        assert sample.input_ids == expected.input_ids
+        assert sample.input_names == expected.input_names
 
     def test_layouts_do_not_show(self):
         expected = metfa.explain(linear, TABLE, 0, noise=NOISE, rng=0).values
@@ -496,8 +496,8 @@ class TestRefusedBeforeTheModelIsTouched:
             ({"target": "cat"}, TypeError, "got the text 'cat'"),
             ({"target": -1}, ValueError, "`target` must not be negative, got -1 for input 0"),
             ({"target": None}, ValueError, "explainer's model is unknown: pass `target=`, or `predict=`"),
-            ({"input_ids": ["a"]}, ValueError, "each of the 2 inputs, got 1"),
-            ({"input_ids": "ab"}, TypeError, "`input_ids` must be a sequence"),
+            ({"input_names": ["a"]}, ValueError, "each of the 2 inputs, got 1"),
+            ({"input_names": "ab"}, TypeError, "`input_names` must be a sequence"),
             ({"row_args": [1]}, TypeError, "`row_args` must be a dict of arrays, got list"),
             ({"row_args": {"m": np.zeros(3)}}, ValueError, r"`row_args\['m'\]` .*each of the 2 inputs, got 3 entries"),
             ({"row_args": {"m": [1]}}, ValueError, r"`row_args\['m'\]` .*each of the 2 inputs, got 1 entries"),

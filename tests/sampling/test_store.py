@@ -77,7 +77,7 @@ def test_the_numbers_are_those_of_a_run_in_memory(tmp_path):
     for name in ("values", "vanilla", "scores", "predictions", "inputs"):
         np.testing.assert_array_equal(getattr(stored, name), getattr(kept, name))
         assert getattr(stored, name).dtype == getattr(kept, name).dtype
-    for name in ("target", "sample_ids", "input_ids"):
+    for name in ("target", "sample_ids", "input_names"):
         assert getattr(stored, name) == getattr(kept, name)
     np.testing.assert_array_equal(stored.flip_rate, kept.flip_rate)
     assert 0 < stored.flip_rate.max() < 1
@@ -263,7 +263,7 @@ def test_a_killed_run_resumes(point, computed, tmp_path, whole):
         ({"rng": 1}, "with rng=0x0, this call has 0x1"),
         ({"noise": metfa.noise.Uniform(0.2)}, r"with noise=Uniform\(radius=0.1, .*this call has Uniform\(radius=0.2"),
         ({"target": 2}, r"with target=\(1, 1\), this call has \(2, 2\)"),
-        ({"inputs": INPUTS + 0.01}, "with input_ids="),
+        ({"inputs": INPUTS + 0.01}, "with input_names="),
         ({"explainer": lambda inputs, target: inputs**2}, "with explainer=Explainer, this call has .*lambda"),
         ({"explainer": Explainer(weight=1.1)}, "of another model: the clean input's attributions differ"),
     ],
@@ -459,5 +459,5 @@ def test_inputs_that_cannot_be_saved_are_refused_before_anything_is_explained(tm
         pytest.fail("not reached")
 
     with pytest.raises(TypeError, match="a list of texts or of tokens to be saved, got a list of object"):
-        metfa.explain(explainer, [object()], 0, noise=lambda x, rng: x, input_ids=["a"], store=tmp_path / "run")
+        metfa.explain(explainer, [object()], 0, noise=lambda x, rng: x, input_names=["a"], store=tmp_path / "run")
     assert not (tmp_path / "run").exists()

@@ -106,5 +106,5 @@ def test_ids_of_the_caller_become_strings():
     ],
 )
 def test_ids_of_the_caller_are_checked(ids, error, message):
-    with pytest.raises(error, match=f"`input_ids` .*{message}"):
+    with pytest.raises(error, match=f"`input_names` .*{message}"):
         checked_ids(ids, 2)

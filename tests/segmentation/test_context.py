@@ -69,7 +69,7 @@ def test_statistics_are_of_the_context_alone():
     assert found.threshold() == stats.jenks(outside)
     assert found.of_context.n_features == (~REGION).sum()
     height = found.threshold()
-    outcome = stats.median_test(outside, height)
+    outcome = stats.sign_test(outside, height)
     expected = np.zeros(REGION.shape, int)
     corrected = stats.correct(outcome.pvalue[None], "bonferroni", axis=1)[0]
     expected[~REGION] = outcome.sign * (corrected <= 0.3)
@@ -144,7 +144,7 @@ def never(images):
         ({"target": "car"}, TypeError, "'car'"),
         ({"target": -1}, ValueError, "got -1"),
         ({"min_pixels": 0}, ValueError, "got 0"),
-        ({"n_samples": metfa.until(undecided=0.1)}, TypeError, "`n_samples` must be an integer, got Until"),
+        ({"n_samples": metfa.Until(undecided=0.1)}, TypeError, "`n_samples` must be an integer, got Until"),
         ({"region": REGION[:4]}, ValueError, "no pixel"),
         ({"region": REGION[:5]}, ValueError, r"\(12, 16\), got \(5, 16\)"),
         ({"region": ~REGION & False}, ValueError, "no pixel"),
@@ -285,7 +285,7 @@ def test_all_that_is_asked_takes_the_same_softmax():
     assert np.allclose(found.sample.values, explained(n_samples=6).sample.values, atol=1e-5)
     called, own = metfa.Called(probabilities, softmax=False), lambda called: RISE(called.model)
     with pytest.raises(ValueError, match=r"asks with `softmax=True`: let it take .* `lambda called: RISE\(called\)`"):
-        explain_context(called, scene(), 1, region=REGION, min_pixels=1, explainer=own)
+        explain_context(called, scene(), 1, region=REGION, min_pixels=1, method=own)
 
 
 @pytest.mark.parametrize(
@@ -341,7 +341,7 @@ def test_explainers_that_hide_parts_leave_the_object(explainer):
     def alone(images):
         return torch.cat([0 * images, 12 * images - 6], 1)
 
-    found = explain_context(alone, scene(), 1, region=REGION, min_pixels=1, rng=0, n_samples=8, explainer=explainer)
+    found = explain_context(alone, scene(), 1, region=REGION, min_pixels=1, rng=0, n_samples=8, method=explainer)
     assert not found.significant(correction="by", alpha=0.2).any()
     needs = explained(explainer=explainer, n_samples=8)
     assert needs.smoothed()[:, :2].mean() > needs.smoothed()[:, 3:][~REGION[:, 3:]].mean()

@@ -85,12 +85,12 @@ def test_torch_images_give_the_same():
 
 def test_the_robust_form_is_the_mean_over_noisy_images():
     noise = metfa.noise.Uniform(0.1, bounds=(0, 1))
-    found = robust(context_faithfulness, noise=noise, n_samples=5, rng=0)(
+    found = robust(context_faithfulness, noise=noise, n_outer=5, rng=0)(
         metfa.Called(network, softmax=False), IMAGE, NONE, 1, region=REGION
     )
     assert found.score == pytest.approx([np.mean([draw.score[0] for draw in found.draws])])
     assert len({float(draw.score[0]) for draw in found.draws}) == 5
-    still = robust(context_faithfulness, noise=metfa.noise.Uniform(0.0), n_samples=2, rng=0)
+    still = robust(context_faithfulness, noise=metfa.noise.Uniform(0.0), n_outer=2, rng=0)
     assert still(metfa.Called(network, softmax=False), IMAGE, NONE, 1, region=REGION).score == pytest.approx([0.4])
 
 
@@ -155,7 +155,7 @@ def explanations():
 def test_the_table_is_made_of_the_parts():
     found = explanations()
     noise = metfa.noise.Uniform(0.1, bounds=(0, 1))
-    table = context_table(left_matters, found, class_names=["background", "a|b"], noise=noise, n_draws=3, threshold=0.3)
+    table = context_table(left_matters, found, class_names=["background", "a|b"], noise=noise, n_outer=3, threshold=0.3)
     assert [row.name for row in table.rows] == ["background", "a|b"]
     assert [row.n for row in table.rows] == [1, 2]
     row, of_class = table.rows[1], found[:2]
@@ -164,7 +164,7 @@ def test_the_table_is_made_of_the_parts():
     assert row.significant_share == pytest.approx(np.mean(shares))
     areas = [(one.significant(0.3).sum(), one.above(0.3).sum()) for one in of_class]
     assert row.area_ratio == pytest.approx(np.sum(areas, axis=0)[0] / np.sum(areas, axis=0)[1])
-    judged = robust(context_faithfulness, noise=noise, n_samples=3, rng=0)
+    judged = robust(context_faithfulness, noise=noise, n_outer=3, rng=0)
     m = [
         judged(left_matters, torch.tensor(one.sample.inputs), one.significant(0.3), 1, region=one.region).score[0]
         for one in of_class

@@ -74,7 +74,7 @@ def test_the_interval_holds_what_the_test_does_not_reject(level):
         samples = np.sort(rng.integers(0, n, n).astype(float) if n % 2 else rng.normal(size=n))
         interval = stats.median_interval(samples, level)
         thresholds = np.concatenate([samples, np.nextafter(samples, -np.inf), np.nextafter(samples, np.inf)])
-        pvalue = stats.median_test(np.broadcast_to(samples[:, None], (n, 3 * n)), thresholds).pvalue
+        pvalue = stats.sign_test(np.broadcast_to(samples[:, None], (n, 3 * n)), thresholds).pvalue
         inside = (interval.low <= thresholds) & (thresholds <= interval.high)
         np.testing.assert_array_equal(pvalue > 1 - level, inside)
 

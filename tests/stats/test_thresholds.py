@@ -107,7 +107,7 @@ def test_threshold_lies_between_adjacent_values(optional, dtype):
     samples = torch.stack([low] * 4 + [high] * 3)
     threshold = stats.jenks(samples)
     assert low.item() < threshold < high.item()
-    result = stats.median_test(samples, threshold)
+    result = stats.sign_test(samples, threshold)
     assert (int(result.above), int(result.below)) == (3, 4)
 
 

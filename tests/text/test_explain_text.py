@@ -52,8 +52,8 @@ def test_what_is_unfit_is_told_in_the_callers_words(arguments, error, message):
 def test_tokens_stay_tokens():
     tokens = ["a", "dull", "film"]
     with pytest.raises(TypeError, match="`noise` must return a list of tokens for a list of tokens, got str"):
-        explain_text(model, tokens, explainer=Occlusion, noise=lambda row, rng: " ".join(row))
-    same = explain_text(model, tuple(tokens), explainer=Occlusion, noise=lambda row, rng: list(row), n_samples=2)
+        explain_text(model, tokens, method=Occlusion, noise=lambda row, rng: " ".join(row))
+    same = explain_text(model, tuple(tokens), method=Occlusion, noise=lambda row, rng: list(row), n_samples=2)
     assert same.words == tuple(tokens)
 
 
@@ -78,7 +78,7 @@ def test_a_network_is_left_as_found():
 
     net = Net()
     with pytest.warns(metfa.ModelStateWarning, match="training mode"):
-        explain_text(net, TEXT, explainer=lambda net: lambda texts, target: net(texts).repeat(1, 2), n_samples=2)
+        explain_text(net, TEXT, method=lambda net: lambda texts, target: net(texts).repeat(1, 2), n_samples=2)
     assert net.training
 
 
@@ -119,10 +119,10 @@ class TestFacts:
     def test_what_scaling_hides_is_kept_and_shown(self, tmp_path):
         explainer = lambda model: LEMNA(model, n_perturbations=200)  # noqa: E731
         settings = {"noise": shout, "n_samples": 6, "rng": 0}
-        sample = explain_text(Named(), TEXT, 1, explainer=explainer, store=tmp_path / "kept", **settings)
+        sample = explain_text(Named(), TEXT, 1, method=explainer, store=tmp_path / "kept", **settings)
         facts = sample.provenance["text"]
         raw = explain_text(
-            slight, TEXT, 1, explainer=lambda model: LEMNA(model, n_perturbations=200, scale=False), **settings
+            slight, TEXT, 1, method=lambda model: LEMNA(model, n_perturbations=200, scale=False), **settings
         )
         assert facts["unscaled"] == [raw.vanilla.min(), raw.vanilla.max()]
         assert facts["r2"] == raw.provenance["text"]["r2"]
@@ -137,8 +137,8 @@ class TestFacts:
         assert "class 1 (odd), explained by LEMNA; N = 6" in shown
 
     def test_of_other_explainers(self):
-        sample = explain_text(slight, TEXT, 1, explainer=Occlusion, noise=shout, n_samples=2, rng=0)
+        sample = explain_text(slight, TEXT, 1, method=Occlusion, noise=shout, n_samples=2, rng=0)
         np.testing.assert_allclose(sample.provenance["text"]["unscaled"], [-0.01, 0], atol=1e-12)
-        own = explain_text(slight, TEXT, 1, explainer=lambda m: lambda texts, target: m(texts) @ np.eye(2, 4),
+        own = explain_text(slight, TEXT, 1, method=lambda m: lambda texts, target: m(texts) @ np.eye(2, 4),
                            noise=shout, n_samples=2, rng=0)  # fmt: skip
         assert own.provenance["text"] == {}

@@ -317,7 +317,7 @@ class TestTransformer:
             lambda: model([row]),
             lambda: model.tokenize(row),
             lambda: GradientXInput(model)([row], 1),
-            lambda: metfa.text.explain_text(model, row, explainer=metfa.text.Occlusion, rng=0),
+            lambda: metfa.text.explain_text(model, row, method=metfa.text.Occlusion, rng=0),
             lambda: metfa.text.fdt(model, [row], [np.arange(7.0)]),
         ):
             with pytest.raises(ValueError, match=message):

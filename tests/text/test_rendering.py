@@ -126,7 +126,7 @@ def test_signed_scores_are_positive_or_negative():
 
 
 def test_a_text_is_read_as_sampling_stopped():
-    rule = metfa.until(undecided=0.4, threshold=lambda values: 0.45 + 0 * values.mean(), max_samples=200)
+    rule = metfa.Until(undecided=0.4, threshold=lambda values: 0.45 + 0 * values.mean(), max_samples=200)
     spread = np.array([0.01, 0.01, 0.01, 0.01, 0.3, 0.01])
     sample = sampled(REVIEW, [0.1, 0.9, 0.8, 0.1, 0.45, 0.2], n_samples=rule, spread=spread)
     assert sample.stopping.split == 10
@@ -302,14 +302,14 @@ def test_signs_are_the_explainers_affair_not_the_samples(least):
 
     raw = partial(Occlusion, scale=False)
     explained = {"noise": lambda row, rng: row, "n_samples": 8, "rng": 0}
-    sample = metfa.text.explain_text(model, "a fine film", explainer=raw, **explained)
+    sample = metfa.text.explain_text(model, "a fine film", method=raw, **explained)
     assert sample.signed
     assert "median significantly above 0, 1 word" in render_terminal(sample, colour=False, width=80)
     assert render_terminal(sample, colour=False, width=80).startswith("(a) *fine* " + ("~film~" if least else "(film)"))
-    alone = metfa.text.explain_text(model, "fine", explainer=raw, **explained)
+    alone = metfa.text.explain_text(model, "fine", method=raw, **explained)
     assert render_terminal(alone, colour=False, width=80).startswith("*fine*\n\nfine  0.3 [0.3, 0.3] positive")
-    assert not metfa.text.explain_text(model, "a fine film", explainer=Occlusion, **explained).signed
-    wrapped = metfa.text.explain_text(model, "a fine film", explainer=lambda m: metfa.seeded(raw(m)), **explained)
+    assert not metfa.text.explain_text(model, "a fine film", method=Occlusion, **explained).signed
+    wrapped = metfa.text.explain_text(model, "a fine film", method=lambda m: metfa.seeded(raw(m)), **explained)
     assert wrapped.signed
     smooth = metfa.Smoothed(raw(model), noise=lambda row, rng: row)
     assert metfa.explain(smooth, ["a fine film"], noise=lambda row, rng: row, n_samples=2, rng=0).signed

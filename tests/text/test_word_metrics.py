@@ -198,7 +198,7 @@ def test_a_text_that_the_model_gives_no_chance():
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_robust_without_noise_is_the_metric(metric):
-    judge = robust(metric, noise=lambda text, rng: text, n_samples=3)
+    judge = robust(metric, noise=lambda text, rng: text, n_outer=3)
     for target in (None, 1):
         expected = metric(model, TEXTS[::2], SCORES[::2], target, n=4)
         result = judge(model, TEXTS[::2], SCORES[::2], target, n=4)
@@ -208,7 +208,7 @@ def test_robust_without_noise_is_the_metric(metric):
 
 def test_robust_judges_noisy_texts_by_the_clean_map():
     noise = lambda text, rng: text.replace("superb", str(rng.choice(["fine", "superb"])))  # noqa: E731
-    result = robust(fdt, noise=noise, n_samples=40, rng=0)(model, TEXTS[:1], SCORES[:1], 1, n=2)
+    result = robust(fdt, noise=noise, n_outer=40, rng=0)(model, TEXTS[:1], SCORES[:1], 1, n=2)
     np.testing.assert_allclose([draw.curves[0] for draw in result.draws], [[0.5, 0.3]] * 40)  # the place is left out
     assert set(np.round(result.cleans[:, 0], 9)) == {0.5, 0.9}
     np.testing.assert_allclose(result.score, 0.4 / result.cleans.mean())

@@ -40,9 +40,9 @@ def manipulate(
     model: Any,
     explainer: Any,
     inputs: torch.Tensor,
-    target_map: Any,
     target: Any = None,
     *,
+    target_map: Any,
     defence: SampledExplainer | None = None,
     knows: Knows | None = None,
     settings: str | AttackSettings = "dombrowski",
@@ -65,10 +65,10 @@ def manipulate(
         Explainer whose maps are differentiable in the inputs.
     inputs : torch.Tensor, (batch, channels, height, width)
         Images, float32 or float64, pixels in [0, 1].
+    target : int or sequence, optional
+        Class whose map is drawn; None: the predicted class. The attack keeps the model's own prediction in any case.
     target_map : array, (batch, \*features) or \*features
         The map to draw, of the shape and in the units of the explainer's maps.
-    target : int or sequence, optional
-        Class whose map is drawn; None: the one predicted. The prediction to keep is the model's own in any case.
     defence : Smoothed, optional
         What stands between the attacker and who reads the map. Its maps are measured in any case.
     knows : {"nothing", "defence", "seed"}, optional
@@ -118,7 +118,8 @@ def manipulate(
     >>> target_map = torch.zeros(8, 8)
     >>> target_map[:4, :4] = 1
     >>> result = attacks.manipulate(
-    ...     model, explainers.CAM(model), torch.rand(1, 1, 8, 8), target_map, n_steps=50, step_size=0.01, rng=0
+    ...     model, explainers.CAM(model), torch.rand(1, 1, 8, 8), target_map=target_map, n_steps=50, step_size=0.01,
+    ...     rng=0,
     ... )
     >>> result.success
     array([ True])
@@ -134,8 +135,8 @@ def targeted(
     explainer: Any,
     inputs: torch.Tensor,
     target: Any,
-    target_map: Any = None,
     *,
+    target_map: Any = None,
     defence: SampledExplainer | None = None,
     knows: Knows | None = None,
     settings: str | AttackSettings = "adv2-cam",

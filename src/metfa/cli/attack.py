@@ -134,9 +134,9 @@ def attack_picture(
             if not np.array_equal(result.clean.inputs, pixels.cpu().numpy()):
                 raise FileExistsError(f"{folder} holds the attack of another picture; give another `--out`")
         elif to_class is None:
-            result = attacks.manipulate(network, explainer, pixels, wanted, **arguments)
+            result = attacks.manipulate(network, explainer, pixels, target_map=wanted, **arguments)
         else:
-            result = attacks.targeted(network, explainer, pixels, to_class, wanted, **arguments)
+            result = attacks.targeted(network, explainer, pixels, to_class, target_map=wanted, **arguments)
     text = _report(result, loaded.class_names, str(image), model, method)
     _save_picture(result.rounded.inputs[0], folder / "adversarial.png")
     result.plot().savefig(folder / "figure.png", dpi=110)

@@ -257,7 +257,7 @@ def explain_words(
             model,
             text,
             settings.target,
-            explainer=lambda model: explainer_of(settings.method, model, settings.settings, "text"),
+            method=lambda model: explainer_of(settings.method, model, settings.settings, "text"),
             noise=noise_of(settings.noise, "text"),
             n_samples=settings.n_samples,
             batch_size=settings.batch_size,

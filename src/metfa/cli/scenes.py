@@ -82,7 +82,7 @@ def explain_scene(
             image,
             target,
             region=region,
-            explainer=partial(_made, sampling=sampling),
+            method=partial(_made, sampling=sampling),
             noise=noise_of(sampling.noise),
             n_samples=sampling.n_samples,
             min_pixels=scene.min_pixels,

@@ -32,7 +32,7 @@ def check_enough_samples(study: Study) -> None:
     fewest = study.sizes if rule is None else (RoundsUntil(rule, 1).soonest,)
     for measure in study.measures:
         if measure.name == "rule_met" and rule is None:
-            raise ValueError("`metrics`: rule_met needs a rule, as in `n_samples=metfa.until(undecided=0.05)`")
+            raise ValueError("`metrics`: rule_met needs a rule, as in `n_samples=metfa.Until(undecided=0.05)`")
         if measure.decides:
             check_correction(correction_of(measure.settings, rule), any_time=rule is not None)
             if rule is not None and _by_rule(measure.settings, rule):
@@ -47,7 +47,7 @@ def check_enough_samples(study: Study) -> None:
 
 
 def _by_rule(settings: Mapping[str, Any], rule: Until) -> bool:
-    """Whether a measure decides by the thresholds of `until`."""
+    """Whether a measure decides by the thresholds of `Until`."""
     return rule.undecided is not None and settings.get("threshold") is None
 
 
@@ -55,11 +55,11 @@ def _check_rule(rule: Until) -> None:
     if rule.max_seconds is not None:
         raise ValueError(
             "`n_samples`: figures of a study must not depend on how fast a machine is, so leave `max_seconds` out of "
-            "`until` and write `max_samples=`"
+            "`Until` and write `max_samples=`"
         )
     if np.ndim(rule.threshold):
         raise ValueError(
-            "`n_samples`: a study explains one input at a time, so `threshold` of `until` must be one number or a "
+            "`n_samples`: a study explains one input at a time, so `threshold` of `Until` must be one number or a "
             f"rule, got an array of shape {np.shape(rule.threshold)}"
         )
 
@@ -92,12 +92,12 @@ def _check_terms_of_rule(measure: Measure, rule: Until, levels: Sequence[float])
     if STRICTER.index(correction) > STRICTER.index(rule.correction):
         raise ValueError(
             f"`n_samples` decides with the correction {rule.correction!r}, and may stop too soon for {measure.name} "
-            f"with {correction!r}: write `until(..., correction={correction!r})`"
+            f"with {correction!r}: write `Until(..., correction={correction!r})`"
         )
     if alpha_at(level) < rule.alpha:
         raise ValueError(
             f"`n_samples` decides at alpha {rule.alpha:g}, and may stop too soon for {measure.name} at a confidence "
-            f"level of {level:g}: write `until(..., alpha={1 - level:.6g})`"
+            f"level of {level:g}: write `Until(..., alpha={1 - level:.6g})`"
         )
 
 
@@ -107,7 +107,7 @@ def _refuse(n: int, needed: int, what: str, rule: Until | None) -> None:
     if rule.max_samples < needed:
         raise ValueError(f"`n_samples`: `max_samples` must be at least {needed} for {what}, got {rule.max_samples}")
     raise ValueError(
-        f"`n_samples` may stop at {n} samples, and {what} needs {needed}: write `until(..., first={needed})`"
+        f"`n_samples` may stop at {n} samples, and {what} needs {needed}: write `Until(..., first={needed})`"
     )
 
 
@@ -124,7 +124,7 @@ def _check_certificate(measure: Measure, study: Study) -> None:
         raise ValueError(
             f"`metrics`: {measure.name} needs a threshold that does not depend on the samples that are tested: give "
             f"`threshold` a number, as in {{'{measure.name}': {{'threshold': 0.01}}}}, or a rule with `split`, or let "
-            "`n_samples=metfa.until(undecided=...)` fix it"
+            "`n_samples=metfa.Until(undecided=...)` fix it"
         )
     if correction_of(measure.settings, study.rule) not in CORRECTIONS:
         raise ValueError(

@@ -82,10 +82,10 @@ def _faithfulness(model: Any, inputs: Any, maps: Any, target: Any, **settings: A
 
 
 def _robust_faithfulness(
-    model: Any, inputs: Any, maps: Any, target: Any, *, noise: Any, rng: int, n_samples: int, **settings: Any
+    model: Any, inputs: Any, maps: Any, target: Any, *, noise: Any, rng: int, n_outer: int, **settings: Any
 ) -> list[Row]:
     """RI, RD and RO from the same draws; each curve is computed once."""
-    judged = metrics.robust(metrics.overall, noise=noise, n_samples=n_samples, rng=rng)
+    judged = metrics.robust(metrics.overall, noise=noise, n_outer=n_outer, rng=rng)
     both = judged(model, inputs, maps, target, **settings)
     inserted = metrics.RobustScore.of([draw.insertion for draw in both.draws])
     deleted = metrics.RobustScore.of([draw.deletion for draw in both.draws])
@@ -117,7 +117,7 @@ def _robust_word_faithfulness(
     *,
     noise: Any,
     rng: int,
-    n_samples: int,
+    n_outer: int,
     others: Any,
     **settings: Any,
 ) -> list[Row]:
@@ -126,7 +126,7 @@ def _robust_word_faithfulness(
     for name, metric, more in (
         ("RFDT", word_metrics.fdt, {}), ("RST", word_metrics.st, {}), ("RFAT", word_metrics.fat, {"others": others})
     ):  # fmt: skip
-        judged = metrics.robust(metric, noise=noise, n_samples=n_samples, rng=rng)
+        judged = metrics.robust(metric, noise=noise, n_outer=n_outer, rng=rng)
         found.append(_robust_row(name, judged(model, inputs, maps, target, **settings, **more)))
     return found
 
@@ -263,7 +263,7 @@ def _of_another_name(name: str) -> str:
 def _check_settings(settings: dict[str, Any]) -> None:
     """Raise for settings that the metrics themselves would refuse in every unit."""
     Called(lambda inputs: inputs, **{name: settings[name] for name in SETTINGS if name in settings})
-    for count in ("k", "n", "steps", "n_samples"):
+    for count in ("k", "n", "steps", "n_perturbations"):
         if count in settings:
             positive_int(settings[count], count)
     if "split" in settings:

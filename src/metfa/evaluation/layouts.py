@@ -187,7 +187,7 @@ def _settings(measure: Measure) -> list[str]:
         name: parameter.default for name, parameter in parameters.items() if parameter.default is not parameter.empty
     }
     if measure.of in ("maps under noise", "outer samples", "predictions"):
-        default.pop("n_samples", None)  # the study's n_outer
+        default.pop("n_outer", None)  # the study names it
     untold = TECHNICAL | GOVERNED | TERMS
     found = {name: value for name, value in {**default, **measure.settings}.items() if name not in untold}
     return [f"{name} {_shown(value)}" for name, value in found.items()]

@@ -72,7 +72,7 @@ class Study:
     n_samples : int, sequence of int, or Until
         The paper's N, the number of samples under P. If there are several, smaller numbers take the first samples of
         the largest. It can also be a rule that says for each input when there are enough samples,
-        ``metfa.until(undecided=0.05)``; a rule with `max_seconds` is refused, so that no figure depends on the speed of
+        ``metfa.Until(undecided=0.05)``; a rule with `max_seconds` is refused, so that no figure depends on the speed of
         the machine.
     confidence_level : float or sequence of float
         Level of the interval, 1 - alpha; the smoothed map is the mean of the order statistics inside it, and alpha is

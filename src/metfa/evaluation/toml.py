@@ -33,7 +33,7 @@ def read_study(path: str | Path, *, allow_import: bool = False, allow_download: 
     The file has these tables:
 
     - ``[study]``: settings of `metfa.Study` (n_samples, confidence_level, n_outer, seed, aggregates, batch_size,
-      device, version); n_samples may be a rule such as ``{undecided = 0.05, max_samples = 300}``, see `metfa.until`;
+      device, version); n_samples may be a rule such as ``{undecided = 0.05, max_samples = 300}``, see `metfa.Until`;
     - ``[model]``: ``name``;
     - ``[data]``: ``inputs`` (a folder of pictures, or a CSV file of pictures or texts, relative to the TOML file) and
       perhaps ``limit``;

@@ -91,7 +91,7 @@ class AggregatesUntil:
     def _of_row(self, inputs: Any, target: Any, rng: np.random.Generator) -> np.ndarray:
         sample = explain(
             self.explainer, inputs, target, noise=self.noise, n_samples=self.rule, batch_size=self.batch_size,
-            rng=root_entropy(rng), input_ids=[""],
+            rng=root_entropy(rng), input_names=[""],
         )  # fmt: skip
         return np.stack([_map(sample, entry) for entry in self.wanted], axis=1)
 
@@ -184,7 +184,7 @@ class Worker:
         def sampled(explained: Any, noise: Any, n: Any, goal: Any = target) -> AttributionSample:
             return explain(
                 explained, inputs, goal, noise=held(noise), n_samples=n, predict=self.module,
-                batch_size=study.batch_size, rng=study.seed, input_ids=[unit.digest],
+                batch_size=study.batch_size, rng=study.seed, input_names=[unit.digest],
             )  # fmt: skip
 
         most = study.rule or study.most
@@ -204,7 +204,7 @@ class Worker:
                     for entry, map_ in maps.items() if noise is not None else ():
                         rows = measure.rows(
                             measure.called(self.module), inputs, map_, goal, noise=held(noise), rng=study.seed,
-                            n_samples=study.n_outer, **measure.own_settings,
+                            n_outer=study.n_outer, **measure.own_settings,
                         )  # fmt: skip
                         yield from _about(rows, entry, outer)
             elif measure.of == "samples":

@@ -36,7 +36,7 @@ def infidelity(
     target: Any = None,
     *,
     noise: Callable[..., Any],
-    n_samples: int = 10,
+    n_perturbations: int = 10,
     normalise: bool = True,
     rng: Any = 0,
 ) -> Scores:
@@ -56,7 +56,7 @@ def infidelity(
         Class of each input; None: the predicted one.
     noise : callable
         ``f(x, rng) -> x`` for one input on the host, a NumPy array; n is what it takes away.
-    n_samples : int
+    n_perturbations : int
         Draws for each input: Captum's default.
     normalise : bool
         Scale the attributions of each input by the factor that fits best, so that maps in [0, 1] can be compared
@@ -80,7 +80,7 @@ def infidelity(
         For attributions that are constant or not finite; and where every map would be perfect, because the noise
         changes nothing (with `normalise`, in fewer than two draws), or not the class probability. Their score is NaN.
     """
-    positive_int(n_samples, "n_samples")
+    positive_int(n_perturbations, "n_perturbations")
     if not callable(noise):
         raise TypeError(f"`noise` must be a function f(x, rng) -> x, got {type(noise).__name__}")
     called = Called.of(model)
@@ -100,7 +100,7 @@ def infidelity(
                 continue
             image = inputs[row : row + 1]
             weights = from_host(to_host(attributions[row : row + 1]), like=inputs)
-            streams = (stream(root, identity, draw, Purpose.OUTER) for draw in range(n_samples))
+            streams = (stream(root, identity, draw, Purpose.OUTER) for draw in range(n_perturbations))
             noisy = rows.batch([rows.noisy(row, noise, rng, f"input {row}") for rng in streams])
             n_changed = int((noisy != image).flatten(1).any(dim=1).sum())
             if n_changed < (2 if normalise else 1):
@@ -113,12 +113,12 @@ def infidelity(
                     image,
                     (weights[:, None] if weights.ndim < inputs.ndim else weights).expand_as(image),
                     target=stacked_targets(targets[row : row + 1], inputs),
-                    n_perturb_samples=n_samples,
+                    n_perturb_samples=n_perturbations,
                     normalize=normalise,
                 )
             if raw[row] == 0:  # a map without fault, or a model that none could be in fault of
                 copies = called.copies_probabilities(
-                    [row] * n_samples, inputs, lambda start, stop, noisy=noisy: noisy[start:stop], targets
+                    [row] * n_perturbations, inputs, lambda start, stop, noisy=noisy: noisy[start:stop], targets
                 )
                 if (copies == clean[row]).all():
                     faults[row], raw[row] = NO_CHANGE, np.nan

@@ -102,7 +102,7 @@ class robust:  # noqa: N801 - read as a function
         taken. Metrics of a sample, such as `mstd`, are under noise already.
     noise : callable
         ``f(x, rng) -> x`` for one input on the host: the paper's outer noise :math:`O_n`.
-    n_samples : int
+    n_outer : int
         Draws, the paper's 10.
     rng : int, numpy.random.Generator or None
         Seed. None: fresh, but the same for all calls of this object.
@@ -127,7 +127,7 @@ class robust:  # noqa: N801 - read as a function
 
     metric: Callable[..., Any]
     noise: Callable[..., Any] = field(kw_only=True)
-    n_samples: int = field(default=10, kw_only=True)
+    n_outer: int = field(default=10, kw_only=True)
     rng: Any = field(default=None, kw_only=True, repr=False)
     root: int = field(init=False, repr=False)
 
@@ -137,7 +137,7 @@ class robust:  # noqa: N801 - read as a function
         _check_takes_maps(self.metric)
         if not callable(self.noise):
             raise TypeError(f"`noise` must be a function f(x, rng) -> x, got {type(self.noise).__name__}")
-        positive_int(self.n_samples, "n_samples")
+        positive_int(self.n_outer, "n_outer")
         object.__setattr__(self, "root", root_entropy(self.rng))
 
     def __call__(self, model: Any, inputs: Any, attributions: Any, target: Any = None, **settings: Any) -> RobustScore:
@@ -165,7 +165,7 @@ class robust:  # noqa: N801 - read as a function
         with _each_warning_once():
             if target is None:
                 target = _predicted(Called.of(model), inputs)
-            for draw in range(self.n_samples):
+            for draw in range(self.n_outer):
                 found = self.metric(model, self._noisy(rows, draw), attributions, target, **settings)
                 _check_found(found, len(rows))
                 draws.append(found)
@@ -182,7 +182,7 @@ class robust:  # noqa: N801 - read as a function
         )
 
     def __repr__(self) -> str:
-        return f"robust({describe(self.metric)}, noise={self.noise!r}, n_samples={self.n_samples})"
+        return f"robust({describe(self.metric)}, noise={self.noise!r}, n_outer={self.n_outer})"
 
 
 def _predicted(called: Called, inputs: Any) -> list[Any] | None:

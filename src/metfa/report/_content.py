@@ -150,7 +150,7 @@ def _rule(sample: AttributionSample, terms: Terms, *, given: bool) -> str:
     if given:
         return "as given"
     if sample.stopping is not None and sample.stopping.tested:
-        return f"fixed by the first {terms.split} samples" if terms.split else "as given to until"
+        return f"fixed by the first {terms.split} samples" if terms.split else "as given to Until"
     return "default"
 
 

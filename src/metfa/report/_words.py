@@ -46,7 +46,7 @@ def about_of(sample: AttributionSample) -> list[tuple[str, str]]:
         ("noise", made.get("noise")),
         ("samples N", sample.n_samples),
         ("sample ids", _span(sample.sample_ids)),
-        ("input id", sample.input_ids[0]),
+        ("input name", sample.input_names[0]),
         ("seed", _seed(made)),
         ("random streams", made.get("streams")),
         ("batch size", made.get("batch_size")),
@@ -84,8 +84,8 @@ def _again(sample: AttributionSample) -> str:
     first = f", first_sample={min(sample.sample_ids)}" if min(sample.sample_ids) else ""
     return (
         f"metfa.explain(explainer, inputs, {sample.target[0]!r}, noise={noise}, n_samples={sample.n_samples}, "
-        f"rng={made['rng']}, input_ids=[{sample.input_ids[0]!r}]{first}), with the explainer and the noise above, and "
-        "this input alone"
+        f"rng={made['rng']}, input_names=[{sample.input_names[0]!r}]{first}), with the explainer and the noise above, "
+        "and this input alone"
     )
 
 

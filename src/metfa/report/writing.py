@@ -57,7 +57,7 @@ def write(
     threshold, alpha, correction, split
         As for `AttributionSample.terms`, for each result; the page starts with them, and leaves the split as it is. The
         threshold may be an array with one number for each input shown. Alpha and correction must be the same for all
-        results: where `metfa.until` decided some otherwise than others, they must be given.
+        results: where `metfa.Until` decided some otherwise than others, they must be given.
     confidence_level : float
         Level of the intervals, and of the smoothed map.
 

@@ -47,7 +47,7 @@ class Decision:
     ----------
     marks : ndarray of int8, (batch, \*features)
         +1 where the median lies above the threshold, -1 below, 0 undecided.
-    test : stats.MedianTestResult
+    test : stats.SignTestResult
         The test behind them; a `stats.SequentialTestResult` where it holds at any time.
     thresholds : ndarray of float64
         Broadcasts against the marks; nan where a rule found none, as of constant attributions.
@@ -56,7 +56,7 @@ class Decision:
     """
 
     marks: np.ndarray
-    test: stats.MedianTestResult
+    test: stats.SignTestResult
     thresholds: np.ndarray
     terms: Terms
 
@@ -136,10 +136,10 @@ def decide(values: np.ndarray, terms: Terms, *, any_time: bool = False) -> Decis
 
 def tested(
     values: np.ndarray, terms: Terms, alternative: str, *, any_time: bool
-) -> tuple[stats.MedianTestResult, np.ndarray]:
+) -> tuple[stats.SignTestResult, np.ndarray]:
     r"""Test of samples (n, batch, \*features) about the threshold of the terms, and the thresholds."""
     thresholds = thresholds_of(values, terms)
-    test = stats.sequential_test if any_time else stats.median_test
+    test = stats.sequential_test if any_time else stats.sign_test
     return test(values[terms.split :], thresholds, alternative=alternative), thresholds
 
 
@@ -153,7 +153,7 @@ def thresholds_of(values: np.ndarray, terms: Terms) -> np.ndarray:
     return thresholds.reshape(-1, *[1] * (values.ndim - 2)) if thresholds.ndim == 1 else thresholds
 
 
-def marks_of(test: stats.MedianTestResult, alpha: float, correction: str | None) -> np.ndarray:
+def marks_of(test: stats.SignTestResult, alpha: float, correction: str | None) -> np.ndarray:
     r"""+1, -1 and 0, int8 (batch, \*features); each input's features are one family.
 
     `test` is two-sided. Without a correction each side is tested at `alpha`. "e-bh" takes the reciprocals of e-values,

@@ -157,7 +157,7 @@ def write_manifest(folder: Path, sample: AttributionSample) -> None:
             "inputs": about,
             "target": sample.target,
             "sample_ids": sample.sample_ids,
-            "input_ids": sample.input_ids,
+            "input_ids": sample.input_names,
             "feature_names": sample.feature_names,
             "provenance": sample.provenance,
             "stopping": None if sample.stopping is None else sample.stopping.written(),
@@ -304,7 +304,7 @@ def _assembled(folder: Path, manifest: dict[str, Any]) -> AttributionSample:
         read_array(folder / MANIFEST, name, described[name]) if name in described else None for name in ARRAYS
     )
     names = manifest["feature_names"]
-    ids, input_ids, target = (_typed(manifest, name, list) for name in ("sample_ids", "input_ids", "target"))
+    ids, input_names, target = (_typed(manifest, name, list) for name in ("sample_ids", "input_ids", "target"))
     check_targets(target)
     if values is None or vanilla is None or values.ndim < 3 or {values.dtype.kind, vanilla.dtype.kind} - set("biuf"):
         raise ValueError(f"{folder / MANIFEST} is damaged: values and vanilla must be numbers (n, batch, *features)")
@@ -312,7 +312,7 @@ def _assembled(folder: Path, manifest: dict[str, Any]) -> AttributionSample:
     inputs, lengths = _read_inputs(folder, manifest["inputs"], described)
     holds = {
         "sample_ids": len(ids) == len(set(ids)) == n and all(type(i) is int and i >= 0 for i in ids),
-        "input_ids": len(input_ids) == batch and all(isinstance(i, str) for i in input_ids),
+        "input_ids": len(input_names) == batch and all(isinstance(i, str) for i in input_names),
         "inputs": lengths == {batch},
         "target": len(target) == batch,
         "vanilla": vanilla.shape == values.shape[1:],
@@ -332,7 +332,7 @@ def _assembled(folder: Path, manifest: dict[str, Any]) -> AttributionSample:
         scores=None if scores is None else np.array(scores),
         predictions=None if predictions is None else np.array(predictions),
         sample_ids=tuple(ids),
-        input_ids=tuple(input_ids),
+        input_names=tuple(input_names),
         feature_names=None if names is None else tuple(names),
         provenance=_typed(manifest, "provenance", dict),
         stopping=None if manifest.get("stopping") is None else Stopping.read(manifest["stopping"], batch, n),

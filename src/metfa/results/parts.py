@@ -30,7 +30,7 @@ def input_of(sample: AttributionSample, index: int) -> AttributionSample:
         vanilla=sample.vanilla[row],
         scores=None if sample.scores is None else sample.scores[row],
         predictions=None if sample.predictions is None else sample.predictions[:, row],
-        input_ids=sample.input_ids[row],
+        input_names=sample.input_names[row],
         stopping=None if sample.stopping is None else sample.stopping.of_input(index),
         default_terms=None if sample.default_terms is None else sample.default_terms.of_input(index),
         provenance={**sample.provenance, "signed": sample.signed},
@@ -85,7 +85,7 @@ def _check_joins(sample: AttributionSample, other: AttributionSample) -> None:
             "`other` must hold later samples than one that was sampled until enough was known: sample it with "
             f"`first_sample={max(sample.sample_ids) + 1}`"
         )
-    for name in ("input_ids", "inputs", "target", "feature_names"):
+    for name in ("input_names", "inputs", "target", "feature_names"):
         if not _equal(getattr(sample, name), getattr(other, name)):
             raise ValueError(
                 f"`other` has another `{name}`: {_short(getattr(other, name))} against {_short(getattr(sample, name))}"

@@ -48,14 +48,14 @@ class AttributionSample:
         The model's scores of the clean input.
     predictions : ndarray or None, (n_samples, batch)
         Class predicted on every noisy input, where the explainer returned scores.
-    sample_ids, input_ids : tuple
+    sample_ids, input_names : tuple
         Addresses of the random streams.
     feature_names : tuple of str or None
         Names of the features along one axis, where they have any.
     provenance : dict
         Explainer, noise, seed, versions, time: the `seconds` of the last call, and the `maps_made` in them.
     stopping : Stopping or None
-        How `metfa.until` came to this number of samples; None where it was fixed beforehand.
+        How `metfa.Until` came to this number of samples; None where it was fixed beforehand.
     default_terms : Terms or None
         What its features are decided on where nothing else is given, such as the threshold 0 for differences; saved
         with it. None: as for any attributions, see `terms`.
@@ -68,7 +68,7 @@ class AttributionSample:
     scores: np.ndarray | None
     predictions: np.ndarray | None
     sample_ids: tuple[int, ...]
-    input_ids: tuple[str, ...]
+    input_names: tuple[str, ...]
     feature_names: tuple[str, ...] | None = None
     provenance: dict[str, Any] = field(default_factory=dict)
     stopping: Stopping | None = None
@@ -153,7 +153,7 @@ class AttributionSample:
         Raises
         ------
         ValueError
-            After `metfa.until`: it is for a number of samples that was fixed beforehand.
+            After `metfa.Until`: it is for a number of samples that was fixed beforehand.
         """
         if self.any_time:
             raise of_a_fixed_number("`mean_interval` is", confidence_level)
@@ -174,12 +174,12 @@ class AttributionSample:
         Raises
         ------
         ValueError
-            If there are too few samples for the level; the message names the smallest number. After `metfa.until` if
+            If there are too few samples for the level; the message names the smallest number. After `metfa.Until` if
             `ranks` are for a number of samples that was fixed beforehand.
 
         Notes
         -----
-        After `metfa.until` the ranks are those of `stats.sequence_ranks`, which hold whenever one stops.
+        After `metfa.Until` the ranks are those of `stats.sequence_ranks`, which hold whenever one stops.
         """
         if self.any_time and ranks is None:
             ranks = stats.sequence_ranks(self.n_samples, confidence_level)
@@ -294,7 +294,7 @@ class AttributionSample:
 
     def test(
         self, threshold: Any = None, *, alternative: str = "two-sided", split: int | None = None
-    ) -> stats.MedianTestResult:
+    ) -> stats.SignTestResult:
         r"""Test each feature's median against a threshold.
 
         Parameters
@@ -302,13 +302,13 @@ class AttributionSample:
         threshold, split
             As for `terms`.
         alternative : {"two-sided", "greater", "less"}
-            See `stats.median_test`.
+            See `stats.sign_test`.
 
         Returns
         -------
-        stats.MedianTestResult
+        stats.SignTestResult
             Counts and p-values (batch, \*features). ``.test(0)`` reads signed attributions: its `sign` says which
-            side of zero the median is on. After `metfa.until` a `stats.SequentialTestResult`.
+            side of zero the median is on. After `metfa.Until` a `stats.SequentialTestResult`.
         """
         return tested(self.values, self.terms(threshold, split=split), alternative, any_time=self.any_time)[0]
 
@@ -412,13 +412,13 @@ class AttributionSample:
     def concat(self, other: AttributionSample) -> AttributionSample:
         """Join samples of the same inputs from two calls (see `first_sample` of `metfa.explain`), in memory.
 
-        Samples added to those of `metfa.until` must come later. They are tested with them, and `stopping` counts them.
+        Samples added to those of `metfa.Until` must come later. They are tested with them, and `stopping` counts them.
 
         Raises
         ------
         ValueError
             If sample ids repeat, or if inputs, target, explainer, noise or seed differ. If only `other` is of
-            `metfa.until`.
+            `metfa.Until`.
         """
         if not isinstance(other, AttributionSample):
             raise TypeError(f"`other` must be an AttributionSample, got {type(other).__name__}")

@@ -14,7 +14,7 @@ from metfa.results.terms import ANY_TIME, Terms, check_alpha, check_correction, 
 from metfa.stats.sequential import MOST_SAMPLES
 from metfa.stats.validation import as_level
 
-__all__ = ["CRITERIA", "Look", "Stopping", "Until", "of_a_fixed_number", "until"]
+__all__ = ["CRITERIA", "Look", "Stopping", "Until", "of_a_fixed_number"]
 
 CRITERIA = ("undecided", "width", "change")
 REASONS = ("reached", "max_samples", "max_seconds")
@@ -69,7 +69,7 @@ class Until:
     >>> weights = np.array([3.0, 0.0, -2.0])
     >>> sample = metfa.explain(
     ...     lambda inputs, target: np.abs(inputs * weights), np.ones((1, 3)), 0, noise=metfa.noise.Uniform(0.1),
-    ...     n_samples=metfa.until(undecided=0.05, threshold=1.0, max_samples=200), rng=0,
+    ...     n_samples=metfa.Until(undecided=0.05, threshold=1.0, max_samples=200), rng=0,
     ... )
     >>> print(sample.stopping)
     7 samples, 1 look: at most 0.0% undecided, as asked (5.0%); tested at alpha 0.05 by e-bh, threshold 1
@@ -92,7 +92,7 @@ class Until:
             if getattr(self, name) is not None:
                 check_number(getattr(self, name), name)
         if not self.asked:
-            raise ValueError("`until` needs a reason to stop: write `until(undecided=0.05)`, or `width=` or `change=`")
+            raise ValueError("`Until` needs a reason to stop: write `Until(undecided=0.05)`, or `width=` or `change=`")
         if self.undecided is not None and self.undecided >= 1:
             raise ValueError(f"`undecided` must be a share below 1, got {self.undecided}: for 5 % write 0.05")
         check_alpha(self.alpha)
@@ -124,7 +124,7 @@ class Until:
             if is_given:
                 raise ValueError(
                     f"`{name}` is for `undecided`, which is not asked for, and would do nothing: write "
-                    f"until(undecided=0.05, {name}=...), or leave it out"
+                    f"Until(undecided=0.05, {name}=...), or leave it out"
                 )
 
     @property
@@ -149,9 +149,6 @@ class Until:
     def after(self, n_samples: int) -> int:
         """Samples at the look after that at `n_samples`."""
         return min(max(n_samples + 1, math.ceil(n_samples * self.growth)), self.max_samples)
-
-
-until = Until  # reads as what it means: ``n_samples=metfa.until(undecided=0.05)``
 
 
 @dataclass(frozen=True)
@@ -232,11 +229,11 @@ class Stopping:
             If nothing was tested.
         """
         if self.thresholds is None:
-            raise ValueError("nothing was tested on the way: `until` was not asked for `undecided`")
+            raise ValueError("nothing was tested on the way: `Until` was not asked for `undecided`")
         if not self.tested:
             raise ValueError(
                 f"nothing was tested on the way: the first {self.split} samples gave the threshold, and then "
-                f"{self.reason} ended it: allow more, or give `until` a number as `threshold`, which costs no samples"
+                f"{self.reason} ended it: allow more, or give `Until` a number as `threshold`, which costs no samples"
             )
         return Terms(np.array(self.thresholds), self.alpha, self.correction, self.split)
 
@@ -303,7 +300,7 @@ class Stopping:
 
 
 def of_a_fixed_number(what: str, confidence_level: float) -> ValueError:
-    """Why there is no such interval after `until`, and what to write instead."""
+    """Why there is no such interval after `Until`, and what to write instead."""
     return ValueError(
         f"{what} for a number of samples that was fixed beforehand, and sampling stopped because of what was seen: "
         f"write `confidence_interval({confidence_level})`, an interval of the median by `stats.sequence_ranks`, which "

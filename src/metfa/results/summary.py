@@ -23,7 +23,7 @@ class Summary:
     n_samples, n_features : int
         N, and the number of features tested.
     stopped : str or None
-        How `metfa.until` came to N; None where it was fixed beforehand.
+        How `metfa.Until` came to N; None where it was fixed beforehand.
     split : int
         How many of the first samples were left out of the tests.
     threshold : float or None
@@ -36,13 +36,13 @@ class Summary:
         Shares of the features, adding to 1: their medians lie above the threshold, below, or neither is known.
     expected_false_marks : float or None
         Features marked falsely where every median lies at the threshold; None with a correction, and after
-        `metfa.until`.
+        `metfa.Until`.
     level_asked : float
         Level asked of the intervals.
     too_few : str or None
         Why there are no intervals, where N is too small for the level asked.
     confidence_level : float or None
-        Exact level of the intervals (after `metfa.until` the one that they keep at any time); None without intervals.
+        Exact level of the intervals (after `metfa.Until` the one that they keep at any time); None without intervals.
     mean_interval_width : float or None
         Mean width of the intervals over the features.
     flip_rate : float or None

@@ -35,7 +35,7 @@ class Terms:
 
     `AttributionSample.terms` makes them of what is given. What is not given is, in this order:
 
-    1. what `metfa.until` decided on, if it tested anything: the threshold of each input, its alpha and its correction,
+    1. what `metfa.Until` decided on, if it tested anything: the threshold of each input, its alpha and its correction,
        and its first samples left out where these gave the thresholds;
     2. the `AttributionSample.default_terms` of the result, if it has any;
     3. the threshold 0 for signed attributions (`AttributionSample.signed`), else natural breaks (`stats.jenks`);
@@ -56,7 +56,7 @@ class Terms:
         Correction for many features: family-wise error (bonferroni, holm) or false discovery rate (bh under positive
         dependence, by under any, e-bh under any and whenever one stops). None marks `stats.expected_false_marks`
         features falsely where every median lies at the threshold. As an argument "none" says so; None is what is not
-        given. After `metfa.until` all tests are by e-values, and holm, bh and by are refused.
+        given. After `metfa.Until` all tests are by e-values, and holm, bh and by are refused.
     split : int
         How many of the first samples are left out of the tests. A rule makes the threshold of these alone, so that it
         is a fixed number for the test; without a split choosing and testing share all samples. Where a number is given

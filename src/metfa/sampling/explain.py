@@ -40,7 +40,7 @@ def explain(
     row_args: dict[str, Any] | None = None,
     batch_size: int | None = None,
     rng: Any = None,
-    input_ids: Sequence[Any] | None = None,
+    input_names: Sequence[Any] | None = None,
     feature_names: Sequence[str] | None = None,
     first_sample: int = 0,
     store: str | Path | None = None,
@@ -70,7 +70,7 @@ def explain(
         samples only the explainer's own randomness.
     n_samples : int or Until
         The paper's N, samples of each input. `metfa.stats.min_samples` tells the smallest N for a level. Or a rule that
-        says when to stop, ``metfa.until(undecided=0.05)``: see `metfa.until`.
+        says when to stop, ``metfa.Until(undecided=0.05)``: see `metfa.Until`.
     predict : callable, optional
         Inputs -> scores (batch, classes). Found by itself on our explainers and on bound Captum methods.
     row_args : dict of arrays, optional
@@ -80,7 +80,7 @@ def explain(
     rng : int, numpy.random.Generator or None
         Seed. The same seed gives the same samples (to the rounding of the model's kernels) for every batch size,
         order of the inputs and split over several calls. None: fresh, recorded in the result.
-    input_ids : sequence, optional
+    input_names : sequence, optional
         One id for each input, the address of its random streams; by default a digest of its content.
     feature_names : sequence of str, optional
         One name for each feature of an attribution (batch, features), kept in the result and shown in figures; by
@@ -133,7 +133,7 @@ def explain(
     started, clock = datetime.now(timezone.utc), time.perf_counter()
     request = Request(
         explainer=explainer, inputs=inputs, target=target, noise=noise, n_samples=n_samples, predict=predict,
-        row_args=row_args, batch_size=batch_size, rng=rng, input_ids=input_ids, feature_names=feature_names,
+        row_args=row_args, batch_size=batch_size, rng=rng, input_names=input_names, feature_names=feature_names,
         first_sample=first_sample,
     )  # fmt: skip
     rounds = rounds_of(request.n_samples, len(request.rows))
@@ -157,7 +157,7 @@ def explain(
         vanilla=vanilla,
         scores=given_scores if scores is None else scores,
         sample_ids=tuple(range(request.first_sample, request.first_sample + made.samples)),
-        input_ids=request.ids,
+        input_names=request.ids,
         feature_names=names,
         stopping=rounds.stopping(),
         provenance={

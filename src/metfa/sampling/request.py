@@ -41,7 +41,7 @@ class Request:
     row_args: Any
     batch_size: Any
     rng: InitVar[Any]
-    input_ids: InitVar[Any]
+    input_names: InitVar[Any]
     feature_names: Any
     first_sample: int
     rows: Rows = field(init=False)
@@ -51,7 +51,7 @@ class Request:
     names_given: bool = field(init=False)
     settings: dict[str, Any] = field(init=False)  # what decides about the samples, as provenance has it
 
-    def __post_init__(self, inputs: Any, rng: Any, input_ids: Any) -> None:
+    def __post_init__(self, inputs: Any, rng: Any, input_names: Any) -> None:
         check_explainer(self.explainer)
         if self.predict is not None and not callable(self.predict):
             raise TypeError(f"`predict` must be a function inputs -> scores, got {type(self.predict).__name__}")
@@ -80,7 +80,7 @@ class Request:
             row_args=_checked_row_args(self.row_args, len(rows)),
             root=root,
             seed_given=rng is not None,
-            ids=rows.ids() if input_ids is None else checked_ids(input_ids, len(rows)),
+            ids=rows.ids() if input_names is None else checked_ids(input_names, len(rows)),
             names_given=self.feature_names is not None,
             feature_names=checked_names(self.feature_names, inputs),
             settings={

@@ -99,7 +99,7 @@ def _content(part: Any) -> Iterator[bytes]:
     else:
         raise TypeError(
             f"`inputs` holds a {type(part).__name__}, whose content cannot address its random streams: pass "
-            "`input_ids=` with one id for each input"
+            "`input_names=` with one name for each input"
         )
 
 
@@ -113,16 +113,17 @@ def numbered_ids(digests: Iterable[str]) -> tuple[str, ...]:
     return tuple(ids)
 
 
-def checked_ids(input_ids: Sequence[Any], n_inputs: int) -> tuple[str, ...]:
+def checked_ids(input_names: Sequence[Any], n_inputs: int) -> tuple[str, ...]:
     """The caller's ids as strings, one for each input and all different."""
-    if isinstance(input_ids, str) or not hasattr(input_ids, "__iter__"):
+    if isinstance(input_names, str) or not hasattr(input_names, "__iter__"):
         raise TypeError(
-            f"`input_ids` must be a sequence with one id for each input, got {type(input_ids).__name__}: {input_ids!r}"
+            f"`input_names` must be a sequence with one name for each input, got {type(input_names).__name__}: "
+            f"{input_names!r}"
         )
-    ids = tuple(str(identity) for identity in getattr(input_ids, "tolist", lambda: input_ids)())
+    ids = tuple(str(identity) for identity in getattr(input_names, "tolist", lambda: input_names)())
     if len(ids) != n_inputs:
-        raise ValueError(f"`input_ids` must hold one id for each of the {n_inputs} inputs, got {len(ids)}")
+        raise ValueError(f"`input_names` must hold one name for each of the {n_inputs} inputs, got {len(ids)}")
     repeated = [identity for identity, count in Counter(ids).items() if count > 1]
     if repeated:
-        raise ValueError(f"`input_ids` must differ from each other, got {repeated[0]!r} more than once")
+        raise ValueError(f"`input_names` must differ from each other, got {repeated[0]!r} more than once")
     return ids

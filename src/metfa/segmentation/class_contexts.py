@@ -117,7 +117,7 @@ def context_table(
     alpha: float | None = None,
     correction: str | None = None,
     noise: Any = noises.Uniform(0.1, bounds=(0, 1)),  # noqa: B008 - settings alone
-    n_draws: int = 10,
+    n_outer: int = 10,
     rng: Any = 0,
     baseline: Baseline = "black",
 ) -> ContextTable:
@@ -133,7 +133,7 @@ def context_table(
         Of all classes of the model.
     threshold, alpha, correction
         As for `ContextExplanation.terms`; the vanilla explanation is cut at the same threshold.
-    noise, n_draws, rng
+    noise, n_outer, rng
         Outer noise of the faithfulness (the paper's U(-0.1, 0.1)), its draws, and their seed. ``noise=None``: m_f of
         the clean image.
     baseline
@@ -159,7 +159,7 @@ def context_table(
     called = Called.of(model)
     metric: Any = context_faithfulness
     if noise is not None:
-        metric = robust(context_faithfulness, noise=noise, n_samples=n_draws, rng=rng)
+        metric = robust(context_faithfulness, noise=noise, n_outer=n_outer, rng=rng)
     device = next((parameter.device for parameter in getattr(called.model, "parameters", lambda: ())()), None)
     figures: dict[int, list[tuple[float, ...]]] = {}
     for one in found:

@@ -31,7 +31,7 @@ def explain_context(
     target: int,
     *,
     region: Any = None,
-    explainer: Callable[[Any], Any] = GridSaliency,
+    method: Callable[[Any], Any] = GridSaliency,
     noise: Any = noise.Uniform(0.1, bounds=(0, 1)),  # noqa: B008 - settings alone
     n_samples: int = 10,
     min_pixels: int = 600,
@@ -56,7 +56,7 @@ def explain_context(
     region : array of bool, (height, width), optional
         The object's pixels. None: all pixels to which the model gives the class in the clean image (the paper's R).
         Either way it is fixed for all samples.
-    explainer : callable
+    method : callable
         `RegionModel`, or where `model` is a `Called` a `Called` of one that is asked in the same way -> explainer:
         `GridSaliency` (the paper's, the default), one with settings by `functools.partial`, or any explainer of
         classifiers, such as `metfa.explainers.Gradient`. To all but
@@ -104,7 +104,7 @@ def explain_context(
     >>> region = image[0] == 0.8
     >>> explainer = partial(segmentation.GridSaliency, baseline=0.0)
     >>> found = segmentation.explain_context(
-    ...     network, image, 1, region=region, explainer=explainer, min_pixels=1, rng=0
+    ...     network, image, 1, region=region, method=explainer, min_pixels=1, rng=0
     ... )
     >>> found.significance_map(threshold=0.5)[0].tolist()
     [1, 1, -1, -1, -1, -1, -1, -1]
@@ -113,10 +113,10 @@ def explain_context(
     positive_int(min_pixels, "min_pixels")
     positive_int(n_samples, "n_samples")  # a rule would count the object's pixels, which are not tested, as decided
     batch = one_image(image)
-    if not callable(explainer) or explained_model(explainer) is not None:
+    if not callable(method) or explained_model(method) is not None:
         raise TypeError(
-            "`explainer` must be a function of a RegionModel, such as metfa.segmentation.GridSaliency or "
-            f"metfa.explainers.Gradient, got {explainer!r:.80}"
+            "`method` must be a function of a RegionModel, such as metfa.segmentation.GridSaliency or "
+            f"metfa.explainers.Gradient, got {method!r:.80}"
         )
     called = Called.of(model)
     if region is None:
@@ -126,12 +126,12 @@ def explain_context(
     region = checked_region(region)
     check_size(region, batch)
     regional = RegionModel(called.model, region, softmax=called.softmax)
-    made = explainer(regional if called is not model else replace(called, model=regional))
+    made = method(regional if called is not model else replace(called, model=regional))
     asked = getattr(made, "called", called)
     if asked.softmax != called.softmax:
         raise ValueError(
             f"`softmax={called.softmax}` says that the model gives {'logits' if called.softmax else 'probabilities'}, "
-            f"but the explainer asks with `softmax={asked.softmax}`: let it take the `Called` that `explainer` is "
+            f"but the explainer asks with `softmax={asked.softmax}`: let it take the `Called` that `method` is "
             f"given, as in `lambda called: {type(made).__name__}(called)`"
         )
     if region.sum() < min_pixels:

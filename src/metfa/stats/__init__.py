@@ -15,13 +15,13 @@ from metfa.stats.sequential import (
     sequence_ranks,
     sequential_test,
 )
-from metfa.stats.sign_tests import MedianTestResult, median_test
+from metfa.stats.sign_tests import SignTestResult, sign_test
 
 __all__ = [
     "ConfidenceInterval",
-    "MedianTestResult",
     "Ranks",
     "SequentialTestResult",
+    "SignTestResult",
     "bh",
     "bonferroni",
     "by",
@@ -38,11 +38,11 @@ __all__ = [
     "mean_interval",
     "median_interval",
     "median_ranks",
-    "median_test",
     "min_samples",
     "paper_ranks",
     "proportion_bound",
     "sequence_ranks",
     "sequential_test",
+    "sign_test",
     "smoothed_median",
 ]

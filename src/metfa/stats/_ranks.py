@@ -154,7 +154,7 @@ def min_samples(alpha: float = 0.05, alternative: str = "two-sided", n_tests: in
     alpha : float, default: 0.05
         Level of the test.
     alternative : {"two-sided", "greater", "less"}
-        As in `median_test`.
+        As in `sign_test`.
     n_tests : int, default: 1
         Number of tests that share `alpha` (Bonferroni's correction).
 

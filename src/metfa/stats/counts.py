@@ -16,7 +16,7 @@ __all__ = ["count_sides", "looked_up"]
 def count_sides(rows: Any, n: int, threshold: Any) -> tuple[Any, Any]:
     r"""Numbers of samples strictly above and strictly below a threshold, exact, in the library of the samples.
 
-    `rows` are (\*features, n), as of `as_rows`; `threshold` is as for `median_test`.
+    `rows` are (\*features, n), as of `as_rows`; `threshold` is as for `sign_test`.
     """
     xp = namespace(rows)
     h = _threshold_on_host(threshold, rows.shape[:-1])

@@ -16,7 +16,7 @@ from metfa.stats._incomplete_beta import log_beta_ratio
 from metfa.stats._intervals import ConfidenceInterval, median_interval
 from metfa.stats._ranks import Ranks
 from metfa.stats.counts import count_sides, looked_up
-from metfa.stats.sign_tests import MedianTestResult
+from metfa.stats.sign_tests import SignTestResult
 from metfa.stats.validation import as_alternative, as_counts, as_level, as_rows
 
 __all__ = [
@@ -40,13 +40,13 @@ Prior = tuple[float, float]
 
 
 @dataclass(frozen=True, eq=False)
-class SequentialTestResult(MedianTestResult):
-    """Result of `sequential_test`: as of `median_test`, but the p-values hold at any time, and e-values are added.
+class SequentialTestResult(SignTestResult):
+    """Result of `sequential_test`: as of `sign_test`, but the p-values hold at any time, and e-values are added.
 
     Attributes
     ----------
     n, above, below, pvalue, alternative, sign
-        As for `MedianTestResult`.
+        As for `SignTestResult`.
     log_e_above, log_e_below : array of float
         Natural logarithms of the e-values against V <= h (they speak for a median above h) and against V >= h.
     """
@@ -137,15 +137,15 @@ def sequential_test(
 ) -> SequentialTestResult:
     """Sign test that holds at any time: is the median of each feature above or below a threshold?
 
-    One may look at it after every sample and stop because of what was seen. Used in that way, the plain `median_test`
+    One may look at it after every sample and stop because of what was seen. Used in that way, the plain `sign_test`
     is wrong in a third of the cases (one-sided, at level .05, after each of 1,000 samples).
 
     Parameters
     ----------
     samples, threshold, axis
-        As for `median_test`; `samples` holds the samples up to now.
+        As for `sign_test`; `samples` holds the samples up to now.
     alternative : {"two-sided", "greater", "less"}
-        As for `median_test`.
+        As for `sign_test`.
     prior : (float, float)
         As for `log_e_values`.
 
@@ -158,7 +158,7 @@ def sequential_test(
     Raises
     ------
     ValueError
-        As for `median_test`.
+        As for `sign_test`.
 
     Notes
     -----

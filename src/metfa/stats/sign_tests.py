@@ -12,12 +12,12 @@ from metfa.stats.counts import count_sides, looked_up
 from metfa.stats.sign_null import MOST_SAMPLES, upper_tail_table
 from metfa.stats.validation import as_alternative, as_rows
 
-__all__ = ["MedianTestResult", "median_test", "result_of"]
+__all__ = ["SignTestResult", "result_of", "sign_test"]
 
 
 @dataclass(frozen=True, eq=False)
-class MedianTestResult:
-    """Result of `median_test`; every array has the shape of one sample and the library of the samples.
+class SignTestResult:
+    """Result of `sign_test`; every array has the shape of one sample and the library of the samples.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class MedianTestResult:
         return xp.astype(self.above > self.below, xp.int8) - xp.astype(self.below > self.above, xp.int8)
 
 
-def median_test(samples: Any, threshold: Any, *, alternative: str = "two-sided", axis: int = 0) -> MedianTestResult:
+def sign_test(samples: Any, threshold: Any, *, alternative: str = "two-sided", axis: int = 0) -> SignTestResult:
     """Sign test: is the median of each feature above or below a threshold?
 
     Parameters
@@ -69,7 +69,7 @@ def median_test(samples: Any, threshold: Any, *, alternative: str = "two-sided",
 
     Returns
     -------
-    MedianTestResult
+    SignTestResult
         Counts and p-values, in the library of `samples` (float64, or float32 where that is the widest there is).
 
     Raises
@@ -98,7 +98,7 @@ def median_test(samples: Any, threshold: Any, *, alternative: str = "two-sided",
     >>> import numpy as np
     >>> from metfa import stats
     >>> samples = np.array([[0.1, -1, 1], [0.2, -2, -1]] * 4 + [[0.5, -1, 0], [-0.1, 0, 0]])
-    >>> result = stats.median_test(samples, 0)
+    >>> result = stats.sign_test(samples, 0)
     >>> result.above, result.below
     (array([9, 0, 4]), array([1, 9, 4]))
     >>> result.pvalue
@@ -116,10 +116,10 @@ def median_test(samples: Any, threshold: Any, *, alternative: str = "two-sided",
     return result_of(above, below, n, alternative)
 
 
-def result_of(above: Any, below: Any, n: int, alternative: str) -> MedianTestResult:
-    """`median_test` of counts."""
+def result_of(above: Any, below: Any, n: int, alternative: str) -> SignTestResult:
+    """`sign_test` of counts."""
     # Tails fall as counts grow: the smaller tail is that of the larger count.
     counts = {"greater": above, "less": below, "two-sided": namespace(above).maximum(above, below)}[alternative]
     tails = upper_tail_table(n)
     pvalue = looked_up(np.minimum(1, 2 * tails) if alternative == "two-sided" else tails, counts)
-    return MedianTestResult(n, above, below, pvalue, alternative)
+    return SignTestResult(n, above, below, pvalue, alternative)

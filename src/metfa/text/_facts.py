@@ -33,7 +33,7 @@ def facts_of(explainer: Any, model: Any, sample: AttributionSample) -> dict[str,
         unread = _unread(model, text)
         if unread:
             facts["unread"] = unread
-        rng = stream(int(sample.provenance["rng"], 16), sample.input_ids[0], 0, Purpose.CLEAN)
+        rng = stream(int(sample.provenance["rng"], 16), sample.input_names[0], 0, Purpose.CLEAN)
         scores, scaled = None, getattr(explainer, "scale", False) is True
         if isinstance(explainer, DeletionSurrogate):
             (fit,), _ = explainer.fit([text], target, rngs=[rng])

@@ -30,7 +30,7 @@ def explain_text(
     text: Any,
     target: Any = None,
     *,
-    explainer: Callable[[Any], Any] = LEMNA,
+    method: Callable[[Any], Any] = LEMNA,
     noise: Any = Synonyms(0.3),  # noqa: B008 - holds only settings; the table is read when a word is replaced
     n_samples: int | Until = 10,
     batch_size: int | None = None,
@@ -50,7 +50,7 @@ def explain_text(
         One text, which `metfa.text` cuts into words, or its tokens: each token is then a word.
     target : int, optional
         Class to explain. None: the class predicted for the text, fixed for all copies.
-    explainer : callable
+    method : callable
         Model -> explainer of texts: `metfa.text.LEMNA` (the paper's, the default), `metfa.text.LIME`,
         `metfa.text.Occlusion`, `metfa.text.GradientXInput`, or one of them with settings by `functools.partial`. It
         can also be your own function that returns ``explainer(texts, target=target)`` -> attributions (batch, words).
@@ -79,22 +79,22 @@ def explain_text(
     --------
     >>> from metfa import text
     >>> model = text.load_model("sentiment")
-    >>> sample = text.explain_text(model, "a dull, lifeless film with one good joke", explainer=text.Occlusion, rng=0)
+    >>> sample = text.explain_text(model, "a dull, lifeless film with one good joke", method=text.Occlusion, rng=0)
     >>> sample.words[1], sample.vanilla.shape, sample.provenance["text"]["class_name"]
     ('dull', (1, 8), 'negative')
     """
     asked, words = TextModel.of(model), words_of(text)
-    if isinstance(explainer, randomised | seeded | SampledExplainer):
+    if isinstance(method, randomised | seeded | SampledExplainer):
         raise TypeError(
-            f"`explainer` must be a function of the model, got a {type(explainer).__name__}: wrap the explainer that "
+            f"`method` must be a function of the model, got a {type(method).__name__}: wrap the explainer that "
             "the function returns, as in `lambda model: metfa.seeded(metfa.text.Occlusion(model))`"
         )
-    if not callable(explainer) or explained_model(explainer) is not None:
+    if not callable(method) or explained_model(method) is not None:
         raise TypeError(
-            f"`explainer` must be a function of the model, such as metfa.text.LEMNA, got {type(explainer).__name__}: "
+            f"`method` must be a function of the model, such as metfa.text.LEMNA, got {type(method).__name__}: "
             "if you have an explainer already, write `lambda model: explainer`"
         )
-    made, model = explainer(model), asked.called.model
+    made, model = method(model), asked.called.model
     with model_as_found(model), model_in_evaluation(model):  # metfa cannot see the model inside the function below
         sample = explain(
             made,

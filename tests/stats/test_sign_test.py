@@ -26,7 +26,7 @@ def test_scipy_agrees(alternative):
     for n in range(1, 61):
         samples = rng.integers(-2, 3, n) / 2  # full of ties
         for threshold in (-0.5, 0.0, 0.2, 3.0):
-            ours = stats.median_test(samples, threshold, alternative=alternative)
+            ours = stats.sign_test(samples, threshold, alternative=alternative)
             theirs = scipy.stats.quantile_test(samples, q=threshold, p=0.5, alternative=alternative)
             assert ours.pvalue == pytest.approx(theirs.pvalue, rel=1e-12)
 
@@ -39,7 +39,7 @@ def test_all_libraries_and_dtypes(backend):
         thresholds = np.array([[0.1, -0.25], [1 / 3, 0], [np.nan, 0.0625]])
         samples = backend.make(values)
         for alternative in ALTERNATIVES:
-            result = stats.median_test(samples, thresholds, alternative=alternative)
+            result = stats.sign_test(samples, thresholds, alternative=alternative)
             above, below = (values > thresholds).sum(0), (values < thresholds).sum(0)
             assert type(result.pvalue) is type(result.above) is type(samples)
             np.testing.assert_array_equal(backend.host(result.above), above)
@@ -52,7 +52,7 @@ def test_all_libraries_and_dtypes(backend):
 
 def test_torch_results_carry_no_graph(optional):
     torch = optional("torch")
-    result = stats.median_test(torch.ones(6, 2, dtype=torch.bfloat16, requires_grad=True), torch.zeros(2))
+    result = stats.sign_test(torch.ones(6, 2, dtype=torch.bfloat16, requires_grad=True), torch.zeros(2))
     assert not result.pvalue.requires_grad
     assert result.pvalue.dtype is torch.float64
 
@@ -60,7 +60,7 @@ def test_torch_results_carry_no_graph(optional):
 def test_booleans(optional):
     values = np.array([True] * 6 + [False] * 4)
     for samples in (values, optional("torch").asarray(values), optional("array_api_strict").asarray(values)):
-        result = stats.median_test(samples, 0.5)
+        result = stats.sign_test(samples, 0.5)
         assert (int(result.above), int(result.below)) == (6, 4)
 
 
@@ -83,7 +83,7 @@ NEXT = np.nextafter(FLOAT32, np.float32(1))
 def test_a_threshold_between_adjacent_float32_values(optional, low, high, threshold):
     values = np.array([low] * 3 + [high] * 4, dtype=np.float32)
     for samples in (values, optional("torch").asarray(values), optional("array_api_strict").asarray(values)):
-        result = stats.median_test(samples, threshold)
+        result = stats.sign_test(samples, threshold)
         assert (int(result.above), int(result.below)) == (4, 3)
 
 
@@ -92,13 +92,13 @@ def test_a_threshold_between_adjacent_bfloat16_values(optional, module):
     xp = optional(module)
     samples = xp.asarray([1.0, 1.0, 1.0078125], dtype=xp.bfloat16)
     for threshold in (1.00390625, math.nextafter(1.0, 2), math.nextafter(1.0078125, 1)):
-        result = stats.median_test(samples, threshold)
+        result = stats.sign_test(samples, threshold)
         assert (int(result.above), int(result.below)) == (1, 2)
 
 
 def test_a_threshold_close_to_a_float16_value():
     samples = np.array([0.1, 0.1, 0.2], dtype=np.float16)
-    result = stats.median_test(samples, math.nextafter(float(samples[0]), 0))
+    result = stats.sign_test(samples, math.nextafter(float(samples[0]), 0))
     assert (result.above, result.below) == (3, 0)
 
 
@@ -109,16 +109,16 @@ def test_integers_are_compared_exactly(dtype):
     edges = [float(info.min), float(info.max)]
     thresholds = [*edges, *(e + d for e in edges for d in (-0.5, 0.5)), 5.0, 4.5, 2.0**53, 1e30, -1e30, np.inf, -np.inf]
     for h in [*thresholds, *(math.nextafter(e, s * np.inf) for e in edges for s in (-1, 1))]:
-        result = stats.median_test(samples, h)
+        result = stats.sign_test(samples, h)
         assert result.above == sum(int(value) > h for value in samples)  # Python compares int and float exactly
         assert result.below == sum(int(value) < h for value in samples)
-    result = stats.median_test(samples, np.nan)
+    result = stats.sign_test(samples, np.nan)
     assert (result.above, result.below, result.pvalue) == (0, 0, 1)
 
 
 def test_integers_beyond_what_jax_floats_hold(optional):
     samples = optional("jax.numpy").asarray([2**24, 2**24 + 1, 2**24 + 1])
-    result = stats.median_test(samples, 2.0**24)
+    result = stats.sign_test(samples, 2.0**24)
     assert (int(result.above), int(result.below)) == (2, 0)
 
 
@@ -127,12 +127,12 @@ def test_integers_beyond_what_jax_floats_hold(optional):
 
 @pytest.mark.parametrize("n", [5, 6, 7])
 def test_few_samples_all_above_are_significant(n):
-    result = stats.median_test(np.linspace(1, 2, n), 0.5, alternative="greater")
+    result = stats.sign_test(np.linspace(1, 2, n), 0.5, alternative="greater")
     assert result.pvalue == 2.0**-n <= 0.05
 
 
 def test_zeros_at_threshold_zero_are_undecided():
-    result = stats.median_test(np.zeros((10, 3)), 0.0)
+    result = stats.sign_test(np.zeros((10, 3)), 0.0)
     np.testing.assert_array_equal(result.pvalue, 1)
     np.testing.assert_array_equal(result.sign, 0)
 
@@ -141,16 +141,16 @@ def test_zero_one_maps_need_no_jitter():
     samples = np.array([1, 0, 1, 1, 0, 1, 0, 1, 0, 1], dtype=np.float32)
     jittered = samples + np.random.default_rng(0).normal(0, 1e-8, 10).astype(np.float32)
     for values in (samples, jittered):
-        result = stats.median_test(values, 0.5)
+        result = stats.sign_test(values, 0.5)
         assert (result.above, result.below) == (6, 4)
-    at_a_value = stats.median_test(samples, 1.0)
+    at_a_value = stats.sign_test(samples, 1.0)
     assert (at_a_value.above, at_a_value.below, at_a_value.pvalue) == (0, 4, slow_pvalue(10, 0, 4, "two-sided"))
 
 
 def test_nan_threshold_decides_nothing():
     with pytest.warns(DegenerateAttributionsWarning, match="40 equal values"):
         threshold = stats.jenks(np.ones((10, 4)))
-    result = stats.median_test(np.ones((10, 4)), threshold)
+    result = stats.sign_test(np.ones((10, 4)), threshold)
     for array, value in ((result.above, 0), (result.below, 0), (result.pvalue, 1), (result.sign, 0)):
         np.testing.assert_array_equal(array, np.full(4, value))
 
@@ -175,8 +175,8 @@ def test_nan_threshold_decides_nothing():
 def test_reference_decisions(n, unimportant_up_to, important_from):
     above = np.arange(n + 1)
     samples = np.where(np.arange(n)[:, None] < above, 1.0, -1.0)
-    important = stats.median_test(samples, 0, alternative="greater").pvalue <= 0.05
-    unimportant = stats.median_test(samples, 0, alternative="less").pvalue <= 0.05
+    important = stats.sign_test(samples, 0, alternative="greater").pvalue <= 0.05
+    unimportant = stats.sign_test(samples, 0, alternative="less").pvalue <= 0.05
     np.testing.assert_array_equal(important, above >= important_from)
     np.testing.assert_array_equal(unimportant, above <= unimportant_up_to)
 
@@ -187,7 +187,7 @@ def test_level_holds_for_a_law_with_ties(n):
     outcomes = np.array(list(itertools.product([0, 1, 2], repeat=n))).T
     chance = np.prod(np.array([0.3, 0.2, 0.5])[outcomes], axis=0)  # median 1 and 2: both are medians
     for alternative, threshold in itertools.product(ALTERNATIVES, (1, 1.5, 2)):
-        pvalue = stats.median_test(outcomes, threshold, alternative=alternative).pvalue
+        pvalue = stats.sign_test(outcomes, threshold, alternative=alternative).pvalue
         for alpha in np.unique(pvalue):
             assert chance[pvalue <= alpha].sum() <= alpha * (1 + 1e-12)
 
@@ -198,9 +198,9 @@ def test_level_holds_for_a_law_with_ties(n):
 def test_axis_and_broadcasting():
     rng = np.random.default_rng(2)
     samples, thresholds = rng.normal(size=(12, 4, 5)), rng.normal(size=(4, 1))
-    expected = stats.median_test(samples, np.broadcast_to(thresholds, (4, 5)))
+    expected = stats.sign_test(samples, np.broadcast_to(thresholds, (4, 5)))
     for axis in (0, 1, 2, -1):
-        result = stats.median_test(np.moveaxis(samples, 0, axis), thresholds, axis=axis)
+        result = stats.sign_test(np.moveaxis(samples, 0, axis), thresholds, axis=axis)
         np.testing.assert_array_equal(result.above, expected.above)
         np.testing.assert_array_equal(result.pvalue, expected.pvalue)
 
@@ -210,7 +210,7 @@ def test_blocks_do_not_show(shape):
     axis = shape.index(9)
     samples = np.random.default_rng(3).normal(size=shape).astype(np.float32)
     thresholds = np.random.default_rng(4).normal(size=np.delete(shape, axis))
-    result = stats.median_test(samples, thresholds, axis=axis)
+    result = stats.sign_test(samples, thresholds, axis=axis)
     np.testing.assert_array_equal(result.above, (samples > np.expand_dims(thresholds, axis)).sum(axis))
     np.testing.assert_array_equal(result.below, (samples < np.expand_dims(thresholds, axis)).sum(axis))
 
@@ -218,7 +218,7 @@ def test_blocks_do_not_show(shape):
 def test_order_of_samples_is_irrelevant():
     rng = np.random.default_rng(5)
     samples = rng.normal(size=(20, 30))
-    a, b = stats.median_test(samples, 0.1), stats.median_test(rng.permuted(samples, axis=0), 0.1)
+    a, b = stats.sign_test(samples, 0.1), stats.sign_test(rng.permuted(samples, axis=0), 0.1)
     np.testing.assert_array_equal(a.pvalue, b.pvalue)
 
 
@@ -227,7 +227,7 @@ def test_a_file_is_never_loaded_whole(tmp_path):
     samples[:] = np.random.default_rng(6).random(40_000, dtype=np.float32)
     samples[::2] += 1
     tracemalloc.start()
-    result = stats.median_test(samples, 1.0)
+    result = stats.sign_test(samples, 1.0)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     np.testing.assert_array_equal(result.above, 150)
@@ -239,7 +239,7 @@ def test_nan_is_counted_over_all_blocks(optional):
     samples[2, [3, 4000]] = samples[5, 4999] = np.nan
     for values in (samples, samples.astype(np.float16), optional("torch").asarray(samples)):
         with pytest.raises(ValueError, match="`samples` must be free of NaN, got 3 such values"):
-            stats.median_test(values, 0)
+            stats.sign_test(values, 0)
 
 
 @pytest.mark.parametrize(
@@ -258,7 +258,7 @@ def test_nan_is_counted_over_all_blocks(optional):
 )
 def test_errors(arguments, error, message):
     with pytest.raises(error, match=message):
-        stats.median_test(*arguments)
+        stats.sign_test(*arguments)
 
 
 @pytest.mark.parametrize(
@@ -274,10 +274,10 @@ def test_errors(arguments, error, message):
 )
 def test_bad_settings(keywords, error, message):
     with pytest.raises(error, match=message):
-        stats.median_test(np.zeros((5, 3)), 0, **keywords)
+        stats.sign_test(np.zeros((5, 3)), 0, **keywords)
 
 
 def test_result_is_frozen():
-    result = stats.median_test([1.0, 2.0], 0)
+    result = stats.sign_test([1.0, 2.0], 0)
     with pytest.raises(AttributeError, match="pvalue"):
         result.pvalue = 0
