@@ -116,4 +116,4 @@ def test_samples_left_out_for_the_threshold(metfa_command, results, tmp_path):
     assert (one["split"], one["samples"]["n"], one["edges"][one["computed"]]) == (2, 4, threshold)
     done = metfa_command("report", "one", "--out", "b.html", "--split", "6")
     assert done.code == 2
-    assert "`split` must leave samples to test, got 6 of the 6" in done.err
+    assert "`split` must leave samples to test, got 6 of 6" in done.err
