@@ -12,7 +12,7 @@ of them can be relied on?
 #
 # LIME cuts the picture into segments, hides random sets of them and fits a linear model; the five segments that speak
 # most for the class are its answer. Nothing below changes but the seed. (The copies are classified by a network whose
-# batch normalisation is folded away, which is faster and the same but for rounding. 200 copies instead of the usual
+# batch normalisation is folded away, which is faster and the same but for rounding. 100 copies instead of the usual
 # 1000 keep this page quick, and make LIME less steady.)
 
 import matplotlib.pyplot as plt
@@ -27,7 +27,7 @@ metfa.allocator.keep_freed_memory()  # large batches then do not pay for fresh m
 loaded = metfa.models.load("efficientnet-lite0")
 images = loaded.preprocess(Image.fromarray(data.chelsea()))[None]
 network = metfa.models.fold_batch_norm(loaded.module, images)
-settings = {"n_perturbations": 200, "memory_format": torch.channels_last}
+settings = {"n_perturbations": 100, "memory_format": torch.channels_last}
 target = int(network(images).argmax())
 
 runs = [LIME(network, **settings, rng=seed)(images, target)[0][0] for seed in (1, 2)]

@@ -25,7 +25,7 @@ network = metfa.models.fold_batch_norm(loaded.module, images)
 layout = {"memory_format": torch.channels_last}
 noise = metfa.noise.Gaussian(0.1, bounds=(0, 1))
 
-explainer = metfa.explainers.RISE(network, n_masks=300, **layout)
+explainer = metfa.explainers.RISE(network, n_masks=150, **layout)
 sample = metfa.explain(explainer, images, noise=noise, n_samples=10, rng=0)
 maps = {"vanilla": sample.vanilla, "smoothed": sample.smoothed()}
 print(loaded.class_names[sample.target[0]])
