@@ -163,6 +163,7 @@ class TestKinds:
 
 
 class TestGraph:
+    @pytest.mark.slow
     @pytest.mark.parametrize("settings", [{}, {"scale": False}, {"upsample": False}])
     def test_maps_are_differentiable_where_the_inputs_require_it(self, settings):
         inputs = PICTURES[:2, :, :6, :5].clone().requires_grad_()
