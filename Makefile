@@ -1,18 +1,26 @@
-# make demo · make test · make docs · make bench: each makes what it needs below .venv and then runs.
+# make demo · make check · make test · make docs · make bench: each makes what it needs below .venv and then runs.
+# make check: the tests that take under a second and need nothing large. make test: all of them. Both in two processes.
 # make report-assets: the script and the style of reports, built anew from page/ (needs npm) and tested.
 PYTHON ?= python3
 DEMO := .venv/demo
 DEV := .venv/dev
 SOURCE := pyproject.toml constraints-demo.txt constraints-dev.txt
+IN_TWO := -n 2 --dist worksteal
 export MPLBACKEND := Agg
 
-.PHONY: demo test lint docs bench report-assets clean
+.PHONY: demo check test doctest lint docs bench report-assets clean
 
 demo: $(DEMO)/done
 	$(DEMO)/bin/metfa demo
 
+check: $(DEV)/done
+	$(DEV)/bin/python -m pytest $(IN_TWO) -m "not (slow or weights or browser or ray or s3)"
+
 test: $(DEV)/done
-	$(DEV)/bin/python -m pytest
+	$(DEV)/bin/python -m pytest $(IN_TWO)
+
+doctest: $(DEV)/done
+	$(DEV)/bin/python -m pytest -q --doctest-modules src/metfa
 
 lint: $(DEV)/done
 	$(DEV)/bin/ruff check .

@@ -51,6 +51,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "gallery_figures.ByNumber",
     "image_scrapers": ("gallery_figures.unregistered_figures", "matplotlib"),
     "download_all_examples": False,
+    "parallel": 2,
     "show_memory": False,
     "remove_config_comments": True,
     "abort_on_example_error": False,

@@ -33,12 +33,12 @@ for row, values in planted_context.check(network, planted_context.SMALL).items()
 # here.
 
 three = planted_context.SMALL.digits.index(3) + 1
-scenes = draw(6, np.random.default_rng(3), digit=3)
+scenes = draw(4, np.random.default_rng(3), digit=3)
 explained = [segmentation.explain_context(network, image, three, min_pixels=20, rng=0) for image in scenes.images]
 figure = explained[0].plot(title="What does the network need to find the 3?", threshold=0.3)
 
 # %%
-# How much of the grass is marked in all six images, and how much of the rest?
+# How much of the grass is marked in all four images, and how much of the rest?
 
 shares = {"vanilla": [], "significant": []}
 for found, grass in zip(explained, scenes.grass.numpy(), strict=True):

@@ -12,7 +12,7 @@ answers. Which parts of them are reliable?
 #
 # LIME cuts the picture into segments, hides random sets of them and fits a linear model. Its answer is the five
 # segments that speak most for the class. Below, only the seed changes. (The batch normalisation of the network is
-# folded into its convolutions. This is faster and gives the same scores up to rounding. 200 copies instead of the usual
+# folded into its convolutions. This is faster and gives the same scores up to rounding. 100 copies instead of the usual
 # 1000 keep this page quick and make LIME less stable.)
 
 import matplotlib.pyplot as plt
@@ -30,7 +30,7 @@ network = metfa.models.fold_batch_norm(loaded.module, images)
 called = metfa.Called(network, memory_format=torch.channels_last)  # how the network is asked
 target = int(network(images).argmax())
 
-runs = [LIME(called, n_perturbations=200, rng=seed)(images, target)[0][0] for seed in (1, 2)]
+runs = [LIME(called, n_perturbations=100, rng=seed)(images, target)[0][0] for seed in (1, 2)]
 
 picture = images[0].permute(1, 2, 0).numpy()
 fig, axes = plt.subplots(1, 3, figsize=(11, 3.8), layout="constrained")

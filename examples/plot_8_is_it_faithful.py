@@ -25,7 +25,7 @@ network = metfa.models.fold_batch_norm(loaded.module, images)
 called = metfa.Called(network, memory_format=torch.channels_last)  # how the network is asked
 noise = metfa.noise.Gaussian(0.1, bounds=(0, 1))
 
-explainer = metfa.explainers.RISE(called, n_masks=300)
+explainer = metfa.explainers.RISE(called, n_masks=150)
 sample = metfa.explain(explainer, images, noise=noise, n_samples=10, rng=0)
 maps = {"vanilla": sample.vanilla, "smoothed": sample.smoothed()}
 print(loaded.class_names[sample.target[0]])

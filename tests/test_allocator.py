@@ -28,6 +28,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
     return int(done.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc")
 def test_freed_memory_is_kept():
     assert pages_of_a_loop("assert allocator.keep_freed_memory()") < 10

@@ -12,6 +12,8 @@ from PIL import Image
 
 import metfa
 
+pytestmark = pytest.mark.weights
+
 METFA = Path(sys.executable).with_name("metfa")
 
 

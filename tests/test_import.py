@@ -43,6 +43,7 @@ class TestNames:
             assert getattr(package, name) is not None
         assert dir(package) == sorted(package.__all__)
 
+    @pytest.mark.slow
     def test_are_what_they_were_after_every_module_is_loaded(self, package):
         """A module named as one of them would take its place on the package."""
         code = f"""
@@ -134,6 +135,7 @@ print(json.dumps([sample.values.shape, sample.target, seeded.values.shape, smoot
     assert significance == sign == [[-1] * 6, [1] * 6]
 
 
+@pytest.mark.slow
 def test_torch_loaded_only_later_is_seen():
     """metfa never loads torch by itself, yet its guards know it from the moment that the caller does."""
     code = """

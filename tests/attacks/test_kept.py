@@ -41,6 +41,7 @@ SETTINGS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [0, 7, 20, 60])
 @pytest.mark.parametrize("name", SETTINGS)
 def test_it_goes_on(name, after, network, pictures, corner, tmp_path, monkeypatch):
@@ -65,6 +66,7 @@ def test_it_goes_on(name, after, network, pictures, corner, tmp_path, monkeypatc
     assert [path.name for path in tmp_path.iterdir()] == ["found"]
 
 
+@pytest.mark.slow
 def test_mask_goes_on_too(network, pictures, corner, tmp_path, monkeypatch):
     explainer = MASK(network.float(), n_iterations=6, grid=4, rng=0)
     arguments = {
@@ -84,6 +86,7 @@ def test_mask_goes_on_too(network, pictures, corner, tmp_path, monkeypatch):
     equal(attacks.manipulate(*given, store=tmp_path / "found", **arguments), whole)
 
 
+@pytest.mark.slow
 def test_the_seed_is_that_of_the_interrupted_call(network, pictures, corner, tmp_path, monkeypatch):
     explainer = CAM(network)
     arguments = {**QUICK, "n_steps": 6, "rng": None, "defence": defended(explainer), "store": tmp_path / "found"}

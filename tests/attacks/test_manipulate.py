@@ -20,6 +20,7 @@ from .conftest import EXPLAINERS, QUICK, defended, make_network
 
 
 class TestManipulate:
+    @pytest.mark.slow
     @pytest.mark.parametrize("activation", [nn.ReLU, nn.ReLU6, nn.SiLU])
     @pytest.mark.parametrize("name", EXPLAINERS)
     def test_moves_the_map_and_keeps_the_prediction(self, name, activation, pictures, corner):
@@ -132,6 +133,7 @@ class TestManipulate:
         assert (thrice.distances["adversarial"] <= once.distances["adversarial"] + 1e-12).all()
         assert (thrice.curves["map"][1, 0] != thrice.curves["map"][2, 0]).all()
 
+    @pytest.mark.slow
     def test_grows_with_the_budget(self, network, pictures, corner):
         distances = [
             attacks.manipulate(network, CAM(network), pictures, target_map=corner, epsilon=epsilon, **QUICK).distances
@@ -143,6 +145,7 @@ class TestManipulate:
 
 
 class TestRows:
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", ["Gradient", "LRP", "integrated gradients of Captum"])
     @pytest.mark.parametrize("knows", ["nothing", "defence", "seed"])
     def test_are_attacked_as_if_alone(self, name, knows, network, pictures, corner):
@@ -162,6 +165,7 @@ class TestRows:
             np.testing.assert_allclose(alone.adversarial.defended, together.adversarial.defended[one], atol=1e-6)
             np.testing.assert_allclose(alone.curves["loss"][:, :, 0], together.curves["loss"][:, :, row], rtol=1e-6)
 
+    @pytest.mark.slow
     def test_seed_governs_all(self, network, pictures, corner):
         settings = {**QUICK, "n_steps": 6, "epsilon": 0.05, "n_restarts": 2, "defence": defended(Gradient(network))}
         first, again, other = (
@@ -174,6 +178,7 @@ class TestRows:
 
 
 class TestDefence:
+    @pytest.mark.slow
     def test_is_measured_in_any_case(self, network, pictures, corner):
         explainer = CAM(network)
         result = attacks.manipulate(
@@ -185,6 +190,7 @@ class TestDefence:
         assert result.adversarial.defended.shape == (3, 8, 10)
         assert {"clean defended", "adversarial defended", "rounded defended"} <= result.distances.keys()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("explain", [Gradient, LRP])
     def test_who_knows_it_does_better_against_it(self, explain, network, pictures, corner):
         defence = defended(explain(network), noise=Uniform(0.2, bounds=(0, 1)), n_samples=10)
@@ -198,6 +204,7 @@ class TestDefence:
         assert found["defence"] < found["nothing"]
         assert found["seed"] < found["nothing"]
 
+    @pytest.mark.slow
     def test_draws_are_averaged(self, network, pictures, corner):
         one, three = (
             attacks.manipulate(
@@ -226,6 +233,7 @@ class TestDefence:
 
 
 class TestLeavesAsFound:
+    @pytest.mark.slow
     @pytest.mark.parametrize("interrupted", [False, True])
     def test_the_model(self, interrupted, pictures, corner):
         model = make_network().train()
@@ -390,6 +398,7 @@ def test_distance_by_hand():
 
 
 class TestHonesty:
+    @pytest.mark.slow
     def test_success_is_half_of_the_way(self, network, pictures, corner):
         result = attacks.manipulate(network, CAM(network), pictures, target_map=corner, **QUICK)
         nearer = 1 - result.distances["adversarial"] / result.distances["clean"]
@@ -424,6 +433,7 @@ class TestHonesty:
                 network, CAM(network), pictures, target_map=corner, n_steps=10, step_size=0.001, epsilon=0.1
             )
 
+    @pytest.mark.slow
     def test_noise_without_a_derivative_is_told(self, network, pictures, corner):
         """It hides the map from the attacker's derivatives, not from the attacker."""
 

@@ -29,6 +29,7 @@ def objective_of(explainer, model, pictures, corner, *, knows="nothing", **setti
 
 
 class TestGradient:
+    @pytest.mark.slow
     @pytest.mark.parametrize("knows", ["nothing", "defence"])
     @pytest.mark.parametrize("name", [name for name in EXPLAINERS if name != "LRP"])
     def test_equals_finite_differences(self, name, knows, pictures, corner):
@@ -43,6 +44,7 @@ class TestGradient:
         there, back = (objective(images + way * direction, 7, 0.5).total for way in (step, -step))
         torch.testing.assert_close(found, (there - back) / (2 * step), rtol=1e-4, atol=1e-5)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("knows", ["nothing", "defence"])
     @pytest.mark.parametrize("name", EXPLAINERS)
     def test_of_a_softened_network_equals_finite_differences(self, name, knows, pictures, corner):

@@ -134,6 +134,7 @@ def test_maps_and_their_derivatives_are_those_of_the_smooth_network(explain):
     assert results[0][1].any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("explain", [Gradient, LRP])
 @pytest.mark.parametrize("make", [torchvision.models.resnet18, torchvision.models.densenet121])
 def test_networks_that_work_in_place(make, explain):

@@ -36,6 +36,7 @@ def mask(model, **settings):
 
 
 class TestTargeted:
+    @pytest.mark.slow
     @pytest.mark.parametrize("activation", [nn.ReLU, nn.ReLU6])
     @pytest.mark.parametrize("explain", [CAM, LRP, Gradient])
     def test_flips_the_class_and_then_moves_the_map(self, explain, activation, pictures):
@@ -166,6 +167,7 @@ class TestMASK:
             whole = explainer.maps(state.masks, pictures)
             torch.testing.assert_close(found, whole)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("activation", [nn.ReLU, nn.ReLU6])
     def test_maps_are_moved(self, activation, pictures, corner):
         model = flat_network(activation)
@@ -174,6 +176,7 @@ class TestMASK:
         assert (result.predicted & (result.nearer > 0)).all()
         assert result.adversarial.maps.shape == (3, 8, 10)
 
+    @pytest.mark.slow
     def test_full_attack_flips_the_class(self, pictures):
         network = flat_network()
         settings = {"n_first_steps": 30, "n_steps": 20, "refresh_every": 10, "check_every": 10, "epsilon": 0.2}
@@ -184,6 +187,7 @@ class TestMASK:
         assert result.predicted.all()
         assert result.provenance["settings"]["prediction_loss"] == "margin"
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("knows", ["defence", "seed"])
     def test_defended_one_is_attacked_row_by_row(self, knows, pictures, corner):
         network = flat_network()

@@ -95,6 +95,7 @@ def described(seed):
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_names_are_equal_in_every_process():
     assert described(1) == described(2)
     assert len(described(1)) == 27

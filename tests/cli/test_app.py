@@ -63,6 +63,7 @@ def test_one_picture(explain, picture, tmp_path):
     assert json.loads((folder / "about.json").read_text())["image"] == str(picture)
 
 
+@pytest.mark.slow
 def test_the_report_says_all_that_a_person_needs(explain, picture, tmp_path):
     explain(picture, "--out", "out", "--seed", 3, "--noise", "gaussian:0.2")
     report = (tmp_path / "out/report.txt").read_text()
@@ -89,6 +90,7 @@ def test_the_report_says_all_that_a_person_needs(explain, picture, tmp_path):
     assert "explained:" not in report
 
 
+@pytest.mark.slow
 def test_a_target_of_ones_own_is_named(explain, picture, tmp_path):
     explain(picture, "--out", "best")
     best = metfa.load(tmp_path / "best/sample").target[0]
@@ -100,6 +102,7 @@ def test_a_target_of_ones_own_is_named(explain, picture, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_several_pictures_have_folders_of_their_own(explain, tmp_path):
     for folder in ("a", "b", "c"):
         (tmp_path / folder).mkdir()
@@ -118,6 +121,7 @@ def test_several_pictures_have_folders_of_their_own(explain, tmp_path):
     assert done.out.count("figure: ") == 6
 
 
+@pytest.mark.slow
 def test_one_picture_at_a_time_is_held(explain, tmp_path, monkeypatch):
     opened = []
     real = app.open_image
@@ -126,6 +130,7 @@ def test_one_picture_at_a_time_is_held(explain, tmp_path, monkeypatch):
     assert opened == ["a.png", "b.png", "a.png", "b.png"]
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_samples_whatever_the_batch(explain, picture, tmp_path):
     explain(picture, "--out", "one", "--batch-size", 1)
     explain(picture, "--out", "many", "--batch-size", 8)
@@ -135,6 +140,7 @@ def test_the_same_seed_gives_the_same_samples_whatever_the_batch(explain, pictur
     assert np.abs(one - other).mean() > 0.01
 
 
+@pytest.mark.slow
 def test_other_methods_noises_and_settings(explain, picture, tmp_path):
     done = explain(
         *(picture, "--out", "out", "--method", "tiny:slow", "--noise", "uniform:0.1+brightness:0.9:1.1:pixel"),
@@ -158,6 +164,7 @@ def test_other_methods_noises_and_settings(explain, picture, tmp_path):
     assert "exact coverage 92.97%" in done.out
 
 
+@pytest.mark.slow
 def test_settings_of_the_method(explain, picture, tmp_path):
     arguments = (picture, "--out", "out", "--method", "rise", "--set", "n_masks=8", "--set", "grid=(2, 3)")
     done = explain(*arguments, "--noise", "none")
@@ -177,6 +184,7 @@ def shares_of(marks):
     return [float((marks == mark).mean()) for mark in (0, 1, -1)]
 
 
+@pytest.mark.slow
 def test_until_enough_is_decided(explain, metfa_command, picture, tmp_path):
     done = explain(picture, "--out", "out", "--until", "undecided=0.3", "--max-samples", "40", samples=None)
     assert done.code == 0
@@ -195,6 +203,7 @@ def test_until_enough_is_decided(explain, metfa_command, picture, tmp_path):
     assert "(e-bh)" in shown
 
 
+@pytest.mark.slow
 def test_until_intervals_are_narrow_whatever_is_tested_afterwards(explain, picture):
     reading = ("--threshold", "0.3", "--alpha", "0.1", "--correction", "none")
     done = explain(picture, "--out", "out", "--until", "width=100", "--max-samples", "40", *reading, samples=None)
@@ -204,6 +213,7 @@ def test_until_intervals_are_narrow_whatever_is_tested_afterwards(explain, pictu
     assert "each feature on each side with probability at most 0.1, whenever one stops; uncorrected" in done.out
 
 
+@pytest.mark.slow
 def test_a_certificate(explain, picture, tmp_path):
     noise = ("--noise", "gaussian:0.1", "--samples", "20")
     done = explain(picture, "--out", "out", "--certify", "--threshold", "0.3", *noise)
@@ -214,6 +224,7 @@ def test_a_certificate(explain, picture, tmp_path):
     assert np.asarray(Image.open(tmp_path / "out" / "certified.png").convert("RGB")).std() > 20
 
 
+@pytest.mark.slow
 def test_a_certificate_after_until_is_that_of_the_result(explain, picture, tmp_path):
     rule = ("--until", "undecided=0.5", "--max-samples", "40", "--noise", "gaussian:0.1")
     done = explain(picture, "--out", "out", "--certify", *rule, samples=None)
@@ -227,6 +238,7 @@ def test_a_certificate_after_until_is_that_of_the_result(explain, picture, tmp_p
         assert "no pixel is decided, so none is certified" in done.out
 
 
+@pytest.mark.slow
 def test_pictures_of_the_networks_size_are_not_cropped_again(explain, tmp_path):
     levels = np.random.default_rng(0).integers(0, 256, (224, 224, 3), np.uint8)
     Image.fromarray(levels).save(tmp_path / "exact.png")
@@ -294,6 +306,7 @@ def test_help_names_every_command_and_option(metfa_command, monkeypatch):
     assert "brightness:LOW:HIGH[:image|pixel]" in " ".join(options.replace("│", " ").split()).replace(" ", "")
 
 
+@pytest.mark.slow
 def test_typers_runner_sees_the_same(picture, tmp_path, tiny, monkeypatch):
     monkeypatch.chdir(tmp_path)
     arguments = ["explain", str(picture), "--model", "tiny:model", "-n", "8"]
@@ -337,6 +350,7 @@ def test_show_reads_the_report_again(metfa_command, finished):
     assert tree(finished) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "out", "written"),
     [("show", "again", ["figure.png", "report.txt"]), ("report", "again/page.html", ["page.html"])],
@@ -360,6 +374,7 @@ finally:
     assert sorted(path.name for path in (tmp_path / "again").iterdir()) == written
 
 
+@pytest.mark.slow
 def test_show_writes_views_elsewhere_and_overwrites_nothing(metfa_command, finished, tmp_path):
     done = metfa_command("show", finished, "--alpha", 0.2, "--out", "views")
     assert done.code == 0
@@ -375,6 +390,7 @@ def test_show_writes_views_elsewhere_and_overwrites_nothing(metfa_command, finis
     assert tree(tmp_path) == before
 
 
+@pytest.mark.slow
 def test_show_of_a_saved_sample_with_several_inputs(metfa_command, tmp_path):
     def explainer(inputs, target):
         return np.abs(inputs[:, 0])
@@ -459,6 +475,7 @@ def test_bad_settings_are_one_line(arguments, message, metfa_command, picture, t
     assert not (tmp_path / "out/report.txt").exists()
 
 
+@pytest.mark.slow
 def test_a_mistake_can_be_mended_in_the_same_folder(explain, picture, tmp_path):
     assert explain(picture, "--out", "out", "--target", 9).code == 2
     assert explain(picture, "--out", "out").code == 0
@@ -506,6 +523,7 @@ def test_missing_arguments_are_one_line(metfa_command):
     assert "`--photo` must be one of ['cat', 'coffee'], got 'dog'" in metfa_command("demo", "--photo", "dog").error
 
 
+@pytest.mark.slow
 def test_mistakes_are_found_before_torch_is_loaded(tmp_path):
     picture = save_picture(tmp_path / "p.png")
     mistakes = [
@@ -554,6 +572,7 @@ def test_mistakes_are_found_before_torch_is_loaded(tmp_path):
 # Folders
 
 
+@pytest.mark.slow
 def test_finished_results_are_kept(explain, finished, picture):
     before = tree(finished)
     done = explain(picture, "--out", finished)
@@ -599,6 +618,7 @@ def test_a_description_of_others_is_left_alone(about, explain, picture, tmp_path
     assert tree(tmp_path) == before
 
 
+@pytest.mark.slow
 def test_an_empty_folder_and_new_ones_are_used(explain, picture, tmp_path):
     (tmp_path / "empty").mkdir()
     assert explain(picture, "--out", "empty").code == 0
@@ -615,6 +635,7 @@ def test_folders_that_cannot_be_written(explain, picture, tmp_path, monkeypatch)
 # Interrupted
 
 
+@pytest.mark.slow
 def test_control_c_is_reported_and_the_command_resumes(picture, tiny, tmp_path, explain):
     """A process of its own, interrupted by SIGINT in the middle of its samples."""
     arguments = [picture, "--out", "out", "--method", "tiny:slow", "--batch-size", "2"]
@@ -651,6 +672,7 @@ def interrupt_once(monkeypatch, owner, name, at=1):
     monkeypatch.setattr(owner, name, interrupted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("owner", "name"),
     [
@@ -674,6 +696,7 @@ def test_an_interruption_at_any_stage_is_resumed(owner, name, explain, picture, 
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == FILES
 
 
+@pytest.mark.slow
 def test_an_interruption_of_the_second_picture_keeps_the_first(explain, tmp_path, monkeypatch):
     pictures = [save_picture(tmp_path / f"{name}.png", seed) for seed, name in enumerate("ab")]
     interrupt_once(monkeypatch, run, "report", at=2)
@@ -724,6 +747,7 @@ def test_the_demo_resumes_its_own_folder_alone(tmp_path, monkeypatch):
 HOSTILE = "\x1b]0;owned\x07\x1b[31m[red]$\\frac{"
 
 
+@pytest.mark.slow
 def test_hostile_file_names_are_printed_harmlessly(explain, tmp_path):
     picture = save_picture(tmp_path / f"{HOSTILE.replace('/', '')}.png")
     done = explain(picture, "--out", tmp_path / f"out{HOSTILE}")
@@ -737,6 +761,7 @@ def test_hostile_file_names_are_printed_harmlessly(explain, tmp_path):
     assert explain(picture, tmp_path / "[/bold]none.png").code == 2
 
 
+@pytest.mark.slow
 def test_a_foreign_script_in_a_name_is_no_warning(explain, tmp_path):
     done = explain(save_picture(tmp_path / "猫🐈.png"), "--out", "out")
     assert done.code == 0
@@ -744,6 +769,7 @@ def test_a_foreign_script_in_a_name_is_no_warning(explain, tmp_path):
     assert "猫🐈.png" in done.out
 
 
+@pytest.mark.slow
 def test_a_hostile_description_is_printed_harmlessly(metfa_command, finished):
     about = json.loads((finished / "about.json").read_text())
     for name in about:
@@ -759,6 +785,7 @@ def test_a_hostile_description_is_printed_harmlessly(metfa_command, finished):
     assert "time:             not recorded" in done.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -29,6 +29,7 @@ def attack(metfa_command, tiny, picture):
     return run
 
 
+@pytest.mark.slow
 def test_a_folder_of_what_came_of_it(attack, tmp_path):
     done = attack("--target-map", "circle", "--epsilon", 0.02)
     assert done.code == 0
@@ -56,6 +57,7 @@ def test_a_folder_of_what_came_of_it(attack, tmp_path):
     assert "metfa-attack holds a finished attack; give another `--out`" in again.error
 
 
+@pytest.mark.slow
 def test_a_finished_attack_without_its_report_gets_one(attack, picture, tmp_path):
     first = attack("--target-map", "circle")
     folder = tmp_path / "metfa-attack"
@@ -71,6 +73,7 @@ def test_a_finished_attack_without_its_report_gets_one(attack, picture, tmp_path
     assert "metfa-attack holds the attack of another picture" in other.err
 
 
+@pytest.mark.slow
 def test_attackers_who_know_the_defence(attack, tmp_path):
     assert attack("--target-map", "corner", "--adaptive", "--out", "a").code == 0
     assert attacks.load_attack(tmp_path / "a" / "attack").knows == "defence"
@@ -87,6 +90,7 @@ def test_two_words_on_what_is_known_that_differ(knows, attack, tmp_path):
     assert not (tmp_path / "metfa-attack").exists()
 
 
+@pytest.mark.slow
 def test_another_class(attack, tmp_path):
     clean = attack("--target-map", "left", "--steps", 0, "--out", "clean")
     assert clean.code == 0
@@ -101,6 +105,7 @@ def test_another_class(attack, tmp_path):
     assert "must be another class" in attack("--to-class", predicted, "--out", "same").err
 
 
+@pytest.mark.slow
 def test_a_map_from_a_picture(attack, tmp_path):
     levels = np.zeros((10, 10), np.uint8)
     levels[:5] = 255

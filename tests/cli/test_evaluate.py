@@ -68,6 +68,7 @@ def tables_of(text):
     return [text[start:end].removeprefix("\n") for start, end in itertools.pairwise(ends)]
 
 
+@pytest.mark.slow
 def test_tables_and_a_second_call_that_measures_nothing(evaluate, folder):
     first = evaluate("--out", "tables")
     assert first.code == 0
@@ -98,6 +99,7 @@ def test_an_estimate_measures_nothing(evaluate, folder):
     assert not (folder / "store").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("always::metfa._base.warnings.FailedUnitsWarning")
 def test_a_unit_that_fails_gives_code_1_and_the_others_their_tables(evaluate, folder):
     (folder / "pictures" / "a.png").write_bytes(b"no picture")
@@ -122,6 +124,7 @@ def test_an_existing_folder_is_refused_before_the_work(evaluate, folder):
     assert not (folder / "store").exists()
 
 
+@pytest.mark.slow
 def test_a_finished_run_can_be_repeated(evaluate, folder):
     assert evaluate("--out", "tables").code == 0
     again = evaluate("--out", "tables")
@@ -189,6 +192,7 @@ def test_no_such_study(metfa_command):
     assert metfa_command("evaluate", "nothing.toml", "--store", "x").error == "error: no such study: nothing.toml"
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_goes_on(evaluate, folder, tiny):
     """A process of its own, interrupted by SIGINT while it measures its first unit by the method that waits."""
     waits = folder / "waits"

@@ -1,5 +1,6 @@
 """`metfa explain-segmentation`: the context of an object in a scene, explained into a folder."""
 
+import functools
 import json
 
 import numpy as np
@@ -40,6 +41,7 @@ def mistake(done):
     return last
 
 
+@pytest.mark.slow
 def test_figure_report_and_samples(explain_segmentation, metfa_command, scene, tmp_path):
     done = explain_segmentation("--out", "out")
     assert done.code == 0
@@ -68,6 +70,7 @@ def test_figure_report_and_samples(explain_segmentation, metfa_command, scene, t
     assert "target=object, not ground" in other.error
 
 
+@pytest.mark.slow
 def test_it_is_what_python_gives(explain_segmentation, scene, tmp_path):
     assert explain_segmentation("--set", "grid=(4, 5)", "--noise", "gaussian:0.05", "--seed", 3).code == 0
     import tiny
@@ -87,6 +90,7 @@ def test_it_is_what_python_gives(explain_segmentation, scene, tmp_path):
     assert np.allclose(found.sample.values, expected.sample.values, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_region_of_ones_own_and_another_size(explain_segmentation, tmp_path):
     mask = np.zeros((16, 20), np.uint8)
     mask[6:9, 12:16] = 255
@@ -97,17 +101,22 @@ def test_a_region_of_ones_own_and_another_size(explain_segmentation, tmp_path):
     assert "12 of 320 pixels" in done.out
 
 
+@pytest.mark.slow
 def test_classes_by_index(explain_segmentation):
     done = explain_segmentation(model="tiny:scenes", of=1)
     assert done.code == 0
     assert "explained:        class 1" in done.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["grid-saliency", "gradient", "rise"])
 def test_networks_that_give_probabilities(method, explain_segmentation, tmp_path):
     """All that asks the network is told: the region, the explainer and the faithfulness."""
-    assert explain_segmentation("--method", method, "--out", "logits").code == 0
-    done = explain_segmentation("--method", method, "--out", "out", "--probabilities", model="tiny:likely_scenes")
+    explain = functools.partial(
+        explain_segmentation, "--method", method, *(("--set", "n_masks=50") * (method == "rise"))
+    )
+    assert explain("--out", "logits").code == 0
+    done = explain("--out", "out", "--probabilities", model="tiny:likely_scenes")
     assert done.code == 0
     assert "warning" not in done.err
     found, of_logits = load_context(tmp_path / "out"), load_context(tmp_path / "logits")
@@ -117,6 +126,7 @@ def test_networks_that_give_probabilities(method, explain_segmentation, tmp_path
         assert "with nothing and 1.000 with the significant context" in done.out
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 def test_small_objects_warn(explain_segmentation):
     done = explain_segmentation("--min-pixels", 600)
@@ -160,6 +170,7 @@ def test_unfit_regions_are_one_line(size, level, said, explain_segmentation, tmp
     assert said in mistake(explain_segmentation("--region", "mask.png"))
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_is_resumed(explain_segmentation, tmp_path):
     assert explain_segmentation("--out", "out").code == 0
     before = load_context(tmp_path / "out").sample.values.copy()
@@ -171,6 +182,7 @@ def test_an_interrupted_run_is_resumed(explain_segmentation, tmp_path):
     assert about["explained"] == "object"
 
 
+@pytest.mark.slow
 def test_a_damaged_region_is_one_line(explain_segmentation, metfa_command, tmp_path):
     assert explain_segmentation("--out", "out").code == 0
     (tmp_path / "out" / "region.npy").write_bytes(b"no array")

@@ -150,6 +150,7 @@ def test_too_much_text(explain_text):
     assert "longer than 1,000,000 characters" in explain_text(said="word " * 200_001).error
 
 
+@pytest.mark.slow
 def test_nobody_reads_on(tmp_path):
     command = f"{sys.executable} -m metfa explain-text 'a good film' --method occlusion --samples 8 | true"
     done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -10,9 +11,17 @@ from PIL import Image
 import metfa
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    return tmp_path_factory.mktemp("kept")
+
+
 @pytest.fixture
-def results(metfa_command, tiny, tmp_path):
-    """A picture's folder, and that of another method."""
+def results(metfa_command, tiny, tmp_path, kept):
+    """A picture's folder, and that of another method: made once, and copied for each test."""
+    if any(kept.iterdir()):
+        shutil.copytree(kept, tmp_path, dirs_exist_ok=True)
+        return [tmp_path / "one", tmp_path / "two"]
     levels = np.random.default_rng(0).integers(0, 256, (24, 30, 3), np.uint8)
     Image.fromarray(levels).save(tmp_path / "photo.png")
     for method, folder in (("gradient", "one"), ("smoothgrad", "two")):
@@ -20,6 +29,7 @@ def results(metfa_command, tiny, tmp_path):
             "explain", "photo.png", "--model", "tiny:model", "--method", method, "--samples", 6, "--out", folder
         )
         assert done.code == 0
+    shutil.copytree(tmp_path, kept, dirs_exist_ok=True)
     return [tmp_path / "one", tmp_path / "two"]
 
 

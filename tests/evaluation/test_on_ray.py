@@ -161,19 +161,12 @@ def test_other_thread_counts_agree_to_rounding(cluster, local, tmp_path):
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
 
 
-def test_workers_write_into_a_bucket(cluster, local):
-    """The S3 protocol, spoken to a server on the loopback interface."""
-    s3fs = pytest.importorskip("s3fs")
-    server = pytest.importorskip("moto.server").ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    try:
-        host, port = server.get_host_and_port()
-        options = {"endpoint_url": f"http://{host}:{port}", "key": "k", "secret": "s"}
-        s3fs.S3FileSystem(**options).mkdir("bucket")
-        found = metfa.evaluate(study(), store="s3://bucket/x", store_options=options, executor="ray")
-        assert tables(found) == tables(local)
-    finally:
-        server.stop()
+def test_workers_write_into_a_bucket(cluster, local, bucket_options):
+    import s3fs
+
+    s3fs.S3FileSystem(**bucket_options).mkdir("bucket")
+    found = metfa.evaluate(study(), store="s3://bucket/x", store_options=bucket_options, executor="ray")
+    assert tables(found) == tables(local)
 
 
 def test_a_unit_that_fails_is_recorded_and_the_rest_goes_on(cluster, local, tmp_path):
@@ -340,6 +333,7 @@ def test_workers_share_the_gpus(monkeypatch, workers, gpus, share):
     assert on_ray._gpus_each("cpu", workers) == 0
 
 
+@pytest.mark.ray
 def test_ray_is_started_and_stopped_where_none_is_named(tmp_path):
     """A process of its own, in which every warning is an error, and a relative store."""
     script = """

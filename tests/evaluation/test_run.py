@@ -639,6 +639,7 @@ def n_units(store):
     return len(list(Path(store, "units").rglob("*.json")))
 
 
+@pytest.mark.slow
 def test_killed_at_random_moments_it_ends_with_the_same_bytes(program, expected, tmp_path):
     rng = random.Random(0)
     left = []
@@ -661,6 +662,7 @@ def test_killed_at_random_moments_it_ends_with_the_same_bytes(program, expected,
     assert not (tmp_path / "never").exists()
 
 
+@pytest.mark.slow
 def test_two_processes_on_one_store(program, expected, tmp_path):
     processes = [started(program, tmp_path / "shared", tmp_path / f"tables{index}") for index in range(2)]
     for process in processes:
@@ -740,6 +742,7 @@ def test_the_tables_of_a_store_elsewhere_are_equal(tmp_path):
     assert content(tmp_path / "one" / "tables") == content(tmp_path / "two" / "tables")
 
 
+@pytest.mark.slow
 def test_without_torch():
     code = (
         "import sys\n"

@@ -10,32 +10,18 @@ import metfa
 from metfa.evaluation.store import UnitStore
 
 pytest.importorskip("s3fs")
-server = pytest.importorskip("moto.server")
 
 RESULT = {"input": "0", "explainer": "sizes", "rows": [{"metric": "mstd", "score": 0.5}], "record": {"threads": 1}}
 ADDRESSES = [f"{number:032x}" for number in (1, 2, 2**127)]
 
 
-@pytest.fixture(scope="module")
-def options():
-    """Store options that lead to the server."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("NO_PROXY", "127.0.0.1")
-        patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-        running = server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-        running.start()
-        host, port = running.get_host_and_port()
-        yield {"endpoint_url": f"http://{host}:{port}", "key": "k", "secret": "s"}
-        running.stop()
-
-
 @pytest.fixture
-def url(options, request):
+def url(bucket_options, request):
     """A folder of a bucket of the test's own."""
     import s3fs
 
     bucket = re.sub("[^a-z0-9]+", "-", request.node.name)[:60].strip("-")
-    s3fs.S3FileSystem(**options).mkdir(bucket)
+    s3fs.S3FileSystem(**bucket_options).mkdir(bucket)
     return f"s3://{bucket}/studies/one"
 
 
@@ -44,13 +30,13 @@ def names(store):
     return sorted(path.removeprefix(f"{store.root}/") for path in store.fs.find(store.root))
 
 
-def test_results_and_failures(url, options):
-    store = UnitStore(url, options)
+def test_results_and_failures(url, bucket_options):
+    store = UnitStore(url, bucket_options)
     assert store.read(ADDRESSES) == store.read_failures(ADDRESSES) == {}
     for number, address in enumerate(ADDRESSES[:2]):
         store.write(address, {**RESULT, "input": str(number)})
     store.write_failure(ADDRESSES[2], {"error": "ValueError: no"})
-    other = UnitStore(url, options)  # as another process reads it
+    other = UnitStore(url, bucket_options)  # as another process reads it
     assert other.read(ADDRESSES) == {address: {**RESULT, "input": str(n)} for n, address in enumerate(ADDRESSES[:2])}
     assert other.read_failures(ADDRESSES) == {ADDRESSES[2]: {"error": "ValueError: no"}}
     assert names(store) == [
@@ -58,33 +44,33 @@ def test_results_and_failures(url, options):
     ]  # fmt: skip
 
 
-def test_a_failure_is_forgotten_once_there_is_a_result(url, options):
-    store = UnitStore(url, options)
+def test_a_failure_is_forgotten_once_there_is_a_result(url, bucket_options):
+    store = UnitStore(url, bucket_options)
     store.write_failure(ADDRESSES[0], {"error": "ValueError: no"})
     store.forget_failure(ADDRESSES[0])
     store.forget_failure(ADDRESSES[0])
     assert store.read_failures(ADDRESSES) == {}
 
 
-def test_writing_again_replaces(url, options):
-    store = UnitStore(url, options)
+def test_writing_again_replaces(url, bucket_options):
+    store = UnitStore(url, bucket_options)
     store.write(ADDRESSES[0], RESULT)
     store.write(ADDRESSES[0], {**RESULT, "input": "again"})
     assert store.read(ADDRESSES) == {ADDRESSES[0]: {**RESULT, "input": "again"}}
 
 
-def test_what_can_be_written_to(url, options):
-    store = UnitStore(url, options)
+def test_what_can_be_written_to(url, bucket_options):
+    store = UnitStore(url, bucket_options)
     store.check_writable()
     assert names(store) == []
 
 
-def test_no_bucket_is_made(options):
+def test_no_bucket_is_made(bucket_options):
     import s3fs
 
     with pytest.raises(OSError, match=r"`store`: nothing can be written to s3://no-such-bucket/study: .*bucket"):
-        UnitStore("s3://no-such-bucket/study", options).check_writable()
-    assert not s3fs.S3FileSystem(**options).exists("no-such-bucket")
+        UnitStore("s3://no-such-bucket/study", bucket_options).check_writable()
+    assert not s3fs.S3FileSystem(**bucket_options).exists("no-such-bucket")
 
 
 DAMAGES = {
@@ -95,8 +81,8 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_a_damaged_object_counts_as_missing(url, options, damage):
-    store = UnitStore(url, options)
+def test_a_damaged_object_counts_as_missing(url, bucket_options, damage):
+    store = UnitStore(url, bucket_options)
     for address in ADDRESSES[:2]:
         store.write(address, RESULT)
     path = f"{store.root}/units/00/{ADDRESSES[0]}.json"
@@ -106,17 +92,17 @@ def test_a_damaged_object_counts_as_missing(url, options, damage):
     assert list(store.read(ADDRESSES)) == ADDRESSES[:2]
 
 
-def test_more_objects_than_are_read_at_once(url, options, monkeypatch):
+def test_more_objects_than_are_read_at_once(url, bucket_options, monkeypatch):
     monkeypatch.setattr("metfa.evaluation.store.READ_AT_ONCE", 2)
-    store = UnitStore(url, options)
+    store = UnitStore(url, bucket_options)
     addresses = [f"{number:032x}" for number in range(5)]
     for number, address in enumerate(addresses):
         store.write(address, {**RESULT, "input": str(number)})
     assert [result["input"] for result in store.read(addresses).values()] == ["0", "1", "2", "3", "4"]
 
 
-def test_a_store_travels_to_other_processes(url, options):
-    store = UnitStore(url, options)
+def test_a_store_travels_to_other_processes(url, bucket_options):
+    store = UnitStore(url, bucket_options)
     store.write(ADDRESSES[0], RESULT)
     assert pickle.loads(pickle.dumps(store)).read(ADDRESSES) == {ADDRESSES[0]: RESULT}
 
@@ -138,7 +124,7 @@ def study(explained):
     )
 
 
-def test_a_study_goes_on_where_it_was(url, options, tmp_path):
+def test_a_study_goes_on_where_it_was(url, bucket_options, tmp_path):
     calls = []
 
     def explained(inputs, target):
@@ -149,15 +135,15 @@ def test_a_study_goes_on_where_it_was(url, options, tmp_path):
 
     stop = True
     with pytest.raises(KeyboardInterrupt):
-        metfa.evaluate(study(explained), store=url, store_options=options)
-    store = UnitStore(url, options)
+        metfa.evaluate(study(explained), store=url, store_options=bucket_options)
+    store = UnitStore(url, bucket_options)
     assert len(names(store)) == 2
     stop = False
-    prepared = metfa.evaluation.prepare(study(explained), store=url, store_options=options)
+    prepared = metfa.evaluation.prepare(study(explained), store=url, store_options=bucket_options)
     assert len(prepared.todo) == 2
     found = prepared.run()
     calls.clear()
-    again = metfa.evaluate(study(explained), store=url, store_options=options)
+    again = metfa.evaluate(study(explained), store=url, store_options=bucket_options)
     assert not calls  # all of it was in the store
     local = metfa.evaluate(study(explained), store=tmp_path / "store")
     frames = [run.to_dataframe().to_csv() for run in (found, again, local)]

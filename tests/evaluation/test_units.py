@@ -180,6 +180,7 @@ def test_the_order_of_noises_and_metrics_is_that_of_the_rows():
     assert addresses(outer=noises) != addresses(outer=turned)
 
 
+@pytest.mark.weights
 def test_the_model_by_name_or_at_hand():
     by_name = dataclasses.replace(STUDY, model="efficientnet-lite0")
     loaded = metfa.models.load("efficientnet-lite0")
@@ -339,6 +340,7 @@ PROGRAM = """
 """
 
 
+@pytest.mark.slow
 def test_addresses_are_equal_in_another_process(tmp_path):
     path = tmp_path / "program.py"
     path.write_text(textwrap.dedent(PROGRAM))

@@ -1,7 +1,5 @@
 """CAM against the classifier's weights by hand, against grad-cam where both are defined, and on the real network."""
 
-from contextlib import nullcontext
-
 import numpy as np
 import pytest
 import torch
@@ -14,7 +12,7 @@ from torch import nn
 from torch.nn import functional
 
 import metfa
-from metfa import DegenerateAttributionsWarning, ModelStateWarning
+from metfa import DegenerateAttributionsWarning
 from metfa.explainers.cam import CAM, enlarged, warn_if_constant
 
 PICTURES = torch.rand(3, 2, 12, 9, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
@@ -165,6 +163,7 @@ class TestKinds:
 
 
 class TestGraph:
+    @pytest.mark.slow
     @pytest.mark.parametrize("settings", [{}, {"scale": False}, {"upsample": False}])
     def test_maps_are_differentiable_where_the_inputs_require_it(self, settings):
         inputs = PICTURES[:2, :, :6, :5].clone().requires_grad_()
@@ -176,28 +175,6 @@ class TestGraph:
         assert not CAM(NET)(PICTURES, 0)[0].requires_grad
         with torch.no_grad():
             assert not CAM(NET)(PICTURES.clone().requires_grad_(), 0)[0].requires_grad
-
-
-class TestLeavesAsFound:
-    @pytest.mark.parametrize("fail", [False, True])
-    def test_the_model(self, fail):
-        net, inputs = averaging().train(), PICTURES.clone()
-        net[0].requires_grad_(False)
-        before = torch.get_rng_state()
-        refused = pytest.raises(ValueError, match=r"0\.\.3 .*got 9 for input 0") if fail else nullcontext()
-        with refused, pytest.warns(ModelStateWarning):
-            CAM(net)(inputs, 9 if fail else 0)
-        assert all(module.training for module in net.modules())
-        assert [p.requires_grad for p in net.parameters()] == [False, False, True, True]
-        assert not any(m._forward_hooks or m._forward_pre_hooks for m in net.modules())
-        assert torch.equal(torch.get_rng_state(), before)
-        assert torch.equal(inputs, PICTURES)
-
-    def test_rows_alone_or_together(self):
-        together, _ = CAM(NET)(PICTURES, [0, 1, 2])
-        for row in range(3):
-            np.testing.assert_allclose(CAM(NET)(PICTURES[row : row + 1], row)[0][0], together[row], atol=1e-12)
-        assert CAM(NET).rows_independent
 
 
 class TestPrecision:
@@ -266,6 +243,7 @@ def test_unfit(make, error, message):
         make()
 
 
+@pytest.mark.weights
 def test_finds_the_cup():
     loaded = metfa.models.load("efficientnet-lite0")
     pixels = loaded.preprocess(Image.fromarray(data.coffee()))[None]

@@ -196,6 +196,7 @@ class TestLeavesAsFound:
         expected, _ = from_gradcam("GradCAM", NET)(PICTURES, TARGETS)
         np.testing.assert_allclose(from_gradcam("GradCAM", net)(PICTURES, TARGETS)[0], expected, atol=1e-5)
 
+    @pytest.mark.slow
     def test_nothing_grows_over_200_calls(self):
         explainer = from_gradcam("GradCAM", NET)
 
@@ -304,6 +305,7 @@ def test_unknown_methods_promise_nothing():
         assert not known_independent(from_gradcam("GradCAM", mixing))
 
 
+@pytest.mark.slow
 def test_without_the_library():
     code = (
         "import sys\n"
@@ -326,6 +328,7 @@ def test_their_score_cam_and_ours():
     np.testing.assert_allclose(ours, theirs, atol=1e-5)
 
 
+@pytest.mark.weights
 def test_grad_cam_finds_the_cup():
     loaded = metfa.models.load("efficientnet-lite0")
     pixels = loaded.preprocess(Image.fromarray(data.coffee()))[None]

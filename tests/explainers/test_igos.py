@@ -173,12 +173,6 @@ class TestDefinition:
 
 
 class TestRows:
-    def test_a_row_is_independent_of_its_neighbours(self):
-        together, _ = IGOS(NET, **SMALL)(PICTURES, TARGETS, rngs=generators())
-        for row, target in enumerate(TARGETS):
-            alone, _ = IGOS(NET, **SMALL)(PICTURES[row : row + 1], target, rngs=generators()[row : row + 1])
-            np.testing.assert_allclose(alone[0], together[row], atol=1e-9)
-
     def test_a_row_that_has_found_its_step_costs_nothing_more(self):
         seen = []
 
@@ -210,42 +204,8 @@ class TestRows:
         with pytest.raises(RuntimeError, match="out of memory"):
             IGOS(metfa.Called(model, batch_size=12), **SMALL)(PICTURES, TARGETS, rngs=generators())
 
-    def test_global_generators_are_left_alone(self):
-        before = torch.get_rng_state(), np.random.get_state()[1].copy()
-        IGOS(NET, **SMALL)(PICTURES, TARGETS)
-        assert torch.equal(before[0], torch.get_rng_state())
-        np.testing.assert_array_equal(before[1], np.random.get_state()[1])
-
 
 class TestModel:
-    @pytest.mark.parametrize("fail_at", [None, 1, 4, 30])
-    def test_is_left_as_found(self, fail_at):
-        net = network()
-        net[0].requires_grad_(False)
-        net[2].weight.grad = torch.ones_like(net[2].weight)
-        calls = []
-
-        def count(*_):
-            calls.append(1)
-            if len(calls) == fail_at:
-                raise KeyError("a fault of the model's")
-
-        net.register_forward_hook(count)
-        pictures = PICTURES.clone()
-        if fail_at:
-            with pytest.raises(KeyError, match="of the model's"):
-                IGOS(net, **SMALL)(pictures, TARGETS)
-        else:
-            IGOS(net, **SMALL)(pictures, TARGETS)
-        assert [p.requires_grad for p in net.parameters()] == [False, False] + [True] * 4
-        assert (net[2].weight.grad == 1).all()
-        assert net[0].weight.grad is None
-        assert net[4 + 2].weight.grad is None
-        assert len(net._forward_hooks) == 1
-        assert torch.equal(pictures, PICTURES)
-        assert not pictures.requires_grad
-        assert torch.is_grad_enabled()
-
     def test_no_graph_is_kept(self):
         maps, scores = IGOS(NET, **SMALL)(PICTURES.clone().requires_grad_(), TARGETS)
         assert not maps.requires_grad
@@ -369,14 +329,7 @@ def test_a_baseline_of_another_shape():
         IGOS(NET, **{**SMALL, "baseline": lambda images: images[..., 0]})(PICTURES, 0)
 
 
-def test_under_explain():
-    explainer = IGOS(NET, **SMALL)
-    settings = {"noise": metfa.noise.Uniform(0.1), "n_samples": 4, "rng": 0}
-    sample = metfa.explain(explainer, PICTURES, **settings)
-    again = metfa.explain(explainer, PICTURES, batch_size=3, **settings)
-    np.testing.assert_allclose(again.values, sample.values, atol=1e-9)
-
-
+@pytest.mark.weights
 def test_finds_the_cat():
     scene = Image.fromarray(data.grass()).convert("RGB").resize((256, 256)).crop((0, 0, 224, 224))
     scene.paste(Image.fromarray(data.chelsea()).crop((75, 0, 375, 300)).resize((120, 120)), (96, 92))

@@ -38,6 +38,7 @@ def hooks_in(model):
     return sum(len(m._forward_hooks) + len(m._forward_pre_hooks) + len(m._backward_hooks) for m in model.modules())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "expected", "same_as"),
     [

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics import pairwise_distances
 
 import metfa
-from metfa import DegenerateAttributionsWarning, ModelOutputWarning, ModelStateWarning
+from metfa import DegenerateAttributionsWarning, ModelOutputWarning
 from metfa.explainers import LIME
 from metfa.explainers.lime import weighted_ridge
 
@@ -280,6 +279,7 @@ class TestLibraries:
         assert maps.dtype == torch.float32
         np.testing.assert_allclose(maps, expected, atol=tolerance)
 
+    @pytest.mark.slow
     def test_without_torch(self):
         code = (
             "import sys\n"
@@ -298,20 +298,6 @@ class TestLibraries:
             "assert s.values.shape == (6, 2, 8, 8) and s.values.dtype == np.float32, s\n"
         )
         subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
-
-
-@pytest.mark.parametrize("fail", [False, True])
-def test_leaves_everything_as_found(fail):
-    net, inputs = Net().train(), torch.from_numpy(IMAGES).clone()
-    before, python = torch.get_rng_state(), np.random.get_state()[1].copy()
-    refused = pytest.raises(ValueError, match="got 9") if fail else nullcontext()
-    with refused, pytest.warns(ModelStateWarning):
-        LIME(net, segmentation=QUARTERS)(inputs, 9 if fail else 0)
-    assert net.training
-    assert net.linear.weight.grad is None
-    assert torch.equal(torch.get_rng_state(), before)
-    assert (np.random.get_state()[1] == python).all()
-    np.testing.assert_array_equal(inputs, IMAGES)
 
 
 def test_scores_that_do_not_vary_are_told():
@@ -351,6 +337,7 @@ def test_hide_of_other_channels():
         LIME(logits, hide=(0.1, 0.2))(IMAGES, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:LIME's linear model:metfa.DegenerateAttributionsWarning")
 def test_intervals_cover_the_median_at_their_exact_level():
     """600 intervals at N = 10 of samples that lie in one batch; the median of LIME's law from 6,000 other runs.
@@ -379,6 +366,7 @@ def test_intervals_cover_the_median_at_their_exact_level():
     assert (covered <= high).all()
 
 
+@pytest.mark.weights
 def test_finds_the_cat(cat_on_grass):
     pixels, where = cat_on_grass
     network = metfa.models.fold_batch_norm(metfa.models.load("efficientnet-lite0").module, pixels)

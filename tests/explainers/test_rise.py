@@ -3,7 +3,6 @@
 import subprocess
 import sys
 import tracemalloc
-from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from skimage.transform import resize
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import metfa
-from metfa import DegenerateAttributionsWarning, ModelOutputWarning, ModelStateWarning
+from metfa import DegenerateAttributionsWarning, ModelOutputWarning
 from metfa.calls.enlargement import enlargement
 from metfa.explainers import RISE
 
@@ -105,13 +104,6 @@ def test_scaled_by_default():
 
 
 class TestRows:
-    def test_alone_or_together(self):
-        explainer = RISE(logits, n_masks=25, scale=False)
-        together, _ = explainer(IMAGES, [0, 1, 2], rngs=generators())
-        for row, rng in enumerate(generators()):
-            alone, _ = explainer(IMAGES[row : row + 1], row, rngs=[rng])
-            np.testing.assert_allclose(alone[0], together[row], rtol=1e-12)
-
     def test_never_meet_in_a_forward_pass(self):
         def model(images):  # a neighbour would show
             return logits(images - images.mean(axis=0))
@@ -190,6 +182,7 @@ class TestLibraries:
         assert casts.of_weights == 1  # of 13 passes
         assert net.linear.weight.dtype == torch.float32
 
+    @pytest.mark.slow
     def test_without_torch(self):
         code = (
             "import sys\n"
@@ -276,24 +269,6 @@ class TestBatches:
             RISE(model)(IMAGES[:1], 0)
 
 
-class TestLeavesAsFound:
-    @pytest.mark.parametrize("fail", [False, True])
-    def test_model_inputs_and_generators(self, fail):
-        net, inputs = Net().train(), torch.from_numpy(IMAGES).clone()
-        net.linear.weight.grad = torch.ones_like(net.linear.weight)
-        before, python = torch.get_rng_state(), np.random.get_state()[1].copy()
-        refused = pytest.raises(ValueError, match="got 9") if fail else nullcontext()
-        with refused, pytest.warns(ModelStateWarning):
-            RISE(net, n_masks=4)(inputs, 9 if fail else 0)
-        assert net.training
-        assert net.linear.weight.requires_grad
-        assert (net.linear.weight.grad == 1).all()
-        assert torch.equal(torch.get_rng_state(), before)
-        assert (np.random.get_state()[1] == python).all()
-        np.testing.assert_array_equal(inputs, IMAGES)
-        assert torch.is_grad_enabled()
-
-
 class TestScores:
     def test_probabilities_are_used_as_they_are(self):
         expected, _ = RISE(logits, n_masks=20)(IMAGES, 0, rngs=generators())
@@ -363,6 +338,7 @@ class TestUnfit:
             RISE(logits)(IMAGES, 0, rngs=generators(1))
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_median_at_their_exact_level():
     """600 intervals at N = 10, of samples that lie in one batch; the median of RISE's law from 6,000 other runs.
 
@@ -389,6 +365,7 @@ def test_intervals_cover_the_median_at_their_exact_level():
     assert (covered <= high).all()
 
 
+@pytest.mark.weights
 def test_finds_the_cat(cat_on_grass):
     pixels, where = cat_on_grass
     network = metfa.models.fold_batch_norm(metfa.models.load("efficientnet-lite0").module, pixels)

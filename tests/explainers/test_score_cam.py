@@ -1,7 +1,6 @@
 """Score-CAM against each definition by loops, against grad-cam itself, and on the real network."""
 
 import copy
-from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ from torch.nn import functional
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import metfa
-from metfa import DegenerateAttributionsWarning, ModelOutputWarning, ModelStateWarning, RowDependenceWarning
+from metfa import DegenerateAttributionsWarning, ModelOutputWarning, RowDependenceWarning
 from metfa.explainers.score_cam import VARIANTS, ScoreCAM
 from metfa.models import Normalised
 
@@ -311,24 +310,6 @@ class TestLayers:
 
 
 class TestLeavesAsFound:
-    @pytest.mark.parametrize("fail", [False, True])
-    def test_model_inputs_and_generators(self, fail):
-        net, inputs = network().train(), PICTURES.clone().requires_grad_()
-        net[4].weight.grad = torch.ones_like(net[4].weight)
-        before = torch.get_rng_state()
-        refused = pytest.raises(ValueError, match=r"0\.\.3 .*got 9 for input 0") if fail else nullcontext()
-        with refused, pytest.warns(ModelStateWarning) as caught:
-            ScoreCAM(net)(inputs, 9 if fail else 0)
-        assert len(caught) == 1
-        assert all(module.training for module in net.modules())
-        assert all(parameter.requires_grad for parameter in net.parameters())
-        assert (net[4].weight.grad == 1).all()
-        assert not any(module._forward_hooks for module in net.modules())
-        assert torch.equal(torch.get_rng_state(), before)
-        assert torch.equal(inputs, PICTURES)
-        assert inputs.requires_grad
-        assert inputs.grad is None
-
     def test_no_graph(self):
         maps, scores = ScoreCAM(NET)(PICTURES.clone().requires_grad_(), 0)
         assert not maps.requires_grad
@@ -392,6 +373,7 @@ def test_unfit(make, error, message):
         make()
 
 
+@pytest.mark.weights
 def test_finds_the_cat():
     """At a layer of 112 channels, which is enough to see a cat's head on grass and takes seconds."""
     scene = Image.fromarray(data.grass()).convert("RGB").resize((256, 256)).crop((0, 0, 224, 224))

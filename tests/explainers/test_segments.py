@@ -187,6 +187,7 @@ class TestPixels:
         np.testing.assert_array_equal(segments(image, "slic"), segments(np.clip(image, 0, 1), "slic"))
 
 
+@pytest.mark.slow
 def test_without_scikit_image_the_message_says_what_to_install():
     code = (
         "import sys\n"

@@ -120,6 +120,18 @@ def test_a_deep_network_with_one_output():
     np.testing.assert_allclose(values, deep.shap_values(rows)[..., 0], atol=1e-6)
 
 
+@OF_SHAP_ITSELF
+def test_nothing_is_left_in_nested_modules():
+    """SHAP cleans the outermost layers alone."""
+    outer = type("Outer", (torch.nn.Module,), {"forward": lambda self, x: self.inner(x)})()
+    outer.inner = type("Inner", (torch.nn.Module,), {"forward": lambda self, x: self.layers(x)})()
+    outer.inner.layers = network()
+    names = list(outer.state_dict())
+    deep = shap.DeepExplainer(outer, torch.tensor(BACKGROUND, dtype=torch.float32))
+    from_shap(deep)(torch.tensor(ROWS, dtype=torch.float32), target=0)
+    assert list(outer.state_dict()) == names
+
+
 def test_the_model_comes_back_after_an_exception():
     net = network()
     deep = shap.DeepExplainer(net, torch.tensor(BACKGROUND, dtype=torch.float32))

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-import metfa
 from metfa.explainers import Gradient, SmoothGrad
 
 
@@ -65,13 +64,6 @@ def test_too_large_a_batch_is_repeated_with_the_same_noise():
     np.testing.assert_allclose(maps, SmoothGrad(NET)(IMAGES[:2], 0, rngs=generators()[:2])[0], atol=1e-12)
 
 
-def test_row_alone_or_in_company():
-    together, _ = SmoothGrad(NET)(IMAGES, [0, 1, 2], rngs=generators())
-    for row, rng in enumerate(generators()):
-        alone, _ = SmoothGrad(NET)(IMAGES[row : row + 1], row, rngs=[rng])
-        np.testing.assert_allclose(alone[0], together[row], atol=1e-12)
-
-
 def test_float32_and_bfloat16():
     expected, _ = SmoothGrad(NET)(IMAGES, 0, rngs=generators())
     for dtype, tolerance in ((torch.float32, 1e-4), (torch.bfloat16, 0.1)):
@@ -84,14 +76,6 @@ def test_differentiable_where_the_inputs_require_it():
     inputs = IMAGES[:1].clone().requires_grad_()
     explainer = SmoothGrad(NET, n_perturbations=3, scale=False)
     assert torch.autograd.gradcheck(lambda x: explainer(x, 0, rngs=generators()[:1])[0], (inputs,))
-
-
-def test_under_explain():
-    noise = metfa.noise.Uniform(0.1)
-    sample = metfa.explain(SmoothGrad(NET, n_perturbations=3), IMAGES, noise=noise, n_samples=6, rng=0)
-    again = metfa.explain(SmoothGrad(NET, n_perturbations=3), IMAGES, noise=noise, n_samples=6, rng=0, batch_size=1)
-    np.testing.assert_allclose(sample.values, again.values, atol=1e-12)
-    assert all(parameter.requires_grad and parameter.grad is None for parameter in NET.parameters())
 
 
 @pytest.mark.parametrize(

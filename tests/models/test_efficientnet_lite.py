@@ -16,6 +16,8 @@ from torch import nn
 from metfa.models import EfficientNetLite, load
 from metfa.models.efficientnet_lite import VARIANTS, SamePad, _renamed, imagenet_classes, load_weights, weights_file
 
+pytestmark = pytest.mark.weights
+
 LITE0 = "efficientnet-lite0"
 
 

@@ -43,6 +43,7 @@ def test_networks_in_any_style(name, left):
     assert all(not module._forward_hooks and not module._forward_pre_hooks for module in folded.modules())
 
 
+@pytest.mark.weights
 def test_the_pretrained_network_has_none_left():
     model = models.load("efficientnet-lite0").module
     example = torch.rand(1, 3, 224, 224, generator=torch.Generator().manual_seed(1))

@@ -225,6 +225,7 @@ def test_bad_names(zoo, name, error, message):
         load(name)
 
 
+@pytest.mark.weights
 def test_importing_and_loading_lite_imports_neither_torchvision_nor_timm():
     code = (
         "import sys, metfa.models; metfa.models.load('efficientnet-lite0'); "

@@ -343,6 +343,7 @@ def test_images_are_not_drawn_as_bars():
         bars(image)
 
 
+@pytest.mark.slow
 def test_neither_settings_nor_pyplot_are_touched():
     code = """
 import sys, matplotlib

@@ -403,6 +403,7 @@ def test_no_title():
 # Nothing global
 
 
+@pytest.mark.slow
 def test_neither_settings_nor_pyplot_are_touched():
     code = """
 import sys, numpy as np, matplotlib

@@ -220,6 +220,7 @@ KILLED = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("point", "computed"),
     [
@@ -429,6 +430,7 @@ def peak_memory(n, folder):
     return int(done.stdout) / 1024
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's process status")
 def test_memory_is_flat_in_the_number_of_samples(tmp_path):
     """Samples of 0.25 MB: 12 MB for N = 50, 125 MB for N = 500, statistics with natural breaks included."""

@@ -36,6 +36,7 @@ def explained(**settings):
     return explain_context(network, scene(), 1, **{"region": REGION, "min_pixels": 1, "rng": 0, **settings})
 
 
+@pytest.mark.slow
 def test_it_is_explain_with_the_region_held_fixed():
     found = explained(n_samples=7)
     expected = metfa.explain(
@@ -63,6 +64,7 @@ def test_the_needed_context_is_found_and_nothing_else():
     assert (marks[REGION] == 0).all()
 
 
+@pytest.mark.slow
 def test_statistics_are_of_the_context_alone():
     found = explained(n_samples=12)
     outside = found.sample.values[:, 0][:, ~REGION]
@@ -85,6 +87,7 @@ def test_statistics_are_of_the_context_alone():
     assert found.provenance == found.sample.provenance
 
 
+@pytest.mark.slow
 def test_areas_are_cut_at_the_same_threshold():
     found = explained(n_samples=10)
     height = found.threshold()
@@ -125,6 +128,7 @@ def test_the_model_is_left_as_found():
     assert torch.equal(net.weight, before)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_samples_for_every_batch_size():
     one, other = explained(batch_size=1, n_samples=5), explained(batch_size=4, n_samples=5)
     assert np.allclose(one.sample.values, other.sample.values, atol=1e-6)
@@ -167,6 +171,7 @@ def test_a_class_that_is_nowhere_or_everywhere():
         explain_context(lambda images: torch.cat([0 * images, 0 * images + 3], 1), scene(), 1)
 
 
+@pytest.mark.slow
 def test_saved_and_read_again(tmp_path):
     found = explained(n_samples=6)
     assert found.save(tmp_path / "kept") == tmp_path / "kept"
@@ -177,6 +182,7 @@ def test_saved_and_read_again(tmp_path):
         found.save(tmp_path / "kept")
 
 
+@pytest.mark.slow
 def test_damaged_folders(tmp_path):
     explained(n_samples=3).save(tmp_path / "kept")
     with pytest.raises(FileNotFoundError, match="nowhere"):
@@ -199,6 +205,7 @@ def test_damaged_folders(tmp_path):
         load_context(cut)
 
 
+@pytest.mark.slow
 def test_parts_must_fit():
     sample = explained(n_samples=2).sample
     with pytest.raises(ValueError, match=r"\(5, 16\), got maps \(1, 12, 16\)"):
@@ -211,6 +218,7 @@ def test_parts_must_fit():
         explained(n_samples=2).region[0, 0] = True
 
 
+@pytest.mark.slow
 def test_a_store_is_a_saved_explanation(tmp_path):
     found = explained(n_samples=6, store=tmp_path / "kept")
     again = load_context(tmp_path / "kept")
@@ -222,6 +230,7 @@ def test_a_store_is_a_saved_explanation(tmp_path):
         load_context(tmp_path / "kept" / "sample")
 
 
+@pytest.mark.slow
 def test_a_store_is_of_one_object(tmp_path):
     explained(n_samples=2, store=tmp_path / "kept")
     other = np.roll(REGION, 1, axis=0)
@@ -238,6 +247,7 @@ def test_a_store_is_of_one_object(tmp_path):
     assert np.array_equal(load_context(tmp_path / "kept").region, REGION)
 
 
+@pytest.mark.slow
 def test_a_region_that_was_changed_is_noticed(tmp_path):
     explained(n_samples=3).save(tmp_path / "kept")
     path = tmp_path / "kept" / "region.npy"
@@ -251,6 +261,7 @@ def test_a_region_that_was_changed_is_noticed(tmp_path):
         load_context(tmp_path / "kept")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("about", "said"),
     [
@@ -268,6 +279,7 @@ def test_a_damaged_description_is_named(about, said, tmp_path):
         load_context(tmp_path / "kept")
 
 
+@pytest.mark.slow
 def test_an_object_that_the_model_takes_for_another_class():
     elsewhere = np.zeros_like(REGION)
     elsewhere[8:10, 5:8] = True
@@ -275,6 +287,7 @@ def test_an_object_that_the_model_takes_for_another_class():
         explained(region=elsewhere, n_samples=2)
 
 
+@pytest.mark.slow
 def test_all_that_is_asked_takes_the_same_softmax():
     def probabilities(images):
         return network(images).softmax(1)
@@ -288,6 +301,7 @@ def test_all_that_is_asked_takes_the_same_softmax():
         explain_context(called, scene(), 1, region=REGION, min_pixels=1, method=own)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("threshold", "error", "said"),
     [

@@ -152,6 +152,7 @@ def test_each_pixel_sees_the_whole_image(biased):
     assert (image.grad != 0).float().mean() > 0.9  # a max-pool hands on one of four
 
 
+@pytest.mark.slow
 def test_training_is_seeded_and_leaves_the_global_state_alone(one_thread):
     settings = bed.SMALL_TRAINING | {"n_steps": 4}
     state, losses = torch.get_rng_state(), []

@@ -51,6 +51,7 @@ class TestProportionBound:
         expected = [[float(function([count], 10, 0.05, sequential=sequential)[0]) for count in row] for row in counts]
         np.testing.assert_allclose(backend.host(found), expected, rtol=1e-6, atol=1e-12)
 
+    @pytest.mark.slow
     def test_at_any_time_it_may_be_looked_at_often(self):
         """The largest bound of all looks exceeds the probability in few runs; that of a fixed number in many."""
         rng = np.random.default_rng(0)

@@ -37,6 +37,7 @@ def test_tails_of_another_coin():
         assert float(log_binomial_tail(count, n, float(p))) == pytest.approx(math.log(exact), rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("probability", [0.5, 0.9])
 @pytest.mark.parametrize("n", [1_000, 1_000_000])
 def test_many_against_the_series_with_forty_digits(optional, n, probability):

@@ -50,6 +50,7 @@ def test_a_level_reached_exactly_is_accepted():
         stats.median_ranks(6, math.nextafter(0.96875, 1))
 
 
+@pytest.mark.slow
 def test_many_samples():
     ranks = stats.median_ranks(100_000)
     assert ranks.low == scipy.stats.binom.ppf(0.025, 100_000, 0.5)  # the first count whose lower tail exceeds 0.025

@@ -138,6 +138,7 @@ class TestTest:
         pvalues, least = backend.host(found.pvalue), backend.host(plain.pvalue)
         assert (pvalues >= least - 1e-6).all()  # what it costs to look at any time
 
+    @pytest.mark.slow
     def test_one_may_look_after_every_sample(self):
         """False alarms of runs of 1,000 fair samples. By chance beyond the bounds: less than once in 10,000."""
         rng = np.random.default_rng(0)
@@ -153,6 +154,7 @@ class TestTest:
         assert ever / runs > 0.02  # it is no empty promise either
         assert naive / runs > 0.3
 
+    @pytest.mark.slow
     def test_a_threshold_from_the_samples_themselves_does_no_harm(self):
         """The rule looks at all samples at each look, and stops when it likes what it sees."""
         rng = np.random.default_rng(1)
@@ -277,6 +279,7 @@ class TestEBH:
         with pytest.raises(ValueError, match=re.escape("write metfa.stats.e_bh(log_e_values)")):
             stats.correct([0.1], "e-bh")
 
+    @pytest.mark.slow
     def test_false_discoveries_of_dependent_features_that_are_looked_at(self):
         """Blocks of 16 equal pixels, half of them null, stopped at the look with the most discoveries."""
         rng = np.random.default_rng(4)

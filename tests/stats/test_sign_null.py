@@ -31,6 +31,7 @@ def test_large_n_agrees_with_scipy(n):
     np.testing.assert_allclose(upper_tail_table(n), scipy.stats.binom.sf(k - 1, n, 0.5), rtol=1e-9, atol=1e-300)
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_samples():
     n = 100_000
     table = upper_tail_table(n)

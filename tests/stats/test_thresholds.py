@@ -29,6 +29,7 @@ def slow_cut(values) -> int:
     return min(cuts, key=lambda i: (within(ordered[:i]) + within(ordered[i:]), i))
 
 
+@pytest.mark.slow
 @reproducible
 @given(st.lists(st.integers(-20, 20), min_size=2, max_size=25), st.integers(1, 8))
 def test_integers_with_ties_are_cut_exactly(values, chunk):

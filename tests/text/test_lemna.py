@@ -289,6 +289,7 @@ def test_a_model_that_mixes_the_texts_of_a_call_is_told_of():
     assert np.isfinite(alone).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fused", [0, 0.1])
 def test_a_model_that_has_nothing_to_do_with_the_words_is_told_of(fused):
     def unrelated(texts):

@@ -315,6 +315,7 @@ def test_signs_are_the_explainers_affair_not_the_samples(least):
     assert metfa.explain(smooth, ["a fine film"], noise=lambda row, rng: row, n_samples=2, rng=0).signed
 
 
+@pytest.mark.slow
 def test_ten_thousand_words():
     text = " ".join(f"word{k}," for k in range(10_000))
     sample = sampled(text, np.arange(10_000) / 10_000)

@@ -143,6 +143,7 @@ def test_one_word_for_one_word_among_all_scripts():
             assert [noisy.words[k] for k in (1, 2, 5)] == ["😀", "שלום", "电影"]
 
 
+@pytest.mark.slow
 def test_every_synonym_is_one_word_wherever_it_is_put(table):
     noise = Synonyms(1.0, multi_word=True)
     words = sorted({line.split("\t")[0] for line in table.splitlines()})

@@ -408,6 +408,7 @@ class TestHostileFile:
         with pytest.raises(ValueError, match="is no text model of metfa"):
             load_model(path)
 
+    @pytest.mark.slow
     def test_damaged_bytes_never_give_another_model(self, tmp_path):
         good = save_model(classifier(), tmp_path / "good.npz")
         expected, content, rng = load_model(good)(ROWS), good.read_bytes(), np.random.default_rng(0)

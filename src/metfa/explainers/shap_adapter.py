@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from metfa._arrays import as_array, is_array, to_host
-from metfa.calls.guard import model_as_found, model_in_evaluation
+from metfa.calls.guard import loaded_torch, model_as_found, model_in_evaluation
 from metfa.calls.targets import row_targets
 from metfa.sampling.protocol import predict_scores
 from metfa.sampling.randomised import seeded
@@ -48,7 +49,7 @@ class ShapExplainer:
         """SHAP values of the inputs' shape for each row's target, and the model's scores where it is known."""
         inputs = as_array(inputs, "inputs")
         model = self.model
-        with model_as_found(model), model_in_evaluation(model):
+        with model_as_found(model), model_in_evaluation(model), _parameters_as_found(model):
             scores = None if model is None else predict_scores(model, inputs)
             values = _values(self._explained(inputs), tuple(inputs.shape))
         targets = None
@@ -124,6 +125,20 @@ def from_shap(explainer: Any, predict: Callable[..., Any] | None = None, **setti
         settings = {"silent": True, **settings}  # no progress bar for every row
     made = ShapExplainer(explainer, predict, settings)
     return made if names & DETERMINISTIC else seeded(made)
+
+
+@contextmanager
+def _parameters_as_found(model: Any) -> Iterator[None]:
+    """Drop what DeepExplainer leaves at the layers: in nested modules always, elsewhere after an exception."""
+    torch = loaded_torch()
+    parts = list(model.modules()) if torch is not None and isinstance(model, torch.nn.Module) else []
+    found = [{name for name, _ in part.named_parameters(recurse=False)} for part in parts]
+    try:
+        yield
+    finally:
+        for part, names in zip(parts, found, strict=True):
+            for name in [name for name, _ in part.named_parameters(recurse=False) if name not in names]:
+                delattr(part, name)
 
 
 def _method(explainer: Any) -> Callable[..., Any]:
