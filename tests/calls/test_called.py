@@ -121,7 +121,8 @@ class TestCalled:
             return model(inputs).detach().amax(1)
 
         assert np.array_equal(metrics.robust(best, noise=NOISE, rng=0)(called, IMAGES, maps).raws.shape, (10, 2))
-        curve = metrics.insertion(called, IMAGES, maps, 1, steps=4)
+        with pytest.warns(metfa.ModelOutputWarning, match="a clean score below"):  # a logit, and a negative one
+            curve = metrics.insertion(called, IMAGES, maps, 1, steps=4)
         np.testing.assert_allclose(curve.clean, self.LOGITS[:, 1], rtol=1e-6)
 
     @pytest.mark.parametrize(
