@@ -54,7 +54,7 @@ print(f"Of the pixels that one of the runs shows, both show {float(both / either
 # asks exactly this.
 
 noise = metfa.noise.Uniform(0.1, bounds=(0, 1))
-sample = metfa.explain(LIME(called, n_perturbations=200), images, target, noise=noise, n_samples=12, rng=0)
+sample = metfa.explain(LIME(called, n_perturbations=100), images, target, noise=noise, n_samples=12, rng=0)
 figure = sample.plot(threshold=0.5, title="12 runs of LIME")
 
 # %%

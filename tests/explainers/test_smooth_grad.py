@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+import metfa
 from metfa.explainers import Gradient, SmoothGrad
 
 
