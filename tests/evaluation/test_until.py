@@ -196,7 +196,7 @@ VERY_SURE = {"metrics": ["interval_width"], "confidence_level": 0.99}
         ({"n_samples": FEW, **VERY_SURE}, "may stop at 7 samples, and interval_width at .*0.99 needs 10: .*first=10"),
         ({"n_samples": dataclasses.replace(FEW, max_samples=8), **VERY_SURE}, "`max_samples` must be .* 10 .*, got 8"),
         ({"confidence_level": 0.99}, r"decides at alpha 0.05, and may stop too soon for undecided .*, alpha=0.01\)"),
-        ({"metrics": {"undecided": {"correction": "bh"}}}, "must hold at whatever number of samples one stopped"),
+        ({"metrics": {"undecided": {"correction": "bh"}}}, "must hold whenever sampling stops"),
         ({"metrics": {"undecided": {"correction": "holmes"}}}, "`correction` must be .* did you mean 'holm'"),
         ({"metrics": {"undecided": {"threshold": "jenks"}}}, "a number or a rule, got the text 'jenks'"),
         ({"metrics": {"undecided": {"threshold": np.full(12, 0.5)}}}, "one number or a rule in a study, got an array"),
@@ -263,7 +263,7 @@ def test_where_smoothed_maps_may_be_means(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("rule", "told"),
+    ("rule", "written"),
     [
         (metfa.Until(undecided=0.1), "Until(undecided=0.1, max_samples=500)"),
         (
@@ -274,5 +274,5 @@ def test_where_smoothed_maps_may_be_means(tmp_path):
         (metfa.Until(width=0.08), "Until(width=0.08, confidence_level=0.95, max_samples=500)"),
     ],
 )
-def test_a_rule_is_told_as_it_is_written(rule, told):
-    assert rule.told == told
+def test_a_rule_is_described_as_it_is_written(rule, written):
+    assert rule.described == written

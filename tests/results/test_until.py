@@ -338,7 +338,7 @@ class TestStatements:
         ranks = stats.sequence_ranks(found.n_samples)
         np.testing.assert_array_equal(interval.low, np.sort(found.values, axis=0)[ranks.low - 1])
         for correction in ("holm", "bh", "by"):
-            with pytest.raises(ValueError, match=f"whatever number of samples one stopped, and '{correction}'"):
+            with pytest.raises(ValueError, match=f"must hold whenever sampling stops, and '{correction}'"):
                 found.significance_map(1.0, correction=correction)
 
     def test_intervals_of_a_fixed_number_are_refused(self):

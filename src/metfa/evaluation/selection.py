@@ -70,7 +70,7 @@ class Selection:
 
     def size_label(self, n: int | None) -> str:
         """A sample size in words, or the rule that decides it."""
-        return f"N = {n}" if self.rule is None else f"N by {self.rule.told}"
+        return f"N = {n}" if self.rule is None else f"N by {self.rule.described}"
 
     def entries(self, maps: Sequence[str]) -> list[Entry]:
         """The selected maps, in the order in which they are made."""
@@ -98,7 +98,7 @@ def entry_label(entry: Entry, selection: Selection) -> str:
 
 def _size_chosen(n: int | None, study: Study) -> tuple[int | None, ...]:
     if n is not None and study.rule is not None:
-        raise ValueError(f"`n_samples` must be left out, because N is by {study.rule.told}, got {n!r}")
+        raise ValueError(f"`n_samples` must be left out, because N is by {study.rule.described}, got {n!r}")
     return _chosen("n_samples", n, study.sizes)
 
 
