@@ -478,7 +478,11 @@ class TestRefusals:
             ({"undecided": "few"}, TypeError, "`undecided` must be a number, got str: 'few'"),
             ({"width": math.inf}, ValueError, "`width` must be finite"),
             ({"change": -1}, ValueError, "`change` must be finite and not negative"),
-            ({"undecided": 0.1, "correction": "bh"}, ValueError, "and 'bh' is for a number that was fixed beforehand"),
+            (
+                {"undecided": 0.1, "correction": "bh"},
+                ValueError,
+                "and 'bh' is for a number of samples that was fixed beforehand",
+            ),
             ({"undecided": 0.1, "correction": "ebh"}, ValueError, "got 'ebh', did you mean 'e-bh'?"),
             ({"undecided": 0.1, "alpha": 1}, ValueError, "`alpha` must lie between 0 and 0.5"),
             ({"undecided": 0.1, "threshold": "jenks"}, TypeError, "write metfa.stats.jenks"),
