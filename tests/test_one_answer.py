@@ -175,7 +175,7 @@ def test_texts(case):
             told = "1 word" if counts[mark] == 1 else f"{counts[mark]} words"
             assert f"{decision.kinds[mark]}: median significantly {side} {decision.threshold:.3g}, {told}" in shown
         assert f"decided at {level_of(decision.terms)}" in shown
-        assert "a level of their own" in shown
+        assert "brackets have their own level" in shown
 
 
 @pytest.mark.parametrize("shape", [MAPS, ROW])

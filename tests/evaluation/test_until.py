@@ -150,7 +150,7 @@ def test_tables_say_the_rule_and_never_a_number_that_was_not_drawn(tmp_path):
     assert result.table("certified_share").title.endswith("radius 0.02")
     with pytest.raises(
         ValueError,
-        match=r"`n_samples` must be left out, because N is by until\(undecided=0\.1, max_samples=150\), got 150",
+        match=r"`n_samples` must be left out, because N is set by Until\(undecided=0\.1, max_samples=150\), got 150",
     ):
         result.table("mstd", n_samples=150)
 
@@ -158,7 +158,7 @@ def test_tables_say_the_rule_and_never_a_number_that_was_not_drawn(tmp_path):
 def test_figures_say_the_rule(tmp_path):
     asked = {"metrics": {"mstd": {}, "faithfulness": {"steps": 6}}, "outer": {"normal": NOISE}, "n_outer": 2}
     result = evaluate(study(confidence_level=[0.8, 0.95], **asked), store=tmp_path)
-    with pytest.raises(ValueError, match=r"several `n_samples`, and there is only N by until\(undecided=0\.1"):
+    with pytest.raises(ValueError, match=r"several `n_samples`, and there is only N by Until\(undecided=0\.1"):
         mstd_ratio(result)
     assert (
         mstd_ratio(result, against="alpha").axes[0].get_xlabel() == "alpha (N by Until(undecided=0.1, max_samples=150))"
@@ -201,7 +201,7 @@ VERY_SURE = {"metrics": ["interval_width"], "confidence_level": 0.99}
         ({"metrics": {"undecided": {"threshold": "jenks"}}}, "a number or a rule, got the text 'jenks'"),
         ({"metrics": {"undecided": {"threshold": np.full(12, 0.5)}}}, "one number or a rule in a study, got an array"),
         ({"metrics": {"certified_radius": {"threshold": np.inf}}, "n_samples": 20}, "a number or a rule, got inf"),
-        ({"metrics": {"undecided": {"split": 0}}}, "`split` of undecided goes with a `threshold`"),
+        ({"metrics": {"undecided": {"split": 0}}}, "`split` of undecided needs a `threshold`"),
         ({"metrics": {"undecided": {"correction": "bonferroni"}}}, "may stop too soon for undecided with 'bonferroni'"),
         ({"metrics": {"rule_met": {}}, "n_samples": 20}, "rule_met needs a rule, as in `n_samples=metfa.Until"),
         ({"n_samples": metfa.Until(undecided=0.1, threshold=np.full(4, 0.5))}, "one number or a rule, got an array of"),
@@ -213,7 +213,7 @@ VERY_SURE = {"metrics": ["interval_width"], "confidence_level": 0.99}
         ({"metrics": {"certified_share": {"radius": 0}}}, "`radius` must be finite and above 0, got 0"),
         ({"metrics": CERTIFIED, "sampling": {"u": Uniform(0.1)}}, r"needs Gaussian noise .*`sampling\['u'\]` Uni"),
         ({"metrics": CERTIFIED, "n_samples": 20}, "a threshold that does not depend on the samples that are tested"),
-        ({"metrics": {"certified_radius": {"split": 5}}}, "`split` of certified_radius goes with a `threshold`"),
+        ({"metrics": {"certified_radius": {"split": 5}}}, "`split` of certified_radius needs a `threshold`"),
         ({"metrics": {"certified_radius": {"split": 5}}, "n_samples": 20}, "a threshold that does not depend on"),
         (
             {"metrics": {"certified_radius": {"threshold": 0.1, "correction": "by"}}, "n_samples": 20},
@@ -256,7 +256,7 @@ def test_which_inputs_met_the_rule(tmp_path):
 
 def test_where_smoothed_maps_may_be_means(tmp_path):
     asked = {"metrics": {"faithfulness": {"steps": 6}}}
-    note = "at 95 % no sample is trimmed of inputs with fewer than 9: there smoothed equals mean"
+    note = "at 95 % no sample is trimmed for inputs with fewer than 9: there smoothed equals mean"
     for rule, notes in ((FEW, [note]), (metfa.Until(undecided=0.1, threshold=0.3, first=9), [])):
         table = evaluate(study(n_samples=rule, **asked), store=tmp_path).table("faithfulness")
         assert list(table.notes) == notes
