@@ -262,7 +262,7 @@ def test_pictures_of_the_networks_size_are_not_cropped_again(explain, tmp_path):
             "needs a threshold that does not depend on the samples",
         ),
         (["--until", "undecided=0.1", "--samples", "9"], "`--samples` 9 and `--until` contradict each other"),
-        (["--max-samples", "9"], "`--max-samples` 9 goes with --until: write --samples 9"),
+        (["--max-samples", "9"], "`--max-samples` 9 is only for --until: write --samples 9"),
         (
             ["--certify", "--noise", "gaussian:0.1", "--threshold", "0.3", "--correction", "by"],
             "`--certify` takes --correction none, bonferroni, bh or e-bh, got by",
