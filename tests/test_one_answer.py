@@ -245,5 +245,5 @@ def test_results_of_different_terms_need_common_ones(tmp_path):
 def test_help_says_the_default():
     shown = CliRunner().invoke(app, ["show", "--help"], env={"COLUMNS": "300", "TERM": "dumb"}).output
     shown = " ".join(re.sub(r"[│╭╰─╮╯]", " ", shown).split())
-    assert "By default that of --until where it tested, else 0.05." in shown
+    assert "By default that of --until if it tested, else 0.05." in shown
     assert "else 0 for signed scores and jenks for others." in shown

@@ -152,7 +152,7 @@ def test_small_objects_warn(explain_segmentation):
         (("--region", "none.png"), {}, "no such image: none.png"),
         (("--noise", "synonyms:.3"), {}, "'synonyms:.3'"),
         (("--noise", "none"), {}, "`noise` is None"),
-        (("--set", "softmax=false"), {}, "say --probabilities"),
+        (("--set", "softmax=false"), {}, "write --probabilities"),
         (("--probabilities",), {}, "`softmax=False` is for networks that give probabilities"),
         ((), {"of": "-1"}, "`--class` must be an index from 0 on, or a name, got -1"),
     ],

@@ -419,8 +419,8 @@ class TestStatements:
         text = str(found.summary(1.0)[0])
         assert str(found.stopping) in text
         assert "coverage of at least 95.00% at any time" in text
-        assert "under any dependence and whenever one stops (e-bh)" in text
-        assert "whenever one stops; uncorrected" in str(found.summary(1.0, correction="none")[0])
+        assert "under any dependence and whenever sampling stops (e-bh)" in text
+        assert "whenever sampling stops; uncorrected" in str(found.summary(1.0, correction="none")[0])
 
     def test_more_samples_are_no_harm(self, tmp_path):
         found = run(RULES["undecided"])

@@ -22,7 +22,7 @@ NAMES = {
     "holm": "Holm: any mark of a feature at the threshold",
     "bh": "BH: share of false marks (positive dependence)",
     "by": "BY: share of false marks (any dependence)",
-    "e-bh": "e-BH: share of false marks (any dependence, whenever one stops)",
+    "e-bh": "e-BH: share of false marks (any dependence, whenever sampling stops)",
 }
 
 

@@ -20,7 +20,7 @@ PROMISES = {
     "holm": "the chance that any {noun} with its median at the threshold is marked is at most {level}",
     "bh": "on average at most {level} of the marks are false, if the scores depend on each other positively",
     "by": "on average at most {level} of the marks are false",
-    "e-bh": "on average at most {level} of the marks are false, whenever one stops sampling",
+    "e-bh": "on average at most {level} of the marks are false, whenever sampling stops",
 }
 
 

@@ -250,6 +250,6 @@ def samples_needed(alpha: float, correction: str | None, n_features: int, *, any
 
 
 def samples_for_interval(confidence_level: float, *, any_time: bool = False) -> int:
-    """Smallest N with an interval of that level; with `any_time`, one that holds whenever one stops."""
+    """Smallest N with an interval of that level; with `any_time`, one that holds whenever sampling stops."""
     miss = 1 - as_level(confidence_level, "confidence_level")
     return fewest_reaching(2 / miss) if any_time else stats.min_samples(miss)

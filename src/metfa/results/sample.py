@@ -179,7 +179,7 @@ class AttributionSample:
 
         Notes
         -----
-        After `metfa.Until` the ranks are those of `stats.sequence_ranks`, which hold whenever one stops.
+        After `metfa.Until` the ranks are those of `stats.sequence_ranks`, which hold whenever sampling stops.
         """
         if self.any_time and ranks is None:
             ranks = stats.sequence_ranks(self.n_samples, confidence_level)

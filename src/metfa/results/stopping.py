@@ -304,7 +304,7 @@ def of_a_fixed_number(what: str, confidence_level: float) -> ValueError:
     return ValueError(
         f"{what} for a number of samples that was fixed beforehand, and sampling stopped because of what was seen: "
         f"write `confidence_interval({confidence_level})`, an interval of the median by `stats.sequence_ranks`, which "
-        "holds whenever one stops"
+        "holds whenever sampling stops"
     )
 
 

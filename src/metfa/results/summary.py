@@ -103,11 +103,12 @@ class Summary:
             return f"any feature at the threshold marked with probability at most {self.alpha:g} (holm)"
         if self.correction is not None:
             condition = " under positive dependence" if self.correction == "bh" else " under any dependence"
-            condition += " and whenever one stops" if self.correction == "e-bh" else ""
+            condition += " and whenever sampling stops" if self.correction == "e-bh" else ""
             return f"at most {100 * self.alpha:g}% of the marks on average{condition} ({self.correction})"
         expected = self.expected_false_marks or 0.0
         if self.stopped is not None:
-            return f"each feature on each side with probability at most {self.alpha:g}, whenever one stops; uncorrected"
+            level = f"with probability at most {self.alpha:g}"
+            return f"each feature on each side {level}, whenever sampling stops; uncorrected"
         return (
             f"up to {expected:,.0f} features expected ({expected / self.n_features:.1%}) if every median lay at the "
             f"threshold: alpha {self.alpha:g} a side, uncorrected"

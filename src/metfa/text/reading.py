@@ -108,7 +108,7 @@ def _decisions(sample: AttributionSample, decision: Decision) -> tuple[list[str]
     at = "a threshold of its own" if threshold is None else f"{threshold:.3g}"
     kinds = [of_mark[mark] for mark in decision.marks[0].tolist()]
     if terms.correction is None and sample.any_time:
-        how = f"decided at {terms.level}, whenever one stops"
+        how = f"decided at {terms.level}, whenever sampling stops"
     elif terms.correction is None:
         expected = stats.expected_false_marks(sample.n_samples - terms.split, terms.alpha, len(kinds))
         shown = f"{expected:,.0f}" if expected >= 10 else f"{expected:.2g}"
