@@ -34,7 +34,9 @@ def measure(what: str) -> None:
         noise = metfa.noise.Uniform(0.1, bounds=(0.0, 1.0))
 
         def explain() -> None:
-            metfa.explain(explainer, pixels, noise=noise, n_samples=n_samples, rng=0, store=Path(folder) / "run")
+            metfa.explain(
+                explainer, pixels, noise=noise, n_samples=n_samples, rng=0, run=metfa.Run(store=Path(folder) / "run")
+            )
 
         print(f"explain(store=), N = {n_samples}: {peak_during(explain):.0f} MiB", end="; ")
         sample = metfa.load(Path(folder) / "run")

@@ -88,7 +88,7 @@ plt.show()
 # "Undecided" is not "unimportant": it is a lack of evidence, and more samples give more evidence. A second call
 # continues where the first one stopped. ``concat`` refuses samples if seed, noise, explainer or input differ.
 
-more = metfa.explain(explainer, images, noise=noise, n_samples=50, first_sample=50, rng=0)
+more = metfa.explain(explainer, images, noise=noise, n_samples=50, run=metfa.Run(first_sample=50), rng=0)
 draw(sample.concat(more), "100 samples")
 plt.show()
 

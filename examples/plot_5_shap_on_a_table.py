@@ -48,7 +48,13 @@ for name, std in list(zip(table.feature_names, noise.std, strict=True))[:5]:
 # All unseen tumours at once, 50 noisy copies of each: tree SHAP is fast.
 
 sample = metfa.explain(
-    explainer, unseen, noise=noise, n_samples=50, batch_size=1000, rng=0, feature_names=table.feature_names
+    explainer,
+    unseen,
+    noise=noise,
+    n_samples=50,
+    batch_size=1000,
+    rng=0,
+    run=metfa.Run(feature_names=table.feature_names),
 )
 interval = sample.confidence_interval()
 undecided = (interval.low <= 0) & (interval.high >= 0)

@@ -62,7 +62,9 @@ def test_onnx_runtime_in_black_box_explainers():
         "lime": from_lime(LimeTabularExplainer(IRIS.data, discretize_continuous=False), predict, num_samples=200),
     }
     for name, explainer in explainers.items():
-        sample = metfa.explain(explainer, ROWS, noise=noise, n_samples=6, rng=0, feature_names=IRIS.feature_names)
+        sample = metfa.explain(
+            explainer, ROWS, noise=noise, n_samples=6, rng=0, run=metfa.Run(feature_names=IRIS.feature_names)
+        )
         assert sample.target == tuple(logits.argmax(axis=1)), name
         assert sample.values.shape == (6, 3, 4)
         assert sample.flip_rate is not None
@@ -192,7 +194,7 @@ def test_deep_shap_and_a_torch_network_on_a_table():
         noise=metfa.noise.Gaussian(0.1),
         n_samples=12,
         rng=0,
-        feature_names=table.feature_names,
+        run=metfa.Run(feature_names=table.feature_names),
     )
     test = sample.test(0)
     assert set(np.unique(test.sign)) <= {-1, 0, 1}

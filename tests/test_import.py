@@ -157,7 +157,7 @@ print(json.dumps(sample.values.shape))
     ("missing", "code", "what"),
     [
         ("torch", "metfa.explainers.Gradient", "metfa.explainers.Gradient needs torch"),
-        ("tqdm", "metfa.explain(f, x, 0, noise=n, progress=True)", "`progress` needs tqdm"),
+        ("tqdm", "metfa.explain(f, x, 0, noise=n, run=metfa.Run(progress=True))", "`progress` needs tqdm"),
         ("matplotlib", "metfa.explain(f, x, 0, noise=n).plot()", "a figure needs matplotlib"),
     ],
 )

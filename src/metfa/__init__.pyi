@@ -34,4 +34,5 @@ from metfa.results.terms import Terms as Terms
 from metfa.sampling.explain import explain as explain
 from metfa.sampling.randomised import randomised as randomised
 from metfa.sampling.randomised import seeded as seeded
+from metfa.sampling.run import Run as Run
 from metfa.sampling.smoothed import Smoothed as Smoothed

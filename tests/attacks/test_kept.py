@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import metfa
 from metfa import attacks
 from metfa.attacks import _descent
 from metfa.explainers import CAM, MASK
@@ -52,14 +53,16 @@ def test_it_goes_on(name, after, network, pictures, corner, tmp_path, monkeypatc
     with monkeypatch.context() as patched:
         interrupt(patched, after)
         try:
-            attacks.manipulate(network, explainer, pictures, target_map=corner, store=store, **arguments)
+            attacks.manipulate(network, explainer, pictures, target_map=corner, run=metfa.Run(store=store), **arguments)
         except KeyboardInterrupt:
             assert not store.exists()
             assert (tmp_path / "found.unfinished").is_dir()
     if not store.exists():
         with monkeypatch.context() as patched:
             steps = interrupt(patched, 10**6)
-            result = attacks.manipulate(network, explainer, pictures, target_map=corner, store=store, **arguments)
+            result = attacks.manipulate(
+                network, explainer, pictures, target_map=corner, run=metfa.Run(store=store), **arguments
+            )
         equal(result, whole)
         assert steps[0] <= 2 * len(whole.curves["loss"].ravel()) - max(0, after - 6)
     equal(attacks.load_attack(store), whole)
@@ -76,32 +79,39 @@ def test_mask_goes_on_too(network, pictures, corner, tmp_path, monkeypatch):
         "rng": 0,
         "settings": "adv2-mask",
         "n_first_steps": 2,
+        "target_map": corner.float(),
     }
-    given = (network, explainer, pictures[:1].float(), corner.float())
+    given = (network, explainer, pictures[:1].float())
     whole = attacks.manipulate(*given, **arguments)
     with monkeypatch.context() as patched:
         interrupt(patched, 8)
         with pytest.raises(KeyboardInterrupt):
-            attacks.manipulate(*given, store=tmp_path / "found", **arguments)
-    equal(attacks.manipulate(*given, store=tmp_path / "found", **arguments), whole)
+            attacks.manipulate(*given, run=metfa.Run(store=tmp_path / "found"), **arguments)
+    equal(attacks.manipulate(*given, run=metfa.Run(store=tmp_path / "found"), **arguments), whole)
 
 
 @pytest.mark.slow
 def test_the_seed_is_that_of_the_interrupted_call(network, pictures, corner, tmp_path, monkeypatch):
     explainer = CAM(network)
-    arguments = {**QUICK, "n_steps": 6, "rng": None, "defence": defended(explainer), "store": tmp_path / "found"}
+    arguments = {
+        **QUICK,
+        "n_steps": 6,
+        "rng": None,
+        "defence": defended(explainer),
+        "run": metfa.Run(store=tmp_path / "found"),
+    }
     with monkeypatch.context() as patched:
         interrupt(patched, 3)
         with pytest.raises(KeyboardInterrupt):
             attacks.manipulate(network, explainer, pictures, target_map=corner, **arguments)
     result = attacks.manipulate(network, explainer, pictures, target_map=corner, **arguments)
-    again = {**arguments, "rng": int(result.provenance["rng"], 16), "store": None}
+    again = {**arguments, "rng": int(result.provenance["rng"], 16), "run": None}
     equal(result, attacks.manipulate(network, explainer, pictures, target_map=corner, **again))
 
 
 def test_another_call_does_not_go_on_from_it(network, pictures, corner, tmp_path, monkeypatch):
     explainer = CAM(network)
-    arguments = {**QUICK, "n_steps": 6, "store": tmp_path / "found"}
+    arguments = {**QUICK, "n_steps": 6, "run": metfa.Run(store=tmp_path / "found")}
     with monkeypatch.context() as patched:
         interrupt(patched, 3)
         with pytest.raises(KeyboardInterrupt):
@@ -116,7 +126,7 @@ def test_another_call_does_not_go_on_from_it(network, pictures, corner, tmp_path
 
 
 def test_a_finished_attack_is_not_made_again(network, pictures, corner, tmp_path):
-    arguments = {**QUICK, "n_steps": 2, "store": tmp_path / "found"}
+    arguments = {**QUICK, "n_steps": 2, "run": metfa.Run(store=tmp_path / "found")}
     attacks.manipulate(network, CAM(network), pictures, target_map=corner, **arguments)
     with pytest.raises(FileExistsError, match=r"`metfa\.attacks\.load_attack` reads a finished attack"):
         attacks.manipulate(network, CAM(network), pictures, target_map=corner, **arguments)

@@ -75,7 +75,9 @@ def test_a_text_sampled_until_decided_is_shown_as_it_was(metfa_command, tmp_path
     def run(name, **budget):
         rule = metfa.Until(undecided=0.4, **budget)
         names = ("a", "dull", "film")
-        sample = metfa.explain(explainer, ["a dull film"], 1, noise=None, n_samples=rule, rng=0, feature_names=names)
+        sample = metfa.explain(
+            explainer, ["a dull film"], 1, noise=None, n_samples=rule, rng=0, run=metfa.Run(feature_names=names)
+        )
         sample.save(tmp_path / name)
         return sample
 

@@ -85,7 +85,9 @@ def reference(study, explainer, model, x, target, measured):
     found = {}
 
     def explain(explained, noise, n, rng=study.seed, ids=None, batch=x, goal=target):
-        return metfa.explain(explained, batch, goal, noise=noise, n_samples=n, predict=model, rng=rng, input_names=ids)
+        return metfa.explain(
+            explained, batch, goal, noise=noise, n_samples=n, predict=model, rng=rng, run=metfa.Run(input_names=ids)
+        )
 
     def mean_explainer(noise, n):
         def means(inputs, goal, *, rngs):

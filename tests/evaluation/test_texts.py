@@ -87,7 +87,7 @@ def test_a_text_of_the_users_own_explainer_by_explain_text(result):
         noise=Synonyms(0.3),
         n_samples=6,
         rng=STUDY.seed,
-        input_names=[unit.digest],
+        run=metfa.Run(input_names=[unit.digest]),
     )
     expected = metfa.metrics.interval_width(sample, 0.95)
     assert scores(result, "0", "interval_width", "samples")["score"] == pytest.approx(expected.score[0])

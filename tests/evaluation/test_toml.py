@@ -132,7 +132,7 @@ def test_a_rule_that_ends_sampling(write):
     )
     study = read_study(write(noisy))
     assert study.rule == metfa.Until(undecided=0.05, width=0.1, correction="bonferroni", max_samples=99)
-    assert study.measures[0].settings == {"threshold": metfa.stats.jenks, "correction": None}
+    assert study.measures[0].settings == {"threshold": metfa.stats.jenks, "correction": "none"}
 
 
 def entry(table, line):

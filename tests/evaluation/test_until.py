@@ -150,7 +150,7 @@ def test_tables_say_the_rule_and_never_a_number_that_was_not_drawn(tmp_path):
     assert result.table("certified_share").title.endswith("radius 0.02")
     with pytest.raises(
         ValueError,
-        match=r"`n_samples` must be left out, because N is by until\(undecided=0\.1, max_samples=150\), got 150",
+        match=r"`n_samples` must be left out, because N is by Until\(undecided=0\.1, max_samples=150\), got 150",
     ):
         result.table("mstd", n_samples=150)
 
@@ -158,7 +158,7 @@ def test_tables_say_the_rule_and_never_a_number_that_was_not_drawn(tmp_path):
 def test_figures_say_the_rule(tmp_path):
     asked = {"metrics": {"mstd": {}, "faithfulness": {"steps": 6}}, "outer": {"normal": NOISE}, "n_outer": 2}
     result = evaluate(study(confidence_level=[0.8, 0.95], **asked), store=tmp_path)
-    with pytest.raises(ValueError, match=r"several `n_samples`, and there is only N by until\(undecided=0\.1"):
+    with pytest.raises(ValueError, match=r"several `n_samples`, and there is only N by Until\(undecided=0\.1"):
         mstd_ratio(result)
     assert (
         mstd_ratio(result, against="alpha").axes[0].get_xlabel() == "alpha (N by Until(undecided=0.1, max_samples=150))"

@@ -63,7 +63,13 @@ def test_explain_governs_all_of_limes_randomness():  # bugs.md 25
     before = states(made)
     samples = [
         metfa.explain(
-            explainer, ROWS, noise=None, n_samples=5, rng=0, batch_size=size, feature_names=IRIS.feature_names
+            explainer,
+            ROWS,
+            noise=None,
+            n_samples=5,
+            rng=0,
+            batch_size=size,
+            run=metfa.Run(feature_names=IRIS.feature_names),
         )
         for size in (1, 4)
     ]
@@ -239,7 +245,7 @@ def test_a_text_has_a_weight_for_each_word(bow):
     explainer = from_lime(lime, REVIEWS.predict_proba, num_samples=400)
     words = explainer.words(TEXTS[0])
     assert words == (("a", "good", "film", "and", "evening") if bow else tuple(TEXTS[0].split()))
-    sample = metfa.explain(explainer, [TEXTS[0]], noise=None, n_samples=10, rng=0, feature_names=words)
+    sample = metfa.explain(explainer, [TEXTS[0]], noise=None, n_samples=10, rng=0, run=metfa.Run(feature_names=words))
     assert sample.values.shape == (10, 1, len(words))
     assert sample.target == (1,)
     best = words[int(sample.smoothed()[0].argmax())]

@@ -76,7 +76,10 @@ def test_what_it_says_in_words(sample, tmp_path):
     page = report.write(tmp_path / "r.html", sample(), correction="by", alpha=0.1).read_text("utf-8")
     assert "The method E explained the same input 12 times" in page
     assert "corrected for looking at 48 pixels at once: on average at most 10% of the marks are false" in page
-    assert "noise=metfa.noise.Uniform(radius=0.1), n_samples=12, rng=0x7, input_names=[&#39;a&#39;])" in page
+    assert (
+        "noise=metfa.noise.Uniform(radius=0.1), n_samples=12, rng=0x7, run=metfa.Run(input_names=[&#39;a&#39;]))"
+        in page
+    )
     assert "at most 10% of the marks on average under any dependence (by)" in page
 
 

@@ -265,7 +265,9 @@ def test_a_folder_without_manifest(tmp_path):
     with pytest.raises(ValueError, match=f"{tmp_path} is not a saved result: it has no manifest.json"):
         metfa.load(tmp_path)
     (tmp_path / "run.json").write_text("{}")
-    with pytest.raises(ValueError, match=f"unfinished run: repeat the call with `store='{tmp_path}'`"):
+    with pytest.raises(
+        ValueError, match=f"unfinished run: to resume it, repeat the call with `run=metfa.Run\\(store='{tmp_path}'\\)`"
+    ):
         metfa.load(tmp_path)
 
 

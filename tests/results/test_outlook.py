@@ -26,9 +26,10 @@ class Explainer:
         return WEIGHTS * inputs
 
 
-def run(n_samples, stop_at=None, **settings):
+def run(n_samples, stop_at=None, store=None, **settings):
     inputs, noise = np.ones((2, 2000)), metfa.noise.Gaussian(0.5)
-    return metfa.explain(Explainer(stop_at), inputs, 0, noise=noise, n_samples=n_samples, rng=0, **settings)
+    kept = metfa.Run(store=store)
+    return metfa.explain(Explainer(stop_at), inputs, 0, noise=noise, n_samples=n_samples, rng=0, run=kept, **settings)
 
 
 @pytest.mark.parametrize("correction", [None, "bh", "e-bh"])

@@ -586,7 +586,7 @@ def test_plot_draws_bars_of_features_and_maps_of_images():
 # Joining
 
 
-def explained(n_samples, first_sample=0, rng=0, noise=None, weight=2.0, inputs=None, **settings):
+def explained(n_samples, first_sample=0, rng=0, noise=None, weight=2.0, inputs=None, **names):
     def explainer(inputs, target):
         return np.abs(inputs * weight), inputs[:, :2]
 
@@ -597,9 +597,8 @@ def explained(n_samples, first_sample=0, rng=0, noise=None, weight=2.0, inputs=N
         noise=noise or metfa.noise.Uniform(0.1),
         n_samples=n_samples,
         rng=rng,
-        first_sample=first_sample,
+        run=metfa.Run(first_sample=first_sample, **names),
         predict=lambda inputs: inputs[:, :2],
-        **settings,
     )
 
 

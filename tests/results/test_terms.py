@@ -16,10 +16,16 @@ NOISE = metfa.noise.Gaussian(0.5)
 WEIGHTS = np.linspace(0.2, 3, 12)
 
 
-def sample_of(weights=WEIGHTS, n_samples=20, **settings):
+def sample_of(weights=WEIGHTS, n_samples=20, first_sample=0):
     inputs = np.array([[0.9], [0.7]]) * np.ones((2, 12))
     return metfa.explain(
-        lambda x, target: weights * x**2, inputs, 0, noise=NOISE, n_samples=n_samples, rng=0, **settings
+        lambda x, target: weights * x**2,
+        inputs,
+        0,
+        noise=NOISE,
+        n_samples=n_samples,
+        rng=0,
+        run=metfa.Run(first_sample=first_sample),
     )
 
 

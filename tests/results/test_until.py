@@ -41,8 +41,9 @@ class Explainer:
         return WEIGHTS * inputs, inputs.reshape(len(inputs), -1)[:, :3]
 
 
-def run(rule, explainer=None, **settings):
+def run(rule, explainer=None, store=None, progress=False, first_sample=0, **settings):
     given = {"noise": NOISE, "rng": 0, "predict": lambda x: x.reshape(len(x), -1)[:, :3], **settings}
+    given["run"] = metfa.Run(store=store, progress=progress, first_sample=first_sample)
     return metfa.explain(explainer or Explainer(), given.pop("inputs", INPUTS), 1, n_samples=rule, **given)
 
 

@@ -76,7 +76,8 @@ def case(request):
     explainer, inputs, tolerance = EXPLAINERS[request.param]
     settings = {"noise": NOISE, "n_samples": 6, "rng": 3}
 
-    def run(inputs=inputs, target=(0, 1, 2, 1, 0), **changed):
+    def run(inputs=inputs, target=(0, 1, 2, 1, 0), first_sample=0, **changed):
+        settings["run"] = metfa.Run(first_sample=first_sample)
         return metfa.explain(explainer, inputs, list(target), **{**settings, **changed})
 
     def same(a, b):
@@ -139,9 +140,10 @@ class TestAddressedSamples:
 
 
 class TestIdsOfInputs:
-    def explained(self, inputs, **settings):
+    def explained(self, inputs, input_names=None, **settings):
         """The maps are the noisy inputs."""
-        return metfa.explain(lambda x, target: x + 0, inputs, 0, noise=NOISE, n_samples=4, rng=0, **settings)
+        run = metfa.Run(input_names=input_names)
+        return metfa.explain(lambda x, target: x + 0, inputs, 0, noise=NOISE, n_samples=4, rng=0, run=run, **settings)
 
     def test_every_sample_of_every_input_has_noise_of_its_own(self):
         added = self.explained(TABLE).values - TABLE
@@ -252,7 +254,9 @@ class TestFeatureNames:
 
     @pytest.mark.parametrize("names", [NAMES, list(NAMES), np.array(NAMES), pd.Index(NAMES)])
     def test_are_kept(self, names, tmp_path):
-        sample = metfa.explain(linear, TABLE, 0, noise=NOISE, rng=0, feature_names=names, store=tmp_path / "s")
+        sample = metfa.explain(
+            linear, TABLE, 0, noise=NOISE, rng=0, run=metfa.Run(feature_names=names, store=tmp_path / "s")
+        )
         assert sample.feature_names == self.NAMES
         assert all(type(name) is str for name in sample.feature_names)
         assert metfa.load(tmp_path / "s").feature_names == self.NAMES
@@ -265,7 +269,7 @@ class TestFeatureNames:
         assert sample.input_names == plain.input_names
         assert sample.feature_names == self.NAMES
         assert plain.feature_names is None
-        given = metfa.explain(linear, frame, 0, noise=NOISE, rng=0, feature_names=self.NAMES[::-1])
+        given = metfa.explain(linear, frame, 0, noise=NOISE, rng=0, run=metfa.Run(feature_names=self.NAMES[::-1]))
         assert given.feature_names == self.NAMES[::-1]
 
     def test_of_a_data_frame_that_are_not_those_of_the_features_are_left(self):
@@ -292,7 +296,7 @@ class TestFeatureNames:
             raise AssertionError
 
         with pytest.raises(error, match=f"`feature_names` {message}"):
-            metfa.explain(never, TABLE, 0, noise=NOISE, feature_names=names)
+            metfa.explain(never, TABLE, 0, noise=NOISE, run=metfa.Run(feature_names=names))
 
     @pytest.mark.parametrize(
         ("explainer", "inputs", "message"),
@@ -310,7 +314,7 @@ class TestFeatureNames:
 
         counted.rows_independent = True
         with pytest.raises(ValueError, match=f"`feature_names` {message}"):
-            metfa.explain(counted, inputs, 0, noise=NOISE, n_samples=100, feature_names=["a", "b"])
+            metfa.explain(counted, inputs, 0, noise=NOISE, n_samples=100, run=metfa.Run(feature_names=["a", "b"]))
         assert calls == [5]
 
 
@@ -479,8 +483,7 @@ class TestRefusedBeforeTheModelIsTouched:
             ({"n_samples": True}, TypeError, "`n_samples` must be an integer, got bool: True"),
             ({"batch_size": 0}, ValueError, "`batch_size` must be at least 1, got 0"),
             ({"batch_size": "10"}, TypeError, "`batch_size` must be an integer, got str: '10'"),
-            ({"first_sample": -1}, ValueError, "`first_sample` must be at least 0, got -1"),
-            ({"first_sample": 2**32 - 5}, ValueError, f"must not exceed {2**32}, got {2**32 + 5}"),
+            ({"run": metfa.Run(first_sample=2**32 - 5)}, ValueError, f"must not exceed {2**32}, got {2**32 + 5}"),
             ({"rng": "7"}, TypeError, "`rng` must be None, an int or a numpy.random.Generator, got str: '7'"),
             ({"rng": -7}, ValueError, "`rng` must not be negative, got -7"),
             ({"noise": 0.1}, TypeError, r"`noise` must be a function.*got float: 0\.1"),
@@ -499,8 +502,9 @@ class TestRefusedBeforeTheModelIsTouched:
             ({"target": "cat"}, TypeError, "got the text 'cat'"),
             ({"target": -1}, ValueError, "`target` must not be negative, got -1 for input 0"),
             ({"target": None}, ValueError, "explainer's model is unknown: pass `target=`, or `predict=`"),
-            ({"input_names": ["a"]}, ValueError, "each of the 2 inputs, got 1"),
-            ({"input_names": "ab"}, TypeError, "`input_names` must be a sequence"),
+            ({"run": metfa.Run(input_names=["a"])}, ValueError, "each of the 2 inputs, got 1"),
+            ({"run": metfa.Run(input_names="ab")}, TypeError, "`input_names` must be a sequence"),
+            ({"run": {"store": "s"}}, TypeError, r"`run` must be a metfa\.Run, such as .*, got dict"),
             ({"row_args": [1]}, TypeError, "`row_args` must be a dict of arrays, got list"),
             ({"row_args": {"m": np.zeros(3)}}, ValueError, r"`row_args\['m'\]` .*each of the 2 inputs, got 3 entries"),
             ({"row_args": {"m": [1]}}, ValueError, r"`row_args\['m'\]` .*each of the 2 inputs, got 1 entries"),
@@ -960,7 +964,9 @@ class TestThreads:
 
 
 def test_provenance_tells_how_it_was_made():
-    sample = metfa.explain(Gradient(NET), torch.tensor(PICTURES), noise=NOISE, rng=255, n_samples=3, first_sample=2)
+    sample = metfa.explain(
+        Gradient(NET), torch.tensor(PICTURES), noise=NOISE, rng=255, n_samples=3, run=metfa.Run(first_sample=2)
+    )
     made = sample.provenance
     assert made["rng"] == "0xff"
     assert made["noise"] == "Uniform(radius=0.1, bounds=None)"
@@ -973,7 +979,7 @@ def test_provenance_tells_how_it_was_made():
 
 def test_progress_counts_maps(capsys):
     pytest.importorskip("tqdm")
-    metfa.explain(linear, TABLE, 0, noise=NOISE, n_samples=4, rng=0, progress=True)
+    metfa.explain(linear, TABLE, 0, noise=NOISE, n_samples=4, rng=0, run=metfa.Run(progress=True))
     assert "20/20" in capsys.readouterr().err
     metfa.explain(linear, TABLE, 0, noise=NOISE, n_samples=4, rng=0)
     assert capsys.readouterr() == ("", "")

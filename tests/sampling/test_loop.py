@@ -53,7 +53,9 @@ def test_smoothed_is_the_smoothed_median_of_its_samples(explainer, form, level):
 
 @pytest.mark.parametrize("explainer", [square, metfa.randomised(own_draws)])
 def test_explain_has_its_samples(explainer):
-    sample = metfa.explain(explainer, ROWS, 0, noise=NOISE, n_samples=13, rng=5, input_names=["a", "b", "c"])
+    sample = metfa.explain(
+        explainer, ROWS, 0, noise=NOISE, n_samples=13, rng=5, run=metfa.Run(input_names=["a", "b", "c"])
+    )
     addresses = [(5, "a"), (5, "b"), (5, "c")]
     maps = maps_of(loop(explainer, addresses=addresses)).reshape(3, 13, 12)
     np.testing.assert_array_equal(sample.values, maps.transpose(1, 0, 2))
@@ -174,5 +176,7 @@ def test_smoothed_takes_parts_as_explain_does():
     maps = metfa.Smoothed(both, noise=noise, n_samples=10, rng=0)(inputs, 0)
     for row, rng in enumerate(row_generators(inputs, None, 0)):
         one = {key: part[row : row + 1] for key, part in inputs.items()}
-        sample = metfa.explain(both, one, 0, noise=noise, n_samples=10, rng=root_entropy(rng), input_names=[""])
+        sample = metfa.explain(
+            both, one, 0, noise=noise, n_samples=10, rng=root_entropy(rng), run=metfa.Run(input_names=[""])
+        )
         np.testing.assert_allclose(maps[row], sample.smoothed()[0], rtol=1e-12)

@@ -53,7 +53,7 @@ class TestMaps:
         for row, rng in enumerate(row_generators(TABLE, None, 0)):
             one = TABLE[row : row + 1]
             sample = metfa.explain(
-                explainer, one, 0, noise=NOISE, n_samples=13, rng=root_entropy(rng), input_names=[""]
+                explainer, one, 0, noise=NOISE, n_samples=13, rng=root_entropy(rng), run=metfa.Run(input_names=[""])
             )
             np.testing.assert_allclose(maps[row], sample.smoothed(level)[0], rtol=1e-12)
 
@@ -433,7 +433,13 @@ def test_texts_are_a_list():
     maps = smoothed(lengths, noise=crossed_out)(texts, target=0)
     for row, rng in enumerate(row_generators(texts, None, 0)):
         sample = metfa.explain(
-            lengths, [texts[row]], 0, noise=crossed_out, n_samples=10, rng=root_entropy(rng), input_names=[""]
+            lengths,
+            [texts[row]],
+            0,
+            noise=crossed_out,
+            n_samples=10,
+            rng=root_entropy(rng),
+            run=metfa.Run(input_names=[""]),
         )
         np.testing.assert_array_equal(maps[row], sample.smoothed()[0])
 

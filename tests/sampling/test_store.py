@@ -12,8 +12,8 @@ import pytest
 
 import metfa
 from metfa import stats
+from metfa.results import decisions
 from metfa.results import sample as result
-from metfa.results import sample_threshold
 
 INPUTS = np.linspace(0.2, 0.8, 24).reshape(2, 3, 4)
 N = 9
@@ -45,7 +45,7 @@ def run(store, explainer=None, **settings):
             "batch_size": 4,
             "rng": 0,
             "predict": lambda inputs: inputs.reshape(len(inputs), -1)[:, :3],
-            "store": store,
+            "run": metfa.Run(store=store, first_sample=settings.pop("first_sample", 0)),
             **settings,
         },
     )
@@ -130,7 +130,10 @@ def test_precision_of_the_clean_map_is_kept_for_all(tmp_path):
 def test_an_interrupted_run_resumes(stop_at, batch_size, tmp_path, whole):
     folder = interrupted(tmp_path / "s", stop_at)
     if stop_at > 2:
-        with pytest.raises(ValueError, match=f"{folder} holds an unfinished run: repeat the call with `store="):
+        with pytest.raises(
+            ValueError,
+            match=rf"{folder} holds an unfinished run: to resume it, repeat the call with `run=metfa.Run\(store=",
+        ):
             metfa.load(folder)
     explainer = Explainer()
     run(folder, explainer, batch_size=batch_size)
@@ -264,7 +267,7 @@ def test_a_killed_run_resumes(point, computed, tmp_path, whole):
         ({"rng": 1}, "with rng=0x0, this call has 0x1"),
         ({"noise": metfa.noise.Uniform(0.2)}, r"with noise=Uniform\(radius=0.1, .*this call has Uniform\(radius=0.2"),
         ({"target": 2}, r"with target=\(1, 1\), this call has \(2, 2\)"),
-        ({"inputs": INPUTS + 0.01}, "with input_names="),
+        ({"inputs": INPUTS + 0.01}, "with input_ids="),
         ({"explainer": lambda inputs, target: inputs**2}, "with explainer=Explainer, this call has .*lambda"),
         ({"explainer": Explainer(weight=1.1)}, "of another model: the clean input's attributions differ"),
     ],
@@ -402,7 +405,7 @@ MEASURED = """
     def go(n, folder, side):
         sample = metfa.explain(
             explainer, np.full((1, side, side), 0.5, np.float32), 0, noise=metfa.noise.Uniform(0.1),
-            n_samples=n, rng=0, store=folder,
+            n_samples=n, rng=0, run=metfa.Run(store=folder),
         )
         sample.threshold()
         sample.significance_map()
@@ -442,7 +445,7 @@ def test_memory_is_flat_in_the_number_of_samples(tmp_path):
 def test_natural_breaks_on_file_are_those_in_memory(tmp_path, monkeypatch):
     sample = run(tmp_path / "s")
     expected = [stats.jenks(np.array(sample.values[:, row])) for row in range(2)]
-    monkeypatch.setattr(sample_threshold, "SORTED_IN_MEMORY", 0)
+    monkeypatch.setattr(decisions, "SORTED_IN_MEMORY", 0)
     before = sorted((tmp_path / "s").iterdir())
     np.testing.assert_array_equal(sample.threshold(), expected)
     assert sorted((tmp_path / "s").iterdir()) == before
@@ -461,5 +464,7 @@ def test_inputs_that_cannot_be_saved_are_refused_before_anything_is_explained(tm
         pytest.fail("not reached")
 
     with pytest.raises(TypeError, match="a list of texts or of tokens to be saved, got a list of object"):
-        metfa.explain(explainer, [object()], 0, noise=lambda x, rng: x, input_names=["a"], store=tmp_path / "run")
+        metfa.explain(
+            explainer, [object()], 0, noise=lambda x, rng: x, run=metfa.Run(input_names=["a"], store=tmp_path / "run")
+        )
     assert not (tmp_path / "run").exists()

@@ -32,8 +32,9 @@ def scene():
 REGION = (scene()[0] == 0.8).numpy()
 
 
-def explained(**settings):
-    return explain_context(network, scene(), 1, **{"region": REGION, "min_pixels": 1, "rng": 0, **settings})
+def explained(store=None, first_sample=0, **settings):
+    run = metfa.Run(store=store, first_sample=first_sample)
+    return explain_context(network, scene(), 1, **{"region": REGION, "min_pixels": 1, "rng": 0, "run": run, **settings})
 
 
 @pytest.mark.slow
@@ -57,7 +58,7 @@ def test_the_region_is_predicted_on_the_clean_image():
 
 
 def test_the_needed_context_is_found_and_nothing_else():
-    found = explained(n_samples=20, explainer=partial(GridSaliency, grid=(3, 8), l1_weight=0.1, baseline=0.0))
+    found = explained(n_samples=20, method=partial(GridSaliency, grid=(3, 8), l1_weight=0.1, baseline=0.0))
     marks = found.significance_map()
     assert (marks[:, :2] == 1).all()
     assert (marks[:, 4:][~REGION[:, 4:]] == -1).all()
@@ -99,7 +100,7 @@ def test_areas_are_cut_at_the_same_threshold():
 
 @pytest.mark.parametrize("explainer", [Gradient, lambda model: RISE(model, n_masks=60)], ids=["Gradient", "RISE"])
 def test_explainers_of_classifiers(explainer):
-    found = explained(explainer=explainer, n_samples=6)
+    found = explained(method=explainer, n_samples=6)
     assert found.vanilla.shape == REGION.shape
     assert (found.significance_map()[REGION] == 0).all()
 
@@ -152,8 +153,8 @@ def never(images):
         ({"region": REGION[:4]}, ValueError, "no pixel"),
         ({"region": REGION[:5]}, ValueError, r"\(12, 16\), got \(5, 16\)"),
         ({"region": ~REGION & False}, ValueError, "no pixel"),
-        ({"explainer": 3}, TypeError, "got 3"),
-        ({"explainer": GridSaliency(network, 1, region=REGION)}, TypeError, "function of a RegionModel"),
+        ({"method": 3}, TypeError, "got 3"),
+        ({"method": GridSaliency(network, 1, region=REGION)}, TypeError, "function of a RegionModel"),
         ({"noise": "uniform"}, TypeError, "uniform"),
         ({"n_samples": 0}, ValueError, "got 0"),
     ],
@@ -211,7 +212,7 @@ def test_parts_must_fit():
     with pytest.raises(ValueError, match=r"\(5, 16\), got maps \(1, 12, 16\)"):
         ContextExplanation(sample, np.eye(5, 16, dtype=bool))
     with pytest.raises(ValueError, match=r"got maps \(1, 1, 12, 16\); `metfa.explainers.heatmap"):
-        explained(explainer=lambda model: metfa.randomised(lambda inputs, target, rngs: inputs), n_samples=2)
+        explained(method=lambda model: metfa.randomised(lambda inputs, target, rngs: inputs), n_samples=2)
     with pytest.raises(TypeError, match="got ndarray"):
         ContextExplanation(sample.values, REGION)
     with pytest.raises(ValueError, match="read-only"):
@@ -240,7 +241,9 @@ def test_a_store_is_of_one_object(tmp_path):
     (tmp_path / "unfinished" / "sample" / "manifest.json").rename(tmp_path / "unfinished" / "sample" / "run.json")
     with pytest.raises(FileExistsError, match="samples of another object"):
         explained(n_samples=2, store=tmp_path / "unfinished", region=other)
-    with pytest.raises(ValueError, match=r"unfinished run: repeat the call with `store='.*unfinished'` to resume it"):
+    with pytest.raises(
+        ValueError, match=r"unfinished run: repeat the call with `run=metfa.Run\(store='.*unfinished'\)` to resume it"
+    ):
         load_context(tmp_path / "unfinished")
     with pytest.raises(ValueError, match="`store` must be a folder, got ''"):
         explained(n_samples=2, store="")
@@ -357,7 +360,7 @@ def test_explainers_that_hide_parts_leave_the_object(explainer):
 
     found = explain_context(alone, scene(), 1, region=REGION, min_pixels=1, rng=0, n_samples=8, method=explainer)
     assert not found.significant(correction="by", alpha=0.2).any()
-    needs = explained(explainer=explainer, n_samples=8)
+    needs = explained(method=explainer, n_samples=8)
     assert needs.smoothed()[:, :2].mean() > needs.smoothed()[:, 3:][~REGION[:, 3:]].mean()
 
 
@@ -385,4 +388,4 @@ def test_sigmoids_of_several_classes_are_no_logits():
 
 def test_instances_are_no_functions_of_a_model():
     with pytest.raises(TypeError, match=r"must be a function of a RegionModel.*got RISE"):
-        explained(explainer=RISE(RegionModel(network, REGION)))
+        explained(method=RISE(RegionModel(network, REGION)))

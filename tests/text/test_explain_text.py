@@ -28,9 +28,9 @@ class Model:
         ({"noise": lambda text, rng: text + " too"}, ValueError, "keep the number of words, but made 5 of 4"),
         ({"noise": Synonyms}, TypeError, r"such as metfa\.text\.Synonyms\(0\.3\), or None, got the class Synonyms"),
         ({"noise": None}, ValueError, r"give a noise such as metfa\.text\.Synonyms\(0\.3\)"),
-        ({"explainer": metfa.seeded(Occlusion)}, TypeError, r"`lambda model: metfa\.seeded\(metfa\.text\.Occl"),
+        ({"method": metfa.seeded(Occlusion)}, TypeError, r"`lambda model: metfa\.seeded\(metfa\.text\.Occl"),
         (
-            {"explainer": Occlusion(model)},
+            {"method": Occlusion(model)},
             TypeError,
             "if you have an explainer already, write `lambda model: explainer`",
         ),
@@ -44,7 +44,7 @@ class Model:
     ],
 )
 def test_what_is_unfit_is_told_in_the_callers_words(arguments, error, message):
-    arguments = {"model": model, "explainer": Occlusion, "rng": 0, **arguments}
+    arguments = {"model": model, "method": Occlusion, "rng": 0, **arguments}
     with pytest.raises(error, match=message):
         explain_text(arguments.pop("model"), TEXT, **arguments)
 
@@ -119,7 +119,7 @@ class TestFacts:
     def test_what_scaling_hides_is_kept_and_shown(self, tmp_path):
         explainer = lambda model: LEMNA(model, n_perturbations=200)  # noqa: E731
         settings = {"noise": shout, "n_samples": 6, "rng": 0}
-        sample = explain_text(Named(), TEXT, 1, method=explainer, store=tmp_path / "kept", **settings)
+        sample = explain_text(Named(), TEXT, 1, method=explainer, run=metfa.Run(store=tmp_path / "kept"), **settings)
         facts = sample.provenance["text"]
         raw = explain_text(
             slight, TEXT, 1, method=lambda model: LEMNA(model, n_perturbations=200, scale=False), **settings

@@ -230,7 +230,9 @@ def test_the_predicted_class_is_explained():
 
 def test_samples_of_its_own_randomness():
     explainer = LEMNA(two_classes, **SETTINGS)
-    sample = metfa.explain(explainer, SENTENCES[:1], 1, noise=None, n_samples=6, rng=0, feature_names=WORDS[:10])
+    sample = metfa.explain(
+        explainer, SENTENCES[:1], 1, noise=None, n_samples=6, rng=0, run=metfa.Run(feature_names=WORDS[:10])
+    )
     assert sample.values.shape == (6, 1, 10)
     assert np.ptp(sample.values, axis=0).max() > 0
     assert set(np.argsort(sample.values.mean(axis=0)[0])[-4:]) == {4, 5, 6, 7}

@@ -65,9 +65,9 @@ def sampled(text, scores, n_samples=20, spread=0.01, **settings):
     def explainer(texts, target, *, rngs):
         return np.stack([np.asarray(scores) + spread * rng.normal(size=len(scores)) for rng in rngs])
 
-    names = words_of(text).words
+    names = settings.pop("feature_names", words_of(text).words)
     return metfa.explain(
-        explainer, [text], 1, noise=None, n_samples=n_samples, rng=0, **{"feature_names": names, **settings}
+        explainer, [text], 1, noise=None, n_samples=n_samples, rng=0, run=metfa.Run(feature_names=names), **settings
     )
 
 

@@ -227,7 +227,7 @@ def explained(explainer=lambda text: [sum(map(ord, word)) / 999 for word in word
         noise=noisy,
         n_samples=n_samples,
         rng=0,
-        feature_names=words_of(TEXTS[0]).words,
+        run=metfa.Run(feature_names=words_of(TEXTS[0]).words),
     )
 
 

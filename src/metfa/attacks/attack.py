@@ -8,7 +8,6 @@ from contextlib import ExitStack
 from dataclasses import asdict, replace
 from datetime import datetime, timezone
 from functools import partial
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -30,6 +29,7 @@ from metfa.calls.guard import left_as_found
 from metfa.calls.inputs import check_images, require_tensor
 from metfa.calls.targets import row_targets
 from metfa.sampling.protocol import explained_model
+from metfa.sampling.run import Run
 from metfa.sampling.smoothed import SampledExplainer
 from metfa.sampling.streams import SCHEME, root_entropy
 
@@ -48,8 +48,7 @@ def manipulate(
     settings: str | AttackSettings = "dombrowski",
     batch_size: int = 8,
     rng: Any = None,
-    store: str | Path | None = None,
-    progress: bool = False,
+    run: Run | None = None,
     **overrides: Any,
 ) -> AttackResult:
     r"""Change images a little, so that the prediction stays and the explanation becomes a given map.
@@ -77,16 +76,14 @@ def manipulate(
         if the defender puts the same noise on each version of an image. (The noise of `Smoothed` and `metfa.explain`
         depends on the image's content, so a changed image gets other noise: "seed" is a bound.)
     settings : str or AttackSettings
-        "strong" (ours), "dombrowski", "adv2-cam", "adv2-mask", or settings of your own.
+        "strong" (metfa's own), "dombrowski", "adv2-cam", "adv2-mask", or settings of your own.
     batch_size : int
         Images that are attacked together. The defence's own `batch_size` limits its rows in memory.
     rng : int, numpy.random.Generator or None
         Seed of restarts, of the attacker's noise and of the noise under which defences are measured.
-    store : path, optional
-        New folder for the result, see `metfa.attacks.load_attack`. An interrupted call keeps its state beside it and,
-        when repeated, goes on from there.
-    progress : bool
-        Show a bar.
+    run : Run, optional
+        Only `store` and `progress`, see `metfa.Run`. The store is a new folder for the result, see
+        `metfa.attacks.load_attack`. An interrupted call keeps its state beside it and, if repeated, goes on from there.
     **overrides
         Single settings that replace those of `settings`, such as ``n_steps=300``.
 
@@ -126,7 +123,7 @@ def manipulate(
     """
     return _attack(
         "manipulation", model, explainer, inputs, target_map, target, defence, knows, settings_of(settings, overrides),
-        batch_size, rng, store, progress,
+        batch_size, rng, run,
     )  # fmt: skip
 
 
@@ -142,8 +139,7 @@ def targeted(
     settings: str | AttackSettings = "adv2-cam",
     batch_size: int = 8,
     rng: Any = None,
-    store: str | Path | None = None,
-    progress: bool = False,
+    run: Run | None = None,
     **overrides: Any,
 ) -> AttackResult:
     r"""Change images a little, so that another class is predicted and the explanation looks as before.
@@ -159,7 +155,7 @@ def targeted(
         Class that the model should predict; not the one that it predicts now.
     target_map : array, optional
         The map to draw, as for `manipulate`. None: the benign one, that of the clean image for the class predicted.
-    defence, knows, settings, batch_size, rng, store, progress, **overrides
+    defence, knows, settings, batch_size, rng, run, **overrides
         As for `manipulate`; "adv2-cam" by default, and "adv2-mask" is for MASK.
 
     Returns
@@ -169,7 +165,7 @@ def targeted(
     """
     return _attack(
         "targeted", model, explainer, inputs, target_map, target, defence, knows, settings_of(settings, overrides),
-        batch_size, rng, store, progress,
+        batch_size, rng, run,
     )  # fmt: skip
 
 
@@ -185,8 +181,7 @@ def _attack(
     settings: AttackSettings,
     batch_size: int,
     rng: Any,
-    store: str | Path | None,
-    progress: bool,
+    run: Run | None,
 ) -> AttackResult:
     called, knows = _checked(model, explainer, inputs, defence, knows)
     _check_wanted(kind, target_map, target)
@@ -200,7 +195,8 @@ def _attack(
             WeakAttackWarning,
         )
     started, clock = datetime.now(timezone.utc), time.perf_counter()
-    kept = None if store is None else Kept.beside(store)
+    run = Run.checked(run, ("store", "progress"))
+    kept = None if run.store is None else Kept.beside(run.store)
     begun = kept.root() if kept is not None and rng is None else None
     root, images = root_entropy(rng) if begun is None else begun, inputs.detach()
     about = {
@@ -258,7 +254,7 @@ def _attack(
                 }
             )
         with progress_bar(
-            n_steps * len(starts), 0, shown=progress, unit="step", doing="attacking", extra="image"
+            n_steps * len(starts), 0, shown=run.progress, unit="step", doing="attacking", extra="image"
         ) as bar:
             for start, batch in zip(starts, batches, strict=True):
                 kept_so_far = (None, None) if kept is None else (kept.read(start), partial(kept.write, start))
@@ -283,8 +279,8 @@ def _attack(
             "versions": versions(),
         },
     )
-    if store is not None and kept is not None:
-        result.save(store)
+    if run.store is not None and kept is not None:
+        result.save(run.store)
         kept.remove()
     return result
 

@@ -27,6 +27,7 @@ from metfa.results.stopping import Until
 from metfa.results.terms import Terms, check_correction, filled
 from metfa.sampling import explain as sampling
 from metfa.sampling.rounds import rounds_of
+from metfa.sampling.run import Run
 from metfa.sampling.store import RUN
 from metfa.segmentation.explanation import CONTEXT, REGION, SAMPLE, load_context
 from metfa.text.reading import about_the_text
@@ -224,8 +225,7 @@ def explain_picture(
             predict=module,
             batch_size=settings.batch_size,
             rng=settings.seed,
-            store=folder / SAMPLE,
-            progress=True,
+            run=Run(store=folder / SAMPLE, progress=True),
         )
     about = {**call, "weights": loaded.weights, **_prediction(sample, loaded.class_names, as_logits=True)}
     write_json(folder / ABOUT, about)
@@ -262,8 +262,7 @@ def explain_words(
             n_samples=settings.n_samples,
             batch_size=settings.batch_size,
             rng=settings.seed,
-            store=None if folder is None else folder / SAMPLE,
-            progress=True,
+            run=Run(store=None if folder is None else folder / SAMPLE, progress=True),
         )
     about = {**call, **_prediction(sample, getattr(model, "class_names", None), as_logits=False)}
     if folder is not None:

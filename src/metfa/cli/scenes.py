@@ -19,6 +19,7 @@ from metfa.calls.called import Called
 from metfa.cli.run import ABOUT, SAMPLE, Analysis, Sampling, call_of, check_before_sampling, device_of
 from metfa.results.files import MANIFEST, write_json
 from metfa.results.terms import Terms
+from metfa.sampling.run import Run
 
 __all__ = ["Scene", "call_of_scene", "explain_scene"]
 
@@ -88,8 +89,7 @@ def explain_scene(
             min_pixels=scene.min_pixels,
             batch_size=sampling.batch_size,
             rng=sampling.seed,
-            store=folder,
-            progress=True,
+            run=Run(store=folder, progress=True),
         )
     terms = explanation.terms(**analysis.given)
     marked = explanation.significant(**analysis.given)

@@ -25,6 +25,7 @@ from metfa.results.sample import AttributionSample
 from metfa.results.stopping import Until
 from metfa.sampling.explain import explain
 from metfa.sampling.protocol import explained_model, takes_rngs
+from metfa.sampling.run import Run
 from metfa.sampling.smoothed import SampledExplainer
 from metfa.sampling.streams import root_entropy
 
@@ -91,7 +92,7 @@ class AggregatesUntil:
     def _of_row(self, inputs: Any, target: Any, rng: np.random.Generator) -> np.ndarray:
         sample = explain(
             self.explainer, inputs, target, noise=self.noise, n_samples=self.rule, batch_size=self.batch_size,
-            rng=root_entropy(rng), input_names=[""],
+            rng=root_entropy(rng), run=Run(input_names=[""]),
         )  # fmt: skip
         return np.stack([_map(sample, entry) for entry in self.wanted], axis=1)
 
@@ -184,7 +185,7 @@ class Worker:
         def sampled(explained: Any, noise: Any, n: Any, goal: Any = target) -> AttributionSample:
             return explain(
                 explained, inputs, goal, noise=held(noise), n_samples=n, predict=self.module,
-                batch_size=study.batch_size, rng=study.seed, input_names=[unit.digest],
+                batch_size=study.batch_size, rng=study.seed, run=Run(input_names=[unit.digest]),
             )  # fmt: skip
 
         most = study.rule or study.most

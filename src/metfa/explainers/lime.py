@@ -1,4 +1,4 @@
-"""LIME for images: a linear model of which segments are shown, fitted to the class probability."""
+"""LIME for images: a linear model fitted to the class probability, whose inputs say which segments are shown."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ class LIME:
     regularization : float
         Ridge penalty on the coefficients, 1 in the lime package; the intercept is free.
     rng : int, numpy.random.Generator or None
-        Seed of direct calls without `rngs`; `metfa.explain` passes its own generators. It governs segmentation and
-        perturbations.
+        Seed of direct calls without `rngs`; `metfa.explain` passes its own generators. Segmentation and perturbations
+        draw from it.
     scale : bool
         With ``n_segments_shown=None``: True sets negative coefficients to 0 and scales each map to [0, 1], False
         returns the coefficients with their signs. Maps of zeros and ones stay as they are.

@@ -26,7 +26,7 @@ class FaithfulnessCurve(Scores):
     Attributes
     ----------
     raw : numpy.ndarray, (batch,)
-        Area below `values` by the trapezoid rule; NaN where `degenerate` tells why.
+        Area below `values` by the trapezoid rule; NaN where `degenerate` gives a reason.
     clean : numpy.ndarray, (batch,)
         Class probability of the clean input.
     degenerate : tuple of (str or None), one an input

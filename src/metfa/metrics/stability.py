@@ -32,7 +32,7 @@ class Stability(Scores):
     Attributes
     ----------
     raw : numpy.ndarray, (batch,)
-        Mean over the features of the standard deviation; NaN where `degenerate` tells why.
+        Mean over the features of the standard deviation; NaN where `degenerate` gives a reason.
     clean : numpy.ndarray, (batch,)
         Ones: the spread is not divided by anything.
     degenerate : tuple of (str or None), one an input
@@ -94,7 +94,7 @@ def mstd(sample: AttributionSample) -> Stability:
     """
     check_sample(sample)
     if sample.n_samples < 2:
-        raise ValueError("`sample` must hold at least 2 samples of each input to tell their spread, got 1")
+        raise ValueError("`sample` must hold at least 2 samples of each input to have a spread, got 1")
     flat = _flat(sample.values)
     scores = _scores(sample, sample.std().reshape(flat.shape[1], -1).mean(axis=1, dtype=np.float64))
     level = flat.mean(axis=(0, 2), dtype=np.float64)

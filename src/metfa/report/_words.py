@@ -84,8 +84,8 @@ def _again(sample: AttributionSample) -> str:
     first = f", first_sample={min(sample.sample_ids)}" if min(sample.sample_ids) else ""
     return (
         f"metfa.explain(explainer, inputs, {sample.target[0]!r}, noise={noise}, n_samples={sample.n_samples}, "
-        f"rng={made['rng']}, input_names=[{sample.input_names[0]!r}]{first}), with the explainer and the noise above, "
-        "and this input alone"
+        f"rng={made['rng']}, run=metfa.Run(input_names=[{sample.input_names[0]!r}]{first})), with the explainer and "
+        "the noise above, and this input alone"
     )
 
 

@@ -92,7 +92,7 @@ def new_folder(path: str | Path) -> Iterator[Path]:
 
 
 def load(path: str | Path) -> AttributionSample:
-    """Read a folder written by `AttributionSample.save` or by ``explain(..., store=)``.
+    """Read a folder written by `AttributionSample.save` or by ``explain(..., run=metfa.Run(store=...))``.
 
     The samples are memory-mapped read-only; every file is checked against its digest first.
 
@@ -119,7 +119,8 @@ def load(path: str | Path) -> AttributionSample:
     if MANIFEST not in names:
         if "run.json" in names:
             raise ValueError(
-                f"{folder} holds an unfinished run: repeat the call with `store={str(folder)!r}` to resume it"
+                f"{folder} holds an unfinished run: to resume it, repeat the call with "
+                f"`run=metfa.Run(store={str(folder)!r})`"
             )
         hint = f"; the samples lie in {folder / 'sample'}" if (folder / "sample" / MANIFEST).is_file() else ""
         if hint and "context.json" in names:

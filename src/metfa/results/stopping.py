@@ -144,7 +144,7 @@ class Until:
                     told.append(f"threshold={getattr(value, '__name__', None) or _shortened(value)}")
             elif entry.name in always or value != entry.default:
                 told.append(f"{entry.name}={f'{value:.6g}' if isinstance(value, float) else value}")
-        return f"until({', '.join(told)})"
+        return f"Until({', '.join(told)})"
 
     def after(self, n_samples: int) -> int:
         """Samples at the look after that at `n_samples`."""

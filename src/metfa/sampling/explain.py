@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timezone
 from itertools import islice
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +23,7 @@ from metfa.sampling.loop import Job, Loop
 from metfa.sampling.protocol import explained_model, known_signed
 from metfa.sampling.request import Request, fitting_names
 from metfa.sampling.rounds import Rounds, rounds_of
+from metfa.sampling.run import Run
 from metfa.sampling.store import Sink, sink_of
 
 __all__ = ["explain"]
@@ -40,11 +40,7 @@ def explain(
     row_args: dict[str, Any] | None = None,
     batch_size: int | None = None,
     rng: Any = None,
-    input_names: Sequence[Any] | None = None,
-    feature_names: Sequence[str] | None = None,
-    first_sample: int = 0,
-    store: str | Path | None = None,
-    progress: bool = False,
+    run: Run | None = None,
 ) -> AttributionSample:
     r"""Explain N noisy copies of each input.
 
@@ -82,21 +78,9 @@ def explain(
     rng : int, numpy.random.Generator or None
         Seed. The same seed gives the same samples (to the rounding of the model's kernels) for every batch size,
         order of the inputs and split over several calls. None: fresh, recorded in the result.
-    input_names : sequence, optional
-        One name for each input, the address of its random streams; by default a digest of its content.
-    feature_names : sequence of str, optional
-        One name for each feature of an attribution (batch, features), kept in the result and shown in figures; by
-        default the columns of a data frame, if there are as many features.
-    first_sample : int
-        Number of the first sample: a later call with ``first_sample=10`` continues a call with 10 samples, see
-        `AttributionSample.concat`.
-    store : path, optional
-        Folder to which the samples are written while they are made; memory then does not grow with N. An interrupted
-        call resumes when it is repeated with the same arguments. (Functions are compared by name. Explainer and noise
-        must really be the same; a threshold rule may be another one of the same name, since samples do not depend on
-        it.)
-    progress : bool
-        Show a bar with rate and time left (needs tqdm).
+    run : Run, optional
+        Where samples are kept, whether a bar is shown, the names of inputs and features, the first sample; see
+        `metfa.Run`.
 
     Returns
     -------
@@ -137,20 +121,19 @@ def explain(
     started, clock = datetime.now(timezone.utc), time.perf_counter()
     request = Request(
         explainer=explainer, inputs=inputs, target=target, noise=noise, n_samples=n_samples, predict=predict,
-        row_args=row_args, batch_size=batch_size, rng=rng, input_names=input_names, feature_names=feature_names,
-        first_sample=first_sample,
+        row_args=row_args, batch_size=batch_size, rng=rng, run=Run.checked(run),
     )  # fmt: skip
     rounds = rounds_of(request.n_samples, len(request.rows))
-    sink = sink_of(request, store)
+    sink = sink_of(request)
     with left_as_found(explained_model(explainer), request.predict) as drawn:
         probed = list(islice(request.jobs(0, rounds.most, sink.is_done), 2))
         loop, scores = request.loop(sink.root).ready(target, request.predict, probed, drawn)
         vanilla, given_scores = _vanilla(loop)
         loop = replace(loop, features=vanilla.shape[1:])
-        names = fitting_names(request.feature_names, vanilla.shape[1:], required=request.names_given)
+        names = fitting_names(request.feature_names, vanilla.shape[1:], required=request.run.feature_names is not None)
         rounds.check(vanilla)
         sink.open(rounds.most, vanilla, list(loop.targets))
-        made = _sampled(request, loop, rounds, sink, progress=progress)
+        made = _sampled(request, loop, rounds, sink)
     if made.constant:
         message = f"{made.constant} of {made.maps} maps are constant and say nothing about their features"
         warn(message, DegenerateAttributionsWarning)
@@ -160,7 +143,7 @@ def explain(
         target=tuple(loop.targets),
         vanilla=vanilla,
         scores=given_scores if scores is None else scores,
-        sample_ids=tuple(range(request.first_sample, request.first_sample + made.samples)),
+        sample_ids=tuple(range(request.run.first_sample, request.run.first_sample + made.samples)),
         input_names=request.ids,
         feature_names=names,
         stopping=rounds.stopping(),
@@ -197,19 +180,21 @@ def _vanilla(loop: Loop) -> tuple[np.ndarray, np.ndarray | None]:
     return np.concatenate(maps), None if any(of is None for of in scores) else np.concatenate(scores)
 
 
-def _sampled(request: Request, loop: Loop, rounds: Rounds, sink: Sink, *, progress: bool) -> _Made:
+def _sampled(request: Request, loop: Loop, rounds: Rounds, sink: Sink) -> _Made:
     """Sample in rounds until there are enough."""
     n_rows = len(request.rows)
     taken = made = constant = 0
     total = rounds.most * n_rows
-    with progress_bar(total, sink.n_done, shown=progress, unit="map", doing="explaining", extra="image") as bar:
+    with progress_bar(
+        total, sink.n_done, shown=request.run.progress, unit="map", doing="explaining", extra="image"
+    ) as bar:
         while (upto := rounds.next(taken, made / n_rows)) is not None:
             sink.make_room(upto)
             jobs = list(request.jobs(taken, upto, sink.is_done))
             with loop.over(jobs) as chunks:
                 for chunk in chunks:
                     scores = chunk.class_scores
-                    places = [(job.sample_id - request.first_sample, job.row) for job in chunk.jobs]
+                    places = [(job.sample_id - request.run.first_sample, job.row) for job in chunk.jobs]
                     sink.write(places, chunk.maps, None if scores is None else scores.argmax(1))
                     constant += chunk.constant
                     bar.update(len(places))

@@ -15,6 +15,7 @@ from metfa.results.stopping import Until
 from metfa.sampling.loop import Job, Loop
 from metfa.sampling.protocol import check_explainer, explained_model, prediction_of, takes_rngs
 from metfa.sampling.rows import Rows
+from metfa.sampling.run import Run
 from metfa.sampling.streams import MAX_SAMPLE_ID, SCHEME, checked_ids, root_entropy
 
 __all__ = ["Request", "checked_names", "fitting_names"]
@@ -41,24 +42,22 @@ class Request:
     row_args: Any
     batch_size: Any
     rng: InitVar[Any]
-    input_names: InitVar[Any]
-    feature_names: Any
-    first_sample: int
+    run: Run
     rows: Rows = field(init=False)
     root: int = field(init=False)
     ids: tuple[str, ...] = field(init=False)
     seed_given: bool = field(init=False)
-    names_given: bool = field(init=False)
+    feature_names: tuple[str, ...] | None = field(init=False)
     settings: dict[str, Any] = field(init=False)  # what the samples depend on, as in provenance
 
-    def __post_init__(self, inputs: Any, rng: Any, input_names: Any) -> None:
+    def __post_init__(self, inputs: Any, rng: Any) -> None:
+        run = Run.checked(self.run)
         check_explainer(self.explainer)
         if self.predict is not None and not callable(self.predict):
             raise TypeError(f"`predict` must be a function inputs -> scores, got {type(self.predict).__name__}")
         if not isinstance(self.n_samples, Until):
             self._fill(n_samples=positive_int(self.n_samples, "n_samples"))
-        self._fill(first_sample=positive_int(self.first_sample, "first_sample", minimum=0))
-        after = self.first_sample + self.most
+        after = run.first_sample + self.most
         if after - 1 > MAX_SAMPLE_ID:
             raise ValueError(f"`first_sample` + `n_samples` must not exceed {MAX_SAMPLE_ID + 1}, got {after}")
         size = DEFAULT_BATCH_SIZE if self.batch_size is None else positive_int(self.batch_size, "batch_size")
@@ -75,19 +74,19 @@ class Request:
                 f"a noise such as {rows.some_noise}, or wrap a random explainer by metfa.seeded or metfa.randomised"
             )
         self._fill(
+            run=run,
             rows=rows,
             batch_size=size,
             row_args=_checked_row_args(self.row_args, len(rows)),
             root=root,
             seed_given=rng is not None,
-            ids=rows.ids() if input_names is None else checked_ids(input_names, len(rows)),
-            names_given=self.feature_names is not None,
-            feature_names=checked_names(self.feature_names, inputs),
+            ids=rows.ids() if run.input_names is None else checked_ids(run.input_names, len(rows)),
+            feature_names=checked_names(run.feature_names, inputs),
             settings={
                 "explainer": describe(self.explainer),
                 "noise": describe(self.noise),
                 "n_samples": self.most,
-                "first_sample": self.first_sample,
+                "first_sample": run.first_sample,
                 "rng": hex(root),
                 "streams": SCHEME,
             },
@@ -113,7 +112,7 @@ class Request:
         for sample in range(start, stop):
             for row in range(n_rows):
                 if not is_done(sample * n_rows + row):
-                    yield Job(row, self.first_sample + sample)
+                    yield Job(row, self.run.first_sample + sample)
 
 
 def _check_library(model: Any, rows: Rows) -> None:

@@ -30,7 +30,7 @@ FOR_A_RULE = 10  # samples for the natural break as threshold: enough values if 
 
 
 class Rounds(Protocol):
-    """What tells the sampling loop when to stop."""
+    """How many samples the sampling loop makes, and when it stops."""
 
     most: int
 

@@ -283,9 +283,9 @@ class StoreSink:
         )
 
 
-def sink_of(request: Request, store: str | Path | None) -> Sink:
-    """Memory, or the folder `store`, which may hold a part of this request's samples already."""
-    return MemorySink(request.root) if store is None else StoreSink(store, request)
+def sink_of(request: Request) -> Sink:
+    """Memory, or the folder of the request, which may hold a part of its samples already."""
+    return MemorySink(request.root) if request.run.store is None else StoreSink(request.run.store, request)
 
 
 def _longer(array: np.ndarray, length: int) -> np.ndarray:

@@ -99,7 +99,7 @@ def _content(part: Any) -> Iterator[bytes]:
     else:
         raise TypeError(
             f"`inputs` holds a {type(part).__name__}, whose content cannot address its random streams: pass "
-            "`input_names=` with one name for each input"
+            "`run=metfa.Run(input_names=...)` with one name for each input"
         )
 
 

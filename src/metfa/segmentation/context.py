@@ -17,6 +17,7 @@ from metfa.calls.called import Called
 from metfa.results import files
 from metfa.sampling.explain import explain
 from metfa.sampling.protocol import explained_model
+from metfa.sampling.run import Run
 from metfa.segmentation._object import check_size, checked_region
 from metfa.segmentation.explanation import SAMPLE, ContextExplanation, save_region
 from metfa.segmentation.grid_saliency import GridSaliency
@@ -37,9 +38,7 @@ def explain_context(
     min_pixels: int = 600,
     batch_size: int | None = None,
     rng: Any = None,
-    first_sample: int = 0,
-    store: str | Path | None = None,
-    progress: bool = False,
+    run: Run | None = None,
 ) -> ContextExplanation:
     """Explain N noisy copies of a scene: which surroundings of an object does the network need?
 
@@ -67,11 +66,11 @@ def explain_context(
         The paper's N.
     min_pixels : int
         Warn of smaller objects: the paper regards objects below 600 pixels as noise.
-    batch_size, rng, first_sample, progress
+    batch_size, rng
         As in `metfa.explain`.
-    store : path, optional
-        Folder for the region and the samples. Samples are written while they are made, so an interrupted call can
-        resume, and `load_context` reads the folder.
+    run : Run, optional
+        `store`, `progress`, `input_names` and `first_sample`, see `metfa.Run`. The store is a folder for the region and
+        the samples; `load_context` reads it.
 
     Returns
     -------
@@ -109,6 +108,7 @@ def explain_context(
     >>> found.significance_map(threshold=0.5)[0].tolist()
     [1, 1, -1, -1, -1, -1, -1, -1]
     """
+    run = Run.checked(run, ("store", "progress", "input_names", "first_sample"))
     positive_int(target, "target", minimum=0)
     positive_int(min_pixels, "min_pixels")
     positive_int(n_samples, "n_samples")  # a rule would count the object's pixels as decided, but they are not tested
@@ -142,7 +142,7 @@ def explain_context(
         )
     if not isinstance(made, GridSaliency):
         regional.shown = batch[0].detach()
-    folder = _folder(store)
+    folder = _folder(run.store)
     if folder is not None:
         save_region(region, folder)
     with warnings.catch_warnings():
@@ -156,9 +156,7 @@ def explain_context(
             n_samples=n_samples,
             batch_size=batch_size,
             rng=rng,
-            first_sample=first_sample,
-            store=None if folder is None else folder / SAMPLE,
-            progress=progress,
+            run=replace(run, store=None if folder is None else folder / SAMPLE),
         )
     _warn_if_missed(sample.scores, target)
     return ContextExplanation(sample, region)

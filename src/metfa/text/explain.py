@@ -14,6 +14,7 @@ from metfa.results.stopping import Until
 from metfa.sampling.explain import explain
 from metfa.sampling.protocol import explained_model
 from metfa.sampling.randomised import randomised, seeded
+from metfa.sampling.run import Run
 from metfa.sampling.smoothed import SampledExplainer
 from metfa.text._facts import facts_of
 from metfa.text._text_model import TextModel
@@ -35,9 +36,7 @@ def explain_text(
     n_samples: int | Until = 10,
     batch_size: int | None = None,
     rng: Any = None,
-    first_sample: int = 0,
-    store: str | Path | None = None,
-    progress: bool = False,
+    run: Run | None = None,
 ) -> AttributionSample:
     """Explain N copies of a text in which words are replaced by synonyms.
 
@@ -58,8 +57,8 @@ def explain_text(
     noise : callable or None
         ``f(text, rng) -> text`` with as many words. The default is the paper's `Synonyms`, which replaces each word
         with probability 0.3. None samples only the explainer's own randomness.
-    n_samples, batch_size, rng, first_sample, store, progress
-        As in `metfa.explain`.
+    n_samples, batch_size, rng, run
+        As in `metfa.explain`. The features have the names of the words.
 
     Returns
     -------
@@ -83,6 +82,7 @@ def explain_text(
     >>> sample.words[1], sample.vanilla.shape, sample.provenance["text"]["class_name"]
     ('dull', (1, 8), 'negative')
     """
+    run = Run.checked(run, ("store", "progress", "input_names", "first_sample"))
     asked, words = TextModel.of(model), words_of(text)
     if isinstance(method, randomised | seeded | SampledExplainer):
         raise TypeError(
@@ -105,12 +105,9 @@ def explain_text(
             predict=asked.scores,
             batch_size=batch_size,
             rng=rng,
-            feature_names=words.words,
-            first_sample=first_sample,
-            store=store,
-            progress=progress,
+            run=replace(run, feature_names=words.words),
         )
         sample = replace(sample, provenance={**sample.provenance, "text": facts_of(made, model, sample)})
-    if store is not None:
-        write_manifest(Path(store).expanduser(), sample)
+    if run.store is not None:
+        write_manifest(Path(run.store).expanduser(), sample)
     return sample

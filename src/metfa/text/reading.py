@@ -81,7 +81,7 @@ def words_explained(sample: AttributionSample) -> Words:
     if len(words) != sample.n_features:
         raise ValueError(
             f"`sample` must have one score for each word, got {sample.n_features} for the {len(words)} words of its "
-            "text: name the features by `feature_names=`"
+            "text: name the features by `metfa.Run(feature_names=...)`"
         )
     return words
 

@@ -87,7 +87,7 @@ def render_html(
     >>> explainer = lambda texts, target: [[len(word) / 4 for word in line.split()] for line in texts]
     >>> noise = lambda line, rng: line.replace("good", rng.choice(["good", "fine", "nice"]))
     >>> sample = metfa.explain(
-    ...     explainer, ["a good film"], 1, noise=noise, n_samples=20, rng=0, feature_names=words
+    ...     explainer, ["a good film"], 1, noise=noise, n_samples=20, rng=0, run=metfa.Run(feature_names=words)
     ... )
     >>> text.render_html(sample).count("<span")
     7

@@ -21,11 +21,11 @@ def load_model(name_or_path: str | Path) -> Any:
     Parameters
     ----------
     name_or_path : str or path
-        ``"sentiment"``: a bidirectional LSTM that tells favourable from unfavourable sentences of English film reviews,
-        shipped with metfa (see MODEL_CARD.md beside it: it is right on three sentences in four, and only an example).
-        Otherwise a .npz file written by `metfa.text.models.save_model`, as ``examples/train_text_classifier.py`` does;
-        or ``"package.module:callable"``, which is imported and called without arguments, and returns your text model.
-        Importing runs its code.
+        ``"sentiment"``: a bidirectional LSTM that separates favourable from unfavourable sentences of English film
+        reviews, shipped with metfa (see MODEL_CARD.md beside it: it is right on three sentences in four, and only an
+        example). Otherwise a .npz file written by `metfa.text.models.save_model`, as
+        ``examples/train_text_classifier.py`` does; or ``"package.module:callable"``, which is imported and called
+        without arguments, and returns your text model. Importing runs its code.
 
     Returns
     -------
