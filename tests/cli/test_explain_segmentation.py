@@ -148,7 +148,7 @@ def test_small_objects_warn(explain_segmentation):
         (("--size", "large"), {}, "HEIGHTxWIDTH in pixels, such as 240x320, got 'large'"),
         (("--method", "grid-salience"), {}, "did you mean 'grid-saliency'"),
         (("--set", "grids=4"), {}, "grid-saliency has no setting 'grids', did you mean 'grid'?"),
-        (("--set", "momentum=2"), {}, "below 1, or steps never end, got 2"),
+        (("--set", "momentum=2"), {}, "below 1, otherwise steps never end, got 2"),
         (("--region", "none.png"), {}, "no such image: none.png"),
         (("--noise", "synonyms:.3"), {}, "'synonyms:.3'"),
         (("--noise", "none"), {}, "`noise` is None"),

@@ -211,7 +211,7 @@ def test_a_regression_has_no_target():
 def test_a_single_output_of_an_unknown_model_is_refused_unless_no_class_is_asked_for():
     explainer = from_shap(shap.TreeExplainer(two_classes()))
     assert explainer.model is None
-    with pytest.raises(ValueError, match=r"of which class is unknown: pass the prediction, as in from_shap\("):
+    with pytest.raises(ValueError, match=r"and its class is unknown: pass the prediction, as in from_shap\("):
         explainer(ROWS, target=0)
     assert explainer(ROWS).shape == (4, 4)
 

@@ -147,8 +147,8 @@ def test_a_number_for_a_batch_of_one(number):
             ValueError,
             "clean score for each of the 3 inputs, got 2",
         ),
-        (None, TypeError, "an array of one number an input, or an object with `score`, got NoneType"),
-        ("good", TypeError, "an array of one number an input, or an object with `score`, got str"),
+        (None, TypeError, "an array with one number for each input, or an object with `score`, got NoneType"),
+        ("good", TypeError, "an array with one number for each input, or an object with `score`, got str"),
         (np.ones(3) * 1j, TypeError, "or an object with `score`, got an array of complex128"),
     ],
 )

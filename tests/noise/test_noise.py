@@ -199,7 +199,7 @@ def test_in_pixel_space_is_the_explicit_formula():
 def test_in_pixel_space_refuses_images_that_were_not_normalised_that_way():
     noise = in_pixel_space(Uniform(0.1), MEAN, STD)
     with pytest.raises(
-        ValueError, match=r"pixels from 0\.485 to 57\.78, outside \[0, 1\]: it was normalised otherwise"
+        ValueError, match=r"pixels from 0\.485 to 57\.78, outside \[0, 1\]: it was normalised in another way"
     ):
         noise(np.linspace(0, 255, 12).reshape(3, 2, 2), rng())
     with pytest.raises(ValueError, match=r"3 channels, but the input has shape \(2, 2, 3\)"):
@@ -480,7 +480,7 @@ def test_rounding_at_the_bounds_is_forgiven():
         (np.zeros((3, 2), bool), "got bool"),
         ("a text", r"got str: .*texts need a noise on words"),
         ([0.5, 0.5], r"got list: .*write np\.array\(inputs\)"),
-        ((np.ones(3), np.ones(3)), r"got tuple: .*one noise a part"),
+        ((np.ones(3), np.ones(3)), r"got tuple: .*one noise for each part"),
         (0.5, "got float"),
     ],
 )

@@ -451,7 +451,10 @@ class TestInputs:
             ([[0.5, 0.5], [0.1, 0.2]], r"got list: a list is a batch of objects, so write np\.array\(inputs\)"),
             ([0.5, 0.1], r"got float: a list is a batch of objects, so write np\.array\(inputs\)"),
             (["a text"], "got str: .*texts need a noise on words"),
-            ((TABLE, TABLE), r"got tuple: .*one noise a part, as in `noise=\(metfa.noise.Uniform\(0\.1\), None\)`"),
+            (
+                (TABLE, TABLE),
+                r"got tuple: .*one noise for each part, as in `noise=\(metfa.noise.Uniform\(0\.1\), None\)`",
+            ),
         ],
     )
     def test_numeric_noise_says_what_it_needs(self, inputs, message):
@@ -622,7 +625,7 @@ class TestTarget:
         for predict, error, message in (
             (lambda x: x[:2], ValueError, "`predict` must return one row of scores an input, got 2 for 5"),
             (lambda x: x * np.nan, ValueError, "scores of the clean input 0 are not finite"),
-            (lambda x: np.zeros(5, int), TypeError, "got one int64 a row, as of class labels"),
+            (lambda x: np.zeros(5, int), TypeError, "got one int64 a row, like class labels"),
             (lambda x: np.zeros((5, 2, 3)), ValueError, r"scores have shape \(5, 2, 3\), not \(batch, classes\)"),
         ):
             with pytest.raises(error, match=message):

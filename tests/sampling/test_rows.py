@@ -239,7 +239,11 @@ class TestNoise:
                 r"shape of input 1, sample 4, part 1 from \(4,\) to \(1,\)",
             ),
             ((None, lambda x, rng: x * np.inf), ValueError, "made NaN or infinity of input 1, sample 4, part 1"),
-            (Uniform(0.1), TypeError, r"got tuple: .*takes one noise a part, as in `noise=\(metfa.noise.Uniform"),
+            (
+                Uniform(0.1),
+                TypeError,
+                r"got tuple: .*takes one noise for each part, as in `noise=\(metfa.noise.Uniform",
+            ),
         ],
     )
     def test_unfit_noise_on_parts_is_named(self, noise, error, message):

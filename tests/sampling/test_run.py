@@ -31,7 +31,7 @@ def test_none_is_the_usual_run():
 def test_a_text_names_its_words_itself():
     run = metfa.Run(feature_names=["a", "b"])
     with pytest.raises(
-        ValueError, match=r"`run` of this call takes store and progress and .* alone, got `feature_names`"
+        ValueError, match=r"`run` of this call takes only store and progress and .*, got `feature_names`"
     ):
         metfa.text.explain_text(lambda texts: np.full((len(texts), 2), 0.5), "a b", run=run)
 
@@ -39,5 +39,5 @@ def test_a_text_names_its_words_itself():
 def test_an_attack_takes_no_names():
     gradient = metfa.explainers.Gradient(MODEL)
     images, names = torch.full((1, 1, 2, 2), 0.5), metfa.Run(input_names=["a"])
-    with pytest.raises(ValueError, match="`run` of this call takes store and progress alone, got `input_names`"):
+    with pytest.raises(ValueError, match="`run` of this call takes only store and progress, got `input_names`"):
         metfa.attacks.manipulate(MODEL, gradient, images, target_map=np.ones((2, 2)), run=names)

@@ -104,7 +104,7 @@ def never(images):
         ({"target": None}, TypeError, "got None"),
         ({"target": -1}, ValueError, "got -1"),
         ({"target": [1, 1]}, ValueError, "got 2 entries"),
-        ({"region": NONE}, ValueError, "input 0 it holds none"),
+        ({"region": NONE}, ValueError, "it holds none of input 0"),
         ({"region": REGION.astype(float)}, TypeError, "`region` must be boolean, got float64"),
         ({"region": REGION[:, :2]}, ValueError, r"\(1, 4\), got shape \(1, 2\)"),
         ({"context": NONE.astype(int)}, TypeError, "`context` must be boolean, got int64"),
@@ -196,7 +196,7 @@ def test_bad_tables():
 @pytest.mark.parametrize(
     ("settings", "error", "said"),
     [
-        ({"class_names": "ab"}, TypeError, "sequence of names, one a class, got the text 'ab'"),
+        ({"class_names": "ab"}, TypeError, "sequence of names, one for each class, got the text 'ab'"),
         ({"class_names": ["background"]}, ValueError, "got 1 names, and an explanation of class 1"),
         ({"threshold": "jenks"}, TypeError, "write metfa.stats.jenks"),
         ({"threshold": float("nan")}, ValueError, "a number or a rule, got nan"),

@@ -237,7 +237,7 @@ def test_noise_is_needed_for_it_has_no_randomness_of_its_own():
         ({"grid": (3, 4, 5)}, ValueError, r"\(3, 4, 5\)"),
         ({"n_iterations": 0}, ValueError, "at least 1, got 0"),
         ({"learning_rate": 0}, ValueError, "above 0, got 0"),
-        ({"momentum": 1.0}, ValueError, "below 1, or steps never end, got 1.0"),
+        ({"momentum": 1.0}, ValueError, "below 1, otherwise steps never end, got 1.0"),
         ({"init": 1.5}, ValueError, r"\[0, 1\], got 1.5"),
         ({"l1_weight": -1}, ValueError, "not negative, got -1"),
         ({"baseline": "black"}, TypeError, "'black'"),

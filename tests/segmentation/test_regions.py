@@ -207,7 +207,7 @@ def test_one_image_without_a_batch_is_told_so():
 
 
 def test_a_region_model_is_no_network():
-    with pytest.raises(ValueError, match=r"of a RegionModel give its `\.network`"):
+    with pytest.raises(ValueError, match=r"for a RegionModel give its `\.network`"):
         predicted_region(RegionModel(network(), REGION), IMAGES[0], 1)
 
 

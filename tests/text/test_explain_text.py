@@ -38,7 +38,7 @@ class Model:
         ({"model": 3}, TypeError, "`model` must be a function .* got int"),
         ({"model": lambda texts: None}, TypeError, "`model` must return an array .* got NoneType"),
         ({"model": lambda texts: {"logits": model(texts)}}, TypeError, r"as in `lambda inputs: .*\['logits'\]`"),
-        ({"model": lambda texts: model(texts).argmax(1)}, TypeError, "as of class labels: .*`predict_proba`"),
+        ({"model": lambda texts: model(texts).argmax(1)}, TypeError, "like class labels: .*`predict_proba`"),
         ({"model": lambda texts: np.array(["no"] * len(texts))}, TypeError, "`model` must return prob.* array of <U2"),
         ({"model": lambda texts: model(texts)[:, :0]}, ValueError, "`model` must return prob.* got shape"),
     ],

@@ -435,7 +435,7 @@ class TestTransformer:
     def test_a_head_of_other_vectors_is_refused(self, parts):
         linear_model = pytest.importorskip("sklearn.linear_model")
         fitted = linear_model.LogisticRegression().fit(np.eye(5), [0, 1, 0, 1, 0])
-        with pytest.raises(ValueError, match=r"fitted to the 384 numbers .* got one of 5"):
+        with pytest.raises(ValueError, match=r"fitted to the 384 numbers .* got one fitted to 5"):
             from_transformers(*parts, head=fitted)
 
     def test_gradient_x_input_is_the_slope_along_each_word(self, model):

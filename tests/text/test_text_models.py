@@ -258,7 +258,7 @@ class TestFile:
         with torch.no_grad():
             model.module.hidden.bias[0] = 1e6
         with pytest.raises(
-            ValueError, match=r"`model\.module\.hidden\.bias` holds numbers that half precision does not"
+            ValueError, match=r"`model\.module\.hidden\.bias` holds numbers that half precision cannot store"
         ):
             save_model(model, tmp_path / "model.npz")
 

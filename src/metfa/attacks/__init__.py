@@ -1,4 +1,4 @@
-"""Attacks on explanations: can a map be drawn at will, and does smoothing stop it?"""
+"""Attacks on explanations: can somebody draw any map, and does smoothing stop it?"""
 
 from metfa._base.lazy import lazy_names
 

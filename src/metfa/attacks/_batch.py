@@ -1,4 +1,4 @@
-"""Images that are attacked together: what is attacked, under which randomness, and what is measured."""
+"""Images that are attacked together: the victim, the random streams, and the measurements."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Knows = Literal["nothing", "defence", "seed"]
 class Streams:
     """Generators for a batch of images, by image, purpose and step.
 
-    To an attacker who knows the seed, "noise" is the defender's, the same at each step.
+    For an attacker who knows the seed, "noise" is the defender's noise, the same at each step.
     """
 
     roots: tuple[int, ...]
@@ -63,7 +63,7 @@ class Victim:
 
     @classmethod
     def of(cls, called: Called, explainer: Any, defence: SampledExplainer | None) -> Victim:
-        """One whose defence asks an explainer that may mix rows for one at a time."""
+        """A victim; if its explainer may mix rows, the defence gives it one row at a time."""
         if defence is not None and not known_independent(defence.explainer):
             defence = replace(defence, batch_size=1)
         return cls(called, explainer, defence)
@@ -74,7 +74,7 @@ class Victim:
             return self.called(images.clone()).detach()
 
     def maps(self, images: torch.Tensor, explained: torch.Tensor, streams: Streams) -> torch.Tensor:
-        """The explainer's maps; what it draws is the same at each look."""
+        """The explainer's maps; its random numbers are the same at each look."""
         return maps_of(self.explainer, images.detach(), explained, streams("explainer as it is", 0)).detach()
 
     def defended(self, images: torch.Tensor, explained: torch.Tensor, rngs: list[Any]) -> torch.Tensor | None:
@@ -101,14 +101,14 @@ class Batch:
     def attacked(
         self, bar: Any, begun: dict[str, np.ndarray] | None, keep: Callable[[dict[str, np.ndarray]], None] | None
     ) -> tuple[Measured, Measured, Measured, dict[str, np.ndarray]]:
-        """Clean, adversarial and rounded images as measured, and the curves; see `descend` for `begun` and `keep`."""
+        """Measured clean, adversarial and rounded images, and the curves; see `descend` for `begun` and `keep`."""
         best, curves = descend(self.objective, self.settings, self._look, bar, begun, keep)
         adversarial = best.images
         rounded = Ball.around(self.images, self.settings.epsilon).in_eight_bits(adversarial)
         return self._measured(self.images), self._measured(adversarial), self._measured(rounded), curves
 
     def any_map_moves(self) -> bool:
-        """Whether any map has a derivative other than 0; raises where the explainer gives none at all."""
+        """Whether any map has a derivative other than 0; raises if the explainer gives none at all."""
         maps, rngs = self.objective.maps, self.streams("explainer", 0)
         if not isinstance(maps, Maps):
             return True  # MASK's own descent is unrolled
@@ -120,7 +120,7 @@ class Batch:
 
     @cached_property
     def objective(self) -> Objective:
-        """What is minimised."""
+        """The function that is minimised."""
         victim, defence = self.victim, None
         maps = differentiable_maps(victim.explainer, self.settings.unrolled)
         if victim.defence is not None and self.knows != "nothing":
@@ -142,10 +142,10 @@ class Batch:
         )
 
     def _look(self, images: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, dict[str, torch.Tensor]]:
-        """Whether images are predicted as asked, and how far their maps are, by the model as it is.
+        """Whether images are predicted as asked, and their maps' distance to the target, by the unsoftened model.
 
-        Of an attacker who knows the defence: a mean of both maps' distances, by the weights at the end. The defended
-        map is under noise of the attacker's own, the same at each look.
+        If the attacker knows the defence, the distance is a mean of both maps' distances, with the weights at the end.
+        The defended map is then under the attacker's own noise, the same at each look.
         """
         as_asked = self.victim.scores(images).argmax(1) == self.asked
         distance = self._distance(self.victim.maps(images, self.explained, self.streams))

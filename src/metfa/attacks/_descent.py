@@ -1,4 +1,4 @@
-"""The course of an attack: steps, projection, restarts, and the best image on the way."""
+"""The descent of an attack: steps, projection, restarts, and the best image on the way."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from metfa.attacks.settings import AttackSettings
 __all__ = ["Ball", "Best", "descend"]
 
 DECAY, DECAY_OF_SQUARES, STABILISER = 0.9, 0.999, 1e-8  # Adam's
-ROUNDING = 1e-4  # of a level, by which float32 may miss it
+ROUNDING = 1e-4  # of a level; float32 may miss it by so much
 
 
 @dataclass(frozen=True)
@@ -31,18 +31,18 @@ class Ball:
 
     @classmethod
     def around(cls, images: torch.Tensor, epsilon: float | None) -> Ball:
-        """The ball around images; its ends are rounded inwards, so that no returned image is beyond."""
+        """The ball around images; its ends are rounded inwards, so that no returned image lies outside."""
         if epsilon is None:
             return cls(torch.zeros_like(images), torch.ones_like(images))
         exact = images.detach().cpu().double()
         low, high = ((exact + way * epsilon).clamp(0, 1).to(images.dtype) for way in (-1, 1))
-        for _ in range(2):  # the sum was rounded, and the difference to the image will be
+        for _ in range(2):  # the sum was rounded; the difference to the image will be too
             low = torch.where(exact - low.double() > epsilon, torch.nextafter(low, torch.ones_like(low)), low)
             high = torch.where(high.double() - exact > epsilon, torch.nextafter(high, torch.zeros_like(high)), high)
         return cls(low.to(images.device), high.to(images.device))
 
     def project(self, images: torch.Tensor) -> torch.Tensor:
-        """The nearest images of the ball."""
+        """The nearest images in the ball."""
         return images.clamp(self.low, self.high)
 
     def random(self, rngs: list[np.random.Generator]) -> torch.Tensor:
@@ -52,7 +52,7 @@ class Ball:
         return self.project(self.low + share * (self.high - self.low))
 
     def in_eight_bits(self, images: torch.Tensor) -> torch.Tensor:
-        """The nearest images of 256 levels; within the ball, where it holds any."""
+        """The nearest images with 256 levels; within the ball, if it holds any."""
         levels, low, high = ((255 * values.cpu().double()) for values in (images, self.low, self.high))
         low, high = (low - ROUNDING).ceil(), (high + ROUNDING).floor()
         levels = levels.round()
@@ -62,14 +62,14 @@ class Ball:
 
 @dataclass
 class Best:
-    """The best image of each row so far, by what the model as it is says of it."""
+    """The best image of each row so far, by the unsoftened model."""
 
     images: torch.Tensor
     as_asked: torch.Tensor
     distance: torch.Tensor
 
     def offer(self, images: torch.Tensor, as_asked: torch.Tensor, distance: torch.Tensor) -> None:
-        """Keep each row that is better: the prediction that was asked for comes first, then the nearer map."""
+        """Keep each row that is better: an image with the wanted prediction is better, then one with the nearer map."""
         better = (as_asked & ~self.as_asked) | ((as_asked == self.as_asked) & (distance < self.distance))
         rows = better.reshape(-1, *[1] * (images.ndim - 1))
         self.images = torch.where(rows, images, self.images)
@@ -93,7 +93,7 @@ class _Adam:
 
 @dataclass
 class _State:
-    """Where a descent is, before a step."""
+    """The state of a descent before a step."""
 
     images: torch.Tensor
     best: Best
@@ -144,23 +144,23 @@ def descend(
     Parameters
     ----------
     objective, settings
-        What is minimised, and how.
+        The function that is minimised, and how.
     look : callable
-        Images -> whether each is predicted as asked, how far it is from what is wanted, and distances to record, by the
-        model as it is.
+        Images -> whether each is predicted as asked, its distance from the goal, and distances to record, by the
+        unsoftened model.
     bar : progress bar
-        Told of every step.
+        Updated at every step.
     begun : dict of ndarray, optional
-        State that `keep` was given in an interrupted call, from which this one goes on to the same end.
+        State that `keep` got in an interrupted call; this call goes on from there and ends with the same result.
     keep : callable, optional
-        Is given the state at every refresh, and at the end.
+        Called with the state at every refresh, and at the end.
 
     Returns
     -------
     best : Best
     curves : dict of ndarray, (restarts, steps, batch)
-        Terms of the loss at each step (NaN where a stage has no such term), "loss", their weighted sum, and "distance",
-        that of the image by the model as it is, where it was looked at (and "distance defended").
+        Terms of the loss at each step (NaN if a stage has no such term), "loss", their weighted sum, and "distance",
+        that of the image by the unsoftened model at the steps where it was looked at (and "distance defended").
     """
     clean = objective.clean
     ball = Ball.around(clean, settings.epsilon)
@@ -213,7 +213,7 @@ def _record(curves: dict[str, np.ndarray], place: tuple[int, int], terms: Terms)
 
 
 def _finite(gradient: torch.Tensor) -> torch.Tensor:
-    """The gradient, 0 for images of which it is not finite: these stay where they are."""
+    """The gradient, set to 0 for images whose gradient is not finite: these do not move."""
     bad = ~gradient.isfinite().flatten(1).all(1)
     if not bad.any():
         return gradient
@@ -226,5 +226,5 @@ def _finite(gradient: torch.Tensor) -> torch.Tensor:
 
 
 def _share(schedule: str, progress: float) -> float:
-    """Share of the step size that is left."""
+    """Share of the step size that is used."""
     return {"constant": 1.0, "linear": 1 - progress, "cosine": (1 + math.cos(math.pi * progress)) / 2}[schedule]

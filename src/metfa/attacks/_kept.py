@@ -1,4 +1,4 @@
-"""What is kept of an attack on the way, so that an interrupted one goes on: images, the best so far, the optimiser."""
+"""The state of an unfinished attack, from which an interrupted one goes on: images, the best so far, the optimiser."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ CALL = "call.json"
 
 @dataclass(frozen=True)
 class Kept:
-    """State of each batch, a file each, in a folder beside the one that the result will be written to."""
+    """State of each batch, one file for each, in a folder beside the folder of the result."""
 
     folder: Path
 
     @classmethod
     def beside(cls, store: str | Path) -> Kept:
-        """The folder of an attack whose result goes to `store`; raises where that exists."""
+        """The folder of an attack whose result will be in `store`; raises if `store` exists."""
         path = Path(store).expanduser()
         if path.exists() or path.is_symlink():
             raise FileExistsError(
@@ -36,13 +36,13 @@ class Kept:
         return cls(path.with_name(f"{path.name}.unfinished"))
 
     def root(self) -> int | None:
-        """Seed of the interrupted attack, None where there is none."""
+        """Seed of the interrupted attack; None if there is none."""
         if not (self.folder / CALL).exists():
             return None
         return int(self._call()["rng"], 16)
 
     def begin(self, call: dict[str, Any]) -> None:
-        """Go on with an attack by the same call, or set out with a new one.
+        """Go on with an attack by the same call, or begin a new one.
 
         Raises
         ------
@@ -62,7 +62,7 @@ class Kept:
                 )
 
     def read(self, batch: int) -> dict[str, np.ndarray] | None:
-        """State of a batch, None where there is none."""
+        """State of a batch; None if there is none."""
         path = self.folder / f"batch_{batch}.npz"
         if not path.exists():
             return None
@@ -70,11 +70,11 @@ class Kept:
         try:
             with np.load(path, allow_pickle=False) as arrays:
                 return dict(arrays)
-        except Exception as error:  # whatever NumPy meets in a file that anybody may have written
+        except Exception as error:  # NumPy may raise anything for a file that anybody may have written
             raise ValueError(f"{path} is damaged: remove {self.folder} to begin anew") from error
 
     def write(self, batch: int, state: dict[str, Any]) -> None:
-        """Replace the state of a batch, arrays by name, at once."""
+        """Replace the state of a batch, arrays by name, in one step."""
         buffer = memory.BytesIO()
         np.savez(buffer, **state)
         path = self.folder / f"batch_{batch}.npz"
@@ -83,7 +83,7 @@ class Kept:
         temporary.replace(path)
 
     def remove(self) -> None:
-        """The attack is finished."""
+        """Remove the folder: the attack is finished."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _call(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Maps as the attack sees them: differentiable in the image, and fast enough to be made at every step."""
+"""Maps for the attack: differentiable in the image, and fast enough for every step."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ DIFFERENTIABLE = (
 
 
 def maps_of(explainer: Any, inputs: torch.Tensor, target: torch.Tensor, rngs: Sequence[np.random.Generator]) -> Any:
-    r"""Maps (batch, \*features) by an explainer as it is; one row a call unless it promises that rows do not mix."""
+    r"""Maps (batch, \*features) of an unsoftened explainer; one row a call unless it promises that rows do not mix."""
     alone = not known_independent(explainer)
     wants = takes_rngs(explainer)
     parts = []
@@ -54,7 +54,7 @@ def maps_of(explainer: Any, inputs: torch.Tensor, target: torch.Tensor, rngs: Se
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without the warnings of images on the way, and of Captum about inputs that need no gradient."""
+    """Silence warnings about images on the way, and Captum's about inputs that need no gradient."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DegenerateAttributionsWarning)
         warnings.filterwarnings("ignore", "Input Tensor .* did not already require gradients", UserWarning)
@@ -66,15 +66,16 @@ def _parts(n_rows: int, *, alone: bool) -> list[tuple[int, int]]:
 
 
 def needs_softening(explainer: Any) -> bool:
-    """Whether maps are gradients of the class score, so that the network's own bends decide where a step leads.
+    """Whether maps are gradients of the class score, so that steps need the network's second derivatives.
 
-    CAM and LRP are made of activations, which first derivatives move; ADV² attacks MASK with the network as it is.
+    CAM and LRP are made of activations, for which first derivatives are enough; ADV² attacks MASK with the unsoftened
+    network.
     """
     return not isinstance(_inmost(explainer), CAM | LRP | MASK)
 
 
 def _inmost(explainer: Any) -> Any:
-    """The object that explains, inside of wrappers such as `heatmap`."""
+    """The innermost explainer, inside wrappers such as `heatmap`."""
     owner = owner_of(explainer)
     while hasattr(owner, "explainer"):
         owner = owner_of(owner.explainer)
@@ -94,7 +95,7 @@ class Maps:
             return maps_of(self.explainer, inputs, target, rngs)
 
     def refresh(self, inputs: torch.Tensor, target: torch.Tensor, rngs: Sequence[np.random.Generator]) -> None:
-        """Nothing: every map is made anew."""
+        """Do nothing: every map is made anew."""
 
     def defended(self, defence: SampledExplainer) -> DefendedMaps:
         """The same under a defence."""
@@ -109,7 +110,7 @@ class DefendedMaps:
     context: Callable[[], AbstractContextManager[Any]] = nullcontext
 
     def vjp(self, inputs: torch.Tensor, target: torch.Tensor, rngs: Sequence[np.random.Generator]) -> Any:
-        """Maps, and what pulls a derivative by them back to the inputs."""
+        """Maps, and a function that pulls a derivative back from them to the inputs."""
         with self.context(), _quiet():
             maps, pull_back = self.defence.vjp(inputs, target, rngs=list(rngs))
         return maps, self._within(pull_back)
@@ -142,7 +143,7 @@ class UnrolledMASK:
         return self.finished(self.after(inputs, target), inputs)
 
     def after(self, inputs: torch.Tensor, target: Any) -> MaskState:
-        """State after the steps, of which the last ones are in the graph of the inputs."""
+        """State after the steps; the last ones are in the graph of the inputs."""
         free, tracked = self.steps
         state = self._of_rows(len(inputs))
         for _ in range(free):
@@ -165,10 +166,10 @@ class UnrolledMASK:
 
 
 class UnrolledMaps:
-    """MASK, whose map is where an optimisation ends: a state that follows the image, and its last steps unrolled.
+    """MASK, whose map is the end of an optimisation: its state follows the image, and its last steps are unrolled.
 
-    As in ADV² (``rev1/mask_v2``), the state goes on from one step of the attack to the next, and is made anew by a full
-    optimisation from time to time.
+    As in ADV² (``rev1/mask_v2``), each step of the attack starts from the state of the step before. From time to time a
+    full optimisation makes the state anew.
     """
 
     def __init__(self, explainer: MASK, steps: tuple[int, int]) -> None:
@@ -198,11 +199,11 @@ class UnrolledMaps:
         return maps
 
     def defended(self, defence: SampledExplainer) -> UnrolledDefence:
-        """The same under a defence: every noisy copy sets out from the state of its own image."""
+        """The same under a defence: every noisy copy starts from the state of its own image."""
         return UnrolledDefence(defence, self)
 
     def of_row(self, row: int) -> UnrolledMASK:
-        """Explainer of copies of one image of the batch."""
+        """Explainer for copies of one image of the batch."""
         assert self._state is not None
         part = slice(row, row + 1)
         state = MaskState(self._state.masks[part], self._state.mean[part], self._state.square[part], self._state.count)
@@ -217,7 +218,7 @@ class UnrolledDefence:
     maps: UnrolledMaps
 
     def vjp(self, inputs: torch.Tensor, target: torch.Tensor, rngs: Sequence[np.random.Generator]) -> Any:
-        """Maps, and what pulls a derivative by them back to the inputs."""
+        """Maps, and a function that pulls a derivative back from them to the inputs."""
         pairs = []
         for row in range(len(inputs)):
             defence = DefendedMaps(replace(self.defence, explainer=self.maps.of_row(row)))
@@ -230,16 +231,17 @@ class UnrolledDefence:
 
 
 def differentiable_maps(explainer: Any, steps: tuple[int, int]) -> Maps | UnrolledMaps:
-    """Maps by an explainer in the graph of the inputs, as far as it lets them be; see `move`."""
+    """Maps of an explainer in the graph of the inputs, if it allows that; see `move`."""
     owner = owner_of(explainer)
     if isinstance(owner, MASK):
         return UnrolledMaps(owner, steps)
-    # A gradient that others took may have left the graph unseen, where it is multiplied by what is in it.
+    # A gradient that other code took may be detached, which is not seen if it is multiplied by something in the graph.
     return Maps(explainer, nullcontext if getattr(_inmost(explainer), "differentiable", False) else graph_kept)
 
 
 def move(maps: Maps, image: torch.Tensor, target: torch.Tensor, rng: np.random.Generator) -> bool:
-    """Whether the map of an image (1, ...) has a derivative by it that is not 0 everywhere; true of a constant map.
+    """Whether the derivative of an image's map with respect to the image (1, ...) is not 0 everywhere; true for a
+    constant map.
 
     Raises
     ------
@@ -248,7 +250,7 @@ def move(maps: Maps, image: torch.Tensor, target: torch.Tensor, rng: np.random.G
     """
     leaf, gradient = image.detach().clone().requires_grad_(), None
     with torch.enable_grad(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch's, where explainers meet inputs with a graph that they do not use
+        warnings.simplefilter("ignore")  # torch's, if explainers get inputs with a graph that they do not use
         tried = maps(leaf, target, [rng])
     if tried.requires_grad:
         derivative = torch.linspace(1, 2, tried.numel(), dtype=tried.dtype, device=tried.device).reshape(tried.shape)
@@ -264,9 +266,9 @@ def move(maps: Maps, image: torch.Tensor, target: torch.Tensor, rng: np.random.G
 
 @dataclass(frozen=True)
 class StraightThrough:
-    """A noise with the derivative of no noise at all (Athalye et al. 2018, "Obfuscated gradients").
+    """A noise with the derivative of the identity (Athalye et al. 2018, "Obfuscated gradients").
 
-    For an attacker whom a noise that rounds, or leaves the graph, would give nothing to go by.
+    For attackers: a noise that rounds, or leaves the graph, has no useful derivative of its own.
     """
 
     noise: Callable[..., Any]

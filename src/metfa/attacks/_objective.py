@@ -1,4 +1,4 @@
-"""What an attack minimises: four terms, each a number for each image that depends on this image alone."""
+"""The loss of an attack: four terms, each with one number for each image that depends on this image alone."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Streams = Callable[[str, int], list[np.random.Generator]]  # purpose, step -> on
 
 @dataclass(frozen=True)
 class Terms:
-    """Values of the terms, (batch,) each, and the gradient of their weighted sum by the images."""
+    """Values of the terms, (batch,) each, and the gradient of their weighted sum with respect to the images."""
 
     values: dict[str, torch.Tensor]
     total: torch.Tensor
@@ -31,19 +31,19 @@ class Terms:
 
 
 def _warn_of_flat(gradient: torch.Tensor, values: torch.Tensor, what: str) -> None:
-    """Say which images cannot be attacked, for lack of a derivative, before somebody takes them for safe."""
+    """Warn of images that cannot be attacked for lack of a derivative; somebody might think they are safe."""
     flat = ~gradient.flatten(1).any(1) & (values.detach() > 0)
     if flat.any():
         warn(
-            f"the derivative through {what} is exactly 0 for {int(flat.sum())} of {len(flat)} images, so that no step "
-            "moves its map: a noise that rounds (write `noise_derivative='identity'`), a clamp in place of a ReLU, or "
+            f"the derivative through {what} is exactly 0 for {int(flat.sum())} of {len(flat)} images, so no step "
+            "moves the maps: a noise that rounds (write `noise_derivative='identity'`), a clamp instead of a ReLU, or "
             "a saturated model hides it from the attacker, which is no defence",
             WeakAttackWarning,
         )
 
 
 def softened(settings: AttackSettings, progress: float) -> Any:
-    """Context in which maps are differentiated, where `progress` goes from 0 to 1."""
+    """Context in which maps are differentiated; `progress` goes from 0 to 1."""
     if settings.softening == "backward":
         return soft_backward()
     if settings.softening == "softplus":
@@ -53,7 +53,7 @@ def softened(settings: AttackSettings, progress: float) -> Any:
 
 
 def map_term(maps: torch.Tensor, target_map: torch.Tensor, scale: str) -> torch.Tensor:
-    r"""Mean squared difference of maps (batch, \*features), each divided by its mean absolute value with "mean"."""
+    r"""Mean squared difference of maps (batch, \*features), with "mean" each divided by its mean absolute value."""
     if scale == "mean":
         maps, target_map = _of_mean_one(maps), _of_mean_one(target_map)
     return ((maps - target_map) ** 2).flatten(1).mean(1)
@@ -61,7 +61,7 @@ def map_term(maps: torch.Tensor, target_map: torch.Tensor, scale: str) -> torch.
 
 def _of_mean_one(maps: torch.Tensor) -> torch.Tensor:
     size = maps.abs().flatten(1).mean(1).reshape(-1, *[1] * (maps.ndim - 1))
-    return maps / size.clamp(min=1e-6)  # a map of zeros has no share to give
+    return maps / size.clamp(min=1e-6)  # a map of zeros stays zero
 
 
 @dataclass(frozen=True)
@@ -76,13 +76,13 @@ class Objective:
     clean, probabilities, target_map : torch.Tensor
         The images at the start, their probabilities, and the maps to draw.
     asked, explained : torch.Tensor of int, (batch,)
-        Class that is to be predicted, and class whose map is drawn.
+        Class that the model should predict, and class whose map is drawn.
     maps : callable
         Differentiable maps, see `differentiable_maps`.
     defence : object or None
-        The same under the defence, of an attacker who knows it.
+        The same under the defence, if the attacker knows it.
     streams : callable
-        Generators of what is random on the way, by purpose and step.
+        Random generators by purpose and step.
     """
 
     called: Called
@@ -105,7 +105,7 @@ class Objective:
         return Terms({"prediction": value.detach()}, value.detach(), gradient)
 
     def __call__(self, images: torch.Tensor, step: int, progress: float) -> Terms:
-        """All terms at a step, with weights and softening that go by `progress` from 0 to 1."""
+        """All terms at a step; weights and softening depend on `progress`, from 0 to 1."""
         weights = self.settings.weights(progress)
         values: dict[str, torch.Tensor] = {}
         with torch.enable_grad():

@@ -1,7 +1,8 @@
-"""Rectifiers with a bend in place of a kink, so that maps made of gradients have derivatives that lead somewhere.
+"""Rectifiers that are smooth at their kink, so that maps made of gradients have useful derivatives.
 
-A network of ReLUs is linear piece by piece: the gradient of its score is constant nearby, and no step changes it. Here
-functions of torch are intercepted while a context is open. The model is never touched, so there is nothing to put back.
+A network of ReLUs is linear piece by piece: the gradient of its score is constant nearby, and no small step changes it.
+Here functions of torch are intercepted while a context is open. The model is never touched, so there is nothing to put
+back.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ TAU = 1e-4  # alps-lab/adv2, ia_utils/model_utils.py, SoftReLUFunc
 
 
 class Softened(TorchFunctionMode):
-    """While it is open, each rectifier max(x, 0), and what is made of such, follows another function.
+    """While it is open, another function replaces the rectifier max(x, 0), and all functions made of it.
 
-    Rectifiers are ReLU, ReLU6, hardtanh and leaky ReLU: modules, functions and methods, in place or not. A ``clamp`` is
-    left alone, for it may mean anything. So are scripted, compiled and traced modules, which do not call torch by name.
+    Rectifiers are ReLU, ReLU6, hardtanh and leaky ReLU: modules, functions and methods, in place or not. A ``clamp``
+    stays as it is, for it may mean anything. So do scripted, compiled and traced modules, which do not call torch by
+    name.
     """
 
     def __init__(self, rectified: Callable[[torch.Tensor], torch.Tensor], *, keeps_values: bool) -> None:
@@ -33,7 +35,7 @@ class Softened(TorchFunctionMode):
         self._keeps_values = keeps_values
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Call a function of torch, or the soft one in its place."""
+        """Call a function of torch, or the soft one instead."""
         kwargs = kwargs or {}
         pieces = _pieces(name_of(func), args[1:], kwargs) if args else None
         if pieces is None or not args[0].is_floating_point():
@@ -42,7 +44,7 @@ class Softened(TorchFunctionMode):
         if self._keeps_values and not (x.requires_grad and torch.is_grad_enabled()):
             return func(*args, **kwargs)
         in_place = works_in_place(func, kwargs)
-        given = x.clone() if in_place else x  # the backward pass needs what was there before
+        given = x.clone() if in_place else x  # the backward pass needs the old values
         soft = self._made_of(pieces, given)
         if self._keeps_values:  # the difference is 0 exactly, and carries the derivative
             soft = func(given.detach().clone(), *args[1:], **kwargs) + (soft - soft.detach())
@@ -70,7 +72,7 @@ def soft_backward() -> Softened:
 
     That is :math:`x / \sqrt{x^2 + 10^{-4}}` for x at least 0, and the same plus 1 below: ``SoftReLUFunc`` of
     ``alps-lab/adv2``, ``ia_utils/model_utils.py``. It jumps from 1 to 0 at 0 and is close to the step function
-    elsewhere; what matters is that it has a derivative of its own.
+    elsewhere. It is used because it has a derivative of its own.
     """
     return Softened(lambda x: (x * x + TAU).sqrt() + x.clamp(max=0), keeps_values=True)
 

@@ -1,4 +1,4 @@
-"""`manipulate` and `targeted`: images that nearly look the same, with a map that somebody drew."""
+"""`manipulate` and `targeted`: images that look nearly the same, with a map that somebody drew."""
 
 from __future__ import annotations
 
@@ -69,28 +69,28 @@ def manipulate(
     target_map : array, (batch, \*features) or \*features
         The map to draw, of the shape and in the units of the explainer's maps.
     defence : Smoothed, optional
-        What stands between the attacker and who reads the map. Its maps are measured in any case.
+        The defence that makes the maps people read. Its maps are measured in any case.
     knows : {"nothing", "defence", "seed"}, optional
-        What the attacker knows of the defence: nothing (the paper's m3); its explainer, noise, N and level, against
-        fresh noise at each step (m4, the default where there is a defence); or its very noise too, of a defender who
-        puts the same noise on each version of an image. (`Smoothed` and `metfa.explain` address their noise by the
-        image's content, so that a changed image has other noise: this is a bound.)
+        What the attacker knows about the defence. "nothing" is the paper's m3. "defence" (m4, the default if there is a
+        defence): its explainer, noise, N and level, but the noise is fresh at each step. "seed": its exact noise too,
+        if the defender puts the same noise on each version of an image. (The noise of `Smoothed` and `metfa.explain`
+        depends on the image's content, so a changed image gets other noise: "seed" is a bound.)
     settings : str or AttackSettings
-        "strong" (ours), "dombrowski", "adv2-cam", "adv2-mask", or settings of your own.
+        "strong" (metfa's own), "dombrowski", "adv2-cam", "adv2-mask", or settings of your own.
     batch_size : int
-        Images that are attacked together. Rows of a defence that are in memory at once are by its own `batch_size`.
+        Images that are attacked together. The defence's own `batch_size` limits its rows in memory.
     rng : int, numpy.random.Generator or None
         Seed of restarts, of the attacker's noise and of the noise under which defences are measured.
     run : Run, optional
-        `store` and `progress` alone, see `metfa.Run`. The store is a new folder for the result, see
-        `metfa.attacks.load_attack`. An interrupted call keeps its state beside it, and goes on if it is repeated.
+        Only `store` and `progress`, see `metfa.Run`. The store is a new folder for the result, see
+        `metfa.attacks.load_attack`. An interrupted call keeps its state beside it and, if repeated, goes on from there.
     **overrides
         Single settings that replace those of `settings`, such as ``n_steps=300``.
 
     Returns
     -------
     AttackResult
-        Where the prediction was lost, or the map came less than half of the way, `success` is False.
+        If the prediction was lost, or the map came less than half of the way, `success` is False.
 
     Warns
     -----
@@ -142,17 +142,17 @@ def targeted(
     run: Run | None = None,
     **overrides: Any,
 ) -> AttackResult:
-    r"""Change images a little, so that another class is predicted and its explanation looks as it did before.
+    r"""Change images a little, so that another class is predicted and the explanation looks as before.
 
-    ADV² (Zhang et al. 2020, "Interpretable deep learning under fire"): first the prediction, then the map, which is
-    that of the class asked for.
+    ADV² (Zhang et al. 2020, "Interpretable deep learning under fire"): first the prediction is attacked, then the map,
+    which is that of the class asked for.
 
     Parameters
     ----------
     model, explainer, inputs
         As for `manipulate`.
     target : int or sequence
-        Class to be predicted, another one than is predicted now.
+        Class that the model should predict; not the one that it predicts now.
     target_map : array, optional
         The map to draw, as for `manipulate`. None: the benign one, that of the clean image for the class predicted.
     defence, knows, settings, batch_size, rng, run, **overrides
@@ -161,7 +161,7 @@ def targeted(
     Returns
     -------
     AttackResult
-        Where the class asked for is not predicted, or the map came less than half of the way, `success` is False.
+        If the class asked for is not predicted, or the map came less than half of the way, `success` is False.
     """
     return _attack(
         "targeted", model, explainer, inputs, target_map, target, defence, knows, settings_of(settings, overrides),
@@ -215,7 +215,7 @@ def _attack(
         stack.enter_context(left_as_found(*[found for found in models if found is not None]))
         for found in models:
             stack.enter_context(weights_frozen(found))
-        images = images.clone()  # one made under inference mode can be in no graph
+        images = images.clone()  # images made in inference mode cannot be in a graph
         scores = torch.cat([_two_axes(victim.scores(images[start : start + batch_size])) for start in starts])
         predicted = scores.argmax(1).tolist()
         asked, explained = _classes(kind, target, scores, predicted)
@@ -234,14 +234,14 @@ def _attack(
             )
             for part in (slice(start, start + batch_size) for start in starts)
         ]
-        if not any(batch.any_map_moves() for batch in batches):  # before anything is kept
+        if not any(batch.any_map_moves() for batch in batches):  # before anything is written
             raise ValueError(
                 f"the maps of {about['explainer']} do not move with the images: all derivatives are exactly 0, as in a "
                 "network that is linear piece by piece; write `softening='softplus'` (it replaces ReLU, ReLU6, "
                 "hardtanh and leaky ReLU where the model calls them as torch's modules or functions)"
             )
         if kept is not None:
-            arrays = {"inputs": images, "scores": scores, "target_map": drawn}  # scores tell another model
+            arrays = {"inputs": images, "scores": scores, "target_map": drawn}  # other scores show another model
             kept.begin(
                 {
                     "kind": kind,
@@ -286,7 +286,7 @@ def _attack(
 
 
 def _checked(model: Any, explainer: Any, inputs: Any, defence: Any, knows: Any) -> tuple[Called, Knows]:
-    """How the model is asked and what the attacker knows, after a look at the arguments."""
+    """How the model is asked and what the attacker knows, after checks of the arguments."""
     for name, value in (("model", model), ("explainer", explainer)):
         if not callable(value):
             raise TypeError(f"`{name}` must be callable, got {type(value).__name__}")
@@ -298,7 +298,7 @@ def _checked(model: Any, explainer: Any, inputs: Any, defence: Any, knows: Any) 
     check_images(inputs)
     if inputs.dtype not in (torch.float32, torch.float64):
         raise TypeError(
-            f"`inputs` must be float32 or float64, for steps are smaller than {inputs.dtype} can tell: write "
+            f"`inputs` must be float32 or float64, because {inputs.dtype} cannot represent small steps: write "
             "`inputs.float()`"
         )
     if inputs.min() < 0 or inputs.max() > 1:
@@ -322,7 +322,7 @@ def _checked(model: Any, explainer: Any, inputs: Any, defence: Any, knows: Any) 
 
 
 def _check_same_model(model: Any, explainer: Any) -> None:
-    """Raise where the explainer is seen to explain a network that shares nothing with the one attacked."""
+    """Raise if the explainer visibly explains a network that shares nothing with the attacked one."""
     networks = (model, explained_model(explainer))
     if not all(isinstance(network, torch.nn.Module) for network in networks):
         return
@@ -347,7 +347,7 @@ def _check_wanted(kind: str, target_map: Any, target: Any) -> None:
 
 
 def _classes(kind: str, target: Any, scores: torch.Tensor, predicted: list[int]) -> tuple[list[int], list[int]]:
-    """Class that is to be predicted, and class whose map is drawn, for each row."""
+    """For each row, the class that the model should predict, and the class whose map is drawn."""
     explained = row_targets(target, to_host(scores), len(scores))
     if not all(isinstance(entry, int) for entry in explained):
         raise TypeError("`target` must be a class index, or one for each input")
@@ -367,7 +367,7 @@ def _target_map(
     streams: Streams,
     batch_size: int,
 ) -> torch.Tensor:
-    """Maps to draw, one for each image, after a look at the shape of the explainer's own."""
+    """Maps to draw, one for each image, checked against the shape of the explainer's own maps."""
     classes = torch.tensor(predicted, device=images.device)
     shown = len(images) if target_map is None else 1  # one is enough to see the shape
     parts = [slice(start, min(start + batch_size, shown)) for start in range(0, shown, batch_size)]

@@ -1,8 +1,8 @@
-"""Detection: do the samples of attacked images look other than those of clean ones?
+"""Detection: do samples of attacked images look different from those of clean images?
 
 Beyond the paper. An attacked map holds for one image; under noise it comes apart. So the single map and the smoothed
-one should differ more for attacked images than for clean ones, and scores should scatter more. How well that tells them
-apart is a matter of measuring, and of how much the attacker knew.
+one should differ more for attacked images than for clean ones, and scores should scatter more. How well that separates
+them must be measured, and depends on how much the attacker knew.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ SIGNS: dict[str, Callable[[AttributionSample, float], np.ndarray]] = {
 
 @dataclass(frozen=True, eq=False)
 class Detection:
-    """How well signs tell attacked images from clean ones.
+    """How well signs separate attacked images from clean ones.
 
     Attributes
     ----------
     clean, attacked : dict of ndarray, (images,)
-        Each sign of each image, a mean over features: "difference" of the vanilla and the smoothed map, "width" of the
-        intervals, and the share of the vanilla map that lies "outside" of them.
+        Each sign of each image, a mean over features: "difference" between the vanilla and the smoothed map, "width" of
+        the intervals, and the share of the vanilla map that lies "outside" the intervals.
     """
 
     clean: dict[str, np.ndarray]
     attacked: dict[str, np.ndarray]
 
     def roc(self, sign: str) -> tuple[np.ndarray, np.ndarray]:
-        """Rates of clean and of attacked images that are called attacked, from the strictest threshold on."""
+        """Shares of clean and of attacked images that are called attacked, for each threshold, the strictest first."""
         clean, attacked = self._of(sign)
         thresholds = np.concatenate([[np.inf], np.unique(np.concatenate([clean, attacked]))[::-1]])
         of_clean, of_attacked = ((values >= thresholds[:, None]).mean(axis=1) for values in (clean, attacked))
@@ -64,9 +64,9 @@ class Detection:
     def auc(self, sign: str) -> tuple[float, float]:
         """Area under the curve, with its standard error over images (Hanley and McNeil 1982).
 
-        The area is the chance that an attacked image has more of the sign than a clean one; 0.5 is no better than
-        guessing, and below that the sign points the other way. The error is 0 where all pairs agree, which few images
-        do easily.
+        The area is the chance that an attacked image has more of the sign than a clean one. 0.5 is no better than
+        guessing; below 0.5 the sign points the other way. The error is 0 if all pairs agree, which happens easily with
+        few images.
         """
         clean, attacked = self._of(sign)
         area = float(((attacked[:, None] > clean) + 0.5 * (attacked[:, None] == clean)).mean())
@@ -96,11 +96,11 @@ def detect(clean: AttributionSample, attacked: AttributionSample, *, confidence_
     Parameters
     ----------
     clean, attacked : AttributionSample
-        Of clean images, and of attacked ones (other images or the same), by the same explainer of the same model under
-        the same noise with the same N: ``metfa.explain(explainer, result.adversarial.inputs, ...)``. Maps of different
-        classes differ too: explain those that are predicted, or the same ones.
+        Samples of clean images, and of attacked images (other images or the same), by the same explainer of the same
+        model under the same noise with the same N: ``metfa.explain(explainer, result.adversarial.inputs, ...)``. Maps
+        of different classes differ too: explain the predicted classes, or the same classes.
     confidence_level : float
-        Of smoothed maps and intervals.
+        Level of the smoothed maps and intervals.
 
     Returns
     -------
@@ -109,7 +109,7 @@ def detect(clean: AttributionSample, attacked: AttributionSample, *, confidence_
     Raises
     ------
     ValueError
-        If the samples were made otherwise, or if there are too few for the level.
+        If the samples were not made in the same way, or if there are too few for the level.
 
     Examples
     --------

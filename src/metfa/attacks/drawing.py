@@ -1,4 +1,4 @@
-"""Maps to draw: plain shapes, that nobody takes for an explanation."""
+"""Maps to draw: plain shapes that nobody mistakes for an explanation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def drawn(shape: str, height: int, width: int) -> np.ndarray:
     shape : {"circle", "square", "cross", "frame", "left", "corner"}
         A disc, a square or a cross in the middle, the outermost pixels, the left half, or the upper left quarter.
     height, width : int
-        Of the map.
+        Size of the map.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What an attack came to: images, predictions and maps before and after it, and what it cost."""
+"""The result of an attack: images, predictions and maps before and after it, and the size of the change."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 
 __all__ = ["AttackResult", "Measured", "distance"]
 
-ENOUGH = 0.5  # of the way to the target map, for an attack to have succeeded
-ROUNDING = 1e-6  # of pixel values, by which float32 may miss a level of 8 bits
+ENOUGH = 0.5  # of the way to the target map; from here on an attack has succeeded
+ROUNDING = 1e-6  # of pixel values; float32 may miss a level of 8 bits by so much
 
 
 def distance(first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -23,7 +23,7 @@ def distance(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Measured:
-    r"""Images, and what the model, the explainer and the defence make of them.
+    r"""Images, and the model's scores, the explainer's maps and the defence's maps of them.
 
     Attributes
     ----------
@@ -50,31 +50,31 @@ class Measured:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class AttackResult:
-    r"""The images that an attack found, beside the clean ones; everything is measured with the model as it is.
+    r"""The images that an attack found, and the clean ones; everything is measured with the unsoftened model.
 
-    In the paper's terms m1 is `target_map`, m2 ``adversarial.maps`` of an attack on the explainer alone. m3 is
-    ``adversarial.defended`` of such an attack (``knows="nothing"``), m4 that of one on the defence too
-    (``knows="defence"``), see `knows`. A pair of results makes the paper's table.
+    In the paper's terms, m1 is `target_map`, and m2 is ``adversarial.maps`` of an attack on the explainer alone. m3 is
+    ``adversarial.defended`` of that attack (``knows="nothing"``); m4 is ``adversarial.defended`` of an attack on the
+    defence too (``knows="defence"``), see `knows`. A pair of results makes the paper's table.
 
     Attributes
     ----------
     kind : {"manipulation", "targeted"}
-        Whether the prediction was to be kept, or to become another one.
+        Whether the attack was to keep the prediction, or to change it.
     knows : {"nothing", "defence", "seed"}
-        What the attacker knew of the defence.
+        What the attacker knew about the defence.
     clean, adversarial, rounded : Measured
-        The images at the start; the attack's; and these in 8 bits, as a file keeps them, within the same budget where
-        it has any level of 8 bits (`rounded_success` is False where not).
+        The images at the start, the attack's images, and these in 8 bits, as in a file. The 8-bit images keep to the
+        same budget if it contains any level of 8 bits (otherwise `rounded_success` is False).
     target_map : ndarray, (batch, \*features)
         The map to draw, m1.
     asked, explained : tuple of int
-        For each image, the class that was to be predicted, and the one that maps explain.
+        For each image, the class that the model should predict, and the class that maps explain.
     epsilon : float or None
         Largest change of a pixel that was allowed.
     curves : dict of ndarray, (restarts, steps, batch)
-        Terms of the loss at each step (unweighted, and "loss", their weighted sum), and "distance", that of the single
-        map from the target map, where it was looked at, of an attacker who knows the defence also "distance defended",
-        under noise of his own; NaN where not.
+        Terms of the loss at each step (unweighted), "loss", their weighted sum, and "distance", that of the single map
+        from the target map. If the attacker knows the defence, also "distance defended", under the attacker's own
+        noise. Distances are NaN at steps without a look at the maps.
     provenance : dict
         Settings, explainer, defence, seed, versions, time.
     """
@@ -101,21 +101,22 @@ class AttackResult:
 
     @cached_property
     def nearer(self) -> np.ndarray:
-        """How much of the way to the target map the map came that was attacked, (batch,).
+        """How much of the way to the target map the attacked map came, (batch,).
 
-        1 where it is drawn, 0 where it is as far as that of the clean image (for the class whose map is drawn), below 0
-        where it is further away. The map is the defended one where the attacker knows the defence, else the single one.
+        1: it equals the target map. 0: it is as far away as the clean image's map (for the class whose map is drawn).
+        Below 0: it is further away. The attacked map is the defended one if the attacker knows the defence, else the
+        single one.
         """
         return self._nearer("adversarial")
 
     @cached_property
     def success(self) -> np.ndarray:
-        """Whether each attack came to what it was for, (batch,) bool: `predicted`, and `nearer` by at least a half."""
+        """Whether each attack reached its goal, (batch,) bool: `predicted`, and `nearer` at least a half."""
         return self.predicted & (self.nearer >= ENOUGH)
 
     @cached_property
     def rounded_success(self) -> np.ndarray:
-        """The same of the images in 8 bits, if these keep to the budget too."""
+        """The same for the images in 8 bits, if these keep to the budget too."""
         predicted = self.rounded.predictions == np.array(self.asked)
         limit = np.inf if self.epsilon is None else self.epsilon + ROUNDING
         return predicted & (self._nearer("rounded") >= ENOUGH) & (self.budget(rounded=True)["linf"] <= limit)
@@ -124,7 +125,7 @@ class AttackResult:
     def distances(self) -> dict[str, np.ndarray]:
         """Mean absolute difference of maps from the target map, (batch,) each.
 
-        "clean", "adversarial" and "rounded" of the explainer's maps; "clean defended" and so on of the defence's.
+        "clean", "adversarial" and "rounded" are for the explainer's maps; "clean defended" and so on for the defence's.
         """
         found = {}
         for name in ("clean", "adversarial", "rounded"):
@@ -135,7 +136,7 @@ class AttackResult:
         return found
 
     def budget(self, *, rounded: bool = False) -> dict[str, np.ndarray]:
-        """What was changed, (batch,) each: "linf", "l2" and "mean" (of the absolute change of a pixel value)."""
+        """Size of the change, (batch,) each: "linf", "l2" and "mean" (the mean absolute change of a pixel value)."""
         measured = self.rounded if rounded else self.adversarial
         change = np.abs(measured.inputs.astype(np.float64) - self.clean.inputs).reshape(len(self), -1)
         return {"linf": change.max(axis=1), "l2": np.sqrt((change**2).sum(axis=1)), "mean": change.mean(axis=1)}
@@ -153,7 +154,7 @@ class AttackResult:
         return save_attack(self, path)
 
     def plot(self, **settings: Any) -> Any:
-        """Draw one image before and after, its maps and the course of the attack; see `metfa.plot.attack`."""
+        """Draw one image before and after, its maps and the curves of the attack; see `metfa.plot.attack`."""
         from metfa.plot import attack
 
         return attack(self, **settings)

@@ -1,4 +1,4 @@
-"""Results of attacks as folders: ``attack.json`` and one .npy file an array, checked when they are read."""
+"""Results of attacks as folders: ``attack.json`` and one .npy file for each array, checked when they are read."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _number(value: Any) -> float | None:
 
 
 def _check_fit(manifest: Path, result: AttackResult) -> None:
-    """Raise unless the parts are of one batch, so that no figure is of other images than it says."""
+    """Raise unless the parts are of one batch, so that no number belongs to other images than it says."""
     n, clean = len(result.asked), result.clean
     fits = {
         "kind": result.kind in ("manipulation", "targeted"),

@@ -1,4 +1,4 @@
-"""Settings of an attack: every figure, what it is counted in, and where it comes from."""
+"""Settings of an attack: every number, its unit, and its source."""
 
 from __future__ import annotations
 
@@ -32,61 +32,61 @@ def _pair(value: Any, name: str) -> tuple[Any, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class AttackSettings:
-    r"""What an attack minimises and how.
+    r"""The loss of an attack, and how it is minimised.
 
     The loss of an image x, which started as x0, is
 
     .. math:: \lambda_1 P(x) + \lambda_2 D(x) + \lambda_3 M(E(x)) + \lambda_4 M(E_M(x)),
 
-    E the explainer and :math:`E_M` the smoothed one of an attacker who knows of it. Each image has a loss of its own.
+    with E the explainer and :math:`E_M` the smoothed one, if the attacker knows it. Each image has a loss of its own.
 
-    - P is by `prediction_loss`: "probabilities" the squared distance of the probabilities to those of x0, summed over
-      classes (keeps a prediction); "cross-entropy" of the class that is asked for; "margin" the best other logit minus
-      the logit of the class asked for, plus `margin`, at least 0. The model is asked as it is, never softened.
+    - P depends on `prediction_loss`. "probabilities": the squared distance of the probabilities to those of x0, summed
+      over classes (this keeps a prediction). "cross-entropy": that of the class asked for. "margin": the best other
+      logit minus the logit of the class asked for, plus `margin`, at least 0. The model is never softened for P.
     - D is the mean squared difference of the pixels.
-    - M is the mean squared difference of the map and the target map over the map's pixels, as they are ("given"), or
-      each divided by the mean of its absolute values first ("mean").
+    - M is the mean squared difference of the map and the target map over the map's pixels: of the maps as they are
+      ("given"), or each first divided by the mean of its absolute values ("mean").
 
     So the weights depend on neither the size of the image nor that of the map. The paper publishes no
-    :math:`\lambda`; those here are of the authors of the attacks, in these units.
+    :math:`\lambda`; the numbers here come from the authors of the attacks, in these units.
 
     Parameters
     ----------
     n_steps : int
         Steps on the whole loss.
     n_first_steps : int
-        Steps before these on the prediction alone, by the sign of the gradient, `first_step_size` each: ADV²'s
-        first stage.
+        Earlier steps on the prediction alone, by the sign of the gradient, `first_step_size` each: ADV²'s first stage.
     step : {"adam", "sign"}
         Adam (.9, .999), or the sign of the gradient.
     step_size : float
         In pixel values (the range is 1).
     schedule : {"constant", "linear", "cosine"}
-        How the step size goes, from `step_size` to 0 over `n_steps` but for "constant".
+        How the step size goes from `step_size` to 0 over `n_steps`; "constant": it stays.
     epsilon : float or None
-        Largest change of a pixel; every returned image keeps to it and to [0, 1]. None: no limit.
+        Largest change of a pixel; every returned image stays within it and within [0, 1]. None: no limit.
     prediction_weight, distance_weight, map_weight, defence_weight : float or (float, float)
-        :math:`\lambda_1` to :math:`\lambda_4`; a pair goes in a straight line from one to the other.
+        :math:`\lambda_1` to :math:`\lambda_4`; a pair goes linearly from the first to the second.
     softening : {None, "if needed", "softplus", "backward"}
-        What stands for ReLU where maps are differentiated: softplus, whose beta grows from one to the other of `beta`
-        exponentially; the soft backward pass of ADV². "if needed" is softplus, unless the explainer is CAM, LRP or
-        MASK. Maps that count (those of the best image and of the result) are always the model's own.
+        Replacement of ReLU where maps are differentiated: softplus, whose beta grows exponentially between the two
+        numbers of `beta`; or the soft backward pass of ADV². "if needed" is softplus, unless the explainer is CAM, LRP
+        or MASK. Maps that count (those of the best image and of the result) are always the model's own.
     beta : (float, float)
-        Of softplus at the first and the last step.
+        Beta of softplus at the first and at the last step.
     n_restarts : int
-        Times that the attack is begun anew: first at the image itself, then at random places within `epsilon`. The best
-        of all is kept.
+        Number of starts: the first at the image itself, the others at random places within `epsilon`. The best of all
+        is kept.
     n_draws : int
-        Smoothed maps, each under noise of its own, over which an attacker who knows the defence averages a step.
+        Number of smoothed maps, each under noise of its own, that an attacker who knows the defence averages at each
+        step.
     noise_derivative : {"own", "identity"}
-        What an attacker who knows the defence differentiates its noise by: itself, or as if it were not there
-        (Athalye et al. 2018), where a noise that rounds or leaves the graph has no derivative.
+        How an attacker who knows the defence differentiates its noise: by its own derivative, or as if there were no
+        noise (Athalye et al. 2018), for noises that round or leave the graph and so have no derivative.
     check_every : int
-        Steps between two looks at the image with the model as it is, of which the best is kept.
+        Steps between two looks at the image with the unsoftened model; the best image seen is kept.
     unrolled : (int, int)
-        Of MASK: its own steps that are taken a step of the attack, first without, then with derivatives.
+        For MASK: its own steps in each step of the attack, first without, then with derivatives.
     refresh_every : int
-        Of MASK: steps of the attack between two full optimisations of the mask.
+        For MASK: steps of the attack between two full optimisations of the mask.
     """
 
     n_steps: int
@@ -127,7 +127,7 @@ class AttackSettings:
             check_number(self.epsilon, "epsilon")
             if self.epsilon > 1:
                 raise ValueError(
-                    f"`epsilon` is of pixel values in [0, 1], got {self.epsilon}: for levels of 255 write "
+                    f"`epsilon` is in pixel values in [0, 1], got {self.epsilon}: for levels of 255 write "
                     f"`{self.epsilon:g} / 255`"
                 )
         elif self.n_restarts > 1:
@@ -145,7 +145,7 @@ class AttackSettings:
             positive_int(count, "unrolled", minimum=least)
 
     def weights(self, progress: float) -> dict[str, float]:
-        """The four weights, where `progress` goes from 0 to 1."""
+        """The four weights; `progress` goes from 0 to 1."""
         given = {
             "prediction": self.prediction_weight,
             "pixels": self.distance_weight,
@@ -163,8 +163,8 @@ class AttackSettings:
 
 
 PRESETS = {
-    # Ours, for those who want to know whether a map can be drawn, not how others did it: steps by the sign, which reach
-    # the end of the budget many times over, and the squared distance of the maps as they are.
+    # Metfa's own, to find out whether a map can be drawn, not to repeat others: steps by the sign, which could use up
+    # the budget many times, and the squared distance of the maps as they are.
     "strong": AttackSettings(
         n_steps=200,
         step="sign",
@@ -198,8 +198,8 @@ PRESETS = {
     ),
     # alps-lab/adv2, rev1/mask_v2/attack_mask_multistep_benign.py: margin of 10, 4 + 4 of MASK's steps, refreshed every
     # 50. There the two losses take turns, with a line search that keeps the margin. Here they are one loss, whose first
-    # term is 0 while the margin is kept; the weights and the step are ours. Where 10 is out of reach, the first term
-    # never rests, and moves the image alone: take a smaller `margin`.
+    #     term is 0 while the margin is kept; the weights and the step are metfa's. If 10 cannot be reached, the first
+    #     term never becomes 0, and it alone moves the image: take a smaller `margin`.
     "adv2-mask": AttackSettings(
         n_first_steps=400,
         n_steps=1000,
@@ -219,7 +219,7 @@ PRESETS = {
 
 
 def settings_of(settings: Any, overrides: dict[str, Any]) -> AttackSettings:
-    """Settings by the name of a preset or as they are, single ones replaced."""
+    """Settings, given by the name of a preset or as they are, with single ones replaced."""
     if isinstance(settings, str):
         if settings not in PRESETS:
             raise ValueError(

@@ -16,7 +16,7 @@ __all__ = ["about", "answered", "checked_scores", "chosen", "one_score", "softma
 
 @contextmanager
 def about(what: str) -> Iterator[None]:
-    """Errors of values within say what the model was asked about."""
+    """Make a ValueError raised inside say what the model was asked about."""
     try:
         yield
     except ValueError as error:
@@ -24,7 +24,7 @@ def about(what: str) -> Iterator[None]:
 
 
 def answered(model: Any, batch: Any) -> Any:
-    """What the model returns for a batch; a TypeError where its weights differ in dtype and torch refuses the batch."""
+    """What the model returns for a batch; a TypeError if torch refuses it because the weights have another dtype."""
     try:
         return model(batch)
     except RuntimeError as error:
@@ -43,7 +43,7 @@ def checked_scores(scores: Any, n_rows: int) -> Any:
         part = "[0]" if isinstance(scores, tuple | list) else ""
         if isinstance(scores, Mapping) and scores:
             part = f"[{'logits' if 'logits' in scores else next(iter(scores))!r}]"
-        hint = f": wrap it so that it gives them alone, as in `lambda inputs: model(inputs){part}`" if part else ""
+        hint = f": wrap it to return scores alone, as in `lambda inputs: model(inputs){part}`" if part else ""
         raise TypeError(f"`model` must return an array of scores (batch, classes), got {type(scores).__name__}{hint}")
     if scores.ndim < 1 or scores.shape[0] != n_rows:
         raise ValueError(
@@ -57,7 +57,7 @@ def checked_scores(scores: Any, n_rows: int) -> Any:
 
 
 def warn_of_probabilities() -> None:
-    """Say that scores are taken for logits that look like none."""
+    """Warn that scores look like probabilities but are used as logits."""
     warn(
         "the model's scores look like probabilities, and a second softmax flattens them: write "
         "`metfa.Called(model, softmax=False)`",

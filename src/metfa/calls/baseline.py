@@ -33,7 +33,7 @@ def baseline_like(baseline: Any, images: Any, name: str = "baseline") -> Any:
 
 
 def mean_colour(images: Any) -> Any:
-    """Images (batch, channels, height, width) of which nothing is left but their mean colour: a baseline.
+    """A baseline: images (batch, channels, height, width) that are their own mean colour everywhere.
 
     Examples
     --------

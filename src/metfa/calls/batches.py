@@ -9,16 +9,16 @@ import numpy as np
 
 __all__ = ["in_batches"]
 
-CPU_BATCH_SIZE = 16  # of 8, 16 and 32 the fastest for EfficientNet-Lite0; ResNet-18 hardly cares
-LARGE = 256 * 256  # pixels of an image, from which on fewer fill the processor, and its memory, as well
+CPU_BATCH_SIZE = 16  # the fastest of 8, 16 and 32 for EfficientNet-Lite0; for ResNet-18 it hardly matters
+LARGE = 256 * 256  # pixels of an image; from here on, fewer images fill the processor and its memory
 GPU_BATCH_SIZE = 256
 
 
 def in_batches(n: int, batch_size: int | None, like: Any, work: Callable[[int, int], None]) -> None:
-    """Call ``work(start, stop)`` over 0..n, `batch_size` at a time; None picks a size for images as large as `like`.
+    """Call ``work(start, stop)`` over 0..n, `batch_size` at a time.
 
-    Work on a batch of our choice that is too large for the memory is repeated by halves, so `work` must have no effect
-    before it succeeds. A batch size of the caller's is taken as it is.
+    With None, the size is chosen for images as large as `like`, and a batch that does not fit into memory is repeated
+    in halves. So `work` must have no effect before it succeeds. A size that the caller gives is never changed.
     """
     size = batch_size or (_cpu_batch_size(like) if _on_cpu(like) else GPU_BATCH_SIZE)
     start = 0

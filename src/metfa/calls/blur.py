@@ -1,4 +1,4 @@
-"""Blurs of images: baselines that hide detail, and what softens a mask."""
+"""Blurs of images: they serve as baselines and soften masks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Blur", "blur_and_median"]
 
 @dataclass(frozen=True)
 class Blur:
-    """Gaussian blur of images (batch, channels, height, width): a baseline, and what softens a mask.
+    """Gaussian blur of images (batch, channels, height, width), as a baseline or to soften a mask.
 
     Parameters
     ----------

@@ -34,22 +34,22 @@ class Called:
     model : torch.nn.Module or callable
         Inputs (batch, ...) -> scores (batch, classes).
     batch_size : int, optional
-        Rows in a pass: changed copies of the inputs, where an explainer or a metric makes them. None: 16 on a CPU,
-        fewer of images above 256 x 256 pixels (one from 1024 x 1024 on); on a GPU 256, halved as often as they do not
-        fit; of texts 256. It changes speed and memory only. (Explainers that only ask about the rows that they are
-        given, such as `Gradient`, do so in one pass.)
+        Rows in one pass. Changed copies of the inputs, which some explainers and metrics make, are rows too. None: 16
+        on a CPU, fewer if images are larger than 256 x 256 pixels (one from 1024 x 1024 on); 256 on a GPU, halved until
+        they fit; 256 for texts. It changes speed, memory and rounding only. (Explainers that ask only about the rows
+        given, such as `Gradient`, use one pass.)
     softmax : bool
         Turn the model's scores into probabilities by a softmax over classes, where probabilities are asked for. False
-        takes the scores as they are: for models that give probabilities already. (Gradients are those of the scores as
-        they are. Models of texts usually give probabilities, so that a plain one means ``Called(model,
+        uses the scores as they are: for models that return probabilities. (Gradients are always those of the scores as
+        they are. Text models usually return probabilities, so there a plain model means ``Called(model,
         softmax=False)``.)
     autocast : torch.dtype, optional
-        Run the model in this lower precision, such as ``torch.bfloat16``: faster, and a single map changes (those of
-        `Gradient` correlate at about .9 on EfficientNet-Lite0; optimised masks change by more than rounding), while the
-        significance map agrees as well as between two runs with other noise. Maps are float32.
+        Run the model in this lower precision, such as ``torch.bfloat16``. This is faster. Single maps change (those of
+        `Gradient` correlate at about .9 on EfficientNet-Lite0; optimised masks change by more than rounding), but
+        significance maps agree as well as those of two runs with different noise. Maps are float32.
     memory_format : torch.memory_format, optional
-        Layout of what the model is given, such as ``torch.channels_last``: often faster for convolutions on a CPU, the
-        same maps to rounding. The model itself is never converted.
+        Memory layout of the model's input, such as ``torch.channels_last``. This is often faster for convolutions on a
+        CPU; maps stay the same to rounding. The model itself is never converted.
 
     Examples
     --------
@@ -100,22 +100,22 @@ class Called:
 
     @property
     def rows_independent(self) -> bool:
-        """Whether rows cannot depend on each other: true of a module in evaluation mode, unknown of a function.
+        """Whether no row can depend on another: true for a module in evaluation mode, unknown for a function.
 
-        A module that calls something else, such as a function, says so of itself.
+        A module that calls something else, such as a function, says itself whether this holds.
         """
         torch = loaded_torch()
         known = torch is not None and isinstance(self.model, torch.nn.Module)
         return known and getattr(self.model, "rows_independent", True) and not normalises_by_batch(self.model)
 
-    # How: each call of the model is within `asked` (or `weights_frozen`, for gradients).
+    # Contexts: each call of the model is inside `asked` (or `weights_frozen`, for gradients).
 
     @contextmanager
     def asked(self) -> Iterator[None]:
-        """Context in which the model is asked: in evaluation mode, without a graph, and put back afterwards.
+        """Context for asking the model: evaluation mode and no graph inside, everything put back afterwards.
 
-        It keeps the weights that `autocast` casts, for torch forgets them when the outermost autocast ends, even one
-        that is switched off and so casts nothing.
+        The outermost autocast is opened here, switched off so that it casts nothing. Torch keeps the weights that
+        `autocast` casts until the outermost one ends.
         """
         torch = loaded_torch()
         casts_kept = nullcontext() if self.autocast is None else loaded_torch().autocast("cpu", enabled=False)
@@ -123,22 +123,22 @@ class Called:
             yield
 
     def precision(self, batch: Any) -> Any:
-        """Context in which the model computes in the precision asked for."""
+        """Context in which the model computes in the precision of `autocast`."""
         if self.autocast is None:
             return nullcontext()
         return loaded_torch().autocast(batch.device.type, dtype=self.autocast)
 
     def laid_out(self, batch: Any) -> Any:
-        """The batch in the memory format asked for."""
+        """The batch in the layout of `memory_format`."""
         if self.memory_format is None or batch.ndim not in (4, 5):
             return batch
         return batch.contiguous(memory_format=self.memory_format)
 
     def in_batches(self, n: int, like: Any, work: Callable[[int, int], None]) -> None:
-        """Call ``work(start, stop)`` over 0..n, as many at a time as `batch_size` says, or as fit."""
+        """Call ``work(start, stop)`` over 0..n, `batch_size` at a time, or as many as fit."""
         in_batches(n, self.batch_size, like, work)
 
-    # What: scores of one batch, or of many rows.
+    # Scores of one batch, or of many rows.
 
     def __call__(self, batch: Any) -> Any:
         """The model's scores of one batch, checked, in the model's own precision; the model may overwrite the batch."""
@@ -168,7 +168,7 @@ class Called:
             return scores
         if scores.ndim < 2 or scores.shape[1] < 2:
             raise ValueError(
-                f"the model gives scores of shape {tuple(scores.shape)}, of which there is no softmax over classes: "
+                f"the model gives scores of shape {tuple(scores.shape)}, so no softmax over classes is possible: "
                 "write `metfa.Called(model, softmax=False)` to use them as they are"
             )
         return softmax(scores)
@@ -187,10 +187,10 @@ class Called:
             warn_of_probabilities()
         return row_targets(target, host, len(host))
 
-    # How probable the rows' targets are.
+    # Probabilities of the rows' targets.
 
     def target_probabilities(self, inputs: Any, target: Any) -> tuple[list[Any], np.ndarray]:
-        """Targets of the inputs (the predicted class where `target` is None), and how probable they are, (batch,)."""
+        """Targets of the inputs (the predicted class if `target` is None), and their probabilities, (batch,)."""
         scores = self._scores_or_the_row_at_fault(inputs)
         bad = first_not_finite(scores)
         if bad is not None:
@@ -201,17 +201,17 @@ class Called:
     def copies_probabilities(
         self, rows: Sequence[int], like: Any, make: Callable[[int, int], Any], targets: Sequence[Any]
     ) -> np.ndarray:
-        """How probable the targets of changed copies of inputs `like` are, (n,); copies exist a batch at a time.
+        """Probabilities, (n,), of the targets for changed copies of the inputs; one batch of copies exists at a time.
 
-        Copy k is one of the input ``rows[k]``, whose target is ``targets[rows[k]]``; ``make(start, stop)`` gives the
-        copies of a batch.
+        Copy k is made from input ``rows[k]``, whose target is ``targets[rows[k]]``. ``make(start, stop)`` makes the
+        copies of a batch, whose rows have the size of those of `like`.
         """
         found, indices = np.empty(len(rows)), target_indices(targets)
 
         def ask(start: int, stop: int) -> None:
             try:
                 scores = widen(self(make(start, stop)))
-            except ValueError:  # of which input, the model says when it is asked about one copy after the other
+            except ValueError:  # ask about one copy after the other to find the input
                 for copy in range(start, stop):
                     with about(f"a changed copy of input {rows[copy]}"):
                         self(make(copy, copy + 1))
@@ -228,7 +228,7 @@ class Called:
         return found
 
     def _scores_or_the_row_at_fault(self, inputs: Any) -> Any:
-        """Scores of the inputs; an error that some of them meet and others do not names the first."""
+        """Scores of the inputs. If the model fails for some rows only, the error names the first of them."""
         try:
             return self.scores(inputs)
         except ValueError:
@@ -247,7 +247,7 @@ class Called:
         return False
 
     def gradient(self, inputs: Any, target: Any = None) -> tuple[Any, Any]:
-        r"""Gradient of the score of each row's target by the inputs, and all scores, detached.
+        r"""Gradient of each row's target score with respect to the inputs, and all scores, detached.
 
         Parameters
         ----------
@@ -272,10 +272,10 @@ class Called:
 
 
 def hold(explainer: Any) -> None:
-    """Let the field `called` of a frozen explainer be a `Called`, where it was given a plain model."""
+    """Turn a plain model in the field `called` of a frozen explainer into a `Called`."""
     object.__setattr__(explainer, "called", Called.of(explainer.called))
 
 
-# Attributes of explainers that hold one.
+# Attributes of explainers that hold a `Called`.
 model_itself = property(attrgetter("called.model"), doc="The model itself, which gives the clean prediction.")
 rows_as_the_model = property(attrgetter("called.rows_independent"), doc="Whether the model leaves rows independent.")

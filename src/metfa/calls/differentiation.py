@@ -1,4 +1,4 @@
-"""Derivatives of class scores by inputs: weights without gradients, and the score of each row's target."""
+"""Derivatives of class scores with respect to inputs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["chosen_scores", "graph_kept", "index_of", "of_indices", "require_gra
 
 @contextmanager
 def weights_frozen(model: Any) -> Iterator[None]:
-    """The model in evaluation mode, and its weights without gradients, so that the backward pass is spared them."""
+    """The model in evaluation mode; its weights get no gradients, which saves work in the backward pass."""
     parameters = model.parameters() if isinstance(model, torch.nn.Module) else ()
     trained = [parameter for parameter in parameters if parameter.requires_grad and parameter.is_leaf]
     with model_in_evaluation(model):
@@ -32,7 +32,7 @@ def weights_frozen(model: Any) -> Iterator[None]:
 
 
 def require_graph(scores: torch.Tensor) -> None:
-    """Raise where scores have no gradient by what the model was asked, which penalties alone would hide."""
+    """Raise if scores have no gradient with respect to the inputs; penalties added to them would hide that."""
     if not scores.requires_grad:
         raise ValueError(
             "the model's scores have no gradient by its input: it detaches them, runs under `torch.no_grad()`, or "
@@ -61,19 +61,19 @@ def of_indices(scores: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
 
 
 class _GraphKept(TorchFunctionMode):
-    """Every `torch.autograd.grad` as if it had been called with ``create_graph=True``."""
+    """Make every `torch.autograd.grad` act as with ``create_graph=True``."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Call a function of torch."""
         kwargs = kwargs or {}
-        if func is torch.autograd.grad and kwargs.get("create_graph") is False:  # torch hands on all but two by name
+        if func is torch.autograd.grad and kwargs.get("create_graph") is False:  # torch passes all but two by name
             kwargs = {**kwargs, "create_graph": True}
         return func(*args, **kwargs)
 
 
 @contextmanager
 def graph_kept() -> Iterator[None]:
-    """Gradients taken inside are differentiable: libraries such as Captum take theirs out of the graph."""
+    """Make gradients taken inside differentiable; libraries such as Captum ask for gradients without a graph."""
     with _GraphKept(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The .grad attribute of a Tensor that is not a leaf", UserWarning)
         yield

@@ -15,12 +15,12 @@ __all__ = ["Enlargement", "enlargement", "enlargements", "grid_sides", "resized"
 Enlargement = Literal["nearest", "corners", "centres", "mirrored"]
 
 
-@lru_cache(maxsize=32)  # an optimisation asks for the same ones at every step
+@lru_cache(maxsize=32)  # an optimisation needs the same ones at every step
 def enlargement(cells: int, pixels: int, how: Enlargement, blur: Any = None) -> np.ndarray:
-    """Enlargement of a row of cells, blurred afterwards if asked for, as a matrix (pixels, cells).
+    """The matrix (pixels, cells) that enlarges a row of cells, and then blurs it if `blur` is given.
 
     "nearest" repeats cells; the bilinear ones match the outer "corners" (torch's ``align_corners=True``), or the
-    centres of the cells' extents. Beyond the outer cells' centres these are repeated ("centres", torch's
+    centres of the cells' extents. Beyond the centres of the outer cells, these cells are repeated ("centres", torch's
     ``align_corners=False``), or the row is mirrored there ("mirrored", scikit-image's ``resize(order=1,
     mode="reflect", anti_aliasing=False)``).
     """
@@ -36,7 +36,7 @@ def enlargement(cells: int, pixels: int, how: Enlargement, blur: Any = None) -> 
 
 
 def enlargements(grid: Any, size: Any, how: Enlargement, blur: Any = None) -> list[np.ndarray]:
-    """What enlarges a mask on a grid to an image of `size` (height, width): a matrix for rows, one for columns."""
+    """Matrices that enlarge a mask on a grid to an image of `size` (height, width): one for rows, one for columns."""
     return [enlargement(cells, pixels, how, blur) for cells, pixels in zip(grid_sides(grid), size, strict=True)]
 
 

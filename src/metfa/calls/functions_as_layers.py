@@ -1,4 +1,4 @@
-"""Functions of torch as the layers that do the same, so that they can have a layer's rule."""
+"""Functions of torch as the layers that compute the same, so that they can have a layer's rule."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ AFFINE_LAYER = nn.BatchNorm2d(1)
 
 
 def name_of(func: Any) -> str:
-    """Name of a function, method or operator, without the marks of its form (``__iadd__`` is iadd, ``relu_`` relu)."""
+    """Name of a function, method or operator, without outer underscores (``__iadd__`` is iadd, ``relu_`` is relu)."""
     return getattr(func, "__name__", "").strip("_")
 
 
@@ -42,7 +42,7 @@ def works_in_place(func: Any, kwargs: Any) -> bool:
 def as_layer(func: Any, args: Any, kwargs: Any, activations: list[torch.Tensor]) -> Any:
     """The layer whose rule a call takes, the one that does its work, and its inputs; None where there is no such layer.
 
-    A call without activations (tensors with a gradient) among its arguments is none of relevance's business.
+    No relevance passes a call without activations (tensors with a gradient) among its arguments.
     """
     from zennit.layer import Sum
 
@@ -63,7 +63,7 @@ def as_layer(func: Any, args: Any, kwargs: Any, activations: list[torch.Tensor])
 
 
 class Function(nn.Module):
-    """A function of torch as a module of one of its arguments."""
+    """A function of torch as a module whose input is one of the arguments."""
 
     def __init__(self, function: Any, args: Any, kwargs: Any, free: torch.Tensor) -> None:
         super().__init__()

@@ -43,7 +43,7 @@ def loaded_torch() -> Any:
 
 
 def owner_of(function: Any) -> Any:
-    """The object that `function` is, or is a method of, below partial applications."""
+    """`function` itself, or the object whose method it is, without partial applications."""
     while isinstance(function, functools.partial):
         function = function.func
     return function.__self__ if inspect.ismethod(function) else function
@@ -69,7 +69,7 @@ def model_as_found(model: Any) -> Iterator[None]:
     """Restore a torch module's modes, gradients and hooks on leaving, also after an exception.
 
     Gradients that the parameters hold are set aside meanwhile, so that a backward pass inside cannot add to them.
-    Anything that is no torch module, nor a method of one, passes through.
+    Nothing happens to what is neither a torch module nor a method of one.
     """
     model = _module_of(model)
     if model is None:
@@ -95,7 +95,7 @@ def model_as_found(model: Any) -> Iterator[None]:
 
 
 def _hooks(owner: Any, kinds: tuple[str, ...]) -> dict[str, dict[int, Any]]:
-    """Hooks of the kinds that have any; most have none, and a network has thousands of kinds."""
+    """The kinds of hooks that are not empty: a large network has thousands of kinds, and most are empty."""
     return {kind: dict(hooks) for kind in kinds if (hooks := getattr(owner, kind, None))}
 
 
@@ -109,7 +109,7 @@ def _restore_hooks(owner: Any, kinds: tuple[str, ...], found: dict[str, dict[int
 
 @contextmanager
 def model_in_evaluation(model: Any) -> Iterator[None]:
-    """A torch module in evaluation mode, with a warning where that differs from what the caller left."""
+    """A torch module in evaluation mode; warns if the caller left it in training mode."""
     module = _module_of(model)
     training = [] if module is None else [m for m in module.modules() if m.training]
     if training:
@@ -141,7 +141,7 @@ def _torch_generators() -> list[Any]:
 def random_state_as_found() -> Iterator[Callable[[], bool]]:
     """Restore the global generators of Python, NumPy and torch on leaving.
 
-    Yields a function that tells whether they have been drawn from (or seeded) meanwhile.
+    Yields a function. It returns whether somebody has drawn from them, or seeded them, since.
     """
     python, numpy = random.getstate(), np.random.get_state(legacy=False)  # noqa: NPY002
     of_torch = [(generator, generator.get_state()) for generator in _torch_generators()]
@@ -173,10 +173,10 @@ def seed_global_generators(rng: np.random.Generator) -> None:
 
 @contextmanager
 def left_as_found(*models: Any) -> Iterator[Callable[[], bool]]:
-    """What every sampling runs in: models in evaluation mode, everything restored on leaving.
+    """The context of every sampling: models in evaluation mode, everything restored on leaving.
 
-    Yields the function of `random_state_as_found`, and warns at the end where the global generators were drawn from:
-    no seed of ours governs those numbers. Gradients stay possible under the caller's inference mode.
+    Yields the function of `random_state_as_found`. At the end it warns if the global generators were drawn from: `rng`
+    does not govern those numbers. Gradients work even inside the caller's inference mode.
     """
     torch = loaded_torch()
     with ExitStack() as stack:
@@ -191,6 +191,6 @@ def left_as_found(*models: Any) -> Iterator[Callable[[], bool]]:
             warn(
                 "`explainer` (or `predict`, or `noise`) draws from global random generators, so `rng` does not govern "
                 "it: wrap the explainer as `metfa.seeded(explainer)` to get the same samples every time (where a "
-                "function of the model is asked for, as `lambda model: metfa.seeded(function(model))`)",
+                "function of the model is expected, write `lambda model: metfa.seeded(function(model))`)",
                 ReproducibilityWarning,
             )

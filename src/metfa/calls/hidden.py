@@ -1,4 +1,4 @@
-"""Inputs of which some features are kept and the others hidden behind a baseline."""
+"""Inputs with some features kept and the others replaced by a baseline."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def checked_inputs(inputs: Any) -> Any:
 
 
 def detached(array: Any) -> Any:
-    """`array` without the graph that it may belong to: no gradient is asked of anything here."""
+    """`array` without its graph, if it has one: nothing here needs a gradient."""
     torch = loaded_torch()
     return array.detach() if torch is not None and isinstance(array, torch.Tensor) else array
 
 
 def checked_attributions(attributions: Any, inputs: Any) -> Any:
-    """`attributions` as an array of real numbers, one a feature of `inputs`, without a graph; raises otherwise."""
+    """`attributions` as real numbers, one for each feature of `inputs`, without a graph; raises otherwise."""
     attributions = detached(as_array(attributions, "attributions"))
     if not namespace(attributions).isdtype(attributions.dtype, ("bool", "integral", "real floating")):
         raise TypeError(f"`attributions` must be real numbers, which have an order, got {attributions.dtype}")
@@ -54,7 +54,7 @@ def checked_attributions(attributions: Any, inputs: Any) -> Any:
 
 
 def check_features(features: Any, inputs: Any, name: str) -> None:
-    """Raise unless `features`, one number a feature, belong to `inputs`: alike in shape, or without its channels."""
+    """Raise unless `features`, one number for each feature, has the shape of `inputs`, with or without channels."""
     shape, whole = tuple(features.shape), tuple(inputs.shape)
     spatial = whole[:1] + whole[2:] if len(whole) > 2 else whole
     if shape == spatial or (shape == whole and len(whole) < 4):
@@ -69,14 +69,14 @@ def check_features(features: Any, inputs: Any, name: str) -> None:
 
 @dataclass(frozen=True)
 class Hidden:
-    """Inputs beside what takes the place of their hidden features."""
+    """Inputs, and the values that replace their hidden features."""
 
     inputs: Any
     substitutes: Any
 
     @classmethod
     def behind(cls, baseline: Baseline, inputs: Any) -> Hidden:
-        """Inputs behind a baseline: a name of `NAMED`, numbers for one input, or a function of the inputs."""
+        """Inputs and their baseline: a name in `NAMED`, numbers for one input, or a function of the inputs."""
         xp = namespace(inputs)
         if isinstance(baseline, str):
             substitutes = _named(baseline, inputs)
@@ -95,7 +95,7 @@ class Hidden:
         return cls(inputs, xp.astype(xp.broadcast_to(substitutes, inputs.shape), inputs.dtype))
 
     def keeping(self, kept: Any, rows: Any) -> Any:
-        r"""Copies of the inputs `rows`, of which the features `kept` (copies, \*features) are shown."""
+        r"""Copies of the inputs `rows` that show the features `kept`, (copies, \*features)."""
         xp = namespace(self.inputs)
         if kept.ndim < self.inputs.ndim:
             kept = kept[:, None]
@@ -103,7 +103,7 @@ class Hidden:
 
 
 def baseline_numbers(baseline: Any) -> np.ndarray:
-    """A baseline that is neither a name nor a function as finite numbers on the host; raises otherwise."""
+    """A baseline, neither a name nor a function, as finite numbers on the host; raises otherwise."""
     host = to_host(as_array(baseline, "baseline"))
     if host.dtype.kind not in "fiu":
         raise TypeError(f"`baseline` must be real numbers, got {host.dtype}")
@@ -119,7 +119,7 @@ def _numbers(baseline: Any, inputs: Any) -> Any:
     if len(shape) == 1:
         host = host.reshape(-1, *[1] * (len(one) - 1))  # along the channels, not along the last axis as NumPy would
     elif shape[:1] == (1,) and len(shape) == len(one) + 1:
-        host = host[0]  # a mean over rows whose axis was kept
+        host = host[0]  # a mean over rows that kept their axis
     fits = host.ndim in (0, len(one)) and all(
         size in (1, whole) for size, whole in zip(host.shape, one[: host.ndim], strict=True)
     )
@@ -128,7 +128,7 @@ def _numbers(baseline: Any, inputs: Any) -> Any:
         got = f"{shape[0]} numbers" if len(shape) == 1 else f"shape {shape}"
         raise ValueError(
             f"`baseline` must be one number, one for each of the {one[0]} {channels}, or an array that fits one input, "
-            f"{one}, got {got}; for one that differs from input to input give a function of the inputs"
+            f"{one}, got {got}; if it differs from input to input, give a function of the inputs"
         )
     return from_host(host, like=inputs)
 

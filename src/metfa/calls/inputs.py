@@ -20,7 +20,7 @@ def check_images(inputs: Any) -> None:
 
 
 def check_values(inputs: Any) -> None:
-    """Raise unless a batch holds numbers to explain: NaN and infinity, rectifiers turn into maps that look sound."""
+    """Raise unless a batch holds finite numbers: rectifiers turn NaN and infinity into maps that look sound."""
     if 0 in inputs.shape:
         raise ValueError(f"`inputs` has no rows or no pixels: shape {tuple(inputs.shape)}")
     if not is_floating(inputs):

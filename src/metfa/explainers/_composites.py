@@ -17,7 +17,7 @@ STABILISER = 1e-9
 
 
 def composite_names() -> tuple[str, ...]:
-    """The paper's, then zennit's own."""
+    """Names: the paper's, then zennit's own."""
     from zennit.composites import COMPOSITES
 
     return PAPER, *sorted(COMPOSITES)
@@ -52,11 +52,11 @@ def papers_composite(low: torch.Tensor, high: torch.Tensor) -> Any:
 
 
 class _Arrived(Exception):  # noqa: N818 - carries a result out of a forward pass
-    """What came to the first layer."""
+    """What arrived at the first layer."""
 
 
 def box_at_first_layer(model: nn.Module, low: torch.Tensor, high: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """What images of lowest and of highest values become where the first convolution or linear layer takes them."""
+    """The images of lowest and highest values, as they arrive at the first convolution or linear layer."""
 
     def arrive(_: nn.Module, args: Any) -> None:
         raise _Arrived(args[0])

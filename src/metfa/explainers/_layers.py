@@ -20,18 +20,18 @@ NAMES_SHOWN = 12
 
 
 def check_layer(layer: Any, model: Any) -> None:
-    """Raise unless `layer` is None, a name or a module, and a module to look for it in is there."""
+    """Raise unless `layer` is None, a name or a module, and a model that must be searched is a module."""
     if layer is not None and not isinstance(layer, str | nn.Module):
         raise TypeError(f"`layer` must be a name, a module or None, got {type(layer).__name__}: {layer!r}")
     if not isinstance(layer, nn.Module) and not isinstance(owner_of(model), nn.Module):
         raise TypeError(
-            f"`model` must be a torch.nn.Module for its layers to be found, got {type(model).__name__}; of a function "
+            f"`model` must be a torch.nn.Module for its layers to be found, got {type(model).__name__}; for a function "
             "that calls a module, pass the layer itself: `layer=module.features`"
         )
 
 
 def layer_of(model: Any, layer: str | nn.Module) -> nn.Module:
-    """The module that `layer` names: a dotted name, or the end of just one (``"head.act"`` of ``"model.head.act"``)."""
+    """The module of that name: a dotted name, or the end of exactly one (``"head.act"`` of ``"model.head.act"``)."""
     if isinstance(layer, nn.Module):
         return layer
     modules = _named_modules(model)
@@ -54,11 +54,11 @@ def name_of(model: Any, layer: nn.Module) -> str:
 class Watch:
     """What a forward pass shows of a named layer, or of the last feature map.
 
-    The last feature map is the output of the last module, leaf or container, that is as high and as wide as the output
-    of the last convolution before it (of those that give more than one pixel): behind batch normalisation, activation
-    and the sum of a residual block, before pooling. What counts is the order of execution. It is kept by reference, so
-    that a function which works on it in place (DenseNet's ReLU) is seen; the output of a named layer is copied as it
-    left the layer.
+    The last feature map is found in the order of execution. Take the last convolution that gives more than one pixel.
+    The feature map is the output of the last module, leaf or container, that has the same height and width: behind
+    batch normalisation, activation and the sum of a residual block, before pooling. It is kept by reference, so that a
+    function which works on it in place (DenseNet's ReLU) is seen. The output of a named layer is copied as it leaves
+    the layer.
     """
 
     def __init__(self, model: Any, layer: str | nn.Module | None) -> None:
@@ -101,20 +101,20 @@ class Watch:
         return self.output
 
     def require_one_call(self) -> None:
-        """Raise unless the layer was called once: else its name does not say which output is meant."""
+        """Raise unless the layer was called once; otherwise its name does not say which output is meant."""
         assert self.module is not None
         if not self.calls[self.module]:
             raise ValueError(f"`layer` {self.name} is not called by the model, so it has no output")
         if self.calls[self.module] > 1:
             raise ValueError(
-                f"`layer` {self.name} is used {self.calls[self.module]} times in a forward pass, so that it has no one "
+                f"`layer` {self.name} is used {self.calls[self.module]} times in a forward pass, so it has no single "
                 "output: name a layer around one of its uses"
             )
 
 
 @contextmanager
 def watched(model: Any, layer: str | nn.Module | None = None) -> Iterator[Watch]:
-    """Watch a layer, or for the last feature map, during one forward pass; all hooks are gone afterwards."""
+    """Watch a layer, or find the last feature map, during one forward pass; all hooks are removed afterwards."""
     watch = Watch(model, layer)
     modules = owner_of(model).modules() if watch.named is None else (watch.named,)
     hooks = [module.register_forward_hook(watch.see) for module in modules]
@@ -127,7 +127,7 @@ def watched(model: Any, layer: str | nn.Module | None = None) -> Iterator[Watch]
 
 @dataclass
 class LastUse:
-    """Which module was called last, and on what; None before there was a call."""
+    """The module that was called last, and its input; None before the first call."""
 
     module: Any = None
     input: Any = None
@@ -161,7 +161,7 @@ def _named_modules(model: Any) -> dict[str, nn.Module]:
 
 
 def _listed(names: Any) -> str:
-    """Names for a message; of many the last, near which one usually looks."""
+    """Names for a message; if there are many, the last ones, which are usually wanted."""
     names = list(names)
     left_out = "..., " if len(names) > NAMES_SHOWN else ""
     return left_out + ", ".join(map(repr, names[-NAMES_SHOWN:])) if names else "none"

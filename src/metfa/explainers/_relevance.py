@@ -1,15 +1,15 @@
 """Zennit's rules on everything that a model calls: its modules, and the plain functions between them.
 
-Zennit hooks modules. What a network computes between them (``x + body(x)``, a functional ReLU, a normalisation of the
-pixels) it leaves to the gradient, which doubles the relevance at every addition and rescales it at every division; a
-module that is called twice gets the relevance of its last call; batch normalisations are merged by changing the model's
-weights, in the order in which modules are registered.
+Zennit puts hooks on modules. A network also computes between modules (``x + body(x)``, a functional ReLU, a
+normalisation of the pixels). There zennit uses the gradient, which doubles the relevance at every addition and rescales
+it at every division. A module that is called twice gets the relevance of its last call. Batch normalisations are merged
+by changing the model's weights, in the order in which modules are registered.
 
 Here one forward pass is watched, call by call. Each call of a module for which the composite has a rule gets a zennit
-hook of its own, on a copy of the module that shares its weights. Functions get the rule of the module that does the
-same: an addition of two activations that of `zennit.layer.Sum`, so that relevance is split in proportion. A batch
-normalisation that alone takes a layer's output is merged into that layer's copy. So the scores are the model's own to
-the last bit, and its weights are never touched.
+hook of its own, on a copy of the module that shares its weights. A function gets the rule of the module that computes
+the same: an addition of two activations has the rule of `zennit.layer.Sum`, which splits relevance in proportion. If
+only a batch normalisation uses a layer's output, it is merged into that layer's copy. So the scores are the model's own
+to the last bit, and its weights are never touched.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class RelevancePass(TorchFunctionMode):
                 handle.remove()
 
     def relevance(self, scores: torch.Tensor, inputs: torch.Tensor, *, create_graph: bool) -> torch.Tensor:
-        """Relevance of the inputs, which starts as the scores of the rows, (batch,), and is handed back layer by layer.
+        """Relevance of the inputs. It starts as the scores of the rows, (batch,), and goes back layer by layer.
 
         With `create_graph` it is differentiable in the inputs.
         """
@@ -98,7 +98,7 @@ class RelevancePass(TorchFunctionMode):
         return relevance
 
     def close(self) -> None:
-        """Take the hooks off the graph, whose own derivative they would bend."""
+        """Remove the hooks from the graph; they would change its own derivative."""
         for call in self._calls:
             call.hook.remove()
             call.hook.__dict__.pop("backward", None)
@@ -147,7 +147,7 @@ class RelevancePass(TorchFunctionMode):
         return None if call is None else output
 
     def _inside(self) -> bool:
-        """Whether a module that has a rule is running: what it calls is its own business."""
+        """Whether a module that has a rule is running; its rule covers all that it calls."""
         return any(call is not None for call in self._open)
 
     def _rule(self, module: nn.Module) -> Any:
@@ -155,7 +155,7 @@ class RelevancePass(TorchFunctionMode):
         if template is None and self._checked and isinstance(module, batchnorm._BatchNorm):
             from zennit.rules import Pass
 
-            return Pass()  # one input to each output, which so gets it all
+            return Pass()  # each output has one input, which gets all its relevance
         return template
 
     def _place(self) -> str:
@@ -167,7 +167,7 @@ class RelevancePass(TorchFunctionMode):
         backward, precision = hook.backward, self._precision
 
         def watched(module: nn.Module, grad_input: Any, grad_output: Any) -> Any:
-            with precision():  # a GPU's backward pass runs in a thread of its own, which knows of no autocast
+            with precision():  # a GPU's backward pass runs in a thread of its own, without autocast
                 handed_on = backward(module, grad_input, grad_output)
             self._totals += [(name, part.detach().sum()) for part in handed_on or () if part is not None]
             return handed_on
@@ -216,7 +216,7 @@ class RelevancePass(TorchFunctionMode):
 
 
 def _twin(module: nn.Module) -> nn.Module:
-    """Copy that shares weights and children, in which weights can be replaced."""
+    """Copy that shares weights and children; weights can be replaced in it."""
     twin = module.__new__(type(module))
     twin.__dict__ = {**module.__dict__, "_parameters": dict(module._parameters)}
     return twin

@@ -13,7 +13,7 @@ from metfa._base.lazy import needs_extra
 __all__ = ["check_segmentation", "segments_of"]
 
 NAMES = ("quickshift", "slic")
-ROUNDING = 1e-3  # by which pixels may leave [0, 1], as an 8-bit image that was resized does
+ROUNDING = 1e-3  # pixels may leave [0, 1] by so much, as in a resized 8-bit image
 
 
 def check_segmentation(segmentation: Any) -> None:
@@ -72,8 +72,8 @@ def _superpixels(image: np.ndarray, name: str, rng: np.random.Generator) -> np.n
     coloured = image.shape[2] == 3
     if name == "slic":  # its compactness is in units of the colours: Lab's reach to 100, others to 1
         compactness = 10.0 if coloured else 0.1
-        # the blur keeps it from falling to pieces that are then merged into one: of a cat's 82 segments, noise of 0.1
-        # left 6 without it and 93 with it
+        # without the blur, segments fall to pieces that are then merged into one: with noise of 0.1, a cat's 82
+        # segments become 6 without it and 93 with it
         return segmentation.slic(image, compactness=compactness, sigma=1, convert2lab=coloured, start_label=0)
     seed = int(rng.integers(2**31))
     return segmentation.quickshift(image, ratio=0.2, kernel_size=4, max_dist=200, convert2lab=coloured, rng=seed)

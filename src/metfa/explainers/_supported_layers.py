@@ -1,4 +1,4 @@
-"""Which parts of a model relevance passes, and the refusal that names all others."""
+"""The parts of a model that relevance can pass, and the error that names all others."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ MOVING_FUNCTIONS = {
 
 
 def distributes(composite: Any) -> bool:
-    """Whether a composite hands relevance on by rules for layers; some only bend the gradient at ReLUs."""
+    """Whether a composite has rules that pass relevance through layers; some only change the gradient at ReLUs."""
     return composite.module_map({}, "", nn.Linear(1, 1, device="meta")) is not None
 
 
 def check_layers(model: nn.Module, composite: Any) -> None:
-    """Raise where relevance finds no way through layers, naming each."""
+    """Raise if relevance cannot pass some layers; the error names each."""
     if not distributes(composite):
         return
     context: dict[Any, Any] = {}
@@ -82,5 +82,5 @@ def linear_types() -> Any:
 
 
 def _is_of_torch(module: nn.Module) -> bool:
-    """Whether a class of torch itself does the work; other modules are seen through."""
+    """Whether a class of torch itself does the work; other modules are searched for such classes."""
     return any(kind.__module__.startswith("torch.nn.") and kind is not nn.Module for kind in type(module).__mro__)

@@ -1,4 +1,4 @@
-"""CAM: the last feature map weighted by what the linear classifier makes of each channel for the class."""
+"""CAM: the channels of the last feature map, weighted by the linear classifier's weights for the class."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class CAM:
     r"""Class activation mapping (Zhou et al. 2016): :math:`\sum_k w_{ck} A_k`, exact for networks made for it.
 
     The network must average its last feature map A over all pixels and classify the average by one linear layer w
-    (dropout between them does nothing here). Then the map's mean is the class score without its bias. That it is so is
-    checked by the numbers at each call. As in the authors' ``zhoubolei/CAM`` (``pytorch_CAM.py``), the map is not
-    rectified: 0 is the strongest evidence against the class, not its absence.
+    (dropout between them does nothing here). Then the map's mean is the class score without its bias. Each call checks
+    this by the numbers. As in the authors' ``zhoubolei/CAM`` (``pytorch_CAM.py``), the map is not rectified: 0 is the
+    strongest evidence against the class, not its absence.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class CAM:
     upsample : bool
         Enlarge the map to the image, bilinearly with pixel centres matched. (The authors round the map to 8 bits first
         and resize it to 256 pixels.) False: the map as it is, (batch, height, width) of the features; the ADV² attack
-        compares maps so.
+        compares such maps.
     scale : bool
         Scale each map to [0, 1] by its smallest and largest value, as the authors do. False: the sum above.
 
@@ -100,7 +100,7 @@ class CAM:
         Raises
         ------
         ValueError
-            If the model is not made so; the message says what was found.
+            If the model is not of this kind; the message says what was found.
         """
         require_tensor(inputs)
         check_images(inputs)
@@ -123,7 +123,7 @@ class CAM:
         return finished(maps, scale=self.scale), scores.detach()
 
     def _averaged(self, watch: Watch, classifier: LastUse, scores: torch.Tensor) -> torch.Tensor:
-        """The feature map (batch, channels, height, width) of which the classifier sees the average."""
+        """The feature map (batch, channels, height, width) whose average the classifier sees."""
         found = watch.feature_map(len(scores))
         module, given = classifier.module, classifier.input
         name = name_of(self.model, module)

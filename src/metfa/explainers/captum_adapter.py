@@ -87,7 +87,8 @@ def from_captum(
 ) -> Any:
     r"""Explainer from the name of one of Captum's classes, with maps (batch, \*features) in [0, 1].
 
-    Where the object is at hand, ``heatmap(Saliency(model).attribute)`` does; this is for names, as on the command line.
+    If you have the object, write ``heatmap(Saliency(model).attribute)``. This function is for names, as on the command
+    line.
 
     Parameters
     ----------
@@ -112,7 +113,7 @@ def from_captum(
     Raises
     ------
     ValueError
-        If Captum has no such method, if it has no such setting, or lacks one that it needs.
+        If Captum has no such method, the method has no such setting, or a setting that it needs is missing.
 
     Examples
     --------
@@ -141,7 +142,7 @@ def from_captum(
     torch: Any = loaded_torch()
     if name in OF_RELU and not any(isinstance(module, torch.nn.ReLU) for module in getattr(model, "modules", list)()):
         warn(
-            f"captum's {name} changes the gradient of torch.nn.ReLU alone, which the model has not (but maybe "
+            f"captum's {name} changes the gradient of torch.nn.ReLU alone, which the model does not have (maybe it has "
             "ReLU6, or functions): its maps are those of Saliency",
             ModelStateWarning,
         )

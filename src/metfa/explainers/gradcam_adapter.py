@@ -24,13 +24,13 @@ from metfa.sampling.randomised import seeded
 
 __all__ = ["from_gradcam"]
 
-# Read in grad-cam 1.5.7: each sums its loss over the rows, and weights a row by that row's own gradients or forwards.
+# Read in grad-cam 1.5.7: each sums its loss over the rows, and weights a row by its own gradients or forward passes.
 INDEPENDENT = [
     "AblationCAM", "FEM", "FinerCAM", "FullGrad", "GradCAM", "GradCAMElementWise", "GradCAMPlusPlus", "HiResCAM",
     "LayerCAM", "RefineCAM", "SESS", "ScoreCAM", "SegEigenCAM", "ShapleyCAM", "XGradCAM",
 ]  # fmt: skip
-# One row a call: random numbers (scikit-learn's kernel PCA of large maps starts from a random vector), or a sign of the
-# map that is decided by the rounding of a singular vector, which changes with the size of the batch.
+# These get one row a call. They draw random numbers (scikit-learn's kernel PCA of large maps starts from a random
+# vector), or the map's sign depends on the rounding of a singular vector, which changes with the size of the batch.
 ALONE = ["EigenCAM", "EigenGradCAM", "KPCA_CAM", "RandomCAM"]
 GOVERNED = {"self", "model", "target_layers", "input_tensor", "targets", "args", "kwargs"}
 
@@ -49,7 +49,7 @@ class GradCAMMethod:
 
     @property
     def rows_independent(self) -> bool:
-        """Whether it is one of the library's methods that were read, and the model mixes no rows."""
+        """Whether it is one of the methods listed above, and the model mixes no rows."""
         return self.known and Called(self.model).rows_independent
 
     def __call__(self, inputs: torch.Tensor, target: Any = None) -> tuple[torch.Tensor, torch.Tensor]:
@@ -103,8 +103,8 @@ def from_gradcam(
         As for `ScoreCAM`; several layers are combined as the method does. None: the last feature map. (FullGrad takes
         all layers with a bias, and none may be named.)
     target_of : callable, optional
-        Makes grad-cam's target of each row's entry in `target`. None: ``ClassifierOutputTarget``, for class indices.
-        FinerCAM needs one: ``target_of=lambda index: FinerWeightedTarget(index, [3, 7], 1.0)``.
+        Turns each row's entry in `target` into a target of grad-cam. None: ``ClassifierOutputTarget``, for class
+        indices. FinerCAM needs one: ``target_of=lambda index: FinerWeightedTarget(index, [3, 7], 1.0)``.
     **settings
         Arguments of the class or of its call, such as ``eigen_smooth=True``, ``reshape_transform=`` for transformers,
         or ``batch_size=`` of AblationCAM.
@@ -113,8 +113,8 @@ def from_gradcam(
     -------
     callable
         Explainer with ``.model``; maps (batch, height, width) in [0, 1], on the inputs' device, and scores. RandomCAM
-        and KPCA_CAM, which draw random numbers, and EigenCAM, EigenGradCAM and ``eigen_smooth=True``, whose sign is
-        decided by rounding, are wrapped in `metfa.seeded`: one row a call, each from its own stream.
+        and KPCA_CAM, which draw random numbers, and EigenCAM, EigenGradCAM and ``eigen_smooth=True``, whose sign
+        depends on rounding, are wrapped in `metfa.seeded`: one row a call, each from its own stream.
 
     Raises
     ------
@@ -124,8 +124,8 @@ def from_gradcam(
     Notes
     -----
     The model's modes, gradients, hooks and modules are as before after each call (grad-cam leaves it in evaluation
-    mode, with hooks; AblationCAM after an exception with a layer replaced). ScoreCAM and AblationCAM of grad-cam draw
-    progress bars, which ``TQDM_DISABLE=1`` in the environment turns off; metfa's own `ScoreCAM` has the variant
+    mode, with hooks; after an exception, AblationCAM leaves a layer replaced). ScoreCAM and AblationCAM of grad-cam
+    draw progress bars, which ``TQDM_DISABLE=1`` in the environment turns off; metfa's own `ScoreCAM` has the variant
     "grad-cam".
 
     Examples
@@ -210,7 +210,7 @@ def _model_of(cam: Any) -> nn.Module:
 
 
 def _class_score(entry: Any) -> Any:
-    """The score of a class, as the library differentiates or asks it."""
+    """The score of a class, as the library differentiates or evaluates it."""
     from pytorch_grad_cam.utils.model_targets import ClassifierOutputTarget
 
     if not isinstance(entry, int):

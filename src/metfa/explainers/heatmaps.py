@@ -40,7 +40,7 @@ def require_channels(array: Any, channel_axis: int | None, name: str) -> None:
 
 
 def check_differentiable(inputs: Any, channel_axis: int | None, what: str) -> None:
-    """Raise unless `inputs` are a tensor of numbers with the channels asked for, which can have a gradient."""
+    """Raise unless `inputs` is a floating-point tensor with channels on that axis."""
     require_tensor(inputs)
     if not inputs.is_floating_point():
         raise TypeError(f"`inputs` must be floating point to have {what}, got {inputs.dtype}")
@@ -98,7 +98,7 @@ class Heatmap:
             raise ValueError(
                 f"`explainer` returns maps {tuple(attributions.shape)} without channels for inputs "
                 f"{tuple(inputs.shape)}: metfa's own explainers are heat maps already, use them as they are; to scale "
-                "another one's write `channel_axis=None`"
+                "maps of another explainer write `channel_axis=None`"
             )
         maps = scale_to_unit(reduce_channels(attributions, self.channel_axis, self.sign))
         return (maps, *scores) if scores else maps

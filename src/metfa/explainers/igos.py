@@ -32,8 +32,8 @@ from metfa.sampling.randomised import row_generators
 
 __all__ = ["IGOS"]
 
-SHRINK = 0.2  # of the step, as long as the loss has not fallen enough
-ARMIJO = 1e-4  # enough: this share of what the gradient promises
+SHRINK = 0.2  # the step is multiplied by this until the loss falls enough
+ARMIJO = 1e-4  # enough is this share of what the gradient predicts
 SMALLEST_STEP = 1e-5  # the first step below it is taken, whatever the loss
 
 
@@ -49,20 +49,19 @@ class IGOS:
     and the integrated gradient :math:`w \sum_{k=1}^{S} \nabla_m f(\frac{k}{S} m x + (1 - \frac{k}{S} m) x_0 + noise)`,
     with a step found by backtracking. Every row has a line search, a step and a weight l of its own. The map is 1 - m.
 
-    The defaults are those of the authors' main script (``zhongangqi/IGOS``, ``IGOS_generate_video.py``), which the
-    MeTFA paper's code shares; their function's own are ``grid=112, l1_weight=3, tv_weight=60``.
+    The defaults are those of the authors' main script (``zhongangqi/IGOS``, ``IGOS_generate_video.py``), and the MeTFA
+    paper's code has the same. The authors' function itself has other defaults: ``grid=112, l1_weight=3, tv_weight=60``.
 
     Parameters
     ----------
     called : torch.nn.Module, callable or Called
         Model, or a `metfa.Called` that says how it is asked: images (batch, channels, height, width) -> scores
-        (batch, classes). Its `batch_size` is of rows times points, and changes maps by
-        what the line search makes of rounding: where two steps are nearly as good, a network's kernels, which round
-        otherwise for another batch, decide.
+        (batch, classes). Its `batch_size` counts rows times points. It can change maps through rounding: a network
+        rounds differently for another batch size, and that decides the line search where two steps are nearly as good.
     n_iterations : int
-        Descents. With more than 3, l is self-tuned: divided by 10 after iteration ``n_iterations // 2`` (from 0) if
-        hiding has moved the probability by at most 0.001 until then, and by 5 after ``4 * n_iterations // 5`` if by at
-        most 0.01.
+        Number of descents. With more than 3, l tunes itself. It is divided by 10 after iteration ``n_iterations // 2``
+        (from 0) if hiding has moved the probability by at most 0.001 until then, and by 5 after ``4 * n_iterations //
+        5`` if it has moved it by at most 0.01.
     n_steps : int
         Points S of the integrated gradient.
     score_weight : float
@@ -79,9 +78,9 @@ class IGOS:
         each channel. The default is a Gaussian blur, sigma 50, cut to 51 pixels.
     noise_std : float or sequence of float
         Standard deviation of the normal noise on each point, in the units of the inputs: one number, or one for each
-        channel. The authors name 0.2 for inputs normalised as usual for ImageNet, whose channels' deviations are .229,
-        .224, .225 in pixels: 0.2 times those is .045. (Their call of ``cv2.randn`` in fact adds .4 to the red channel
-        and nothing to the others, .23 on average: ``noise_std=(0.0916, 0, 0)``.)
+        channel. The authors name 0.2, for inputs normalised as usual for ImageNet. The channels' deviations there are
+        .229, .224, .225 in pixels, and 0.2 times those is .045. (Their call of ``cv2.randn`` in fact adds .4 to the red
+        channel and nothing to the others, .23 on average: ``noise_std=(0.0916, 0, 0)``.)
     first_step : float
         Step at which each line search starts. It shrinks to a fifth until the loss has fallen by 1e-4 of step times
         squared gradient (the Armijo condition) or the step lies below 1e-5.
@@ -92,7 +91,8 @@ class IGOS:
 
     Notes
     -----
-    Memory does not grow with `n_iterations` or `n_steps`, but for 8 bytes each: noise is drawn for one pass at a time.
+    Memory does not grow with `n_iterations` or `n_steps`, except by 8 bytes each: noise is drawn for one pass at a
+    time.
 
     Examples
     --------
@@ -199,7 +199,7 @@ class IGOS:
         return l1_weights * (1 - masks).abs().mean((1, 2)) + self.tv_weight * variation(masks, self.tv_beta)
 
     def _gradient(self, masks: torch.Tensor, l1_weights: torch.Tensor, blend: Blend, seeds: np.ndarray) -> torch.Tensor:
-        """Gradient of the penalties and of the scores at all points, by each row's mask."""
+        """Gradient of the penalties and of the scores at all points with respect to each row's mask."""
         with torch.enable_grad():
             leaf = masks.detach().requires_grad_()
             (gradient,) = torch.autograd.grad(self._penalties(leaf, l1_weights).sum(), leaf)
@@ -230,7 +230,7 @@ class IGOS:
         def draw(seed: int) -> np.ndarray:
             return deviations * np.random.default_rng(seed).standard_normal(shape, np.float32)
 
-        with ThreadPoolExecutor() as pool:  # NumPy frees the interpreter while it draws
+        with ThreadPoolExecutor() as pool:  # NumPy lets other threads run while it draws
             return from_host(np.stack(list(pool.map(draw, seeds))), like=blend.contrast, dtype=blend.dtype)
 
     def _scores_under(self, masks: torch.Tensor, blend: Blend) -> torch.Tensor:
@@ -248,9 +248,9 @@ class IGOS:
     def _descended(
         self, masks: torch.Tensor, scores: torch.Tensor, gradient: torch.Tensor, l1_weights: torch.Tensor, blend: Blend
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Masks and scores after one descent, each row by the largest step that lowers its loss enough.
+        """Masks and scores after one descent: each row takes the largest step that lowers its loss enough.
 
-        All rows start from the same step, so those that still search share it; the others have left the batch.
+        All rows start with the same step, so the rows that still search share it. The others have left the batch.
         """
         losses = self._penalties(masks, l1_weights) + scores
         promises = ARMIJO * gradient.square().sum((1, 2))

@@ -1,4 +1,4 @@
-"""LIME for images: a linear model of which segments are shown, fitted to the class probability."""
+"""LIME for images: a linear model fitted to the class probability, whose inputs say which segments are shown."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Surrogate:
     labels : ndarray of int, (height, width)
         Segment of each pixel, from 0 on.
     coefficients : ndarray, (n_segments,)
-        By how much showing a segment raises the class probability. All exactly 0 where the probability is the same,
-        to rounding, whatever is shown; NaN where the model gave one.
+        How much the class probability rises if a segment is shown. All are exactly 0 if the probability is the same, to
+        rounding, whatever is shown; NaN if the model returned NaN.
     intercept : float
         Probability with all segments hidden, by the linear model.
     r2 : float
@@ -52,7 +52,7 @@ class Surrogate:
     def strongest(self, n_segments: int) -> np.ndarray:
         """1 on the `n_segments` segments with the largest positive coefficients, 0 elsewhere, (height, width).
 
-        Of equal coefficients the segment with the smaller label comes first.
+        Among equal coefficients, the segment with the smaller label comes first.
         """
         order = np.argsort(-self.coefficients, kind="stable")[:n_segments]
         chosen = np.where(np.isfinite(self.coefficients), 0.0, np.nan)
@@ -74,17 +74,16 @@ class LIME:
         Model, or a `metfa.Called` that says how it is asked: images (batch, channels, height, width) -> scores
         (batch, classes). Any function of arrays will do.
     n_perturbations : int
-        Copies for each image, the first of which hides nothing. 1000 in the lime package and the MeTFA paper.
+        Copies of each image; the first hides nothing. 1000 in the lime package and the MeTFA paper.
     segmentation : {"quickshift", "slic"}, array or callable
         "quickshift" with kernel size 4, maximal distance 200 and ratio 0.2 (the lime package's); "slic" with
         scikit-image's defaults and a blur of one pixel; integer labels (height, width) for all images; or a function
         from an image (height, width, channels), a float64 NumPy array, to labels. The first two need scikit-image and
-        pixels in [0, 1]; they work in Lab colours on three channels and on one, and on the values as they are
-        otherwise.
+        pixels in [0, 1]; with three channels or one they work in Lab colours, otherwise on the values as they are.
     n_segments_shown : int or None
-        The map is 1 on that many segments with the largest positive coefficients, or on fewer where fewer are
-        positive, and 0 elsewhere (5 in the MeTFA paper and in the lime package's ``get_image_and_mask``). None: the
-        coefficient of each pixel's segment.
+        The map is 1 on so many segments, those with the largest positive coefficients (on fewer if fewer are positive),
+        and 0 elsewhere (5 in the MeTFA paper and in the lime package's ``get_image_and_mask``). None: the coefficient
+        of each pixel's segment.
     hide : "mean", float or sequence of float
         What hides a segment: its own mean colour (the lime package's default), or a colour in the units of the
         inputs, one number or one for each channel; 0 is black. The MeTFA paper's code hides with 0 in *normalised*
@@ -94,24 +93,24 @@ class LIME:
     regularization : float
         Ridge penalty on the coefficients, 1 in the lime package; the intercept is free.
     rng : int, numpy.random.Generator or None
-        Seed of direct calls without `rngs`; `metfa.explain` passes its own generators. It governs segmentation and
-        perturbations.
+        Seed of direct calls without `rngs`; `metfa.explain` passes its own generators. Segmentation and perturbations
+        draw from it.
     scale : bool
         With ``n_segments_shown=None``: True sets negative coefficients to 0 and scales each map to [0, 1], False
         returns the coefficients with their signs. Maps of zeros and ones stay as they are.
 
     Notes
     -----
-    Copies are made on the model's device, a batch at a time: memory grows with `n_perturbations` by a few numbers for
-    each segment, not by an image. Segments are found on the host, and anew for each row, so that noise moves them too:
-    part of LIME's instability is theirs. Own labels keep them fixed.
+    Copies are made on the model's device, a batch at a time. So each perturbation needs memory for a few numbers per
+    segment, not for an image. Segments are found on the host, anew for each row. So noise moves them too, and part of
+    LIME's instability comes from them. Labels of your own keep them fixed.
 
-    All segments enter the regression, as in the lime package, whose choice of features keeps up to 100,000.
+    All segments enter the regression, as in the lime package, which keeps up to 100,000 features.
 
-    A warning tells of inputs whose score no perturbation changes, of images that are a single segment, and of fits
-    whose R² is not above n_segments / (n_perturbations - 1), what scores that have nothing to do with the segments
-    give on average (their adjusted R² is not positive): such coefficients are noise. `fit` gives the segments, the
-    coefficients and R² of each row.
+    Warnings name inputs whose score no perturbation changes, images that are a single segment, and fits that are no
+    better than luck: R² is not above n_segments / (n_perturbations - 1), so the adjusted R² is not positive. Scores
+    that have nothing to do with the segments reach that R² on average, so such coefficients are noise. `fit` gives the
+    segments, the coefficients and R² of each row.
 
     Examples
     --------
@@ -140,7 +139,7 @@ class LIME:
     rng: Any = field(default=None, kw_only=True, repr=False)
 
     model = model_itself
-    rows_independent = True  # of any model: the rows go one after the other, so that no pass holds two of them
+    rows_independent = True  # for any model: no pass holds two rows
 
     def __post_init__(self) -> None:
         hold(self)
@@ -273,8 +272,8 @@ def weighted_ridge(
 ) -> tuple[np.ndarray, float, float]:
     """Coefficients, intercept and weighted R² of scikit-learn's ``Ridge(penalty).fit(features, scores, weights)``.
 
-    Scores that differ by the rounding of their own precision only are taken for equal: a batch of another size rounds
-    otherwise, and would give other coefficients.
+    Scores that differ only by rounding in their own precision count as equal: a batch of another size rounds
+    differently, and would give other coefficients.
     """
     n_rows, n_features = features.shape
     if not np.isfinite(scores).all():

@@ -28,7 +28,7 @@ GOVERNED = {"data_row", "image", "text_instance", "predict_fn", "classifier_fn",
 
 @dataclass(frozen=True)
 class LimeExplainer:
-    """An explainer from one of the lime package's; what a row is, its kinds below know."""
+    """An explainer from one of the lime package's. The subclasses below know what a row is."""
 
     explainer: Any
     predict: Callable[..., Any]
@@ -75,7 +75,7 @@ class LimeExplainer:
         )
 
     def _probabilities(self, batch: Any) -> np.ndarray:
-        """What is fitted, on the host: the model's scores, through a softmax if asked for."""
+        """The values that LIME fits, on the host: the model's scores, or their softmax if `softmax` is true."""
         scores = predict_scores(self.predict, batch)
         return softmax(scores) if self.softmax and scores.ndim == 2 else scores
 
@@ -83,7 +83,7 @@ class LimeExplainer:
         if scores.ndim == 2 and not self.softmax and (scores.min() < 0 or scores.max() > 1 + 1e-6):
             warn(
                 f"LIME fits probabilities, but the model's scores lie between {scores.min():.3g} and "
-                f"{scores.max():.3g}: write `softmax=True` where they are logits",
+                f"{scores.max():.3g}: write `softmax=True` if they are logits",
                 ModelOutputWarning,
             )
 
@@ -208,8 +208,8 @@ def from_lime(
     softmax : bool
         Turn the scores of `predict` into probabilities by a softmax, for a network that returns logits.
     n_segments_shown : int, optional
-        For images: a map of 1 on that many segments with the largest positive weights, 0 elsewhere, which is lime's
-        ``get_image_and_mask`` (5 there and in the MeTFA paper). None: the weight of each pixel's segment.
+        For images: a map of 1 on so many segments, those with the largest positive weights, and 0 elsewhere, which is
+        lime's ``get_image_and_mask`` (5 there and in the MeTFA paper). None: the weight of each pixel's segment.
     rng : int, numpy.random.Generator or None
         Seed of direct calls; `metfa.explain` passes its own generators.
     **settings
@@ -229,7 +229,7 @@ def from_lime(
     Warns
     -----
     ModelOutputWarning
-        If the scores are no probabilities.
+        If the scores are not probabilities.
 
     Notes
     -----

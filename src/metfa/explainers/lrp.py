@@ -1,4 +1,4 @@
-"""LRP: the class score handed back layer by layer, through zennit's rules."""
+"""LRP: the class score is passed back layer by layer, by zennit's rules."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ __all__ = ["LRP"]
 class LRP:
     r"""Layer-wise relevance propagation (Bach et al. 2015), by zennit's rules.
 
-    The score of the class is handed back layer by layer, each unit's share divided among its inputs by what they
-    contributed. The default is the setting of Dombrowski et al. 2019 ("Explanations can be manipulated and geometry is
-    to blame"; pankessel/adv_explanation_ref, ``src/nn/networks.py``), which the paper explains and attacks.
+    The score of the class is passed back layer by layer. Each unit's share is divided among its inputs according to
+    their contributions. The default is the setting of Dombrowski et al. 2019 ("Explanations can be manipulated and
+    geometry is to blame"; pankessel/adv_explanation_ref, ``src/nn/networks.py``), which the paper explains and attacks.
 
     Parameters
     ----------
     called : torch.nn.Module or Called
-        Model, or a `metfa.Called` that says how it is asked (``autocast`` not in ``torch.float16``, in which the
+        Model, or a `metfa.Called` that says how it is asked (not with ``autocast=torch.float16``, in which the
         stabiliser is zero): inputs (batch, channels, \*features) -> scores (batch, classes), before a softmax: logits.
         It may normalise its inputs itself, as loaded models do.
     composite : str or zennit.core.Composite
@@ -46,40 +46,41 @@ class LRP:
           alpha-beta with alpha 1 and beta 0, that is z+; stabiliser 1e-9, no biases in the denominators;
         - a name in ``zennit.composites.COMPOSITES``, such as ``"epsilon_plus_flat"`` or ``"epsilon_gamma_box"``, with
           zennit's own settings (stabiliser 1e-6, positive biases in the denominators);
-        - any composite object. Its canonisers are applied to a copy of the model, which costs a copy a call.
+        - any composite object. Its canonisers are applied to a copy of the model, made at each call.
     bounds : pair
         Lowest and highest value of the inputs, for rules with a box: numbers, or one number per channel. (0, 1) is
         right for models that take pixels; for one that takes normalised input give ``((0 - mean) / std,
         (1 - mean) / std)``.
     scale : bool
         True: the absolute relevance, summed over channels, each map scaled to [0, 1] by its smallest and largest value
-        (the reference divides by the map's sum instead: the same picture). False: the relevance itself, with its sign,
-        summed over channels.
+        (the reference divides by the map's sum instead, which looks the same). False: the relevance itself, with its
+        sign, summed over channels.
     channel_axis : int or None
         Axis of the channels, at least 1 (axis 0 is the batch); None where there are none (tables).
 
     Notes
     -----
     *Conservation.* Without biases, and up to the stabiliser, the relevance of the inputs adds up to the class score.
-    A unit that only its bias makes active (z+: without any positive contribution) keeps its relevance. Depthwise
-    filters that are negative throughout are such: of the cat's score in EfficientNet-Lite0, 4 % arrive at the pixels.
+    A unit that is active only because of its bias (z+: it has no positive contribution) keeps its relevance. Depthwise
+    filters whose weights are all negative are such units: in EfficientNet-Lite0, 4 % of the cat's score arrive at the
+    pixels.
 
-    *What is between the layers* is seen too. Additions (residual connections) and averages divide relevance in
+    *Steps between layers* are seen too. Additions (residual connections) and averages divide relevance in
     proportion; max pooling gives it to the winner; a step that multiplies or shifts each value by a constant, such as a
     normalisation of the pixels, passes it on unchanged, and so do monotone activations. Functions of torch are treated
     as the modules that do the same. Anything else (GELU, attention, products of activations, ...) is refused by name. A
-    module may be called more than once. Custom autograd functions cannot be seen: they pass their gradient.
+    module may be called more than once. Custom autograd functions cannot be seen: there the gradient is used.
 
     *Batch normalisation* right after a convolution or linear layer is merged into it; elsewhere (before the
     convolution) it passes relevance unchanged. The model itself is never changed, and scores are its own.
 
-    *z-B's box* is what the images of lowest and of highest values become on their way to the first layer that is
-    called, so normalisation, padding and the order of channels are accounted for.
+    *The box of z-B*: the images of lowest and of highest values are followed to the first layer that is called. So
+    normalisation, padding and the order of channels are accounted for.
 
-    Half-precision models are explained as a copy in float32: the stabiliser is less than half precision can tell.
+    Half-precision models are explained as a copy in float32: the stabiliser is too small for half precision.
 
-    Composites that only bend gradients (``"guided_backprop"``, ``"deconvnet"``, ``"beta_smooth"``) give that gradient,
-    times the score.
+    Composites that only change gradients (``"guided_backprop"``, ``"deconvnet"``, ``"beta_smooth"``) give that
+    gradient, times the score.
 
     Examples
     --------

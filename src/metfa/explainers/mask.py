@@ -1,4 +1,4 @@
-"""MASK: a mask learnt by gradient descent, which hides as little as can be while the class's probability falls."""
+"""MASK: a mask learnt by gradient descent, which hides as little as possible and lowers the class's probability."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from metfa.sampling.randomised import row_generators
 __all__ = ["MASK", "MaskState"]
 
 DECAY, DECAY_OF_SQUARES, EPSILON = 0.9, 0.999, 1e-8  # Adam's
-RADII = np.arange(0, 175, 5) / 224  # of the circles that start a mask, in longer sides of the image
-SOFTNESS = 10 / 224  # of their edges
+RADII = np.arange(0, 175, 5) / 224  # of the discs that start a mask; the image's longer side is 1
+SOFTNESS = 10 / 224  # width of their edges
 
 
 @dataclass(frozen=True)
 class MaskState:
-    """Where the optimisation of a batch stands.
+    """The state of the optimisation of a batch.
 
     Attributes
     ----------
@@ -77,23 +77,22 @@ class MASK:
     ----------
     called : torch.nn.Module, callable or Called
         Model, or a `metfa.Called` that says how it is asked: images (batch, channels, height, width) -> scores
-        (batch, classes). Its `batch_size` is the number of rows that are
-        optimised together.
+        (batch, classes). Its `batch_size` is the number of rows that are optimised together.
     n_iterations : int
-        Adam's steps.
+        Steps of Adam.
     learning_rate : float
-        Adam's, with the decays .9 and .999.
+        Adam's learning rate; its decays are .9 and .999.
     grid : int or (int, int)
         Cells of the mask along (rows, columns): 28 is an eighth of 224 pixels.
     enlargement : {"nearest", "corners", "centres"}
         Cells become pixels by repetition, or bilinearly: corner to corner, or with each cell's value at its centre.
     mask_blur : Blur or None
-        What softens the enlarged mask.
+        Blur that softens the enlarged mask.
     init : "circle" or float
-        What a mask starts from. "circle" hides a soft disc in the middle: the smallest of 35 which takes 99 % of the
-        probability that the largest takes. A number fills the mask.
+        The mask at the start. "circle" hides a soft disc in the middle: the smallest of 35 discs that lowers the
+        probability by at least 99 % of what the largest does. A number fills the mask.
     l1_weight, l1_reduction : float, {"sum", "mean"}
-        Weight of \|1 - m\|, and how it runs over cells.
+        Weight of \|1 - m\|, and whether cells are summed or averaged.
     tv_weight, tv_beta, tv_reduction : float, float, {"sum", "mean"}
         Weight and exponent of the total variation. "sum": (down² + right²)^(beta / 2), summed over cells, of the
         differences to the cells below and to the right. "mean": the mean of \|down\|^beta, plus that of \|right\|^beta.
@@ -101,8 +100,8 @@ class MASK:
         What a pixel becomes where the mask is 0: a function of images (each by itself), a number, or one number for
         each channel. The default is a Gaussian blur, sigma 10 (Pillow's "radius" is sigma).
     jitter : int
-        Images are enlarged by so many pixels, and each step sees a window of the original size at one of ``jitter``
-        times ``jitter`` random places, under the mask that stays. 0: none.
+        Images are enlarged by so many pixels. Each step sees a window of the original size at one of ``jitter`` times
+        ``jitter`` random places; the mask does not move. 0: no jitter.
     rng : int, numpy.random.Generator or None
         Seed of direct calls without `rngs`; `metfa.explain` passes its own generators.
     scale : bool
@@ -181,7 +180,7 @@ class MASK:
         """As in the first version of ADV² (``alps-lab/adv2``, ``mask_model.py``); `settings` replace single ones.
 
         400 steps from 0.5, L1 a mean with weight 1e-2, and total variation a sum with weight 1e-4. (Their sum pairs the
-        downward difference at cell (i, j) with the rightward one at (j, i); here both are the cell's own.)
+        downward difference at cell (i, j) with the rightward one at (j, i); here both belong to the same cell.)
         """
         penalties = {"l1_weight": 1e-2, "l1_reduction": "mean", "tv_weight": 1e-4}
         baseline = {"baseline": Blur(10.0, kernel=11, border="reflect"), "mask_blur": None, "enlargement": "centres"}
@@ -229,7 +228,7 @@ class MASK:
         return finished(deleted(masks, self._matrices(inputs)), scale=self.scale)
 
     def start(self, inputs: torch.Tensor, target: Any) -> MaskState:
-        """State from which `step` sets out, for inputs (batch, channels, height, width) and a class or one a row."""
+        """The first state for `step`: inputs (batch, channels, height, width), and a class or one for each row."""
         self._check(inputs)
         with torch.no_grad(), weights_frozen(self.model):
             return self._started(inputs.detach(), self._given(inputs, target))
@@ -243,7 +242,7 @@ class MASK:
         shifts: Any = None,
         create_graph: bool = False,
     ) -> MaskState:
-        """One step of Adam: what a call does `n_iterations` times, as a function without randomness.
+        """One step of Adam, as a function without randomness. A call takes `n_iterations` steps.
 
         Parameters
         ----------
@@ -256,8 +255,8 @@ class MASK:
         shifts : array of int, (batch, 2), optional
             Place (down, right) of each row's window, in 0..`jitter`. None: the middle.
         create_graph : bool
-            Keep the graph: the new masks and means are differentiable in the inputs and in the state. That takes
-            second derivatives of the model, of which those inside a ReLU are 0.
+            Keep the graph: the new masks and means are differentiable in the inputs and in the state. That needs second
+            derivatives of the model; those of a ReLU are 0.
 
         Returns
         -------
@@ -329,7 +328,7 @@ class MASK:
         count = state.count + 1
         mean = DECAY * state.mean + (1 - DECAY) * gradient
         square = DECAY_OF_SQUARES * state.square + (1 - DECAY_OF_SQUARES) * gradient**2
-        size = (square / (1 - DECAY_OF_SQUARES**count)).clamp(min=1e-30).sqrt()  # whose derivative at 0 is infinite
+        size = (square / (1 - DECAY_OF_SQUARES**count)).clamp(min=1e-30).sqrt()  # a root's derivative at 0 is infinite
         change = mean / (1 - DECAY**count) / (size + EPSILON)
         return MaskState((masks - self.learning_rate * change).clamp(0, 1), mean, square, count)
 
@@ -345,7 +344,7 @@ class MASK:
         return MaskState(masks, blank, blank)
 
     def _circles(self, inputs: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
-        """Masks that hide a disc in the middle of each image, as large as it needs."""
+        """Masks that hide a disc in the middle of each image, as large as needed."""
         blend, n = blended(widen(inputs), self.baseline, index, inputs.dtype), len(RADII)
         parts: list[torch.Tensor] = []
 
@@ -358,14 +357,14 @@ class MASK:
         scores = torch.cat(parts).reshape(-1, n)
         whole = target_scores(self.called, inputs.clone(), index)  # a model may work in place on what it gets
         left = (scores - scores[:, -1:]) / (whole[:, None] - scores[:, -1:])
-        enough = (left < 0.01).int()  # NaN, where no disc changes anything, is not
+        enough = (left < 0.01).int()  # NaN (no disc changes anything) is not enough
         chosen = torch.where(enough.any(1), enough.argmax(1), n - 1).cpu().numpy()
         middles = [
             ((np.arange(cells) + 0.5) * size // cells).astype(int)
             for cells, size in zip(grid_sides(self.grid), inputs.shape[2:], strict=True)
         ]
         discs = _discs(RADII[chosen], blend.contrast)[:, middles[0]][:, :, middles[1]]
-        return scale_to_unit(discs.round(decimals=6))  # one that covers the image is flat but for rounding
+        return scale_to_unit(discs.round(decimals=6))  # a disc over the whole image is flat, to rounding
 
 
 def _discs(radii: np.ndarray, images: torch.Tensor) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""What explainers that optimise a mask share: a coarse one for each image, which chooses between it and a baseline."""
+"""Shared by explainers that optimise a mask: a coarse mask for each image, which mixes it with a baseline."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 
-ROUNDING = 100  # steps of precision: masks that differ less are the same, or scaling would make a map of rounding
+ROUNDING = 100  # steps of precision: masks that vary less are flat, else scaling would make a map of rounding
 
 
 def variation(masks: torch.Tensor, beta: float) -> torch.Tensor:
@@ -47,8 +47,8 @@ def variation(masks: torch.Tensor, beta: float) -> torch.Tensor:
 def variation_of_pairs(masks: torch.Tensor, beta: float, floor: float = 1e-5) -> torch.Tensor:
     """Total variation of each mask: the sum over cells of (down² + right²)^(beta / 2), differences to neighbours.
 
-    Below `floor` a term is straight in the squares, as in the gradient of Fong and Vedaldi's code. That keeps its
-    second derivatives finite, where masks are flat.
+    Below `floor` a term is linear in the squares, as in the gradient of Fong and Vedaldi's code. That keeps its second
+    derivatives finite where masks are flat.
     """
     down = torch.nn.functional.pad(masks.diff(dim=1), (0, 0, 0, 1))
     right = torch.nn.functional.pad(masks.diff(dim=2), (0, 1))
@@ -59,12 +59,12 @@ def variation_of_pairs(masks: torch.Tensor, beta: float, floor: float = 1e-5) ->
 
 @dataclass(frozen=True)
 class Blend:
-    """Images and baselines, between which masks choose: the image where a mask is 1, the baseline where 0."""
+    """Images and baselines, mixed by masks: the image where a mask is 1, the baseline where it is 0."""
 
     baseline: torch.Tensor
     contrast: torch.Tensor  # image - baseline
     index: torch.Tensor  # of each row's target among its scores, (batch, axes)
-    dtype: torch.dtype  # the model's: a blend of halves is made in float32
+    dtype: torch.dtype  # the model's; half-precision blends are computed in float32
 
     def __getitem__(self, rows: Any) -> Blend:
         return Blend(self.baseline[rows], self.contrast[rows], self.index[rows], self.dtype)
@@ -75,7 +75,7 @@ class Blend:
 
 
 def check_mask_settings(explainer: Any) -> None:
-    """Hold the model of an explainer that optimises a mask; raise unless the settings that all have can be."""
+    """Make the explainer's model a `Called`; raise unless the settings that all these explainers have are valid."""
     hold(explainer)
     check_flag(explainer.scale, "scale")
     positive_int(explainer.n_iterations, "n_iterations")

@@ -26,7 +26,7 @@ DRAWN_AT_ONCE = 4096  # masks whose random numbers are in memory together
 
 @dataclass(frozen=True)
 class RISE:
-    r"""Randomised input sampling (Petsiuk et al. 2018): where must an image be kept for the class to be seen?
+    r"""Randomised input sampling (Petsiuk et al. 2018): which parts of an image must be kept for the class to be seen?
 
     Each mask is a grid of cells, kept with probability `keep`, enlarged bilinearly and shifted at random by less than
     a cell. The map is :math:`\frac{1}{N p} \sum_i f(x \odot m_i) \, m_i`, with f the probability of the class, as in
@@ -45,9 +45,9 @@ class RISE:
         Probability p of keeping a cell, in (0, 1). 0.5 in the authors' ``Easy_start.ipynb``, 0.1 in ``Saliency.ipynb``
         and in the MeTFA paper's code. (TorchRay's argument is the probability of *hiding*.)
     baseline : float or sequence of float
-        What takes the place of hidden pixels, in the units of the inputs: one number, or one for each channel. 0, the
-        default, is black for pixels in [0, 1]. The authors mask images that are normalised already, which hides
-        with the mean colour: ``baseline=(0.485, 0.456, 0.406)`` for the usual ImageNet networks.
+        Value of hidden pixels, in the units of the inputs: one number, or one for each channel. 0, the default, is
+        black for pixels in [0, 1]. The authors mask normalised images, where 0 is the mean colour: ``baseline=(0.485,
+        0.456, 0.406)`` for the usual ImageNet networks.
     rng : int, numpy.random.Generator or None
         Seed of direct calls without `rngs`; `metfa.explain` passes its own generators.
     scale : bool
@@ -55,9 +55,10 @@ class RISE:
 
     Notes
     -----
-    Masks are made on the model's device, a batch at a time: memory does not grow with `n_masks`, but for about 100
-    bytes a mask. Every row has masks of its own, from its own generator. The MeTFA code draws 1000 masks of one pool of
-    10,000 for every explanation instead; samples that share masks are not independent, which the intervals need.
+    Masks are made on the model's device, a batch at a time: memory does not grow with `n_masks`, except by about 100
+    bytes a mask. Every row has masks of its own, from its own generator. The MeTFA code instead draws 1000 masks for
+    every explanation from one pool of 10,000. Samples that share masks are not independent, and the intervals need
+    independence.
 
     A mask may hide everything (about 0.15 % of them at ``grid=8, keep=0.1``). It adds nothing to the sum and counts in
     N, as in the formula.
@@ -83,7 +84,7 @@ class RISE:
     rng: Any = field(default=None, kw_only=True, repr=False)
 
     model = model_itself
-    rows_independent = True  # of any model: the rows are masked one after the other, so that no pass holds two of them
+    rows_independent = True  # for any model: no pass holds two rows
 
     def __post_init__(self) -> None:
         hold(self)
@@ -157,7 +158,7 @@ class RISE:
 
 @dataclass(frozen=True)
 class Masks:
-    """The masks of one image: which cells are kept, and how each mask is shifted; made into arrays by slices."""
+    """The masks of one image: which cells are kept, and how each mask is shifted; a slice makes an array."""
 
     cells: Any
     shifts: tuple[Any, Any]

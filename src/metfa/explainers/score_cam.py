@@ -1,4 +1,4 @@
-"""Score-CAM: channels of a feature map, each weighted by the class score of what it lets through of the image."""
+"""Score-CAM: channels of a feature map, each weighted by the class score of the image under it as a mask."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ __all__ = ["ScoreCAM"]
 
 @dataclass(frozen=True)
 class Variant:
-    """What the definitions in use differ in; as it stands here, the authors' own."""
+    """The points in which definitions differ; the defaults here are the authors'."""
 
     over_channels: bool = False  # weights are a softmax of raw scores over the channels, flat ones included
     of_masks: bool = False  # the map sums the masks, not the activations
     scaled_first: bool = False  # a mask is scaled before it is enlarged
-    align_corners: bool = False  # so masks are enlarged
-    rectified_first: bool = False  # the map is, before it is enlarged
+    align_corners: bool = False  # when masks are enlarged
+    rectified_first: bool = False  # the map is rectified before it is enlarged
     epsilon: float = 0.0  # added to a channel's range
 
     def masks(self, channels: torch.Tensor, size: Any) -> torch.Tensor:
@@ -58,7 +58,7 @@ class ScoreCAM:
     r"""Score-weighted class activation mapping (Wang et al. 2020): class activation without gradients.
 
     Each channel :math:`A_k` of a feature map is enlarged to the image (U, bilinear) and scaled to [0, 1]; the image is
-    multiplied by it, and the probability of the class that is left is the channel's weight. The map is
+    multiplied by it, and the class's probability for that product is the channel's weight. The map is
     :math:`\mathrm{ReLU}(\sum_k f(x \odot s(U(A_k))) \, U(A_k))`, as in the authors' code
     (``haofanwang/Score-CAM``, ``cam/scorecam.py``).
 
@@ -68,17 +68,18 @@ class ScoreCAM:
         Model, or a `metfa.Called` that says how it is asked: images (batch, channels, height, width) -> scores
         (batch, classes).
     layer : str or torch.nn.Module, optional
-        Whose output is taken: a dotted name such as ``"layer4"`` (or the end of one, so that ``"head.act"`` is found in
-        a wrapped model too), or the module itself. None: the last feature map, that is the output of the last module,
-        in the order of execution, that is as high and wide as the last convolution's: behind its batch normalisation,
-        activation and residual sum, before pooling. It is the authors' choice for VGG16 (``features.29``) and ResNet
-        (``layer4``). Of a transformer it would be the embedding of the patches: name a layer there.
+        The layer whose output is used: a dotted name such as ``"layer4"`` (or the end of one, so that ``"head.act"`` is
+        found in a wrapped model too), or the module itself. None: the last feature map, that is the output of the last
+        module, in the order of execution, that is as high and wide as the last convolution's: behind its batch
+        normalisation, activation and residual sum, before pooling. It is the authors' choice for VGG16
+        (``features.29``) and ResNet (``layer4``). For a transformer it would be the embedding of the patches: name a
+        layer there.
     variant : {"original", "metfa", "grad-cam", "torch-cam"}
         The definition, see Notes. "grad-cam" and "torch-cam" always use scores as they are, without a softmax.
     baseline : float or sequence of float
-        What takes the place of hidden pixels, in the units of the inputs: one number, or one for each channel. 0, the
-        default, is black for pixels in [0, 1]. The authors mask images that are normalised already, which hides
-        with the mean colour: ``baseline=(0.485, 0.456, 0.406)`` for the usual ImageNet networks.
+        Value of hidden pixels, in the units of the inputs: one number, or one for each channel. 0, the default, is
+        black for pixels in [0, 1]. The authors mask normalised images, where 0 is the mean colour: ``baseline=(0.485,
+        0.456, 0.406)`` for the usual ImageNet networks.
     scale : bool
         Scale each map to [0, 1] by its smallest and largest value (the authors' convention). False: the sum above.
 
@@ -91,14 +92,15 @@ class ScoreCAM:
       ones (the MeTFA paper's code, ``cam/scorecam.py``).
     - "grad-cam": the weights are a softmax of the class's raw scores *over the channels*; masks are enlarged with
       corners matched, and the sum is rectified before it is enlarged (``jacobgil/pytorch-grad-cam`` 1.5.7,
-      ``score_cam.py``). Where scores differ much, one channel takes nearly all the weight; where little, all get the
-      same.
-    - "torch-cam": weights as in "grad-cam" (that the clean score is subtracted first changes no softmax), masks scaled
+      ``score_cam.py``). If scores differ much, one channel gets nearly all the weight; if they differ little, all get
+      nearly the same.
+    - "torch-cam": weights as in "grad-cam" (it subtracts the clean score first, which changes no softmax), masks scaled
       at the layer's resolution and then enlarged (``frgfm/torch-cam``, ``methods/activation.py``; its maps keep the
       layer's resolution, here they are enlarged).
 
-    Flat channels are not run through the model: they say nothing ("original", "metfa"), or all leave the same hidden
-    image, which is run once. Channels are called flat by the layer's output, before enlargement rounds it.
+    Flat channels are not run through the model one by one: they have no weight ("original", "metfa"), or they all leave
+    the same hidden image, which is run once. Whether a channel is flat is decided on the layer's output, before
+    enlargement rounds it.
 
     Masks are made a batch at a time. Beside that, memory holds one feature map for each row. The sum is taken at the
     layer's resolution and enlarged once, which is the same: enlargement is linear.
@@ -165,9 +167,9 @@ class ScoreCAM:
         return finished(maps, scale=self.scale), scores
 
     def channel_weights(self, inputs: torch.Tensor, target: Any = None) -> torch.Tensor:
-        """Weight of each channel, (batch, channels): 0 for flat ones, but for the softmax over channels.
+        """Weight of each channel, (batch, channels): 0 for flat ones, except where a softmax runs over the channels.
 
-        Weights that hardly differ mean that the map is the mean of the channels, whatever the class.
+        If the weights hardly differ, the map is nearly the mean of the channels, whatever the class.
         """
         return self._weighed(inputs, target)[1]
 
@@ -198,7 +200,7 @@ class ScoreCAM:
         return features, scores, name
 
     def _wanted(self, target: Any, scores: torch.Tensor) -> torch.Tensor:
-        """Targets as indices (batch, axes) into the scores behind the batch: none of them for one score a row."""
+        """Targets as indices (batch, axes) into the scores of a row; no axes if the model gives one score a row."""
         raw = VARIANTS[self.variant].over_channels
         targets = row_targets(target, to_host(scores), len(scores)) if raw else self.called.targets(target, scores)
         return index_of(targets, scores.device)
@@ -206,7 +208,7 @@ class ScoreCAM:
     def _weights(
         self, inputs: torch.Tensor, baseline: torch.Tensor, features: torch.Tensor, wanted: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Weights (batch, channels), and the weighted sum of masks for the variant that is made of it."""
+        """Weights (batch, channels), and the weighted sum of masks for the variant that uses it."""
         variant = VARIANTS[self.variant]
         contrast = self.called.laid_out(inputs - baseline)
         size = inputs.shape[2:]

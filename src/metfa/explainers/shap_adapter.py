@@ -1,4 +1,4 @@
-"""SHAP's explainers, as explainers of each row's own class."""
+"""SHAP's explainers, as explainers of one class for each row."""
 
 from __future__ import annotations
 
@@ -71,9 +71,9 @@ def from_shap(explainer: Any, predict: Callable[..., Any] | None = None, **setti
         ``TreeExplainer``, ``KernelExplainer``, ``DeepExplainer`` or any other, made as SHAP's documentation shows.
         Those that draw random numbers are wrapped in `metfa.seeded`: one row a call, each from its own stream.
     predict : callable, optional
-        Inputs -> scores (batch, classes), such as ``forest.predict_proba``; for a regression ``model.predict``. It
-        finds the class predicted on the clean input, counts flips, and tells what a single SHAP output is about.
-        Kernel, permutation, gradient and deep explainers hold it themselves; tree and linear explainers do not.
+        Inputs -> scores (batch, classes), such as ``forest.predict_proba``; for a regression ``model.predict``. It is
+        needed to find the class predicted on the clean input, to count flips, and to know what a single SHAP output
+        means. Kernel, permutation, gradient and deep explainers have it already; tree and linear explainers do not.
     **settings
         Arguments of ``explainer.shap_values``, such as ``nsamples=200`` or ``check_additivity=False``.
 
@@ -85,19 +85,19 @@ def from_shap(explainer: Any, predict: Callable[..., Any] | None = None, **setti
     Raises
     ------
     TypeError
-        If `explainer` is none, or a setting is unknown to it.
+        If `explainer` is not one of SHAP's, or does not know a setting.
     ValueError
-        When called, if SHAP gives a single value a feature and it is unknown of which class.
+        When called, if SHAP gives a single value a feature and its class is unknown.
 
     Notes
     -----
     All forms of SHAP's results are understood: a list with one array a class (before 0.45), an array (batch,
-    \*features, classes), or (batch, \*features) for a single output. A classifier of two classes whose single output
-    is the margin or the probability of class 1 (boosted trees, linear models) has for class 0 the values with the
-    opposite sign, which is exact: the outputs for the two classes are opposite up to a constant.
+    \*features, classes), or (batch, \*features) for a single output. Some classifiers of two classes (boosted trees,
+    linear models) have a single output: the margin or the probability of class 1. Then class 0 gets the values with the
+    opposite sign. This is exact: the outputs for the two classes are opposite up to a constant.
 
-    With ``noise=None`` the samples of a kernel or permutation explainer show its own randomness alone, for tree and
-    deep explainers noise on the inputs is the only one.
+    With ``noise=None`` the samples of a kernel or permutation explainer show its own randomness alone. For tree and
+    deep explainers, noise on the inputs is the only randomness.
 
     Examples
     --------
@@ -147,7 +147,7 @@ def _method(explainer: Any) -> Callable[..., Any]:
 
 def _model_behind(explainer: Any) -> Any:
     """The caller's own function or module inside SHAP's wrappers."""
-    inner = getattr(explainer, "explainer", None)  # deep and gradient explainers: one class a framework
+    inner = getattr(explainer, "explainer", None)  # deep and gradient explainers wrap one class for each framework
     wrapped = getattr(explainer, "model", None)
     found = (getattr(inner, "model", None), getattr(wrapped, "f", None), getattr(wrapped, "inner_model", None))
     return next((model for model in found if callable(model)), None)
@@ -187,7 +187,7 @@ def _side_of_each_class(scores: np.ndarray | None, targets: list[Any] | None, ax
         return 1
     if scores is None:
         raise ValueError(
-            "SHAP gives a single value a feature, of which class is unknown: pass the prediction, as in "
+            "SHAP gives a single value a feature, and its class is unknown: pass the prediction, as in "
             "from_shap(explainer, model.predict_proba), or from_shap(explainer, model.predict) for a regression"
         )
     if n_classes > 2:

@@ -62,7 +62,7 @@ class SmoothGrad:
     rng: Any = field(default=None, kw_only=True, repr=False)
 
     model = model_itself
-    rows_independent = True  # of any model: the rows go one after the other, so that no pass holds two of them
+    rows_independent = True  # for any model: no pass holds two rows
     differentiable = True
 
     def __post_init__(self) -> None:
@@ -106,7 +106,7 @@ class SmoothGrad:
 
     def _mean_gradient(self, row: torch.Tensor, target: Any, rng: np.random.Generator) -> torch.Tensor:
         noise, clean = Gaussian(self.std), np.zeros(tuple(row.shape[1:]), np.float32)
-        seeds = rng.integers(0, 2**63, self.n_perturbations)  # one a copy: a batch that is repeated has the same noise
+        seeds = rng.integers(0, 2**63, self.n_perturbations)  # one a copy, so that a repeated batch has the same noise
         total: Any = 0
 
         def add(start: int, stop: int) -> None:

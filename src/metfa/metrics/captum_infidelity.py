@@ -1,4 +1,4 @@
-"""Infidelity by Captum, with draws of our own, batches that fit, and one score for each input."""
+"""Infidelity by Captum, with metfa's own draws, batches that fit into memory, and one score for each input."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def infidelity(
     normalise: bool = True,
     rng: Any = 0,
 ) -> Scores:
-    r"""Infidelity by Captum: do the attributions tell how the class probability changes under noise?
+    r"""Infidelity by Captum: do the attributions predict how the class probability changes under noise?
 
     The mean over draws of :math:`(n^\top a - (f_c(I) - f_c(I - n)))^2` (Yeh et al. 2019). The lower, the more faithful.
 
@@ -51,23 +51,23 @@ def infidelity(
     inputs : torch.Tensor, (batch, ...)
         Floating point.
     attributions : array, (batch, \*features)
-        One score a feature; a pixel's stands for each of its channels.
+        One score for each feature. A pixel's score counts for each of its channels.
     target : int, sequence or tensor, optional
         Class of each input; None: the predicted one.
     noise : callable
-        ``f(x, rng) -> x`` for one input on the host, a NumPy array; n is what it takes away.
+        ``f(x, rng) -> x`` for one input on the host, a NumPy array. n is the input minus its noisy copy.
     n_perturbations : int
         Draws for each input: Captum's default.
     normalise : bool
-        Scale the attributions of each input by the factor that fits best, so that maps in [0, 1] can be compared
+        Multiply the attributions of each input by the factor that fits best, so that maps in [0, 1] can be compared
         (``normalize`` of Captum, where it is off by default).
     rng : int, numpy.random.Generator or None
-        Seed. Draws depend on the input, not on the attributions: all maps of an input meet the same ones.
+        Seed. Draws depend on the input, not on the attributions: all maps of an input get the same draws.
 
     Returns
     -------
     Scores
-        `score` (batch,), not relative to anything.
+        `score` (batch,), not divided by anything.
 
     Raises
     ------
@@ -77,8 +77,9 @@ def infidelity(
     Warns
     -----
     DegenerateAttributionsWarning
-        For attributions that are constant or not finite; and where every map would be perfect, because the noise
-        changes nothing (with `normalise`, in fewer than two draws), or not the class probability. Their score is NaN.
+        For attributions that are constant or not finite, and if every map would be perfect. That is so if the noise
+        changes nothing (with `normalise`: changes something in fewer than two draws), or never changes the class
+        probability. The score is then NaN.
     """
     positive_int(n_perturbations, "n_perturbations")
     if not callable(noise):
@@ -116,7 +117,7 @@ def infidelity(
                     n_perturb_samples=n_perturbations,
                     normalize=normalise,
                 )
-            if raw[row] == 0:  # a map without fault, or a model that none could be in fault of
+            if raw[row] == 0:  # a perfect map, or a model for which every map is perfect
                 copies = called.copies_probabilities(
                     [row] * n_perturbations, inputs, lambda start, stop, noisy=noisy: noisy[start:stop], targets
                 )

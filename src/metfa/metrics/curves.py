@@ -1,4 +1,4 @@
-"""Insertion and deletion: the class probability as the best features are shown, and as they are hidden."""
+"""Insertion and deletion: the class probability while the best features are shown, or hidden, step by step."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class FaithfulnessCurve(Scores):
     Attributes
     ----------
     raw : numpy.ndarray, (batch,)
-        Area below `values` by the trapezoid rule; NaN where `degenerate` tells why.
+        Area below `values` by the trapezoid rule; NaN where `degenerate` gives a reason.
     clean : numpy.ndarray, (batch,)
         Class probability of the clean input.
     degenerate : tuple of (str or None), one an input
@@ -34,7 +34,7 @@ class FaithfulnessCurve(Scores):
     fractions : numpy.ndarray, (points,)
         Share of the features that are inserted or deleted, 0 to 1.
     values : numpy.ndarray, (batch, points)
-        Class probability at each of them; of a constant map in an order at random, of one that is not finite NaN.
+        Class probability at each of them. A constant map has a random order; a map that is not finite has NaN here.
     """
 
     fractions: np.ndarray
@@ -48,7 +48,7 @@ class FaithfulnessCurve(Scores):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OverallFaithfulness(Scores):
-    """Insertion minus deletion; also of curves that were made with baselines of their own.
+    """Insertion minus deletion; the two curves may have different baselines.
 
     Attributes
     ----------
@@ -82,11 +82,11 @@ class Walk:
 
     @classmethod
     def along(cls, attributions: Any, steps: int, ids: tuple[str, ...], root: int) -> Walk:
-        """Equal scores go in an order at random, which depends on the input alone: the same for every map of it."""
+        """Equal scores get a random order, which depends on the input alone and so is the same for all its maps."""
         maps = to_host(attributions)
         flat = maps.reshape(len(maps), -1)
         n_features = flat.shape[1]
-        counts = np.unique(np.arange(steps + 1) * n_features // steps)  # fewer steps, where there are fewer features
+        counts = np.unique(np.arange(steps + 1) * n_features // steps)  # fewer steps if there are fewer features
         moved_at = np.empty(flat.shape, dtype=np.int32)
         point_of_place = np.searchsorted(counts, np.arange(n_features), side="right")
         for row, (scores, identity) in enumerate(zip(flat, ids, strict=True)):
@@ -108,7 +108,7 @@ def _curves(
     steps: int,
     rng: Any,
 ) -> list[FaithfulnessCurve]:
-    """The curves asked for; what two of them have in common, the model is asked once."""
+    """The curves asked for. Images that two curves share are given to the model once."""
     called = Called.of(model)
     positive_int(steps, "steps")
     inputs = checked_inputs(inputs)
@@ -182,7 +182,7 @@ def insertion(
     steps: int = 100,
     rng: Any = 0,
 ) -> FaithfulnessCurve:
-    r"""Show the features of each input, best first, and watch the class probability grow.
+    r"""Show the features of each input, best first, and record how the class probability grows.
 
     The score is :math:`\frac{1}{f_c(I)} \int_0^1 f_c(I^{M+}_n)\, dn`, where only the share n of the features with the
     highest attributions is kept (paper, section on faithfulness metrics; Petsiuk et al. 2018, who do not divide). The
@@ -195,20 +195,20 @@ def insertion(
     inputs : array, (batch, ...)
         Floating point; images (batch, channels, height, width) with pixels in [0, 1].
     attributions : array, (batch, \*features)
-        One score a feature, (batch, height, width) for images: their channels are hidden together.
+        One score for each feature, (batch, height, width) for images: the channels of a pixel are hidden together.
     target : int, sequence or array, optional
         Class of each input; None: the predicted one.
     baseline : {"black", "mean", "blur"}, float, sequence of float, array or callable
-        What takes the place of hidden features. "black" is zero, the paper's blank image; "mean" the mean colour of
-        each image; "blur" a Gaussian blur of 11 pixels, sigma 5 (``eclique/RISE``, ``Evaluation.ipynb``, for insertion;
-        we mirror the image at its border, which they surround by black); a number, or one for each channel (of a
+        Values of hidden features. "black" is zero, the paper's blank image; "mean" is the mean colour of each image;
+        "blur" is a Gaussian blur of 11 pixels, sigma 5 (``eclique/RISE``, ``Evaluation.ipynb``, for insertion; there
+        the image is surrounded by black, here it is mirrored at its border); a number, or one for each channel (of a
         table: column); an array that broadcasts to one input; or a function of the inputs.
     steps : int
         Steps from 0 % to 100 %, both included: at step k the first :math:`\lfloor k F / steps \rfloor` of F features
-        are shown. With fewer features than steps, one feature a step.
+        are shown. With fewer features than steps, each step shows one feature.
     rng : int or numpy.random.Generator
-        Seed of the order of equal scores. It depends on the input, not on the attributions: all maps of an input that
-        are compared have their equal scores in the same order.
+        Seed of the order of equal scores. The order depends on the input, not on the attributions: all maps of an input
+        put equal scores in the same order.
 
     Returns
     -------
@@ -223,8 +223,8 @@ def insertion(
     Warns
     -----
     DegenerateAttributionsWarning
-        For attributions that are constant, whose order would be the tie rule's, or not finite. Their score is NaN:
-        they must not win.
+        For attributions that are constant (the tie rule alone would order their features) or not finite. Their score is
+        NaN: they must not win.
     ModelOutputWarning
         For a clean probability below 1e-6, where the normalised score is NaN; and for scores that look like
         probabilities already.
@@ -258,10 +258,10 @@ def deletion(
     steps: int = 100,
     rng: Any = 0,
 ) -> FaithfulnessCurve:
-    """Hide the features of each input, best first, and watch the class probability fall.
+    """Hide the features of each input, best first, and record how the class probability falls.
 
-    The score is that of :func:`insertion`, with the share n of the features with the highest attributions hidden. The
-    lower, the more faithful. Parameters, result, errors and warnings as there.
+    The score is that of :func:`insertion`, but the share n of features with the highest attributions is hidden. The
+    lower, the more faithful. Parameters, result, errors and warnings are those of :func:`insertion`.
     """
     return _curves(model, inputs, attributions, target, ("deletion",), baseline, steps, rng)[0]
 
@@ -278,8 +278,8 @@ def overall(
 ) -> OverallFaithfulness:
     """Insertion minus deletion, the paper's overall score: the higher, the more faithful.
 
-    The whole input and the baseline alone, which both curves meet, are asked once. Parameters, errors and warnings as
-    for :func:`insertion`; the result holds both curves.
+    Both curves contain the whole input and the baseline alone; the model is asked about these once. Parameters, errors
+    and warnings are those of :func:`insertion`; the result holds both curves.
     """
     both = _curves(model, inputs, attributions, target, ("insertion", "deletion"), baseline, steps, rng)
     return OverallFaithfulness(*both)

@@ -1,4 +1,4 @@
-"""How much of a map is decided, and how far the decisions hold, input by input, from a sample under noise."""
+"""How much of a map is decided, and how far the decisions hold: one score for each input, from a sample under noise."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def undecided(
     correction: str | None = None,
     split: int | None = None,
 ) -> Scores:
-    """Share of the features of which the test does not say on which side of the threshold they lie.
+    """Share of the features that the test puts on neither side of the threshold.
 
     Parameters
     ----------
@@ -58,9 +58,10 @@ def certified_radius(
     correction: str | None = None,
     split: int | None = None,
 ) -> Scores:
-    """Mean over the features of the L2 radius within which a decision holds, 0 where there is none.
+    """Mean over the features of the L2 radius within which a decision holds; 0 for features without one.
 
-    What is called average certified radius of classifiers (Zhai et al. 2020), for the features of an explanation.
+    For classifiers this is called average certified radius (Zhai et al. 2020); here it is for features of an
+    explanation.
 
     Parameters
     ----------
@@ -94,7 +95,7 @@ def certified_share(
 ) -> Scores:
     """Share of the features whose decision holds for any change of the input up to an L2 radius.
 
-    What is called certified accuracy at a radius of classifiers (Cohen et al. 2019), for the features of an
+    For classifiers this is called certified accuracy at a radius (Cohen et al. 2019); here it is for features of an
     explanation.
 
     Parameters

@@ -1,4 +1,4 @@
-"""What the model sees in a region alone."""
+"""How probable the class is when only a region is shown."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def region_score(
     Returns
     -------
     Scores
-        `raw` is the probability of the region alone, `score` that over the clean input's.
+        `raw` is the class probability of the region alone; `score` divides it by that of the clean input.
 
     Warns
     -----

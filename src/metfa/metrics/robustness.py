@@ -1,4 +1,4 @@
-"""Robust forms of the metrics: the clean input's explanation, judged on noisy inputs."""
+"""Robust forms of the metrics: the explanation of the clean input, scored on noisy inputs."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ TEXTS_IN_A_CALL = 256
 class RobustScore(Scores):
     """A metric of every input under noise.
 
-    Means of ratios, the paper's form of RI, RD and RO, are ruled by the few noisy inputs whose clean score is tiny:
-    with normal noise of 0.1 the mean of 1 / f was seen to be ten times 1 over the mean of f. Hence `score` is the ratio
-    of means, and the paper's form stands beside it.
+    The paper's RI, RD and RO are means of ratios. The few noisy inputs whose clean score is tiny dominate such a mean:
+    with normal noise of 0.1, the mean of 1 / f was ten times 1 over the mean of f. So `score` is the ratio of means,
+    and `mean_of_ratios` is the paper's form.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class RobustScore(Scores):
     degenerate : tuple of (str or None), one an input
         Why the attributions of an input have no score.
     raws, cleans : numpy.ndarray, (draws, batch)
-        Of every draw.
+        Both numbers for every draw.
     draws : tuple
         What the metric returned for every draw.
     """
@@ -58,7 +58,7 @@ class RobustScore(Scores):
 
     @classmethod
     def of(cls, draws: Sequence[Any]) -> RobustScore:
-        """From what the metric returned for every draw: `raw` and `clean`, or `score`, or the scores themselves."""
+        """From the metric's results for every draw: their `raw` and `clean`, or `score`, or the results themselves."""
         raws = np.stack([_raw(draw) for draw in draws])
         cleans = np.stack([_clean(draw, raws.shape[1]) for draw in draws])
         reasons = zip(*(getattr(draw, "degenerate", (None,) * raws.shape[1]) for draw in draws), strict=True)
@@ -89,28 +89,28 @@ class RobustScore(Scores):
 class robust:  # noqa: N801 - read as a function
     r"""Robust form of a metric: its mean over noisy copies of the input, with the clean input's attributions.
 
-    ``robust(insertion, noise=...)`` is the paper's RI, with `deletion` RD, with `overall` RO (paper, section on robust
-    faithfulness); of texts, under `metfa.text.Synonyms`, `metfa.text.fdt`, `st` and `fat` make RFDT, RST and RFAT. The
-    draws are addressed by the seed, the input and their number, and by nothing else: every map that is judged on an
-    input by this object meets the same noisy copies.
+    ``robust(insertion, noise=...)`` is the paper's RI, `deletion` gives RD, and `overall` RO (paper, section on robust
+    faithfulness). For texts, under `metfa.text.Synonyms`, `metfa.text.fdt`, `st` and `fat` give RFDT, RST and RFAT. A
+    draw depends on the seed, the input and its number only. So this object scores all maps of an input on the same
+    noisy copies.
 
     Parameters
     ----------
     metric : callable
         ``metric(model, inputs, attributions, target, **settings)`` -> an object with `score` (batch,), or an array
-        (batch,): those of `metfa.metrics`, or your own. Where it has `raw` and `clean` too, the mean of either is
+        (batch,): one of `metfa.metrics`, or your own. If the object has `raw` and `clean` too, the mean of each is
         taken. Metrics of a sample, such as `mstd`, are under noise already.
     noise : callable
         ``f(x, rng) -> x`` for one input on the host: the paper's outer noise :math:`O_n`.
     n_outer : int
-        Draws, the paper's 10.
+        Number of draws; 10 in the paper.
     rng : int, numpy.random.Generator or None
         Seed. None: fresh, but the same for all calls of this object.
 
     Warns
     -----
     MetfaWarning
-        What the metric warns of, each warning once a call instead of once a draw.
+        All warnings of the metric, each once per call instead of once per draw.
 
     Examples
     --------
@@ -150,11 +150,11 @@ class robust:  # noqa: N801 - read as a function
         inputs : array, (batch, ...), or list of texts
             Clean inputs.
         attributions : array, (batch, \*features), or one array a text
-            Of the clean inputs.
+            Attributions of the clean inputs.
         target : int, sequence or array, optional
-            Class of each input; None: as predicted on the clean one, held fixed.
+            Class of each input; None: the class predicted on the clean input, the same for all draws.
         **settings
-            The metric's own, such as `steps`.
+            Settings of the metric, such as `steps`.
 
         Returns
         -------
@@ -186,7 +186,7 @@ class robust:  # noqa: N801 - read as a function
 
 
 def _predicted(called: Called, inputs: Any) -> list[Any] | None:
-    """Targets of the clean inputs, by the model as the metric asks it; None for one score a text."""
+    """Targets of the clean inputs, with the model asked as the metric asks it; None for one score a text."""
     if not _are_texts(inputs):
         return called.target_probabilities(inputs, None)[0]
     size, model = called.batch_size or TEXTS_IN_A_CALL, called.model
@@ -197,7 +197,7 @@ def _predicted(called: Called, inputs: Any) -> list[Any] | None:
 
 
 def _check_takes_maps(metric: Callable[..., Any]) -> None:
-    """Raise where `metric` cannot take what a metric of a map takes, as those of a sample cannot."""
+    """Raise if `metric` cannot take the arguments of a metric of a map; metrics of a sample cannot."""
     try:
         signature = inspect.signature(metric)
     except (TypeError, ValueError):
@@ -214,19 +214,19 @@ def _check_takes_maps(metric: Callable[..., Any]) -> None:
 
 @contextmanager
 def _each_warning_once() -> Iterator[None]:
-    """Give the warnings of all draws at the end, those that say the same once."""
+    """Give the warnings of all draws at the end, equal ones once."""
     caught: list[warnings.WarningMessage] = []
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             yield
-    finally:  # also what was said before an error
+    finally:  # also the warnings before an error
         for one in {(one.category, str(one.message)): one for one in caught}.values():
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno, source=one.source)
 
 
 def _check_found(found: Any, n_inputs: int) -> None:
-    """Raise unless a metric returned one number for each input, and a clean one beside it, if any."""
+    """Raise unless a metric returned one number for each input, and if it has clean scores, one of these too."""
     for name, values in (("number", _raw(found)), ("clean score", _clean(found, n_inputs))):
         if values.shape != (n_inputs,):
             got = f"{len(values)}" if values.ndim == 1 else f"an array of shape {values.shape}"
@@ -242,14 +242,16 @@ def _clean(found: Any, n_inputs: int) -> np.ndarray:
 
 
 def _figures(values: Any) -> np.ndarray:
-    """What a metric returned as an array (batch,); a single number, however it is packed, as that of one input."""
+    """A metric's result as an array (batch,); a single number, in any form, is that of one input."""
     try:
         host = to_host(as_array(values))
     except (TypeError, ValueError):
         host = None
     if host is None or host.dtype.kind not in "fiub":
         kind = type(values).__name__ if host is None else f"an array of {host.dtype}"
-        raise TypeError(f"`metric` must return an array of one number an input, or an object with `score`, got {kind}")
+        raise TypeError(
+            f"`metric` must return an array with one number for each input, or an object with `score`, got {kind}"
+        )
     return host.reshape(1) if host.size == 1 else host
 
 

@@ -1,4 +1,4 @@
-"""One score for each input, with a reason where there is none."""
+"""One score for each input, or a reason why it has none."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ __all__ = ["NOT_FINITE", "Scores", "divisor", "faults_of", "warn_of_missing"]
 NOT_FINITE = "attributions with NaN or infinity"
 CONSTANT = "constant attributions"
 
-SMALLEST_CLEAN = 1e-6  # of a class probability that a score is divided by
+SMALLEST_CLEAN = 1e-6  # the smallest class probability that a score is divided by
 
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """A metric's score of every input of a batch; never averaged over inputs here.
+    """A metric's scores, one for each input of a batch; they are not averaged over inputs.
 
     Attributes
     ----------
     raw : numpy.ndarray, (batch,)
-        As the model gave it; NaN where `degenerate` tells why.
+        The score before it is divided; NaN where `degenerate` gives a reason.
     clean : numpy.ndarray, (batch,)
-        The model's score of the clean input, by which `score` divides. Ones where a metric is not relative.
+        The model's score of the clean input; `score` divides by it. Ones for metrics that divide by nothing.
     degenerate : tuple of (str or None), one an input
         Why the attributions of an input have no score, such as a constant map; None where they have one.
     """
@@ -38,7 +38,7 @@ class Scores:
 
     @cached_property
     def score(self) -> np.ndarray:
-        """Raw over clean score, (batch,): NaN where there is none, and where the clean one is below 1e-6."""
+        """Raw over clean score, (batch,): NaN if there is none, or if the clean score is below 1e-6."""
         return self.raw / divisor(self.clean)
 
     def __len__(self) -> int:

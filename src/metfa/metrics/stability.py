@@ -1,6 +1,6 @@
-"""Stability of explanations under noise, input by input, from a sample of them.
+"""Stability of explanations under noise: one score for each input, from a sample.
 
-Each returns `Scores`. An input whose maps are all constant has no score, with a warning: it would win.
+Each function returns `Scores`. An input whose maps are all constant gets no score and a warning: it would win.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Stability(Scores):
-    """Spread of every input's maps, beside what tells whether it means something.
+    """Spread of every input's maps, and figures that show whether it means something.
 
     Attributes
     ----------
     raw : numpy.ndarray, (batch,)
-        Mean over the features of the standard deviation; NaN where `degenerate` tells why.
+        Mean over the features of the standard deviation; NaN where `degenerate` gives a reason.
     clean : numpy.ndarray, (batch,)
-        Ones: the spread is not relative to anything.
+        Ones: the spread is not divided by anything.
     degenerate : tuple of (str or None), one an input
-        That all maps of an input are constant, which is perfectly stable and worthless.
+        The reason is that all maps of the input are constant, which is perfectly stable and worthless.
     level : numpy.ndarray, (batch,)
         Mean of the maps over samples and features: a map near zero varies little.
     constant : numpy.ndarray, (batch,)
@@ -48,7 +48,7 @@ class Stability(Scores):
 
 
 def check_sample(sample: Any, noise: str = "outer") -> None:
-    """Raise unless `sample` is one; `noise` tells under which these explanations are drawn."""
+    """Raise unless `sample` is an AttributionSample; `noise` names its noise in the message."""
     if not isinstance(sample, AttributionSample):
         raise TypeError(
             f"`sample` must be an AttributionSample, explanations under {noise} noise, got {type(sample).__name__}: "
@@ -67,8 +67,8 @@ def mstd(sample: AttributionSample) -> Stability:
     ----------
     sample : AttributionSample
         Explanations under the *outer* noise, as ``metfa.explain(explainer, inputs, noise=outer, n_samples=10)`` draws
-        them (the paper takes 10). For the mstd of smoothed maps the explainer is a `metfa.Smoothed` with a noise of its
-        own.
+        them (the paper takes 10). For the mstd of smoothed maps, let the explainer be a `metfa.Smoothed` with a noise
+        of its own.
 
     Returns
     -------
@@ -94,7 +94,7 @@ def mstd(sample: AttributionSample) -> Stability:
     """
     check_sample(sample)
     if sample.n_samples < 2:
-        raise ValueError("`sample` must hold at least 2 samples of each input to tell their spread, got 1")
+        raise ValueError("`sample` must hold at least 2 samples of each input to have a spread, got 1")
     flat = _flat(sample.values)
     scores = _scores(sample, sample.std().reshape(flat.shape[1], -1).mean(axis=1, dtype=np.float64))
     level = flat.mean(axis=(0, 2), dtype=np.float64)
@@ -109,7 +109,7 @@ def interval_width(sample: AttributionSample, confidence_level: float = 0.95) ->
     sample : AttributionSample
         Explanations under the sampling noise.
     confidence_level : float
-        Of the interval; the level reached is that of the ranks, see `AttributionSample.confidence_interval`.
+        Level of the interval; the level reached is that of the ranks, see `AttributionSample.confidence_interval`.
 
     Raises
     ------
@@ -125,12 +125,12 @@ def interval_width(sample: AttributionSample, confidence_level: float = 0.95) ->
 def top_k_overlap(sample: AttributionSample, k: int) -> Scores:
     """Mean overlap of the k features with the highest scores between two samples, from 0 to 1.
 
-    The paper's "overlap of the top n" for texts, for any features: the mean over all pairs of samples of the share of
-    the k highest that they have in common. By chance alone it is k over the number of features.
+    This is the paper's "overlap of the top n" for texts, here for any features: the share of the k highest features
+    that two samples have in common, averaged over all pairs of samples. By chance alone it is k over the number of
+    features.
 
-    A feature whose score equals the k-th highest counts by its share: of m features that are equal there and c places
-    left for them each counts c / m. So it is not the order of the features that decides; the overlap of a map with
-    itself is then below 1.
+    If m features equal the k-th highest score and only c places are left for them, each of them counts c / m. So the
+    order of the features decides nothing; the overlap of such a map with itself is below 1.
 
     Parameters
     ----------
@@ -161,9 +161,9 @@ def top_k_overlap(sample: AttributionSample, k: int) -> Scores:
 def max_sensitivity(sample: AttributionSample) -> Scores:
     r"""Largest relative change of the map under the noise: :math:`\max_n \|E(I + n) - E(I)\| / \|E(I)\|`.
 
-    Max-sensitivity (Yeh et al. 2019) in the Euclidean norm, the figure of Captum's ``sensitivity_max`` for the same
-    noisy inputs. Captum's own sampling takes no explainer with randomness of its own and no noise but uniform, whose
-    radius is 0.02 there by default.
+    Max-sensitivity (Yeh et al. 2019) in the Euclidean norm: the same number as Captum's ``sensitivity_max`` for the
+    same noisy inputs. Captum's own sampling takes no explainer with randomness of its own, and only uniform noise, by
+    default with radius 0.02.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def prediction_agreement(sample: AttributionSample) -> Scores:
 
 
 def _scores(sample: AttributionSample, values: np.ndarray) -> Scores:
-    """Scores of a sample's maps; where these are all constant there is none, for they would be the most stable."""
+    """Scores of a sample's maps; none for an input whose maps are all constant, for it would be the most stable."""
     useless = _constant(sample) == 1
     degenerate = tuple("constant maps only" if flag else None for flag in useless)
     ones = np.ones(len(values))
@@ -207,13 +207,13 @@ def _scores(sample: AttributionSample, values: np.ndarray) -> Scores:
 
 
 def _constant(sample: AttributionSample) -> np.ndarray:
-    """Share of the samples of each input whose map is constant, (batch,); a single feature is no constant map."""
+    """Share of the samples of each input whose map is constant, (batch,); a map of one feature never counts."""
     flat = _flat(sample.values)
     return (flat.min(axis=2) == flat.max(axis=2)).mean(axis=0) * (sample.n_features > 1)
 
 
 def _membership(scores: np.ndarray, k: int) -> np.ndarray:
-    """Whether each feature is among the k highest of its input, (batch, features): shares of one at a tie."""
+    """Whether each feature is among the k highest of its input, (batch, features): shares of 1 at ties."""
     kth = np.partition(scores, -k, axis=1)[:, -k, None]
     above, equal = scores > kth, scores == kth
     left = k - above.sum(axis=1, keepdims=True)

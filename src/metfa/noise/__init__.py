@@ -1,11 +1,11 @@
 """Noise: the laws under which an explanation is sampled.
 
-A noise is any function ``f(x, rng) -> x`` of one input without its batch axis, and a :class:`numpy.random.Generator`.
+A noise is any function ``f(x, rng) -> x`` of one input, without its batch axis, and a :class:`numpy.random.Generator`.
 The classes here take NumPy arrays and arrays of any other known library, keep the dtype, the device and (torch) the
 graph, and draw their numbers on the host, so that a seed gives the same noise on every device.
 
-All radii and scales are absolute, in the units of the input (pixels in [0, 1]), never fractions of a range. Where the
-columns of a table have units of their own, :func:`per_column` finds one for each from data.
+All radii and scales are absolute, in the units of the input (pixels in [0, 1]), never fractions of a range. The columns
+of a table have units of their own: :func:`per_column` finds a strength for each column from data.
 """
 
 from metfa.noise.laws import Brightness, Compose, Gaussian, Laplace, Noise, Uniform

@@ -1,4 +1,4 @@
-"""What the laws share: numbers in the precision of the input, strengths, and bounds."""
+"""Shared by the laws: numbers in the precision of the input, strengths, and bounds."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ Bounds = tuple[float, float]
 
 
 def draw_dtype(x: Any) -> Any:
-    """Dtype to draw in; refuses inputs to which numeric noise means nothing."""
+    """Dtype to draw in; raises for inputs that cannot take numeric noise."""
     if not is_array(x):
         raise TypeError(
             f"numeric noise needs a floating-point array, got {type(x).__name__}: a list is a batch of objects, so "
             "write np.array(inputs) for numbers; texts need a noise on words, such as metfa.text.Synonyms(0.3); a "
-            "tuple or dict of arrays takes one noise a part, as in `noise=(metfa.noise.Uniform(0.1), None)`"
+            "tuple or dict of arrays takes one noise for each part, as in `noise=(metfa.noise.Uniform(0.1), None)`"
         )
     if not is_floating(x):
         remedy = (
             "scale the image to floats first, as in `image.astype('float32') / 255`"
             if "int8" in str(x.dtype)
             else "token ids need a noise on words, such as metfa.text.Synonyms(0.3) on the texts, or any function "
-            "f(x, rng) of yours; whole numbers that are measurements go as `table.astype(float)`"
+            "f(x, rng) of yours; if whole numbers are measurements, write `table.astype(float)`"
         )
         raise TypeError(f"numeric noise needs floating-point inputs, got {x.dtype}: {remedy}")
     return np.float64 if namespace(x).finfo(x.dtype).bits > 32 else np.float32
 
 
 def added(x: Any, unit_draws: Callable[..., Any], name: str, strength: Any, bounds: Bounds | None) -> Any:
-    """`x` plus draws of a law of unit size, times `strength`, which is called `name`."""
+    """`x` plus `strength` times draws of a law of unit size; `name` is the strength's name in messages."""
     dtype = draw_dtype(x)
     shape = tuple(x.shape)
     if isinstance(strength, tuple) and shape[-1:] != (len(strength),):
@@ -54,9 +54,11 @@ def added(x: Any, unit_draws: Callable[..., Any], name: str, strength: Any, boun
         raise ValueError(f"`{name}` has {len(strength)} numbers, one a column, but one input has {columns}: {shape}")
     require_within(x, bounds)
     draws = unit_draws(shape, dtype)
-    draws *= np.asarray(strength, dtype=dtype)  # all columns are drawn: to leave one alone does not change the others
+    draws *= np.asarray(
+        strength, dtype=dtype
+    )  # all columns are drawn, so that one without noise does not change the others
     if isinstance(strength, tuple):
-        draws[..., np.equal(strength, 0)] = -0.0  # of the two zeros the one that changes no number's bits
+        draws[..., np.equal(strength, 0)] = -0.0  # adding this zero changes no number's bits
     noise = from_host(draws, like=x)
     if not isinstance(noise, np.ndarray):
         return clamped(x + noise, bounds)
@@ -65,12 +67,12 @@ def added(x: Any, unit_draws: Callable[..., Any], name: str, strength: Any, boun
 
 
 def clamped(x: Any, bounds: Bounds | None) -> Any:
-    """`x` within the bounds, where there are any."""
+    """`x` clamped to the bounds, if there are any."""
     return x if bounds is None else namespace(x).clip(x, *bounds)
 
 
 def require_within(x: Any, bounds: Bounds | None) -> None:
-    """Raise where the clean input leaves the bounds of its noise."""
+    """Raise if the clean input lies outside the bounds of its noise."""
     outside = bounds is not None and range_outside(x, bounds, slack=1e-6)
     if outside:
         raise ValueError(
@@ -80,7 +82,7 @@ def require_within(x: Any, bounds: Bounds | None) -> None:
 
 
 def range_outside(x: Any, bounds: Bounds, slack: float) -> str:
-    """The range of `x` in words if it leaves the bounds, else an empty text."""
+    """The range of `x` in words if it lies outside the bounds, else an empty text."""
     host = to_host(x)
     if not host.size or (host.min() >= bounds[0] - slack and host.max() <= bounds[1] + slack):
         return ""
@@ -88,7 +90,7 @@ def range_outside(x: Any, bounds: Bounds, slack: float) -> str:
 
 
 def is_number(value: Any) -> bool:
-    """Whether this is one real number, which true and false are not."""
+    """Whether this is one real number; true and false are not."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 

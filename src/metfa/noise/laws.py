@@ -1,4 +1,4 @@
-"""Laws of noise on numbers: what they add, or multiply by."""
+"""Laws of noise on numbers, added or multiplied."""
 
 from __future__ import annotations
 

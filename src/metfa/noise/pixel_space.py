@@ -1,4 +1,4 @@
-"""Noise on the pixels of normalised images, and the standard deviation of Gaussian noise on either."""
+"""Noise on the pixels of normalised images, and the standard deviation of Gaussian noise."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class PixelSpaceNoise:
         if outside:
             raise ValueError(
                 f"with `mean` {self.mean} and `std` {self.std} the input has pixels {outside}, outside [0, 1]: it was "
-                "normalised otherwise, or not at all"
+                "normalised in another way, or not at all"
             )
         return (clamped(self.noise(clamped(pixels, (0.0, 1.0)), rng), (0.0, 1.0)) - mean) / std
 
@@ -67,7 +67,7 @@ def in_pixel_space(noise: Noise, mean: Sequence[float], std: Sequence[float]) ->
     ------
     ValueError
         If `mean` and `std` differ in length or a `std` is not positive; when called, if the image does not become
-        pixels in [0, 1] (it was normalised otherwise, or not at all).
+        pixels in [0, 1] (it was normalised in another way, or not at all).
     """
     if not callable(noise):
         raise TypeError(f"`noise` must be a function f(x, rng) -> x, got {type(noise).__name__}: {noise!r}")
@@ -80,9 +80,9 @@ def in_pixel_space(noise: Noise, mean: Sequence[float], std: Sequence[float]) ->
 
 
 def gaussian_std(noise: Any) -> float | None:
-    """Standard deviation of a noise that is Gaussian, the same for all parts of an input; None for any other.
+    """Standard deviation of Gaussian noise that is the same for all parts of an input; None for any other noise.
 
-    Of noise in pixel space it is that of pixels.
+    For noise in pixel space it is in units of pixels.
     """
     if isinstance(noise, PixelSpaceNoise):
         return gaussian_std(noise.noise)

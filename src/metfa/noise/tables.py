@@ -1,4 +1,4 @@
-"""Noise for the rows of a table: each column by its own standard deviation, categories left alone."""
+"""Noise for the rows of a table: a fraction of each column's standard deviation; categories stay as they are."""
 
 from __future__ import annotations
 
@@ -28,30 +28,30 @@ def per_column(
     Parameters
     ----------
     data : array or data frame, (rows, columns)
-        Data that the columns' standard deviations are taken from (n, not n - 1, as `StandardScaler` does), such as the
-        training table; columns as in the rows to be explained.
+        Data with the same columns as the rows to be explained, such as the training table. The columns' standard
+        deviations are computed from it (with n, not n - 1, as `StandardScaler` does).
     fraction : float
         The setting of the law is this multiple of the standard deviation; not negative.
     law : {Gaussian, Uniform, Laplace}
-        Law with one setting a column: `Gaussian` has it for its standard deviation, `Uniform` for its radius,
-        `Laplace` for its scale.
+        Law with one setting for each column: the standard deviation of `Gaussian`, the radius of `Uniform`, the scale
+        of `Laplace`.
     categorical : sequence of int or str
-        Columns to be left alone, by position or by name. They alone may hold texts or missing values.
+        Columns that stay as they are, by position or by name. Only these may hold texts or missing values.
     feature_names : sequence of str, optional
         Names of the columns; by default those of the data frame.
 
     Returns
     -------
     Gaussian, Uniform or Laplace
-        With absolute numbers, one a column: look at it before use.
+        With absolute numbers, one for each column: look at them before use.
 
     Raises
     ------
     TypeError
         If a column that is not categorical holds no numbers.
     ValueError
-        If a column that is not categorical holds NaN or infinity, which the message names, if there is no such column
-        in the table, or if no column varies.
+        If a column that is not categorical holds NaN or infinity (the message names it), if the table has no such
+        column, or if no column varies.
 
     Examples
     --------
@@ -96,12 +96,12 @@ def _std(column: np.ndarray, named: str) -> float:
             "fill them as for the model"
         )
     if numbers.min() == numbers.max():
-        return 0.0  # exactly: the rounded mean would leave a trace of a standard deviation
+        return 0.0  # exactly: with the rounded mean it would be a tiny number
     return float(numbers.std())
 
 
 def _numbers(column: np.ndarray) -> np.ndarray | None:
-    """A column as floats; None where it holds anything else, true and false included."""
+    """A column as floats; None if it holds anything else, such as true and false."""
     plain = column.dtype.kind != "O" or not any(isinstance(entry, str | bool | np.bool_) for entry in column)
     if column.dtype.kind not in "fiuO" or not plain:
         return None

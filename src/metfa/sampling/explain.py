@@ -51,33 +51,35 @@ def explain(
     Parameters
     ----------
     explainer : callable
-        Called ``explainer(inputs, target=target)``; returns attributions (batch, \*features), or a pair of them with
-        the model's scores (batch, classes). A bound Captum method such as ``Saliency(model).attribute`` fits as it is.
-        An explainer with randomness of its own takes ``rngs=`` too (`metfa.randomised`) or is wrapped by
+        It is called as ``explainer(inputs, target=target)`` and returns attributions (batch, \*features), or a pair of
+        them and the model's scores (batch, classes). A bound Captum method such as ``Saliency(model).attribute`` works
+        as it is. An explainer with randomness of its own takes ``rngs=`` too (`metfa.randomised`) or is wrapped by
         `metfa.seeded`.
     inputs : array, tuple or dict of arrays, or list of objects
         One batch, first axis the batch: NumPy, torch, JAX or CuPy arrays; a list for texts.
     target : int or sequence, optional
-        What is explained: one class index for all, or one entry a row. None: the class predicted once on the clean
-        input, held fixed for all samples.
+        What is explained: one class index for all, or one entry for each row. None: the class predicted on the clean
+        input, the same for all samples.
     noise : callable or None
         ``f(x, rng) -> x`` for one input (NumPy on the host, no batch axis), from `metfa.noise` or your own; it runs in
-        worker threads. For tuple or dict inputs also a tuple or dict of noises, None for parts left alone. None
-        samples only the explainer's own randomness.
+        worker threads. For tuple or dict inputs also a tuple or dict of noises, with None for parts that stay as they
+        are. None samples only the explainer's own randomness.
     n_samples : int or Until
-        The paper's N, samples of each input. `metfa.stats.min_samples` tells the smallest N for a level. Or a rule that
-        says when to stop, ``metfa.Until(undecided=0.05)``: see `metfa.Until`.
+        The paper's N: samples of each input. `metfa.stats.min_samples` gives the smallest N for a level. Or a rule that
+        says when to stop, such as ``metfa.Until(undecided=0.05)``.
     predict : callable, optional
-        Inputs -> scores (batch, classes). Found by itself on our explainers and on bound Captum methods.
+        Inputs -> scores (batch, classes). For metfa's explainers and bound Captum methods it is found without help.
     row_args : dict of arrays, optional
-        Further keyword arguments of the explainer with one entry a row (baselines, masks), batched like the inputs.
+        Further keyword arguments of the explainer with one entry for each row (baselines, masks), batched like the
+        inputs.
     batch_size : int, optional
-        Rows a call of the explainer, inputs and samples mixed; 10 by default. Changes speed and memory, not results.
+        Rows in one call of the explainer, inputs and samples mixed; 10 by default. It changes speed and memory, not
+        results.
     rng : int, numpy.random.Generator or None
         Seed. The same seed gives the same samples (to the rounding of the model's kernels) for every batch size,
         order of the inputs and split over several calls. None: fresh, recorded in the result.
     run : Run, optional
-        Where samples are kept, whether a bar is shown, the names of inputs and features, the first sample: see
+        Where samples are kept, whether a bar is shown, the names of inputs and features, the first sample; see
         `metfa.Run`.
 
     Returns
@@ -96,15 +98,16 @@ def explain(
     DegenerateAttributionsWarning
         If maps are constant.
     RowDependenceWarning
-        If the explainer mixes the rows of a batch; it then goes one row a call.
+        If the explainer mixes the rows of a batch; it then gets one row a call.
     ReproducibilityWarning
-        If the explainer draws from global generators, or was seen to have a generator of its own.
+        If the explainer draws from global generators, or was found to have a generator of its own.
 
     Notes
     -----
     The model's mode, gradients and hooks and the global random generators are as before, also after an exception.
-    The model is put in evaluation mode meanwhile. It is the one that the explainer shows (`model`, or Captum's
-    ``forward_func``) or that `predict` is or belongs to: one hidden in a function of yours is not seen.
+    The model is in evaluation mode meanwhile. The model is found on the explainer (`model`, or Captum's
+    ``forward_func``), or as the object that `predict` is or belongs to. A model hidden in a function of yours is not
+    found.
 
     Examples
     --------
@@ -154,7 +157,7 @@ def explain(
             "device": None if request.rows.array is None else str(device_of(request.rows.array)),
             "started": started.isoformat(timespec="seconds"),
             "seconds": round(time.perf_counter() - clock, 3),
-            "maps_made": made.maps,  # in these seconds: not those that an interrupted run had made
+            "maps_made": made.maps,  # in these seconds, without those of an interrupted run
             "versions": versions(),
             **_threads(),
         },
@@ -170,7 +173,7 @@ class _Made(NamedTuple):
 
 
 def _vanilla(loop: Loop) -> tuple[np.ndarray, np.ndarray | None]:
-    """Maps of the clean inputs, and their scores (batch, classes) where the explainer returns such."""
+    """Maps of the clean inputs, and their scores (batch, classes) if the explainer returns scores."""
     with loop.cleaned().over([Job(row, 0) for row in range(len(loop.rows))]) as chunks:
         explained = [(chunk.maps, chunk.class_scores) for chunk in chunks]
     maps, scores = zip(*explained, strict=True)

@@ -1,4 +1,4 @@
-"""The one loop over (input, sample) jobs: noisy copies in chunks, explained, checked and handed on."""
+"""The one loop over (input, sample) jobs: noisy copies in chunks, explained and checked."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ AHEAD = 2  # chunks whose noise is drawn while the explainer works on an earlier
 
 
 class Job(NamedTuple):
-    """One map to compute: of which input, and which of its samples."""
+    """One map to compute: the number of its input, and the id of the sample."""
 
     row: int
     sample_id: int
@@ -34,7 +34,7 @@ class Job(NamedTuple):
 
 
 class Explained(NamedTuple):
-    r"""Maps (jobs, \*features) of some jobs, and the model's scores where the explainer gives them."""
+    r"""Maps (jobs, \*features) of some jobs, and the model's scores if the explainer gives them."""
 
     jobs: Sequence[Job]
     maps: Any
@@ -42,33 +42,34 @@ class Explained(NamedTuple):
 
     @property
     def constant(self) -> int:
-        """How many maps are constant, and say nothing about their features."""
+        """Number of maps that are constant and so say nothing about their features."""
         flat = self.maps.reshape(len(self.maps), -1)
         return int((flat.min(axis=1) == flat.max(axis=1)).sum()) if flat.shape[1] > 1 else 0
 
     @property
     def class_scores(self) -> np.ndarray | None:
-        """Scores (jobs, classes) on the host; None where there are none of that shape."""
+        """Scores (jobs, classes) on the host; None if there are none of that shape."""
         return None if self.scores is None or self.scores.ndim != 2 else to_host(self.scores)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Loop:
-    r"""What makes maps of jobs: `explain`, `Smoothed` and the estimate of a study differ in what they do with these.
+    r"""Makes the maps of jobs. `explain`, `Smoothed` and the estimate of a study use it, and do different things with
+    the maps.
 
     Parameters
     ----------
     explainer : callable
     rows : Rows or RowsInGraph
-        Where rows lie on the host, so do the maps, and noise is drawn ahead by threads.
+        If rows are on the host, the maps are too, and threads draw the noise ahead.
     noise : callable, tuple, dict or None
         As for `metfa.explain`.
     addresses : sequence of (int, str)
-        Root and id of each row, below which the streams of its samples lie.
+        Root and id of each row, which address the streams of its samples.
     batch_size : int
-        Rows a call of the explainer.
+        Rows in one call of the explainer.
     row_args : dict of arrays
-        Further arguments of the explainer, one entry a row.
+        Further arguments of the explainer, one entry for each row.
     targets : sequence
         One for each row, see `ready`.
     features : tuple of int, optional
@@ -94,20 +95,20 @@ class Loop:
         probed: Sequence[Job],
         drawn: Callable[[], bool],
     ) -> tuple[Loop, np.ndarray | None]:
-        """The same loop with a target for each row and a size of batches that is safe, and the clean scores.
+        """The same loop with a target for each row and a safe batch size, and the clean scores.
 
         Parameters
         ----------
         target : int or sequence, optional
-            What was asked for; None: the class that `predict` gives on the clean row.
+            What is explained; None: the class that `predict` gives on the clean row.
         predict : callable or None
             Inputs -> scores, asked about all clean rows.
         probed : sequence of Job
-            At most two, by which `safe_batch_size` finds out whether the rows of a batch depend on each other.
+            At most two; with these `safe_batch_size` finds out whether the rows of a batch depend on each other.
         drawn : callable
-            Tells whether the global generators have been drawn from.
+            Returns whether the global generators have been drawn from.
         """
-        noisy = self._noisy(probed)  # an unfit noise shows here, before the model is called
+        noisy = self._noisy(probed)  # a noise that does not fit fails here, before the model is called
         scores = None if predict is None else self._clean_scores(predict)
         loop = replace(self, targets=row_targets(target, scores, len(self.rows)))
 
@@ -119,12 +120,12 @@ class Loop:
         return replace(loop, batch_size=size), scores
 
     def cleaned(self) -> Loop:
-        """The loop over the clean rows, in which an explainer with randomness of its own has other draws."""
+        """The loop over the clean rows; an explainer with randomness of its own gets other draws there."""
         return replace(self, noise=None, clean=True)
 
     @contextmanager
     def over(self, jobs: Sequence[Job]) -> Iterator[Iterator[Explained]]:
-        """Explain jobs in chunks of `batch_size`, one after the other as the iterator within is asked for them."""
+        """Explain jobs in chunks of `batch_size`; each chunk is explained when the inner iterator is asked for it."""
         prepared = _ahead if self.rows.on_host and not self.clean else _in_turn
         with prepared(self.batch, self._chunks(jobs)) as batches:
             yield self._alike(self.explained(chunk, batch) for chunk, batch in batches)
@@ -172,7 +173,7 @@ class Loop:
         return scores
 
     def _alike(self, explained: Iterable[Explained]) -> Iterator[Explained]:
-        """The same, once each has been seen to have the features of all others."""
+        """The same, after a check that all have the same features."""
         features = self.features
         for one in explained:
             found = tuple(one.maps.shape[1:])
@@ -193,20 +194,20 @@ def _taken(values: Any, indices: list[int]) -> Any:
 
 
 def _on_host(maps: Any) -> np.ndarray:
-    """Maps as they are kept: real numbers, which hold whole numbers and truth values exactly."""
+    """Maps as they are kept: real numbers, which represent integers and booleans exactly."""
     host = to_host(maps)
     return host.astype(np.result_type(host.dtype, np.float32)) if host.dtype.kind in "biu" else host
 
 
 @contextmanager
 def _in_turn(work: Callable[[Any], Any], items: Iterator[Any]) -> Iterator[Iterator[tuple[Any, Any]]]:
-    """Each item with what `work` makes of it."""
+    """Each item with the result of `work` for it."""
     yield ((item, work(item)) for item in items)
 
 
 @contextmanager
 def _ahead(work: Callable[[Any], Any], items: Iterator[Any]) -> Iterator[Iterator[tuple[Any, Any]]]:
-    """The same, worked on by threads ahead of what is asked for; none of them outlives the context."""
+    """The same, with threads that work ahead; all of them end with the context."""
     pool = ThreadPoolExecutor(max_workers=AHEAD, thread_name_prefix="metfa-noise")
 
     def results() -> Iterator[tuple[Any, Any]]:

@@ -1,17 +1,18 @@
-"""An explainer seen from outside: how to call it, where its model is, whether its rows are independent.
+"""The protocol of explainers: how to call one, where its model is, whether its rows are independent.
 
 An explainer is any callable ``explainer(inputs, target=target)`` that returns attributions with the batch axis first,
 or the pair (attributions, scores). It may also
 
 - take a keyword ``rngs``: a list with one :class:`numpy.random.Generator` for each row (see :func:`metfa.randomised`);
-- have an attribute ``model`` (inputs -> scores; the parts of a tuple one by one), which serves the clean prediction;
-- have an attribute ``rows_independent = True``, the promise that a row's attributions do not depend on its neighbours;
-- have an attribute ``differentiable = True``, if its maps are in the graph of inputs that require a gradient (without
-  it attacks keep the graph of every gradient that it takes);
-- have an attribute ``signed``, True where 0 parts what speaks for the target from what speaks against it, False where
-  scores have no such zero. Without it, the signs of the scores decide.
+- have an attribute ``model`` (inputs -> scores; the parts of a tuple one by one), which gives the clean prediction;
+- have an attribute ``rows_independent = True``, which promises that a row's attributions do not depend on its
+  neighbours;
+- have an attribute ``differentiable = True``, if its maps are in the graph of inputs that require a gradient (otherwise
+  attacks keep the graph of every gradient that it takes);
+- have an attribute ``signed``, True if scores above 0 speak for the target and scores below 0 against it, False if 0
+  has no such meaning. Without it, the scores of the samples decide.
 
-The target comes as an integer array beside the inputs, one entry a row (a list, where the entries are not integers).
+The target is an integer array in the inputs' library with one entry for each row (a list, if entries are not integers).
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def explained_model(explainer: Any) -> Any:
 
 
 def prediction_of(explainer: Any) -> Callable[[Any], Any] | None:
-    """Inputs -> scores by the explainer's own model, None where unknown."""
+    """Inputs -> scores by the explainer's own model; None if unknown."""
     model = explained_model(explainer)
     if model is None:
         return None
@@ -59,7 +60,7 @@ def prediction_of(explainer: Any) -> Callable[[Any], Any] | None:
 
 
 def takes_rngs(explainer: Any) -> bool:
-    """Whether the explainer draws its randomness from one generator a row, given as the keyword `rngs`."""
+    """Whether the explainer draws its randomness from one generator for each row, the keyword `rngs`."""
     try:
         return "rngs" in inspect.signature(explainer).parameters
     except (TypeError, ValueError):
@@ -72,7 +73,7 @@ def known_independent(explainer: Any) -> bool:
 
 
 def known_signed(explainer: Any) -> bool | None:
-    """Whether the explainer's scores have signs, by its own account or that of the one that it wraps; None: unknown."""
+    """Whether the explainer, or the one that it wraps, says that its scores are signed; None: it does not say."""
     owner = owner_of(explainer)
     while not hasattr(owner, "signed") and hasattr(owner, "explainer"):
         owner = owner_of(owner.explainer)
@@ -81,7 +82,7 @@ def known_signed(explainer: Any) -> bool | None:
 
 
 def check_explainer(explainer: Any) -> None:
-    """Raise where this is no function."""
+    """Raise unless the explainer is callable."""
     if not callable(explainer):
         hint = "; pass its method, as in `Saliency(model).attribute`" if hasattr(explainer, "attribute") else ""
         raise TypeError(f"`explainer` must be callable, got {type(explainer).__name__}{hint}")
@@ -90,7 +91,7 @@ def check_explainer(explainer: Any) -> None:
 def call_explainer(
     explainer: Callable[..., Any], batch: Any, target: Any, n_rows: int, rngs: Any, row_args: dict[str, Any]
 ) -> tuple[Any, Any]:
-    """Attributions and scores (None where the explainer gives none) of one batch, still on the model's device."""
+    """Attributions and scores (None if the explainer gives none) of one batch, still on the model's device."""
     arguments = {**row_args, "rngs": rngs} if takes_rngs(explainer) else row_args
     output = explainer(batch, target=target, **arguments)
     scores = None
@@ -105,7 +106,7 @@ def call_explainer(
     if attributions.ndim < 1 or attributions.shape[0] != n_rows:
         raise ValueError(
             f"`explainer` must return one map for each row, got shape {tuple(attributions.shape)} for {n_rows} rows; "
-            "where it explains a single row a call, write `batch_size=1`"
+            "if it explains a single row a call, write `batch_size=1`"
         )
     if attributions.ndim == 1 or 0 in attributions.shape:
         raise ValueError(
@@ -130,13 +131,13 @@ def predict_scores(predict: Callable[[Any], Any], batch: Any) -> np.ndarray:
     host = to_host(as_array(scores, "predict(inputs)"))
     if host.ndim == 1 and host.dtype.kind in "biu":
         raise TypeError(
-            f"`predict` must return scores (batch, classes), got one {host.dtype} a row, as of class labels: pass the "
+            f"`predict` must return scores (batch, classes), got one {host.dtype} a row, like class labels: pass the "
             "function that gives probabilities, such as `predict_proba`"
         )
     return host
 
 
-ROUNDS = (0, 1, 0, 1, 0, 1)  # probe rows that are asked again, until one answer settles it
+ROUNDS = (0, 1, 0, 1, 0, 1)  # probe rows that are explained again, until one map decides
 
 
 def safe_batch_size(
@@ -146,18 +147,18 @@ def safe_batch_size(
     run: Callable[[list[int]], np.ndarray],
     drawn: Callable[[], bool],
 ) -> int:
-    """`batch_size`, or 1 where the explainer lets the rows of a batch depend on each other.
+    """`batch_size`, or 1 if the explainer lets the rows of a batch depend on each other.
 
-    A few small calls find out, unless the explainer promises it. ``run(indices)`` explains the two probe rows 0 and 1
-    in any combination; ``drawn()`` tells whether the global generators have been drawn from. If a row alone has the
-    same map each time, it must have it in company too (to the rounding of the model's kernels). Else the explainer is
-    random, and two equal rows of one call must differ, or they share their draws. Sparse random maps are often zero,
-    hence several rounds.
+    A few small calls find out, unless the explainer promises that rows are independent. ``run(indices)`` explains the
+    two probe rows 0 and 1 in any combination; ``drawn()`` returns whether the global generators have been drawn from.
+    If a row alone has the same map each time, it must have the same map beside another row too (to the rounding of the
+    model's kernels). Otherwise the explainer is random: two equal rows of one call must then differ, or they share
+    their draws. Sparse random maps are often zero, so there are several rounds.
 
     Raises
     ------
     ValueError
-        If a row alone has a constant map and in company has not: it is explained by means of its neighbours.
+        If a row's map is constant when it is alone, and not beside others: it is explained by means of its neighbours.
     """
     if min(batch_size, n_jobs) < 2 or known_independent(explainer):
         return batch_size
@@ -207,7 +208,7 @@ def _flat(a: np.ndarray) -> bool:
 
 
 def _needs_company(together: np.ndarray, alone: list[np.ndarray], run: Callable[[list[int]], np.ndarray]) -> bool:
-    """Whether maps are constant alone and never in company; asked often enough to tell it from a sparse random map."""
+    """Whether maps are constant alone and never beside others; tried often enough to rule out sparse random maps."""
     if any(map(_flat, together)) or not all(map(_flat, alone)):
         return False
     return all(_flat(run([attempt % 2])[0]) for attempt in range(20))

@@ -19,7 +19,7 @@ __all__ = ["randomised", "row_generators", "seeded"]
 
 
 def row_generators(inputs: Any, rngs: Sequence[np.random.Generator] | None, rng: Any) -> list[np.random.Generator]:
-    """The generators given, or one for each row addressed by the row's content below the seed `rng`."""
+    """The generators given, or one for each row, from the seed `rng` and the row's content."""
     if rngs is None:
         root = root_entropy(rng)
         return [stream(root, identity, 0, Purpose.EXPLAINER) for identity in Rows(inputs).ids()]
@@ -59,7 +59,7 @@ class randomised:  # noqa: N801 - read as a function
 
     @property
     def model(self) -> Any:
-        """Model of the function, None where unknown."""
+        """Model of the function; None if unknown."""
         return explained_model(self.function)
 
     @property
@@ -79,9 +79,9 @@ class randomised:  # noqa: N801 - read as a function
 class seeded:  # noqa: N801 - read as a function
     r"""Third-party explainer that draws from the global generators, made reproducible row by row.
 
-    Each row is explained by a call of its own, with the global generators of Python, NumPy and torch seeded from that
-    row's stream and put back afterwards. So rows never share draws (Captum's ShapleyValueSampling shares its
-    permutations over a batch, which would void the intervals), and the caller's generators are untouched.
+    Each row is explained by a call of its own. For it the global generators of Python, NumPy and torch are seeded from
+    the row's stream, and put back afterwards. So rows never share draws (Captum's ShapleyValueSampling shares its
+    permutations over a batch, which would make the intervals invalid), and the caller's generators stay as they were.
 
     Parameters
     ----------
@@ -101,11 +101,11 @@ class seeded:  # noqa: N801 - read as a function
 
     @property
     def model(self) -> Any:
-        """Model of the explainer, None where unknown."""
+        """Model of the explainer; None if unknown."""
         return explained_model(self.explainer)
 
     def __call__(self, inputs: Any, target: Any = None, *, rngs: Any = None, **row_args: Any) -> Any:
-        """Attributions of a batch (and scores, where the explainer gives them), one row a call."""
+        """Attributions of a batch (and scores, if the explainer gives them), one row a call."""
         outputs = []
         for index, rng in enumerate(row_generators(inputs, rngs, self.rng)):
             per_row = isinstance(target, list | tuple) or (is_array(target) and target.ndim > 0)

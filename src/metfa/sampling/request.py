@@ -1,4 +1,4 @@
-"""What `metfa.explain` was asked, checked as a whole before any model is touched."""
+"""The arguments of `metfa.explain`, checked as a whole before the model is used."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DEFAULT_BATCH_SIZE = 10
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Request:
-    """The arguments of `metfa.explain`, with what was left open filled in.
+    """The arguments of `metfa.explain`, with defaults filled in.
 
     Raises
     ------
@@ -48,7 +48,7 @@ class Request:
     ids: tuple[str, ...] = field(init=False)
     seed_given: bool = field(init=False)
     feature_names: tuple[str, ...] | None = field(init=False)
-    settings: dict[str, Any] = field(init=False)  # what decides about the samples, as provenance has it
+    settings: dict[str, Any] = field(init=False)  # what the samples depend on, as in provenance
 
     def __post_init__(self, inputs: Any, rng: Any) -> None:
         run = Run.checked(self.run)
@@ -67,7 +67,7 @@ class Request:
             _check_library(explained_model(self.explainer), rows)
             self._fill(predict=prediction_of(self.explainer))
         if self.target is not None or self.predict is None:
-            row_targets(self.target, None, len(rows))  # a wrong kind or number shows before the model is touched
+            row_targets(self.target, None, len(rows))  # a wrong kind or number fails before the model is used
         if self.noise is None and not takes_rngs(self.explainer):
             raise ValueError(
                 "`noise` is None, which samples the explainer's own randomness, but `explainer` takes no `rngs`: give "
@@ -102,12 +102,12 @@ class Request:
         return self.n_samples.max_samples if isinstance(self.n_samples, Until) else self.n_samples
 
     def loop(self, root: int) -> Loop:
-        """The loop that makes the samples, from streams below `root`."""
+        """The loop that makes the samples, with streams from `root`."""
         addresses = [(root, identity) for identity in self.ids]
         return Loop(self.explainer, self.rows, self.noise, addresses, self.batch_size, self.row_args)
 
     def jobs(self, start: int, stop: int, is_done: Callable[[int], bool]) -> Iterator[Job]:
-        """Jobs of the samples from `start` to `stop`, counted from 0, but for those whose number ``is_done``."""
+        """Jobs of the samples from `start` to `stop`, counted from 0, without those whose number ``is_done``."""
         n_rows = len(self.rows)
         for sample in range(start, stop):
             for row in range(n_rows):
@@ -142,7 +142,7 @@ def _checked_row_args(row_args: Any, n_rows: int) -> dict[str, Any]:
 
 
 def checked_names(given: Any, inputs: Any) -> tuple[str, ...] | None:
-    """The names given, or those of the columns where `inputs` is a data frame; None where there are none."""
+    """The names given, or the columns' names if `inputs` is a data frame; None if there are none."""
     if given is None:
         columns: tuple[Any, ...] = tuple(getattr(inputs, "columns", ()))
         return columns if columns and all(isinstance(name, str) for name in columns) else None
@@ -158,7 +158,7 @@ def checked_names(given: Any, inputs: Any) -> tuple[str, ...] | None:
 def fitting_names(
     names: tuple[str, ...] | None, feature_shape: tuple[int, ...], *, required: bool = True
 ) -> tuple[str, ...] | None:
-    """The names, if there is one for each feature of one axis; else ValueError, or None where they were found only."""
+    """The names, if there is one for each feature along one axis; else a ValueError if they were given, or None."""
     if names is None or feature_shape == (len(names),):
         return names
     if not required:

@@ -1,4 +1,4 @@
-"""Rounds of sampling: how many samples to have next, and what was seen on the way."""
+"""Rounds of sampling: how many samples come next, and what earlier rounds have shown."""
 
 from __future__ import annotations
 
@@ -26,33 +26,33 @@ from metfa.stats.validation import as_rows
 
 __all__ = ["FixedRound", "Rounds", "RoundsUntil", "rounds_of"]
 
-FOR_A_RULE = 10  # samples whose natural break is the threshold: values enough where there are thousands of features
+FOR_A_RULE = 10  # samples for the natural break as threshold: enough values if there are thousands of features
 
 
 class Rounds(Protocol):
-    """What the sampling loop needs to know of when to stop."""
+    """How many samples the sampling loop makes, and when it stops."""
 
     most: int
 
     def check(self, vanilla: np.ndarray) -> None:
-        """Raise, before any sample is made, where the maps of the clean inputs tell that there is no following it."""
+        """Raise, before any sample is made, if the maps of the clean inputs show that the rule cannot be followed."""
         ...
 
     def next(self, taken: int, made: float) -> int | None:
-        """Number of samples to have after the next round; None: enough. `made` of those taken are of this call."""
+        """Number of samples after the next round; None: enough. Of the samples `taken`, this call has `made` some."""
         ...
 
     def look(self, values: Callable[[int, int], np.ndarray], taken: int) -> str:
-        """See what is there, by a function (start, stop) -> samples; what to say of it."""
+        """Look at the samples through a function (start, stop) -> samples; returns a text for the progress bar."""
         ...
 
     def stopping(self) -> Stopping | None:
-        """How it ended, None where the number was fixed beforehand."""
+        """How sampling ended; None if the number was fixed beforehand."""
         ...
 
 
 class FixedRound:
-    """As many samples as were asked for, at once."""
+    """One round with all samples."""
 
     def __init__(self, n_samples: int) -> None:
         self.most = n_samples
@@ -112,12 +112,12 @@ class RoundsUntil:
 
     @property
     def soonest(self) -> int:
-        """Fewest samples that it can end with, short of a budget."""
+        """Smallest number of samples that it can end with, unless a budget ends it before."""
         tests = self._tests
         return max(self._rule.first or 0, self._least(), 0 if tests is None else tests.split + tests.needed)
 
     def _least(self) -> int:
-        """Samples of a first round that says anything."""
+        """Smallest first round that shows anything."""
         rule, least = self._rule, [1]
         if self._tests is not None:
             least.append(self._tests.split or self._tests.needed)
@@ -170,7 +170,7 @@ class RoundsUntil:
 
 
 class _Counted:
-    """Counts of samples above and below each input's threshold: all that decisions need to be kept."""
+    """Counts of samples above and below each input's threshold: all that has to be kept for decisions."""
 
     def __init__(self, rule: Until, batch: int) -> None:
         self._rule = rule
@@ -210,18 +210,18 @@ class _Counted:
 
 
 def _try(rule: Callable[[np.ndarray], Any], values: np.ndarray) -> None:
-    """Raise where a rule returns no number of values that stand in for samples."""
+    """Raise if a rule returns no number for values that stand in for samples."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             returned = rule(values)
-        except Exception:  # it may need values that differ: the samples will tell
+        except Exception:  # it may need values that differ: the samples will show
             return
     number_of(returned)
 
 
 def rounds_of(n_samples: Any, batch: int) -> Rounds:
-    """Rounds of a number of samples, or of a rule; raises where the rule cannot be met at all."""
+    """Rounds for a number of samples, or for a rule; raises if the rule can never be met."""
     return RoundsUntil(n_samples, batch) if isinstance(n_samples, Until) else FixedRound(n_samples)
 
 

@@ -13,14 +13,19 @@ from metfa.sampling.streams import content_digest, numbered_ids
 
 __all__ = ["Rows", "RowsInGraph", "check_like_text", "count_rows", "like_row", "one_entry", "one_row"]
 
-KINDS = ("bool", "unsigned integer", "signed integer", "real floating")  # each holds the numbers of those before it
+KINDS = (
+    "bool",
+    "unsigned integer",
+    "signed integer",
+    "real floating",
+)  # each represents the numbers of those before it
 
 
 class Rows:
     """Inputs with a batch axis, seen as `len(rows)` single inputs that can be noised and stacked into batches.
 
-    A row is a host (NumPy) array, a tuple or dict of them, or any object of a list; `batch` stacks rows into what the
-    explainer takes: the library, device and dtype of the caller's inputs.
+    A row is a host (NumPy) array, a tuple or dict of them, or any object of a list; `batch` stacks rows for the
+    explainer, in the library, on the device and in the dtype of the caller's inputs.
     """
 
     on_host = True
@@ -51,12 +56,12 @@ class Rows:
 
     @property
     def host(self) -> Any:
-        """All inputs on the host, in the form in which they came."""
+        """All inputs on the host, in their original form."""
         return self._formed(self._parts)
 
     @property
     def array(self) -> Any:
-        """An array that tells library and device, or None for a list of objects."""
+        """An array that shows library and device; None for a list of objects."""
         return self._like[0] if self._like else None
 
     def __getitem__(self, index: int) -> Any:
@@ -93,12 +98,12 @@ class Rows:
 
     @property
     def some_noise(self) -> str:
-        """What to write for a noise of such inputs, for messages."""
+        """An example of a noise for such inputs, for messages."""
         texts = self.kind == "list" and all(map(is_text, self._parts[0]))
         return "metfa.text.Synonyms(0.3)" if texts else "metfa.noise.Uniform(0.1)"
 
     def check_noise(self, noise: Any) -> None:
-        """Raise where `noise` cannot be a noise for inputs of this kind."""
+        """Raise if `noise` cannot be a noise for inputs of this kind."""
         if isinstance(noise, type):
             raise TypeError(f"`noise` must be a noise, such as {self.some_noise}, got the class {noise.__name__}")
         if noise is None or callable(noise):
@@ -111,7 +116,7 @@ class Rows:
             )
         if keys != set(self.keys):
             raise ValueError(
-                f"`noise` must have one entry (a noise, or None to leave that part alone) for each of "
+                f"`noise` must have one entry (a noise, or None to keep that part as it is) for each of "
                 f"{list(self.keys)}, got {sorted(keys, key=str)}"
             )
         for key in self.keys:
@@ -119,7 +124,7 @@ class Rows:
                 raise TypeError(f"`noise[{key!r}]` must be a function f(x, rng) -> x or None, got {noise[key]!r}")
 
     def ids(self) -> tuple[str, ...]:
-        """Ids from the rows' content: equal content, equal id, wherever in the batch it stands."""
+        """Ids from the rows' content, wherever the rows are in the batch; repeated content is numbered."""
         return numbered_ids(content_digest(self[index]) for index in range(len(self)))
 
     def _formed(self, parts: Sequence[Any]) -> Any:
@@ -146,7 +151,7 @@ class Rows:
         return part[index]
 
     def _fitting(self, noisy: Any, row: Any, where: str) -> Any:
-        """What a noise returned, as it stands in a row; raises where it does not fit."""
+        """What a noise returned, in the form of a row's part; raises if it does not fit."""
         with np.errstate(over="ignore"):  # found below
             host = like_row(to_host(as_array(noisy, "noise(x, rng)")), row, where)
         _require_finite(np.isfinite(host).all(), where)
@@ -157,9 +162,10 @@ class Rows:
 
 
 class RowsInGraph(Rows):
-    """The same in the library, on the device and in the graph of the inputs, for maps that are differentiable in them.
+    """The same in the library, on the device and in the graph of the inputs, for maps that are differentiable in the
+    inputs.
 
-    Nothing is copied, and the rows are noised in the thread of the caller, whose graph and stream of the device it is.
+    Nothing is copied. Noise is applied in the caller's thread, to which the graph and the device's stream belong.
     """
 
     on_host = False
@@ -180,7 +186,7 @@ class RowsInGraph(Rows):
 
 
 def check_like_text(noisy: Any, row: Any, where: str) -> None:
-    """Raise where the `row` is a text, or a list of tokens, and what a noise made of it is not."""
+    """Raise if the `row` is a text, or a list of tokens, and the noise's result is not."""
     if not is_text(row) or (is_text(noisy) and isinstance(noisy, str) == isinstance(row, str)):
         return
     kind = "a text" if isinstance(row, str) else "a list of tokens"
@@ -206,12 +212,12 @@ def one_row(inputs: Any, index: int) -> Any:
 
 
 def one_entry(values: Any, index: int) -> Any:
-    """Entry `index` of an array, list or tuple with one entry a row, as such of length one."""
+    """Entry `index` of an array, list or tuple with one entry a row, as an array, list or tuple of length one."""
     return values[index : index + 1, ...] if is_array(values) else values[index : index + 1]
 
 
 def like_row(noisy: Any, row: Any, where: str) -> Any:
-    """What a noise returned, in the dtype of its `row`; raises where it does not fit the row."""
+    """What a noise returned, in the dtype of its `row`; raises if it does not fit the row."""
     noisy = as_array(noisy, "noise(x, rng)")
     if tuple(noisy.shape) != tuple(row.shape):
         raise ValueError(f"`noise` changed the shape of {where} from {tuple(row.shape)} to {tuple(noisy.shape)}")

@@ -1,4 +1,4 @@
-"""`Run`: where a call keeps its samples, what it shows, and the names and numbers that it gives them."""
+"""`Run`: where a call keeps its samples, whether it shows a bar, names of inputs and features, the first sample."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ __all__ = ["Run"]
 class Run:
     """How a long call is run: settings that do not change what is explained.
 
-    Give it as `run` of `metfa.explain`, `metfa.text.explain_text` and `metfa.segmentation.explain_context`; the attacks
-    take `store` and `progress` of it.
+    Give it as `run` to `metfa.explain`, `metfa.text.explain_text` and `metfa.segmentation.explain_context`. The attacks
+    use only its `store` and `progress`.
 
     Parameters
     ----------
     store : path, optional
         Folder for the samples. The call writes them there as it goes, so memory does not grow with N. An interrupted
-        call resumes if it is repeated with the same arguments. (Functions are known by their names. A threshold rule
-        may be another function of the same name, because samples do not depend on it; explainer and noise must be the
-        same.)
+        call resumes if it is repeated with the same arguments. (Functions are compared by name. Explainer and noise
+        must really be the same; a threshold rule may be another function of the same name, because samples do not
+        depend on it.)
     progress : bool
         Show a bar with rate and time left (needs tqdm).
     input_names : sequence, optional
@@ -35,7 +35,7 @@ class Run:
         One name for each feature of an attribution (batch, features). Results keep them and figures show them. By
         default the columns of a data frame, if there are as many features.
     first_sample : int
-        Id of the first sample. A later call with ``first_sample=10`` continues a call of 10 samples, see
+        Number of the first sample. A later call with ``first_sample=10`` continues a call of 10 samples, see
         `AttributionSample.concat`.
 
     Raises
@@ -67,12 +67,12 @@ class Run:
 
     @classmethod
     def checked(cls, run: Any, takes: Sequence[str] = ()) -> Run:
-        """The run given, or the usual one for None; ValueError for settings that a call of few does not take."""
+        """The run given, or the usual one for None; ValueError for a setting that is not in `takes`, if that names some."""
         if run is None:
             return cls()
         if not isinstance(run, Run):
             raise TypeError(f"`run` must be a metfa.Run, such as metfa.Run(progress=True), got {type(run).__name__}")
         for field in fields(cls) if takes else ():
             if field.name not in takes and getattr(run, field.name) != field.default:
-                raise ValueError(f"`run` of this call takes {' and '.join(takes)} alone, got `{field.name}`")
+                raise ValueError(f"`run` of this call takes only {' and '.join(takes)}, got `{field.name}`")
         return run

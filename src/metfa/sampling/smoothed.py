@@ -1,4 +1,4 @@
-"""An explainer made of an explainer, a noise and a level: its map is the smoothed median."""
+"""`Smoothed`: an explainer made of an explainer, a noise and a level; its map is the smoothed median."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["SampledExplainer", "Smoothed"]
 
 @dataclass(frozen=True)
 class SampledExplainer:
-    """Explainer that makes its map of samples of another one under noise; a subclass says how, by `summarised`."""
+    """Explainer that makes its map from samples of another one under noise; `summarised` of a subclass says how."""
 
     explainer: Callable[..., Any]
     noise: Callable[..., Any] = field(kw_only=True)
@@ -42,7 +42,7 @@ class SampledExplainer:
 
     @property
     def model(self) -> Any:
-        """Model of the inner explainer, None where unknown."""
+        """Model of the inner explainer; None if unknown."""
         return explained_model(self.explainer)
 
     def summarised(self, samples: Any) -> Any:
@@ -57,14 +57,14 @@ class SampledExplainer:
         inputs : array, (batch, ...), tuple or dict of arrays, or list of objects
             Clean inputs, as for `metfa.explain`.
         target : int or sequence, optional
-            Class explained; None: as predicted on the clean input.
+            Class to explain; None: the class predicted on the clean input.
         rngs : sequence of numpy.random.Generator, optional
             One generator for each row, given by `metfa.explain`.
 
         Returns
         -------
         array, (batch, \*features)
-            In the library and on the device of `inputs`; of texts as the explainer gives them.
+            In the library and on the device of `inputs`; for texts as the explainer gives them.
         """
         with left_as_found(self.model) as drawn:
             loop, jobs = self._loop(inputs, target, rngs, drawn)
@@ -75,10 +75,11 @@ class SampledExplainer:
     def vjp(
         self, inputs: Any, target: Any = None, *, rngs: Sequence[np.random.Generator] | None = None
     ) -> tuple[Any, Callable[[Any], Any]]:
-        r"""Maps of a batch of torch tensors, and the function that pulls a derivative by them back to the inputs.
+        r"""Maps of a batch of torch tensors, and a function that pulls derivatives back from the maps to the inputs.
 
-        The same as a backward pass from the maps, in the memory of `batch_size` rows: samples beyond these are first
-        explained without a graph, and once more, `batch_size` at a time, for their part of the gradient.
+        The result is that of a backward pass from the maps, but it needs memory for `batch_size` rows only. If there
+        are more samples, they are first explained without a graph, and then again, `batch_size` at a time, for their
+        part of the gradient.
 
         Parameters
         ----------
@@ -90,8 +91,8 @@ class SampledExplainer:
         maps : torch.Tensor, (batch, \*features)
             Detached.
         pull_back : callable
-            Derivative of a number by the maps, (batch, \*features) -> its gradient by the inputs, of their shape. To be
-            called once.
+            Takes the derivative of a number with respect to the maps, (batch, \*features); returns its gradient with
+            respect to the inputs, in their shape. Call it once.
 
         Raises
         ------
@@ -100,8 +101,8 @@ class SampledExplainer:
 
         Notes
         -----
-        What an explainer takes out of the graph is a constant here, as in any backward pass. Captum's own objects do so
-        with their gradients; `metfa.explainers.from_captum` keeps them.
+        If an explainer detaches something, it counts as constant, as in any backward pass. Captum's own objects detach
+        their gradients; `metfa.explainers.from_captum` keeps them in the graph.
 
         Examples
         --------
@@ -119,8 +120,8 @@ class SampledExplainer:
         with left_as_found(self.model) as drawn, torch.no_grad():
             loop, jobs = self._loop(inputs, target, rngs, drawn)
             size = loop.batch_size
-            start = (len(jobs) - 1) // size * size  # of the last chunk, whose graph is kept
-            parts = _maps(loop, jobs[:start], detached=True)  # there may be a graph all the same
+            start = (len(jobs) - 1) // size * size  # of the last chunk; its graph is kept
+            parts = _maps(loop, jobs[:start], detached=True)  # they may have a graph nevertheless
             with torch.enable_grad():
                 leaf, last = self._part(loop, inputs, jobs[start:])
         samples = self._samples([*parts, last.detach()]).requires_grad_()
@@ -157,7 +158,7 @@ class SampledExplainer:
 
     @staticmethod
     def _part(loop: Loop, inputs: Any, jobs: Sequence[Job]) -> tuple[Any, Any]:
-        """A leaf of the values of `inputs`, and the maps of one chunk in its graph."""
+        """A leaf tensor with the values of `inputs`, and the maps of one chunk in its graph."""
         leaf = inputs.clone().requires_grad_()
         (maps,) = _maps(replace(loop, rows=RowsInGraph(leaf)), jobs)
         return leaf, maps
@@ -165,11 +166,11 @@ class SampledExplainer:
 
 @dataclass(frozen=True)
 class Smoothed(SampledExplainer):
-    """Explainer whose map is the smoothed median of another one's under noise (paper, the smoothed map).
+    """Explainer whose map is the smoothed median of another explainer's maps under noise (paper, the smoothed map).
 
     It takes torch, NumPy or other arrays with a batch axis and returns maps in their library and on their device,
-    differentiable in the inputs where the inner explainer's maps are. It can stand wherever an explainer can, also
-    inside `metfa.explain`, and `attribute` serves where Captum's interface is expected.
+    differentiable in the inputs if the inner explainer's maps are. It can be used wherever an explainer can, also
+    inside `metfa.explain`; `attribute` is for code that expects Captum's interface.
 
     Parameters
     ----------
@@ -178,11 +179,11 @@ class Smoothed(SampledExplainer):
     noise : callable
         ``f(x, rng) -> x`` for one input in the inputs' own library; those of `metfa.noise` take any.
     n_samples : int
-        The paper's N; checked at once against the level.
+        The paper's N. It is checked against the level at once.
     confidence_level : float
-        Level of the interval whose inside is averaged.
+        Level of the interval; the samples inside it are averaged.
     batch_size : int, optional
-        Rows a call of the inner explainer; 10 by default.
+        Rows in one call of the inner explainer; 10 by default.
     rng : int, numpy.random.Generator or None
         Seed for direct calls: with an int, equal inputs get equal maps every time. None: fresh numbers.
 
@@ -217,7 +218,7 @@ def _maps(loop: Loop, jobs: Sequence[Job], *, detached: bool = False) -> list[An
 
 
 def _pulled(maps: Any, derivative: Any, inputs: Any) -> Any:
-    """Gradient of the inputs that a derivative by their maps makes."""
+    """Gradient with respect to the inputs, from the derivative with respect to their maps."""
     torch: Any = loaded_torch()
     gradient = None
     if maps.requires_grad:

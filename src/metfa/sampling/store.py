@@ -1,8 +1,9 @@
-"""Where samples go while they are made: to memory, or to a folder from which an interrupted run resumes.
+"""Where samples are kept while they are made: in memory, or in a folder from which an interrupted run resumes.
 
-A folder in the making holds ``run.json`` (what is being computed), ``values.npy``, ``vanilla.npy``, ``predictions.npy``
-and ``done.bin``, one byte a job, set after the job's numbers have been written. Files are written, not mapped, so that
-the process's own memory does not grow with N. The last step turns the folder into a saved result.
+The folder of an unfinished run holds ``run.json`` (what is computed), ``values.npy``, ``vanilla.npy``,
+``predictions.npy`` and ``done.bin``, which has one byte for each job, set after the job's numbers have been written.
+Files are written, not mapped, so that the process's own memory does not grow with N. The last step turns the folder
+into a saved result.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ DONE = "done.bin"
 
 
 class Sink(Protocol):
-    """What the sampling loop needs of the place its samples go to."""
+    """What the sampling loop needs from the place of its samples."""
 
-    root: int  # of the streams: that of an interrupted run which is resumed
+    root: int  # of the streams; when a run is resumed, its root
     n_done: int
 
     def open(self, most_samples: int, vanilla: np.ndarray, targets: list[Any]) -> None:
@@ -48,7 +49,7 @@ class Sink(Protocol):
         ...
 
     def make_room(self, n_samples: int) -> None:
-        """Be ready to keep the first `n_samples`."""
+        """Make room for the first `n_samples`."""
         ...
 
     def is_done(self, job: int) -> bool:
@@ -60,11 +61,11 @@ class Sink(Protocol):
         ...
 
     def values(self, start: int, stop: int) -> np.ndarray:
-        """Samples that were written, to look at."""
+        """Samples that have been written."""
         ...
 
     def result(self, n_samples: int, **fields: Any) -> AttributionSample:
-        """The finished result, of the first `n_samples`."""
+        """The finished result, with the first `n_samples`."""
         ...
 
 
@@ -119,7 +120,7 @@ class StoreSink:
     Raises
     ------
     FileExistsError
-        If the folder holds something else than an unfinished run.
+        If the folder holds anything other than an unfinished run.
     ValueError
         If it holds an unfinished run of another call; the message names what differs.
     """
@@ -178,7 +179,7 @@ class StoreSink:
             kept = read_json(self.folder / RUN).get("target")
             if kept != describe(targets):
                 raise self._of_another_call(f"target={kept}", describe(targets))
-            if "kept" in read_json(self.folder / RUN):  # interrupted while it was cut to the samples that were taken
+            if "kept" in read_json(self.folder / RUN):  # interrupted while files were cut to the samples taken
                 self._resize(self._shape[0])
                 self._forget_after(read_json(self.folder / RUN)["kept"])
             array_offset(self.folder / "values.npy", self._dtype, self._shape)
@@ -197,7 +198,7 @@ class StoreSink:
             self._done = bytearray(math.prod(self._shape[:2]))
             temporary = self.folder / f".{DONE}.tmp"
             temporary.write_bytes(self._done)
-            temporary.replace(self.folder / DONE)  # last: its presence says that the files above are whole
+            temporary.replace(self.folder / DONE)  # last: it shows that the files above are complete
 
     def make_room(self, n_samples: int) -> None:
         """See `Sink`; files take no room until they are written to."""
@@ -242,7 +243,7 @@ class StoreSink:
         return load(self.folder)
 
     def _new_array(self, name: str, shape: tuple[int, ...], dtype: np.dtype) -> None:
-        """Make an .npy file of zeros, at once, that takes no room until it is written to."""
+        """Make an .npy file of zeros at once; it takes no room until it is written to."""
         temporary = self.folder / f".{name}.tmp"
         with temporary.open("wb") as file:
             write_array_header(file, dtype, shape)
@@ -250,7 +251,7 @@ class StoreSink:
         temporary.replace(self.folder / name)
 
     def _resize(self, n_samples: int) -> None:
-        """Give the files of samples room for so many, whatever they have; NumPy leaves headers room to count on."""
+        """Change the files of samples to so many; NumPy's headers leave room for larger counts."""
         shape = (n_samples, *self._shape[1:])
         for name, whole, dtype in (("values", shape, self._dtype), ("predictions", shape[:2], np.dtype(np.int64))):
             path = self.folder / f"{name}.npy"
@@ -261,7 +262,7 @@ class StoreSink:
                     file.truncate(file.tell() + math.prod(whole) * dtype.itemsize)
 
     def _forget_after(self, n_samples: Any) -> None:
-        """Take later samples for not done: another rule may have made more, and they may have been cut off."""
+        """Mark later samples as not done: another rule may have made more, and they may have been cut off."""
         if type(n_samples) is not int or n_samples not in range(self._shape[0]):
             raise ValueError(f"{self.folder / RUN} is damaged and cannot be resumed: give another folder")
         start = n_samples * self._shape[1]

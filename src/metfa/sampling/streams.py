@@ -2,7 +2,7 @@
 
 The address scheme, recorded in every result as `SCHEME`: a Philox generator seeded by
 ``SeedSequence(root, spawn_key=(*words, sample id, purpose))`` where `words` are the four 32-bit words of the 128-bit
-BLAKE2b digest of the input's id. Numbers are drawn on the host, so every device sees the same ones.
+BLAKE2b digest of the input's id. Numbers are drawn on the host, so they are the same for every device.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def stream(root: int, input_id: str, sample_id: int, purpose: Purpose) -> np.ran
 
 
 def content_digest(row: Any) -> str:
-    """Digest of the content of one input, the same wherever it stands."""
+    """Digest of the content of one input; its place in the batch does not matter."""
     digest = hashlib.blake2b(digest_size=16)
     for piece in _content(row):
         digest.update(piece)
@@ -104,7 +104,7 @@ def _content(part: Any) -> Iterator[bytes]:
 
 
 def numbered_ids(digests: Iterable[str]) -> tuple[str, ...]:
-    """Ids from content digests: the k-th repetition of a digest carries its number, so equal inputs stay apart."""
+    """Ids from content digests: a repeated digest gets a number, so equal inputs have different ids."""
     seen: Counter[str] = Counter()
     ids: list[str] = []
     for digest in digests:
@@ -114,7 +114,7 @@ def numbered_ids(digests: Iterable[str]) -> tuple[str, ...]:
 
 
 def checked_ids(input_names: Sequence[Any], n_inputs: int) -> tuple[str, ...]:
-    """The caller's ids as strings, one for each input and all different."""
+    """The caller's ids as strings; raises unless there is one for each input and all differ."""
     if isinstance(input_names, str) or not hasattr(input_names, "__iter__"):
         raise TypeError(
             f"`input_names` must be a sequence with one name for each input, got {type(input_names).__name__}: "

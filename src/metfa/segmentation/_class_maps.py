@@ -1,4 +1,4 @@
-"""What a segmentation network returns, in whatever wrapping, as one map of scores for each class."""
+"""The result of a segmentation network, in any wrapping, as one map of scores for each class."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from metfa.calls.enlargement import enlargements, resized
 
 __all__ = ["asked_maps", "check_kind", "class_maps"]
 
-ROUNDING = 1e-3  # by which probabilities in half precision may leave [0, 1]
+ROUNDING = 1e-3  # probabilities in half precision may leave [0, 1] by so much
 
 
 def class_maps(output: Any, images: Any, *, softmax: bool = True) -> Any:
-    """Scores of every class in every pixel, (batch, classes, height, width), of what a network made of `images`.
+    """Scores of every class in every pixel, (batch, classes, height, width), from a network's `output` for `images`.
 
     Parameters
     ----------
@@ -24,14 +24,14 @@ def class_maps(output: Any, images: Any, *, softmax: bool = True) -> Any:
         (batch, classes, rows, columns), as torchvision's, transformers' and segmentation_models_pytorch's networks
         return them. Coarser maps are enlarged bilinearly. A single class, the foreground, becomes two.
     images : array, (batch, channels, height, width)
-        What the network was asked about.
+        The network's input.
     softmax : bool
-        Whether the scores are logits, of which a softmax makes probabilities. A single one is the logit of a sigmoid,
-        which is the softmax of itself and 0.
+        Whether the scores are logits, which a softmax turns into probabilities. A single one is the logit of a sigmoid,
+        which equals the softmax of it and 0.
     """
     maps = checked_scores(_unwrapped(output), len(images))
     if maps.ndim != 4 or 0 in maps.shape:
-        hint = ": of a RegionModel give its `.network`" if maps.ndim == 2 else ""
+        hint = ": for a RegionModel give its `.network`" if maps.ndim == 2 else ""
         raise ValueError(
             "`model` must return maps of class scores (batch, classes, height, width), got shape "
             f"{tuple(maps.shape)}{hint}"
@@ -48,7 +48,7 @@ def class_maps(output: Any, images: Any, *, softmax: bool = True) -> Any:
 
 
 def _unwrapped(output: Any) -> Any:
-    """The array within `output`, or `output` itself, which the check that follows will refuse."""
+    """The array within `output`, or `output` itself, which the next check will refuse."""
     if is_array(output):
         return output
     if isinstance(output, Mapping):
@@ -56,15 +56,15 @@ def _unwrapped(output: Any) -> Any:
         if not found:
             raise TypeError(
                 "`model` must return maps of class scores: a tensor, an object with `.logits`, or a mapping with 'out' "
-                f"or 'logits', got one with {', '.join(map(repr, output)) or 'nothing'}: wrap it so that it gives the "
-                "maps alone"
+                f"or 'logits', got one with {', '.join(map(repr, output)) or 'nothing'}: wrap it so that it returns "
+                "the maps alone"
             )
         return found[0]
     return getattr(output, "logits", output)
 
 
 def asked_maps(called: Called, images: Any, targets: Sequence[Any], first: int = 0) -> Any:
-    """Maps of class scores of a batch; raises unless they are finite and have the targets, those of rows from `first`.
+    """Maps of class scores of a batch; raises unless they are finite and have the targets of the rows from `first` on.
 
     The network may overwrite `images`.
     """
@@ -84,17 +84,17 @@ def asked_maps(called: Called, images: Any, targets: Sequence[Any], first: int =
 
 
 def check_kind(scores: Any, *, softmax: bool) -> None:
-    """Compare maps of scores (batch, classes, height, width) of clean images with what `softmax` says of them.
+    """Check that maps of scores (batch, classes, height, width) of clean images agree with `softmax`.
 
     Raises
     ------
     ValueError
-        If they are to be probabilities, and some lie outside of [0, 1].
+        If they should be probabilities, and some lie outside [0, 1].
 
     Warns
     -----
     ModelOutputWarning
-        If they are to be logits, and look like probabilities.
+        If they should be logits, but look like probabilities.
     """
     xp = namespace(scores)
     lowest, highest = float(xp.min(scores)), float(xp.max(scores))
@@ -104,5 +104,5 @@ def check_kind(scores: Any, *, softmax: bool) -> None:
             "`softmax=False` is for networks that give probabilities, but this one's scores reach from "
             f"{lowest:.3g} to {highest:.3g}: leave it out"
         )
-    if softmax and within and highest > lowest:  # also where each class has a sigmoid of its own
+    if softmax and within and highest > lowest:  # also if each class has a sigmoid of its own
         warn_of_probabilities()

@@ -1,4 +1,4 @@
-"""The pixels of an object."""
+"""The pixels of an object, checked."""
 
 from __future__ import annotations
 

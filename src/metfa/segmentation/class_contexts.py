@@ -1,4 +1,4 @@
-"""A table of context explanations, class by class: how much context is needed, and does it suffice?"""
+"""A table of context explanations for each class: how much context is needed, and is it enough?"""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ __all__ = ["ClassContext", "ContextTable", "context_table"]
 
 @dataclass(frozen=True)
 class ClassContext:
-    """One class's row: means over its objects, and ratios of means with their standard errors over objects.
+    """The row of one class: means over its objects, and ratios of means with their standard errors over objects.
 
     Attributes
     ----------
     name : str
-        Of the class.
+        Name of the class.
     n : int
-        Objects.
+        Number of objects.
     object_pixels : float
         Mean size of an object.
     vanilla_share, significant_share : float
-        Mean share of the context that the explanation of the clean image, and MeTFA's significance map, mark.
+        Mean share of the context that is marked, by the explanation of the clean image and by MeTFA's significance map.
     area_ratio, area_ratio_error : float
-        Significant over vanilla context, in pixels. NaN where no vanilla explanation marks any.
+        Significant over vanilla context, in pixels. NaN if no vanilla explanation marks any.
     vanilla_faithfulness, faithfulness : float
         Mean m_f of both, under the table's noise.
     faithfulness_ratio, faithfulness_ratio_error : float
@@ -63,7 +63,7 @@ class ClassContext:
 
 @dataclass(frozen=True)
 class ContextTable:
-    """Rows of a table, one a class; ``print`` shows it in Markdown.
+    """Rows of a table, one for each class; ``print`` shows it in Markdown.
 
     Attributes
     ----------
@@ -126,13 +126,13 @@ def context_table(
     Parameters
     ----------
     model : torch.nn.Module, callable or Called
-        The segmentation network that was explained; a `metfa.Called` says how it is asked.
+        The explained segmentation network; a `metfa.Called` says how it is asked.
     explanations : sequence of ContextExplanation
-        Of any images and classes.
+        Explanations of any images and classes.
     class_names : sequence of str, optional
-        Of all classes of the model.
+        Names of all classes of the model.
     threshold, alpha, correction
-        As for `ContextExplanation.terms`; the vanilla explanation is cut at the same threshold.
+        As for `ContextExplanation.terms`; the same threshold cuts the vanilla explanation.
     noise, n_outer, rng
         Outer noise of the faithfulness (the paper's U(-0.1, 0.1)), its draws, and their seed. ``noise=None``: m_f of
         the clean image.
@@ -180,7 +180,9 @@ def _check_names(class_names: Sequence[str] | None, highest: int) -> None:
     if class_names is None:
         return
     if isinstance(class_names, str):
-        raise TypeError(f"`class_names` must be a sequence of names, one a class, got the text {class_names!r:.80}")
+        raise TypeError(
+            f"`class_names` must be a sequence of names, one for each class, got the text {class_names!r:.80}"
+        )
     if len(class_names) <= highest:
         raise ValueError(
             f"`class_names` must name all classes of the model, got {len(class_names)} names, and an explanation of "

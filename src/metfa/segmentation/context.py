@@ -46,26 +46,26 @@ def explain_context(
     ----------
     model : torch.nn.Module, callable or Called
         Segmentation network, images (batch, channels, height, width) -> class scores (batch, classes, height, width),
-        see `RegionModel` for what it may return. A `metfa.Called` says how it is asked, as ``softmax=False`` of a
-        network that gives probabilities.
+        see `RegionModel` for what it may return. A `metfa.Called` says how it is asked, for example ``softmax=False``
+        if the network returns probabilities.
     image : torch.Tensor, (channels, height, width) or (1, channels, height, width)
         The scene, floating point, pixels in [0, 1].
     target : int
         Class of the object.
     region : array of bool, (height, width), optional
-        The object's pixels. None: all pixels to which the model gives the class in the clean image (the paper's R).
-        Either way it is fixed for all samples.
+        The object's pixels. None: all pixels to which the model gives the class in the clean image (the paper's R). In
+        both cases it is the same for all samples.
     method : callable
-        `RegionModel`, or where `model` is a `Called` a `Called` of one that is asked in the same way -> explainer:
-        `GridSaliency` (the paper's, the default), one with settings by `functools.partial`, or any explainer of
-        classifiers, such as `metfa.explainers.Gradient`. To all but
-        `GridSaliency`, which keeps it anyway, the object is shown as it is in the clean image, whatever they hide.
+        Makes the explainer from a `RegionModel` (if `model` is a `Called`, from a `Called` of a `RegionModel` with the
+        same settings): `GridSaliency` (the paper's, the default), one with settings by `functools.partial`, or any
+        explainer of classifiers, such as `metfa.explainers.Gradient`. These always see the object as it is in the clean
+        image, whatever they hide; `GridSaliency` keeps it by itself.
     noise : callable or None
         ``f(image, rng) -> image``, the paper's U(-0.1, 0.1) by default.
     n_samples : int
         The paper's N.
     min_pixels : int
-        Warn of smaller objects: below 600 pixels, the paper takes them for noise.
+        Warn of smaller objects: the paper regards objects below 600 pixels as noise.
     batch_size, rng
         As in `metfa.explain`.
     run : Run, optional
@@ -86,7 +86,7 @@ def explain_context(
     Warns
     -----
     MissedObjectWarning
-        If the model's best class of a given `region` is another one: of what it does not find, it can need nothing.
+        If the model's best class for a given `region` is another one: an object that it does not find needs no context.
     SmallRegionWarning
         If the object has fewer than `min_pixels` pixels.
 
@@ -111,7 +111,7 @@ def explain_context(
     run = Run.checked(run, ("store", "progress", "input_names", "first_sample"))
     positive_int(target, "target", minimum=0)
     positive_int(min_pixels, "min_pixels")
-    positive_int(n_samples, "n_samples")  # a rule would count the object's pixels, which are not tested, as decided
+    positive_int(n_samples, "n_samples")  # a rule would count the object's pixels as decided, but they are not tested
     batch = one_image(image)
     if not callable(method) or explained_model(method) is not None:
         raise TypeError(
@@ -163,7 +163,7 @@ def explain_context(
 
 
 def _folder(store: str | Path | None) -> Path | None:
-    """The folder for region and samples; raises where there is a finished explanation."""
+    """The folder for region and samples; raises if it holds a finished explanation."""
     if store is None:
         return None
     if not str(store):
@@ -181,7 +181,7 @@ def _warn_if_missed(scores: np.ndarray | None, target: int) -> None:
     best = target if scores is None else int(scores[0].argmax())
     if best != target:
         warn(
-            f"the model takes the object for class {best}, not {target}: what it does not find needs no context, so "
-            "the explanation may be empty",
+            f"the model takes the object for class {best}, not {target}: an object that it does not find "
+            "needs no context, so the explanation may be empty",
             MissedObjectWarning,
         )

@@ -1,4 +1,4 @@
-"""Faithfulness of a context explanation: is the object found as well when nothing but its context is left?"""
+"""Faithfulness of a context explanation: is the object found equally well if only it and its context are left?"""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def context_faithfulness(
     region: Any,
     baseline: Baseline = "black",
 ) -> Scores:
-    r"""Share of an object's probability that is left when only the object and its context are shown (paper, m_f).
+    r"""One minus the loss of the object's probability when only the object and its context are shown (paper, m_f).
 
     .. math:: m_f = 1 - \frac{1}{|R|} \sum_R \max(0, F_c(I) - F_c((R \cup M) \odot I))
 
@@ -40,13 +40,13 @@ def context_faithfulness(
     inputs : array, (batch, channels, height, width)
         Images, floating point, pixels in [0, 1].
     context : array of bool, (batch, height, width) or (height, width)
-        The explanation M, such as ``explanation.significant()``. None at all (all False) is the object alone.
+        The explanation M, such as ``explanation.significant()``. All False: the object alone is shown.
     target : int or sequence
         Class of the object of each image.
     region : array of bool, (batch, height, width) or (height, width)
         The object's pixels R.
     baseline
-        As for :func:`metfa.metrics.insertion`; the paper hides behind "black".
+        As for :func:`metfa.metrics.insertion`; the paper uses "black".
 
     Returns
     -------
@@ -56,7 +56,7 @@ def context_faithfulness(
     Raises
     ------
     TypeError, ValueError
-        For bad arguments, and if `softmax` is False and scores lie outside of [0, 1].
+        For bad arguments, and if `softmax` is False and scores lie outside [0, 1].
 
     Warns
     -----
@@ -83,7 +83,7 @@ def context_faithfulness(
     targets = row_targets(target, None, len(inputs))
     objects, kept = _pixels(region, inputs, "region"), _pixels(context, inputs, "context")
     if not objects.any(axis=(1, 2)).all():
-        raise ValueError(f"`region` must hold pixels of each image, but of input {_first_empty(objects)} it holds none")
+        raise ValueError(f"`region` must hold pixels of each image, but it holds none of input {_first_empty(objects)}")
     hidden = Hidden.behind(baseline, inputs)
     shown = from_host(objects | kept, like=inputs, dtype=namespace(inputs).bool)
     found = np.empty(len(inputs))
@@ -103,7 +103,7 @@ def context_faithfulness(
 
 
 def _pixels(given: Any, inputs: Any, name: str) -> np.ndarray:
-    """Pixels (batch, height, width) bool on the host, the same for all images where one map is given."""
+    """Pixels (batch, height, width) bool on the host; a single map is used for all images."""
     host = to_host(as_array(given, name))
     if host.dtype != bool:
         raise TypeError(f"`{name}` must be boolean, got {host.dtype}: for a significance map write `significance == 1`")

@@ -1,4 +1,4 @@
-"""N explanations of one object in a scene: what can be asked of its context, without the model."""
+"""N explanations of one object in a scene, and every question about its context that needs no model."""
 
 from __future__ import annotations
 
@@ -27,22 +27,23 @@ __all__ = ["CONTEXT", "REGION", "SAMPLE", "ContextExplanation", "check_threshold
 
 CONTEXT, REGION, SAMPLE = "context.json", "region.npy", "sample"
 SCHEMA_VERSION = 1
-EQUAL = 1e-4  # scores in [0, 1] that differ less are equal: a break between them would be one of rounding
+EQUAL = 1e-4  # scores in [0, 1] that differ less count as equal: a break between them would come from rounding
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class ContextExplanation:
     """N explanations of one segmented object under noise, and the statistics of its surroundings.
 
-    Everything below is of the context alone: the object's pixels are not tested, take no part in a threshold, and are
+    Everything below is about the context alone: the object's pixels are not tested, do not enter a threshold, and are
     not counted by a correction. Maps are (height, width), 0 within the object. A threshold is one number, or a rule
-    that makes one of the context's scores, such as `metfa.stats.jenks`: where all scores are 0 (to 1e-4) and have no
-    natural break, it is 0.5, and nothing is needed; where they are all equal to anything else there is none.
+    that computes one from the context's scores, such as `metfa.stats.jenks`. If all scores are 0 (to 1e-4), there is no
+    natural break: the threshold is then 0.5, and nothing is needed. If all scores are equal to another number, there is
+    no threshold.
 
     Attributes
     ----------
     sample : AttributionSample
-        Of the whole image, a batch of one, features (height, width).
+        Samples of the whole image, a batch of one, features (height, width).
     region : ndarray of bool, (height, width)
         The object's pixels, fixed for all samples.
     """
@@ -79,7 +80,7 @@ class ContextExplanation:
 
     @property
     def flip_rate(self) -> float | None:
-        """Share of noisy images in which the object's best class differs from the clean one; None where unknown."""
+        """Share of noisy images in which the object's best class differs from the clean one's; None if unknown."""
         return None if self.sample.flip_rate is None else float(self.sample.flip_rate[0])
 
     @cached_property
@@ -112,22 +113,22 @@ class ContextExplanation:
         return float(self.of_context.threshold(self._meant(rule), split=split)[0])
 
     def terms(self, threshold: Any = None, **settings: Any) -> Terms:
-        """On what terms the context is decided, see `AttributionSample.terms`; a threshold is one number or a rule."""
+        """Terms on which the context is decided, see `AttributionSample.terms`; a threshold is one number or a rule."""
         if threshold is not None:
             check_threshold(threshold)
         return self.of_context.terms(threshold, **settings)
 
     def decide(self, terms: Terms) -> Decision:
-        """What is decided of the context's pixels on these terms, see `AttributionSample.decide`."""
+        """The decision on the context's pixels on these terms, see `AttributionSample.decide`."""
         return self.of_context.decide(replace(terms, threshold=self._meant(terms.threshold)))
 
     def threshold_on(self, terms: Terms) -> float:
-        """The number that the threshold of these terms, a rule or a number, stands for; nan if there is none."""
+        """The threshold of these terms as a number, also if it is a rule; nan if there is none."""
         meant = replace(terms, threshold=self._meant(terms.threshold))
         return float(thresholds_of(self.of_context.values, meant).flat[0])
 
     def _meant(self, threshold: Any) -> Any:
-        """`threshold`; for the natural break of scores without one a rule that says so."""
+        """`threshold`; or, if it is the natural break and the scores have none, a rule that says so."""
         low, high = self._ends
         if threshold is not stats.jenks or high - low > EQUAL:
             return threshold
@@ -149,23 +150,23 @@ class ContextExplanation:
         return self._map(self.decide(self.terms(threshold, **settings)).marks)
 
     def significant(self, threshold: Any = None, **settings: Any) -> np.ndarray:
-        """The significantly needed context, (height, width) bool: the paper's M of one-sided MeTFA."""
+        """The context that is significantly needed, (height, width) bool: the paper's M of one-sided MeTFA."""
         return self.significance_map(threshold, **settings) == 1
 
     def above(self, threshold: Any = None, *, split: int | None = None) -> np.ndarray:
-        """The context that a single explanation of the clean image puts above the same threshold, bool."""
+        """The context above the same threshold in the single explanation of the clean image, bool."""
         return self._map(self.of_context.vanilla > self.threshold_on(self.terms(threshold, split=split)))
 
     def area_ratio(self, threshold: Any = None, **settings: Any) -> float:
         """Significant context over that of the single explanation, in pixels (paper, table on context bias).
 
-        NaN where the single explanation has none.
+        NaN if the single explanation marks none.
         """
         single = self.above(threshold, split=settings.get("split")).sum()
         return float(self.significant(threshold, **settings).sum() / single) if single else float("nan")
 
     def summary(self, threshold: Any = None, *, confidence_level: float = 0.95, **settings: Any) -> tuple[Summary, ...]:
-        """Figures a person reads first, of the context's pixels: one summary, as of a sample with one input."""
+        """The numbers to read first, about the context's pixels: one summary, as for a sample with one input."""
         from metfa.results.summary import summarise
 
         return summarise(self.of_context, self.decide(self.terms(threshold, **settings)), confidence_level)
@@ -190,7 +191,7 @@ class ContextExplanation:
         return context(self, **settings)
 
     def report(self, path: str | Path, **settings: Any) -> Path:
-        """Write one HTML file to look at the explanation in and to try settings; see `metfa.report.write`."""
+        """Write one HTML file that shows the explanation and lets you try settings; see `metfa.report.write`."""
         from metfa.report import write
 
         return write(path, self, **settings)
@@ -228,7 +229,7 @@ def check_threshold(threshold: Any) -> None:
 
 
 def save_region(region: np.ndarray, folder: Path) -> None:
-    """Write the object's pixels into `folder`, where its samples are kept too, or will be.
+    """Write the object's pixels into `folder`, the folder of its samples.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""GridSaliency: the smallest part of an object's surroundings without which a segmentation network loses it."""
+"""GridSaliency: the smallest part of an object's surroundings that a segmentation network needs to find it."""
 
 from __future__ import annotations
 
@@ -43,31 +43,31 @@ class GridSaliency:
 
     p the class's probability in each pixel, R the object's pixels, x0 a baseline. The mask is enlarged bilinearly, and
     the object itself is always kept. The map is the enlarged mask outside the object, 0 within: 1 where the network
-    needs the context, 0 where the object is found as well without.
+    needs the context, 0 where it finds the object equally well without.
 
-    Steps follow the gradient with momentum, times the number of cells, and masks are clipped to [0, 1]: a finer grid
-    takes as many steps. Each row has a mask and a momentum of its own. What a row loses beyond `l1_weight`, the cost of
-    showing everything, sends it back to a start where everything is shown.
+    Steps follow the gradient with momentum, times the number of cells, so a finer grid needs no more steps. Masks are
+    clipped to [0, 1]. Each row has a mask and a momentum of its own. Showing everything costs `l1_weight`. A row that
+    ends with a higher cost starts again from a mask that shows everything.
 
     Parameters
     ----------
     called : torch.nn.Module, callable, RegionModel, or Called of one of these
         Segmentation network, images (batch, channels, height, width) -> class scores (batch, classes, height, width),
-        see `RegionModel`; or a `RegionModel`, which has the region in it. A `metfa.Called` says how it is asked: its
-        `softmax` is over classes (of a single class a sigmoid), its `batch_size` the number of rows that are optimised
-        together. A `RegionModel` of a network that gives probabilities says so itself.
+        see `RegionModel`; or a `RegionModel`, which contains the region. A `metfa.Called` says how it is asked: its
+        `softmax` is over classes (for a single class a sigmoid), and its `batch_size` is the number of rows that are
+        optimised together. A `RegionModel` itself says whether its network gives probabilities.
     target_class : int, optional
-        Class of the object, for calls without `target`; one of another `target` is refused.
+        Class of the object, for calls without `target`; another `target` is refused.
     region : array of bool, (height, width)
         The object's pixels, such as `predicted_region` finds; the same for all images that are explained.
     grid : int or (int, int)
         Cells of the mask along (rows, columns).
     n_iterations : int
-        Steps.
+        Number of steps.
     learning_rate, momentum : float
-        Of the steps.
+        Learning rate and momentum of the steps.
     init : float
-        What a mask starts from, in [0, 1]. Where the object is lost for good there, 1 is tried too.
+        Value of the mask at the start, in [0, 1]. If the object is lost for good there, 1 is tried too.
     l1_weight : float
         Weight l of the mask's mean.
     baseline : callable, float or sequence of float
@@ -75,17 +75,18 @@ class GridSaliency:
         `metfa.explainers.Blur` or `metfa.explainers.mean_colour`, a number, or one number for each channel, such as the
         data's mean.
     scale : bool
-        Scale each map to [0, 1] by its smallest and largest value. False, unlike for other explainers: the masks are
-        in [0, 1] by themselves, and where no context is needed, scaling would enlarge what is next to nothing.
+        Scale each map to [0, 1] by its smallest and largest value. The default is False, unlike for other explainers:
+        masks are in [0, 1] by themselves, and if no context is needed, scaling would enlarge tiny values.
 
     Notes
     -----
-    The authors published no explainer (their repository makes the toy data). Loss, kept object and momentum .5 are
-    those of the paper and of ``herbat/segmentation_xai``, a re-implementation, whose ``0.2`` a cell and ``0.02`` a cell
-    of 4 x 4 are ``learning_rate=0.0125, l1_weight=0.32`` here; it also updates four or five cells at random in each
-    step and erodes the mask, which this one does not. Grid and weight are its own: where the needed context is known
-    (``examples/planted_context.py``), finer grids and smaller weights found it less well. The rate is ours: at theirs,
-    400 steps get as far as 100 do here (``paper/SEGMENTATION_RESULTS.md``).
+    The authors published no explainer (their repository makes the toy data). The loss, the kept object and the momentum
+    .5 are those of the paper and of a re-implementation, ``herbat/segmentation_xai``. Its ``0.2`` a cell and ``0.02`` a
+    cell of 4 x 4 are ``learning_rate=0.0125, l1_weight=0.32`` here. It also updates four or five random cells in each
+    step and erodes the mask; this explainer does not. Grid and weight are those of the re-implementation: on images
+    whose needed context is known (``examples/planted_context.py``), finer grids and smaller weights found it less well.
+    The learning rate is metfa's: with the other, 400 steps get as far as 100 do here
+    (``paper/SEGMENTATION_RESULTS.md``).
 
     Examples
     --------
@@ -124,7 +125,7 @@ class GridSaliency:
                 raise ValueError("`region` is given twice: a RegionModel has one already")
             if called.model.softmax and not called.softmax:
                 raise ValueError(
-                    "`softmax=False` contradicts the RegionModel, which takes the network's scores for logits: write "
+                    "`softmax=False` contradicts the RegionModel, which treats the network's scores as logits: write "
                     "`RegionModel(network, region, softmax=False)`, or `explain_context(metfa.Called(network, "
                     "softmax=False), ...)`"
                 )
@@ -145,7 +146,7 @@ class GridSaliency:
         for name in ("momentum", "init"):
             check_number(getattr(self, name), name)
         if self.momentum >= 1:
-            raise ValueError(f"`momentum` must lie below 1, or steps never end, got {self.momentum}")
+            raise ValueError(f"`momentum` must lie below 1, otherwise steps never end, got {self.momentum}")
         if self.init > 1:
             raise ValueError(f"`init` must lie in [0, 1], got {self.init}")
 
@@ -207,8 +208,8 @@ class GridSaliency:
     def _descended(self, blend: Blend, clean: torch.Tensor, first: int) -> torch.Tensor:
         """Masks of a batch from row `first`, from the object's probabilities (batch, pixels) in the clean images.
 
-        To show everything costs `l1_weight`. A mask that costs more went where the network's output is flat, as where
-        it has lost the object for good: its row sets out again from an image shown in full.
+        Showing everything costs `l1_weight`. A mask that costs more is stuck where the network's output is flat, for
+        example because the object is lost for good. Its row starts again from an image shown in full.
         """
         rows = torch.arange(first, first + len(clean), device=clean.device)
         masks, losses = self._descended_from(self.init, blend, clean, rows)
@@ -232,11 +233,11 @@ class GridSaliency:
     def _descended_from(
         self, init: float, blend: Blend, clean: torch.Tensor, rows: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Masks and what they cost, of a descent that sets out from `init`."""
+        """Masks and their costs after a descent that starts from `init`."""
         n_rows, n_columns = grid_sides(self.grid)
         masks = blend.contrast.new_full((len(clean), n_rows, n_columns), init)
         velocity = torch.zeros_like(masks)
-        least = clean - ROUNDING * torch.finfo(clean.dtype).eps  # where all is shown, nothing is lost by rounding
+        least = clean - ROUNDING * torch.finfo(clean.dtype).eps  # if all is shown, rounding loses nothing
         for _ in range(self.n_iterations):
             with torch.enable_grad():
                 leaf = masks.detach().requires_grad_()
@@ -266,7 +267,7 @@ class GridSaliency:
         scores = widen(self.model.in_region(maps))
         probabilities = scores.softmax(dim=1) if self.called.softmax else scores
         places = torch.arange(len(scores), device=scores.device), index[:, 0]
-        bad = first_not_finite((scores[places] + probabilities[places]).detach())  # whose gradients are 0
+        bad = first_not_finite((scores[places] + probabilities[places]).detach())  # NaN would get gradients of 0
         if bad is not None:
             row = int(rows[bad])
             raise ValueError(f"the model's scores of input {row}, whole or with hidden context, are not finite")

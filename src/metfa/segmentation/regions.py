@@ -1,4 +1,4 @@
-"""The object that is explained: its pixels, and a segmentation network as a classifier of them."""
+"""The explained object: its pixels, and a segmentation network as a classifier of them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ __all__ = ["RegionModel", "one_image", "predicted_region"]
 
 
 class RegionModel(torch.nn.Module):
-    """A segmentation network as a classifier of one region: the mean over its pixels of each class's score.
+    """A segmentation network as a classifier of one region: each class's score, averaged over the region's pixels.
 
     With it every explainer of classifiers explains a segmentation: ``Gradient(RegionModel(network, region))``,
-    `RISE`, `MASK`, or ``ScoreCAM(regional, layer=network.decoder)``. Under a softmax the scores become the geometric
-    mean of the pixels' probabilities, scaled to sum to 1.
+    `RISE`, `MASK`, or ``ScoreCAM(regional, layer=network.decoder)``. The softmax of these scores is the geometric mean
+    of the pixels' probabilities, scaled to sum to 1.
 
     Parameters
     ----------
@@ -33,11 +33,11 @@ class RegionModel(torch.nn.Module):
     region : array of bool, (height, width)
         The object's pixels.
     softmax : bool
-        Whether the network gives logits, not probabilities. The scores of a single class become two by it, see
-        `predicted_region`.
+        Whether the network gives logits, not probabilities. It also decides how the scores of a single class become
+        two, see `predicted_region`.
     shown : torch.Tensor, (channels, height, width), optional
-        An image whose region every image gets before the network sees it, so that explainers that hide parts of an
-        image hide its surroundings alone. None: images are as they come.
+        An image whose region is pasted into every image before the network sees it. So explainers that hide parts of an
+        image can only hide the object's surroundings. None: images stay as they are.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class RegionModel(torch.nn.Module):
 
     @property
     def rows_independent(self) -> bool:
-        """Whether rows cannot depend on each other: what a function does to a batch is not known."""
+        """Whether no row can depend on another; unknown if the network is a function."""
         return isinstance(self.network, torch.nn.Module)
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
@@ -83,20 +83,20 @@ class RegionModel(torch.nn.Module):
         return maps.flatten(-2)[..., self._places[maps.device]]
 
     def extra_repr(self) -> str:
-        """What `repr` says of it."""
+        """The text that `repr` shows."""
         height, width = self.region.shape
         return f"region of {self.region.sum():,} of {height} x {width} pixels"
 
 
 def predicted_region(model: Any, image: Any, target: int) -> np.ndarray:
-    """The pixels of an image that a segmentation network gives a class, (height, width) bool: the paper's R.
+    """The pixels to which a segmentation network gives a class, (height, width) bool: the paper's R.
 
     Parameters
     ----------
     model : torch.nn.Module, callable or Called
-        Segmentation network, see `RegionModel`; a `metfa.Called` says how it is asked. Where there is a single class,
-        the foreground, its pixels, class 1, are those with a logit above 0, or (`softmax` False) with a probability
-        above 1/2.
+        Segmentation network, see `RegionModel`; a `metfa.Called` says how it is asked. If there is a single class, the
+        foreground, it is class 1, and its pixels are those with a logit above 0, or (`softmax` False) with a
+        probability above 1/2.
     image : torch.Tensor, (channels, height, width) or (1, channels, height, width)
         Floating point, pixels in [0, 1].
     target : int
@@ -105,7 +105,7 @@ def predicted_region(model: Any, image: Any, target: int) -> np.ndarray:
     Raises
     ------
     ValueError
-        If no pixel has this class; the message names the classes found. If `softmax` is False and scores lie outside of
+        If no pixel has this class; the message names the classes found. If `softmax` is False and scores lie outside
         [0, 1].
 
     Warns

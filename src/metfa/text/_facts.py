@@ -1,4 +1,4 @@
-"""Facts that the scaled scores of a text do not show: their original size, the fit, and the words not read."""
+"""Facts that the scaled scores of a text do not show: their size before scaling, the fit, and the words not read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["facts_of"]
 
 
 def facts_of(explainer: Any, model: Any, sample: AttributionSample) -> dict[str, Any]:
-    """Facts about the explanation of the text itself; a fact that explainer or model do not provide is missing.
+    """Facts about the explanation of the text itself; facts that explainer or model do not give are missing.
 
     ``class_name`` is the name of the target; ``unscaled`` holds the smallest and largest score before they were scaled
     to [0, 1]; ``r2`` is the fit of the linear model; ``unread`` counts the words that the model does not read. This

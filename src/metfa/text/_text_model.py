@@ -1,4 +1,4 @@
-"""A model of texts, asked for class probabilities batch by batch; and the rows of one call, cut into words."""
+"""A model of texts, asked for class probabilities in batches; and the rows of one call, cut into words."""
 
 from __future__ import annotations
 
@@ -25,27 +25,29 @@ ROUNDING = 1e-3  # of probabilities in half precision
 class TextModel:
     """A function from a list of texts to scores, and how it is asked.
 
-    Its model takes a list of n texts, each a str or a list of tokens -> array of class probabilities (n, classes), or
-    of one score a text (n,); with `softmax` of logits.
+    Its model takes a list of n texts, each a str or a list of tokens. It returns an array of class probabilities (n,
+    classes), or of one score a text (n,); logits if `softmax` is true.
     """
 
     called: Called
 
     @classmethod
     def of(cls, model: Any) -> TextModel:
-        """A model as a `Called` says, or a plain one, which gives probabilities."""
+        """From a `Called`, or from a plain model that returns probabilities."""
         asked = model.model if isinstance(model, Called) else model
         if isinstance(asked, type) or not callable(asked):
             got = f"the class {asked.__name__}" if isinstance(asked, type) else type(asked).__name__
             raise TypeError(f"`model` must be a function list of texts -> probabilities, got {got}")
         called = model if isinstance(model, Called) else Called(model, softmax=False)
         if called.autocast is not None or called.memory_format is not None:
-            raise ValueError("`autocast` and `memory_format` are for models of arrays: of one of texts leave them out")
+            raise ValueError(
+                "`autocast` and `memory_format` are for models of arrays: leave them out for a model of texts"
+            )
         return cls(called)
 
     @property
     def texts_a_call(self) -> int:
-        """Most texts of a call."""
+        """Largest number of texts in a call."""
         return self.called.batch_size or BATCH_SIZE
 
     def scores(self, texts: Sequence[Any]) -> np.ndarray:
@@ -61,7 +63,7 @@ class TextModel:
         return self.as_probabilities(self.scores(texts))
 
     def scores_of(self, n: int, make: Callable[[int, int], Sequence[Any]]) -> np.ndarray:
-        """Scores of n texts of which only a batch exists at a time: ``make(start, stop)`` gives it."""
+        """Scores of n texts; ``make(start, stop)`` makes a batch of them, and only one batch exists at a time."""
         size = self.texts_a_call
         found: np.ndarray | None = None
         with self.asked():
@@ -72,7 +74,7 @@ class TextModel:
                     found = np.empty((n, *scores.shape[1:]))
                 elif found.shape[1:] != scores.shape[1:]:
                     raise ValueError(
-                        f"`model` must give as many scores for every text, got {found.shape[1:]} and then "
+                        f"`model` must give equally many scores for every text, got {found.shape[1:]} and then "
                         f"{scores.shape[1:]}"
                     )
                 found[start:stop] = scores
@@ -84,7 +86,7 @@ class TextModel:
         return self.called.as_probabilities(scores)
 
     def targets(self, scores: np.ndarray, target: Any) -> list[int | None]:
-        """One target a text: those asked for, or the best class of its `scores`; None for models with one score."""
+        """One target a text: the one asked for, or the best class of its `scores`; None for models with one score."""
         if scores.ndim == 2 and scores.shape[1] > 1:
             inside = bool((scores.min() >= -ROUNDING) and (scores.max() <= 1 + ROUNDING))
             if self.called.softmax and inside and np.allclose(scores.sum(axis=1), 1, atol=ROUNDING):
@@ -118,7 +120,7 @@ class TextModel:
             )
         host = to_host(answer) if is_array(answer) else None
         if host is not None and (host.dtype.kind not in "fiub" or (host.ndim == 1 and host.dtype.kind != "f")):
-            hint = ", as of class labels: pass the function that gives probabilities, such as `predict_proba`"
+            hint = ", like class labels: pass the function that gives probabilities, such as `predict_proba`"
             raise TypeError(
                 f"`model` must return probabilities, got an array of {host.dtype}{hint if host.ndim == 1 else ''}"
             )
@@ -141,7 +143,7 @@ def _class_index(entry: Any) -> int | None:
 
 
 def words_of_rows(inputs: Any) -> list[Words]:
-    """The words of each text of one call, of which all have equally many.
+    """The words of each text of one call; all texts have equally many.
 
     Raises
     ------

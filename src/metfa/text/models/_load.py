@@ -21,8 +21,8 @@ def load_model(name_or_path: str | Path) -> Any:
     Parameters
     ----------
     name_or_path : str or path
-        ``"sentiment"``: a bidirectional LSTM that tells favourable from unfavourable sentences of English film reviews,
-        shipped with metfa (see MODEL_CARD.md beside it: it is right on three sentences in four, and no more than an
+        ``"sentiment"``: a bidirectional LSTM that separates favourable from unfavourable sentences of English film
+        reviews, shipped with metfa (see MODEL_CARD.md beside it: it is right on three sentences in four, and only an
         example). Otherwise a .npz file written by `metfa.text.models.save_model`, as
         ``examples/train_text_classifier.py`` does; or ``"package.module:callable"``, which is imported and called
         without arguments, and returns your text model. Importing runs its code.
@@ -30,8 +30,8 @@ def load_model(name_or_path: str | Path) -> Any:
     Returns
     -------
     TrainedBiLSTM or callable
-        A list of texts (or of lists of tokens) -> probabilities (batch, classes); those of ours with ``class_names``,
-        ``module`` and ``tokenize``.
+        A list of texts (or of lists of tokens) -> probabilities (batch, classes); metfa's own models have
+        ``class_names``, ``module`` and ``tokenize``.
 
     Raises
     ------
@@ -40,11 +40,11 @@ def load_model(name_or_path: str | Path) -> Any:
     FileNotFoundError
         If there is no such file.
     ValueError
-        If no model has that name, or the file is damaged or none of ours. Files are never unpickled.
+        If no model has that name, or the file is damaged or not from metfa. Files are never unpickled.
 
     Notes
     -----
-    Recurrent networks gain nothing from torch's threads, and lose much where another process keeps the cores busy:
+    Recurrent networks gain nothing from torch's threads, and lose much if another process keeps the cores busy:
     ``torch.set_num_threads(1)`` makes them faster.
 
     Examples

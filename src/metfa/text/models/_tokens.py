@@ -1,4 +1,4 @@
-"""A row cut into the lower-case tokens that a model of ours reads, each with the word that it belongs to."""
+"""A row cut into the lower-case tokens that metfa's models read, each with the word that it belongs to."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ __all__ = ["tokens_of"]
 def tokens_of(row: Any) -> tuple[list[str], list[int | None]]:
     """Lower-case tokens of a text or a list of tokens, and the index in ``words_of(row).words`` of each.
 
-    A word is one token, and so is each punctuation mark at its edges, which belongs to no word: "Great film!" and
-    "great film ! " are read alike. In a list every entry is a word, whatever it is made of. A row without words, as
-    is left where all of them are left out, is not an error.
+    A word is one token. Each punctuation mark at its edges is a token that belongs to no word: "Great film!" and "great
+    film ! " are read alike. In a list, every entry is a word. A row without words, as when all words are left out, is
+    not an error.
     """
     if isinstance(row, list | tuple) and not row:
         return [], []
@@ -39,4 +39,4 @@ def _marks(gap: str) -> list[str]:
 
 
 def _folded(token: str) -> str:
-    return token.lower().replace("\u2019", "'")  # the typographer's apostrophe, as in a text pasted from a page
+    return token.lower().replace("\u2019", "'")  # the curly apostrophe of printed texts

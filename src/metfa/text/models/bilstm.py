@@ -16,8 +16,8 @@ PADDING, UNKNOWN = 0, 1  # ids of the two entries that are no words
 class BiLSTM(nn.Module):
     """Word vectors, a bidirectional LSTM, the maximum over the words, two dense layers; with random weights.
 
-    The MeTFA paper explains "a bidirectional LSTM with two dense layers" (toxic comments, IMDb reviews) and gives no
-    sizes: these are ours.
+    The MeTFA paper explains "a bidirectional LSTM with two dense layers" (toxic comments, IMDb reviews) but gives no
+    sizes: the sizes are metfa's.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class BiLSTM(nn.Module):
     embedding_size, n_units, n_hidden : int
         Length of a word's vector, units of the LSTM on each side, and width of the first dense layer.
     dropout : float
-        Share of the word vectors' entries and of both dense layers' inputs that is dropped in training.
+        Share of entries dropped in training, of the word vectors and of both dense layers' inputs.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class BiLSTM(nn.Module):
     def forward_embedded(self, embeddings: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """Logits of word vectors (batch, length, embedding_size); `mask` is true for each row's tokens, the first ones.
 
-        What stands behind a row's tokens is never read. A row without tokens is read as one padding vector.
+        Vectors behind a row's tokens are never read. A row without tokens is read as one padding vector.
         """
         lengths = mask.sum(1).clamp(min=1)
         packed = nn.utils.rnn.pack_padded_sequence(
@@ -67,6 +67,6 @@ class BiLSTM(nn.Module):
         return self.output(self.dropout(torch.relu(self.hidden(self.dropout(pooled)))))
 
     def _differentiable(self, embeddings: torch.Tensor) -> Any:
-        """Gradients in evaluation mode: cuDNN's LSTM has no backward pass there, torch's own has."""
+        """Gradients in evaluation mode: cuDNN's LSTM has no backward pass there; torch's own has one."""
         needed = embeddings.is_cuda and not self.training and torch.is_grad_enabled()
         return torch.backends.cudnn.flags(enabled=False) if needed else nullcontext()

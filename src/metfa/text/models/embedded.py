@@ -1,4 +1,4 @@
-"""Text models that gradients can pass through: what such a model must offer, and how its rows are batched."""
+"""Text models that gradients can pass through: what such a model must have, and how its rows are batched."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ __all__ = [
     "torch_module",
 ]
 
-# Rows times the longest of them: bounds the memory of a pass, backward ones of large encoders included, whatever the
-# texts. Larger batches gained little on a CPU.
+# Rows of a batch times its longest row. This limits the memory of a pass for any texts, also of backward passes of
+# large encoders. Larger batches gained little on a CPU.
 TOKENS_AT_ONCE = 2**12
 
 
@@ -34,18 +34,18 @@ TOKENS_AT_ONCE = 2**12
 class EmbeddedTextModel(Protocol):
     """A text classifier in torch that can be entered at its word vectors; any object with these three methods.
 
-    Callable as well, with a list of rows -> probabilities, it is a text model for everything else in `metfa.text`.
-    ``load_model`` and ``from_transformers`` return such models. Where the object is not a `torch.nn.Module` itself, its
-    network is looked for in an attribute ``module``, so that it can be put into evaluation mode and put back. An
-    attribute ``multi_label`` that is true says that classes do not exclude each other: probabilities are then sigmoids
-    of the logits, instead of their softmax.
+    If it is callable too, list of rows -> probabilities, it is a text model for everything else in `metfa.text`.
+    ``load_model`` and ``from_transformers`` return such models. If the object is not a `torch.nn.Module` itself, its
+    attribute ``module`` must hold its network, which is put into evaluation mode and put back. If it has an attribute
+    ``multi_label`` that is true, classes do not exclude each other: probabilities are then sigmoids of the logits, not
+    their softmax.
     """
 
     def tokenize(self, row: Any) -> tuple[Sequence[int], Sequence[int | None]]:
         """Token ids of a row (a text, or a list of tokens), and for each the index of its word in the row.
 
         The index counts the words of the row as ``metfa.text`` cuts them; None for a token that belongs to no word,
-        such as punctuation or a special token. A word without tokens is one that the model does not read.
+        such as punctuation or a special token. The model does not read a word without tokens.
         """
         ...
 
@@ -56,8 +56,8 @@ class EmbeddedTextModel(Protocol):
     def forward_embedded(self, embeddings: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """Logits (batch, classes) of word vectors, or one score a row, (batch,).
 
-        `mask` (batch, length) is true for a row's tokens, which come first. What stands behind them (the vector of id
-        0) must not change the result.
+        `mask` (batch, length) is true for a row's tokens, which come first. The vectors behind them (of id 0) must not
+        change the result.
         """
         ...
 
@@ -72,7 +72,7 @@ class TokenBatch:
         Which rows of the call they are.
     ids, mask : torch.Tensor, (batch, length)
     word_index : list of list of (int or None)
-        The word of each token, without those of the filling.
+        The word of each token; fill tokens are not listed.
     """
 
     rows: list[int]
@@ -87,7 +87,7 @@ def torch_module(model: Any) -> Any:
 
 
 def token_batches(model: EmbeddedTextModel, rows: Sequence[Any]) -> Iterator[TokenBatch]:
-    """All rows, in batches of similar length on the device of the model: at most `TOKENS_AT_ONCE`, or one row."""
+    """All rows, in batches of similar length on the model's device, of at most `TOKENS_AT_ONCE` tokens or one row."""
     tokenized = [model.tokenize(row) for row in rows]
     lengths = [max(len(ids), 1) for ids, _ in tokenized]
     device = _device(torch_module(model))
@@ -139,9 +139,9 @@ def has_several_labels(model: Any) -> bool:
 
 
 def probabilities(logits: torch.Tensor, several: bool = False) -> torch.Tensor:
-    """Probabilities of logits (batch, classes) or (batch,): sigmoids where `several` labels may hold, else the softmax.
+    """Probabilities of logits (batch, classes) or (batch,): sigmoids if `several` labels may hold, else the softmax.
 
-    One score a row otherwise stays as it is.
+    Without `several`, one score a row stays as it is.
     """
     if several:
         return logits.sigmoid()
@@ -159,7 +159,7 @@ def probabilities_of_rows(model: EmbeddedTextModel, rows: Any) -> np.ndarray:
 
 
 def row_by_row(model: EmbeddedTextModel, rows: Any, function: Callable[[TokenBatch], torch.Tensor]) -> np.ndarray:
-    """What `function` makes of each row, in the rows' order, on the host; the model in evaluation mode meanwhile."""
+    """Results of `function` for each row, in the rows' order, on the host; the model is in evaluation mode."""
     if not isinstance(rows, list | tuple):
         raise TypeError(f"a list of rows (texts, or lists of tokens) is needed, got {type(rows).__name__}")
     if not rows:

@@ -24,7 +24,7 @@ from metfa.text.models.embedded import probabilities_of_rows
 __all__ = ["TrainedBiLSTM", "read_model", "save_model"]
 
 VERSION = 1
-MAX_BYTES = 64 * 2**20  # of the file, and of all that it unpacks to
+MAX_BYTES = 64 * 2**20  # of the file, and of its unpacked content
 MAX_HEADER = 4096  # of a part's .npy header
 DAMAGE = (ValueError, TypeError, LookupError, RuntimeError, EOFError, zipfile.BadZipFile, zlib.error, struct.error)
 SIZES = ("embedding_size", "n_units", "n_hidden")
@@ -34,13 +34,13 @@ SIZES = ("embedding_size", "n_units", "n_hidden")
 class TrainedBiLSTM:
     """A text classifier: a list of texts, or of lists of tokens -> probabilities (batch, classes), a NumPy array.
 
-    A row's probabilities do not depend on the other rows of a call, but for rounding. It can be entered at its word
+    A row's probabilities do not depend on the other rows of a call, except by rounding. It can be entered at its word
     vectors, see `metfa.text.models.EmbeddedTextModel`.
 
     Attributes
     ----------
     module : BiLSTM
-        The network, with logits; ``load_model`` gives it back in evaluation mode, on the CPU.
+        The network, which returns logits; ``load_model`` loads it in evaluation mode, on the CPU.
     vocabulary : tuple of str
         The tokens with ids 2, 3, ...; id 0 fills up short rows, id 1 stands for every other token.
     class_names : tuple of str
@@ -64,7 +64,7 @@ class TrainedBiLSTM:
         return self.module.embedding(ids)
 
     def forward_embedded(self, embeddings: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Logits (batch, classes) of word vectors, of which `mask` tells those of the row."""
+        """Logits (batch, classes) of word vectors; `mask` is true for those of the row."""
         return self.module.forward_embedded(embeddings, mask)
 
     @cached_property
@@ -99,19 +99,19 @@ def save_model(model: TrainedBiLSTM, path: str | Path) -> Path:
 def _halved(name: str, weight: torch.Tensor) -> np.ndarray:
     halved = weight.detach().half().cpu().contiguous().numpy()
     if not np.isfinite(halved).all():
-        raise ValueError(f"`model.module.{name}` holds numbers that half precision does not: NaN, or above 65504")
+        raise ValueError(f"`model.module.{name}` holds numbers that half precision cannot store: NaN, or above 65504")
     return halved
 
 
 def read_model(path: Path) -> TrainedBiLSTM:
-    """Read a file of `save_model`; every part is checked against what the network needs before it is read.
+    """Read a file of `save_model`; before a part is read, it is checked against what the network needs.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file.
     ValueError
-        If it is none of these files, is damaged or too large, or holds anything else.
+        If it is not such a file, is damaged or too large, or holds anything else.
     """
     if not path.is_file():
         raise FileNotFoundError(f"no such file: {path}")
@@ -161,7 +161,7 @@ def _weight(archive: zipfile.ZipFile, name: str, shape: tuple[int, ...]) -> torc
 
 
 def _array(archive: zipfile.ZipFile, name: str, dtype: np.dtype, shape: tuple[int, ...] | None) -> np.ndarray:
-    """One part, read once its header says what is expected; no more is read than the archive has announced."""
+    """One part. It is read if its header is as expected, and no more is read than the archive has announced."""
     part = archive.getinfo(f"{name}.npy")
     if part.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise ValueError(f"{name} is compressed in an unknown way")

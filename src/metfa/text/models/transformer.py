@@ -43,7 +43,7 @@ class Transformer:
 
     @property
     def module(self) -> torch.nn.Module:
-        """Encoder and head together: what is put into evaluation mode while it is asked."""
+        """Encoder and head together; both are in evaluation mode while the model is asked."""
         parts = [part for part in (self.encoder, self.head) if isinstance(part, torch.nn.Module)]
         together = torch.nn.ModuleList(parts)
         together.training = any(part.training for part in parts)
@@ -59,7 +59,7 @@ class Transformer:
         Raises
         ------
         ValueError
-            If it has more sub-words than `max_length`; with `truncate` those behind are cut off, with a warning.
+            If it has more sub-words than `max_length`; with `truncate`, the rest is cut off with a warning.
         """
         if not isinstance(row, str) and not row:
             return self.tokenize("")
@@ -73,15 +73,15 @@ class Transformer:
         ).encodings
         word_index = [list(piece.word_ids) if by_words else _words_at(row, piece.offsets) for piece in pieces]
         if len(pieces) > 1:
-            self._tell_of_unread(row, word_index)
+            self._check_all_read(row, word_index)
         return list(pieces[0].ids), word_index[0]
 
-    def _tell_of_unread(self, row: Any, word_index: Sequence[Sequence[int | None]]) -> None:
-        """Refuse a row of which `word_index` holds, piece by piece, what the network reads, and what it does not."""
+    def _check_all_read(self, row: Any, word_index: Sequence[Sequence[int | None]]) -> None:
+        """Refuse (with `truncate`: warn of) a row longer than one piece; only the first of `word_index` is read."""
         limit = f"{self.max_length:,} sub-words that the network reads, special ones counted"
-        if self.truncate:  # the same words each time, so that one call tells it once
+        if self.truncate:  # the same words each time, so that a call warns once
             warn(
-                f"a text has more than the {limit}: what stands behind them is cut off (`truncate=True`), and words "
+                f"a text has more than the {limit}: the rest is cut off (`truncate=True`), and words "
                 "there cannot matter",
                 UnreadWordsWarning,
             )
@@ -112,7 +112,7 @@ class Transformer:
         return logits[:, 0] if logits.ndim == 2 and logits.shape[1] == 1 else logits
 
     def pooled(self, rows: Sequence[Any]) -> np.ndarray:
-        """Mean over the sub-words' last hidden states, (batch, size): what `head` is given, to fit one on."""
+        """Mean over the sub-words' last hidden states, (batch, size): the input of `head`, to fit one on."""
         return row_by_row(self, rows, lambda batch: self._pooled(self.embed(batch.ids), batch.mask))
 
     def _called(self, embeddings: torch.Tensor, mask: torch.Tensor) -> Any:
@@ -139,27 +139,27 @@ def from_transformers(
     Parameters
     ----------
     tokenizer : PreTrainedTokenizerFast
-        It tells which characters a sub-word was made of; the slow ones do not.
+        It knows which characters a sub-word was made of; slow tokenisers do not.
     model : PreTrainedModel
-        An encoder that takes `inputs_embeds` (BERT, DistilBERT, RoBERTa, ELECTRA, MPNet, MiniLM, ...): for sequence
-        classification, or a bare one with a `head`. Not a decoder, which reads the class from the last place of a row,
-        wherever the row ends.
+        An encoder that takes `inputs_embeds` (BERT, DistilBERT, RoBERTa, ELECTRA, MPNet, MiniLM, ...): one for sequence
+        classification, or a bare one with a `head`. Not a decoder: it reads the class from the last place of the
+        filled-up row, even if the row ends before.
     head : callable or fitted linear classifier, optional
         From the mean of the last hidden states over a row's sub-words, (batch, size), to logits (batch, classes): a
         module or function in torch, or a fitted ``LogisticRegression`` of scikit-learn. `Transformer.pooled` gives the
         vectors to fit one on. None: the model's own logits.
     max_length : int, optional
-        The most sub-words of a row, special ones counted. None: the tokeniser's limit or the number of positions that
-        the model has, whichever is less.
+        Largest number of sub-words of a row, with special ones. None: the tokeniser's limit or the model's number of
+        positions, whichever is less.
     truncate : bool
-        Whether longer texts are cut off there, with an `UnreadWordsWarning`. By default they are an error, for words
-        that are never read would be explained like others. Where a text nearly fills the limit, some of its noisy
+        Whether longer texts are cut off there, with an `UnreadWordsWarning`. By default they are an error, because
+        words that are never read would be explained like others. If a text nearly fills the limit, some of its noisy
         copies may exceed it: shorten the text, or accept that these are cut off.
     multi_label : bool, optional
         Whether classes do not exclude each other: their probabilities are then the sigmoids of the logits, not their
-        softmax. None: what the model's configuration says (`problem_type`); False with a `head`.
+        softmax. None: as in the model's configuration (`problem_type`); False with a `head`.
     class_names : sequence of str, optional
-        None: those in the model's configuration or of the classifier, where there are any.
+        None: those of the model's configuration or of the classifier, if there are any.
 
     Returns
     -------
@@ -172,8 +172,8 @@ def from_transformers(
     TypeError
         If the tokeniser is a slow one, or an argument of the wrong kind.
     ValueError
-        If a scikit-learn classifier is not fitted, is of vectors of another size, or its probabilities are not the
-        softmax of its linear scores; if `max_length` exceeds the model's positions, if there are not as many
+        If a scikit-learn classifier is not fitted, was fitted to vectors of another size, or its probabilities are not
+        the softmax of its linear scores; if `max_length` exceeds the model's positions, if there are not as many
         `class_names` as classes, or if the model is a regression of several numbers.
 
     Notes
@@ -205,7 +205,7 @@ def from_transformers(
 
 
 def _longest(tokenizer: Any, model: torch.nn.Module, asked: Any) -> int:
-    """The most sub-words of a row: those asked for, or what both tokeniser and model can take."""
+    """Largest number of sub-words of a row: the number asked for, or as many as both tokeniser and model can take."""
     positions = _positions(model)
     if asked is None:
         limit = tokenizer.model_max_length
@@ -220,9 +220,10 @@ def _longest(tokenizer: Any, model: torch.nn.Module, asked: Any) -> int:
 
 
 def _positions(model: torch.nn.Module) -> int | None:
-    """Places that the model has a vector for; None where positions are told in another way.
+    """Number of places that the model has a vector for; None if it handles positions in another way.
 
-    RoBERTa and its kin count from behind the padding's index, so that the first vectors of their table are no places.
+    RoBERTa and models like it start counting behind the padding's index, so the first vectors of their table are not
+    places.
     """
     for name, part in model.named_modules():
         if name.endswith("position_embeddings") and isinstance(part, torch.nn.Embedding):
@@ -231,7 +232,7 @@ def _positions(model: torch.nn.Module) -> int | None:
 
 
 def _trained_on_several_labels(model: Any) -> bool:
-    """Whether the model was trained to tell of each class by itself whether it holds."""
+    """Whether the model was trained to decide on each class by itself."""
     kind = getattr(model.config, "problem_type", None)
     if kind == "regression" and getattr(model.config, "num_labels", 1) > 1:
         raise ValueError(
@@ -276,7 +277,7 @@ def _in_torch(head: Any, model: Any) -> Any:
     size = getattr(model.config, "hidden_size", None)
     if size is not None and weights.shape[1] != size:
         raise ValueError(
-            f"`head` must be fitted to the {size} numbers of a text that `Transformer.pooled` gives, got one of "
+            f"`head` must be fitted to the {size} numbers of a text that `Transformer.pooled` gives, got one fitted to "
             f"{weights.shape[1]}"
         )
     if len(weights) == 1:  # two classes, and the logit of the second
@@ -296,16 +297,16 @@ def _check_softmax(head: Any, weights: np.ndarray, bias: np.ndarray) -> None:
     ours, theirs = softmax(vectors @ weights.T + bias), head.predict_proba(vectors)
     if ours.shape != theirs.shape or not np.allclose(ours, theirs, atol=1e-4):
         raise ValueError(
-            f"`head` must have the softmax of its linear scores as probabilities, which {head!r:.80} has not: fit a "
+            f"`head` must have the softmax of its linear scores as probabilities; {head!r:.80} has others: fit a "
             "LogisticRegression, or give a function in torch from the vectors to logits"
         )
 
 
 def _words_at(text: str, offsets: Sequence[tuple[int, int]]) -> list[int | None]:
-    """The word that each range of characters lies in: the one that it shares most characters with."""
+    """The word of each range of characters: the one with which it shares most characters."""
     try:
         cut = words_of(text)
-    except ValueError:  # a text whose words are all left out
+    except ValueError:  # all words of the text are left out
         return [None] * len(offsets)
     owner = _owners(cut)
     found: list[int | None] = []
