@@ -1700,7 +1700,7 @@ def reported(results, **settings):
     """What a report's script reads: counts, decisions and layers. Times and versions stand elsewhere in the page."""
     with tempfile.TemporaryDirectory() as folder:
         page = metfa.report.write(Path(folder) / "report.html", results, **settings).read_text(encoding="utf-8")
-    (payload,) = re.findall(r'<script type="application/json" id="told">(.*?)</script>', page, re.DOTALL)
+    (payload,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
     payload = json.loads(payload)
     cells = payload.pop("results")
     return payload, [{name: [json.dumps(part, sort_keys=True)] for name, part in cell.items()} for cell in cells]

@@ -183,7 +183,7 @@ def test_reports(case, shape, tmp_path):
     made, decisions = case
     sample, decision = made[shape], decisions[shape]
     page = sample.report(tmp_path / "report.html").read_text("utf-8")
-    told = json.loads(re.search(r'id="told">(.*?)</script>', page)[1])
+    told = json.loads(re.search(r'id="data">(.*?)</script>', page)[1])
     one = told["results"][0]
     assert (told["alpha"], told["correction"]) == (decision.terms.alpha, decision.terms.correction or "none")
     assert (one["edges"][one["computed"]], one["split"]) == (decision.threshold, decision.terms.split)
@@ -204,7 +204,7 @@ def test_commands(case, tmp_path):
     assert done.exit_code == 0, done.output
     ours = sample.report(tmp_path / "ours.html").read_text("utf-8")
     theirs = (tmp_path / "report.html").read_text("utf-8")
-    told = [json.loads(re.search(r'id="told">(.*?)</script>', page)[1]) for page in (ours, theirs)]
+    told = [json.loads(re.search(r'id="data">(.*?)</script>', page)[1]) for page in (ours, theirs)]
     assert told[0] == told[1]
 
 
@@ -224,7 +224,7 @@ def test_contexts(case, tmp_path):
     assert f"undecided {decision.undecided[0]:.1%}" in shown
     np.testing.assert_array_equal(explanation.above()[~region], outside.vanilla[0] > decision.threshold)
     page = explanation.report(tmp_path / "report.html").read_text("utf-8")
-    told = json.loads(re.search(r'id="told">(.*?)</script>', page)[1])
+    told = json.loads(re.search(r'id="data">(.*?)</script>', page)[1])
     one = told["results"][0]
     assert (one["edges"][one["computed"]], one["split"]) == (decision.threshold, decision.terms.split)
 
@@ -237,7 +237,7 @@ def test_results_of_different_terms_need_common_ones(tmp_path):
     ):
         metfa.report.write(tmp_path / "page.html", results)
     page = metfa.report.write(tmp_path / "page.html", results, correction="none").read_text("utf-8")
-    told = json.loads(re.search(r'id="told">(.*?)</script>', page)[1])
+    told = json.loads(re.search(r'id="data">(.*?)</script>', page)[1])
     assert (told["alpha"], told["correction"]) == (0.05, "none")
     assert [one["split"] for one in told["results"]] == [0, 10]
 

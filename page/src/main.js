@@ -1,4 +1,4 @@
-// The page: what was told is unpacked, drawn, and decided anew where a setting changes.
+// The page: the data are unpacked, drawn, and decided anew where a setting changes.
 
 import { probability, element, percent } from "./elements.js";
 import { Bars, Words } from "./features.js";
@@ -9,11 +9,11 @@ import { Result } from "./result.js";
 const VIEWS = { maps: Maps, words: Words, bars: Bars };
 
 async function start() {
-  const told = JSON.parse(document.getElementById("told").textContent);
+  const data = JSON.parse(document.getElementById("data").textContent);
   const controls = document.querySelector(".controls");
   const shown = [];
   for (const section of document.querySelectorAll(".result")) {
-    const result = await Result.of(told.results[Number(section.dataset.index)]);
+    const result = await Result.of(data.results[Number(section.dataset.index)]);
     const label = section.querySelector("h2").textContent;
     const one = { result, kept: null };
     one.view = new VIEWS[result.kind](result, label, (feature, how) => point(one, feature, how));
@@ -33,7 +33,7 @@ async function start() {
     layer: field("layer")?.value ?? "smoothed",
     opacity: field("opacity") ? Number(field("opacity").value) / 100 : 1,
     place: Number(field("alpha").value),
-    alpha: told.alphas[Number(field("alpha").value)],
+    alpha: data.alphas[Number(field("alpha").value)],
     correction: field("correction").value,
   });
 
@@ -93,11 +93,11 @@ async function start() {
     const names = [...new Set(shown.filter((one) => one.result.kind === "maps").flatMap((one) => one.result.layerNames))];
     field("layer").replaceChildren(...names.map((name) => element("option", { value: name }, layerName(name))));
   }
-  field("alpha").max = told.alphas.length - 1;
+  field("alpha").max = data.alphas.length - 1;
 
   function asMade() {
-    field("alpha").value = told.alphas.indexOf(told.alpha);
-    field("correction").value = told.correction;
+    field("alpha").value = data.alphas.indexOf(data.alpha);
+    field("correction").value = data.correction;
     for (const one of shown) {
       one.result.edge = one.result.computed ?? 0;
       one.kept = null;

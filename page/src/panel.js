@@ -79,17 +79,19 @@ export class Panel {
       return "Sampling stopped because of what was seen, and this correction is for a number of samples that was fixed beforehand: choose e-BH, Bonferroni or none.";
     }
     if (correction === "none" && result.anyTime) {
-      return `Uncorrected: each of ${result.testedSize.toLocaleString("en")} ${of} is marked by chance on either side with probability at most ${probability(alpha)}, whenever one stops sampling.`;
+      return `Uncorrected: each of ${result.testedSize.toLocaleString("en")} ${of} is marked by chance on either side with probability at most ${probability(alpha)}, whenever sampling stops.`;
     }
     if (correction === "none") {
       const number = result.expected >= 10 ? Math.round(result.expected).toLocaleString("en") : short(result.expected);
       return `Uncorrected: up to ${number} of ${result.testedSize.toLocaleString("en")} ${of} are expected to be marked by chance, if every median lay at the threshold.`;
     }
     const level = probability(alpha);
-    if (correction === "bonferroni" || correction === "holm") {
-      return `Any false mark at all has a probability of at most ${level} (${of}: ${result.testedSize.toLocaleString("en")}).`;
+    const count = `${of}: ${result.testedSize.toLocaleString("en")}`;
+    if (correction === "bonferroni") return `Any false mark at all has a probability of at most ${level} (${count}).`;
+    if (correction === "holm") {
+      return `A mark of any feature whose median lies at the threshold has a probability of at most ${level} (${count}).`;
     }
-    return `On average at most ${percent(alpha, alpha < 0.01 ? 2 : 0)} of the marks are false${correction === "bh" ? ", under positive dependence" : ""}${correction === "e-bh" ? ", whenever one stops sampling" : ""}.`;
+    return `On average at most ${short(100 * alpha)}% of the marks are false${correction === "bh" ? ", under positive dependence" : ""}${correction === "e-bh" ? ", whenever sampling stops" : ""}.`;
   }
 
   /** Figures of one feature. */

@@ -9,24 +9,24 @@ const SIGNED_KINDS = { 1: "positive", 0: "undecided", "-1": "negative" };
 const CONTEXT_KINDS = { 1: "needed", 0: "undecided", "-1": "not needed" };
 
 export class Result {
-  /** Unpack what the page was told. */
-  static async of(told) {
+  /** Unpack the data of the page. */
+  static async of(data) {
     const result = new Result();
-    Object.assign(result, told);
-    result.size = told.samples.size;
-    result.n = told.samples.n;
-    result.samples = await unpackedSamples(told.samples);
+    Object.assign(result, data);
+    result.size = data.samples.size;
+    result.n = data.samples.n;
+    result.samples = await unpackedSamples(data.samples);
     result.maps = {};
-    for (const [name, text] of Object.entries(told.layers.maps)) {
-      result.maps[name] = scores(await unpacked(text), told.layers);
+    for (const [name, text] of Object.entries(data.layers.maps)) {
+      result.maps[name] = scores(await unpacked(text), data.layers);
     }
-    if (told.certificate) result.maps.radius = scores(await unpacked(told.certificate.radii), { kind: "single" });
-    const region = told.region ? await unpacked(told.region) : null;
+    if (data.certificate) result.maps.radius = scores(await unpacked(data.certificate.radii), { kind: "single" });
+    const region = data.region ? await unpacked(data.region) : null;
     result.region = region;
     result.tested = region ? region.map((inside) => 1 - inside) : null;
     result.testedSize = region ? region.reduce((sum, inside) => sum + 1 - inside, 0) : result.size;
-    result.edge = told.computed ?? 0;
-    const sizes = [told.shape.reduce((a, b) => a * b), ...Object.values(result.maps).map((map) => map.length)];
+    result.edge = data.computed ?? 0;
+    const sizes = [data.shape.reduce((a, b) => a * b), ...Object.values(result.maps).map((map) => map.length)];
     if (sizes.some((size) => size !== result.size)) throw new Error("its parts do not fit each other");
     return result;
   }
@@ -104,12 +104,12 @@ export class Result {
   }
 }
 
-async function unpackedSamples(told) {
-  const { n, size, encoding } = told;
-  if (encoding === "cells") return { n, size, encoding, cells: undoDifferences(await unpacked(told.cells), size) };
+async function unpackedSamples(data) {
+  const { n, size, encoding } = data;
+  if (encoding === "cells") return { n, size, encoding, cells: undoDifferences(await unpacked(data.cells), size) };
   const samples = { n, size, encoding };
   for (const name of ["below", "upTo"]) {
-    if (told[name]) samples[name] = undoDifferences(counts(await unpacked(told[name]), told.bits), size);
+    if (data[name]) samples[name] = undoDifferences(counts(await unpacked(data[name]), data.bits), size);
   }
   return samples;
 }

@@ -94,7 +94,7 @@ def test_nothing_is_overwritten(metfa_command, results, tmp_path):
 
 
 def told_in(path):
-    return json.loads(re.search(r'id="told">(.*?)</script>', path.read_text("utf-8"), re.DOTALL)[1])
+    return json.loads(re.search(r'id="data">(.*?)</script>', path.read_text("utf-8"), re.DOTALL)[1])
 
 
 def test_a_result_of_until_starts_as_it_was_decided(metfa_command, results, tmp_path):

@@ -16,7 +16,7 @@ HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>&\"'\u2
 
 
 def told_in(page):
-    return json.loads(re.search(r'<script type="application/json" id="told">(.*?)</script>', page, re.DOTALL)[1])
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)[1])
 
 
 def test_one_file_with_all_in_it(sample, tmp_path):

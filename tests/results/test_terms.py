@@ -160,11 +160,12 @@ class TestErrors:
         message = (
             f"`threshold` must be a number or a rule, got {got}.*: write metfa.stats.jenks for natural breaks, or a"
         )
-        for refused in (checked_threshold, Terms, lambda given: metfa.Until(undecided=0.1, threshold=given)):
+        for refused in (checked_threshold, Terms):
             with pytest.raises(error, match=message):
                 refused(threshold)
         if threshold is not None:
-            for refused in (sample_of().significance_map, sample_of().test, sample_of().certified_radius):
+            found, rule = sample_of(), lambda given: metfa.Until(undecided=0.1, threshold=given)
+            for refused in (found.significance_map, found.test, found.certified_radius, rule):
                 with pytest.raises(error, match=message):
                     refused(threshold)
 

@@ -409,7 +409,7 @@ class TestStatements:
         found = run(metfa.Until(undecided=0.5, max_samples=200, threshold=lambda values: values.mean()))
         given = found.report(tmp_path / "given.html", **given_by(found.stopping)).read_text("utf-8")
         known = found.report(tmp_path / "known.html").read_text("utf-8")
-        told = [json.loads(re.search(r'id="told">(.*?)</script>', page)[1])["results"] for page in (given, known)]
+        told = [json.loads(re.search(r'id="data">(.*?)</script>', page)[1])["results"] for page in (given, known)]
         for one, other in zip(*told, strict=True):
             assert (one.pop("rule"), other.pop("rule")) == ("as given", "fixed by the first 10 samples")
             assert one == other
@@ -487,11 +487,6 @@ class TestRefusals:
             ({"undecided": 0.1, "correction": "ebh"}, ValueError, "got 'ebh', did you mean 'e-bh'?"),
             ({"undecided": 0.1, "alpha": 1}, ValueError, "`alpha` must lie between 0 and 0.5"),
             ({"undecided": 0.1, "threshold": "jenks"}, TypeError, "write metfa.stats.jenks"),
-            (
-                {"undecided": 0.1, "threshold": None},
-                TypeError,
-                "a number or a rule, got NoneType: None",
-            ),
             ({"undecided": 0.1, "threshold": math.nan}, ValueError, "`threshold` must be a number or a rule, got nan"),
             ({"undecided": 0.1, "threshold": ["high", "low"]}, TypeError, "got list: ['high', 'low']"),
             ({"undecided": 0.1, "growth": 1}, ValueError, "`growth` must be finite and above 1, got 1"),
@@ -592,3 +587,30 @@ def criteria_of(look, rule):
 
 def timeless(stopping):
     return [(look.n_samples, look.undecided, look.width, look.change) for look in stopping.looks], stopping.thresholds
+
+
+class TestThresholdThatIsNotGiven:
+    """0 for signed attributions, natural breaks for others, as `AttributionSample.terms` has it."""
+
+    RULE = metfa.Until(undecided=0.5, max_samples=60)
+
+    def stopping_of(self, explainer):
+        return metfa.explain(explainer, np.ones((2, 8)), 0, noise=NOISE, n_samples=self.RULE, rng=0).stopping
+
+    @pytest.mark.parametrize("signed", [True, False])
+    def test_the_first_round_decides(self, signed):
+        weights = np.linspace(-1, 1, 8)
+        stopping = self.stopping_of(lambda x, target: x * weights if signed else np.abs(x * weights))
+        assert stopping.split == 10
+        assert (stopping.thresholds == (0.0, 0.0)) == signed
+        assert min(stopping.thresholds) >= 0
+
+    def test_an_explainer_that_says_so_needs_no_samples_for_it(self):
+        def explainer(inputs, target):
+            return np.abs(inputs * np.linspace(0.1, 1, 8))
+
+        explainer.signed = True
+        stopping = self.stopping_of(explainer)
+        assert (stopping.split, stopping.thresholds) == (0, (0.0, 0.0))
+        explainer.signed = False
+        assert self.stopping_of(explainer).split == 10

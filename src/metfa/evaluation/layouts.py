@@ -196,10 +196,9 @@ def _settings(measure: Measure) -> list[str]:
 def _terms_shown(measure: Measure, rule: Until | None) -> list[str]:
     """Threshold, correction and split of a measure that decides."""
     threshold, split = measure.settings.get("threshold"), measure.settings.get("split")
-    usual = threshold is None
     if threshold is None and rule is not None and rule.undecided is not None:
-        threshold, usual = rule.threshold, False
-    if usual:
+        threshold = rule.threshold
+    if threshold is None:
         named = "natural breaks" if split else "0 of signed scores, natural breaks of others"
     else:
         named = "natural breaks" if threshold is stats.jenks else _shown(threshold)

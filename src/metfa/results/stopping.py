@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from metfa import stats
 from metfa._base.validation import check_number, positive_int
 from metfa.results.terms import ANY_TIME, Terms, check_alpha, check_correction, checked_threshold
 from metfa.stats.sequential import MOST_SAMPLES
@@ -39,9 +38,10 @@ class Until:
         Mean absolute change of the smoothed map from one look to the next that is small enough, in the units of the
         maps. (It does not say how far the map is from its limit.)
     threshold : callable, float or array (batch,)
-        For `undecided`: a number, one number for each input, or a rule (by default natural breaks). A rule takes the
-        threshold from the samples of the first round, and only the later ones are tested. (Before that, the rule is
-        tried on the map of the clean input.) A number of your own costs no samples.
+        For `undecided`: a number, one number for each input, or a rule. A rule takes the threshold from the samples of
+        the first round, and only the later ones are tested. (Before that, the rule is tried on the map of the clean
+        input.) A number of your own costs no samples. None: 0 for signed attributions, else natural breaks. If the
+        explainer does not say whether they are signed, the first round decides that too.
     alpha : float
         For `undecided`: level of the tests, as in `AttributionSample.significance_map`.
     correction : {"e-bh", "bonferroni", None}
@@ -78,7 +78,7 @@ class Until:
     undecided: float | None = None
     width: float | None = None
     change: float | None = None
-    threshold: Any = stats.jenks
+    threshold: Any = None
     alpha: float = 0.05
     correction: str | None = "e-bh"
     confidence_level: float = 0.95
@@ -110,13 +110,14 @@ class Until:
                     f"max_samples={self.first} or more, or a smaller `first`"
                 )
         check_number(self.growth, "growth", above=1)
-        checked_threshold(self.threshold)
+        if self.threshold is not None:
+            checked_threshold(self.threshold)
         if self.undecided is None:
             self._refuse_terms_of_tests()
 
     def _refuse_terms_of_tests(self) -> None:
         given = {
-            "threshold": self.threshold is not Until.threshold,
+            "threshold": self.threshold is not None,
             "alpha": self.alpha != Until.alpha,
             "correction": self.correction != Until.correction,
         }

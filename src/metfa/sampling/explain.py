@@ -123,7 +123,7 @@ def explain(
         explainer=explainer, inputs=inputs, target=target, noise=noise, n_samples=n_samples, predict=predict,
         row_args=row_args, batch_size=batch_size, rng=rng, run=Run.checked(run),
     )  # fmt: skip
-    rounds = rounds_of(request.n_samples, len(request.rows))
+    rounds = rounds_of(request.n_samples, len(request.rows), signed=known_signed(explainer))
     sink = sink_of(request)
     with left_as_found(explained_model(explainer), request.predict) as drawn:
         probed = list(islice(request.jobs(0, rounds.most, sink.is_done), 2))

@@ -20,7 +20,7 @@ from metfa.results.decisions import (
     samples_needed,
 )
 from metfa.results.stopping import CRITERIA, Look, Stopping, Until
-from metfa.results.terms import checked_threshold
+from metfa.results.terms import checked_threshold, of_both_signs
 from metfa.stats.counts import count_sides
 from metfa.stats.validation import as_rows
 
@@ -75,13 +75,13 @@ class FixedRound:
 class RoundsUntil:
     """Rounds that grow until a rule is met."""
 
-    def __init__(self, rule: Until, batch: int) -> None:
+    def __init__(self, rule: Until, batch: int, *, signed: bool | None = None) -> None:
         self.most = rule.max_samples
         self._rule, self._batch = rule, batch
         self._clock = time.perf_counter()
         self._looks: list[Look] = []
         self._reason: str | None = None
-        self._tests = None if rule.undecided is None else _Counted(rule, batch)
+        self._tests = None if rule.undecided is None else _Counted(rule, batch, signed)
         if self._least() > self.most:
             raise TooFewSamplesError(
                 f"`max_samples`={self.most} is too few for a look at {', '.join(rule.asked)}: at least {self._least()} "
@@ -91,8 +91,9 @@ class RoundsUntil:
 
     def check(self, vanilla: np.ndarray) -> None:
         """See `Rounds`."""
-        if self._tests is not None and self._tests.split and self._rule.threshold is not stats.jenks:
-            _try(self._rule.threshold, np.repeat(vanilla[:1], min(self._tests.split, FOR_A_RULE), axis=0))
+        given = self._rule.threshold
+        if self._tests is not None and callable(given) and given is not stats.jenks:
+            _try(given, np.repeat(vanilla[:1], min(self._tests.split, FOR_A_RULE), axis=0))
 
     def next(self, taken: int, made: float) -> int | None:
         """See `Rounds`."""
@@ -172,11 +173,13 @@ class RoundsUntil:
 class _Counted:
     """Counts of samples above and below each input's threshold: all that has to be kept for decisions."""
 
-    def __init__(self, rule: Until, batch: int) -> None:
-        self._rule = rule
-        self.split = (rule.first or FOR_A_RULE) if callable(rule.threshold) else 0
+    def __init__(self, rule: Until, batch: int, signed: bool | None) -> None:
+        self._rule, self._threshold = rule, rule.threshold
+        if self._threshold is None and signed is not None:
+            self._threshold = 0.0 if signed else stats.jenks
+        self.split = (rule.first or FOR_A_RULE) if self._threshold is None or callable(self._threshold) else 0
         self.needed = samples_needed(rule.alpha, rule.correction, 1, any_time=True)
-        self.thresholds: np.ndarray | None = None if self.split else _one_an_input(rule.threshold, batch)
+        self.thresholds: np.ndarray | None = None if self.split else _one_an_input(self._threshold, batch)
         if self.split + self.needed > rule.max_samples:
             kept = f" after {self.split} for the threshold" if self.split else ""
             raise TooFewSamplesError(
@@ -191,7 +194,7 @@ class _Counted:
     def undecided(self, values: Callable[[int, int], np.ndarray], taken: int) -> float:
         """Largest share of undecided features of any input."""
         if self.thresholds is None:
-            self.thresholds = rule_thresholds(self._rule.threshold, values(0, self.split))
+            self.thresholds = self._of_first_round(values(0, self.split))
             for row, threshold in enumerate(self.thresholds.tolist()):
                 if not math.isfinite(threshold):
                     raise ValueError(
@@ -208,6 +211,12 @@ class _Counted:
         shares = any_time_undecided(self._above, self._below, n, self._rule.alpha, self._rule.correction)
         return float(shares.max())
 
+    def _of_first_round(self, values: np.ndarray) -> np.ndarray:
+        """Threshold of each input from the samples of the first round."""
+        if self._threshold is None and of_both_signs(values) is not None:
+            return np.zeros(values.shape[1])
+        return rule_thresholds(self._threshold or stats.jenks, values)
+
 
 def _try(rule: Callable[[np.ndarray], Any], values: np.ndarray) -> None:
     """Raise if a rule returns no number for values that stand in for samples."""
@@ -220,9 +229,12 @@ def _try(rule: Callable[[np.ndarray], Any], values: np.ndarray) -> None:
     number_of(returned)
 
 
-def rounds_of(n_samples: Any, batch: int) -> Rounds:
-    """Rounds for a number of samples, or for a rule; raises if the rule can never be met."""
-    return RoundsUntil(n_samples, batch) if isinstance(n_samples, Until) else FixedRound(n_samples)
+def rounds_of(n_samples: Any, batch: int, *, signed: bool | None = None) -> Rounds:
+    """Rounds for a number of samples, or for a rule; raises if the rule can never be met.
+
+    `signed` is what the explainer says of its scores, None where it says nothing.
+    """
+    return RoundsUntil(n_samples, batch, signed=signed) if isinstance(n_samples, Until) else FixedRound(n_samples)
 
 
 def _worst(of_features: np.ndarray) -> float:

@@ -222,8 +222,7 @@ def _longest(tokenizer: Any, model: torch.nn.Module, asked: Any) -> int:
 def _positions(model: torch.nn.Module) -> int | None:
     """Number of places that the model has a vector for; None if it handles positions in another way.
 
-    RoBERTa and models like it start counting behind the padding's index, so the first vectors of their table are not
-    places.
+    RoBERTa and its like count from behind the padding's index, so the first vectors of their table are not places.
     """
     for name, part in model.named_modules():
         if name.endswith("position_embeddings") and isinstance(part, torch.nn.Embedding):
