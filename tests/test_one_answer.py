@@ -175,7 +175,7 @@ def test_texts(case):
             told = "1 word" if counts[mark] == 1 else f"{counts[mark]} words"
             assert f"{decision.kinds[mark]}: median significantly {side} {decision.threshold:.3g}, {told}" in shown
         assert f"decided at {level_of(decision.terms)}" in shown
-        assert "a level of their own" in shown
+        assert "brackets have their own level" in shown
 
 
 @pytest.mark.parametrize("shape", [MAPS, ROW])
@@ -245,5 +245,5 @@ def test_results_of_different_terms_need_common_ones(tmp_path):
 def test_help_says_the_default():
     shown = CliRunner().invoke(app, ["show", "--help"], env={"COLUMNS": "300", "TERM": "dumb"}).output
     shown = " ".join(re.sub(r"[│╭╰─╮╯]", " ", shown).split())
-    assert "By default that of --until where it tested, else 0.05." in shown
+    assert "By default that of --until if it tested, else 0.05." in shown
     assert "else 0 for signed scores and jenks for others." in shown

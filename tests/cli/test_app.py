@@ -194,7 +194,7 @@ def test_until_enough_is_decided(explain, metfa_command, picture, tmp_path):
     assert sample.n_samples <= 40
     assert sample.stopping.correction == "e-bh"
     assert str(sample.stopping) in done.out
-    assert "under any dependence and whenever one stops (e-bh)" in done.out
+    assert "under any dependence and whenever sampling stops (e-bh)" in done.out
     assert f"{sample.stopping.thresholds[0]:.4g})" in done.out
     shares = [f"{share:.2%}" for share in shares_of(sample.significance_map())]
     assert re.search(r"^undecided: +([\d.]+%)", done.out, re.MULTILINE).group(1) == shares[0]
@@ -210,7 +210,7 @@ def test_until_intervals_are_narrow_whatever_is_tested_afterwards(explain, pictu
     assert done.code == 0
     assert "as asked (100)" in done.out
     assert "(median above the threshold, 0.3)" in done.out
-    assert "each feature on each side with probability at most 0.1, whenever one stops; uncorrected" in done.out
+    assert "each feature on each side with probability at most 0.1, whenever sampling stops; uncorrected" in done.out
 
 
 @pytest.mark.slow
@@ -262,7 +262,7 @@ def test_pictures_of_the_networks_size_are_not_cropped_again(explain, tmp_path):
             "needs a threshold that does not depend on the samples",
         ),
         (["--until", "undecided=0.1", "--samples", "9"], "`--samples` 9 and `--until` contradict each other"),
-        (["--max-samples", "9"], "`--max-samples` 9 goes with --until: write --samples 9"),
+        (["--max-samples", "9"], "`--max-samples` 9 is only for --until: write --samples 9"),
         (
             ["--certify", "--noise", "gaussian:0.1", "--threshold", "0.3", "--correction", "by"],
             "`--certify` takes --correction none, bonferroni, bh or e-bh, got by",

@@ -42,7 +42,7 @@ def test_a_folder_of_what_came_of_it(attack, tmp_path):
     assert result.budget()["linf"][0] <= 0.02
     shown = np.asarray(Image.open(folder / "adversarial.png"))
     assert np.array_equal(shown, np.rint(255 * np.moveaxis(result.rounded.inputs[0], 0, -1)))
-    assert "attacker knows:   nothing of the defence" in done.out
+    assert "attacker knows:   nothing about the defence" in done.out
     before, after = re.search(r"explanation: +([\d.]+) from the target map before, ([\d.]+) after", done.out).groups()
     assert [float(before), float(after)] == pytest.approx(
         [result.distances["clean"][0], result.distances["adversarial"][0]], abs=1e-4

@@ -152,7 +152,7 @@ def test_small_objects_warn(explain_segmentation):
         (("--region", "none.png"), {}, "no such image: none.png"),
         (("--noise", "synonyms:.3"), {}, "'synonyms:.3'"),
         (("--noise", "none"), {}, "`noise` is None"),
-        (("--set", "softmax=false"), {}, "say --probabilities"),
+        (("--set", "softmax=false"), {}, "write --probabilities"),
         (("--probabilities",), {}, "`softmax=False` is for networks that give probabilities"),
         ((), {"of": "-1"}, "`--class` must be an index from 0 on, or a name, got -1"),
     ],
@@ -163,7 +163,7 @@ def test_mistakes_are_one_line(arguments, settings, said, explain_segmentation):
 
 @pytest.mark.parametrize(
     ("size", "level", "said"),
-    [((32, 40), 0, "must be 0 outside of the object and not within"), ((9, 9), 255, "9 x 9 pixels, the scene 40 x 32")],
+    [((32, 40), 0, "0 outside of the object and not 0 within"), ((9, 9), 255, "9 x 9 pixels, the scene 40 x 32")],
 )
 def test_unfit_regions_are_one_line(size, level, said, explain_segmentation, tmp_path):
     Image.fromarray(np.full(size, level, np.uint8)).save(tmp_path / "mask.png")

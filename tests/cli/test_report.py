@@ -67,7 +67,7 @@ def test_texts_and_scenes(metfa_command, tiny, tmp_path):
     page = (tmp_path / "metfa-report.html").read_text("utf-8")
     assert '"kind":"words"' in page
     assert '"kind":"maps"' in page
-    assert "only what surrounds it is looked at" in page
+    assert "only its surroundings are judged" in page
 
 
 @pytest.mark.parametrize(

@@ -156,7 +156,7 @@ def test_levels_that_differ_more_than_tenfold_are_said():
         assert table.notes == (note,)
         assert str(table).endswith(f"\n\n- {note}\n")
     assert evaluation(described, levels(a=(0.5, -0.7, 0.6), b=(0.5, 0.6, 0.7))).table("mstd", explainer="b").notes == (
-        "a: a map's level, its mean, does not tell its size where it has both signs; mstd is in its units",
+        "a: a map's level, its mean, does not show its size if it has both signs; mstd is in its units",
     )
     assert evaluation(described, levels(a=(0.0, 0.0, 0.0), b=(0.5, 0.6, 0.7))).tables()[0].notes[0].endswith(
         "from 0 (a) to 0.6 (b): compare mstd / level"

@@ -176,7 +176,7 @@ def without(text, *lines):
         (entry("metrics", "mstdd = {}"), "got 'mstdd', did you mean 'mstd'"),
         (entry("metrics", 'infidelity = {noise = "x:1"}'), r"\[metrics\] noise: .*got 'x:1'"),
         (entry("study", "n_samples = {undecidd = 0.1}"), r"\[study\] n_samples has no entry 'undecidd', did you"),
-        (entry("study", "n_samples = {undecided = 0.1, max_seconds = 9}"), "must not depend on how fast a machine is"),
+        (entry("study", "n_samples = {undecided = 0.1, max_seconds = 9}"), "must not depend on the speed of a machine"),
         (entry("study", "n_samples = {undecided = 5}"), r"\[study\] n_samples: `undecided` must be a share below 1"),
         (entry("study", "n_samples = {max_samples = 50}"), r"\[study\] n_samples: `Until` needs a reason to stop"),
         (

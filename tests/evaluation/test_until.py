@@ -150,7 +150,7 @@ def test_tables_say_the_rule_and_never_a_number_that_was_not_drawn(tmp_path):
     assert result.table("certified_share").title.endswith("radius 0.02")
     with pytest.raises(
         ValueError,
-        match=r"`n_samples` must be left out, because N is by Until\(undecided=0\.1, max_samples=150\), got 150",
+        match=r"`n_samples` must be left out, because N is set by Until\(undecided=0\.1, max_samples=150\), got 150",
     ):
         result.table("mstd", n_samples=150)
 
@@ -196,12 +196,12 @@ VERY_SURE = {"metrics": ["interval_width"], "confidence_level": 0.99}
         ({"n_samples": FEW, **VERY_SURE}, "may stop at 7 samples, and interval_width at .*0.99 needs 10: .*first=10"),
         ({"n_samples": dataclasses.replace(FEW, max_samples=8), **VERY_SURE}, "`max_samples` must be .* 10 .*, got 8"),
         ({"confidence_level": 0.99}, r"decides at alpha 0.05, and may stop too soon for undecided .*, alpha=0.01\)"),
-        ({"metrics": {"undecided": {"correction": "bh"}}}, "must hold at whatever number of samples one stopped"),
+        ({"metrics": {"undecided": {"correction": "bh"}}}, "must hold whenever sampling stops"),
         ({"metrics": {"undecided": {"correction": "holmes"}}}, "`correction` must be .* did you mean 'holm'"),
         ({"metrics": {"undecided": {"threshold": "jenks"}}}, "a number or a rule, got the text 'jenks'"),
         ({"metrics": {"undecided": {"threshold": np.full(12, 0.5)}}}, "one number or a rule in a study, got an array"),
         ({"metrics": {"certified_radius": {"threshold": np.inf}}, "n_samples": 20}, "a number or a rule, got inf"),
-        ({"metrics": {"undecided": {"split": 0}}}, "`split` of undecided goes with a `threshold`"),
+        ({"metrics": {"undecided": {"split": 0}}}, "`split` of undecided needs a `threshold`"),
         ({"metrics": {"undecided": {"correction": "bonferroni"}}}, "may stop too soon for undecided with 'bonferroni'"),
         ({"metrics": {"rule_met": {}}, "n_samples": 20}, "rule_met needs a rule, as in `n_samples=metfa.Until"),
         ({"n_samples": metfa.Until(undecided=0.1, threshold=np.full(4, 0.5))}, "one number or a rule, got an array of"),
@@ -213,7 +213,7 @@ VERY_SURE = {"metrics": ["interval_width"], "confidence_level": 0.99}
         ({"metrics": {"certified_share": {"radius": 0}}}, "`radius` must be finite and above 0, got 0"),
         ({"metrics": CERTIFIED, "sampling": {"u": Uniform(0.1)}}, r"needs Gaussian noise .*`sampling\['u'\]` Uni"),
         ({"metrics": CERTIFIED, "n_samples": 20}, "a threshold that does not depend on the samples that are tested"),
-        ({"metrics": {"certified_radius": {"split": 5}}}, "`split` of certified_radius goes with a `threshold`"),
+        ({"metrics": {"certified_radius": {"split": 5}}}, "`split` of certified_radius needs a `threshold`"),
         ({"metrics": {"certified_radius": {"split": 5}}, "n_samples": 20}, "a threshold that does not depend on"),
         (
             {"metrics": {"certified_radius": {"threshold": 0.1, "correction": "by"}}, "n_samples": 20},
@@ -256,14 +256,14 @@ def test_which_inputs_met_the_rule(tmp_path):
 
 def test_where_smoothed_maps_may_be_means(tmp_path):
     asked = {"metrics": {"faithfulness": {"steps": 6}}}
-    note = "at 95 % no sample is trimmed of inputs with fewer than 9: there smoothed equals mean"
+    note = "at 95 % no sample is trimmed for inputs with fewer than 9: there smoothed equals mean"
     for rule, notes in ((FEW, [note]), (metfa.Until(undecided=0.1, threshold=0.3, first=9), [])):
         table = evaluate(study(n_samples=rule, **asked), store=tmp_path).table("faithfulness")
         assert list(table.notes) == notes
 
 
 @pytest.mark.parametrize(
-    ("rule", "told"),
+    ("rule", "written"),
     [
         (metfa.Until(undecided=0.1), "Until(undecided=0.1, max_samples=500)"),
         (
@@ -274,5 +274,5 @@ def test_where_smoothed_maps_may_be_means(tmp_path):
         (metfa.Until(width=0.08), "Until(width=0.08, confidence_level=0.95, max_samples=500)"),
     ],
 )
-def test_a_rule_is_told_as_it_is_written(rule, told):
-    assert rule.told == told
+def test_a_rule_is_described_as_it_is_written(rule, written):
+    assert rule.described == written

@@ -231,7 +231,7 @@ class TestStudies:
 
     def test_what_is_not_drawn_is_said(self):
         figure = stability_and_faithfulness(studied([rough, flat]))
-        assert figure.get_supxlabel().splitlines()[-1] == "not drawn, having no figure: flat"
+        assert figure.get_supxlabel().splitlines()[-1] == "not drawn, without a figure: flat"
         assert "flat" not in labels(figure)
         with pytest.raises(ValueError, match="no map has both mstd and overall"):
             stability_and_faithfulness(studied([flat]))

@@ -30,14 +30,14 @@ def bytes_of(text, dtype=np.uint8):
 
 def counts(samples, edge):
     """Above and below, as the page reads them."""
-    told = samples.told
-    n, size = told["n"], told["size"]
-    if told["encoding"] == "cells":
-        cells = np.cumsum(bytes_of(told["cells"]).reshape(n, size), axis=0, dtype=np.uint8)
+    data = samples.data
+    n, size = data["n"], data["size"]
+    if data["encoding"] == "cells":
+        cells = np.cumsum(bytes_of(data["cells"]).reshape(n, size), axis=0, dtype=np.uint8)
         return (cells > 2 * edge + 1).sum(0), (cells < 2 * edge + 1).sum(0)
-    dtype = np.uint8 if told["bits"] == 8 else np.dtype("<u2")
+    dtype = np.uint8 if data["bits"] == 8 else np.dtype("<u2")
     below, up_to = (
-        np.cumsum(bytes_of(told.get(name, told["below"]), dtype).reshape(-1, size), axis=0, dtype=dtype)[edge]
+        np.cumsum(bytes_of(data.get(name, data["below"]), dtype).reshape(-1, size), axis=0, dtype=dtype)[edge]
         for name in ("below", "upTo")
     )
     return n - up_to, below
@@ -51,7 +51,7 @@ def test_counts_at_every_edge_are_those_of_the_test(name, one_by_one, monkeypatc
     monkeypatch.setattr(_cells, "BLOCK", 90)  # several blocks of rows or columns, the last one smaller
     values = VALUES[name]
     samples = Samples.of(values, [0.0, float(np.median(values.astype(float))), 1e300])
-    assert samples.told["encoding"] == ("cells" if one_by_one else "counts")
+    assert samples.data["encoding"] == ("cells" if one_by_one else "counts")
     assert len(samples.edges) <= (127 if one_by_one else 15)
     for edge, height in enumerate(samples.edges):
         expected = stats.sign_test(values, height)

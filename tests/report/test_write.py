@@ -141,7 +141,7 @@ def test_a_split_leaves_out_samples_of_signed_features_where_zero_is_given(sampl
     page = report.write(tmp_path / "r.html", found, threshold=0.0, split=4).read_text("utf-8")
     (one,) = told_in(page)["results"]
     assert (one["split"], one["edges"][one["computed"]], one["rule"]) == (4, 0.0, "as given")
-    assert "The first 4 of these times were for choosing the threshold alone." in page
+    assert "The first 4 of these explanations were used for the threshold alone." in page
     page = report.write(tmp_path / "usual.html", found).read_text("utf-8")
     (one,) = told_in(page)["results"]
     assert (one["split"], one["edges"][one["computed"]], one["rule"]) == (0, 0.0, "default")

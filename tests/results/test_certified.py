@@ -136,7 +136,7 @@ class TestRefusals:
 
     def test_until(self):
         sample = run(n_samples=metfa.Until(undecided=0.4, threshold=0.5, max_samples=300))
-        with pytest.raises(ValueError, match="whatever number of samples one stopped, and 'bh'"):
+        with pytest.raises(ValueError, match="must hold whenever sampling stops, and 'bh'"):
             sample.certified_radius(0.5, correction="bh")
         with pytest.raises(ValueError, match="must not depend on the samples that are tested"):
             sample.certified_radius(stats.jenks)

@@ -217,7 +217,7 @@ def test_a_threshold_may_be_a_torch_tensor():
 @pytest.mark.parametrize(
     ("threshold", "error", "message"),
     [
-        ([0.1, 0.2, 0.3], ValueError, r"one an input \(2,\) or one a feature \(2, 4\), got shape \(3,\)"),
+        ([0.1, 0.2, 0.3], ValueError, r"one for each input \(2,\) or one for each feature \(2, 4\), got shape \(3,\)"),
         (np.zeros((4,)), ValueError, r"got shape \(4,\)"),
         (np.zeros((2, 1)), ValueError, r"got shape \(2, 1\)"),
         ("jenks", TypeError, "got the text .jenks"),

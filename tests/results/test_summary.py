@@ -72,7 +72,7 @@ def test_given_thresholds_are_shown_where_they_are_one_an_input():
     assert [s.threshold for s in sample.summary([0.4, 0.5])] == [0.4, 0.5]
     per_feature = np.full((2, 100), 0.5)
     assert [s.threshold for s in sample.summary(per_feature)] == [None, None]
-    assert "(median above the threshold, that of its own)" in str(sample.summary(per_feature)[0])
+    assert "(median above the threshold, one for each feature)" in str(sample.summary(per_feature)[0])
 
 
 def test_the_text_says_what_is_claimed():

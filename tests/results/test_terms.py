@@ -67,7 +67,7 @@ class TestWhatHolds:
     def test_after_until_that_tested_nothing(self):
         found = sample_of(n_samples=metfa.Until(width=2.0, max_samples=50))
         assert found.terms() == Terms()
-        with pytest.raises(ValueError, match=r"`correction` must hold at whatever number .* and 'bh' is for"):
+        with pytest.raises(ValueError, match=r"`correction` must hold whenever sampling stops, and 'bh' is for"):
             found.terms(correction="bh")
 
     def test_of_a_result_with_terms_of_its_own(self):
@@ -190,7 +190,7 @@ class TestErrors:
             (
                 {"threshold": np.ones(3)},
                 ValueError,
-                r"one an input \(2,\) or one a feature \(2, 12\), got shape \(3,\)",
+                r"one for each input \(2,\) or one for each feature \(2, 12\), got shape \(3,\)",
             ),
         ],
     )

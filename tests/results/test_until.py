@@ -339,7 +339,7 @@ class TestStatements:
         ranks = stats.sequence_ranks(found.n_samples)
         np.testing.assert_array_equal(interval.low, np.sort(found.values, axis=0)[ranks.low - 1])
         for correction in ("holm", "bh", "by"):
-            with pytest.raises(ValueError, match=f"whatever number of samples one stopped, and '{correction}'"):
+            with pytest.raises(ValueError, match=f"must hold whenever sampling stops, and '{correction}'"):
                 found.significance_map(1.0, correction=correction)
 
     def test_intervals_of_a_fixed_number_are_refused(self):
@@ -420,8 +420,8 @@ class TestStatements:
         text = str(found.summary(1.0)[0])
         assert str(found.stopping) in text
         assert "coverage of at least 95.00% at any time" in text
-        assert "under any dependence and whenever one stops (e-bh)" in text
-        assert "whenever one stops; uncorrected" in str(found.summary(1.0, correction="none")[0])
+        assert "under any dependence and whenever sampling stops (e-bh)" in text
+        assert "whenever sampling stops; uncorrected" in str(found.summary(1.0, correction="none")[0])
 
     def test_more_samples_are_no_harm(self, tmp_path):
         found = run(RULES["undecided"])
@@ -479,7 +479,11 @@ class TestRefusals:
             ({"undecided": "few"}, TypeError, "`undecided` must be a number, got str: 'few'"),
             ({"width": math.inf}, ValueError, "`width` must be finite"),
             ({"change": -1}, ValueError, "`change` must be finite and not negative"),
-            ({"undecided": 0.1, "correction": "bh"}, ValueError, "and 'bh' is for a number that was fixed beforehand"),
+            (
+                {"undecided": 0.1, "correction": "bh"},
+                ValueError,
+                "and 'bh' is for a number of samples that was fixed beforehand",
+            ),
             ({"undecided": 0.1, "correction": "ebh"}, ValueError, "got 'ebh', did you mean 'e-bh'?"),
             ({"undecided": 0.1, "alpha": 1}, ValueError, "`alpha` must lie between 0 and 0.5"),
             ({"undecided": 0.1, "threshold": "jenks"}, TypeError, "write metfa.stats.jenks"),

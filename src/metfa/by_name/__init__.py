@@ -1,1 +1,1 @@
-"""What texts name: methods and noises, as the command line and the files of studies give them."""
+"""Methods, noises and thresholds by name, as the command line and study files write them."""

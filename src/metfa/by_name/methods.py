@@ -1,4 +1,4 @@
-"""Explainers by name, as the command line and the files of studies give them."""
+"""Explainers by name, as the command line and study files write them."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ TEXT_METHODS = {
     "occlusion": "Occlusion",
     "gradient-x-input": "GradientXInput",
 }
-SCENE_METHODS = {"grid-saliency": "GridSaliency"}  # beside those of images, which explain a region's scores
-NO_SETTINGS = {  # given in other ways; of images, `scale` too: the paper compares maps in [0, 1]
+SCENE_METHODS = {"grid-saliency": "GridSaliency"}  # in addition to those of images, which explain a region's scores
+NO_SETTINGS = {  # given in other ways; for images also `scale`, because the paper compares maps in [0, 1]
     "image": {"called", "model", "rng", "scale"},
     "text": {"called", "model", "rng"},
     "scene": {"called", "model", "rng", "scale", "target_class", "region"},
@@ -46,25 +46,25 @@ ASKING = {  # settings of the `Called` that matter to a method
 
 
 def method_forms(of: Of = "image") -> str:
-    """What can be written for a method."""
+    """The allowed texts for a method."""
     names = TEXT_METHODS if of == "text" else [*methods_of(of), "captum:NAME"]
     return f"{', '.join(names)}, or package.module:callable (model -> explainer)"
 
 
 def methods_of(of: Of) -> dict[str, str]:
-    """Our explainers of one kind of input, by the names that are written for them."""
+    """Our explainers of one kind of input, by the names that users write."""
     return {"image": METHODS, "text": TEXT_METHODS, "scene": {**SCENE_METHODS, **METHODS}}[of]
 
 
 def check_method(method: str, of: Of = "image") -> None:
-    """Raise unless there is such a method; torch is not needed to tell."""
+    """Raise unless there is such a method; this does not need torch."""
     names = methods_of(of)
     if ":" not in method and method not in names:
         raise ValueError(f"the method must be one of {method_forms(of)}, got {method!r}{did_you_mean(method, names)}")
 
 
 def check_settings(method: str, settings: dict[str, Any], of: Of = "image") -> None:
-    """Raise unless the method takes such settings; those of a user's own method are seen when it is made."""
+    """Raise unless the method takes such settings; for a user's own method this is checked when it is made."""
     if of == "text" and method in TEXT_METHODS:
         _check_names(settings, _settings_of(method, of), method)
         if method in ASKING:
@@ -79,7 +79,7 @@ def check_settings(method: str, settings: dict[str, Any], of: Of = "image") -> N
 
 
 def explainer_of(method: str, model: Any, settings: dict[str, Any], of: Of = "image", *, bfloat16: bool = False) -> Any:
-    """Explainer of a model by the method's name, or by ``package.module:callable``, called with the model."""
+    """Explainer of a model, from the method's name, or from ``package.module:callable``, called with the model."""
     if method in methods_of(of):
         _check_names(settings, _settings_of(method, of), method)
         asking = _asking(method, model, of, bfloat16=bfloat16) | {
@@ -104,7 +104,7 @@ def _kind(method: str, of: Of) -> Any:
 
 
 def _settings_of(method: str, of: Of) -> list[str]:
-    """What can be set of a method of ours, and of how it asks the model."""
+    """The settings of a method of ours, and those of the way it asks the model."""
     own = [field.name for field in dataclasses.fields(_kind(method, of)) if field.name not in NO_SETTINGS[of]]
     return [*own, *(name for name in ASKING.get(method, ()) if of != "scene" or name != "softmax")]
 
@@ -116,12 +116,12 @@ def _asking(method: str, model: Any, of: Of, *, bfloat16: bool) -> dict[str, Any
     import torch
 
     asking: dict[str, Any] = {"memory_format": torch.channels_last, "autocast": torch.bfloat16 if bfloat16 else None}
-    # the region's model says what its network gives
+    # the region's model knows whether its network gives logits
     return {**asking, "softmax": model.softmax} if of == "scene" else asking
 
 
 def _arguments(factory: Callable[..., Any], settings: dict[str, Any]) -> list[str]:
-    """Names that a user's factory takes beside the model; all of `settings` where that cannot be told."""
+    """Names that a user's factory takes besides the model; all of `settings` if they cannot be found out."""
     try:
         parameters = list(inspect.signature(factory).parameters.values())
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Noise from its name, as the command line and study files write it."""
+"""Noise by name, as the command line and study files write it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TEXT_NOISE_FORMS = (
 def noise_of(text: str, of: Of = "image") -> Any:
     """Noise from its text form.
 
-    For images it is noise on pixels in [0, 1], such as ``uniform:0.1`` or ``gaussian:0.1+brightness:0.9:1.1``; for
+    For images this is noise on pixels in [0, 1], such as ``uniform:0.1`` or ``gaussian:0.1+brightness:0.9:1.1``; for
     texts ``synonyms:0.3`` or ``synonyms:0.3:adj+adv``. ``none`` gives None, for methods with randomness of their own.
     """
     if text == "none":

@@ -1,4 +1,4 @@
-"""Threshold by name, as the command line and the files of studies give it."""
+"""Threshold by name, as the command line and study files write it."""
 
 from __future__ import annotations
 

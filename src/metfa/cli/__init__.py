@@ -1,4 +1,4 @@
-"""The command line: metfa demo | explain | show."""
+"""The command line: the entry point of ``metfa``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Entry point of the command ``metfa``: exit code 0, 2 for a mistake of the user's, 130 when interrupted."""
+    """Entry point of the command ``metfa``: exit code 0, 2 after a mistake in the command, 130 if interrupted."""
     try:
         from metfa.cli.app import run
     except ModuleNotFoundError as error:

@@ -76,7 +76,7 @@ app = typer.Typer(
 
 
 def run() -> NoReturn:
-    """Run the command line, with typer's own complaints in the form of ours."""
+    """Run the command line; typer's own errors get the form of ours."""
     if len(sys.argv) == 1:
         app()  # shows the help
     try:
@@ -92,7 +92,7 @@ def run() -> NoReturn:
 @app.command()
 @reported
 def demo(
-    photo: Annotated[str, typer.Option(help="coffee, or cat: the one that the network is unsure of.")] = "coffee",
+    photo: Annotated[str, typer.Option(help="coffee, or cat, where the network is unsure.")] = "coffee",
     folder: Annotated[Path | None, typer.Option("--out", help="New folder for the results.")] = None,
     samples: Samples = 50,
     seed: Seed = 0,
@@ -126,16 +126,16 @@ def explain(
         str | None,
         typer.Option(
             metavar="undecided=SHARE",
-            help="In place of --samples: until so small a share of the pixels is undecided (or width=, change=).",
+            help="Instead of --samples: until at most this share of the pixels is undecided (or width=, change=).",
         ),
     ] = None,
     max_samples: Annotated[int | None, typer.Option(min=1, help="Most samples with --until; by default 500.")] = None,
     certify: Annotated[
-        bool, typer.Option("--certify", help="Say how far the picture may be changed; needs --noise gaussian:STD.")
+        bool, typer.Option("--certify", help="How far may the picture change? Needs --noise gaussian:STD.")
     ] = False,
     no_crop: Annotated[
         bool,
-        typer.Option("--no-crop", help="Take the whole central square: of metfa attack's pictures just their pixels."),
+        typer.Option("--no-crop", help="Take the whole central square; pictures of metfa attack keep their pixels."),
     ] = False,
     alpha: Alpha = None,
     confidence: Confidence = 0.95,
@@ -156,7 +156,7 @@ def explain(
     if until is not None and samples is not None:
         raise ValueError(f"`--samples` {samples} and `--until` contradict each other: write --max-samples {samples}")
     if until is None and max_samples is not None:
-        raise ValueError(f"`--max-samples` {max_samples} goes with --until: write --samples {max_samples}")
+        raise ValueError(f"`--max-samples` {max_samples} is only for --until: write --samples {max_samples}")
     given, usual = (samples, 50) if until is None else (max_samples, 500)
     most = usual if given is None else given
     sampling = Sampling(
@@ -166,7 +166,7 @@ def explain(
     if certify:
         check_certificate(sampling, analysis)
     for path in images:
-        open_image(path)  # before the model is loaded; opened again when its turn comes, to hold one at a time
+        open_image(path)  # before the model is loaded; each is opened again later, so that only one is in memory
     folders = [folder] if len(images) == 1 else _folders(folder, images)
     _explain([(str(path), functools.partial(open_image, path)) for path in images], folders, sampling, analysis)
 
@@ -175,7 +175,7 @@ def explain(
 @reported
 def explain_text(
     text: Annotated[
-        str, typer.Argument(metavar="TEXT", help="The text; - reads it from the input.", show_default=False)
+        str, typer.Argument(metavar="TEXT", help="The text; - reads it from standard input.", show_default=False)
     ],
     model: Annotated[str, typer.Option(help="sentiment, a .npz file, or package.module:callable.")] = "sentiment",
     method: Annotated[str, typer.Option(help=f"{method_forms('text')}.")] = "lemna",
@@ -196,13 +196,13 @@ def explain_text(
     threshold: Threshold = None,
     seed: Seed = 0,
     batch_size: Annotated[
-        int, typer.Option("--batch-size", min=1, help="Noisy copies a call of the method; changes speed only.")
+        int, typer.Option("--batch-size", min=1, help="Noisy copies in one call of the method; changes speed only.")
     ] = 10,
     folder: Annotated[
         Path | None, typer.Option("--out", help="Folder for a page and the samples; an interrupted run resumes.")
     ] = None,
 ) -> None:
-    """Explain a text word by word: shown here, and in words.html and report.txt if there is a folder."""
+    """Explain a text word by word, in the terminal, and with --out also in words.html and report.txt."""
     chosen = settings_of(settings or [])
     text = sys.stdin.read(LONGEST_TEXT + 1) if text == "-" else text
     if len(text) > LONGEST_TEXT:
@@ -241,7 +241,7 @@ def explain_segmentation(
     settings: Settings = None,
     region: Annotated[
         Path | None,
-        typer.Option(help="Picture of the object, 0 outside; by default the pixels that the network gives the class."),
+        typer.Option(help="Picture of the object, 0 outside; by default all pixels where the network finds the class."),
     ] = None,
     size: Annotated[
         str | None, typer.Option(metavar="HEIGHTxWIDTH", help="Resize the picture; by default as it is.")
@@ -263,10 +263,10 @@ def explain_segmentation(
     palette: Palette = Colours.paper,
     folder: Out = Path("metfa-out"),
 ) -> None:
-    """Explain an object in a scene: which of its surroundings does a segmentation network need?"""
+    """Explain an object in a scene: which of its surroundings does a segmentation network need to find it?"""
     chosen = settings_of(settings or [])
     if "softmax" in chosen:
-        raise ValueError("`--set softmax` is not for scenes: of a network that gives probabilities say --probabilities")
+        raise ValueError("`--set softmax` is not for scenes: write --probabilities if the network gives probabilities")
     sampling = Sampling(model, method, chosen, None, noise, samples, seed, batch_size, device, bfloat16, of="scene")
     analysis = _analysis(alpha, confidence, correction, threshold, palette)
     scene = Scene(image, target, region, size_of(size), min_pixels, not probabilities)
@@ -299,7 +299,7 @@ def show(
         Path | None, typer.Option("--out", help="Folder for a figure and a report with these settings.")
     ] = None,
 ) -> None:
-    """Read results again, with other levels, without the model."""
+    """Show results again, also with other levels, without the model."""
     sample, about = read_folder(folder)
     of_text = is_of_text(sample)
     analysis = _analysis(alpha, confidence, correction, threshold, palette)
@@ -319,13 +319,13 @@ app.command("report")(reported(write_page))
 @reported
 def evaluate(
     study: Annotated[Path, typer.Argument(metavar="STUDY.toml", help="What to measure.", show_default=False)],
-    store: Annotated[str, typer.Option(help="Folder or URL (s3://bucket/folder, ...) of the results; a run resumes.")],
+    store: Annotated[str, typer.Option(help="Folder or URL (s3://bucket/folder, ...) of the results; runs resume.")],
     executor: Annotated[str, typer.Option(help="local, or ray: actors on this machine or a cluster.")] = "local",
     workers: Annotated[int, typer.Option(min=1, help="Actors of Ray.")] = 1,
     tables: Annotated[Path | None, typer.Option("--out", help="New folder for the tables.")] = None,
     only_estimate: Annotated[bool, typer.Option("--estimate", help="Say what it will cost, and stop.")] = False,
     allow_import: Annotated[bool, typer.Option("--allow-import", help="Run code that the study names.")] = False,
-    allow_download: Annotated[bool, typer.Option("--allow-download", help="Download weights that it names.")] = False,
+    allow_download: Annotated[bool, typer.Option("--allow-download", help="Download weights it names.")] = False,
 ) -> None:
     """Measure explainers over a data set: stability, faithfulness, robust faithfulness, with standard errors."""
     from metfa.evaluation import prepare, read_study
@@ -337,7 +337,7 @@ def evaluate(
         raise ValueError(f"`--store` {store!r} is this process's memory, which keeps nothing: give a folder or a URL")
     if tables is not None:
         with needs_extra("`--out`", "study"):
-            import pandas as pd  # noqa: F401 - which the tables need in the end, hours later perhaps
+            import pandas as pd  # noqa: F401 - the tables need it at the end, perhaps hours later
     described = read_study(study, allow_import=allow_import, allow_download=allow_download)
     keep_freed_memory()
     with resumable("units"):
@@ -414,7 +414,7 @@ def _print_views(text: str, figures: list[Path]) -> None:
 
 
 def _folders(folder: Path, images: list[Path]) -> list[Path]:
-    """One folder a picture, named by its file; equal names (also for file systems that ignore case) are numbered."""
+    """One folder for each picture, named after its file; names that are equal, apart from case, are numbered."""
     taken: set[str] = set()
     folders = []
     for path in images:

@@ -41,27 +41,27 @@ def attack_picture(
     target_map: Annotated[
         str | None,
         typer.Option(
-            help=f"{', '.join(SHAPES)}, or a picture (bright: important). ADV²: by default the map as it was."
+            help=f"{', '.join(SHAPES)}, or a picture (bright: important). With --to-class by default the present map."
         ),
     ] = None,
     model: Model = "efficientnet-lite0",
     method: Annotated[str, typer.Option(help=f"{METHODS}.")] = "cam",
     settings: Settings = None,
     to_class: Annotated[
-        int | None, typer.Option("--to-class", help="Class to be predicted (ADV²); by default the prediction is kept.")
+        int | None, typer.Option("--to-class", help="Class to be predicted (ADV²); by default the present one.")
     ] = None,
     preset: Annotated[
         str | None, typer.Option(help=f"{', '.join(PRESETS)}; by default strong, or adv2-cam with --to-class.")
     ] = None,
-    steps: Annotated[int | None, typer.Option(min=0, help="Steps, in place of the preset's.")] = None,
+    steps: Annotated[int | None, typer.Option(min=0, help="Steps, instead of the preset's.")] = None,
     epsilon: Annotated[
-        float | None, typer.Option(min=0, help="Largest change of a pixel value (of 1), in place of the preset's.")
+        float | None, typer.Option(min=0, help="Largest change of a pixel value in 0..1, instead of the preset's.")
     ] = None,
     step_size: Annotated[
         float | None,
-        typer.Option(min=0, help="Of pixel values; by default a quarter of --epsilon where that is given."),
+        typer.Option(min=0, help="Change of a pixel value in one step; by default a quarter of --epsilon if given."),
     ] = None,
-    restarts: Annotated[int, typer.Option(min=1, help="Times that the attack is begun anew; needs a limit.")] = 1,
+    restarts: Annotated[int, typer.Option(min=1, help="Starts of the attack; more than one needs a limit.")] = 1,
     adaptive: Annotated[
         bool, typer.Option("--adaptive", help="The attacker knows the defence: short for --knows defence.")
     ] = False,
@@ -84,7 +84,7 @@ def attack_picture(
         "metfa-attack"
     ),
 ) -> None:
-    """Attack an explanation: change a picture a little so that its map becomes another, and see what smoothing says."""
+    """Attack an explanation: change a picture a little to change its map, and see what the smoothed map shows."""
     known = _known(knows, adaptive=adaptive)
     check_method(method)
     chosen = settings_of(settings or [])
@@ -147,7 +147,7 @@ def attack_picture(
 
 
 def _known(knows: Knows | None, *, adaptive: bool) -> Knows:
-    """What the attacker knows, said in one of two ways, or in both alike."""
+    """What the attacker knows, from `--knows` or `--adaptive`, which must agree."""
     if not adaptive:
         return knows or Knows.nothing
     if knows not in (None, Knows.defence):
@@ -158,7 +158,7 @@ def _known(knows: Knows | None, *, adaptive: bool) -> Knows:
 
 
 def _map(target_map: str, shape: Any, explainer: Any, pixels: Any) -> np.ndarray:
-    """The map to draw, of the size of the explainer's."""
+    """The map to draw, in the size of the explainer's maps."""
     maps = explainer(pixels)
     height, width = (maps[0] if isinstance(maps, tuple) else maps).shape[-2:]
     if shape is None:
@@ -177,7 +177,7 @@ def _save_picture(image: np.ndarray, path: Path) -> None:
 
 
 def _report(result: Any, class_names: Any, image: str, model: str, method: str) -> str:
-    """What came of it, in lines."""
+    """The outcome, line by line."""
 
     def named(part: Any) -> str:
         probabilities = softmax(part.scores[:1].astype(np.float64))[0]
@@ -185,7 +185,7 @@ def _report(result: Any, class_names: Any, image: str, model: str, method: str) 
 
     found, budget = result.distances, result.budget()
     knows = {
-        "nothing": "nothing of the defence",
+        "nothing": "nothing about the defence",
         "defence": "the defence, not its noise",
         "seed": "the defence and the noise that it is measured under",
     }[result.knows]
@@ -193,7 +193,10 @@ def _report(result: Any, class_names: Any, image: str, model: str, method: str) 
         ("image", image),
         ("attacked", f"{result.kind} of {method} of {model}"),
         ("attacker knows", knows),
-        ("outcome", f"{_outcome(result.success[0])}; in 8 bits: {_outcome(result.rounded_success[0])}"),
+        (
+            "outcome",
+            f"{_outcome(result.success[0])}; in 8 bits: {_outcome(result.rounded_success[0], in_8_bits=True)}",
+        ),
         ("prediction", f"{named(result.clean)} before, {named(result.adversarial)} after"),
         (
             "explanation",
@@ -204,11 +207,14 @@ def _report(result: Any, class_names: Any, image: str, model: str, method: str) 
             f"{found['clean defended'][0]:.4f} before, {found['adversarial defended'][0]:.4f} after",
         ),
         ("change", f"at most {255 * budget['linf'][0]:.1f} levels of 255, {255 * budget['mean'][0]:.2f} on average"),
-        ("picture", "adversarial.png has the pixels that the network saw: explain it by metfa explain --no-crop"),
+        ("picture", "adversarial.png has the network's pixels, in 8 bits: explain it by metfa explain --no-crop"),
         ("time", f"{result.provenance['seconds']:.1f} s, seed {int(result.provenance['rng'], 16)}"),
     ]
     return "\n".join(f"{name + ':':<18}{printable(text)}" for name, text in lines)
 
 
-def _outcome(success: bool) -> str:
-    return "the attack succeeded" if success else "the attack failed (prediction lost, or less than half of the way)"
+def _outcome(success: bool, *, in_8_bits: bool = False) -> str:
+    if success:
+        return "the attack succeeded"
+    limit = ", or change over the limit" if in_8_bits else ""
+    return f"the attack failed (another prediction than asked, or less than half of the way{limit})"

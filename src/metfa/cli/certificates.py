@@ -1,4 +1,4 @@
-"""What `metfa explain --certify` asks for, says and draws."""
+"""`metfa explain --certify`: its checks, its line in the report, and its figure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["certificate_figure", "certificate_line", "check_certificate"]
 
 
 def check_certificate(sampling: Sampling, analysis: Analysis) -> None:
-    """Refuse a certificate that could not be given, before any model runs."""
+    """Refuse a certificate that is not possible, before any model runs."""
     if gaussian_std(noise_of(sampling.noise)) is None:
         raise ValueError(
             f"`--certify` needs Gaussian noise, such as --noise gaussian:0.1, got --noise {sampling.noise}"
@@ -33,20 +33,21 @@ def check_certificate(sampling: Sampling, analysis: Analysis) -> None:
 
 
 def certificate_line(sample: AttributionSample, analysis: Analysis) -> str:
-    """What is certified, and of what."""
+    """What is certified, and for how many pixels."""
     radius, decision = certified(sample, sample.terms(**analysis.given))
     if not radius.any():
         return "no pixel is decided, so none is certified"
-    quantiles = ", ".join(f"{np.quantile(radius[radius > 0], share):.3g}" for share in (0.1, 0.5, 0.9))
+    most, half, few = (f"{np.quantile(radius[radius > 0], share):.3g}" for share in (0.1, 0.5, 0.9))
     return (
-        f"the medians of {(radius > 0).mean():.2%} of the pixels, under this noise and of this class, stay on their "
-        "side of the threshold however the picture changes by less than a radius, which of 90%, half and 10% is at "
-        f"least {quantiles} (L2, pixels in 0..1; {decision.terms.level})"
+        f"the medians of {(radius > 0).mean():.2%} of the pixels, under this noise and for this class, stay on their "
+        "side of the threshold for every change of the picture that is shorter than the pixel's radius; 90% of these "
+        f"radii are at least {most}, half at least {half}, 10% at least {few} (L2, pixels in 0..1; "
+        f"{decision.terms.level})"
     )
 
 
 def certificate_figure(sample: AttributionSample, analysis: Analysis, title: str | None) -> Any:
-    """The radii, drawn."""
+    """The figure of the radii."""
     from metfa.plot import certificate
 
     return certificate(sample, title=title, **analysis.given)

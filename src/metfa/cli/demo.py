@@ -1,4 +1,4 @@
-"""The demo's photographs, and its folder."""
+"""`metfa demo`: its photographs, and its folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options that several commands share, with what `--help` says of them."""
+"""Options that several commands share, with their texts for `--help`."""
 
 from __future__ import annotations
 
@@ -63,23 +63,23 @@ Target = Annotated[int | None, typer.Option(help="Class index explained; by defa
 Noise = Annotated[str, typer.Option(help=NOISE_FORMS.replace("[", "\\[") + ", on pixels in 0..1.")]
 Samples = Annotated[int, typer.Option("--samples", "-n", help="Noisy copies explained, the paper's N.")]
 Alpha = Annotated[
-    float | None, typer.Option(help="Level of the tests. By default that of --until where it tested, else 0.05.")
+    float | None, typer.Option(help="Level of the tests. By default that of --until if it tested, else 0.05.")
 ]
-Confidence = Annotated[float, typer.Option(help="Level asked of the intervals; the exact one is printed.")]
+Confidence = Annotated[float, typer.Option(help="Level wanted for the intervals; the exact level is printed.")]
 Corrected = Annotated[
     Correction | None,
-    typer.Option(help="Correction for testing many features. By default that of --until where it tested, else none."),
+    typer.Option(help="Correction for testing many features. By default that of --until if it tested, else none."),
 ]
 Threshold = Annotated[
     str | None,
     typer.Option(
-        help="'jenks' (natural breaks of all scores) or a number. By default that of --until where it tested, else 0 "
+        help="'jenks' (natural breaks of all scores) or a number. By default that of --until if it tested, else 0 "
         "for signed scores and jenks for others."
     ),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same samples.")]
-Batch = Annotated[int, typer.Option("--batch-size", min=1, help="Pictures a forward pass; changes speed only.")]
+Batch = Annotated[int, typer.Option("--batch-size", min=1, help="Pictures in one forward pass; changes speed only.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")]
-BFloat16 = Annotated[bool, typer.Option("--bfloat16", help="Run the model in bfloat16: faster, single maps change.")]
+BFloat16 = Annotated[bool, typer.Option("--bfloat16", help="Run the model in bfloat16: often faster, maps change.")]
 Palette = Annotated[Colours, typer.Option(help="Colours of the significance map.")]
 Out = Annotated[Path, typer.Option("--out", help="Folder for the results; an interrupted run resumes.")]

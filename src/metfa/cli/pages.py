@@ -1,4 +1,4 @@
-"""`metfa report`: folders of results into one page."""
+"""`metfa report`: one page from several folders of results."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ def write_page(
     correction: Corrected = None,
     threshold: Threshold = None,
     split: Annotated[
-        int | None, typer.Option(min=1, help="Take a rule's threshold from so many first samples, and test the others.")
+        int | None, typer.Option(min=1, help="Take a rule's threshold from this many first samples; test the others.")
     ] = None,
 ) -> None:
-    """Write one HTML file to look at results in and to try other levels and thresholds, without the model.
+    """Write one HTML file that shows results and lets readers try other levels and thresholds, without the model.
 
-    A result of --until starts with its own threshold, alpha and correction. Results that were decided at different
-    levels need --alpha and --correction, which hold for all of them.
+    A result of --until starts with its own threshold, alpha and correction. If results were decided at different
+    levels, give --alpha and --correction, which hold for all of them.
     """
-    from metfa.report.writing import told_apart, write
+    from metfa.report.writing import numbered, write
 
     read = ((folder.name, *read_folder(folder)) for folder in folders)
-    results = told_apart((title_of(about) or name, result) for name, result, about in read)
+    results = numbered((title_of(about) or name, result) for name, result, about in read)
     path = write(
         out,
         results,

@@ -1,4 +1,4 @@
-"""Settings written on the command line, turned into what the library takes."""
+"""Texts of the command line turned into settings of the library."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["criteria_of", "settings_of", "size_of", "threshold_of"]
 def settings_of(texts: Sequence[str]) -> dict[str, Any]:
     """Settings from texts such as ``n_masks=500`` or ``grid=(7,7)``: Python literals, anything else is text.
 
-    ``true`` and ``false`` may be written small, as in the files of studies.
+    ``true`` and ``false`` may be in lower case, as in study files.
     """
     settings: dict[str, Any] = {}
     for text in texts:

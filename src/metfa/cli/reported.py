@@ -1,4 +1,4 @@
-"""What a command tells of warnings, mistakes and interruptions: one line, and an exit code."""
+"""How a command reports warnings, mistakes and interruptions: in one line, with an exit code."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = ["complain", "reported", "resumable"]
 
 
 def complain(text: str) -> None:
-    """Say what was wrong, in one line that can do a terminal no harm."""
+    """Print what was wrong, in one line that cannot harm a terminal."""
     typer.echo(f"error: {printable(text)}", err=True)
 
 
 def reported(command: Callable[..., None]) -> Callable[..., None]:
-    """Turn warnings, and what a user can mend, into one line (and exit code 2); faults of ours keep their traceback."""
+    """Print warnings, and errors that a user can mend (exit code 2), in one line; other errors keep their traceback."""
 
     def show_warning(message: Warning | str, *_: Any) -> None:
         typer.echo(f"warning: {printable(str(message))}", err=True)
@@ -50,7 +50,7 @@ def reported(command: Callable[..., None]) -> Callable[..., None]:
 
 @contextmanager
 def resumable(what: str) -> Iterator[None]:
-    """Tell who interrupts it that what there is can be gone on with."""
+    """After an interruption, say that the work so far is kept and can be resumed."""
     try:
         yield
     except KeyboardInterrupt:

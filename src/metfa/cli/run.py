@@ -1,4 +1,4 @@
-"""One picture or text explained into one folder, and such a folder read again."""
+"""Explain one picture or text into a folder, and read such a folder again."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ FEATURES = {"image": "pixels", "text": "words", "scene": "pixels"}
 
 @dataclass(frozen=True)
 class Analysis:
-    """How samples are read: everything that can be changed without the model; None is what was not given."""
+    """How samples are read: all that can change without the model; None where nothing is given."""
 
     alpha: float | None
     confidence: float
@@ -73,11 +73,11 @@ class Analysis:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Arguments that figure and summary have in common."""
+        """Arguments that figure and summary share."""
         return {**self.given, "confidence_level": self.confidence}
 
     def of_what_was_sampled(self, sampling: Sampling) -> Analysis:
-        """With the terms left to the result where sampling took them to decide when to stop."""
+        """The same, but without terms if sampling already decided on them: then the result has its own terms."""
         if not sampling.decides:
             return self
         return replace(self, threshold=None, alpha=None, correction=None)
@@ -92,7 +92,7 @@ class Sampling:
     settings: dict[str, Any]
     target: int | None
     noise: str
-    n_samples: int  # with `until` at most so many
+    n_samples: int  # with `until` the largest number
     seed: int
     batch_size: int
     device: str
@@ -103,11 +103,11 @@ class Sampling:
 
     @property
     def decides(self) -> bool:
-        """Whether features are decided on the way, to know when to stop."""
+        """Whether features are decided during sampling, to know when to stop."""
         return self.until is not None and "undecided" in criteria_of(self.until)
 
     def number(self, analysis: Analysis) -> int | Until:
-        """The number of samples, or the rule that says when there are enough, on the terms of the analysis."""
+        """The number of samples, or on the terms of the analysis the rule that says when they are enough."""
         if self.until is None:
             return self.n_samples
         criteria: dict[str, Any] = criteria_of(self.until)
@@ -123,7 +123,7 @@ class Sampling:
 
 
 def check_before_sampling(sampling: Sampling, analysis: Analysis, n_features: int | None = None) -> None:
-    """Refuse settings that could give no answer, before any model runs; the corrections once `n_features` is known."""
+    """Refuse settings that can give no answer, before any model runs; a correction, once `n_features` is known."""
     noise_of(sampling.noise, sampling.of)
     check_method(sampling.method, sampling.of)
     known = methods_of(sampling.of)
@@ -151,7 +151,7 @@ def check_before_sampling(sampling: Sampling, analysis: Analysis, n_features: in
 
 
 def call_of(name: str, sampling: Sampling) -> dict[str, Any]:
-    """What must be equal for a run to be resumed: the picture's name, or the text, and how samples are made."""
+    """What must be equal to resume a run: the name of the picture, or the text, and how samples are made."""
     call = {key: value for key, value in asdict(sampling).items() if key not in ("batch_size", "device", "of")}
     settings = ", ".join(f"{key}={value!r}" for key, value in sorted(sampling.settings.items()))
     return {"image" if sampling.of == "scene" else sampling.of: name, **call, "settings": settings}
@@ -233,7 +233,7 @@ def explain_picture(
 
 
 def _uncropped(preprocess: Any) -> Any:
-    """A preprocessing that takes the whole central square; of a picture of the network's own size, every pixel."""
+    """A preprocessing that takes the whole central square, so every pixel of a picture in the network's size."""
     if not hasattr(preprocess, "fraction"):
         raise ValueError(
             f"`--no-crop` is for models whose pictures are cropped, and {type(preprocess).__name__} is not"
@@ -271,7 +271,7 @@ def explain_words(
 
 
 def write_views(sample: Any, about: dict[str, Any], analysis: Analysis, folder: Path) -> tuple[str, list[Path]]:
-    """Write the report and a figure of each input, or the page of a text, nothing before all are made.
+    """Write the report, and a figure of each input or the page of a text; nothing is written before all are made.
 
     Returns the report's text, and where the figures are.
     """
@@ -293,7 +293,7 @@ def _drawn(sample: Any, about: dict[str, Any], analysis: Analysis) -> dict[str, 
 
 
 def is_of_text(sample: Any) -> bool:
-    """Whether it is of one text, and so shown word by word."""
+    """Whether the sample explains one text, which is shown word by word."""
     if not isinstance(sample, AttributionSample):
         return False
     return sample.words is not None and isinstance(sample.inputs, list) and is_text(sample.inputs[0])
@@ -335,7 +335,7 @@ def _png(drawn: Any) -> bytes:
 
 
 def read_folder(folder: Path) -> tuple[Any, dict[str, Any]]:
-    """Sample (of an object in a scene: its context) and description of a folder, or a bare saved sample."""
+    """Sample (for a scene the context of the object) and description in a folder, or a saved sample alone."""
     if not folder.is_dir():
         raise FileNotFoundError(f"no such folder: {folder}")
     if not (folder / SAMPLE).is_dir():
@@ -365,7 +365,7 @@ def _read_about(folder: Path) -> dict[str, Any]:
 
 
 def report(sample: Any, about: dict[str, Any], analysis: Analysis) -> str:
-    """The text that a person reads: prediction, what is significant, what it may get wrong, how it was made."""
+    """The report for a reader: the prediction, what is significant, what may be wrong, how it was made."""
     about = {name: printable(str(value))[:300] for name, value in about.items()}
     if about.get("settings"):
         about["method"] = f"{about.get('method', '')} ({about['settings']})"[:300]
@@ -391,7 +391,7 @@ def report(sample: Any, about: dict[str, Any], analysis: Analysis) -> str:
 def _time(provenance: dict[str, Any]) -> str:
     try:
         seed = str(int(provenance["rng"], 16))
-        made = int(provenance["maps_made"])  # of a run that was resumed not all
+        made = int(provenance["maps_made"])  # after a resumed run not all of them
         return f"{float(provenance['seconds']):.1f} s for {made:,} explanations, seed {seed}"
     except (KeyError, TypeError, ValueError):
         return "not recorded"

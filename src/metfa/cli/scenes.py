@@ -1,4 +1,4 @@
-"""The context of one object in a scene explained into a folder."""
+"""Explain the context of one object in a scene into a folder."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Scene:
 
 
 def call_of_scene(scene: Scene, sampling: Sampling) -> dict[str, Any]:
-    """What must be equal for a run to be resumed."""
+    """What must be equal to resume a run."""
     region = "as predicted" if scene.region is None else str(scene.region)
     size = "as it is" if scene.size is None else "x".join(map(str, scene.size))
     return {
@@ -111,7 +111,7 @@ def explain_scene(
 
 
 def class_index(text: str, class_names: Any) -> int:
-    """Index of a class from its index or name."""
+    """Index of a class, from a text with its index or name."""
     if text.isdecimal():
         return int(text)
     if text.startswith("-") and text[1:].isdecimal():
@@ -125,9 +125,9 @@ def class_index(text: str, class_names: Any) -> int:
 
 
 def region_in(path: Path, image: Any, *, resized: bool) -> np.ndarray:
-    """Pixels of the object, (height, width) bool, from an image of the scene's size whose pixels are 0 outside.
+    """Pixels of the object, (height, width) bool, from an image of the scene's size with 0 outside of the object.
 
-    Of a palette the index counts, not the colour. Where the scene is resized, so is the object.
+    In an image with a palette the index counts, not the colour. If the scene is resized, so is the object.
     """
     height, width = (int(side) for side in image.shape[1:])
     picture = open_image(path)
@@ -140,7 +140,7 @@ def region_in(path: Path, image: Any, *, resized: bool) -> np.ndarray:
             f"`--region` {path} has {mask.shape[1]} x {mask.shape[0]} pixels, the scene {width} x {height}"
         )
     if not mask.any() or mask.all():
-        raise ValueError(f"`--region` {path} must be 0 outside of the object and not within")
+        raise ValueError(f"`--region` {path} must be 0 outside of the object and not 0 within it")
     return mask
 
 

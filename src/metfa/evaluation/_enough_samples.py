@@ -1,4 +1,4 @@
-"""Whether a study draws samples enough for what it asks of them, and under fit noise: told before any is drawn."""
+"""Checks before a study draws samples: are there enough for its measures, and does its noise fit them?"""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STRICTER = (None, "e-bh", "bonferroni")  # corrections that hold at any time, ea
 
 
 def check_enough_samples(study: Study) -> None:
-    """Raise where there are, or may be, too few samples for what is asked of them, or where no noise allows it."""
+    """Raise if there are, or may be, too few samples for a measure, or if the noise does not allow it."""
     rule = study.rule
     if rule is not None:
         _check_rule(rule)
@@ -54,7 +54,7 @@ def _by_rule(settings: Mapping[str, Any], rule: Until) -> bool:
 def _check_rule(rule: Until) -> None:
     if rule.max_seconds is not None:
         raise ValueError(
-            "`n_samples`: figures of a study must not depend on how fast a machine is, so leave `max_seconds` out of "
+            "`n_samples`: figures of a study must not depend on the speed of a machine: leave `max_seconds` out of "
             "`Until` and write `max_samples=`"
         )
     if np.ndim(rule.threshold):
@@ -65,7 +65,7 @@ def _check_rule(rule: Until) -> None:
 
 
 def _needed(study: Study, level: float) -> Iterator[tuple[str, int]]:
-    """What is asked of the samples at a level, and how many that takes."""
+    """What needs samples at a level, and how many it needs."""
     any_time, at = study.rule is not None, f"at a confidence level of {level:g}"
     if "smoothed" in study.maps:
         yield f"smoothed maps {at}", samples_for_interval(level)
@@ -75,18 +75,18 @@ def _needed(study: Study, level: float) -> Iterator[tuple[str, int]]:
         elif measure.decides:
             check_alpha(alpha_at(level))
             if study.rule is not None and _by_rule(measure.settings, study.rule):
-                continue  # sampling does not stop before it can decide
+                continue  # the rule does not stop before it can decide
             correction = correction_of(measure.settings, study.rule)
             split = measure.settings.get("split") or 0
             yield f"{measure.name} {at}", split + samples_needed(1 - level, correction, 1, any_time=any_time)
 
 
 def _check_terms_of_rule(measure: Measure, rule: Until, levels: Sequence[float]) -> None:
-    """A rule may stop too soon for tests that are stricter than its own."""
+    """Raise if a measure has stricter tests than the rule: then the rule may stop too soon for it."""
     if measure.settings.get("split") is not None:
         raise ValueError(
-            f"`metrics`: `split` of {measure.name} goes with a `threshold`; without one it is that of the rule, whose "
-            "first samples are left out anyway: leave `split` out"
+            f"`metrics`: `split` of {measure.name} needs a `threshold`; without one, the threshold is that of the "
+            "rule, and its first samples are left out already: leave `split` out"
         )
     correction, level = correction_of(measure.settings, rule), max(levels)
     if STRICTER.index(correction) > STRICTER.index(rule.correction):

@@ -1,6 +1,6 @@
-"""Measures of the samples under P: how many there are, how wide their intervals, what they decide and how far it holds.
+"""Measures of the samples under P: their number, the width of intervals, decisions and certificates.
 
-What is not set is decided on the result's own terms (`AttributionSample.terms`), but for alpha, which the level gives.
+Terms that are not set are those of the result (`AttributionSample.terms`), except alpha, which the level gives.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = [
 
 
 def interval_width(model: Any, inputs: Any, sample: AttributionSample, level: float) -> list[Row]:  # noqa: ARG001
-    """It needs neither model nor inputs, which others do that are functions of a sample."""
+    """Mean width of the intervals; model and inputs are not used, but other measures of samples take them."""
     return [score_row("interval_width", metrics.interval_width(sample, level))]
 
 
@@ -41,7 +41,7 @@ def sample_size(model: Any, inputs: Any, sample: AttributionSample, level: None)
 
 
 def rule_met(model: Any, inputs: Any, sample: AttributionSample, level: None) -> list[Row]:  # noqa: ARG001
-    """1 where the rule was met, 0 where a budget ended sampling: the mean is the share of the inputs."""
+    """1 if the rule was met, 0 if a budget ended sampling; the mean is the share of inputs that met the rule."""
     assert sample.stopping is not None
     return [plain_row("rule_met", float(sample.stopping.reason == "reached"))]
 
@@ -72,7 +72,7 @@ def region_score(model: Any, inputs: Any, sample: AttributionSample, level: floa
 
 
 def _decided(metric: str, scores: Callable[[], metrics.Scores]) -> list[Row]:
-    """A figure of decisions; how many samples these take, the features of the input tell, which are many or few."""
+    """A figure of decisions, or why there is none: the samples needed depend on the number of features."""
     try:
         return [score_row(metric, scores())]
     except TooFewSamplesError:
@@ -85,7 +85,7 @@ def alpha_at(level: float) -> float:
 
 
 def correction_of(settings: Mapping[str, Any], rule: Until | None) -> str | None:
-    """What a measure corrects by: as it is set, else as the rule that ended sampling."""
+    """Correction of a measure: the one that is set, else that of the rule that ended sampling."""
     given = settings.get("correction")
     if given is not None:
         return check_correction(given)

@@ -1,4 +1,4 @@
-"""What a study will cost, from a short trial: explanations, forward and backward passes, time, disk."""
+"""The cost of a study, estimated from a short trial: explanations, forward and backward passes, time, disk."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Estimate", "estimate"]
 
 BYTES_A_ROW = 220
 TRIALS = 5
-PROBES = 5  # maps by which a sampling, under a rule each draw's, finds out whether rows depend on each other
+PROBES = 5  # maps that sampling needs (with a rule, for each draw) to find out whether rows depend on each other
 
 
 @dataclass(frozen=True)
@@ -36,15 +36,15 @@ class Estimate:
     explanations : int
         Single maps to be computed.
     forwards, backwards : int
-        Images that pass through the model and back.
+        Images that pass forward and backward through the model.
     seconds : float
-        With one worker, by the trial's speed.
+        Time with one worker, at the speed of the trial.
     bytes : int
-        In the store.
+        Size of the results in the store.
     not_counted : dict of str to str
-        Explainers that failed in the trial, and how.
+        Explainers that failed in the trial, with their errors.
     at_most : bool
-        Whether it may come to less, since a rule ends sampling: counted is `max_samples`.
+        Whether the cost may be lower, because a rule ends sampling; `max_samples` are counted.
     """
 
     units: int
@@ -61,7 +61,7 @@ class Estimate:
             f"; not counted, as it failed in the trial: {name}, {why}" for name, why in self.not_counted.items()
         )
         passes = ""
-        if self.forwards:  # counted of torch modules alone
+        if self.forwards:  # counted only for torch modules
             passes = f"{self.forwards:,} inputs forward and {self.backwards:,} backward, "
         most, took = "up to about " if self.at_most else "", _duration(self.seconds)
         return (
@@ -71,7 +71,7 @@ class Estimate:
 
 
 def estimate(worker: Worker, units: list[Unit]) -> Estimate:
-    """Explain one batch of noisy copies by every explainer, ask the model once, and multiply."""
+    """Explain one batch of noisy copies with every explainer, ask the model once, and multiply."""
     study = worker.study
     explanations = forwards = backwards = 0
     seconds = 0.0
@@ -95,7 +95,7 @@ def estimate(worker: Worker, units: list[Unit]) -> Estimate:
 
 
 def _explanations(study: Study, explainer: Any) -> int:
-    """Maps that one unit takes: every sampling has a vanilla map of its own, and there is one at least."""
+    """Maps that one unit needs; every sampling has its own vanilla map, and there is at least one sampling."""
     most, sampled, own_randomness = study.most, len(study.noises), takes_rngs(explainer)
     inner = most if study.rule is None else most + 1 + PROBES * (not known_independent(explainer))
     total = len(study.sampled) * (1 + most) or 2
@@ -112,7 +112,7 @@ def _n_maps(study: Study) -> int:
 
 
 def _asked_by_metrics(study: Study) -> int:
-    """Images that the metrics of one unit's maps ask the model about."""
+    """Images that the metrics of one unit pass to the model."""
     total = 0
     noisy = sum(noise is not None for noise in study.outer_noises.values())
     for measure in study.measures:
@@ -132,7 +132,7 @@ def _rows(study: Study) -> int:
 
 
 def _first_trial(worker: Worker, units: list[Unit]) -> _Trial | str:
-    """A trial of the first unit that works, among a few, or how they fail; failures are the run's to keep."""
+    """A trial of the first of a few units that works, or the last error; the run itself records failures."""
     failure = ""
     for unit in units[:TRIALS]:
         try:
@@ -144,7 +144,7 @@ def _first_trial(worker: Worker, units: list[Unit]) -> _Trial | str:
 
 @dataclass(frozen=True)
 class _Trial:
-    """Cost of one explanation, and of one image that the model is asked about."""
+    """Cost of one explanation, and of one image that a metric passes to the model."""
 
     forwards: float
     backwards: float
@@ -153,7 +153,7 @@ class _Trial:
 
 
 def _trial(worker: Worker, unit: Unit) -> _Trial:
-    """One batch of samples, by the loop of the run, and the model asked about one batch."""
+    """Time one batch of samples in the loop of the run, and one batch through the model."""
     study, rows = worker.study, Rows(worker.batch(unit))
     noise = study.held(next(iter(study.sampled.values()), None))
     address = (root_entropy(study.seed), unit.digest)
@@ -183,7 +183,7 @@ def _timed(work: Callable[[], Any]) -> float:
 
 @contextmanager
 def _counted(module: Any) -> Iterator[dict[str, int]]:
-    """Count the images that go through a torch module; of another model nothing is known."""
+    """Count the images that pass through a torch module; for other models nothing is counted."""
     count = {"forwards": 0, "backwards": 0}
     torch = loaded_torch()
     if torch is None or not isinstance(module, torch.nn.Module):

@@ -30,7 +30,7 @@ def _minus(a: list[float | str], b: list[float | str]) -> list[float | str]:
 
 
 def _average(columns: list[list[float | str]], *, of_known: bool = False) -> list[float | str]:
-    """Mean over the outer noises, input by input, of all of them or of those that are known."""
+    """Mean over the outer noises, input by input; `of_known`: over those that have a figure, else over all of them."""
     averages: list[float | str] = []
     for line in zip(*columns, strict=True):
         known = [value for value in line if not isinstance(value, str)]
@@ -42,9 +42,9 @@ def _average(columns: list[list[float | str]], *, of_known: bool = False) -> lis
 def stability_table(
     evaluation: Evaluation, measure: Measure, explainer: str | None, selection: Selection, *, differences: bool
 ) -> Table:
-    """Maps against outer noises, then their average; beside mstd the level of the maps, and the share of constant ones.
+    """Maps against outer noises, then their average; for mstd also the level of the maps and share of constant ones.
 
-    mstd is in the units of the maps: a map near zero varies little, and a constant one not at all.
+    mstd is in the units of the maps: a map near zero varies little, and a constant map does not vary at all.
     """
     study, metric = evaluation.study, measure.name
     explainer = only_explainer(explainer, study)
@@ -73,13 +73,13 @@ def stability_table(
     what = f"{metric}, {explainer}" + (", minus vanilla" if differences else "")
     details = [*_samples_shown(list(lines), selection), f"{study.n_outer} draws of each outer noise"]
     table = Table(what, "map", tuple(names), rows, cells)
-    return _told(table, evaluation, measure, details, [explainer] * len(rows), list(lines))
+    return _described(table, evaluation, measure, details, [explainer] * len(rows), list(lines))
 
 
 def faithfulness_table(
     evaluation: Evaluation, metric: str, measure: Measure, selection: Selection, *, differences: bool
 ) -> Table:
-    """Explainers against metrics; each cell has the paper's pair (smoothed, vanilla), then the mean of the samples."""
+    """Explainers against metrics; each cell has the pair of the paper (smoothed, vanilla), then the mean map."""
     study = evaluation.study
     wanted = measure.makes if measure.makes and metric == measure.name else (metric,)
     noisy = [name for name, noise in study.outer_noises.items() if noise is not None]
@@ -113,11 +113,11 @@ def faithfulness_table(
         single = f"O = {outers[0]}" if len(outers) == 1 else "each outer noise"
         details.append(f"{study.n_outer} draws of {single}")
     table = Table(what, "explainer", wanted, tuple(rows), tuple(cells), maps if len(maps) > 1 else ())
-    return _told(table, evaluation, measure, details, explainers, entries)
+    return _described(table, evaluation, measure, details, explainers, entries)
 
 
 def samples_table(evaluation: Evaluation, measure: Measure, selection: Selection) -> Table:
-    """Explainers, with N and level where there are several, against sampling noises."""
+    """Explainers against sampling noises, with N and level if there are several."""
     rows, cells, entries, explainers = [], [], [], []
     for explainer in selection.explainers:
         for n in selection.sizes:
@@ -132,7 +132,7 @@ def samples_table(evaluation: Evaluation, measure: Measure, selection: Selection
     table = Table(measure.name.replace("_", " "), "explainer", columns, tuple(rows), tuple(cells))
     details = _samples_shown(entries, selection)
     details += _terms_shown(measure, selection.rule) if measure.decides else []
-    return _told(table, evaluation, measure, details, explainers, entries)
+    return _described(table, evaluation, measure, details, explainers, entries)
 
 
 def _beside(entry: Entry, name: str) -> Entry:
@@ -141,11 +141,11 @@ def _beside(entry: Entry, name: str) -> Entry:
     return VANILLA if name == "vanilla" else (name, noise, n, level if name == "smoothed" else None)
 
 
-def _told(
+def _described(
     table: Table, evaluation: Evaluation, measure: Measure, details: list[str], explainers: Sequence[str],
     entries: Sequence[Entry],
 ) -> Table:  # fmt: skip
-    """The table with its settings in the title, and with its notes; `explainers` are those of its rows."""
+    """The table, with its settings in the title and with its notes; `explainers` has one name for each row."""
     model = evaluation.study.model
     model = model if isinstance(model, str) else getattr(model, "name", None)
     details = [*details, *_settings(measure), *([f"model {model}"] if isinstance(model, str) else [])]
@@ -160,7 +160,7 @@ def _told(
 
 
 def _samples_shown(entries: Sequence[Entry], selection: Selection, *, noise: bool = False) -> list[str]:
-    """Noise, N and level of the maps shown, each where there is one only: those that are several stand in the rows."""
+    """Noise, N and level of the maps shown, each only if it is the same for all; others stand in the rows."""
     sampled = [entry for entry in entries if entry[1] is not None]
     levels = {entry[3] for entry in sampled if entry[3] is not None}
     shown = [f"P = {selection.noises[0]}"] if noise and sampled and len(selection.noises) == 1 else []
@@ -177,19 +177,19 @@ def _samples_shown(entries: Sequence[Entry], selection: Selection, *, noise: boo
 
 
 TECHNICAL = {"batch_size", "softmax", "autocast", "memory_format", "others"}
-TERMS = {"threshold", "correction", "split"}  # of tests, which stand in a title by themselves
+TERMS = {"threshold", "correction", "split"}  # of tests; a title shows them in words of their own
 
 
 def _settings(measure: Measure) -> list[str]:
-    """What its figures depend on, by default or as the study has it."""
+    """The settings on which its figures depend, as the study sets them or by default."""
     parameters = signature(measure.takes).parameters if measure.takes else {}
     default = {
         name: parameter.default for name, parameter in parameters.items() if parameter.default is not parameter.empty
     }
     if measure.of in ("maps under noise", "outer samples", "predictions"):
         default.pop("n_outer", None)  # the study names it
-    untold = TECHNICAL | GOVERNED | TERMS
-    found = {name: value for name, value in {**default, **measure.settings}.items() if name not in untold}
+    hidden = TECHNICAL | GOVERNED | TERMS
+    found = {name: value for name, value in {**default, **measure.settings}.items() if name not in hidden}
     return [f"{name} {_shown(value)}" for name, value in found.items()]
 
 

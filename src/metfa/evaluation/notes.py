@@ -1,4 +1,4 @@
-"""What must be known to read a table: why figures are missing, what failed, what cannot be compared."""
+"""The notes below a table: why figures are missing, what failed, what cannot be compared."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ __all__ = ["about_failures", "about_levels", "about_missing", "about_trimming", 
 
 
 def about_missing(table: Table, explainers: Sequence[str], columns: Sequence[str]) -> list[str]:
-    """Why figures are missing, other than by failure: each reason once, with where it holds.
+    """Why figures are missing, apart from failures: each reason once, with its rows and columns.
 
-    `explainers` are those of the rows, `columns` those of scores; what stands beside these lacks where they do.
+    `explainers` has one name for each row, and `columns` are those of scores; other columns lack the same figures.
     """
     where: dict[str, dict[str, list[str]]] = {}  # by reason, then by explainer
     for explainer, row, line in zip(explainers, table.rows, table.cells, strict=True):
@@ -49,7 +49,7 @@ def about_missing(table: Table, explainers: Sequence[str], columns: Sequence[str
 
 
 def _shortest(explainer: str, mine: list[str], table: Table, explainers: Sequence[str]) -> list[str]:
-    """The explainer alone, where it is about all of its rows."""
+    """The explainer alone, if a reason holds for all of its rows."""
     whole = [row for of, row in zip(explainers, table.rows, strict=True) if of == explainer]
     return [explainer] if mine == whole else mine
 
@@ -63,7 +63,7 @@ def _why(cell: Cell) -> str:
 
 
 def about_failures(evaluation: Evaluation, explainers: Sequence[str]) -> list[str]:
-    """How many units of each explainer failed, and how the first did."""
+    """How many units of each explainer failed, and the error of the first."""
     notes = []
     for explainer in explainers:
         errors = [error for (_, name), error in evaluation.failed.items() if name == explainer]
@@ -81,7 +81,7 @@ def counted_inputs(evaluation: Evaluation) -> str:
 
 
 def about_trimming(entries: Sequence[Entry], rule: Until | None) -> list[str]:
-    """Where so few samples are drawn for the level that the smoothed map averages all of them."""
+    """The numbers of samples so small for their level that the smoothed map averages all samples."""
     if rule is not None:
         levels = dict.fromkeys(level for name, _, _, level in entries if name == "smoothed" and level is not None)
         return [note for level in levels for note in _trimmed_from(level, RoundsUntil(rule, 1).soonest)]
@@ -101,11 +101,11 @@ def _trimmed_from(level: float, soonest: int) -> list[str]:
         n += 1
     if soonest >= n:
         return []
-    return [f"at {percent(level)} no sample is trimmed of inputs with fewer than {n}: there smoothed equals mean"]
+    return [f"at {percent(level)} no sample is trimmed for inputs with fewer than {n}: there smoothed equals mean"]
 
 
 def about_levels(evaluation: Evaluation) -> list[str]:
-    """What forbids to compare explainers by mstd, which is in the units of their maps."""
+    """Why explainers cannot be compared by mstd, which is in the units of their maps."""
     levels: dict[str, list[float]] = {}
     for (metric, explainer), maps in evaluation.found.items():
         if metric == "mstd":
@@ -116,9 +116,7 @@ def about_levels(evaluation: Evaluation) -> list[str]:
     signed = [explainer for explainer, known in levels.items() if min(known) < 0]
     if signed:
         names = ", ".join(signed)
-        return [
-            f"{names}: a map's level, its mean, does not tell its size where it has both signs; mstd is in its units"
-        ]
+        return [f"{names}: a map's level, its mean, does not show its size if it has both signs; mstd is in its units"]
     means = {explainer: fmean(known) for explainer, known in levels.items()}
     if not means or max(means.values()) <= 10 * min(means.values()):
         return []

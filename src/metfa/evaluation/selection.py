@@ -1,4 +1,4 @@
-"""The part of a study that a table or a figure shows, and its figures or the reasons why they are missing."""
+"""The part of a study that a table or a figure shows: its figures, or the reasons why they are missing."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ VANILLA: Entry = ("vanilla", None, None, None)
 
 
 def entry_of(row: dict[str, Any]) -> Entry:
-    """The map, or the samples, that a row is about."""
+    """The map or the samples of a row."""
     return row["aggregate"], row["sampling"], row["n_samples"], row["confidence_level"]
 
 
@@ -69,8 +69,8 @@ class Selection:
         )
 
     def size_label(self, n: int | None) -> str:
-        """A sample size in words, or the rule that decides it."""
-        return f"N = {n}" if self.rule is None else f"N by {self.rule.told}"
+        """A sample size in words, or the rule that determines it."""
+        return f"N = {n}" if self.rule is None else f"N by {self.rule.described}"
 
     def entries(self, maps: Sequence[str]) -> list[Entry]:
         """The selected maps, in the order in which they are made."""
@@ -98,7 +98,7 @@ def entry_label(entry: Entry, selection: Selection) -> str:
 
 def _size_chosen(n: int | None, study: Study) -> tuple[int | None, ...]:
     if n is not None and study.rule is not None:
-        raise ValueError(f"`n_samples` must be left out, because N is by {study.rule.told}, got {n!r}")
+        raise ValueError(f"`n_samples` must be left out, because N is set by {study.rule.described}, got {n!r}")
     return _chosen("n_samples", n, study.sizes)
 
 
@@ -146,11 +146,11 @@ def figures(
 def _figure(row: dict[str, Any] | None, column: str) -> float | str:
     if row is None:
         return "not measured"
-    if row["score"] is None and column != "constant":  # a level counts only for inputs that have a score
+    if row["score"] is None and column != "constant":  # a level is used only for inputs that have a score
         return row["reason"] or "no reason recorded"
     return row[column] if row[column] is not None else row["reason"] or "no reason recorded"
 
 
 def percent(level: float, digits: int = 6) -> str:
-    """A level in percent, with so many significant digits of 1 - level that 0.9999 is never 100 %."""
+    """A level in percent, with significant digits of 1 - level, so that 0.9999 is never written as 100 %."""
     return f"{100 - float(f'{100 * (1 - level):.{digits}g}'):.12g} %"

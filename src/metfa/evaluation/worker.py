@@ -1,4 +1,4 @@
-"""A worker: it holds the model and its explainers, and measures one unit after the other."""
+"""A worker: holds the model and its explainers, and measures one unit after the other."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = ["Worker", "load_model"]
 
 
 class Aggregate(NamedTuple):
-    """Which map is measured: how it is made of which samples."""
+    """Which map is measured: from which samples it is made, and how."""
 
     aggregate: str
     sampling: str | None = None
@@ -42,14 +42,14 @@ class Aggregate(NamedTuple):
 
     @property
     def level(self) -> float:
-        """Level of a smoothed map, which has one."""
+        """Level of a smoothed map; only these have one."""
         assert self.confidence_level is not None
         return self.confidence_level
 
 
 @dataclass(frozen=True)
 class Aggregates(SampledExplainer):
-    """All maps that a study makes of the same samples, side by side: (batch, maps, *features)."""
+    """All maps that a study makes from the same samples, side by side: (batch, maps, *features)."""
 
     wanted: tuple[Aggregate, ...] = field(default=(), kw_only=True)
 
@@ -67,7 +67,7 @@ class Aggregates(SampledExplainer):
 
 @dataclass(frozen=True)
 class AggregatesUntil:
-    """The same, of as many samples as a rule takes for each row."""
+    """The same, but for each row from as many samples as a rule takes."""
 
     explainer: Callable[..., Any]
     noise: Any = field(kw_only=True)
@@ -79,7 +79,7 @@ class AggregatesUntil:
 
     @property
     def model(self) -> Any:
-        """Model of the inner explainer, None where unknown."""
+        """Model of the inner explainer; None if it is unknown."""
         return explained_model(self.explainer)
 
     def __call__(self, inputs: Any, target: Any = None, *, rngs: Sequence[np.random.Generator]) -> np.ndarray:
@@ -98,7 +98,7 @@ class AggregatesUntil:
 
 
 def load_model(study: Study) -> Any:
-    """The study's model: a LoadedModel for a name, else what the study was given."""
+    """The model of a study: a LoadedModel if it has a name, else the study's own object."""
     if not isinstance(study.model, str):
         return study.model
     from metfa import models, text  # which need torch
@@ -131,7 +131,7 @@ class Worker:
         return self.study.called(self.model)
 
     def measure(self, unit: Unit) -> dict[str, Any]:
-        """What a unit's file holds: rows of figures, and the record of how they were made."""
+        """The content of a unit's file: rows of figures, and a record of how they were made."""
         clock = time.perf_counter()
         with self._threads_set() as threads, warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ModelOutputWarning)
@@ -174,7 +174,7 @@ class Worker:
         if not is_array(array):
             raise TypeError(f"input {unit.input} is no array but {type(array).__name__}")
         if isinstance(array, np.ndarray) and not array.flags.writeable:
-            array = array.copy()  # mapped from a file or shared by Ray; torch.from_numpy and others want their own
+            array = array.copy()  # mapped from a file or shared by Ray; torch.from_numpy and others need a writable one
         batch: Any = array[None]
         return batch.to(self.study.device) if hasattr(batch, "to") else batch
 
@@ -234,9 +234,9 @@ class Worker:
         return wanted
 
     def _under(self, explainer: Any, noise: Any, sampled: Callable[[Any, Any], AttributionSample]) -> Iterator[Any]:
-        """Every map's sample under an outer noise, the maps of one sampling noise from the same inner samples.
+        """The sample of every map under an outer noise; maps of one sampling noise share their inner samples.
 
-        None in place of the sample of a map that nothing changes.
+        None instead of a sample if nothing changes the map.
         """
         if "vanilla" in self.study.maps:
             fixed = noise is None and not takes_rngs(explainer)
@@ -272,7 +272,7 @@ def _unchanged(x: Any, rng: np.random.Generator) -> Any:  # noqa: ARG001 - a noi
 
 
 def _first(sample: AttributionSample, n: int | None) -> AttributionSample:
-    """The first samples; None: all, however many a rule took."""
+    """The first n samples; None: all that a rule took."""
     if n is None:
         return sample
     predictions = None if sample.predictions is None else sample.predictions[:n]

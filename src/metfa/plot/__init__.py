@@ -1,4 +1,4 @@
-"""Figures with matplotlib: the maps of an image, or bars with error bars for a table, with what they claim beside them.
+"""Figures with matplotlib: the maps of an image, or bars with error bars for a table, each with what it claims.
 
 `AttributionSample.plot` chooses: images go to :func:`figure`, features along one axis to :func:`bars`.
 """

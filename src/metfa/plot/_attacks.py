@@ -1,4 +1,4 @@
-"""An attack on an explanation: image and maps before and after, and how the attack went."""
+"""The figure of an attack on an explanation: image and maps before and after, and the course of the attack."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ KNOWS = {
 
 
 def attack(result: AttackResult, *, index: int = 0, title: str | None = None, palette: str = "paper") -> Figure:
-    """One image of an attack: clean above, attacked below, with the maps of both, and the course of the attack.
+    """Draw one image of an attack: clean above, attacked below, the maps of both, and the course of the attack.
 
-    All maps share one colour scale. Distances are those to the target map, mean absolute differences.
+    All maps share one colour scale. Distances are mean absolute differences from the target map.
 
     Parameters
     ----------
     result : AttackResult
-        What `metfa.attacks.manipulate` or `metfa.attacks.targeted` returned, of maps (height, width).
+        Result of `metfa.attacks.manipulate` or `metfa.attacks.targeted`, with maps (height, width).
     index : int
         Which image of the batch.
     title : str, optional
-        Heading; shown as plain text. None: what was attacked, and what came of it.
+        Heading; shown as plain text. None: what was attacked, and the outcome.
     palette : {"paper", "colourblind"}
         Colours of the maps.
 
@@ -98,7 +98,7 @@ def _picture(part: Measured, index: int) -> np.ndarray:
 
 
 def _below(picture: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """What a map is laid over: the picture, or white where the map is coarser."""
+    """Background of a map: the picture, or white if the map has another size."""
     return picture if picture.shape[:2] == scores.shape else np.ones(scores.shape)
 
 
@@ -134,8 +134,8 @@ def _draw_course(axes: np.ndarray, result: AttackResult, index: int) -> None:
             marker = "." if len(steps) < 30 else None
             below.plot(start + steps, values[steps], color=colour, linewidth=1, marker=marker, label=label)
         if name in result.curves:
-            height = result.distances[clean][index]
-            below.axhline(height, color=colour, linestyle=":", linewidth=1, label=f"{label}, clean image")
+            before = result.distances[clean][index]
+            below.axhline(before, color=colour, linestyle=":", linewidth=1, label=f"{label}, clean image")
     below.set_title("distance to the target map", fontsize="medium")
     below.set_ylim(bottom=0)
     for ax in axes:
@@ -148,7 +148,7 @@ def _draw_course(axes: np.ndarray, result: AttackResult, index: int) -> None:
 
 
 def _restarts(result: AttackResult, name: str, index: int) -> list[tuple[int, np.ndarray]]:
-    """First step and values of each restart, of one term and image."""
+    """First step and values of each restart, for one term and one image."""
     curve = result.curves.get(name)
     if curve is None:
         return []

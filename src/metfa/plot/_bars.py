@@ -1,4 +1,4 @@
-"""One bar a feature, with the exact interval of its median as error bar."""
+"""Bars: one for each feature, with the exact interval of its median as error bar."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ROW_HEIGHT = 0.34  # inches, room for a name of two lines
 
 @dataclass(frozen=True)
 class Scores:
-    """What is drawn of one input, a number for each feature; no ends where the samples are too few."""
+    """What is drawn for one input, a number for each feature; no ends if there are too few samples."""
 
     sizes: np.ndarray
     called: str
@@ -52,13 +52,13 @@ def bars(
     max_features: int = 20,
     palette: str = "paper",
 ) -> Figure:
-    """Smoothed score of each feature as a bar, its exact interval as error bar, the vanilla score as a diamond.
+    """Draw each feature: its smoothed score as a bar, the exact interval as error bar, the vanilla score as a diamond.
 
-    Features with the largest scores come first, by absolute value. Signed scores are positive, negative or undecided:
-    does the median lie on one side of 0? Scores of one sign are important, unimportant or undecided about a threshold.
-    Colours are decided at alpha, and error bars are intervals at `confidence_level`, so that the two may differ at the
-    threshold: with the defaults each side is tested at 0.05, and an interval misses by 0.025 a side. With
-    ``alpha=0.025`` a feature is decided just if its interval leaves out the threshold.
+    Features with the largest absolute scores come first. Signed scores are positive, negative or undecided: does the
+    median lie on one side of 0? Scores of one sign are important, unimportant or undecided about a threshold. Colours
+    are decided at alpha, but error bars are intervals at `confidence_level`, so the two may differ at the threshold:
+    with the defaults each side is tested at 0.05, and an interval misses with probability 0.025 on each side. With
+    ``alpha=0.025`` a feature is decided exactly if its interval excludes the threshold.
 
     Parameters
     ----------
@@ -67,17 +67,17 @@ def bars(
     index : int
         Which input of the batch.
     feature_names : sequence of str, optional
-        By default those of the sample, else "feature 0" and so on. Where the input itself has as many numbers, each is
-        shown with its name.
+        By default those of the sample, else "feature 0" and so on. If the input itself has one number for each feature,
+        it is shown with the name.
     title : str, optional
         Heading; shown as plain text.
     threshold, alpha, correction, split
-        As for `AttributionSample.terms`. Write the threshold 0 for signed scores of an explainer of yours that happen
-        to be all positive. A correction counts also the features that are not shown.
+        As for `AttributionSample.terms`. Write the threshold 0 if your explainer gives signed scores that happen to be
+        all positive. A correction also counts the features that are not shown.
     confidence_level : float
         Level of each interval; the legend names the exact level reached.
     max_features : int
-        How many features are shown at most; the figure says how many are not, and how large they are.
+        How many features are shown at most; the figure says how many are left out, and how large these are.
     palette : {"paper", "colourblind"}
         Colours: the paper's, or a colour-blind-safe set.
 
@@ -154,8 +154,8 @@ def _scores(sample: AttributionSample, confidence_level: float) -> Scores:
     interval = sample.confidence_interval(confidence_level)
     ends = interval.low[0].astype(np.float64), interval.high[0].astype(np.float64)
     smoothed = sample.smoothed(confidence_level)[0].astype(np.float64)
-    told = f"{sample.interval_kind} {interval.confidence_level:.1%} interval of the median"
-    return Scores(smoothed, f"smoothed over {n} samples", vanilla, ends, told)
+    what = f"{sample.interval_kind} {interval.confidence_level:.1%} interval of the median"
+    return Scores(smoothed, f"smoothed over {n} samples", vanilla, ends, what)
 
 
 def _not_shown(scores: Scores, decision: Decision | None, rest: np.ndarray) -> str:
@@ -169,7 +169,7 @@ def _not_shown(scores: Scores, decision: Decision | None, rest: np.ndarray) -> s
 
 
 def _draw_bars(ax: Axes, scores: Scores, decision: Decision | None, shown: np.ndarray, colours: Palette) -> list[Any]:
-    """Bars from the top downwards; returns what the legend explains."""
+    """Draw bars from the top downwards; returns the entries of the legend."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 

@@ -1,4 +1,4 @@
-"""How far an image may be changed while each of its pixels stays significant."""
+"""The figure of certified radii: how far an image may change while each of its pixels stays significant."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["certificate"]
 
-COLOURS = "viridis"  # other ones than those of scores, for this is a length
+COLOURS = "viridis"  # not the colours of scores, because a radius is a length
 
 
 def certificate(
@@ -30,7 +30,7 @@ def certificate(
     correction: str | None = None,
     split: int | None = None,
 ) -> Figure:
-    """Picture, and the certified radii of what lies above the threshold and of what lies below, in one colour scale.
+    """Draw the picture, and certified radii above and below the threshold, with one colour scale.
 
     Parameters
     ----------
@@ -46,8 +46,8 @@ def certificate(
     Returns
     -------
     matplotlib.figure.Figure
-        Not registered with pyplot: ``figure.savefig("figure.png")`` writes it. Pixels of which nothing is certified
-        show the picture in grey.
+        Not registered with pyplot: ``figure.savefig("figure.png")`` writes it. Pixels without a certificate show the
+        picture in grey.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def certificate(
         here = marks == side
         weight = np.where(here & (radius > 0), 0.85, 0.0)[..., None]
         painted = weight * colormaps[COLOURS](radius / scale.high)[..., :3] + (1 - weight) * grey(shown)
-        draw_picture(ax, painted, f"{name}, {here.mean():.1%}\nmedians stay so for shorter changes")
+        draw_picture(ax, painted, f"{name}, {here.mean():.1%}\nholds for changes below the radius")
     draw_colour_bar(fig, axes, scale, label=f"certified radius (L2); {terms.level}")
     draw_heading(fig, title, 100)
     return fig

@@ -1,4 +1,4 @@
-"""A scene, an object in it, and which of its surroundings are significantly needed."""
+"""The figure of a scene: an object in it, and which of its surroundings are significantly needed."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def context(
     confidence_level: float = 0.95,
     palette: str = "paper",
 ) -> Figure:
-    """The scene with the object's outline, the single and the smoothed explanation, and the significant context.
+    """Draw the scene with the object's outline, the single and the smoothed explanation, and the significant context.
 
     Parameters
     ----------
     explanation : ContextExplanation
-        What `metfa.segmentation.explain_context` returned.
+        Result of `metfa.segmentation.explain_context`.
     title : str, optional
         Heading; shown as plain text.
     threshold, alpha, correction, split
@@ -91,7 +91,7 @@ def context(
 
 
 def _draw_outline(ax: Axes, region: np.ndarray) -> None:
-    """The object's outline, closed at the edges of the picture too."""
+    """Draw the object's outline, also along the edges of the picture."""
     height, width = region.shape
     places = np.arange(-1, width + 1), np.arange(-1, height + 1)
     limits = ax.get_xlim(), ax.get_ylim()
@@ -104,7 +104,7 @@ def _draw_outline(ax: Axes, region: np.ndarray) -> None:
 def _draw_decision(
     fig: Figure, ax: Axes, decision: Decision, region: np.ndarray, picture: np.ndarray, name: str, colours: Palette
 ) -> None:
-    """What is decided of the pixels outside of the region."""
+    """Draw what is decided about the pixels outside of the region."""
     from matplotlib.colors import to_rgb
     from matplotlib.patches import Patch
 

@@ -1,4 +1,4 @@
-"""Insertion and deletion curves, with bands."""
+"""The figure of insertion and deletion curves, with bands."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def curves(
     index: int | None = None,
     title: str | None = None,
 ) -> Figure:
-    """Insertion or deletion curves: their mean over inputs, and a band of two standard errors to each side.
+    """Draw insertion or deletion curves: their mean over inputs, and a band of two standard errors on each side.
 
     Parameters
     ----------
     named : dict of str to FaithfulnessCurve
-        By what the legend calls them, such as ``{"vanilla": ..., "smoothed": ...}``; of the same inputs.
+        Curves by their names in the legend, such as ``{"vanilla": ..., "smoothed": ...}``; of the same inputs.
     normalised : bool
         Divide by the clean probability, as the score does.
     index : int, optional
@@ -49,7 +49,7 @@ def curves(
     Raises
     ------
     TypeError, ValueError
-        If there is no curve, or one is none; if there is no such input.
+        If there is no curve, if a value is not a curve, or if there is no such input.
     """
     with needs_extra("a figure"):
         from matplotlib.figure import Figure

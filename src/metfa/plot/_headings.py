@@ -1,4 +1,4 @@
-"""The heading of a figure: plain text of anybody's, in lines that fit."""
+"""The heading of a figure: plain text from anybody, in lines that fit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["draw_heading"]
 
 
 def draw_heading(fig: Figure, title: str | None, width: int = 80) -> None:
-    """Write `title` above a figure, at most `width` characters a line; nothing where it is None."""
+    """Write `title` above a figure, at most `width` characters in a line; write nothing for None."""
     if title is None:
         return
     if not isinstance(title, str):

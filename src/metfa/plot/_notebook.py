@@ -1,4 +1,4 @@
-"""What a notebook shows of a sample."""
+"""The view of a sample in a notebook."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["notebook_html"]
 
 
 def notebook_html(sample: AttributionSample) -> str:
-    """The first input's figure and the sample's repr, everything escaped."""
+    """The figure of the first input and the repr of the sample, everything escaped."""
     text = f"<pre>{html.escape(repr(sample))}</pre>"
     draw = {1: bars, 2: figure}.get(len(sample.feature_shape))
     if draw is None:
@@ -23,7 +23,7 @@ def notebook_html(sample: AttributionSample) -> str:
     buffer = io.BytesIO()
     batch = sample.values.shape[1]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a display warns of nothing; the methods do
+        warnings.simplefilter("ignore")  # a display gives no warnings; the methods do
         try:
             draw(sample, title=f"input 0 of {batch}" if batch > 1 else None).savefig(buffer, format="png", dpi=72)
         except (ImportError, ValueError):

@@ -1,4 +1,4 @@
-"""Colours of decisions and scores, and what all figures do with texts of others."""
+"""Colours of decisions and scores, and how all figures show texts of others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Palette:
     negative: str
 
     def of_marks(self, kinds: dict[int, str]) -> list[tuple[str, int, str]]:
-        """Name, mark and colour of each kind: about a sign or about a threshold."""
+        """Name, mark and colour of each kind, with the colours of the sign or of the threshold."""
         by_sign = {1: self.positive, 0: self.no_sign, -1: self.negative}
         about_threshold = {1: self.important, 0: self.undecided, -1: self.unimportant}
         colours = by_sign if kinds[1] == "positive" else about_threshold
@@ -53,7 +53,7 @@ LITERAL: dict[str, Any] = {"parse_math": False, "usetex": False}  # text of othe
 
 
 def palette_named(name: str) -> Palette:
-    """The palette, or a ValueError that names those there are."""
+    """The palette of that name; a ValueError names the allowed ones."""
     if name not in PALETTES:
         raise ValueError(f"`palette` must be one of {sorted(PALETTES)}, got {name!r}")
     return PALETTES[name]

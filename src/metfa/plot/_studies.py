@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["mstd_ratio", "stability_and_faithfulness"]
 
 DASHES = ("-", "--", ":", "-.")
-SHAPES = ("o", "s", "^", "D", "v", "P", "h", "<", ">", "p", "d")  # all of them can be full or empty
+SHAPES = ("o", "s", "^", "D", "v", "P", "h", "<", ">", "p", "d")  # each can be full or empty
 UP = {"insertion", "overall", "RI", "RO", "ST", "FAT", "RST", "RFAT"}
 DOWN = {"deletion", "RD", "FDT", "RFDT", "infidelity"}
 
@@ -49,33 +49,33 @@ def mstd_ratio(
     confidence_level: float | None = None,
     title: str | None = None,
 ) -> Figure:
-    """Stability of the smoothed map relative to another map, against N or alpha (paper, figures on N and alpha).
+    """Draw the stability of the smoothed map relative to another map, against N or alpha (as in the paper).
 
-    The ratio is that of the means over inputs; bars are two standard errors to each side, by the jackknife over inputs.
+    It is the ratio of the means over inputs. Bars are two standard errors on each side, by the jackknife over inputs.
 
     Parameters
     ----------
     evaluation : Evaluation
-        Of a study with the metric "mstd" and several `n_samples`, or several `confidence_level`.
+        From a study with the metric "mstd" and several `n_samples`, or several `confidence_level`.
     against : {"n_samples", "alpha"}
         The horizontal axis; alpha is 1 - confidence level.
     to : {"mean", "vanilla"}
         What the smoothed map is compared with: SmoothGrad's mean of the same samples, or one explanation.
     explainer : str, optional
-        May be left out where there is one.
+        May be left out if there is only one.
     sampling : str, optional
         Only samples under this noise.
     n_samples : int, optional
-        Against alpha: of how many samples; by default the most.
+        Against alpha: the number of samples; by default the largest.
     confidence_level : float, optional
-        Against N: only this level; by default all of them, a line each.
+        Against N: only this level; by default one line for each level.
     title : str, optional
         Heading; shown as plain text.
 
     Raises
     ------
     ValueError
-        If the study has no such maps, a single N or level on the horizontal axis, or no input with both maps' mstd.
+        If the study has no such maps, only one N or level for the horizontal axis, or no input with mstd of both maps.
     """
     with needs_extra("a figure"):
         from matplotlib.figure import Figure
@@ -140,25 +140,25 @@ def stability_and_faithfulness(
     confidence_level: float | None = None,
     title: str | None = None,
 ) -> Figure:
-    """Every map of a study by its stability and a metric of its faithfulness, means over inputs.
+    """Draw every map of a study by its stability and a metric of its faithfulness, means over inputs.
 
-    Left is more stable. An explainer has a colour, a map a marker: vanilla a cross, means empty and smoothed maps
-    full markers of one shape for each noise, N and level. Lines lead from a vanilla map to what smoothing makes of
-    it. Bars are two standard errors to each side, over inputs; figures under several outer noises are averaged over
-    them first.
+    Left is more stable. Each explainer has a colour, each map a marker: a cross for vanilla, an empty marker for a
+    mean, a full one for a smoothed map, with one shape for each noise, N and level. Lines lead from a vanilla map to
+    its means and smoothed maps. Bars are two standard errors on each side, over inputs. Figures under several outer
+    noises are averaged over these first.
 
     Parameters
     ----------
     evaluation : Evaluation
-        Of a study with the metric "mstd" and one of faithfulness.
+        From a study with the metric "mstd" and a metric of faithfulness.
     faithfulness : str
         Such as "overall", "insertion" or "RO".
     relative : bool
-        Stability is mstd / level, the level being the mean of the map over the same inputs. mstd alone is in the units
-        of the map, in which an explainer with small values looks stable; False shows it nevertheless, for maps with
-        values of both signs, whose mean does not tell their size.
+        True: stability is mstd / level, where the level is the mean of the map over the same inputs. False: it is mstd
+        alone, in the units of the map, so that an explainer with small values looks stable. Use False for maps with
+        values of both signs, because their mean does not show their size.
     explainer, sampling, n_samples, confidence_level : optional
-        Only these.
+        Show only these.
     title : str, optional
         Heading; shown as plain text.
 
@@ -226,7 +226,7 @@ def stability_and_faithfulness(
     about = [_bars(evaluation)]
     if len(study.outer_noises) > 1:
         about.append(f"means over the outer noises {', '.join(study.outer_noises)}")
-    about += [f"not drawn, having no figure: {'; '.join(lost)}"] if lost else []
+    about += [f"not drawn, without a figure: {'; '.join(lost)}"] if lost else []
     caption = "\n".join(textwrap.fill(printable(line), 110) for line in about)
     fig.supxlabel(caption, fontsize="x-small", **LITERAL)
     draw_heading(fig, title)
@@ -234,7 +234,7 @@ def stability_and_faithfulness(
 
 
 def _stability(evaluation: Evaluation, explainer: str, entry: Entry, *, relative: bool) -> tuple[float, float]:
-    """mstd, or mstd over level, and its standard error."""
+    """Stability, mstd or mstd / level, with its standard error."""
     outers = list(evaluation.study.outer_noises)
     spread = _of_inputs(evaluation, "mstd", explainer, entry, outers)
     if not relative:
@@ -243,7 +243,7 @@ def _stability(evaluation: Evaluation, explainer: str, entry: Entry, *, relative
     if levels and np.mean(list(levels.values())) <= 0:
         raise ValueError(
             f"`relative`: the mean level of {explainer}, {entry[0]}, is {np.mean(list(levels.values())):.3g}, which "
-            "does not tell the size of its maps: write relative=False"
+            "does not show the size of its maps: write relative=False"
         )
     return _ratio(spread, levels)
 
@@ -265,7 +265,7 @@ def _of_inputs(
     outers: Sequence[str | None],
     column: str = "score",
 ) -> dict[str, float]:
-    """Means over the outer noises, by input: of those noises, and those inputs, that have a figure."""
+    """Means over the outer noises that have a figure, by input; inputs without any are left out."""
     found = [figures(evaluation, metric, explainer, entry, outer, column) for outer in outers]
     known = {
         name: [value for value in line if not isinstance(value, str)]
@@ -275,14 +275,14 @@ def _of_inputs(
 
 
 def _ratio(above: dict[str, float], below: dict[str, float] | None = None) -> tuple[float, float]:
-    """Ratio of means over the inputs that have both, or without `below` the mean, and its standard error."""
+    """Ratio of means over the inputs that have both (without `below`, the mean), and its standard error."""
     both = [name for name in above if below is None or name in below]
     a = np.array([above[name] for name in both])
     return ratio_of_means(a, np.array([1.0 if below is None else below[name] for name in both]))
 
 
 def _marker(entry: Entry, entries: Sequence[Entry], colour: Any) -> dict[str, Any]:
-    """A shape for each noise, N and level, full for smoothed maps; the mean has the shape of its first smoothed map."""
+    """One shape for each noise, N and level, full for smoothed maps; a mean has the shape of its first smoothed map."""
     if entry == VANILLA:
         return {"marker": "x", "markersize": 7, "markeredgewidth": 2}
     smoothed = [one for one in entries if one[0] == "smoothed"] or [one for one in entries if one != VANILLA]
@@ -311,7 +311,7 @@ def _plain(ax: Any) -> None:
 
 
 def _legend(ax: Any, **settings: Any) -> None:
-    """Beside the axes, where it hides nothing."""
+    """Draw the legend beside the axes, where it hides nothing."""
     legend = ax.legend(
         frameon=False, fontsize="small", title_fontsize="small", loc="upper left", bbox_to_anchor=(1, 1), **settings
     )

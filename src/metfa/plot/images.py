@@ -1,4 +1,4 @@
-"""The six maps of one image, on one colour scale."""
+"""The figure of one image: the picture and five maps, the scores on one colour scale."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Scale:
-    """Colour scale of all score maps of a figure; `cut` where values lie beyond it."""
+    """Colour scale of all score maps of a figure; `cut` says that some values lie beyond it."""
 
     low: float
     high: float
@@ -56,10 +56,11 @@ def figure(
     confidence_level: float = 0.95,
     palette: str = "paper",
 ) -> Figure:
-    """Picture, vanilla, smoothed, lower bound, upper bound and significance map of one image.
+    """Draw picture, vanilla, smoothed, lower bound, upper bound and significance map of one image.
 
-    The four score maps share one colour scale, so that they can be compared; its top is cut where only 1 in 1,000
-    values lies above, and the colour bar's arrow says so. The scale of signed scores is symmetric about 0.
+    The four score maps share one colour scale, so that they can be compared. Its end is set so that 1 in 1,000 values
+    is larger by absolute value, and an arrow at the colour bar shows this. The scale of signed scores is symmetric
+    about 0.
 
     Parameters
     ----------
@@ -68,8 +69,8 @@ def figure(
     index : int
         Which input of the batch.
     picture : ndarray, optional
-        Picture to lay the maps over, (height, width) or (height, width, 3) in [0, 1]; by default the input itself, if
-        it is (height, width) or (channels, height, width) with 1 or 3 channels.
+        Picture below the maps, (height, width) or (height, width, 3) in [0, 1]; by default the input itself, if it is
+        (height, width) or (channels, height, width) with 1 or 3 channels.
     title : str, optional
         Heading; shown as plain text.
     threshold, alpha, correction, split
@@ -122,7 +123,7 @@ def figure(
 
 
 def picture_of(sample: AttributionSample) -> tuple[np.ndarray, str]:
-    """Picture of the one input, (height, width) or (height, width, 3) in [0, 1], and what to write below it."""
+    """Picture of the one input, (height, width) or (height, width, 3) in [0, 1], and its caption."""
     height, width = sample.feature_shape
     image = np.asarray(sample.inputs[0], np.float64) if isinstance(sample.inputs, np.ndarray) else np.zeros(0)
     if image.ndim == 2:
@@ -141,7 +142,7 @@ def _checked_picture(picture: Any, sample: AttributionSample) -> np.ndarray:
     height, width = sample.feature_shape
     if image.shape not in ((height, width), (height, width, 3)):
         raise ValueError(
-            f"`picture` must be of shape {(height, width)} or {(height, width, 3)}, as the maps, got {image.shape}"
+            f"`picture` must be of shape {(height, width)} or {(height, width, 3)}, like the maps, got {image.shape}"
         )
     if not (image.min() >= -1e-6 and image.max() <= 1 + 1e-6):
         raise ValueError(
@@ -166,7 +167,7 @@ def _score_maps(sample: AttributionSample, confidence_level: float) -> list[tupl
 
 
 def common_scale(maps: list[np.ndarray], colour_map: str) -> Scale:
-    """One scale for several maps, beyond whose end lies 1 score in 1,000."""
+    """One scale for several maps; 1 score in 1,000 lies beyond its end."""
     scores = np.stack(maps)
     high = scale_end(scores)
     cut = float(np.abs(scores).max()) > high
@@ -176,13 +177,13 @@ def common_scale(maps: list[np.ndarray], colour_map: str) -> Scale:
 
 
 def scale_end(scores: np.ndarray) -> float:
-    """End of the colour scale, in figures and reports: 1 score in 1,000 is larger by absolute value; never 0."""
+    """End of the colour scale in figures and reports: 1 score in 1,000 is larger by absolute value. Never 0."""
     strength = np.abs(scores)
     return float(np.quantile(strength, 0.999)) or float(strength.max()) or 1.0
 
 
 def grey(picture: np.ndarray) -> np.ndarray:
-    """The picture in pale grey, (height, width, 3), to lie under colours."""
+    """The picture in pale grey, (height, width, 3), as a background for colours."""
     brightness = picture @ [0.299, 0.587, 0.114] if picture.ndim == 3 else picture
     return np.repeat(np.clip(0.25 + 0.6 * brightness, 0, 1)[..., None], 3, axis=2)
 
@@ -201,7 +202,7 @@ def draw_picture(ax: Axes, picture: np.ndarray, caption: str) -> None:
 
 
 def draw_scores(ax: Axes, picture: np.ndarray, scores: np.ndarray, name: str, scale: Scale) -> None:
-    """Lay scores over a picture: the stronger a score, the less of the picture shows through."""
+    """Draw scores over a picture; strong scores cover it, faint ones let it show through."""
     from matplotlib import colormaps
 
     strength = np.clip(np.abs(scores) / scale.high, 0, 1)

@@ -1,4 +1,4 @@
-"""Reports: one HTML file in which the uncertainty of explanations can be seen, and settings tried without the model."""
+"""Reports: one HTML file that shows how uncertain explanations are, and lets readers try settings without the model."""
 
 from metfa.report.writing import write
 

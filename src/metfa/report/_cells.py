@@ -1,8 +1,9 @@
-"""Samples in few bytes, of which counts about many thresholds can still be told exactly.
+"""Samples in few bytes, which still give exact counts about many thresholds.
 
-The line is cut at some edges. A sample is kept as the cell it lies in: cell 2k + 1 is the edge k itself, cell 2k what
-lies between this edge and the one before. So at each edge, ties included, the samples strictly above and strictly below
-are those of higher and of lower cells, exactly as `metfa.stats` counts them; between edges nothing is known.
+The number line is cut at some edges. A sample is kept as the cell in which it lies: cell 2k + 1 is edge k itself, and
+cell 2k lies between this edge and the one before. So at each edge, ties included, the samples strictly above it are
+those in higher cells, and the samples strictly below it those in lower cells, exactly as `metfa.stats` counts them.
+Between edges nothing is known.
 """
 
 from __future__ import annotations
@@ -18,32 +19,32 @@ from metfa.report._packing import packed
 __all__ = ["Samples", "edges_of"]
 
 MOST_EDGES = 127  # cells 0..254, which fit a byte
-MOST_CELLS = 2**24  # kept one by one; of more samples, counts at fewer edges
-COUNTS = 2**25  # numbers that are kept then, at most
+MOST_CELLS = 2**24  # so many samples are kept one by one; more are kept as counts at fewer edges
+COUNTS = 2**25  # most numbers that are kept as counts
 MOST_EDGES_OF_COUNTS, FEWEST_EDGES = 15, 3
 BLOCK = 2**20  # values that are sorted into cells at once
 
 
 @dataclass(frozen=True)
 class Samples:
-    """Samples of one input as the page reads them: the edges, and what it is told of the cells."""
+    """Samples of one input: the edges, and the cells as JSON data for the page."""
 
     edges: np.ndarray
-    told: dict[str, Any]
+    data: dict[str, Any]
 
     @classmethod
     def of(cls, values: np.ndarray, thresholds: Sequence[float]) -> Samples:
-        """Samples (n, features), of which the `thresholds` are to be edges; without any there are no edges."""
+        """From samples (n, features); the `thresholds` become edges, and without any there are no edges."""
         n, size = values.shape
         one_by_one = n * size <= MOST_CELLS
         most = MOST_EDGES if one_by_one else max(FEWEST_EDGES, min(MOST_EDGES_OF_COUNTS, COUNTS // (2 * size)))
         edges = edges_of(float(values.min()), float(values.max()), thresholds, most) if thresholds else np.empty(0)
-        told = _sorted_cells(values, edges) if one_by_one else _counts(values, edges)
-        return cls(edges, {"n": n, "size": size, **told})
+        data = _sorted_cells(values, edges) if one_by_one else _counts(values, edges)
+        return cls(edges, {"n": n, "size": size, **data})
 
 
 def edges_of(low: float, high: float, thresholds: Sequence[float], most: int) -> np.ndarray:
-    """At most `most` edges, ascending: a grid from `low` to `high`, whose nearest ones give way to `thresholds`."""
+    """At most `most` edges, ascending: a grid from `low` to `high`; each threshold replaces the nearest edge."""
     wanted = np.unique(np.array([threshold for threshold in thresholds if np.isfinite(threshold)], dtype=np.float64))[
         :most
     ]
@@ -64,7 +65,7 @@ def _cells(values: np.ndarray, edges: np.ndarray) -> np.ndarray:
 
 
 def _sorted_cells(values: np.ndarray, edges: np.ndarray) -> dict[str, Any]:
-    """Cells of each feature's samples in ascending order, each but the first as the difference to the one before."""
+    """Cells of each feature's samples in ascending order; after the first, each as the difference to the one before."""
     cells = np.empty(values.shape, np.uint8)
     rows = max(1, BLOCK // values.shape[1])
     for start in range(0, len(values), rows):
@@ -75,7 +76,7 @@ def _sorted_cells(values: np.ndarray, edges: np.ndarray) -> dict[str, Any]:
 
 
 def _counts(values: np.ndarray, edges: np.ndarray) -> dict[str, Any]:
-    """Samples of each feature below each edge, and up to it where any lies at one; differences to the edge before."""
+    """Counts of each feature's samples below each edge, and up to it if any lie at one; each less the edge before."""
     n, size = values.shape
     dtype = np.dtype(np.uint8 if n < 2**8 else "<u2" if n < 2**16 else "<u4")
     histogram = np.empty((2 * len(edges) + 1, size), dtype)
@@ -89,7 +90,7 @@ def _counts(values: np.ndarray, edges: np.ndarray) -> dict[str, Any]:
     between, at_edge = histogram[:-1:2], histogram[1::2]
     below = between.copy()
     below[1:] += at_edge[:-1]
-    told: dict[str, Any] = {"encoding": "counts", "bits": 8 * dtype.itemsize, "below": packed(below)}
+    data: dict[str, Any] = {"encoding": "counts", "bits": 8 * dtype.itemsize, "below": packed(below)}
     if at_edge.any():
-        told["upTo"] = packed((between + at_edge).astype(dtype))  # a sum is in the byte order of the machine
-    return told
+        data["upTo"] = packed((between + at_edge).astype(dtype))  # a sum is in the byte order of the machine
+    return data

@@ -1,4 +1,4 @@
-"""The layer of certified radii: how far the input may be changed while a decision holds, as the page was made."""
+"""The layer of certified radii: how far the input may change while a decision holds, on the terms of the page."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ __all__ = ["certificate_of"]
 def certificate_of(
     sample: AttributionSample, terms: Terms, decision: Decision, placed: Callable[[np.ndarray], np.ndarray]
 ) -> dict[str, Any] | None:
-    """Radii of a sample of one input as the page reads them; None where nothing is promised.
+    """Radii of a sample of one input as the page reads them; None where there is no certificate.
 
-    That is: under other noise than Gaussian, with a threshold by a rule that saw the samples that are tested, as the
-    `terms` say, without one, or by a correction that gives no bounds.
+    There is none under noise that is not Gaussian, if the rule for the threshold (see `terms`) saw the samples that are
+    tested, if there is no threshold, and for corrections without bounds.
     """
     threshold = decision.threshold
     if threshold is None or not np.isfinite(threshold):

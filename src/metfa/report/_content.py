@@ -1,4 +1,4 @@
-"""What the page is told of one result: its numbers, and the words around them."""
+"""What the page shows of one result: its numbers, and the words around them."""
 
 from __future__ import annotations
 
@@ -48,19 +48,19 @@ class Content:
     ----------
     name, kind : str
         Its heading; "maps", "words" or "bars".
-    told : dict
-        What the page's script reads, JSON.
+    data : dict
+        JSON data for the script of the page.
     about : list of (str, str)
-        Where it comes from.
+        Where the result comes from.
     paragraph : str
-        For a reader who does not know the method.
+        A text for readers who do not know the method.
     lines : list of (str, str)
-        Summary with the settings that the page starts with.
+        Summary with the settings of the page at its start.
     """
 
     name: str
     kind: str
-    told: dict[str, Any]
+    data: dict[str, Any]
     about: list[tuple[str, str]]
     paragraph: str
     lines: list[tuple[str, str]]
@@ -75,7 +75,7 @@ class Content:
         *,
         given: bool,
     ) -> Content:
-        """Content of a result with one input, which starts with these terms; `given`: its threshold is the caller's."""
+        """Content of a result with one input, on these terms at the start; `given`: the caller gave the threshold."""
         if isinstance(result, ContextExplanation):
             region, sample, tested = result.region, result.sample, result.of_context
         else:
@@ -99,14 +99,14 @@ class Content:
         samples = Samples.of(_placed(tested.values[terms.split :, 0], region), stops)
         at = np.flatnonzero(samples.edges == threshold)
         kind = _kind(sample)
-        told = {
+        data = {
             "kind": kind,
             "shape": list(sample.feature_shape),
             "edges": samples.edges.tolist(),
             "computed": int(at[0]) if len(at) else None,
             "rule": _rule(sample, terms, given=given),
             "split": terms.split,
-            "samples": samples.told,
+            "samples": samples.data,
             "layers": layers_of(tested, confidence_level, lambda scores: _placed(scores, region)),
             "certificate": certificate,
             "tails": upper_tail_table(n_tested).tolist(),
@@ -123,16 +123,16 @@ class Content:
             "signed": bool(sample.signed),
         }
         if kind == "maps":
-            told |= _pictured(sample, region)
+            data |= _pictured(sample, region)
         else:
-            told |= _named(sample, kind)
+            data |= _named(sample, kind)
         kinds = kinds_of(threshold, of_context=region is not None)
         paragraph = paragraph_of(sample, summary, terms, kind, kinds, of_context=region is not None)
-        return cls(name, kind, told, about_of(sample), paragraph, lines_of(summary, kinds))
+        return cls(name, kind, data, about_of(sample), paragraph, lines_of(summary, kinds))
 
 
 def _placed(values: np.ndarray, region: np.ndarray | None) -> np.ndarray:
-    """Features (..., features) of an input; of a context as those of the whole map, 0 in the object."""
+    """Features (..., features) of an input; those of a context at their places in the map, with 0 in the object."""
     if region is None:
         return values.reshape(len(values), -1) if values.ndim > 1 else values
     whole = np.zeros((*values.shape[:-1], region.size), values.dtype)
@@ -160,8 +160,8 @@ def _threshold(result: AttributionSample | ContextExplanation, terms: Terms) -> 
     thresholds = thresholds_of(result.values, terms)
     if thresholds.size != 1:
         raise ValueError(
-            f"`threshold` must be one number an input in a report, got one a feature {thresholds.shape[1:]}: its "
-            "slider has one place"
+            f"`threshold` must be one number for each input in a report, got one for each feature "
+            f"{thresholds.shape[1:]}: its slider shows one number"
         )
     return float(thresholds.flat[0])
 
@@ -174,7 +174,7 @@ def _decided(
     confidence_level: float,
     region: np.ndarray | None,
 ) -> tuple[Summary | str, dict[str, Any] | None]:
-    """The summary, or why there is none, and the certified radii; `known` are the terms with the rule's threshold."""
+    """The summary, or why there is none, and the certified radii; `known` are the terms with the threshold found."""
     try:
         decision: Decision = result.decide(known)
     except TooFewSamplesError as error:
@@ -196,13 +196,13 @@ def _kind(sample: AttributionSample) -> str:
 
 def _pictured(sample: AttributionSample, region: np.ndarray | None) -> dict[str, Any]:
     picture, caption = picture_of(sample)
-    told: dict[str, Any] = {"picture": _png(picture), "caption": caption, "region": None}
+    data: dict[str, Any] = {"picture": _png(picture), "caption": caption, "region": None}
     if region is not None:
-        told["region"] = packed(region.astype(np.uint8))
+        data["region"] = packed(region.astype(np.uint8))
     with needs_extra("a report with maps"):
         from matplotlib import colormaps
     scale = colormaps["RdBu_r" if sample.signed else "inferno"](np.linspace(0, 1, COLOURS), bytes=True)[:, :3]
-    return told | {"colours": base64.b64encode(scale.tobytes()).decode("ascii")}
+    return data | {"colours": base64.b64encode(scale.tobytes()).decode("ascii")}
 
 
 def _png(picture: np.ndarray) -> str:

@@ -1,4 +1,4 @@
-"""Maps to look at and to read: as single precision, or, of very many pixels, in 256 steps."""
+"""Maps for the page: in double or single precision, or for very many pixels in 256 steps."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from metfa.results.sample import AttributionSample
 __all__ = ["layers_of"]
 
 STEPS = 2**8 - 1
-FEW_FEATURES = 2**12  # are told to all digits
-MANY_FEATURES = 2**19  # of more, maps are told in steps
+FEW_FEATURES = 2**12  # up to so many, scores are written to all digits
+MANY_FEATURES = 2**19  # with more, maps are written in steps
 SINGLE = (1e-30, 1e30)  # magnitudes that single precision holds
 DTYPES = {"steps": "u1", "single": "<f4", "double": "<f8"}
 
@@ -28,27 +28,27 @@ def layers_of(
     `placed` puts the features of the sample where the page shows them, such as a context around its object.
     """
     maps = {"vanilla": sample.vanilla[0], "mean": sample.mean()[0]}
-    told: dict[str, Any] = {"level": None, "missing": None}
+    layers: dict[str, Any] = {"level": None, "missing": None}
     missing = sample.too_few_for(confidence_level)
     if missing is None:
         interval = sample.confidence_interval(confidence_level)
         smoothed = sample.smoothed(confidence_level)[0]
         maps |= {"smoothed": smoothed, "lower": interval.low[0], "upper": interval.high[0]}
-        told["level"] = interval.confidence_level
+        layers["level"] = interval.confidence_level
     else:
-        told["missing"] = missing
+        layers["missing"] = missing
     stacked = np.stack([scores.astype(np.float64) for scores in maps.values()])
     low, high = float(stacked.min()), float(stacked.max())
     kind = _kind(stacked)
-    told |= {"low": low, "high": high, "top": scale_end(stacked), "kind": kind}
-    told["maps"] = {
-        name: packed(_told(placed(scores), kind, low, high)) for name, scores in zip(maps, stacked, strict=True)
+    layers |= {"low": low, "high": high, "top": scale_end(stacked), "kind": kind}
+    layers["maps"] = {
+        name: packed(_written(placed(scores), kind, low, high)) for name, scores in zip(maps, stacked, strict=True)
     }
-    return told
+    return layers
 
 
 def _kind(stacked: np.ndarray) -> str:
-    """How scores are told: in "steps" from the least to the largest, in "single" or in "double" precision."""
+    """How scores are written: in "steps" from the smallest to the largest, in "single" or in "double" precision."""
     if stacked[0].size > MANY_FEATURES:
         return "steps"
     strength = np.abs(stacked)
@@ -57,7 +57,7 @@ def _kind(stacked: np.ndarray) -> str:
     return "double" if exact else "single"
 
 
-def _told(scores: np.ndarray, kind: str, low: float, high: float) -> np.ndarray:
+def _written(scores: np.ndarray, kind: str, low: float, high: float) -> np.ndarray:
     if kind == "steps":
         scores = np.rint(np.clip((scores - low) / ((high - low) or 1.0), 0, 1) * STEPS)
     return scores.astype(DTYPES[kind])

@@ -1,4 +1,4 @@
-"""The page: one HTML file with all that it needs, which may ask nobody for anything."""
+"""The page: one HTML file that holds all it needs and may load nothing else."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ __all__ = ["page_of"]
 NAMES = {
     None: "none: each side of each feature at alpha",
     "bonferroni": "Bonferroni: any false mark at all",
-    "holm": "Holm: any false mark at all",
+    "holm": "Holm: any mark of a feature at the threshold",
     "bh": "BH: share of false marks (positive dependence)",
     "by": "BY: share of false marks (any dependence)",
-    "e-bh": "e-BH: share of false marks (any dependence, whenever one stops)",
+    "e-bh": "e-BH: share of false marks (any dependence, whenever sampling stops)",
 }
 
 
 def page_of(contents: Sequence[Content], title: str, terms: Terms) -> str:
     """The whole page, which starts with the alpha and the correction of these terms.
 
-    Texts of others are escaped, and only the script and the style that are shipped run.
+    Texts of others are escaped, and the page runs only the script and the style that come with metfa.
     """
     with needs_extra("a report", "report"):
         from jinja2 import Environment, StrictUndefined
@@ -39,11 +39,11 @@ def page_of(contents: Sequence[Content], title: str, terms: Terms) -> str:
     template = Environment(autoescape=True, undefined=StrictUndefined).from_string(
         (here / "page.html.jinja").read_text(encoding="utf-8")
     )
-    told = {
+    data = {
         "alphas": alphas_with(terms.alpha),
         "alpha": terms.alpha,
         "correction": terms.correction or "none",
-        "results": [content.told for content in contents],
+        "results": [content.data for content in contents],
     }
     return template.render(
         policy=f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {_hash(script)}; "
@@ -51,7 +51,7 @@ def page_of(contents: Sequence[Content], title: str, terms: Terms) -> str:
         title=title,
         style=Markup(style),  # noqa: S704 - our own file
         script=Markup(script),  # noqa: S704 - our own file
-        told=Markup(_data(told)),  # noqa: S704 - no < in it
+        data=Markup(_json(data)),  # noqa: S704 - no < in it
         contents=contents,
         has_maps=any(content.kind == "maps" for content in contents),
         corrections=[(correction or "none", NAMES[correction]) for correction in NAMES],
@@ -65,6 +65,6 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
 
 
-def _data(told: dict[str, Any]) -> str:
-    """JSON that can end no script element: in it "<" stands in texts only, where it may be written otherwise."""
-    return json.dumps(told, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+def _json(data: dict[str, Any]) -> str:
+    """JSON that cannot end a script element: "<" can only stand inside of texts, and is written as an escape there."""
+    return json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")

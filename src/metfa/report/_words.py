@@ -1,4 +1,4 @@
-"""What a report says in words: where a result comes from, and what it means to who does not know the method."""
+"""The words of a report: where a result comes from, and what it means for readers who do not know the method."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ __all__ = ["about_of", "kinds_of", "lines_of", "paragraph_of"]
 NOUNS = {"maps": "pixel", "words": "word", "bars": "feature"}
 PROMISES = {
     "bonferroni": "the chance of any false mark at all is at most {level}",
-    "holm": "the chance of any false mark at all is at most {level}",
+    "holm": "the chance that any {noun} with its median at the threshold is marked is at most {level}",
     "bh": "on average at most {level} of the marks are false, if the scores depend on each other positively",
     "by": "on average at most {level} of the marks are false",
-    "e-bh": "on average at most {level} of the marks are false, whenever one stops sampling",
+    "e-bh": "on average at most {level} of the marks are false, whenever sampling stops",
 }
 
 
 def kinds_of(threshold: float, *, of_context: bool) -> dict[int, str]:
-    """What features of each mark are called on this page."""
+    """Names of the features with each mark on this page."""
     return {1: "needed", 0: "undecided", -1: "not needed"} if of_context else kinds_at(threshold)
 
 
@@ -75,7 +75,7 @@ def _pairs(versions: Any) -> str:
 
 
 def _again(sample: AttributionSample) -> str:
-    """The call that gives the same samples, with the names of what this page cannot show."""
+    """The call that gives the same samples, with names for what this page cannot show."""
     made = sample.provenance
     if not _seed(made):
         return ""
@@ -98,38 +98,39 @@ def paragraph_of(
     *,
     of_context: bool,
 ) -> str:
-    """What was done and found, without terms of statistics, with the settings that the page starts with."""
+    """What was done and found, in words without statistics, with the settings of the page at its start."""
     noun, made = NOUNS[kind], sample.provenance
     method = str(made.get("explainer") or "").partition("(")[0]
     method = f"The method {method}" if method.isidentifier() else "The method"
     noisy = made.get("noise") not in (None, "None")
     how = "after a random change of it" if noisy else "with random choices of its own"
-    told = (
-        f"{method} explained the same input {sample.n_samples:,} times, each time {how}, and told each time how much "
-        f"every {noun} mattered for the class that is explained."
+    text = (
+        f"{method} explained the same input {sample.n_samples:,} times, each time {how}. Each explanation gives every "
+        f"{noun} a score: how much it matters for the class that is explained."
     )
     if terms.split:
-        told += f" The first {terms.split:,} of these times were for choosing the threshold alone."
+        text += f" The first {terms.split:,} of these explanations were used for the threshold alone."
     if of_context:
-        told += " The object itself was always shown; only what surrounds it is looked at."
+        text += " The object itself was always shown; only its surroundings are judged."
     if isinstance(summary, str):
-        return f"{told} That is too seldom to tell anything from chance at the level asked for."
+        return f"{text} These are too few explanations to decide anything at the level that was asked for."
     threshold = summary.threshold
     if threshold is None or math.isnan(threshold):
-        return f"{told} No threshold separates the scores: nothing sets one {noun} apart from another."
+        return f"{text} No threshold separates the scores, so no {noun} is decided."
     level = f"{100 * terms.alpha:g}%"
     if terms.correction is None:
         sure = (
-            f"where a {noun}'s scores are as likely above as below, it is called so by chance in at most {level} of "
-            "cases a side"
+            f"if a {noun}'s scores are as likely above as below, chance alone marks it in at most {level} of the cases "
+            "on each side"
         )
     else:
-        promise = PROMISES[terms.correction].format(level=level)
+        promise = PROMISES[terms.correction].format(level=level, noun=noun)
         sure = f"corrected for looking at {summary.n_features:,} {noun}s at once: {promise}"
     above, below = kinds[1], kinds[-1]
     return (
-        f"{told} A {noun} is called {above} where its scores lie above {threshold:.3g} too often for chance, and "
-        f"{below} where they lie below too often ({sure}). So {summary.above:.1%} of the {noun}s are {above} and "
-        f"{summary.below:.1%} {below}; for the other {summary.undecided:.1%} the scores do not agree enough to "
-        "say. This is what the method finds in this model under this noise; it does not say that the model is right."
+        f"{text} A {noun} is called {above} if its scores lie above {threshold:.3g} more often than chance explains, "
+        f"and {below} if they lie below it more often than chance explains ({sure}). So {summary.above:.1%} of the "
+        f"{noun}s are called {above} and {summary.below:.1%} {below}. For the other {summary.undecided:.1%} the scores "
+        "do not agree enough to decide. This is what the method finds in this model under this noise. It does not say "
+        "that the model is right."
     )

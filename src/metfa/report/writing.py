@@ -1,4 +1,4 @@
-"""`write`: results into a page."""
+"""`write`: writes results into one page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from metfa.segmentation.explanation import ContextExplanation
 from metfa.stats.validation import as_level
 from metfa.text.reading import harmless_text
 
-__all__ = ["told_apart", "write"]
+__all__ = ["numbered", "write"]
 
 Result = AttributionSample | ContextExplanation
 
@@ -35,29 +35,29 @@ def write(
     split: int | None = None,
     confidence_level: float = 0.95,
 ) -> Path:
-    """Write one HTML file to look at results in: no network, no other file, any browser from 2023 on.
+    """Write one HTML file that shows results: it needs no network and no other file, in any browser from 2023 on.
 
-    Maps lie over their picture, words are coloured, features of a table are bars with error bars. Sliders of alpha and
-    of each threshold decide anew in the browser, exactly as `metfa.stats` does at each stop; pointing at a feature
-    shows its samples. Where there are more than 2**24 samples of all features together, thresholds have at most 15
-    stops, not 127, and the file is larger.
+    Maps lie over their picture, words are coloured, features of a table are bars with error bars. Sliders change alpha
+    and each threshold, and the browser decides again, at each stop exactly as `metfa.stats` does. Point at a feature to
+    see its samples. With more than 2**24 samples of all features together, thresholds have at most 15 stops instead of
+    127, and the file is larger.
 
-    Under Gaussian noise, and with a threshold that did not see the samples tested, there is a map of certified radii
-    too, for the settings that the page is made with: see `AttributionSample.certified_radius`.
+    Under Gaussian noise, if the threshold does not depend on the tested samples, there is also a map of certified
+    radii, for the settings of the page at its start: see `AttributionSample.certified_radius`.
 
     Parameters
     ----------
     path : path
         New file, ending with ".html".
     results : AttributionSample, ContextExplanation, or a sequence or mapping of them
-        Maps (height, width), or features along one axis: of a text its words. Each input of a batch is shown by itself.
-        The keys of a mapping are headings.
+        Maps (height, width), or features along one axis, such as the words of a text. Each input of a batch is shown by
+        itself. The keys of a mapping are headings.
     title : str
         Heading of the page.
     threshold, alpha, correction, split
-        As for `AttributionSample.terms`, for each result; the page starts with them, and leaves the split as it is. The
-        threshold may be an array with one number for each input shown. Alpha and correction must be the same for all
-        results: where `metfa.Until` decided some otherwise than others, they must be given.
+        As for `AttributionSample.terms`, for each result. The page starts with them, and the split stays. The threshold
+        may be an array with one number for each input shown. Alpha and correction must be the same for all results:
+        give them if `metfa.Until` used different ones.
     confidence_level : float
         Level of the intervals, and of the smoothed map.
 
@@ -100,7 +100,7 @@ def write(
     ]
     page = page_of(contents, harmless_text(title), terms[0])
     target.parent.mkdir(parents=True, exist_ok=True)
-    with target.open("x", encoding="utf-8") as file:  # fails where somebody else was faster
+    with target.open("x", encoding="utf-8") as file:  # fails if another process was faster
         try:
             file.write(page)
         except BaseException:
@@ -116,14 +116,14 @@ def _one_each(threshold: Any, n_inputs: int) -> list[Any]:
     thresholds = np.asarray(checked_threshold(threshold))
     if thresholds.shape not in ((), (n_inputs,)):
         raise ValueError(
-            f"`threshold` must be a number or a rule, or hold a number for each of the {n_inputs} inputs shown, "
-            f"got an array of shape {thresholds.shape}"
+            f"`threshold` must be a number, a rule, or an array with one number for each of the {n_inputs} inputs "
+            f"shown, got an array of shape {thresholds.shape}"
         )
     return np.broadcast_to(thresholds, (n_inputs,)).tolist()
 
 
 def _check_levels(terms: dict[str, Terms]) -> None:
-    """Raise unless all results are decided at one alpha and by one correction, as the page has one slider of each."""
+    """Raise unless all results are decided with one alpha and one correction: the page has one control for each."""
     first, *others = terms
     for other in others:
         if (terms[first].alpha, terms[first].correction) != (terms[other].alpha, terms[other].correction):
@@ -135,7 +135,7 @@ def _check_levels(terms: dict[str, Terms]) -> None:
 
 
 def _new_file(path: Any) -> Path:
-    """`path`, if a page can be written there; raises before anything is done."""
+    """`path` as a new file; raises if no page can be written there, before anything is done."""
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"`path` must be the file to write, a path, got {type(path).__name__}")
     target = Path(path).expanduser()
@@ -175,11 +175,11 @@ def _one_by_one(results: Any) -> dict[str, Result]:
             found.append((name if batch == 1 else f"{name}, input {index}", one))
     if not found:
         raise ValueError("`results` must hold at least one, got none")
-    return told_apart(found)
+    return numbered(found)
 
 
-def told_apart(named: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """What stands under each heading, where equal ones get a number: "cat", "cat (2)"."""
+def numbered(named: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Results by their headings; equal headings get a number: "cat", "cat (2)"."""
     found: dict[str, Any] = {}
     for name, result in named:
         candidates = (name if k == 1 else f"{name} ({k})" for k in itertools.count(1))

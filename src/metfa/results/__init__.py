@@ -1,1 +1,1 @@
-"""What was sampled, and the questions that can be asked of it without the model."""
+"""Results: the samples, the questions that they answer without the model, and their files."""

@@ -1,4 +1,4 @@
-"""What Gaussian noise promises of a sample's medians where the input is changed."""
+"""Certified radii and intervals: what Gaussian noise guarantees for the medians if the input changes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 __all__ = ["CORRECTIONS", "certified", "check_certifiable", "noise_deviation", "radii_of", "ranks_within"]
 
-CORRECTIONS = (None, "bonferroni", "bh", "e-bh")  # whose levels of the bounds are known
+CORRECTIONS = (None, "bonferroni", "bh", "e-bh")  # those for which the levels of the bounds are known
 
 
 def noise_deviation(sample: AttributionSample) -> float:
-    """Standard deviation of the Gaussian noise that a sample was made under; ValueError for any other noise."""
+    """Standard deviation of the Gaussian noise of a sample; ValueError for any other noise."""
     deviation = sample.provenance.get("gaussian_std")
     if type(deviation) is not float or not (math.isfinite(deviation) and deviation > 0):
         raise ValueError(
@@ -32,7 +32,7 @@ def noise_deviation(sample: AttributionSample) -> float:
 
 
 def certified(sample: AttributionSample, terms: Terms) -> tuple[np.ndarray, Decision]:
-    """Radii, see `AttributionSample.certified_radius`, and the decision that they are of."""
+    """Radii (see `AttributionSample.certified_radius`), and the decision behind them."""
     deviation = noise_deviation(sample)
     check_certifiable(terms)
     decision = sample.decide(terms)
@@ -40,7 +40,7 @@ def certified(sample: AttributionSample, terms: Terms) -> tuple[np.ndarray, Deci
 
 
 def check_certifiable(terms: Terms) -> None:
-    """Raise unless radii are known for a correction, and the threshold did not see the samples that are tested."""
+    """Raise unless radii are known for the correction, and the threshold does not depend on the tested samples."""
     if terms.correction not in CORRECTIONS:
         raise ValueError(
             f"`correction` must be {', '.join(map(repr, CORRECTIONS))} for a certificate, got {terms.correction!r}"
@@ -66,7 +66,7 @@ def radii_of(decision: Decision, deviation: float) -> np.ndarray:
 
 
 def _levels(marks: np.ndarray, alpha: float, correction: str | None) -> list[float]:
-    """Level of each input's bounds: of those selected, r of m, the r-th share (Benjamini and Yekutieli 2005)."""
+    """Level of each input's bounds: r alpha / (2 m) if r of m features are selected (Benjamini and Yekutieli 2005)."""
     if correction is None:
         return [alpha] * len(marks)
     share = alpha / (2 * marks[0].size)

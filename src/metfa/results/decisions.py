@@ -41,7 +41,7 @@ class TooFewSamplesError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    r"""What was decided of each feature, and how.
+    r"""What was decided about each feature, and how.
 
     Attributes
     ----------
@@ -50,9 +50,9 @@ class Decision:
     test : stats.SignTestResult
         The test behind them; a `stats.SequentialTestResult` where it holds at any time.
     thresholds : ndarray of float64
-        Broadcasts against the marks; nan where a rule found none, as of constant attributions.
+        Broadcasts against the marks; nan where a rule found none, as for constant attributions.
     terms : Terms
-        What it was decided on.
+        Terms of the decision.
     """
 
     marks: np.ndarray
@@ -62,7 +62,7 @@ class Decision:
 
     @property
     def any_time(self) -> bool:
-        """Whether it holds whenever one stops."""
+        """Whether the decision holds whenever sampling stops."""
         return isinstance(self.test, stats.SequentialTestResult)
 
     @property
@@ -77,7 +77,7 @@ class Decision:
 
     @property
     def kinds(self) -> dict[int, str]:
-        """What features of each mark are called."""
+        """Names of the features with each mark."""
         return kinds_at(self.threshold)
 
     @property
@@ -86,7 +86,7 @@ class Decision:
         return (self.marks == 0).reshape(len(self.marks), -1).mean(axis=1)
 
     def question(self, noun: str) -> str:
-        """What is asked of a feature of that name, and at what level."""
+        """The question that was asked about each feature, and its level; `noun` is the word for a feature."""
         if np.isnan(self.thresholds).all():
             return "no threshold exists: all scores are equal"
         compared = "a threshold of its own" if self.threshold is None else f"{self.threshold:.3g}"
@@ -95,7 +95,7 @@ class Decision:
 
 
 def kinds_at(threshold: float | None) -> dict[int, str]:
-    """What features of each mark are called about a threshold: at 0 by their sign."""
+    """Names of the features with each mark: the sign for the threshold 0, else important and unimportant."""
     above, below = ("positive", "negative") if threshold == 0 else ("important", "unimportant")
     return {1: above, 0: "undecided", -1: below}
 
@@ -108,9 +108,9 @@ def decide(values: np.ndarray, terms: Terms, *, any_time: bool = False) -> Decis
     values : ndarray
         The samples; the first `terms.split` are not tested.
     terms : Terms
-        See there.
+        Threshold, alpha, correction and split.
     any_time : bool
-        Whether it must hold whenever one stops: then by e-values, as always with "e-bh".
+        Whether the decision must hold whenever sampling stops. If so, it uses e-values; "e-bh" always does.
 
     Raises
     ------
@@ -156,9 +156,9 @@ def thresholds_of(values: np.ndarray, terms: Terms) -> np.ndarray:
 def marks_of(test: stats.SignTestResult, alpha: float, correction: str | None) -> np.ndarray:
     r"""+1, -1 and 0, int8 (batch, \*features); each input's features are one family.
 
-    `test` is two-sided. Without a correction each side is tested at `alpha`. "e-bh" takes the reciprocals of e-values,
-    both sides of all features: of a feature only the larger one can be rejected, and that is found at twice its
-    reciprocal among half as many.
+    `test` is two-sided. Without a correction each side is tested at `alpha`. "e-bh" takes the reciprocals of the
+    e-values, of both sides of all features. Only the larger e-value of a feature can be rejected, so it is enough to
+    look at twice its reciprocal, among half as many tests.
     """
     if correction is None:
         significant = test.pvalue <= 2 * alpha  # each side at alpha: the smaller tail is half of it
@@ -174,7 +174,7 @@ def any_time_undecided(
 ) -> np.ndarray:
     """Share of each input's features, (batch,), that `marks_of` leaves undecided by e-values of the first `n` samples.
 
-    Only the larger count decides, which takes n + 1 values: a histogram is all that a look needs.
+    Only the larger count decides. It takes n + 1 values, so a look needs no more than a histogram.
     """
     larger = np.maximum(above, below).reshape(len(above), -1)
     pvalues = np.minimum(1, 2 * reciprocal_table(n))
@@ -193,7 +193,7 @@ def any_time_undecided(
 
 
 def rule_thresholds(rule: Callable[[np.ndarray], Any], values: np.ndarray) -> np.ndarray:
-    r"""What `rule` makes of the values (n, batch, \*features) of each input, (batch,) float64."""
+    r"""Threshold that `rule` finds in the values (n, batch, \*features) of each input, (batch,) float64."""
     if rule is stats.jenks and (found := of_both_signs(values)) is not None:
         row, lowest, highest = found
         warn(
@@ -212,7 +212,7 @@ def _of_input(rule: Callable[[np.ndarray], Any], values: np.ndarray) -> float:
 
 
 def number_of(returned: Any) -> float:
-    """What a rule returned, which must be one number."""
+    """What a rule returned, as one number; raises for anything else."""
     try:
         if isinstance(returned, str | bytes):
             raise TypeError
@@ -238,7 +238,8 @@ def samples_needed(alpha: float, correction: str | None, n_features: int, *, any
     """Smallest N at which any feature could become significant."""
     correction = check_correction(correction, any_time=any_time)
     if any_time or correction == "e-bh":
-        # One side alone: E >= 1 / alpha. Of all features together, where all are on one side, half of the tests: 2.
+        # One side alone needs E >= 1 / alpha. e-BH tests both sides of m features: if it rejects one side of each,
+        # it rejects half of its tests, so that each needs E >= 2 / alpha.
         tests = {None: 1, "e-bh": 2, "bonferroni": 2 * n_features}[correction]
         return fewest_reaching(tests / alpha)
     if correction is None:
@@ -249,6 +250,6 @@ def samples_needed(alpha: float, correction: str | None, n_features: int, *, any
 
 
 def samples_for_interval(confidence_level: float, *, any_time: bool = False) -> int:
-    """Smallest N with an interval of that level; with `any_time`, one that holds whenever one stops."""
+    """Smallest N with an interval of that level; with `any_time`, one that holds whenever sampling stops."""
     miss = 1 - as_level(confidence_level, "confidence_level")
     return fewest_reaching(2 / miss) if any_time else stats.min_samples(miss)

@@ -1,8 +1,7 @@
-"""Results as folders: a manifest.json and one .npy file an array. Nothing is pickled, nothing half-written is loaded.
+"""Results as folders: a manifest.json, and one .npy file for each array. Nothing is pickled.
 
-`manifest.json` names every array with its dtype, shape and BLAKE2b digest and is written last: a folder without it is
-unfinished. `load` checks each file against the manifest before it reads a number, follows no symbolic links, and never
-imports anything that a manifest names.
+`manifest.json` is written last and names every array with dtype, shape and BLAKE2b digest. `load` checks each file
+before it reads a number, follows no symbolic links, and never imports anything that a manifest names.
 """
 
 from __future__ import annotations
@@ -57,8 +56,7 @@ def save(sample: AttributionSample, path: str | Path) -> Path:
     FileExistsError
         If `path` exists: nothing is ever overwritten.
     TypeError
-        If the inputs are a list of objects other than texts or lists of tokens, or a target is no integer or tuple
-        of integers.
+        If the inputs are a list of anything but texts or lists of tokens, or a target is not one or several integers.
     """
     check_inputs(sample.inputs)
     check_targets(sample.target)
@@ -72,7 +70,7 @@ def save(sample: AttributionSample, path: str | Path) -> Path:
 
 @contextmanager
 def new_folder(path: str | Path) -> Iterator[Path]:
-    """A folder to write into, which becomes the new folder `path` at the end, or goes with all in it.
+    """A folder to write into; at the end it becomes the new folder `path`, after an error it is removed.
 
     Raises
     ------
@@ -110,13 +108,12 @@ def load(path: str | Path) -> AttributionSample:
     FileNotFoundError
         If there is no such folder.
     ValueError
-        If the folder is unfinished, damaged, tampered with or of a newer version; the message names the file.
+        If the folder is unfinished, damaged, changed or of a newer version; the message names the file.
     """
     folder = Path(path).expanduser()
     if not folder.is_dir():
         raise FileNotFoundError(f"no such folder: {folder}")
-    names = {entry.name for entry in folder.iterdir()}
-    if MANIFEST not in names:
+    if MANIFEST not in (names := {entry.name for entry in folder.iterdir()}):
         if "run.json" in names:
             raise ValueError(
                 f"{folder} holds an unfinished run: to resume it, repeat the call with "
@@ -124,16 +121,16 @@ def load(path: str | Path) -> AttributionSample:
             )
         hint = f"; the samples lie in {folder / 'sample'}" if (folder / "sample" / MANIFEST).is_file() else ""
         if hint and "context.json" in names:
-            hint = ", but the context of an object: read it by `metfa.segmentation.load_context`"
+            hint = "; it holds the context of an object: read it with `metfa.segmentation.load_context`"
         if "attack.json" in names:
-            hint = ", but an attack: read it by `metfa.attacks.load_attack`"
+            hint = "; it holds an attack: read it with `metfa.attacks.load_attack`"
         raise ValueError(f"{folder} is not a saved result: it has no {MANIFEST}{hint}")
     with read_manifest(folder / MANIFEST, SCHEMA_VERSION) as manifest:
         return _assembled(folder, manifest)
 
 
 def write_manifest(folder: Path, sample: AttributionSample) -> None:
-    """Write the inputs and then, as the last file and at once, the manifest that makes `folder` a result."""
+    """Write the inputs, then at once the manifest: the last file, which makes `folder` a result."""
     described: dict[str, Any] = {}
     inputs = sample.inputs
     about: dict[str, Any] = {"kind": "array" if isinstance(inputs, np.ndarray) else type(inputs).__name__, "keys": []}
@@ -178,7 +175,7 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """Read a JSON file that anybody may have written; a ValueError that names it where that cannot be done."""
+    """Read a JSON file that anybody may have written; if that fails, a ValueError names the file."""
     require_plain_file(path)
     if path.stat().st_size > MAX_JSON_BYTES:
         raise ValueError(f"{path} has {path.stat().st_size} bytes, more than the {MAX_JSON_BYTES} allowed")
@@ -190,13 +187,12 @@ def read_json(path: Path) -> Any:
 
 @contextmanager
 def read_manifest(path: Path, schema_version: int) -> Iterator[dict[str, Any]]:
-    """What the manifest at `path` says, to be made a result of within the context.
+    """The content of the manifest at `path`; the caller makes a result from it within the context.
 
     Raises
     ------
     ValueError
-        If it is no JSON object of this version, or if what is made of it fails as where something is missing or of a
-        wrong kind: anybody may have written the manifest, and the message names the file.
+        If it is not an object of this version, or an entry is missing or of a wrong kind; the message names the file.
     """
     manifest = read_json(path)
     if not isinstance(manifest, dict):
@@ -211,7 +207,7 @@ def read_manifest(path: Path, schema_version: int) -> Iterator[dict[str, Any]]:
 
 
 def require_plain_file(path: Path) -> None:
-    """Raise unless `path` is a file, and no link to one."""
+    """Raise unless `path` is a file, and not a link to one."""
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError as error:
@@ -228,7 +224,7 @@ def write_array_header(file: Any, dtype: np.dtype, shape: tuple[int, ...]) -> No
 
 
 def array_offset(path: Path, dtype: np.dtype, shape: tuple[int, ...]) -> int:
-    """Where the numbers of an .npy file start, after checking that it holds just `shape` numbers of `dtype`."""
+    """Where the numbers of an .npy file start; raises unless it holds exactly `shape` numbers of `dtype`."""
     require_plain_file(path)
     with path.open("rb") as file:
         try:
@@ -247,7 +243,7 @@ def array_offset(path: Path, dtype: np.dtype, shape: tuple[int, ...]) -> int:
 
 
 def check_targets(targets: Any) -> None:
-    """Raise where a target cannot be written to a manifest."""
+    """Raise if a target cannot be written to a manifest."""
     for entry in targets:
         parts = entry if isinstance(entry, tuple | list) else [entry]
         if entry is not None and not all(isinstance(part, int) for part in parts):
@@ -262,7 +258,7 @@ def _free(path: str | Path) -> Path:
 
 
 def check_inputs(inputs: Any) -> None:
-    """Raise where inputs cannot be written beside a manifest."""
+    """Raise if inputs cannot be written beside a manifest."""
     if isinstance(inputs, list):
         kinds = sorted({type(entry).__name__ for entry in inputs if not is_text(entry)})
         if kinds:
@@ -279,7 +275,7 @@ def check_inputs(inputs: Any) -> None:
 
 
 def write_array(path: Path, array: np.ndarray) -> dict[str, Any]:
-    """Write an .npy file; returns what a manifest says of it, for `read_array`."""
+    """Write an .npy file; returns its entry in a manifest, which `read_array` checks."""
     with path.open("wb") as file:
         write_array_header(file, array.dtype, array.shape)
         for part in array if array.ndim > 1 else [array]:  # one sample at a time: memory stays flat
@@ -348,7 +344,7 @@ def _typed(manifest: dict[str, Any], name: str, kind: type) -> Any:
 
 
 def read_array(manifest: Path, name: str, described: dict[str, Any]) -> np.ndarray:
-    """Memory map of an .npy file beside a manifest, checked against what that says: dtype, shape, size, digest."""
+    """Memory map of an .npy file beside a manifest; its dtype, shape, size and digest must be those of the manifest."""
     path = manifest.with_name(f"{name}.npy")
     shape = tuple(_typed(described, "shape", list))
     if len(shape) > MAX_AXES or not all(type(side) is int and side >= 0 for side in shape):

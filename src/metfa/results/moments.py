@@ -19,12 +19,12 @@ def median_of(values: np.ndarray) -> np.ndarray:
 
 
 def mean_of(values: np.ndarray) -> np.ndarray:
-    r"""Mean of samples (n, \*shape), in their precision or float32 if that is less."""
+    r"""Mean of samples (n, \*shape), in their precision, at least float32."""
     return _mean(values).astype(_at_least_float32(values.dtype))
 
 
 def std_of(values: np.ndarray) -> np.ndarray:
-    r"""Standard deviation (n - 1) of samples (n, \*shape), in their precision or float32 if that is less."""
+    r"""Standard deviation (n - 1) of samples (n, \*shape), in their precision, at least float32."""
     if len(values) < 2:
         raise ValueError("`std` needs at least 2 samples, got 1")
     mean = _mean(values)
@@ -35,7 +35,7 @@ def std_of(values: np.ndarray) -> np.ndarray:
 
 
 def _mean(values: np.ndarray) -> np.ndarray:
-    """Mean in float64, one sample at a time and relative to the first, so that a constant stays what it is."""
+    """Mean in float64, one sample at a time and relative to the first, so that a constant stays exact."""
     first = values[0].astype(np.float64)
     total = np.zeros_like(first)
     for sample in values[1:]:

@@ -1,4 +1,4 @@
-"""How many samples a decision will likely take, from those that there are."""
+"""How many samples a decision will likely need, estimated from the present ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Outlook", "outlook"]
 
-GROWTH = 1.1  # of the numbers of samples that are tried
+GROWTH = 1.1  # factor from one number of samples that is tried to the next
 
 
 @dataclass(frozen=True)
@@ -29,14 +29,14 @@ class Outlook:
     asked : float
         Share of undecided features that is wanted.
     n_samples : int or None
-        Samples of each input at which the worst input likely gets there; None: more than was tried.
+        Samples of each input with which the worst input likely reaches this share; None: more than were tried.
     undecided : tuple of (int, float)
-        Numbers of samples and the share likely undecided at each, of the worst input. The first is what there is.
+        Numbers of samples, each with the share that is likely undecided, of the worst input. The first is the present.
     more_maps : int or None
-        Explanations that would be made in addition, of all inputs together.
+        Further explanations that this needs, for all inputs together.
     seconds : float or None
-        Time that these would take, at the rate of the call that made the samples; None where that is not known, as of a
-        resumed call that found them all made.
+        Time that these would take, at the rate of the call that made the samples; None where the rate is not known, as
+        after a resumed call that found all samples made.
     """
 
     asked: float

@@ -1,4 +1,4 @@
-"""A sample cut to one input of its batch, and samples of two calls joined."""
+"""Samples of one input out of a batch, and samples of two calls joined."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def input_of(sample: AttributionSample, index: int) -> AttributionSample:
 
 
 def _rows(inputs: Any, rows: slice) -> Any:
-    """Rows of a batch of inputs, whatever holds it."""
+    """Rows of a batch of inputs: of an array, a list, or each part of a tuple or dict."""
     if isinstance(inputs, tuple):
         return tuple(part[rows] for part in inputs)
     return {key: part[rows] for key, part in inputs.items()} if isinstance(inputs, dict) else inputs[rows]
@@ -68,7 +68,7 @@ def joined(sample: AttributionSample, other: AttributionSample) -> AttributionSa
 
 
 def _check_joins(sample: AttributionSample, other: AttributionSample) -> None:
-    """Raise unless `other` holds further samples of what `sample` is of: of the same inputs, made in the same way."""
+    """Raise unless `other` holds further samples of the same inputs, made in the same way."""
     repeated = sorted(set(sample.sample_ids) & set(other.sample_ids))
     if repeated:
         raise ValueError(
@@ -77,12 +77,12 @@ def _check_joins(sample: AttributionSample, other: AttributionSample) -> None:
         )
     if other.stopping is not None and sample.stopping is None:
         raise ValueError(
-            "`other` was sampled until enough was known, and this one was not: sample all by one rule, or begin with "
-            "the rule and add a fixed number"
+            "`other` was sampled until enough was known, and this one was not: use one rule for all samples, or begin "
+            "with the rule and add a fixed number"
         )
     if sample.stopping is not None and min(other.sample_ids) < max(sample.sample_ids):
         raise ValueError(
-            "`other` must hold later samples than one that was sampled until enough was known: sample it with "
+            "`other` must hold later samples, because this one was sampled until enough was known: sample `other` with "
             f"`first_sample={max(sample.sample_ids) + 1}`"
         )
     for name in ("input_names", "inputs", "target", "feature_names"):

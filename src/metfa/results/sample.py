@@ -1,4 +1,4 @@
-"""The result of sampling: the samples, and every cheap question that can be asked of them without the model."""
+"""The result of sampling: the samples, and the questions that they answer without the model."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class AttributionSample:
     inputs : ndarray, tuple or dict of ndarrays, or list
         The clean inputs, on the host.
     target : tuple
-        What was explained, one entry an input.
+        What was explained, one entry for each input.
     vanilla : ndarray, (batch, \*features)
         The attribution of the clean input.
     scores : ndarray or None, (batch, classes)
@@ -55,10 +55,10 @@ class AttributionSample:
     provenance : dict
         Explainer, noise, seed, versions, time: the `seconds` of the last call, and the `maps_made` in them.
     stopping : Stopping or None
-        How `metfa.Until` came to this number of samples; None where it was fixed beforehand.
+        How `metfa.Until` found this number of samples; None where the number was fixed beforehand.
     default_terms : Terms or None
-        What its features are decided on where nothing else is given, such as the threshold 0 for differences; saved
-        with it. None: as for any attributions, see `terms`.
+        Terms of its decisions where nothing else is given, such as the threshold 0 for differences; they are saved
+        with it. None: the usual ones, see `terms`.
     """
 
     values: np.ndarray
@@ -90,11 +90,11 @@ class AttributionSample:
 
     @property
     def interval_kind(self) -> str:
-        """What its intervals are: "exact" for this number of samples, or valid at "any-time"."""
+        """Kind of its intervals: "exact" for this number of samples, or valid at "any-time"."""
         return "any-time" if self.any_time else "exact"
 
     def too_few_for(self, confidence_level: float) -> str | None:
-        """What is to be said where an interval of that level needs more samples; None where there are enough."""
+        """A message if an interval of that level needs more samples; None if there are enough."""
         needed = samples_for_interval(confidence_level, any_time=self.any_time)
         if self.n_samples >= needed:
             return None
@@ -102,7 +102,7 @@ class AttributionSample:
 
     @property
     def words(self) -> tuple[str, ...] | None:
-        """Words of a text that was explained: its features, under the name that texts know."""
+        """Words of an explained text: another name for `feature_names`."""
         return self.feature_names
 
     @property
@@ -117,10 +117,10 @@ class AttributionSample:
 
     @cached_property
     def signed(self) -> bool:
-        """Whether 0 parts what speaks for the target from what speaks against it.
+        """Whether scores above 0 speak for the target, and scores below 0 against it.
 
-        As the explainer says of itself (an attribute `signed`, which those of texts have); else whether the samples of
-        any input reach below 0 by more than 5 % of their highest. One input taken from a batch is what the batch is.
+        An explainer may say so (an attribute `signed`, which those of texts have). Else it holds if the samples of any
+        input reach below 0 by more than 5 % of their highest. One input taken from a batch keeps the batch's answer.
         """
         known = self.provenance.get("signed")
         return of_both_signs(self.values) is not None if known is None else bool(known)
@@ -179,7 +179,7 @@ class AttributionSample:
 
         Notes
         -----
-        After `metfa.Until` the ranks are those of `stats.sequence_ranks`, which hold whenever one stops.
+        After `metfa.Until` the ranks are those of `stats.sequence_ranks`, which hold whenever sampling stops.
         """
         if self.any_time and ranks is None:
             ranks = stats.sequence_ranks(self.n_samples, confidence_level)
@@ -195,7 +195,7 @@ class AttributionSample:
         correction: str | None = None,
         split: int | None = None,
     ) -> Terms:
-        r"""On what terms its features are decided: as given, and where None is given as it holds for this result.
+        r"""Terms of its decisions: what is given, and for each None what holds for this result.
 
         Every method, figure, report, text, metric and command takes its terms from here. `Terms` says what holds where
         nothing is given.
@@ -218,7 +218,7 @@ class AttributionSample:
         return found
 
     def decide(self, terms: Terms) -> Decision:
-        """What is decided on these terms: the marks, and the test and the thresholds behind them.
+        """Decide all features on these terms; returns the marks, and the test and the thresholds behind them.
 
         Raises
         ------
@@ -235,18 +235,18 @@ class AttributionSample:
         correction: str | None = None,
         split: int | None = None,
     ) -> np.ndarray:
-        r"""How far the input may be changed, in L2, while each feature stays significant, (batch, \*features) float64.
+        r"""L2 change of the input within which each feature stays significant, (batch, \*features) float64.
 
-        Gaussian noise only. Whatever change of the input is shorter than the radius: the median of the explanation
-        under the same noise stays on the side of the threshold where `significance_map` puts it, with probability at
-        least 1 - alpha for each feature and side, or as `correction` says for all of them.
+        Gaussian noise only. For every change of the input that is shorter than the radius, the median of the
+        explanation under the same noise stays on the side of the threshold where `significance_map` puts it. This holds
+        with probability at least 1 - alpha for each feature and side, or for all of them as `correction` says.
 
         Parameters
         ----------
         threshold, alpha, split
             As for `terms`; the threshold must be a number that was fixed before the samples, or a rule with `split`.
         correction : {None, "none", "bonferroni", "bh", "e-bh"}
-            As for `terms`; of features that are selected, r of m, each bound has the level r alpha / m.
+            As for `terms`. "bh", "e-bh": if r of m features are selected, each bound has the level r alpha / (2 m).
 
         Returns
         -------
@@ -263,13 +263,13 @@ class AttributionSample:
         Notes
         -----
         Randomised smoothing of Cohen et al. 2019, for each feature: see `stats.certified_radius`. Clamping to a range
-        belongs to what is explained, so it is allowed, and so is any explainer. The class that is explained is held
-        fixed. It is a statement on medians, not on the prediction, nor on a map of N samples.
+        counts as a part of the model, so it is allowed; so is any explainer. The class that is explained is held fixed.
+        The statement is about medians, not about the prediction, nor about a map of N samples.
         """
         return certified(self, self.terms(threshold, alpha=alpha, correction=correction, split=split))[0]
 
     def certified_interval(self, radius: float, confidence_level: float = 0.95) -> stats.ConfidenceInterval:
-        r"""Interval for each median that holds wherever the input is changed to within a radius, (batch, \*features).
+        r"""Interval for each median that holds for all changes of the input within a radius, (batch, \*features).
 
         Gaussian noise only; see `stats.certified_ranks`.
 
@@ -307,8 +307,8 @@ class AttributionSample:
         Returns
         -------
         stats.SignTestResult
-            Counts and p-values (batch, \*features). ``.test(0)`` reads signed attributions: its `sign` says which
-            side of zero the median is on. After `metfa.Until` a `stats.SequentialTestResult`.
+            Counts and p-values (batch, \*features). ``.test(0)`` is for signed attributions: its `sign` says on which
+            side of zero the median is. After `metfa.Until` a `stats.SequentialTestResult`.
         """
         return tested(self.values, self.terms(threshold, split=split), alternative, any_time=self.any_time)[0]
 
@@ -344,8 +344,8 @@ class AttributionSample:
         Parameters
         ----------
         threshold, alpha, correction, split
-            As for `terms`. With a split or without, a feature's mark is on the wrong side of the threshold used with
-            probability at most alpha a side (see the notes).
+            As for `terms`. With or without a split, the mark of a feature is on the wrong side of the threshold that is
+            used with probability at most alpha for each side (see the notes).
 
         Raises
         ------
@@ -354,10 +354,10 @@ class AttributionSample:
 
         Notes
         -----
-        A threshold h chosen from the very samples that are tested does not raise the error of a mark: if a feature's
-        median V is at most h, then ``#{e > h} <= #{e > V}``, whatever h is and however it was found, so a false
-        "important" needs ``#{e > V}`` to reach the critical count, which has probability at most alpha; and mirrored.
-        What a threshold from few values lacks is precision: it may lie far from the natural break of the whole law.
+        A threshold h that is chosen from the tested samples themselves does not raise the error of a mark. If the
+        median V of a feature is at most h, then ``#{e > h} <= #{e > V}``, for every h, however it was found. So a false
+        "important" needs ``#{e > V}`` to reach the critical count, which has probability at most alpha. The other side
+        is the mirror image. But a threshold from few values may lie far from the natural break of the whole law.
         """
         return self.decide(self.terms(threshold, alpha=alpha, correction=correction, split=split)).marks
 
@@ -371,10 +371,10 @@ class AttributionSample:
         split: int | None = None,
         max_samples: int = 10_000,
     ) -> Outlook:
-        """How many samples it will likely take to leave no more than a share of each input's features undecided.
+        """How many samples it will likely take until at most a share of each input's features is undecided.
 
-        An extrapolation, no promise: more samples are drawn from what the present ones say of each feature (a Beta law
-        with Jeffreys' prior of the chance to lie above the threshold), and decided on the same terms.
+        An extrapolation, no promise: it draws more samples from what the present ones say about each feature (a Beta
+        law with Jeffreys' prior for the chance to lie above the threshold), and decides on the same terms.
 
         Parameters
         ----------
@@ -388,7 +388,7 @@ class AttributionSample:
         Returns
         -------
         Outlook
-            The likely number, what it costs in explanations and seconds, and the shares on the way.
+            The likely number, its cost in explanations and seconds, and the shares at smaller numbers.
 
         Examples
         --------
@@ -412,13 +412,12 @@ class AttributionSample:
     def concat(self, other: AttributionSample) -> AttributionSample:
         """Join samples of the same inputs from two calls (see `first_sample` of `metfa.explain`), in memory.
 
-        Samples added to those of `metfa.Until` must come later. They are tested with them, and `stopping` counts them.
+        Samples that are added to those of `metfa.Until` must come later. All are tested; `stopping` counts the added.
 
         Raises
         ------
         ValueError
-            If sample ids repeat, or if inputs, target, explainer, noise or seed differ. If only `other` is of
-            `metfa.Until`.
+            If sample ids repeat, if inputs, target, explainer, noise or seed differ, or if only `other` is of `Until`.
         """
         if not isinstance(other, AttributionSample):
             raise TypeError(f"`other` must be an AttributionSample, got {type(other).__name__}")
@@ -433,7 +432,7 @@ class AttributionSample:
         split: int | None = None,
         confidence_level: float = 0.95,
     ) -> tuple[Summary, ...]:
-        """Figures a person reads first, one summary an input.
+        """The figures to read first, one summary for each input.
 
         Parameters
         ----------
@@ -454,7 +453,7 @@ class AttributionSample:
         return save(self, path)
 
     def report(self, path: str | Path, **settings: Any) -> Path:
-        """Write one HTML file to look at the samples in and to try settings; see `metfa.report.write`."""
+        """Write one HTML file that shows the samples and lets readers try settings; see `metfa.report.write`."""
         from metfa.report import write
 
         return write(path, self, **settings)
@@ -480,7 +479,7 @@ class AttributionSample:
 
 
 def _read_only(value: Any) -> Any:
-    """Views of the arrays in `value` through which nothing can be written."""
+    """The arrays in `value` as views that cannot be written to."""
     if isinstance(value, np.ndarray):
         view = value.view()
         view.flags.writeable = False

@@ -1,4 +1,4 @@
-"""When to stop sampling: the rule that is asked for, and what a result remembers of having followed it."""
+"""When to stop sampling: the rule, `Until`, and the record of how a result followed it, `Stopping`."""
 
 from __future__ import annotations
 
@@ -24,39 +24,39 @@ REASONS = ("reached", "max_samples", "max_seconds")
 class Until:
     r"""Sample until enough is known: give it as `n_samples` of `metfa.explain`.
 
-    Samples come in rounds, each a little larger in all than the one before. After each round one looks; sampling ends
-    when every criterion that is given holds for every input, or at a budget. Tests are by e-values and intervals by
-    confidence sequences, which hold at any time: to look often, and to stop when one likes what one sees, does not harm
-    them (see `stats.sequential_test`). The first N samples are those of a call with ``n_samples=N``.
+    Samples come in rounds, and after each round there is a look at all samples so far. Sampling ends when every given
+    criterion holds for every input, or at a budget. Tests use e-values and intervals use confidence sequences. Both
+    hold at any time: frequent looks, and a stop because of what is seen, do them no harm (see `stats.sequential_test`).
+    The first N samples are those of a call with ``n_samples=N``.
 
     Parameters
     ----------
     undecided : float, optional
         Share of an input's features, in [0, 1), that may be left undecided.
     width : float, optional
-        Mean width of the intervals over an input's features, in the units of the maps, that is narrow enough.
+        Mean width of the intervals over an input's features that is narrow enough, in the units of the maps.
     change : float, optional
-        Mean absolute change of the smoothed map from one look to the next, in the units of the maps, that is small
-        enough. (Not a statement on how far the map is from its limit.)
+        Mean absolute change of the smoothed map from one look to the next that is small enough, in the units of the
+        maps. (It does not say how far the map is from its limit.)
     threshold : callable, float or array (batch,)
-        For `undecided`: a number, one for each input, or a rule. Of a rule (natural breaks by default) the first round
-        decides: its samples give the threshold, and the later ones are tested. (It is tried on the clean input's map
-        before that.) A number of your own costs no samples.
+        For `undecided`: a number, one number for each input, or a rule (by default natural breaks). A rule takes the
+        threshold from the samples of the first round, and only the later ones are tested. (Before that, the rule is
+        tried on the map of the clean input.) A number of your own costs no samples.
     alpha : float
         For `undecided`: level of the tests, as in `AttributionSample.significance_map`.
     correction : {"e-bh", "bonferroni", None}
-        For `undecided`, of many features: those that hold at any time. "e-bh" keeps the false discovery rate under any
-        dependence. "none" is None.
+        For `undecided`: correction for many features, one that holds at any time. "e-bh" keeps the false discovery rate
+        under any dependence. "none" is None.
     confidence_level : float
-        Of intervals and of the smoothed map.
+        Level of the intervals and of the smoothed map.
     max_samples : int
         Most samples of an input.
     max_seconds : float, optional
-        Seconds after which no further round begins; rounds after the first are made smaller so as to end by then.
+        Seconds after which no further round begins. Rounds after the first are made smaller, to end by then.
     first : int, optional
         Samples of the first round. By default as few as could decide anything, or for a rule 10.
     growth : float
-        How many times as many samples there are at the next look, above 1.
+        Factor from the number of samples at one look to that at the next, above 1.
 
     Raises
     ------
@@ -129,31 +129,31 @@ class Until:
 
     @property
     def asked(self) -> dict[str, float]:
-        """Criteria that are given, and what is asked of them."""
+        """The given criteria, with their limits."""
         return {name: getattr(self, name) for name in CRITERIA if getattr(self, name) is not None}
 
     @property
-    def told(self) -> str:
-        """As it is written: what is asked, what differs from the defaults, and what else a figure depends on."""
+    def described(self) -> str:
+        """The rule as code: the criteria, what differs from the defaults, and what else a figure depends on."""
         always = {"max_samples", *([] if self.undecided is not None and len(self.asked) == 1 else ["confidence_level"])}
-        told = []
+        written = []
         for entry in fields(self):
             value = getattr(self, entry.name)
             if entry.name == "threshold":
                 if value is not entry.default:
-                    told.append(f"threshold={getattr(value, '__name__', None) or _shortened(value)}")
+                    written.append(f"threshold={getattr(value, '__name__', None) or _shortened(value)}")
             elif entry.name in always or value != entry.default:
-                told.append(f"{entry.name}={f'{value:.6g}' if isinstance(value, float) else value}")
-        return f"Until({', '.join(told)})"
+                written.append(f"{entry.name}={f'{value:.6g}' if isinstance(value, float) else value}")
+        return f"Until({', '.join(written)})"
 
     def after(self, n_samples: int) -> int:
-        """Samples at the look after that at `n_samples`."""
+        """Number of samples at the look after the one with `n_samples`."""
         return min(max(n_samples + 1, math.ceil(n_samples * self.growth)), self.max_samples)
 
 
 @dataclass(frozen=True)
 class Look:
-    """What was seen after a round: the worst of all inputs, None of what was not asked.
+    """What was seen after a round, the worst of all inputs; None for what was not asked.
 
     Attributes
     ----------
@@ -173,7 +173,7 @@ class Look:
 
 @dataclass(frozen=True)
 class Stopping:
-    """How a result came to its number of samples.
+    """How sampling found the number of samples of a result.
 
     Attributes
     ----------
@@ -186,17 +186,17 @@ class Stopping:
     split : int
         Samples of the first round that gave the thresholds and were not tested.
     thresholds : tuple of float or None
-        Of each input; None where `undecided` was not asked.
+        Threshold of each input; None where `undecided` was not asked.
     looks : tuple of Look
     n_inputs : int
-        Inputs that were sampled together: looks are of the worst of them, also on the result of one alone.
+        Number of inputs that were sampled together. Looks show the worst of them, also in the result of one input.
     added : int
-        Samples that `AttributionSample.concat` added afterwards: tested as the others, but seen by no look.
+        Samples that `AttributionSample.concat` added afterwards: tested like the others, but seen by no look.
 
     Notes
     -----
-    On such a result tests and intervals are by e-values and confidence sequences. What is for a number of samples that
-    was fixed beforehand is refused: the corrections "holm", "bh" and "by", intervals by ranks that are not
+    Such a result is tested by e-values, and its intervals are confidence sequences. It refuses what holds only for a
+    number of samples that was fixed beforehand: the corrections "holm", "bh" and "by", intervals by ranks that are not
     `sequential`, and `AttributionSample.mean_interval`. The smoothed map, the mean and the median are estimates and
     promise no level in either case.
     """
@@ -219,9 +219,9 @@ class Stopping:
 
     @property
     def terms(self) -> Terms:
-        """On what terms the last look decided; `AttributionSample.terms` takes them where nothing else is given.
+        """Terms of the last look; `AttributionSample.terms` takes them where nothing else is given.
 
-        With samples that were added all of them decide, on the same terms.
+        Samples that were added later are decided on the same terms.
 
         Raises
         ------
@@ -229,29 +229,29 @@ class Stopping:
             If nothing was tested.
         """
         if self.thresholds is None:
-            raise ValueError("nothing was tested on the way: `Until` was not asked for `undecided`")
+            raise ValueError("nothing was tested during sampling: `Until` was not asked for `undecided`")
         if not self.tested:
             raise ValueError(
-                f"nothing was tested on the way: the first {self.split} samples gave the threshold, and then "
+                f"nothing was tested during sampling: the first {self.split} samples gave the threshold, and then "
                 f"{self.reason} ended it: allow more, or give `Until` a number as `threshold`, which costs no samples"
             )
         return Terms(np.array(self.thresholds), self.alpha, self.correction, self.split)
 
     def of_input(self, index: int) -> Stopping:
-        """The same for one input of the batch; what was seen is still the worst of all."""
+        """The same for one input of the batch; the looks still show the worst of all."""
         return self if self.thresholds is None else replace(self, thresholds=self.thresholds[index : index + 1])
 
     def __str__(self) -> str:
         last, n = self.looks[-1], len(self.looks)
         met = self.reason == "reached"
-        seen = ", ".join(_told(name, getattr(last, name), asked, met=met) for name, asked in self.asked.items())
+        seen = ", ".join(_in_words(name, getattr(last, name), asked, met=met) for name, asked in self.asked.items())
         ended = "" if met else f" ({self.reason} ended it)"
         worst = f", the worst of {self.n_inputs} inputs" if self.n_inputs > 1 else ""
         more = f"; {self.added} more samples were added later" if self.added else ""
         return f"{last.n_samples} samples, {n} look{'s' * (n != 1)}{worst}: {seen}{ended}{self._terms()}{more}"
 
     def _terms(self) -> str:
-        """On what terms features were decided."""
+        """The terms of the decisions, in words."""
         if self.thresholds is None:
             return ""
         if not self.tested:
@@ -267,7 +267,7 @@ class Stopping:
 
     @classmethod
     def read(cls, written: Any, batch: int, n_samples: int) -> Stopping:
-        """From JSON that anybody may have written; TypeError or KeyError where it says something else."""
+        """From JSON that anybody may have written; TypeError or KeyError if it does not fit."""
         if not isinstance(written, dict):
             raise TypeError("stopping, which must be an object")
         if "held_out" in written:  # as it was called once
@@ -300,16 +300,16 @@ class Stopping:
 
 
 def of_a_fixed_number(what: str, confidence_level: float) -> ValueError:
-    """Why there is no such interval after `Until`, and what to write instead."""
+    """The error that says why there is no such interval after `Until`, and what to write instead."""
     return ValueError(
         f"{what} for a number of samples that was fixed beforehand, and sampling stopped because of what was seen: "
         f"write `confidence_interval({confidence_level})`, an interval of the median by `stats.sequence_ranks`, which "
-        "holds whenever one stops"
+        "holds whenever sampling stops"
     )
 
 
 def _shortened(value: Any) -> str:
-    """A threshold in a few letters, whoever's it is."""
+    """A threshold in a few letters: a number, or else the name of its type."""
     return f"{value:.6g}" if isinstance(value, int | float) else type(value).__name__
 
 
@@ -317,10 +317,10 @@ def _finite(value: Any) -> bool:
     return type(value) in (int, float) and math.isfinite(value)
 
 
-def _told(name: str, value: float | None, asked: float, *, met: bool) -> str:
+def _in_words(name: str, value: float | None, asked: float, *, met: bool) -> str:
     limit = f"{asked:.1%}" if name == "undecided" else f"{asked:.3g}"
     if value is None:
-        return f"nothing known of {name} ({limit} asked)"
+        return f"nothing known about {name} ({limit} asked)"
     most = "at most " if met else ""
     seen = {
         "undecided": f"{most}{value:.1%} undecided",

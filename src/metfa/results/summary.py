@@ -1,4 +1,4 @@
-"""The figures a person reads first: what is significant, how sure the statement is, what it may get wrong."""
+"""The figures to read first: what is significant, how sure that is, and what may be wrong."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Summary:
     n_samples, n_features : int
         N, and the number of features tested.
     stopped : str or None
-        How `metfa.Until` came to N; None where it was fixed beforehand.
+        How `metfa.Until` found N; None where N was fixed beforehand.
     split : int
         How many of the first samples were left out of the tests.
     threshold : float or None
@@ -33,16 +33,16 @@ class Summary:
     correction : str or None
         Correction for many features.
     above, below, undecided : float
-        Shares of the features, adding to 1: their medians lie above the threshold, below, or neither is known.
+        Shares of the features, which add to 1: the median is decided to lie above the threshold, below it, or neither.
     expected_false_marks : float or None
-        Features marked falsely where every median lies at the threshold; None with a correction, and after
+        Features to expect with a false mark if every median lies at the threshold; None with a correction, and after
         `metfa.Until`.
     level_asked : float
-        Level asked of the intervals.
+        Level that was asked for the intervals.
     too_few : str or None
         Why there are no intervals, where N is too small for the level asked.
     confidence_level : float or None
-        Exact level of the intervals (after `metfa.Until` the one that they keep at any time); None without intervals.
+        Exact level of the intervals (after `metfa.Until` the level that holds at any time); None without intervals.
     mean_interval_width : float or None
         Mean width of the intervals over the features.
     flip_rate : float or None
@@ -72,7 +72,7 @@ class Summary:
     def lines(self) -> list[tuple[str, str]]:
         """Names and texts of the summary's lines."""
         kept = f", {self.split} of them for the threshold alone" if self.split else ""
-        at = "that of its own" if self.threshold is None else f"{self.threshold:.4g}"
+        at = "one for each feature" if self.threshold is None else f"{self.threshold:.4g}"
         if self.threshold is not None and math.isnan(self.threshold):
             at = "none exists: all scores are equal"
         kinds = kinds_at(self.threshold)
@@ -103,11 +103,12 @@ class Summary:
             return f"any feature at the threshold marked with probability at most {self.alpha:g} (holm)"
         if self.correction is not None:
             condition = " under positive dependence" if self.correction == "bh" else " under any dependence"
-            condition += " and whenever one stops" if self.correction == "e-bh" else ""
-            return f"at most {self.alpha:.0%} of the marks on average{condition} ({self.correction})"
+            condition += " and whenever sampling stops" if self.correction == "e-bh" else ""
+            return f"at most {100 * self.alpha:g}% of the marks on average{condition} ({self.correction})"
         expected = self.expected_false_marks or 0.0
         if self.stopped is not None:
-            return f"each feature on each side with probability at most {self.alpha:g}, whenever one stops; uncorrected"
+            level = f"with probability at most {self.alpha:g}"
+            return f"each feature on each side {level}, whenever sampling stops; uncorrected"
         return (
             f"up to {expected:,.0f} features expected ({expected / self.n_features:.1%}) if every median lay at the "
             f"threshold: alpha {self.alpha:g} a side, uncorrected"
@@ -115,7 +116,7 @@ class Summary:
 
 
 def summarise(sample: AttributionSample, decision: Decision, confidence_level: float) -> tuple[Summary, ...]:
-    """Summary of every input of a sample, of what was decided and of intervals of a level."""
+    """Summary of each input of a sample: of a decision, and of intervals of a level."""
     marks, terms = decision.marks, decision.terms
     batch = len(marks)
     by_input = decision.thresholds.size in (1, batch)

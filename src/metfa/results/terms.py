@@ -1,4 +1,4 @@
-"""On what terms features are decided, and what holds where nothing is given."""
+"""The terms of a decision: threshold, alpha, correction and split, and what holds where they are not given."""
 
 from __future__ import annotations
 
@@ -25,42 +25,43 @@ __all__ = [
 ]
 
 CORRECTIONS = (None, "bonferroni", "holm", "bh", "by", "e-bh")
-ANY_TIME = (None, "bonferroni", "e-bh")  # those that hold at whatever number of samples one stopped
-RULES = {"jenks": stats.jenks}  # by the names that they have in files
+ANY_TIME = (None, "bonferroni", "e-bh")  # those that hold whenever sampling stops
+RULES = {"jenks": stats.jenks}  # by their names in files
 
 
 @dataclass(frozen=True, eq=False)
 class Terms:
     r"""Threshold, alpha, correction and split of a decision.
 
-    `AttributionSample.terms` makes them of what is given. What is not given is, in this order:
+    `AttributionSample.terms` fills in what is not given, from the first of these that there is:
 
-    1. what `metfa.Until` decided on, if it tested anything: the threshold of each input, its alpha and its correction,
-       and its first samples left out where these gave the thresholds;
-    2. the `AttributionSample.default_terms` of the result, if it has any;
+    1. the terms of `metfa.Until`, if it tested anything: the threshold of each input, its alpha and its correction, and
+       its first samples left out where these gave the thresholds;
+    2. the `AttributionSample.default_terms` of the result;
     3. the threshold 0 for signed attributions (`AttributionSample.signed`), else natural breaks (`stats.jenks`);
        alpha 0.05, no correction, no split.
 
-    With a `threshold` the split is 0 if none is given. With a `split` alone the threshold is that of 2 or 3, which must
-    be a rule.
+    If a `threshold` is given and no split, the split is 0. If a `split` is given alone, the threshold is that of 2 or
+    3, which must then be a rule.
 
     Attributes
     ----------
     threshold : float, ndarray (batch,) or (batch, \*features), or callable
-        One number for all, one an input, one a feature; or a rule such as `stats.jenks`: values (n, \*features) of an
-        input -> float.
+        One number for all, one for each input, or one for each feature. Or a rule such as `stats.jenks`: values (n,
+        \*features) of an input -> float.
     alpha : float
         Level of each of the two one-sided tests of a feature (the paper's rule), or with a correction the level for all
         features of an input together.
     correction : {None, "bonferroni", "holm", "bh", "by", "e-bh"}
         Correction for many features: family-wise error (bonferroni, holm) or false discovery rate (bh under positive
-        dependence, by under any, e-bh under any and whenever one stops). None marks `stats.expected_false_marks`
-        features falsely where every median lies at the threshold. As an argument "none" says so; None is what is not
-        given. After `metfa.Until` all tests are by e-values, and holm, bh and by are refused.
+        dependence, by under any, e-bh under any and whenever sampling stops). Without one, up to
+        `stats.expected_false_marks` false marks are expected if every median lies at the threshold. As an argument
+        "none" means no correction, and None means that nothing is given. After `metfa.Until` all tests use e-values,
+        and holm, bh and by are refused.
     split : int
-        How many of the first samples are left out of the tests. A rule makes the threshold of these alone, so that it
-        is a fixed number for the test; without a split choosing and testing share all samples. Where a number is given
-        that was taken from first samples, leave them out by it too.
+        How many of the first samples are left out of the tests. A rule takes the threshold from these alone, so that it
+        is a fixed number for the test. Without a split, all samples choose the threshold and are tested. If you give a
+        number that was taken from first samples, leave these out too.
 
     Raises
     ------
@@ -125,7 +126,7 @@ class Terms:
 
     @classmethod
     def read(cls, written: Any, shape: tuple[int, ...]) -> Terms:
-        """From JSON that anybody may have written, for samples of a shape; TypeError or KeyError if it is not fit."""
+        """From JSON that anybody may have written, for samples of a shape; TypeError or KeyError if it does not fit."""
         if not isinstance(written, dict):
             raise TypeError("default_terms, which must be an object")
         threshold = written["threshold"]
@@ -151,7 +152,7 @@ def filled(
     correction: str | None = None,
     split: int | None = None,
 ) -> Terms:
-    """Terms where None is not given: those of `own`, and for a `split` alone the `usual` threshold, a rule.
+    """Terms, where each None is filled in from `own`; a `split` alone takes the `usual` threshold, a rule.
 
     Raises
     ------
@@ -214,9 +215,9 @@ def check_alpha(alpha: float) -> None:
 
 
 def check_correction(correction: Any, *, any_time: bool = False) -> str | None:
-    """`correction`, where "none" is None; raises unless there is such a one.
+    """`correction`, with "none" as None; raises if there is none of that name.
 
-    With `any_time` it must be one that holds at whatever N one stopped.
+    With `any_time` it must be one that holds whenever sampling stops.
     """
     if not isinstance(correction, str | None):
         raise TypeError(
@@ -232,20 +233,20 @@ def check_correction(correction: Any, *, any_time: bool = False) -> str | None:
         )
     if any_time and correction not in ANY_TIME:
         raise ValueError(
-            f"`correction` must hold at whatever number of samples one stopped, and {correction!r} is for a number "
-            "that was fixed beforehand: write 'e-bh' (false discovery rate, any dependence), 'bonferroni' or 'none'"
+            f"`correction` must hold whenever sampling stops, and {correction!r} is for a number of samples that was "
+            "fixed beforehand: write 'e-bh' (false discovery rate, any dependence), 'bonferroni' or 'none'"
         )
     return correction
 
 
 def check_fits(terms: Terms, shape: tuple[int, ...]) -> None:
-    r"""Raise unless the terms are fit for samples of the shape (n, batch, \*features)."""
+    r"""Raise unless the terms fit samples of the shape (n, batch, \*features)."""
     n, batch, *_ = shape
     if terms.split >= n:
         raise ValueError(f"`split` must leave samples to test, got {terms.split} of {n}")
     if isinstance(terms.threshold, np.ndarray) and terms.threshold.shape not in ((batch,), shape[1:]):
         raise ValueError(
-            f"`threshold` must be a number, one an input ({batch},) or one a feature {shape[1:]}, "
+            f"`threshold` must be a number, one for each input ({batch},) or one for each feature {shape[1:]}, "
             f"got shape {terms.threshold.shape}"
         )
 
@@ -253,7 +254,7 @@ def check_fits(terms: Terms, shape: tuple[int, ...]) -> None:
 def of_both_signs(values: np.ndarray) -> tuple[int, float, float] | None:
     r"""First input whose values (n, batch, \*features) are signed, with its lowest and highest; None if there is none.
 
-    They are if the lowest lies below 0 by more than 5 % of the highest; less is taken for noise of scores of one sign.
+    They are if the lowest lies below 0 by more than 5 % of the highest; less counts as noise of scores with one sign.
     """
     for row in range(values.shape[1] if values.size else 0):
         lowest = float(values[:, row].min())

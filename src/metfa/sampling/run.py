@@ -67,7 +67,7 @@ class Run:
 
     @classmethod
     def checked(cls, run: Any, takes: Sequence[str] = ()) -> Run:
-        """The run given, or the usual one for None; ValueError for a setting that is not in `takes`, if that names some."""
+        """The run given, or the usual one for None; ValueError for a setting that `takes`, if any, does not name."""
         if run is None:
             return cls()
         if not isinstance(run, Run):

@@ -1,4 +1,4 @@
-"""What is said of each word of an explained text: its score, interval and decision, before it is drawn."""
+"""What is shown about each word of an explained text: its score, interval and decision."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from metfa.text.words import Words, words_of
 __all__ = ["NOT_TESTED", "Reading", "about_the_text", "harmless_text", "short_number", "words_explained"]
 
 NOT_TESTED = ""
-JOINERS = "\u200c\u200d\u200e\u200f\u061c"  # make emoji and script what they are, and move nothing else
+JOINERS = "\u200c\u200d\u200e\u200f\u061c"  # emoji and scripts need them, and they move nothing else
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A text's words with what is said of each of them, and of all."""
+    """The words of a text, what is shown about each word, and what is shown about all of them."""
 
     words: Words
     scores: np.ndarray
@@ -33,7 +33,7 @@ class Reading:
 
     @classmethod
     def of(cls, sample: AttributionSample, terms: Terms, level: float) -> Reading:
-        """Of a sample of one text, decided on these terms, with intervals of a level."""
+        """From a sample of one text, decided on these terms, with intervals of a level."""
         words = words_explained(sample)
         scores, ends, called = _scores(sample, level)
         try:
@@ -41,19 +41,19 @@ class Reading:
         except TooFewSamplesError as error:
             kinds, marks, how = [NOT_TESTED] * len(words), [], f"no word can be significant: {error}"
         if marks and ends is not None:
-            how += "; brackets have a level of their own, so that they may differ from the marks at the threshold"
+            how += "; brackets have their own level, so they may differ from the marks at the threshold"
         of_text = about_the_text(sample)
         about = [_origin(sample), *([f"the text itself: {of_text}"] if of_text else []), called, how]
         return cls(words, scores, kinds, ends, about, marks)
 
     @property
     def gaps(self) -> tuple[str, ...]:
-        """What stands around the words, one more than words."""
+        """The texts between the words, before the first and after the last: one more than words."""
         return ("", *[" "] * (len(self.words) - 1), "") if self.words.gaps is None else self.words.gaps
 
     @property
     def strengths(self) -> np.ndarray:
-        """Scores over the largest by absolute value, -1 to 1."""
+        """Scores divided by the largest absolute value, -1 to 1."""
         largest = np.abs(self.scores).max()
         return self.scores / largest if largest > 0 else np.zeros(len(self.scores))
 
@@ -66,18 +66,18 @@ class Reading:
 
 
 def words_explained(sample: AttributionSample) -> Words:
-    """The words of a sample of one text, which are its features; raises for a sample of anything else."""
+    """The words of a sample of one text, which are its features; raises for other samples."""
     if not isinstance(sample, AttributionSample):
         raise TypeError(f"`sample` must be an AttributionSample, got {type(sample).__name__}")
     if not isinstance(sample.inputs, list) or len(sample.feature_shape) != 1:
         raise ValueError(
-            "`sample` must be of a text, as `metfa.text.explain_text` gives it; `sample.plot()` draws others"
+            "`sample` must be of a text, as `metfa.text.explain_text` gives it; `sample.plot()` draws other samples"
         )
     if len(sample.inputs) != 1:
         raise ValueError(f"`sample` must be of one text, got {len(sample.inputs)}: explain them one by one")
     names, words = sample.words, words_of(sample.inputs[0])
     if names is not None and names != words.words:
-        words = Words(names, None)  # cut by somebody else
+        words = Words(names, None)  # cut by another rule
     if len(words) != sample.n_features:
         raise ValueError(
             f"`sample` must have one score for each word, got {sample.n_features} for the {len(words)} words of its "
@@ -87,7 +87,7 @@ def words_explained(sample: AttributionSample) -> Words:
 
 
 def _scores(sample: AttributionSample, level: float) -> tuple[np.ndarray, Any, str]:
-    """Smoothed scores and the ends of their intervals, or medians where the samples are too few; and what they are."""
+    """Smoothed scores with the ends of their intervals, or medians if there are too few samples; and what they are."""
     n = sample.n_samples
     few = sample.too_few_for(level)
     if few is not None:
@@ -101,24 +101,24 @@ def _scores(sample: AttributionSample, level: float) -> tuple[np.ndarray, Any, s
 
 
 def _decisions(sample: AttributionSample, decision: Decision) -> tuple[list[str], list[tuple[str, str]], str]:
-    """Decision about each word, those that there are with their meaning, and how they were found."""
+    """Decision about each word, the meanings of the decisions with their counts, and how they were found."""
     terms, threshold, of_mark = decision.terms, decision.threshold, decision.kinds
     if np.isnan(decision.thresholds).all():
         return [NOT_TESTED] * decision.marks.size, [], "no threshold exists: all scores are equal"
     at = "a threshold of its own" if threshold is None else f"{threshold:.3g}"
     kinds = [of_mark[mark] for mark in decision.marks[0].tolist()]
     if terms.correction is None and sample.any_time:
-        told = f"decided at {terms.level}, whenever one stops"
+        how = f"decided at {terms.level}, whenever sampling stops"
     elif terms.correction is None:
         expected = stats.expected_false_marks(sample.n_samples - terms.split, terms.alpha, len(kinds))
         shown = f"{expected:,.0f}" if expected >= 10 else f"{expected:.2g}"
-        falsely = f"{shown} of {_words(len(kinds))} marked falsely if every median lay at the threshold"
-        told = f"decided at {terms.level}: {falsely}"
+        falsely = f"up to {shown} of {_words(len(kinds))} marked falsely on average"
+        how = f"decided at {terms.level}: {falsely}, if every median lay at the threshold"
     else:
-        told = f"decided at {terms.level} over {_words(len(kinds))}"
+        how = f"decided at {terms.level} over {_words(len(kinds))}"
     meanings = {of_mark[1]: f"median significantly above {at}", of_mark[-1]: f"median significantly below {at}"}
     meanings["undecided"] = "neither"
-    return kinds, [(kind, f"{meaning}, {_words(kinds.count(kind))}") for kind, meaning in meanings.items()], told
+    return kinds, [(kind, f"{meaning}, {_words(kinds.count(kind))}") for kind, meaning in meanings.items()], how
 
 
 def _origin(sample: AttributionSample) -> str:
@@ -138,16 +138,16 @@ def _facts(sample: AttributionSample) -> dict[str, Any]:
 
 
 def about_the_text(sample: AttributionSample) -> str:
-    """What scaled scores hide about the explanation of the text itself, so far as it is known; else nothing."""
-    facts, told = _facts(sample), []
+    """What scaled scores hide about the explanation of the text itself, where it is known; else an empty text."""
+    facts, parts = _facts(sample), []
     if "unscaled" in facts:
         low, high = facts["unscaled"]
-        told.append(f"scores from {short_number(low)} to {short_number(high)} before they are scaled to [0, 1]")
+        parts.append(f"scores from {short_number(low)} to {short_number(high)} before they are scaled to [0, 1]")
     if "r2" in facts:
-        told.append(f"R² of the linear fit {facts['r2']:.2f}")
+        parts.append(f"R² of the linear fit {facts['r2']:.2f}")
     if "unread" in facts:
-        told.append(f"{_words(facts['unread'])} not read by the model")
-    return "; ".join(told)
+        parts.append(f"{_words(facts['unread'])} not read by the model")
+    return "; ".join(parts)
 
 
 def _words(count: int) -> str:
@@ -155,12 +155,12 @@ def _words(count: int) -> str:
 
 
 def short_number(value: float) -> str:
-    """A figure in three digits."""
+    """A number with three digits."""
     return f"{value:.3g}"
 
 
 def harmless_text(text: str) -> str:
-    """`text` without what writes to a terminal or turns the direction of other texts; emoji and scripts stay."""
+    """`text` without characters that control a terminal or turn the direction of other texts; emoji stay."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(map(_harmless_character, text.replace("\r\n", "\n")))

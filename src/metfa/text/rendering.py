@@ -1,8 +1,8 @@
-"""An explained text to look at: words coloured by score, marked where they are significant, as HTML or in a terminal.
+"""Show an explained text, as HTML or in a terminal: words coloured by score, and marked if significant.
 
-Texts may come from anybody. In HTML they are escaped; on the way to either, control characters are replaced, and marks
-that turn the direction of what follows are left out, so that a text can neither write to a terminal nor rearrange what
-stands around it.
+Texts may come from anybody. In HTML they are escaped. In both forms control characters are replaced, and marks that
+turn the direction of the following text are left out. So a text can neither control a terminal nor move the text around
+it.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from metfa.text.reading import NOT_TESTED, Reading, harmless_text, short_number,
 
 __all__ = ["render_html", "render_terminal"]
 
-HUES = {1: "230,159,0", -1: "0,114,178"}  # orange and blue, as in `plot.bars`, told apart by all colour vision
-STRONGEST = 0.6  # opacity of a background, at which black and white letters alike are read
+HUES = {1: "230,159,0", -1: "0,114,178"}  # orange and blue, as in `plot.bars`, distinct for all colour vision
+STRONGEST = 0.6  # opacity of a background on which both black and white letters can be read
 STEPS = {1: (180, 215, 208), -1: (110, 74, 39)}  # of 256 colours, grey to vivid, under black letters
-FAINTEST = 0.1  # share of the largest score below which a terminal shows no background
+FAINTEST = 0.1  # share of the largest score; below it a terminal shows no background
 MARKS = {"important": "*{}*", "positive": "*{}*", "negative": "~{}~", "undecided": "({})"}  # in plain text
 ESCAPES = {"important": "1;4", "positive": "1;4", "negative": "3;4", "unimportant": "2"}  # in a terminal
 STYLES = {  # in HTML
@@ -36,7 +36,7 @@ STYLES = {  # in HTML
     "negative": "text-decoration:underline;text-decoration-style:wavy;text-underline-offset:.22em",
     "unimportant": "color:color-mix(in srgb,currentColor 62%,transparent)",
 }
-TOP = 10  # words whose figures are listed in a terminal, which has no hover
+TOP = 10  # words that a terminal lists with their figures, because it has no hover
 
 
 def render_html(
@@ -50,24 +50,24 @@ def render_html(
     confidence_level: float = 0.95,
     page: bool = False,
 ) -> str:
-    """An explained text as HTML: background by score, marks by significance, figures on hover, and a legend.
+    """Show an explained text as HTML: background by score, marks by significance, figures on hover, and a legend.
 
-    The colours of letters and page are left to the page around it, light or dark. There are no scripts, no style sheets
-    and no links; everything is escaped.
+    The page around it sets the colours of letters and page, light or dark. There are no scripts, no style sheets and no
+    links; everything is escaped.
 
     Parameters
     ----------
     sample : AttributionSample
-        Of one text, as `metfa.text.explain_text` returns it.
+        Sample of one text, as `metfa.text.explain_text` returns it.
     title : str, optional
-        Heading, such as what the class means.
+        Heading, such as the meaning of the class.
     threshold, alpha, correction, split
         As for `AttributionSample.terms`; with ``scale=False`` the scores are signed.
     confidence_level : float
-        Level of each interval; the legend names the exact level reached. Marks are decided at alpha, so that the two
-        may differ at the threshold.
+        Level of each interval; the legend names the exact level reached. Marks are decided at alpha, so marks and
+        intervals may differ at the threshold.
     page : bool
-        True gives a whole page, to be written to a file in UTF-8; False a piece of one.
+        True gives a whole page, to write to a file in UTF-8; False gives a part of a page.
 
     Returns
     -------
@@ -145,10 +145,10 @@ def _span(text: str, kind: str, strength: float, hover: str | None) -> str:
 
 
 def _scale(reading: Reading) -> str:
-    """What the background says."""
+    """The meaning of the background."""
     largest = np.abs(reading.scores).max()
     hues = "orange above 0, blue below" if reading.scores.min() < 0 else "orange"
-    return f"score of a word, {hues}, the stronger the further from 0 (strongest: {short_number(largest)})"
+    return f"score of a word, {hues}; stronger colours are further from 0 (strongest: {short_number(largest)})"
 
 
 def render_terminal(
@@ -163,7 +163,7 @@ def render_terminal(
     split: int | None = None,
     confidence_level: float = 0.95,
 ) -> str:
-    r"""An explained text for a terminal: background by score, marks by significance, the best words' figures, a legend.
+    r"""Show an explained text in a terminal: background by score, marks by significance, figures of the top words.
 
     Without colours a word is ``*important*``, ``(undecided)`` or unimportant; for signed scores ``*positive*``,
     ``~negative~`` or ``(undecided)``.
@@ -173,9 +173,9 @@ def render_terminal(
     sample, title, threshold, alpha, correction, split, confidence_level
         As for :func:`render_html`.
     width : int, optional
-        Columns after which lines are broken, between words. None: as wide as the terminal.
+        Largest width of a line; lines are broken between words. None: as wide as the terminal.
     colour : bool, optional
-        Whether to colour by escape sequences. None: if the output is a terminal, and the environment variable
+        Whether to colour by escape sequences. None: yes, if the output is a terminal, and the environment variable
         ``NO_COLOR`` is not set.
 
     Returns
@@ -216,7 +216,7 @@ def _wants_colour() -> bool:
 
 
 def _pieces(reading: Reading, colour: bool) -> Iterator[tuple[str, str]]:
-    """Words and what stands between them: as plain text, and as it is shown."""
+    """Words and the texts between them: each as plain text, and as it is shown."""
     words, strengths = reading.words.words, reading.strengths
     yield from _flow(harmless_text(reading.gaps[0]))
     for word, kind, strength, gap in zip(words, reading.kinds, strengths, reading.gaps[1:], strict=True):
@@ -226,12 +226,12 @@ def _pieces(reading: Reading, colour: bool) -> Iterator[tuple[str, str]]:
 
 
 def _flow(text: str) -> Iterator[tuple[str, str]]:
-    """Text that may be broken at its blanks."""
+    """Pieces of a text that may be broken at its blanks, each as plain text and as it is shown."""
     return ((piece, piece) for piece in re.findall(r"\n| +|[^ \n]+", text))
 
 
 def _marked(text: str, kind: str, strength: float, colour: bool) -> tuple[str, str]:
-    """`text` marked as its kind, plain and as it is shown: on a background by escape sequences that end with it."""
+    """`text` marked as its kind: as plain text, and as it is shown, with escape sequences that end with it."""
     if not colour:
         marked = MARKS.get(kind, "{}").format(text)
         return marked, marked
@@ -246,7 +246,7 @@ def _marked(text: str, kind: str, strength: float, colour: bool) -> tuple[str, s
 def _broken(pieces: Iterable[tuple[str, str]], width: int) -> list[str]:
     """Lines of at most `width` columns, broken at blanks where there are any."""
     lines, line, used = [], "", 0
-    run, run_columns, blanks = "", 0, 0  # what has no blanks since the last ones, and how many these were
+    run, run_columns, blanks = "", 0, 0  # text since the last blanks, its columns, and the number of these blanks
     for plain, shown in [*pieces, ("\n", "\n")]:
         if not plain.isspace():
             run, run_columns = run + shown, run_columns + _columns(plain)
