@@ -37,7 +37,7 @@ class AttributionSample:
     Attributes
     ----------
     values : ndarray, (n_samples, batch, \*features)
-        The samples. Of a run with a store a read-only memory map of the file.
+        The samples. For a run with a store, a read-only memory map of the file.
     inputs : ndarray, tuple or dict of ndarrays, or list
         The clean inputs, on the host.
     target : tuple
