@@ -149,8 +149,7 @@ def from_transformers(
         module or function in torch, or a fitted ``LogisticRegression`` of scikit-learn. `Transformer.pooled` gives the
         vectors to fit one on. None: the model's own logits.
     max_length : int, optional
-        Largest number of sub-words of a row, with special ones. None: the least of the tokeniser's and the model's
-        limit.
+        Largest number of sub-words of a row, with special ones. None: the lower limit of tokeniser and model.
     truncate : bool
         Whether longer texts are cut off there, with an `UnreadWordsWarning`. By default they are an error: unread words
         would be explained like others. If a text nearly fills the limit, noisy copies may exceed it: shorten the text,
