@@ -429,7 +429,7 @@ class TestTransformer:
         linear_model = pytest.importorskip("sklearn.linear_model")
         vectors = from_transformers(*parts).pooled([*PRAISE, *BLAME])
         fitted = getattr(linear_model, kind)(**settings).fit(vectors, np.arange(8) % n_classes)
-        with pytest.raises(ValueError, match="softmax of its linear scores as probabilities, which SGDClassifier"):
+        with pytest.raises(ValueError, match="softmax of its linear scores as probabilities; SGDClassifier"):
             from_transformers(*parts, head=fitted)
 
     def test_a_head_of_other_vectors_is_refused(self, parts):

@@ -19,7 +19,7 @@ from metfa.attacks.settings import AttackSettings
 __all__ = ["Ball", "Best", "descend"]
 
 DECAY, DECAY_OF_SQUARES, STABILISER = 0.9, 0.999, 1e-8  # Adam's
-ROUNDING = 1e-4  # of a level; float32 may miss it by so much
+ROUNDING = 1e-4  # of a level; float32 may miss it by this much
 
 
 @dataclass(frozen=True)
@@ -159,8 +159,8 @@ def descend(
     -------
     best : Best
     curves : dict of ndarray, (restarts, steps, batch)
-        Terms of the loss at each step (NaN if a stage has no such term), "loss", their weighted sum, and "distance",
-        that of the image by the unsoftened model at the steps where it was looked at (and "distance defended").
+        Terms of the loss at each step (NaN if a stage has no such term), "loss", their weighted sum, and "distance"
+        (and "distance defended"), by the unsoftened model, at the steps with a look at the image.
     """
     clean = objective.clean
     ball = Ball.around(clean, settings.epsilon)

@@ -12,7 +12,7 @@ import numpy as np
 __all__ = ["AttackResult", "Measured", "distance"]
 
 ENOUGH = 0.5  # of the way to the target map; from here on an attack has succeeded
-ROUNDING = 1e-6  # of pixel values; float32 may miss a level of 8 bits by so much
+ROUNDING = 1e-6  # of pixel values; float32 may miss a level of 8 bits by this much
 
 
 def distance(first: np.ndarray, second: np.ndarray) -> np.ndarray:

@@ -68,8 +68,8 @@ def normalises_by_batch(model: Any) -> bool:
 def model_as_found(model: Any) -> Iterator[None]:
     """Restore a torch module's modes, gradients and hooks on leaving, also after an exception.
 
-    Gradients that the parameters hold are set aside meanwhile, so that a backward pass inside cannot add to them.
-    Nothing happens to what is neither a torch module nor a method of one.
+    Gradients of the parameters are removed inside and put back later, so that a backward pass cannot add to them.
+    Other functions and objects are not touched; a method of a module counts as the module.
     """
     model = _module_of(model)
     if model is None:

@@ -13,7 +13,7 @@ from metfa._base.lazy import needs_extra
 __all__ = ["check_segmentation", "segments_of"]
 
 NAMES = ("quickshift", "slic")
-ROUNDING = 1e-3  # pixels may leave [0, 1] by so much, as in a resized 8-bit image
+ROUNDING = 1e-3  # pixels may leave [0, 1] by this much, as in a resized 8-bit image
 
 
 def check_segmentation(segmentation: Any) -> None:

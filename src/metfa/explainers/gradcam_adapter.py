@@ -37,7 +37,7 @@ GOVERNED = {"self", "model", "target_layers", "input_tensor", "targets", "args",
 
 @dataclass(frozen=True)
 class GradCAMMethod:
-    """An explainer from a class of the library, made anew for each call, or from an object of it."""
+    """An explainer from a class of the library, with a new object for each call, or from an object."""
 
     method: Any
     model: nn.Module
@@ -95,8 +95,8 @@ def from_gradcam(
     Parameters
     ----------
     method : class, str or object
-        A class of ``pytorch_grad_cam`` such as ``GradCAM``, or its name. It is made anew for each call, so that none of
-        its hooks stay. An object that is made already is used as it is, with its own model and layers.
+        A class of ``pytorch_grad_cam`` such as ``GradCAM``, or its name. Each call makes a new object of it, so that
+        none of its hooks stay. If you give an object, it is used with its own model and layers.
     model : torch.nn.Module
         Images (batch, channels, height, width) -> scores (batch, classes).
     layer : str, torch.nn.Module, or a sequence of them, optional

@@ -65,7 +65,7 @@ class IGOS:
     n_steps : int
         Points S of the integrated gradient.
     score_weight : float
-        Weight w of each point: 1/20 in the authors' code, whatever S.
+        Weight w of each point: 1/20 in the authors' code, for every S.
     grid : int or (int, int)
         Cells of the mask along (rows, columns). It is enlarged bilinearly, corner to corner.
     l1_weight : float

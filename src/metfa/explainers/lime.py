@@ -81,7 +81,7 @@ class LIME:
         from an image (height, width, channels), a float64 NumPy array, to labels. The first two need scikit-image and
         pixels in [0, 1]; with three channels or one they work in Lab colours, otherwise on the values as they are.
     n_segments_shown : int or None
-        The map is 1 on so many segments, those with the largest positive coefficients (on fewer if fewer are positive),
+        The map is 1 on this many segments, with the largest positive coefficients (on fewer if fewer are positive),
         and 0 elsewhere (5 in the MeTFA paper and in the lime package's ``get_image_and_mask``). None: the coefficient
         of each pixel's segment.
     hide : "mean", float or sequence of float

@@ -194,8 +194,8 @@ def from_lime(
 ) -> Any:
     """Explainer from one of the lime package's: signed weights of all features of a table, an image or a text.
 
-    Every row draws from a generator of its own, whatever random state the lime object was made with, so a seed of
-    `metfa.explain` governs all of LIME's randomness. The lime object is left as it was.
+    Every row draws from a generator of its own, not from the lime object's random state. So the seed of `metfa.explain`
+    governs all of LIME's randomness. The lime object is left as it was.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def from_lime(
     softmax : bool
         Turn the scores of `predict` into probabilities by a softmax, for a network that returns logits.
     n_segments_shown : int, optional
-        For images: a map of 1 on so many segments, those with the largest positive weights, and 0 elsewhere, which is
+        For images: a map of 1 on this many segments, those with the largest positive weights, and 0 elsewhere, which is
         lime's ``get_image_and_mask`` (5 there and in the MeTFA paper). None: the weight of each pixel's segment.
     rng : int, numpy.random.Generator or None
         Seed of direct calls; `metfa.explain` passes its own generators.

@@ -100,7 +100,7 @@ class MASK:
         What a pixel becomes where the mask is 0: a function of images (each by itself), a number, or one number for
         each channel. The default is a Gaussian blur, sigma 10 (Pillow's "radius" is sigma).
     jitter : int
-        Images are enlarged by so many pixels. Each step sees a window of the original size at one of ``jitter`` times
+        Images are enlarged by this many pixels. Each step sees a window of the original size at one of ``jitter`` times
         ``jitter`` random places; the mask does not move. 0: no jitter.
     rng : int, numpy.random.Generator or None
         Seed of direct calls without `rngs`; `metfa.explain` passes its own generators.

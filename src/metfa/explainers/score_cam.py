@@ -169,7 +169,7 @@ class ScoreCAM:
     def channel_weights(self, inputs: torch.Tensor, target: Any = None) -> torch.Tensor:
         """Weight of each channel, (batch, channels): 0 for flat ones, except where a softmax runs over the channels.
 
-        If the weights hardly differ, the map is nearly the mean of the channels, whatever the class.
+        If the weights hardly differ, the map is nearly the mean of the channels, for every class.
         """
         return self._weighed(inputs, target)[1]
 

@@ -59,8 +59,8 @@ def infidelity(
     n_perturbations : int
         Draws for each input: Captum's default.
     normalise : bool
-        Multiply the attributions of each input by the factor that fits best, so that maps in [0, 1] can be compared
-        (``normalize`` of Captum, where it is off by default).
+        Multiply the attributions of each input by the factor that fits best, so that maps in [0, 1] can be compared.
+        (Captum's ``normalize``, which is off there by default.)
     rng : int, numpy.random.Generator or None
         Seed. Draws depend on the input, not on the attributions: all maps of an input get the same draws.
 

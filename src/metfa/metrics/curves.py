@@ -53,7 +53,7 @@ class OverallFaithfulness(Scores):
     Attributes
     ----------
     insertion, deletion : FaithfulnessCurve
-        Of the same inputs, targets and attributions.
+        Curves of the same inputs, targets and attributions.
     """
 
     raw: np.ndarray = field(init=False)

@@ -13,12 +13,7 @@ from metfa.sampling.streams import content_digest, numbered_ids
 
 __all__ = ["Rows", "RowsInGraph", "check_like_text", "count_rows", "like_row", "one_entry", "one_row"]
 
-KINDS = (
-    "bool",
-    "unsigned integer",
-    "signed integer",
-    "real floating",
-)  # each represents the numbers of those before it
+KINDS = ("bool", "unsigned integer", "signed integer", "real floating")  # each has all numbers of those before it
 
 
 class Rows:

@@ -1,7 +1,7 @@
 """Where samples are kept while they are made: in memory, or in a folder from which an interrupted run resumes.
 
 The folder of an unfinished run holds ``run.json`` (what is computed), ``values.npy``, ``vanilla.npy``,
-``predictions.npy`` and ``done.bin``, which has one byte for each job, set after the job's numbers have been written.
+``predictions.npy`` and ``done.bin``. The last has one byte for each job, set after the job's numbers have been written.
 Files are written, not mapped, so that the process's own memory does not grow with N. The last step turns the folder
 into a saved result.
 """
@@ -251,7 +251,7 @@ class StoreSink:
         temporary.replace(self.folder / name)
 
     def _resize(self, n_samples: int) -> None:
-        """Change the files of samples to so many; NumPy's headers leave room for larger counts."""
+        """Change the files of samples to this many; NumPy's headers leave room for larger counts."""
         shape = (n_samples, *self._shape[1:])
         for name, whole, dtype in (("values", shape, self._dtype), ("predictions", shape[:2], np.dtype(np.int64))):
             path = self.folder / f"{name}.npy"

@@ -12,7 +12,7 @@ from metfa.calls.enlargement import enlargements, resized
 
 __all__ = ["asked_maps", "check_kind", "class_maps"]
 
-ROUNDING = 1e-3  # probabilities in half precision may leave [0, 1] by so much
+ROUNDING = 1e-3  # probabilities in half precision may leave [0, 1] by this much
 
 
 def class_maps(output: Any, images: Any, *, softmax: bool = True) -> Any:

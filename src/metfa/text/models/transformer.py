@@ -149,12 +149,11 @@ def from_transformers(
         module or function in torch, or a fitted ``LogisticRegression`` of scikit-learn. `Transformer.pooled` gives the
         vectors to fit one on. None: the model's own logits.
     max_length : int, optional
-        Largest number of sub-words of a row, with special ones. None: the tokeniser's limit or the model's number of
-        positions, whichever is less.
+        Largest number of sub-words of a row, with special ones. None: the lower limit of tokeniser and model.
     truncate : bool
-        Whether longer texts are cut off there, with an `UnreadWordsWarning`. By default they are an error, because
-        words that are never read would be explained like others. If a text nearly fills the limit, some of its noisy
-        copies may exceed it: shorten the text, or accept that these are cut off.
+        Whether longer texts are cut off there, with an `UnreadWordsWarning`. By default they are an error: unread words
+        would be explained like others. If a text nearly fills the limit, noisy copies may exceed it: shorten the text,
+        or accept that copies are cut off.
     multi_label : bool, optional
         Whether classes do not exclude each other: their probabilities are then the sigmoids of the logits, not their
         softmax. None: as in the model's configuration (`problem_type`); False with a `head`.
