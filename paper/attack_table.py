@@ -89,7 +89,6 @@ def arguments(options: argparse.Namespace, epsilon: float) -> dict:
         "n_draws": options.draws,
         "batch_size": options.batch_size,
         "rng": 0,
-        "progress": True,
     }
 
 
@@ -110,7 +109,8 @@ def attacked(
     store = options.store / f"{options.network}-{name}-{knows}-{epsilon:.4f}-{strength}-{len(images)}"
     if store.exists():
         return attacks.load_attack(store)
-    settings = {**arguments(options, epsilon), "defence": defence, "knows": knows, "store": store}
+    settings = {**arguments(options, epsilon), "defence": defence, "knows": knows}
+    settings["run"] = metfa.Run(store=store, progress=True)
     with torch.no_grad():
         scores = model(images)
     if name == "lrp":

@@ -22,6 +22,7 @@ from metfa.cli.options import Confidence, Device, Model, Noise, Samples, Seed, S
 from metfa.cli.parsing import settings_of
 from metfa.cli.reported import resumable
 from metfa.cli.run import device_of
+from metfa.sampling.run import Run
 
 __all__ = ["attack_picture"]
 
@@ -125,8 +126,7 @@ def attack_picture(
             "defence": defence,
             "knows": known.value,
             "rng": seed,
-            "store": folder / "attack",
-            "progress": True,
+            "run": Run(store=folder / "attack", progress=True),
             **overrides,
         }
         if (folder / "attack").exists():  # interrupted between the attack and its report
