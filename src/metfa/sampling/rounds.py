@@ -215,7 +215,7 @@ class _Counted:
         """Threshold of each input from the samples of the first round."""
         if self._threshold is None and of_both_signs(values) is not None:
             return np.zeros(values.shape[1])
-        return rule_thresholds(self._threshold or stats.jenks, values)
+        return rule_thresholds(self._threshold if callable(self._threshold) else stats.jenks, values)
 
 
 def _try(rule: Callable[[np.ndarray], Any], values: np.ndarray) -> None:
