@@ -106,6 +106,7 @@ class TestManipulate:
         assert not result.success.any()
         np.testing.assert_array_equal(result.adversarial.inputs, pictures)
 
+    @pytest.mark.slow
     def test_the_prediction_comes_first(self, pictures, corner):
         """A weight of 0 on it lets the steps lose it; what is returned has it, and is no worse than the start."""
         model = make_network()

@@ -101,6 +101,7 @@ def test_names_are_equal_in_every_process():
     assert len(described(1)) == 27
 
 
+@pytest.mark.slow
 def test_names_hold_no_addresses_and_no_dumps():
     for name in described(1):
         assert "0x" not in name

@@ -110,6 +110,7 @@ def test_integers_come_as_an_array_beside_the_inputs(like):
     assert np.asarray(stacked).dtype == np.int64
 
 
+@pytest.mark.slow
 def test_integers_beside_jax_arrays():
     jnp = pytest.importorskip("jax.numpy")
     stacked = stacked_targets([2, 0], jnp.zeros(2))  # int64 would warn where jax has 32 bits

@@ -49,6 +49,7 @@ def values(folder):
 # What is written
 
 
+@pytest.mark.slow
 def test_one_picture(explain, picture, tmp_path):
     done = explain(picture, "--out", "out")
     assert done.code == 0

@@ -97,6 +97,7 @@ def told_in(path):
     return json.loads(re.search(r'id="data">(.*?)</script>', path.read_text("utf-8"), re.DOTALL)[1])
 
 
+@pytest.mark.slow
 def test_a_result_of_until_starts_as_it_was_decided(metfa_command, results, tmp_path):
     rule = ("--until", "undecided=0.6", "--max-samples", "30", "--noise", "gaussian:0.1", "--alpha", "0.1")
     assert metfa_command("explain", "photo.png", "--model", "tiny:model", *rule, "--out", "until").code == 0

@@ -180,6 +180,7 @@ def is_fixed(row):
 
 
 @pytest.mark.parametrize("study", [TORCH, dataclasses.replace(NUMPY, limit=2)], ids=["torch", "numpy"])
+@pytest.mark.slow
 def test_every_figure_equals_the_public_interface(study, tmp_path, recwarn):
     result = evaluate(study, store=tmp_path)
     found = {}
@@ -222,6 +223,7 @@ def test_a_map_that_nothing_changes_says_so(tmp_path):
     assert all(row["score"] > 0 for row in rows if row["aggregate"] != "vanilla")
 
 
+@pytest.mark.slow
 def test_a_smaller_n_and_fewer_noises_give_the_same_figures(tmp_path):
     both = evaluate(NUMPY, store=tmp_path)
     one = dataclasses.replace(NUMPY, n_samples=6, confidence_level=0.8, sampling={"normal": Gaussian(0.05)})
@@ -705,6 +707,7 @@ def test_what_was_damaged_is_computed_again(damage, tmp_path):
 # Memory
 
 
+@pytest.mark.slow
 def test_one_input_is_in_memory_at_a_time(tmp_path):
     import weakref
 
@@ -738,6 +741,7 @@ def test_one_input_is_in_memory_at_a_time(tmp_path):
     assert grown < 30  # MiB; all inputs are 76
 
 
+@pytest.mark.slow
 def test_the_tables_of_a_store_elsewhere_are_equal(tmp_path):
     for name in ("one", "two"):
         write_tables(evaluate(NUMPY, store=tmp_path / name / "store"), tmp_path / name / "tables")

@@ -63,6 +63,7 @@ def explained(described, index, n_samples):
     return metfa.explain(size, x, goal, noise=NOISE, n_samples=n_samples, rng=described.seed)
 
 
+@pytest.mark.slow
 def test_every_input_has_the_samples_that_it_takes(tmp_path):
     described = study()
     result = evaluate(described, store=tmp_path)
@@ -106,6 +107,7 @@ def test_a_rule_that_its_budget_ends_makes_the_maps_of_a_fixed_number(tmp_path):
         assert one["score"] == pytest.approx(other["score"], rel=1e-12)
 
 
+@pytest.mark.slow
 def test_measures_of_a_fixed_number_of_samples(tmp_path):
     terms = {"threshold": 0.3, "correction": "bh"}
     asked = {"undecided": terms, "certified_radius": terms, "certified_share": {**terms, "radius": 0.05}}

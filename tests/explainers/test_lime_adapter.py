@@ -57,6 +57,7 @@ def test_a_table_is_limes_own_explanation(discretised):
     np.testing.assert_array_equal(scores, MODEL.predict_proba(ROWS))
 
 
+@pytest.mark.slow
 def test_explain_governs_all_of_limes_randomness():  # bugs.md 25
     made = table(random_state=42)
     explainer = from_lime(made, MODEL.predict_proba, num_samples=200)

@@ -259,6 +259,7 @@ class TestOtherLibraries:
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12 * theirs.abs().max())
 
     @pytest.mark.parametrize("name", ["resnet18", "resnet50", "vgg11_bn"])
+    @pytest.mark.slow
     def test_torchvision_networks_are_as_by_zennits_own_canonizers(self, name):
         from torchvision import models
         from zennit.torchvision import ResNetCanonizer, VGGCanonizer

@@ -154,6 +154,7 @@ def test_the_model_comes_back_after_an_exception():
     ],
     ids=["permutation", "sampling", "exact", "partition", "auto"],
 )
+@pytest.mark.slow
 def test_other_explainers_of_a_function(make):
     explainer = from_shap(make())
     assert explainer.model is not None

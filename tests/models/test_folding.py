@@ -27,6 +27,7 @@ def norms(model):
 
 
 @pytest.mark.parametrize(("name", "left"), [("resnet18", 0), ("vgg11_bn", 0), ("densenet121", 62)])
+@pytest.mark.slow
 def test_networks_in_any_style(name, left):
     """DenseNet normalises sums of features before a convolution as well: those stay."""
     with torch.random.fork_rng():

@@ -43,6 +43,7 @@ def drawn(fig):
 @pytest.mark.parametrize("channels", [1, 3])
 @pytest.mark.parametrize("upsample", [True, False])
 @pytest.mark.parametrize("defended", [True, False])
+@pytest.mark.slow
 def test_panels(channels, upsample, defended):
     result = found(channels, upsample, defended)
     fig = result.plot(index=1)

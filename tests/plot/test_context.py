@@ -76,6 +76,7 @@ def test_plot_of_an_explanation_is_this_figure():
     assert panels(found.plot(threshold=0.3)).keys() == panels(context(found, threshold=0.3)).keys()
 
 
+@pytest.mark.slow
 def test_bad_arguments():
     with pytest.raises(ValueError, match="'grey'"):
         context(explanation(), palette="grey")

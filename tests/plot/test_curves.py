@@ -239,6 +239,7 @@ class TestStudies:
         assert alone.get_supxlabel() == "one input: no standard errors"
         assert drawn(alone)
 
+    @pytest.mark.slow
     def test_many_maps_and_explainers_are_told_apart(self):
         explainers = {f"$x_{place}": rough for place in range(8)}
         noises = {"normal": NOISE, "uniform": metfa.noise.Uniform(0.1)}

@@ -89,6 +89,7 @@ def assert_nothing_is_cut(fig):
 
 
 @pytest.mark.parametrize("shape", [(224, 224), (1, 1), (1, 60), (60, 1), (2, 2), (20, 60), (60, 20), (3, 7)])
+@pytest.mark.slow
 def test_maps_of_every_shape_are_drawn_whole(shape):
     fig = figure(make(shape=shape), title="a picture: why “espresso (0.95)”?", threshold=0.5)
     assert_nothing_is_cut(fig)
@@ -216,6 +217,7 @@ def test_normalised_inputs_are_rescaled_and_say_so(change):
         np.zeros(1),
     ],
 )
+@pytest.mark.slow
 def test_inputs_that_are_no_pictures(inputs):
     fig = figure(make(inputs=inputs))
     render(fig)
@@ -297,6 +299,7 @@ def test_signed_scores_have_a_symmetric_scale_and_a_warning():
 
 
 @pytest.mark.parametrize("n", [1, 4])
+@pytest.mark.slow
 def test_too_few_samples_leave_notes(n):
     fig = figure(make(n=n, shape=(8, 8)))
     assert_nothing_is_cut(fig)
@@ -332,6 +335,7 @@ def test_few_pixels_hold_samples_out():
 # One of several inputs
 
 
+@pytest.mark.slow
 def test_each_input_has_its_own_figure_and_threshold():
     sample = make(batch=3)
     for index in range(3):
@@ -421,6 +425,7 @@ assert "matplotlib.pyplot" not in sys.modules
     subprocess.run([sys.executable, "-c", code, str(Path(__file__).parent)], check=True, timeout=60)
 
 
+@pytest.mark.slow
 def test_the_sample_stays_as_it_was():
     sample = make(batch=2)
     before = sample.values.copy()
@@ -428,6 +433,7 @@ def test_the_sample_stays_as_it_was():
     np.testing.assert_array_equal(sample.values, before)
 
 
+@pytest.mark.slow
 def test_equal_samples_have_equal_figures():
     np.testing.assert_array_equal(render(figure(make(), title="t")), render(figure(make(), title="t")))
 

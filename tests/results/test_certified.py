@@ -35,6 +35,7 @@ class TestRadius:
         np.testing.assert_array_equal(radius > 0, marks != 0)
         assert (radius > 0).any(axis=(1, 2)).all()
 
+    @pytest.mark.slow
     def test_by_hand(self):
         sample = run()
         test = sample.test(0.5)
@@ -96,6 +97,7 @@ class TestInterval:
         ranks = stats.certified_ranks(200, 0.4)  # 0.2 of a deviation of 0.5
         np.testing.assert_array_equal(wider.low, np.sort(sample.values, axis=0)[ranks.low - 1])
 
+    @pytest.mark.slow
     def test_covers_medians_of_moved_inputs(self):
         """Of w x the median moves by w d; by chance one in a million misses."""
         sample = run(n_samples=4000)
@@ -193,6 +195,7 @@ class TestAttack:
             seen = network(best + torch.as_tensor(self.std * rng.standard_normal((60_000, 6))))[:, feature]
         return float((sign * (seen - self.height) > 0).double().mean())
 
+    @pytest.mark.slow
     def test_is_not_broken_inside_and_is_outside(self, network):
         def explainer(inputs, target):
             with torch.no_grad():

@@ -199,6 +199,7 @@ class TestRounds:
 
 
 class TestStore:
+    @pytest.mark.slow
     def test_is_that_of_memory(self, tmp_path):
         for name, rule in RULES.items():
             kept, stored = run(rule), run(rule, store=tmp_path / name)
@@ -393,6 +394,7 @@ class TestStatements:
         legend = [text.get_text() for text in row.plot().legends[0].get_texts()]
         assert any(text.startswith("any-time 95.0% interval") for text in legend)
 
+    @pytest.mark.slow
     def test_settings_fit_all_that_decides(self):
         found = run(metfa.Until(undecided=0.5, max_samples=200, threshold=lambda values: values.mean()))
         marks = found.significance_map()
@@ -405,6 +407,7 @@ class TestStatements:
         assert f"important, {(marks[1] == 1).mean():.1%}" in shown
         assert f"unimportant, {(marks[1] == -1).mean():.1%}" in shown
 
+    @pytest.mark.slow
     def test_settings_fit_a_report(self, tmp_path):
         found = run(metfa.Until(undecided=0.5, max_samples=200, threshold=lambda values: values.mean()))
         given = found.report(tmp_path / "given.html", **given_by(found.stopping)).read_text("utf-8")
@@ -453,6 +456,7 @@ class TestStatements:
             assert one.thresholds == found.stopping.thresholds[row : row + 1]
         assert "worst" not in str(run(RULES["undecided"], inputs=INPUTS[:1]).stopping)
 
+    @pytest.mark.slow
     def test_type_one_error_under_optional_stopping(self):
         """All medians lie at the threshold, and sampling stops as soon as anything is decided."""
         rng, wrong, runs = np.random.default_rng(0), 0, 150

@@ -152,6 +152,7 @@ def explanations():
     return found
 
 
+@pytest.mark.slow
 def test_the_table_is_made_of_the_parts():
     found = explanations()
     noise = metfa.noise.Uniform(0.1, bounds=(0, 1))
@@ -177,6 +178,7 @@ def test_the_table_is_made_of_the_parts():
     assert list(table.to_dataframe()["n"]) == [1, 2]
 
 
+@pytest.mark.slow
 def test_the_table_on_the_clean_images():
     found = explanations()[:1]
     row = context_table(left_matters, found, noise=None, threshold=0.3).rows[0]
@@ -202,11 +204,13 @@ def test_bad_tables():
         ({"threshold": float("nan")}, ValueError, "a number or a rule, got nan"),
     ],
 )
+@pytest.mark.slow
 def test_bad_settings_of_a_table(settings, error, said):
     with pytest.raises(error, match=said):
         context_table(left_matters, explanations()[:1], **settings)
 
 
+@pytest.mark.slow
 def test_a_table_of_a_single_explanation():
     with pytest.raises(TypeError, match=r"write `\[explanation\]`"):
         context_table(left_matters, explanations()[0])
