@@ -225,7 +225,7 @@ def test_a_store_is_a_saved_explanation(tmp_path):
     again = load_context(tmp_path / "kept")
     assert np.array_equal(again.region, REGION)
     assert np.array_equal(again.sample.values, found.sample.values)
-    with pytest.raises(ValueError, match=r"read it by `metfa\.segmentation\.load_context`"):
+    with pytest.raises(ValueError, match=r"read it with `metfa\.segmentation\.load_context`"):
         metfa.load(tmp_path / "kept")
     with pytest.raises(ValueError, match=r"no context\.json: it holds samples alone, which `metfa\.load` reads"):
         load_context(tmp_path / "kept" / "sample")
