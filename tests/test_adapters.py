@@ -126,7 +126,7 @@ WITHOUT_TORCH = """
         return maps, scores
 
     def check(explainer, **settings):
-        settings = {"noise": noise, "n_samples": 6, "rng": 0, "feature_names": iris.feature_names, **settings}
+        settings = {"noise": noise, "n_samples": 6, "rng": 0, "run": metfa.Run(feature_names=iris.feature_names), **settings}
         sample = metfa.explain(explainer, iris.data[[0, 60]].astype(np.float32), **settings)
         assert sample.values.shape == (6, 2, 4)
         assert np.isfinite(sample.smoothed()).all()

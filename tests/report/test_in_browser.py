@@ -49,7 +49,7 @@ def marks_or_none(found, threshold, alpha, correction):
 
 
 def alphas(opened):
-    return opened.page.evaluate("() => JSON.parse(document.getElementById('told').textContent).alphas")
+    return opened.page.evaluate("() => JSON.parse(document.getElementById('data').textContent).alphas")
 
 
 @pytest.mark.parametrize("stopping", [None, STOPPED])
