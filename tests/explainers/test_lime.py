@@ -370,7 +370,7 @@ def test_intervals_cover_the_median_at_their_exact_level():
 def test_finds_the_cat(cat_on_grass):
     pixels, where = cat_on_grass
     network = metfa.models.fold_batch_norm(metfa.models.load("efficientnet-lite0").module, pixels)
-    layout = {"autocast": torch.bfloat16, "memory_format": torch.channels_last}
+    layout = {"memory_format": torch.channels_last}
     explainer = LIME(metfa.Called(network, **layout), n_perturbations=150, segmentation="slic", hide=0.5)
     noise = metfa.noise.Uniform(0.1, bounds=(0, 1))
     sample = metfa.explain(explainer, pixels, noise=noise, n_samples=5, rng=0)

@@ -369,7 +369,7 @@ def test_intervals_cover_the_median_at_their_exact_level():
 def test_finds_the_cat(cat_on_grass):
     pixels, where = cat_on_grass
     network = metfa.models.fold_batch_norm(metfa.models.load("efficientnet-lite0").module, pixels)
-    explainer = RISE(metfa.Called(network, autocast=torch.bfloat16, memory_format=torch.channels_last), n_masks=150)
+    explainer = RISE(metfa.Called(network, memory_format=torch.channels_last), n_masks=150)
     noise = metfa.noise.Uniform(0.1, bounds=(0, 1))
     sample = metfa.explain(explainer, pixels, noise=noise, n_samples=5, rng=0)
     assert 281 <= sample.target[0] <= 285  # a domestic cat
