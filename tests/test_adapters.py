@@ -126,8 +126,9 @@ WITHOUT_TORCH = """
         return maps, scores
 
     def check(explainer, **settings):
-        settings = {"noise": noise, "n_samples": 6, "rng": 0, "run": metfa.Run(feature_names=iris.feature_names), **settings}
-        sample = metfa.explain(explainer, iris.data[[0, 60]].astype(np.float32), **settings)
+        settings = {"noise": noise, "n_samples": 6, "rng": 0, **settings}
+        run = metfa.Run(feature_names=iris.feature_names)
+        sample = metfa.explain(explainer, iris.data[[0, 60]].astype(np.float32), run=run, **settings)
         assert sample.values.shape == (6, 2, 4)
         assert np.isfinite(sample.smoothed()).all()
         sample.significance_map(0.0)
