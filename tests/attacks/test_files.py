@@ -92,7 +92,7 @@ def test_other_folders(result, network, pictures, tmp_path):
     with pytest.raises(FileNotFoundError, match="no such folder"):
         attacks.load_attack(tmp_path / "none")
     folder = result.save(tmp_path / "attack")
-    with pytest.raises(ValueError, match=r"but an attack: read it by `metfa\.attacks\.load_attack`"):
+    with pytest.raises(ValueError, match=r"it holds an attack: read it with `metfa\.attacks\.load_attack`"):
         metfa.load(folder)
     noise = metfa.noise.Uniform(0.05, bounds=(0, 1))
     sample = metfa.explain(CAM(network), pictures, noise=noise, n_samples=6, rng=0)
