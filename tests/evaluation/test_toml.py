@@ -131,7 +131,10 @@ def test_a_rule_that_ends_sampling(write):
         "faithfulness = {}", 'undecided = {threshold = "jenks", correction = "none"}\ncertified_share = {radius = 0.2}'
     )
     study = read_study(write(noisy))
-    assert study.rule == metfa.Until(undecided=0.05, width=0.1, correction="bonferroni", max_samples=99)
+    breaks = metfa.stats.jenks
+    assert study.rule == metfa.Until(
+        undecided=0.05, width=0.1, threshold=breaks, correction="bonferroni", max_samples=99
+    )
     assert study.measures[0].settings == {"threshold": metfa.stats.jenks, "correction": "none"}
 
 

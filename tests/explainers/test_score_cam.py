@@ -294,7 +294,7 @@ class TestLayers:
     def test_of_a_function_the_layer_itself(self):
         maps, _ = ScoreCAM(lambda x: NET(x), NET[2], scale=False)(PICTURES, TARGETS)
         np.testing.assert_allclose(maps, expected_maps(), atol=1e-12)
-        with pytest.raises(TypeError, match=r"got function; of a function .* `layer=module\.features`"):
+        with pytest.raises(TypeError, match=r"got function; for a function .* `layer=module\.features`"):
             ScoreCAM(lambda x: NET(x))
 
     @pytest.mark.parametrize(

@@ -39,9 +39,9 @@ class Until:
         maps. (It does not say how far the map is from its limit.)
     threshold : callable, float or array (batch,)
         For `undecided`: a number, one number for each input, or a rule. A rule takes the threshold from the samples of
-        the first round, and only the later ones are tested. (Before that, the rule is tried on the map of the clean
-        input.) A number of your own costs no samples. None: 0 for signed attributions, else natural breaks. If the
-        explainer does not say whether they are signed, the first round decides that too.
+        the first round, and only the later ones are tested; it is tried on the map of the clean input before. A number
+        costs no samples. None: 0 for signed attributions (as the explainer says, or as the first round shows), else
+        natural breaks.
     alpha : float
         For `undecided`: level of the tests, as in `AttributionSample.significance_map`.
     correction : {"e-bh", "bonferroni", None}
