@@ -39,9 +39,8 @@ class Until:
         maps. (It does not say how far the map is from its limit.)
     threshold : callable, float or array (batch,)
         For `undecided`: a number, one number for each input, or a rule. A rule takes the threshold from the samples of
-        the first round, and only the later ones are tested; it is tried on the map of the clean input before. A number
-        costs no samples. None: 0 for signed attributions (as the explainer says, or as the first round shows), else
-        natural breaks.
+        the first round; only later ones are tested. (It is tried on the clean map before.) A number costs no samples.
+        None: 0 for signed attributions (as the explainer or the first round says), else natural breaks.
     alpha : float
         For `undecided`: level of the tests, as in `AttributionSample.significance_map`.
     correction : {"e-bh", "bonferroni", None}
