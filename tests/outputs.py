@@ -944,7 +944,8 @@ RULES = {
 
 
 def until(name, explainer=signed_slope, inputs=ROWS, noise=COLUMN_NOISE, **settings):
-    rule = metfa.Until(**{"max_samples": 120, **RULES[name]})
+    asked = {"threshold": stats.jenks} if "undecided" in RULES[name] else {}
+    rule = metfa.Until(**{"max_samples": 120, **asked, **RULES[name]})
     return explained(explainer, inputs, 1, noise=noise, n=rule, **settings)
 
 

@@ -38,6 +38,6 @@ def test_a_text_names_its_words_itself():
 
 def test_an_attack_takes_no_names():
     gradient = metfa.explainers.Gradient(MODEL)
-    images, names = torch.full((1, 1, 2, 2), 0.5), metfa.Run(input_names=["a"])
+    images, names = torch.full((1, 1, 2, 2), 0.5), metfa.Run(input_names=np.array(["a", "b"]))
     with pytest.raises(ValueError, match="`run` of this call takes only store and progress, got `input_names`"):
         metfa.attacks.manipulate(MODEL, gradient, images, target_map=np.ones((2, 2)), run=names)

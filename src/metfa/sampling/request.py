@@ -51,7 +51,7 @@ class Request:
     settings: dict[str, Any] = field(init=False)  # what the samples depend on, as in provenance
 
     def __post_init__(self, inputs: Any, rng: Any) -> None:
-        run = Run.checked(self.run)
+        run = self.run
         check_explainer(self.explainer)
         if self.predict is not None and not callable(self.predict):
             raise TypeError(f"`predict` must be a function inputs -> scores, got {type(self.predict).__name__}")
@@ -74,7 +74,6 @@ class Request:
                 f"a noise such as {rows.some_noise}, or wrap a random explainer by metfa.seeded or metfa.randomised"
             )
         self._fill(
-            run=run,
             rows=rows,
             batch_size=size,
             row_args=_checked_row_args(self.row_args, len(rows)),

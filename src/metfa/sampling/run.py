@@ -73,6 +73,8 @@ class Run:
         if not isinstance(run, Run):
             raise TypeError(f"`run` must be a metfa.Run, such as metfa.Run(progress=True), got {type(run).__name__}")
         for field in fields(cls) if takes else ():
-            if field.name not in takes and getattr(run, field.name) != field.default:
+            value = getattr(run, field.name)
+            given = value is not field.default and not (isinstance(value, int) and value == field.default)
+            if field.name not in takes and given:  # names may be an array, which has no truth value
                 raise ValueError(f"`run` of this call takes only {' and '.join(takes)}, got `{field.name}`")
         return run
