@@ -62,9 +62,16 @@ def tokenizer_of(template):
     if template != "$A":
         pairs = [(name, VOCABULARY[name]) for name in SPECIAL if name in template]
         inner.post_processor = tokenizers.processors.TemplateProcessing(single=template, special_tokens=pairs)
-    names = {"pad_token": "<pad>", "bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>", "mask_token": "<mask>"}
+    names = {
+        "pad_token": "<pad>",
+        "bos_token": "<s>",
+        "eos_token": "</s>",
+        "unk_token": "<unk>",
+        "mask_token": "<mask>",
+    }
     return transformers.PreTrainedTokenizerFast(
-        tokenizer_object=inner, model_input_names=["input_ids", "token_type_ids", "attention_mask"], **names,
+        tokenizer_object=inner, model_input_names=["input_ids", "token_type_ids", "attention_mask"], bos_token="<s>",
+        eos_token="</s>", **names,
     )  # fmt: skip
 
 
@@ -122,7 +129,7 @@ def test_every_method_explains_it_or_says_which_do(family):
         words, _ = method(model, n_perturbations=100, rng=0)([text], 1)
         assert np.isfinite(words).all()
     if family in NO_VECTORS:
-        message = r"cannot be entered at its word vectors \(it refuses them: .*LEMNA, metfa.text.LIME or metfa.text.Occl"
+        message = r"cannot be entered at its word vectors \(it refuses them: .*LEMNA, metfa.text.LIME or metfa.text."
         with pytest.raises(ValueError, match=message):
             GradientXInput(model)([text], 1)
         return
@@ -205,7 +212,9 @@ class TestPipeline:
         pipe = transformers.pipeline(
             "text-classification", model=network_of("Bert"), tokenizer=tokenizer_of("<cls> $A <sep>"), device="cpu"
         )
-        message = r"from a pipeline of transformers: write `metfa\.text\.from_transformers\(pipe\.tokenizer, pipe\.model\)`"
+        message = (
+            r"from a pipeline of transformers: write `metfa\.text\.from_transformers\(pipe\.tokenizer, pipe\.model\)`"
+        )
         for model in (pipe, lambda texts: pipe(texts, top_k=None)):
             with pytest.raises(TypeError, match=message):
                 Occlusion(model)(["a dull film"], 0)
