@@ -56,6 +56,7 @@ def joined(sample: AttributionSample, other: AttributionSample) -> AttributionSa
     stopping = sample.stopping
     if stopping is not None:
         stopping = replace(stopping, added=stopping.added + other.n_samples)
+    unmoved = [name for name in sample.provenance.get("unmoved", ()) if name in other.provenance.get("unmoved", ())]
     made = {"n_samples": len(ids), "first_sample": min(ids), **spent, "seconds": round(spent["seconds"], 3)}
     return replace(
         sample,
@@ -63,7 +64,7 @@ def joined(sample: AttributionSample, other: AttributionSample) -> AttributionSa
         predictions=predictions,
         sample_ids=tuple(ids[i] for i in order),
         stopping=stopping,
-        provenance={**sample.provenance, **made},
+        provenance={**sample.provenance, **made, "unmoved": unmoved},
     )
 
 

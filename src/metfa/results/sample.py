@@ -225,7 +225,8 @@ class AttributionSample:
         TooFewSamplesError
             If nothing could become significant with so few samples, a ValueError that names the smallest N.
         """
-        return decide(self.values, terms, any_time=self.any_time)
+        unmoved = np.isin(self.input_names, self.provenance.get("unmoved", []))
+        return decide(self.values, terms, any_time=self.any_time, unmoved=unmoved)
 
     def certified_radius(
         self,

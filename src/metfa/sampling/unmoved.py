@@ -1,0 +1,68 @@
+"""Noise that changes nothing: all copies of an input are the input, so N samples are one explanation N times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from metfa._base.warnings import DegenerateAttributionsWarning, warn
+from metfa.sampling.loop import Job, Loop
+
+__all__ = ["unmoved_rows"]
+
+ROUNDING = 1e-5  # of the largest score: maps of equal inputs differ so much at most, by the kernels of other batches
+
+
+def unmoved_rows(loop: Loop, sample_ids: Sequence[int], values: np.ndarray) -> list[int]:
+    r"""Rows whose samples are all the same, because every noisy copy equals the row; warns of every such noise.
+
+    Parameters
+    ----------
+    loop : Loop
+        It draws the copies again, up to the first that differs: one copy of each row, if the noise is any good.
+    sample_ids : sequence of int
+        Ids of the samples.
+    values : ndarray, (n_samples, batch, \*features)
+        Their maps.
+    """
+    n_rows = len(loop.rows)
+    kept = [row for row in range(n_rows) if not _moved(loop, row, sample_ids)]
+    same = [row for row in kept if _all_same(values[:, row])]
+    copies = "" if loop.noise is None else f" ({len(sample_ids)} copies each)"
+    advice = "take a noise that changes it (for texts, `metfa.text.Synonyms.coverage` says what has synonyms)"
+    if same:
+        warn(
+            f"no noisy copy differs from the input for {len(same)} of {n_rows} inputs{copies}, and the explainer gives "
+            f"the same map each time: the samples say nothing about uncertainty, all features stay undecided; {advice}",
+            DegenerateAttributionsWarning,
+        )
+    elif kept and loop.noise is not None:
+        warn(
+            f"no noisy copy differs from the input for {len(kept)} of {n_rows} inputs{copies}: the samples hold only "
+            f"the explainer's own randomness; {advice}, or write `noise=None` if that is what you want",
+            DegenerateAttributionsWarning,
+        )
+    return same
+
+
+def _moved(loop: Loop, row: int, sample_ids: Sequence[int]) -> bool:
+    """Whether a noisy copy of the row differs from it."""
+    return loop.noise is not None and any(
+        not _equal(copy, loop.rows[row]) for number in sample_ids for copy in loop.noisy([Job(row, number)])
+    )
+
+
+def _all_same(maps: np.ndarray) -> bool:
+    """Whether maps (n, ...) of equal inputs are equal to rounding; a single one says nothing."""
+    allowed = ROUNDING * np.abs(maps[0]).max(initial=0)
+    return len(maps) > 1 and all(np.abs(one - maps[0]).max(initial=0) <= allowed for one in maps[1:])
+
+
+def _equal(a: Any, b: Any) -> bool:
+    if isinstance(a, tuple | list) and isinstance(b, tuple | list):
+        return len(a) == len(b) and all(map(_equal, a, b))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return all(_equal(a[key], b[key]) for key in a)
+    return bool(np.array_equal(a, b))
