@@ -27,21 +27,26 @@ def unmoved_rows(loop: Loop, sample_ids: Sequence[int], values: np.ndarray) -> l
     values : ndarray, (n_samples, batch, \*features)
         Their maps.
     """
+    if loop.noise is None:
+        return []  # the explainer's own randomness is what is asked about
     n_rows = len(loop.rows)
     kept = [row for row in range(n_rows) if not _moved(loop, row, sample_ids)]
     same = [row for row in kept if _all_same(values[:, row])]
-    copies = "" if loop.noise is None else f" ({len(sample_ids)} copies each)"
-    advice = "take a noise that changes it (for texts, `metfa.text.Synonyms.coverage` says what has synonyms)"
+    found = f"of {n_rows} inputs ({len(sample_ids)} copies each)"
+    advice = (
+        "take a noise that changes it (for texts, `metfa.text.Synonyms.coverage` says what has synonyms), or write "
+        "`noise=None` to sample the explainer's own randomness"
+    )
     if same:
         warn(
-            f"no noisy copy differs from the input for {len(same)} of {n_rows} inputs{copies}, and the explainer gives "
-            f"the same map each time: the samples say nothing about uncertainty, all features stay undecided; {advice}",
+            f"no noisy copy differs from the input for {len(same)} {found}, and the maps are all the same: they say "
+            f"nothing about uncertainty, and all features stay undecided; {advice}",
             DegenerateAttributionsWarning,
         )
-    elif kept and loop.noise is not None:
+    if len(kept) > len(same):
         warn(
-            f"no noisy copy differs from the input for {len(kept)} of {n_rows} inputs{copies}: the samples hold only "
-            f"the explainer's own randomness; {advice}, or write `noise=None` if that is what you want",
+            f"no noisy copy differs from the input for {len(kept) - len(same)} {found}: the samples hold only the "
+            f"explainer's own randomness; {advice}",
             DegenerateAttributionsWarning,
         )
     return same
@@ -49,9 +54,8 @@ def unmoved_rows(loop: Loop, sample_ids: Sequence[int], values: np.ndarray) -> l
 
 def _moved(loop: Loop, row: int, sample_ids: Sequence[int]) -> bool:
     """Whether a noisy copy of the row differs from it."""
-    return loop.noise is not None and any(
-        not _equal(copy, loop.rows[row]) for number in sample_ids for copy in loop.noisy([Job(row, number)])
-    )
+    copies = (copy for number in sample_ids for copy in loop.noisy([Job(row, number)]))
+    return any(not _equal(copy, loop.rows[row]) for copy in copies)
 
 
 def _all_same(maps: np.ndarray) -> bool:
