@@ -108,7 +108,7 @@ class Loop:
         drawn : callable
             Returns whether the global generators have been drawn from.
         """
-        noisy = self.noisy(probed)  # a noise that does not fit fails here, before the model is called
+        noisy = self._noisy(probed)  # a noise that does not fit fails here, before the model is called
         scores = None if predict is None else self._clean_scores(predict)
         loop = replace(self, targets=row_targets(target, scores, len(self.rows)))
 
@@ -132,7 +132,7 @@ class Loop:
 
     def batch(self, jobs: Sequence[Job]) -> Any:
         """Noisy copies of the jobs' rows as one batch."""
-        return self.rows.batch(self.noisy(jobs))
+        return self.rows.batch(self._noisy(jobs))
 
     def explained(self, jobs: Sequence[Job], batch: Any) -> Explained:
         """Maps of one batch, checked."""
@@ -151,8 +151,7 @@ class Loop:
             raise ValueError(f"`explainer` returned NaN or infinity for {where}")
         return Explained(jobs, maps, scores)
 
-    def noisy(self, jobs: Sequence[Job]) -> list[Any]:
-        """Noisy copies of the jobs' rows."""
+    def _noisy(self, jobs: Sequence[Job]) -> list[Any]:
         if self.noise is None:
             return [self.rows[job.row] for job in jobs]
         return [self.rows.noisy(job.row, self.noise, self._stream(job, Purpose.NOISE), str(job)) for job in jobs]

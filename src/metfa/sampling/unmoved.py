@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
-from metfa.sampling.loop import Job, Loop
+from metfa.sampling.loop import Loop
+from metfa.sampling.streams import Purpose, stream
 
 __all__ = ["unmoved_rows"]
 
@@ -54,7 +55,8 @@ def unmoved_rows(loop: Loop, sample_ids: Sequence[int], values: np.ndarray) -> l
 
 def _moved(loop: Loop, row: int, sample_ids: Sequence[int]) -> bool:
     """Whether a noisy copy of the row differs from it."""
-    copies = (copy for number in sample_ids for copy in loop.noisy([Job(row, number)]))
+    draws = (stream(*loop.addresses[row], number, Purpose.NOISE) for number in sample_ids)
+    copies = (loop.rows.noisy(row, loop.noise, rng, f"input {row}") for rng in draws)
     return any(not _equal(copy, loop.rows[row]) for copy in copies)
 
 
@@ -67,6 +69,6 @@ def _all_same(maps: np.ndarray) -> bool:
 def _equal(a: Any, b: Any) -> bool:
     if isinstance(a, tuple | list) and isinstance(b, tuple | list):
         return len(a) == len(b) and all(map(_equal, a, b))
-    if isinstance(a, dict) and isinstance(b, dict):
+    if isinstance(a, dict):
         return all(_equal(a[key], b[key]) for key in a)
     return bool(np.array_equal(a, b))
