@@ -14,9 +14,10 @@ import numpy as np
 from metfa import stats
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.results import files
-from metfa.results.decisions import Decision, thresholds_of
+from metfa.results.decisions import Decision
 from metfa.results.sample import AttributionSample
 from metfa.results.terms import Terms, checked_threshold
+from metfa.results.thresholds import thresholds_of
 from metfa.sampling.store import RUN
 from metfa.segmentation._object import checked_region
 
