@@ -8,7 +8,7 @@ import numpy as np
 
 from metfa.by_name.noises import noise_of
 from metfa.noise.pixel_space import gaussian_std
-from metfa.results.certified import CORRECTIONS, certified
+from metfa.results.certified import CORRECTIONS, assumption_of, certified
 from metfa.results.sample import AttributionSample
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def certificate_line(sample: AttributionSample, analysis: Analysis) -> str:
         f"the medians of {(radius > 0).mean():.2%} of the pixels, under this noise and for this class, stay on their "
         "side of the threshold for every change of the picture that is shorter than the pixel's radius; 90% of these "
         f"radii are at least {most}, half at least {half}, 10% at least {few} (L2, pixels in 0..1; "
-        f"{decision.terms.level})"
+        f"{'; '.join([decision.terms.level, *filter(None, [assumption_of(decision.terms)])])})"
     )
 
 

@@ -1,4 +1,4 @@
-from metfa.metrics.captum_infidelity import infidelity as infidelity
+from metfa.metrics.yeh_infidelity import infidelity as infidelity
 from metfa.metrics.curves import FaithfulnessCurve as FaithfulnessCurve
 from metfa.metrics.curves import OverallFaithfulness as OverallFaithfulness
 from metfa.metrics.curves import deletion as deletion
