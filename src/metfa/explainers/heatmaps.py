@@ -10,6 +10,7 @@ from metfa._arrays import as_array, first_not_finite, is_array, namespace, widen
 from metfa._base.validation import positive_int
 from metfa.calls.inputs import check_values, require_tensor
 from metfa.sampling.protocol import explained_model, known_independent, takes_rngs
+from metfa.stats.contrast import LEAST_SHARE
 
 __all__ = [
     "check_channel_axis",
@@ -56,12 +57,18 @@ def reduce_channels(attributions: Any, channel_axis: int | None, sign: Sign = "a
 
 
 def scale_to_unit(maps: Any) -> Any:
-    """Each map scaled to [0, 1] by its smallest and largest value; a constant map becomes 0 everywhere."""
+    """Each map scaled to [0, 1] by its smallest and largest value; a constant map becomes 0 everywhere.
+
+    A map counts as constant if its values differ by less than a ten-thousandth of the largest: scaled, such a map would
+    look like any other, and the statistics could not see that nothing stands out of it (see `metfa.stats.contrast`).
+    """
     xp = namespace(maps)
     axes = tuple(range(1, maps.ndim))
     low = xp.min(maps, axis=axes, keepdims=True)
-    spread = xp.max(maps, axis=axes, keepdims=True) - low
-    return (maps - low) / xp.where(spread > 0, spread, xp.ones_like(spread))
+    high = xp.max(maps, axis=axes, keepdims=True)
+    spread = high - low
+    constant = spread <= LEAST_SHARE * xp.maximum(xp.abs(low), xp.abs(high))
+    return xp.where(constant, xp.zeros_like(maps), (maps - low) / xp.where(constant, xp.ones_like(spread), spread))
 
 
 def finished(maps: Any, *, scale: bool) -> Any:
@@ -141,7 +148,8 @@ def heatmap(
     Returns
     -------
     callable
-        Explainer with maps (batch, \*features) in [0, 1]; a constant map becomes zeros.
+        Explainer with maps (batch, \*features) in [0, 1]; a constant map becomes zeros, also one whose values differ by
+        less than a ten-thousandth of the largest.
 
     Examples
     --------
