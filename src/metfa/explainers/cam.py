@@ -111,7 +111,7 @@ class CAM:
             watched(self.model) as watch,
             last_use(self.model, (nn.Linear, nn.Conv2d)) as classifier,
         ):
-            scores = self.called(inputs.clone())  # a model may work in place on what it gets
+            scores = self.called.in_one_pass(inputs.clone())  # a model may work in place on what it gets
         features = self._averaged(watch, classifier, scores)
         targets = row_targets(target, to_host(scores), len(scores))
         if not all(isinstance(entry, int) for entry in targets):
