@@ -17,7 +17,6 @@ from captum import attr
 from torch import nn
 
 import metfa
-
 from metfa._base.warnings import ModelStateWarning, ReproducibilityWarning
 from metfa.calls.behind import modules_behind
 from metfa.calls.guard import (

@@ -17,6 +17,7 @@ DEPTH = 6  # steps from the function to the module
 MOST = 2000  # objects that are looked at
 OF_EACH = 64  # entries of a container that are looked at
 LIBRARIES = {"builtins", "metfa", "torch", "numpy", "captum", "shap", "lime", "transformers", "torchvision", "timm"}
+SURROGATES = "captum."  # linear models that are fitted, in training mode, not explained
 PLAIN = (str, bytes, int, float, complex, bool, type(None))
 
 
@@ -51,6 +52,8 @@ def modules_behind(*things: Any) -> list[Any]:
             continue
         seen[id(thing)] = thing
         if isinstance(thing, torch.nn.Module):
+            if type(thing).__module__.startswith(SURROGATES):
+                continue
             found.update((id(part), part) for part in thing.modules())
         elif depth < DEPTH and not isinstance(thing, torch.Tensor):
             waiting.extend((part, depth + 1) for part in _parts(thing))

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import cached_property
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
-from metfa._arrays import first_not_finite, is_array, namespace, to_host, widen
+from metfa._arrays import first_not_finite, namespace, to_host, widen
 from metfa._base.validation import check_flag, positive_int
 from metfa._base.warnings import RowDependenceWarning, warn
 from metfa.calls.answers import about, answered, checked_scores, chosen, softmax, warn_of_probabilities
 from metfa.calls.batches import in_batches
 from metfa.calls.guard import loaded_torch, model_in_evaluation, normalises_by_batch
-from metfa.calls.mixing import LOOSE, LOOSE_IN_HALF_PRECISION, looked_at, mixed
+from metfa.calls.one_by_one import RowLook, row_by_row
 from metfa.calls.targets import row_targets, target_indices
 
 __all__ = ["SETTINGS", "Called", "hold", "model_itself", "rows_as_the_model"]
@@ -72,8 +73,6 @@ class Called:
     autocast: Any = field(default=None, kw_only=True)
     memory_format: Any = field(default=None, kw_only=True)
 
-    _mixes = None  # whether its rows depend on each other: the first batch of different rows shows it
-
     @classmethod
     def of(cls, model: Any) -> Called:
         """`model` itself if it is a `Called`, and one with the usual settings if it is a plain model."""
@@ -100,7 +99,6 @@ class Called:
                 "statistics), so that a row's scores depend on the other rows: it is asked about one row at a time",
                 RowDependenceWarning,
             )
-            object.__setattr__(self, "_mixes", True)
 
     @property
     def rows_independent(self) -> bool:
@@ -111,7 +109,12 @@ class Called:
         """
         torch = loaded_torch()
         known = torch is not None and isinstance(self.model, torch.nn.Module)
-        return known and getattr(self.model, "rows_independent", True) and not self._mixes
+        return known and getattr(self.model, "rows_independent", True) and not self.row_look.mixes
+
+    @cached_property
+    def row_look(self) -> RowLook:
+        """Whether the model has been seen to mix rows."""
+        return RowLook(self.in_one_pass, self, mixes=True if normalises_by_batch(self.model) else None)
 
     # Contexts: each call of the model is inside `asked` (or `weights_frozen`, for gradients).
 
@@ -148,43 +151,9 @@ class Called:
     def __call__(self, batch: Any) -> Any:
         """The model's scores of one batch, checked, in the model's own precision; the model may overwrite the batch.
 
-        One row of the first batch is also asked about alone. If its scores differ by more than rounding, the model
-        mixes the rows of a batch: it is asked about one row at a time, this time and later.
+        One row of the first batch is also asked about alone, see `RowLook`.
         """
-        if len(batch) < 2 or not is_array(batch):
-            return self.in_one_pass(batch)
-        if self._mixes is None:
-            copy = namespace(batch).asarray(batch, copy=True)
-            scores = self.in_one_pass(batch)
-            self._look_at_rows(copy, scores)
-            if not self._mixes:
-                return scores
-            batch = copy
-        elif not self._mixes:
-            return self.in_one_pass(batch)
-        scores = [self.in_one_pass(batch[row : row + 1, ...]) for row in range(len(batch))]
-        return namespace(*scores).concat(scores, axis=0)
-
-    def _look_at_rows(self, batch: Any, scores: Any) -> None:
-        """Remember whether the scores of a batch show that its rows depend on each other; equal rows show nothing."""
-        rows, xp, torch = looked_at(len(batch)), namespace(batch), loaded_torch()
-        if bool(xp.all(batch == batch[rows[0], ...])):
-            return
-
-        def ask(indices: Sequence[int]) -> np.ndarray:
-            chosen_rows = xp.stack([batch[index, ...] for index in indices])
-            with nullcontext() if torch is None else torch.no_grad():
-                return to_host(widen(self.in_one_pass(chosen_rows)))
-
-        loose = LOOSE if self.autocast is None else LOOSE_IN_HALF_PRECISION
-        apart = mixed(ask, to_host(widen(scores)), {row: ask([row])[0] for row in rows}, loose=loose)
-        object.__setattr__(self, "_mixes", bool(apart))
-        if apart:
-            warn(
-                f"the model's scores of a row depend on the other rows of its batch, or change from call to call (they "
-                f"moved by {apart:.2g} of their size): it is asked about one row at a time",
-                RowDependenceWarning,
-            )
+        return self.row_look.scores(batch)
 
     def in_one_pass(self, batch: Any) -> Any:
         """The same in exactly one pass, for those who watch the model's layers meanwhile."""
@@ -306,11 +275,6 @@ class Called:
 
         from metfa.calls.differentiation import chosen_scores, weights_frozen
 
-        if self._mixes and len(inputs) > 1:
-            targets = target if isinstance(target, list | tuple) or getattr(target, "ndim", 0) else [target] * len(inputs)
-            parts = [self.gradient(inputs[row : row + 1], targets[row : row + 1]) for row in range(len(inputs))]
-            gradients, scores = zip(*parts, strict=True)
-            return torch.cat(gradients), torch.cat(scores)
         differentiable = inputs.requires_grad and torch.is_grad_enabled()
         with torch.enable_grad(), weights_frozen(self.model), self.precision(inputs):
             leaf = self.laid_out(inputs if differentiable else inputs.detach())
@@ -319,9 +283,9 @@ class Called:
             scores = checked_scores(answered(self.model, leaf), len(leaf))
             targeted = chosen_scores(scores, target)
             (gradient,) = torch.autograd.grad(targeted.sum(), leaf, create_graph=differentiable)
-            if self._mixes is None and len(inputs) > 1:
-                self._look_at_rows(inputs.detach(), scores.detach())
-        return self.gradient(inputs, target) if self._mixes and len(inputs) > 1 else (gradient, scores.detach())
+        if self.row_look.seen_to_mix(inputs.detach(), scores.detach()):
+            return row_by_row(self.gradient, inputs, target)
+        return gradient, scores.detach()
 
 
 def hold(explainer: Any) -> None:

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
-__all__ = ["LOOSE", "LOOSE_IN_HALF_PRECISION", "distance", "looked_at", "mixed", "same_but_rounding"]
+from metfa.calls.behind import loaded_torch, modules_behind, owner_of
+
+__all__ = ["SAME", "distance", "explained_by_rounding", "looked_at", "mixed", "same_but_rounding"]
 
 # Distances of a row alone from the same row beside others. Kernels round otherwise for another number of rows: scores
 # of float32 move by about 1e-7, gradients by up to 1e-4 and, where a rectifier flips, by more.
 STRICT = {8: 1e-9, 4: 1e-5}  # by bytes of a number: below, rounding explains it and no further call is made
 LOOSE = 2e-2  # above, rounding cannot explain it
 LOOSE_IN_HALF_PRECISION = 0.3  # the same where the model computes in float16 or bfloat16
+SAME = 1e-3  # above, two equal calls differ by more than kernels whose rounding changes: by random numbers
 
 
 def distance(a: np.ndarray, b: np.ndarray) -> float:
     """Sum of the absolute differences, divided by that of the larger one; infinite for different shapes."""
     if a.shape != b.shape:
         return float("inf")
-    a, b = a.astype(np.float64), b.astype(np.float64)
-    difference = float(np.abs(a - b).sum())
-    return 0.0 if difference == 0 else difference / max(float(np.abs(a).sum()), float(np.abs(b).sum()))
+    a, b = (np.nan_to_num(x.astype(np.float64), posinf=1.0, neginf=-1.0) for x in (a, b))  # refused elsewhere
+    largest = max(np.abs(a).max(initial=0.0), np.abs(b).max(initial=0.0))
+    if largest == 0:
+        return 0.0
+    a, b = a / largest, b / largest
+    return float(np.abs(a - b).sum() / max(np.abs(a).sum(), np.abs(b).sum()))
 
 
 def same_but_rounding(a: np.ndarray, b: np.ndarray) -> bool:
@@ -29,9 +36,26 @@ def same_but_rounding(a: np.ndarray, b: np.ndarray) -> bool:
     return distance(a, b) <= STRICT.get(a.dtype.itemsize, STRICT[4])
 
 
-def looked_at(n: int) -> tuple[int, ...]:
-    """The rows of a batch of `n` that are also asked about alone: one that has rows before and after it, if any."""
-    return (n // 2,) if n > 2 else tuple(range(n))
+def explained_by_rounding(asked: Any) -> float:
+    """Largest distance that the rounding of kernels may explain, for a model, an explainer or a `Called`."""
+    torch, owner = loaded_torch(), owner_of(asked)
+    if torch is None:
+        return LOOSE
+    while not hasattr(owner, "called") and hasattr(owner, "explainer"):
+        owner = owner_of(owner.explainer)
+    halves = (torch.float16, torch.bfloat16)
+    cast = getattr(getattr(owner, "called", owner), "autocast", None)
+    weights = (weight.dtype for module in modules_behind(asked) for weight in module.parameters(recurse=False))
+    return LOOSE_IN_HALF_PRECISION if cast in halves or any(dtype in halves for dtype in weights) else LOOSE
+
+
+def looked_at(n: int, *, one: bool = False) -> tuple[int, ...]:
+    """The rows of a batch of `n` that are also asked about alone: the middle one and the last, or the middle one only.
+
+    The middle one has rows before and after it. Two, because a batch that is scaled by its largest value moves all rows
+    but the one that has it.
+    """
+    return (n // 2,) if one and n > 2 else tuple(sorted({n // 2, n - 1})) if n > 2 else tuple(range(n))
 
 
 def mixed(
@@ -39,7 +63,7 @@ def mixed(
     together: np.ndarray,
     alone: dict[int, np.ndarray],
     *,
-    loose: float = LOOSE,
+    loose: float,
 ) -> float:
     r"""How far company moves a row; 0 if it does not.
 

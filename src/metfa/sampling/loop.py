@@ -15,7 +15,7 @@ import numpy as np
 from metfa._arrays import device_of, first_not_finite, is_array, namespace, to_host
 from metfa._base.warnings import RowDependenceWarning, warn
 from metfa.calls.guard import random_state_as_found
-from metfa.calls.mixing import looked_at, mixed
+from metfa.calls.mixing import explained_by_rounding, looked_at, mixed
 from metfa.calls.ownership import acting_for, current_owner
 from metfa.calls.targets import row_targets, stacked_targets
 from metfa.sampling.protocol import call_explainer, predict_scores, safe_batch_size, takes_rngs
@@ -195,7 +195,8 @@ class Loop:
         if len(scores) != n:
             raise ValueError(f"`predict` must return one row of scores an input, got {len(scores)} for {n}")
         together = scores[: self.batch_size]
-        if len(together) > 1 and mixed(ask, together, {row: ask([row])[0] for row in looked_at(len(together))}):
+        alone = {row: ask([row])[0] for row in looked_at(len(together))} if len(together) > 1 else {}
+        if mixed(ask, together, alone, loose=explained_by_rounding(predict)):
             warn(
                 "the model's scores of an input change with the inputs beside it, or from call to call: it is asked "
                 "about one clean input at a time",

@@ -26,8 +26,8 @@ import numpy as np
 
 from metfa._arrays import as_array, to_host
 from metfa._base.warnings import ReproducibilityWarning, RowDependenceWarning, warn
-from metfa.calls.behind import loaded_torch, modules_behind, owner_of
-from metfa.calls.mixing import LOOSE, LOOSE_IN_HALF_PRECISION, distance, looked_at, mixed, same_but_rounding
+from metfa.calls.behind import loaded_torch, owner_of
+from metfa.calls.mixing import SAME, distance, explained_by_rounding, looked_at, mixed, same_but_rounding
 
 __all__ = [
     "call_explainer",
@@ -138,7 +138,6 @@ def predict_scores(predict: Callable[[Any], Any], batch: Any) -> np.ndarray:
     return host
 
 
-SAME = 1e-3  # distance of two maps of one row alone, above which the explainer draws random numbers
 REPEATS = 5  # looks at a row whose map is constant: random maps that are often zero look like this, too
 
 
@@ -151,7 +150,7 @@ def safe_batch_size(
 ) -> int:
     """`batch_size`, or 1 if the explainer lets the rows of a batch depend on each other.
 
-    Every explainer is looked at, whatever it promises: a batch is explained, and then one of its rows alone. If the
+    Every explainer is looked at, whatever it promises: a batch is explained, then one or two of its rows alone. If the
     maps differ by more than the rounding of kernels, see `mixed`, then rows go one a call. So do those of an explainer
     that draws random numbers for itself, because the rows of one call may share them. Here a promise is believed,
     because such maps cannot be compared.
@@ -177,7 +176,8 @@ def safe_batch_size(
     if min(batch_size, n_rows) < 2:
         return 1
     together = run(range(n_rows))
-    alone = {row: run([row])[0] for row in looked_at(n_rows)}
+    believed = known_independent(explainer)  # ours look at two rows of their model besides
+    alone = {row: run([row])[0] for row in looked_at(n_rows, one=believed)}
     moved = not all(same_but_rounding(together[row], one) for row, one in alone.items())
     if moved and _needs_company(together, alone, run):
         raise ValueError(
@@ -192,9 +192,9 @@ def safe_batch_size(
                 "govern: let it take the generators that metfa gives it, see `metfa.randomised`",
                 ReproducibilityWarning,
             )
-        seen = "" if known_independent(explainer) else "draws random numbers, which the rows of a batch may share"
+        seen = "" if believed else "draws random numbers, which the rows of a batch may share"
     else:
-        apart = mixed(run, together, alone, loose=_loose(explainer)) if moved else 0.0
+        apart = mixed(run, together, alone, loose=explained_by_rounding(explainer)) if moved else 0.0
         by = "takes another shape" if apart == float("inf") else f"moves by {apart:.2g} of its size"
         seen = f"lets the rows of a batch depend on each other: beside others, the map of a row {by}" if apart else ""
     if not seen:
@@ -214,19 +214,6 @@ def _draws(alone: dict[int, np.ndarray], run: Callable[[Sequence[int]], np.ndarr
         for row, one in alone.items()
         for _ in range(REPEATS if _flat(one) else int(moved))
     )
-
-
-def _loose(explainer: Any) -> float:
-    """Largest distance that the rounding of the explainer's model may explain."""
-    torch, owner = loaded_torch(), owner_of(explainer)
-    if torch is None:
-        return LOOSE
-    while not hasattr(owner, "called") and hasattr(owner, "explainer"):
-        owner = owner_of(owner.explainer)
-    halves = (torch.float16, torch.bfloat16)
-    cast = getattr(getattr(owner, "called", None), "autocast", None) in halves
-    weights = (weight.dtype for module in modules_behind(explainer) for weight in module.parameters(recurse=False))
-    return LOOSE_IN_HALF_PRECISION if cast or any(dtype in halves for dtype in weights) else LOOSE
 
 
 def _flat(a: np.ndarray) -> bool:
