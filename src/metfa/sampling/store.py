@@ -261,7 +261,8 @@ class StoreSink:
     def result(self, n_samples: int, **fields: Any) -> AttributionSample:
         """See `Sink`."""
         with self._open, self._errors():
-            self._done = self._read_done()  # as it is on disk, which another call may have changed
+            # As it is on disk, which another call may have changed where a file system has no locks.
+            self._done = self._read_done() if (self.folder / DONE).exists() else b""
             jobs = range(n_samples * self._shape[1])
             lost = sum(not self.is_done(job) for job in jobs) + len(self._damaged(jobs))
             if lost:
@@ -308,7 +309,7 @@ class StoreSink:
         if found.vanilla.dtype != vanilla.dtype or not same_maps(found.vanilla, vanilla):
             raise self._holds("of another model: the clean input's attributions differ")
         with suppress(OSError):  # the call that made it may have been killed in its last step, or may be in it
-            if (self.folder / RUN).exists() or (self.folder / DONE).exists():
+            if any((self.folder / name).exists() for name in (RUN, DONE, LOCK)):
                 with Owner(self.folder, "store"):
                     self._tidy()
         return found
