@@ -1,8 +1,9 @@
 """Two processes on one store, stopped and killed at chosen points. A script, so that it forks a process without threads.
 
 An event is anything that touches the store: opening, renaming, linking or removing a file, and each write, before it
-and half done. The first process stops before event i; the second is killed before event j, or comes to its end; then the
-first goes on, or is killed too. At last a third call must give the right maps. Prints what went wrong, as JSON. With "without" as its second argument the file system has no locks.
+and half done. The first process stops before event i, and the second before event j. Then the first goes on until it is
+killed before event k, or comes to its end, and the second goes on to its end. At last a third call must give the right
+maps. Prints what went wrong, as JSON. With "without" as its second argument the file system has no locks.
 """
 
 import errno
@@ -43,10 +44,10 @@ def run(folder):
 
 
 class Events:
-    """Counts events, and at one of them sends this process a signal."""
+    """Counts events, and before some of them sends this process a signal."""
 
-    def __init__(self, folder, at, sent):
-        self.folder, self.at, self.sent, self.seen = str(folder), at, sent, 0
+    def __init__(self, folder, signals):
+        self.folder, self.signals, self.seen = str(folder), signals, 0
         sys.addaudithook(self.heard)
         real = store.put
 
@@ -63,28 +64,30 @@ class Events:
             self.happened()
 
     def happened(self):
+        if self.seen in self.signals:
+            os.kill(os.getpid(), self.signals[self.seen])
         self.seen += 1
-        if self.seen == self.at + 1:
-            os.kill(os.getpid(), self.sent)
 
 
-def forked(folder, expected, at=10**9, sent=signal.SIGKILL):
+def forked(folder, expected, signals):
     """A process that explains into `folder`; it ends with RIGHT, REFUSED or WRONG."""
     child = os.fork()
     if child:
         return child
     code = WRONG
     try:
-        Events(folder, at, sent)
+        Events(folder, signals)
         found = run(folder)
         code = RIGHT if all(np.array_equal(getattr(found, name), values) for name, values in expected.items()) else WRONG
     except (ValueError, BlockingIOError) as error:
         said = ["another call", "was changed", *([] if LOCKS else ["is missing"])]
         code = REFUSED if any(words in str(error) for words in said) else WRONG
         if code == WRONG:
-            print(repr(error), file=sys.stderr)
+            print(repr(error), file=sys.stderr, flush=True)
+    except FileNotFoundError:
+        code = WRONG if LOCKS else REFUSED
     except BaseException as error:
-        print(repr(error), file=sys.stderr)
+        print(repr(error), file=sys.stderr, flush=True)
     os._exit(code)
 
 
@@ -96,23 +99,27 @@ def end_of(child):
     return os.waitstatus_to_exitcode(status)
 
 
-def round_of(folder, expected, i, j, also_killed):
+def round_of(folder, expected, i, j, k):
     """What went wrong, or nothing."""
-    first = forked(folder, expected, i, signal.SIGSTOP)
-    stopped = end_of(first) == -signal.SIGSTOP
-    second = end_of(forked(folder, expected, j))
-    ended = RIGHT
-    if stopped:
-        os.kill(first, signal.SIGKILL if also_killed else signal.SIGCONT)
-        ended = end_of(first)
-    third = end_of(forked(folder, expected))
+    first = forked(folder, expected, {i: signal.SIGSTOP, k: signal.SIGKILL})
+    ends = {"first": end_of(first)}
+    second = forked(folder, expected, {j: signal.SIGSTOP})
+    ends["second"] = end_of(second)
+    for name, child in (("first", first), ("second", second)):
+        if ends[name] == -signal.SIGSTOP:
+            os.kill(child, signal.SIGCONT)
+            ends[name] = end_of(child)
+    ends["third"] = end_of(forked(folder, expected, {}))
     left = sorted(path.name for path in Path(folder).iterdir() if path.suffix not in (".npy", ".json"))
-    if not LOCKS:
-        left = []  # nobody knows whose they are
-    good = second in (RIGHT, REFUSED, -signal.SIGKILL) and ended in (RIGHT, REFUSED, -signal.SIGKILL)
-    if good and third == RIGHT and not left and not (Path(folder) / "run.json").exists():
+    allowed = {"first": (RIGHT, REFUSED, -signal.SIGKILL), "second": (RIGHT, REFUSED), "third": (RIGHT,)}
+    if not LOCKS:  # one may spoil what the other has made, but not unnoticed
+        left, allowed["third"] = [], (RIGHT, REFUSED)
+    good = all(end in allowed[name] for name, end in ends.items())
+    if LOCKS and (Path(folder) / "run.json").exists():
+        left = ["run.json"]
+    if good and not left:
         return None
-    return {"i": i, "j": j, "killed": also_killed, "second": second, "first": ended, "third": third, "left": left}
+    return {"i": i, "j": j, "k": k, **ends, "left": left}
 
 
 def no_locks(handle, how):
@@ -125,14 +132,14 @@ def main(n_rounds):
     with tempfile.TemporaryDirectory() as folder:
         whole = run(Path(folder) / "whole")
         expected = {name: np.array(getattr(whole, name)) for name in ("values", "vanilla", "predictions")}
-        counted = Events(Path(folder) / "counted", -1, 0)
+        counted = Events(Path(folder) / "counted", {})
         run(Path(folder) / "counted")
         n_events = counted.seen
-        pairs = [(i, j) for i in range(n_events) for j in range(n_events)]
-        wrong = []
-        for k, (i, j) in enumerate(random.Random(0).sample(pairs, n_rounds)):
-            place = str(Path(folder) / f"s{k}")
-            found = round_of(place, expected, i, j, k % 2 == 1)
+        draw, wrong = random.Random(0), []
+        for number in range(n_rounds):
+            i, j, k = (draw.randrange(n_events) for _ in range(3))
+            place = str(Path(folder) / f"s{number}")
+            found = round_of(place, expected, i, j, k)
             wrong += [] if found is None else [found]
             shutil.rmtree(place)
         print(json.dumps({"events": n_events, "rounds": n_rounds, "wrong": wrong}))

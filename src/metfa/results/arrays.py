@@ -46,8 +46,15 @@ def write_array_header(file: Any, dtype: np.dtype, shape: tuple[int, ...]) -> No
 
 
 def describe_array(path: Path, array: np.ndarray) -> dict[str, Any]:
-    """Entry of a manifest for the array that is in the file at `path`."""
-    return {"dtype": array.dtype.str, "shape": list(array.shape), "digest": digest_of(path)}
+    """Entry of a manifest for the array that was written to `path`.
+
+    The digest is that of the array's own numbers, so that a file that does not hold them is noticed when it is read.
+    """
+    with path.open("rb") as file:
+        digest = hashlib.blake2b(file.read(array_offset(path, array.dtype, array.shape)), digest_size=16)
+    for part in array if array.ndim > 1 else [array]:
+        digest.update(part.tobytes())
+    return {"dtype": array.dtype.str, "shape": list(array.shape), "digest": digest.hexdigest()}
 
 
 def digest_of(path: Path) -> str:

@@ -231,7 +231,7 @@ class StoreSink:
                 "`store` holds an unfinished run of another model: the clean input's attributions differ; "
                 "give another folder"
             )
-        self._forget(self._damaged(range(self._n_jobs)))
+        self._forget(self._damaged(range(self._n_jobs), *self._written(self._shape[0])))
 
     def make_room(self, n_samples: int) -> None:
         """See `Sink`; files take no room until they are written to."""
@@ -261,26 +261,22 @@ class StoreSink:
     def result(self, n_samples: int, **fields: Any) -> AttributionSample:
         """See `Sink`."""
         with self._open, self._errors():
+            if n_samples < self._shape[0]:
+                write_json(self.folder / RUN, {**read_json(self.folder / RUN), "kept": n_samples})
+                self._resize(n_samples)
             # As it is on disk, which another call may have changed where a file system has no locks.
             self._done = self._read_done() if (self.folder / DONE).exists() else b""
+            maps, classes = self._written(n_samples)
             jobs = range(n_samples * self._shape[1])
-            lost = sum(not self.is_done(job) for job in jobs) + len(self._damaged(jobs))
+            lost = sum(not self.is_done(job) for job in jobs) + len(self._damaged(jobs, maps, classes))
             if lost:
                 raise ValueError(
                     f"{self.folder} was changed while it was written: {lost} of {len(jobs)} maps are not what this call "
                     "wrote; repeat the call, which makes them again"
                 )
-            if n_samples < self._shape[0]:
-                write_json(self.folder / RUN, {**read_json(self.folder / RUN), "kept": n_samples})
-                self._resize(n_samples)
             if self._rule is not None:
                 fields["provenance"] = {**fields["provenance"], "until": self._rule}
-            path, shape = self.folder / PREDICTIONS, (n_samples, self._shape[1])
-            sample = AttributionSample(
-                values=map_array(self.folder / "values.npy", self._dtype, (n_samples, *self._shape[1:])),
-                predictions=np.array(map_array(path, CLASS, shape)) if path.exists() else None,
-                **fields,
-            )
+            sample = AttributionSample(values=maps, predictions=classes, **fields)
             if fields["scores"] is not None:
                 write_array(self.folder / "scores.npy", fields["scores"])
             write_manifest(self.folder, sample)
@@ -338,17 +334,19 @@ class StoreSink:
             )
         return done
 
-    def _damaged(self, jobs: range) -> list[int]:
-        """Those of the `jobs` that are done, but whose map or class on disk is another than was written."""
-        maps = map_array(self.folder / "values.npy", self._dtype, self._shape)
-        maps = maps.reshape(self._n_jobs, *self._shape[2:])
-        path, classes = self.folder / PREDICTIONS, None
-        if path.exists():
-            classes = map_array(path, CLASS, self._shape[:2]).reshape(self._n_jobs)
+    def _written(self, n_samples: int) -> tuple[np.ndarray, np.ndarray | None]:
+        """Maps and classes on disk."""
+        maps = map_array(self.folder / "values.npy", self._dtype, (n_samples, *self._shape[1:]))
+        path = self.folder / PREDICTIONS
+        return maps, np.array(map_array(path, CLASS, maps.shape[:2])) if path.exists() else None
+
+    def _damaged(self, jobs: range, maps: np.ndarray, classes: np.ndarray | None) -> list[int]:
+        """Those of the `jobs` that are done, but whose map or class is another than was written."""
         damaged = []
         for job in filter(self.is_done, jobs):
-            allowed = {_digest(maps[job], b"")} if classes is None else {_digest(maps[job], classes[job].tobytes())}
-            if self._done[DIGEST * job : DIGEST * (job + 1)] not in allowed:
+            place = divmod(job, self._shape[1])
+            predicted = b"" if classes is None else classes[place].tobytes()
+            if self._done[DIGEST * job : DIGEST * (job + 1)] != _digest(maps[place], predicted):
                 damaged.append(job)
         return damaged
 
