@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from metfa.evaluation.results import Evaluation
-from metfa.results.files import new_folder
+from metfa._base.writing import new_folder
 
 __all__ = ["write_tables"]
 
