@@ -134,7 +134,7 @@ def summarise(sample: AttributionSample, decision: Decision, confidence_level: f
         Summary(
             n_samples=sample.n_samples,
             n_features=sample.n_features,
-            stopped=None if sample.stopping is None else str(sample.stopping.of_input(row)),
+            stopped=sample.grown if sample.stopping is None else str(sample.stopping.of_input(row)),
             split=terms.split,
             threshold=None if shown is None else float(shown[row]),
             alpha=terms.alpha,

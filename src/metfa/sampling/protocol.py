@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import as_array, to_host
+from metfa._base.validation import check_number
 from metfa._base.warnings import ReproducibilityWarning, RowDependenceWarning, warn
 from metfa.calls.behind import loaded_torch, owner_of
 from metfa.calls.mixing import SAME, distance, explained_by_rounding, looked_at, mixed, same_but_rounding
@@ -35,6 +36,7 @@ __all__ = [
     "explained_model",
     "known_independent",
     "known_signed",
+    "known_unit",
     "predict_scores",
     "prediction_of",
     "safe_batch_size",
@@ -75,11 +77,23 @@ def known_independent(explainer: Any) -> bool:
 
 def known_signed(explainer: Any) -> bool | None:
     """Whether the explainer, or the one that it wraps, says that its scores are signed; None: it does not say."""
-    owner = owner_of(explainer)
-    while not hasattr(owner, "signed") and hasattr(owner, "explainer"):
-        owner = owner_of(owner.explainer)
-    signed = getattr(owner, "signed", None)
+    signed = _said(explainer, "signed")
     return signed if isinstance(signed, bool) else None
+
+
+def known_unit(explainer: Any) -> float | None:
+    """What the explainer, or the one that it wraps, calls a whole score (see `metfa.Terms`); None: it does not say."""
+    unit = _said(explainer, "unit")
+    if unit is not None:
+        check_number(unit, "explainer.unit", above=0)
+    return None if unit is None else float(unit)
+
+
+def _said(explainer: Any, name: str) -> Any:
+    owner = owner_of(explainer)
+    while not hasattr(owner, name) and hasattr(owner, "explainer"):
+        owner = owner_of(owner.explainer)
+    return getattr(owner, name, None)
 
 
 def check_explainer(explainer: Any) -> None:

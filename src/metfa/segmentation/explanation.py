@@ -16,9 +16,10 @@ from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa._base.writing import new_folder
 from metfa.results import files
 from metfa.results.arrays import read_array, write_array
-from metfa.results.decisions import Decision, thresholds_of
+from metfa.results.decisions import Decision
 from metfa.results.sample import AttributionSample
 from metfa.results.terms import Terms, checked_threshold
+from metfa.results.thresholds import thresholds_of
 from metfa.sampling.store import RUN
 from metfa.segmentation._object import checked_region
 
