@@ -122,7 +122,7 @@ def test_stability_with_averages_over_the_outer_noises():
         [cell(1, 3, 5), cell(2, None, 4), cell(1.5, None, 4.5), cell(2, 2, 2)],
         [cell(0.5, 0.25, None), cell(1.5, 1, None), cell(1, 0.625, None), cell(2, 2, None)],
     ]
-    assert table.title == "mstd, a (3 inputs), N = 10, 95 % (97.9 % reached), 10 draws of each outer noise"
+    assert table.title == "mstd, a (3 inputs), N = 10, 95% (97.9% reached), 10 draws of each outer noise"
     assert table.notes == ("vanilla, o2, average; smoothed, P = P: 1 of 3 missing: dark",)
 
 
@@ -201,7 +201,7 @@ def test_smoothed_and_vanilla_and_mean_side_by_side():
     assert table.columns == ("insertion", "deletion", "overall")
     assert table.maps == ("smoothed", "vanilla", "mean")  # the paper's pair first
     assert table.title == (
-        "faithfulness: (smoothed, vanilla, mean) (3 inputs), P = P, N = 10, 95 % (97.9 % reached), baseline black, "
+        "faithfulness: (smoothed, vanilla, mean) (3 inputs), P = P, N = 10, 95% (97.9% reached), baseline black, "
         "steps 100"
     )
     assert tuple(map(as_tuple, table.cells[0][1])) == (
@@ -270,7 +270,7 @@ def test_several_sizes_levels_and_outer_noises_have_rows_of_their_own():
     described = study("robust_faithfulness", ["a"], n_samples=[6, 10], confidence_level=[0.8, 0.9], **TWO_MAPS)
     result = evaluation(described, rows)
     table = result.table("robust_faithfulness")
-    assert table.rows[:3] == ("a, N = 6, 80 %, O = o1", "a, N = 6, 80 %, O = o2", "a, N = 6, 90 %, O = o1")
+    assert table.rows[:3] == ("a, N = 6, 80%, O = o1", "a, N = 6, 80%, O = o2", "a, N = 6, 90%, O = o1")
     assert table.title == (
         "robust faithfulness: (smoothed, vanilla) (3 inputs), P = P, 10 draws of each outer noise, baseline black, "
         "steps 100"
@@ -280,7 +280,7 @@ def test_several_sizes_levels_and_outer_noises_have_rows_of_their_own():
     chosen = result.table("robust_faithfulness", explainer="a", sampling="P", n_samples=10, confidence_level=0.9)
     assert chosen.rows == ("a, O = o1", "a, O = o2")
     assert [line[0][0].mean for line in chosen.cells] == pytest.approx([10.9, 10.9])
-    assert "P = P, N = 10, 90 % (97.9 % reached), 10 draws" in chosen.title
+    assert "P = P, N = 10, 90% (97.9% reached), 10 draws" in chosen.title
 
 
 CHOICES = [
@@ -314,10 +314,10 @@ def test_every_table_takes_the_same_choices(wrong, message):
         "vanilla", "mean, P = Q", "smoothed, P = Q"
     )  # fmt: skip
     assert result.table("interval_width", sampling="Q", n_samples=20).rows == (
-        "a, 90 %",
-        "a, 95 %",
-        "b, 90 %",
-        "b, 95 %",
+        "a, 90%",
+        "a, 95%",
+        "b, 90%",
+        "b, 95%",
     )
     assert result.table("interval_width", sampling="Q", n_samples=20).columns == ("P = Q",)
 
@@ -331,11 +331,11 @@ def test_choices_of_a_study_without_samples():
 @pytest.mark.parametrize(
     ("n", "level", "note"),
     [
-        (6, 0.95, "at N = 6 and 95 % no sample is trimmed: smoothed equals mean"),
-        (8, 0.95, "at N = 8 and 95 % no sample is trimmed: smoothed equals mean"),
+        (6, 0.95, "at N = 6 and 95% no sample is trimmed: smoothed equals mean"),
+        (8, 0.95, "at N = 8 and 95% no sample is trimmed: smoothed equals mean"),
         (9, 0.95, None),
         (8, 0.9, None),
-        ((6, 10), (0.9, 0.95), "at N = 6 and 90 % and at N = 6 and 95 % no sample is trimmed: smoothed equals mean"),
+        ((6, 10), (0.9, 0.95), "at N = 6 and 90% and at N = 6 and 95% no sample is trimmed: smoothed equals mean"),
     ],
 )
 def test_where_no_sample_is_trimmed(n, level, note):

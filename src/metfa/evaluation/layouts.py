@@ -10,10 +10,11 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 from metfa import stats
+from metfa._base.percents import percent
 from metfa.evaluation._measures import GOVERNED, Measure
 from metfa.evaluation._of_samples import correction_of
 from metfa.evaluation.notes import about_failures, about_levels, about_missing, about_trimming, counted_inputs
-from metfa.evaluation.selection import VANILLA, Entry, Selection, entry_label, figures, only_explainer, percent
+from metfa.evaluation.selection import VANILLA, Entry, Selection, entry_label, figures, only_explainer
 from metfa.evaluation.tables import Cell, Table
 
 if TYPE_CHECKING:
@@ -173,7 +174,7 @@ def _samples_shown(entries: Sequence[Entry], selection: Selection, *, noise: boo
     (level,) = levels
     if n is None:
         return [*shown, percent(level)]
-    return [*shown, f"{percent(level)} ({percent(stats.median_ranks(n, level).confidence_level, 2)} reached)"]
+    return [*shown, f"{percent(level)} ({percent(stats.median_ranks(n, level).confidence_level, 1)} reached)"]
 
 
 TECHNICAL = {"batch_size", "softmax", "autocast", "memory_format", "others"}

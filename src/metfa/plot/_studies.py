@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from metfa._base.lazy import needs_extra
+from metfa._base.percents import percent
 from metfa._base.provenance import printable
 from metfa.evaluation.selection import (
     VANILLA,
@@ -18,7 +19,6 @@ from metfa.evaluation.selection import (
     figures,
     measure_named,
     only_explainer,
-    percent,
 )
 from metfa.plot._curves import COLOURS
 from metfa.plot._headings import draw_heading

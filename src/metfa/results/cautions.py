@@ -31,7 +31,7 @@ FLIPS_FROM = 0.2  # a choice: one copy in five explains another decision than th
 
 
 def predicted(scores: np.ndarray | None) -> np.ndarray | None:
-    """Class that scores (batch, classes) of the clean inputs predict, (batch,); None where there are not two classes."""
+    """Class that scores (batch, classes) of the clean inputs predict, (batch,); None without two classes."""
     return None if scores is None or scores.ndim != 2 or scores.shape[1] < 2 else scores.argmax(axis=1)
 
 
@@ -52,7 +52,7 @@ def cautions(sample: AttributionSample, row: int, flips_from: float = FLIPS_FROM
     rate = sample.flip_rate
     if rate is None or rate[row] < check_flips_from(flips_from):
         return []
-    return [f"The noise changed the prediction: {percent(rate[row], 0)} of the noisy copies were classified otherwise"]
+    return [f"The noise changed the prediction in {percent(rate[row], 0)} of the noisy copies"]
 
 
 def _class_explained(sample: AttributionSample, row: int) -> str | None:
@@ -103,7 +103,4 @@ def about_outside(count: int, n_features: int, noun: str = "feature") -> str:
 def trimming(sample: AttributionSample, confidence_level: float) -> str:
     """How many samples the smoothed map leaves out on each side; so many wild maps do not move it far."""
     ranks = stats.median_ranks(sample.n_samples, confidence_level)
-    if ranks.first == 1:
-        return "their mean: too few to leave any out"
-    left = ranks.first - 1
-    return f"the lowest and the highest {'one' if left == 1 else left} left out"
+    return "too few to leave any out" if ranks.first == 1 else f"{ranks.first - 1} left out on each side"

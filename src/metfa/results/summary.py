@@ -110,7 +110,7 @@ class Summary:
         if self.outside is not None:
             lines.append(("contradicted", about_outside(self.outside, self.n_features)))
         if self.trimming is not None:
-            lines.append(("smoothed map", f"mean of the samples, {self.trimming}"))
+            lines.append(("smoothed map", f"mean of the {self.n_samples} samples of each feature, {self.trimming}"))
         if self.flip_rate is not None:
             lines.append(("prediction flips", f"{percent(self.flip_rate, 0)} of the noisy inputs"))
         return lines

@@ -13,6 +13,7 @@ from metfa import noise as noises
 from metfa._base.class_names import class_name
 from metfa._base.lazy import needs_extra
 from metfa._base.markdown import aligned, escaped
+from metfa._base.percents import percent
 from metfa.calls.called import Called
 from metfa.calls.hidden import Baseline
 from metfa.metrics.robustness import robust
@@ -96,8 +97,8 @@ class ContextTable:
                 escaped(row.name),
                 str(row.n),
                 f"{row.object_pixels:,.0f}",
-                f"{row.vanilla_share:.2%}",
-                f"{row.significant_share:.2%}",
+                percent(row.vanilla_share, 2),
+                percent(row.significant_share, 2),
                 f"{row.area_ratio:.4f} ± {row.area_ratio_error:.4f}",
                 f"{row.vanilla_faithfulness:.4f}",
                 f"{row.faithfulness:.4f}",
