@@ -1,5 +1,6 @@
 """Figures of images: every degenerate case is drawn, colours mean what the legend says, nothing global changes."""
 
+import dataclasses
 import io
 import itertools
 import subprocess
@@ -403,7 +404,7 @@ def test_titles_are_text(title):
 
 def test_no_title():
     assert figure(make())._suptitle.get_text() == "explained: class 0"
-    assert figure(replace(make(), target=(None,)))._suptitle is None
+    assert figure(dataclasses.replace(make(), target=(None,)))._suptitle is None
 
 
 # Nothing global

@@ -333,7 +333,7 @@ def evaluate(
     allow_import: Annotated[bool, typer.Option("--allow-import", help="Run code that the study names.")] = False,
     allow_download: Annotated[bool, typer.Option("--allow-download", help="Download weights it names.")] = False,
 ) -> None:
-    """Measure explainers over a data set: stability, faithfulness, robust faithfulness, with standard errors."""
+    """Measure explainers over a data set: stability, faithfulness, robust faithfulness, with 95% intervals."""
     from metfa.evaluation import prepare, read_study
     from metfa.evaluation.run import check_executor
     from metfa.evaluation.written import write_tables

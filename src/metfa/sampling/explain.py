@@ -129,7 +129,8 @@ def explain(
         probed = list(islice(request.jobs(0, rounds.most, sink.is_done), 2))
         loop, scores = request.loop(sink.root).ready(target, request.predict, probed, drawn)
         vanilla, given_scores = _vanilla(loop)
-        loop = replace(loop, features=vanilla.shape[1:])
+        predict = None if noise is None else request.predict  # without noise the prediction cannot change
+        loop = replace(loop, features=vanilla.shape[1:], predict=predict)
         names = fitting_names(request.feature_names, vanilla.shape[1:], required=request.run.feature_names is not None)
         rounds.check(vanilla)
         sink.open(rounds.most, vanilla, list(loop.targets))

@@ -76,6 +76,8 @@ class Loop:
         Shape of every map; by default that of the first.
     clean : bool
         Whether the clean rows are explained instead, see `cleaned`.
+    predict : callable or None
+        Inputs -> scores, asked about every batch for which the explainer gives no scores; None: nobody is asked.
     """
 
     explainer: Callable[..., Any]
@@ -87,6 +89,7 @@ class Loop:
     targets: Sequence[Any] = ()
     features: tuple[int, ...] | None = None
     clean: bool = False
+    predict: Callable[[Any], Any] | None = None
 
     def ready(
         self,
@@ -142,6 +145,8 @@ class Loop:
         indices = [job.row for job in jobs]
         row_args = {name: _taken(values, indices) for name, values in self.row_args.items()}
         maps, scores = call_explainer(self.explainer, batch, target, len(jobs), rngs, row_args)
+        if scores is None and self.predict is not None and not self.clean:
+            scores = predict_scores(self.predict, batch)
         if not namespace(maps).isdtype(maps.dtype, ("bool", "integral", "real floating")):
             raise TypeError(f"`explainer` must return real attributions, got {maps.dtype}")
         maps = _on_host(maps) if self.rows.on_host else maps

@@ -211,8 +211,9 @@ class StoreSink:
         """See `Sink`."""
         jobs = [sample * self._shape[1] + row for sample, row in places]
         self._write_rows("values.npy", self._shape, jobs, maps.astype(self._dtype, copy=False))
-        if predictions is not None:
-            if not (self.folder / "predictions.npy").exists():
+        known = (self.folder / "predictions.npy").exists()
+        if predictions is not None and (known or not any(self._done)):  # else earlier jobs have none
+            if not known:
                 self._new_array("predictions.npy", self._shape[:2], np.dtype(np.int64))
             self._write_rows("predictions.npy", self._shape[:2], jobs, predictions.astype(np.int64))
         with (self.folder / DONE).open("r+b") as file:
