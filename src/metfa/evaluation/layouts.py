@@ -150,8 +150,8 @@ def _described(
     model = evaluation.study.model
     model = model if isinstance(model, str) else getattr(model, "name", None)
     details = [*details, *_settings(measure), *([f"model {model}"] if isinstance(model, str) else [])]
-    error = "; ± 95% interval by Student's t" if len(evaluation.inputs) > 1 else ""
-    title = ", ".join([f"{table.title} ({counted_inputs(evaluation)}{error})", *details])
+    error = ["±: 95% interval by Student's t"] if len(evaluation.inputs) > 1 else []
+    title = ", ".join([f"{table.title} ({counted_inputs(evaluation)})", *details, *error])
     scores = [column for column in table.columns if measure.name != "mstd" or column not in BESIDE]
     notes = [*about_missing(table, explainers, scores), *about_failures(evaluation, list(dict.fromkeys(explainers)))]
     notes += [

@@ -17,17 +17,8 @@ from metfa.stats.student import half_width
 __all__ = ["Cell", "Table"]
 
 COLUMNS = [
-    "table",
-    "row",
-    "column",
-    "place",
-    "map",
-    "mean",
-    "standard_error",
-    "half_width_95",
-    "n",
-    "missing",
-    "reasons",
+    *("table", "row", "column", "place", "map"),
+    *("mean", "standard_error", "half_width_95", "n", "missing", "reasons"),
 ]  # of the CSV
 
 
@@ -35,8 +26,8 @@ COLUMNS = [
 class Cell:
     """Mean over `n` inputs with its standard error, and the number of inputs whose figure is `missing`.
 
-    What is shown behind ± is `half_width`. With 8 inputs, ±1.96 standard errors hold the mean of a normal law in 91 % of
-    the cases and of an exponential one in 86 %; by Student's t it is 95 % and 90 %.
+    What is shown behind ± is `half_width`. With 8 inputs, ±1.96 standard errors hold the mean of a normal law in 91 %
+    of the cases and of an exponential one in 86 %; by Student's t it is 95 % and 90 %.
 
     `reasons` holds pairs: a reason, and the number of figures missing for it.
     """

@@ -33,7 +33,8 @@ class Stability(Scores):
     Attributes
     ----------
     raw : numpy.ndarray, (batch,)
-        Mean over the features of the standard deviation, without its bias for few draws; NaN where `degenerate` gives a reason.
+        Mean over the features of the standard deviation, without its bias for few draws; NaN where `degenerate` gives a
+        reason.
     clean : numpy.ndarray, (batch,)
         Ones: the spread is not divided by anything.
     degenerate : tuple of (str or None), one an input
