@@ -16,6 +16,7 @@ from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa._base.writing import new_folder
 from metfa.results import files
 from metfa.results.arrays import read_array, write_array
+from metfa.results.cautions import FLIPS_FROM
 from metfa.results.decisions import Decision
 from metfa.results.sample import AttributionSample
 from metfa.results.terms import Terms, checked_threshold
@@ -168,11 +169,14 @@ class ContextExplanation:
         single = self.above(threshold, split=settings.get("split")).sum()
         return float(self.significant(threshold, **settings).sum() / single) if single else float("nan")
 
-    def summary(self, threshold: Any = None, *, confidence_level: float = 0.95, **settings: Any) -> tuple[Summary, ...]:
+    def summary(
+        self, threshold: Any = None, *, confidence_level: float = 0.95, flips_from: float = FLIPS_FROM, **settings: Any
+    ) -> tuple[Summary, ...]:
         """The numbers to read first, about the context's pixels: one summary, as for a sample with one input."""
         from metfa.results.summary import summarise
 
-        return summarise(self.of_context, self.decide(self.terms(threshold, **settings)), confidence_level)
+        decision = self.decide(self.terms(threshold, **settings))
+        return summarise(self.of_context, decision, confidence_level, flips_from)
 
     def save(self, path: str | Path) -> Path:
         """Write a new folder `path` (the region, and the sample in a folder of its own), all or nothing.
