@@ -57,7 +57,7 @@ def test_tells_the_cost():
     assert found.more_maps == 2 * found.n_samples
     assert found.seconds == pytest.approx(found.more_maps * sample.provenance["seconds"] / 60)
     assert re.fullmatch(
-        rf"5\.0% undecided likely takes about {found.n_samples} samples: {found.more_maps} explanations, about \S+ s, in "
+        rf"5% undecided likely takes about {found.n_samples} samples: {found.more_maps} explanations, about \S+ s, in "
         rf"a new call with `n_samples={found.n_samples}` and another `rng`\. \(.*\)",
         str(found),
     )
@@ -69,7 +69,7 @@ def test_tells_the_cost_of_more_where_they_may_be_joined():
         assert not found.afresh
         assert found.more_maps == 2 * (found.n_samples - sample.n_samples)
         assert re.fullmatch(
-            rf"5\.0% undecided likely takes about {found.n_samples:,} samples: {found.more_maps:,} more explanations, "
+            rf"5% undecided likely takes about {found.n_samples:,} samples: {found.more_maps:,} more explanations, "
             r"about \S+ s",
             str(found),
         )
@@ -119,7 +119,7 @@ def test_what_is_reached_and_what_is_not():
     assert "is reached with the 30 samples that there are" in str(done)
     never = run(30).plan(0.0, threshold=1.0, max_samples=60)
     assert never.n_samples is None
-    assert str(never).startswith("0.0% undecided would likely take more than 60 samples (")
+    assert str(never).startswith("0% undecided would likely take more than 60 samples (")
 
 
 def test_is_repeatable():

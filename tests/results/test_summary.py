@@ -86,18 +86,18 @@ def test_the_text_says_what_is_claimed():
     assert "important:             30.00% (median above the threshold, 0." in text
     assert "unimportant:           68.00% (median below it)" in text
     assert "undecided:              2.00%" in text
-    assert "up to 4 features expected (4.1%) if every median lay at the threshold: alpha 0.05 a side" in text
-    assert "exact coverage 95.86% for each median, mean width 0.0618" in text
+    assert "up to 4.1 of 100 features marked falsely on average (4.1%), if every median lay at the threshold" in text
+    assert "each holds its median with probability 95.86%, more where scores tie; mean width 0.0618" in text
     assert "prediction flips:     75% of the noisy inputs" in text
 
 
 @pytest.mark.parametrize(
     ("correction", "claim"),
     [
-        ("bonferroni", "any at all with probability at most 0.05 (bonferroni over all features)"),
-        ("holm", "any feature at the threshold marked with probability at most 0.05 (holm)"),
-        ("bh", "at most 5% of the marks on average under positive dependence (bh)"),
-        ("by", "at most 5% of the marks on average under any dependence (by)"),
+        ("bonferroni", "the probability of any false mark at all is at most 5% (bonferroni)"),
+        ("holm", "any feature with its median at the threshold is marked is at most 5% (holm)"),
+        ("bh", "at most 5% of all marks together (important and unimportant) are false under positive dependence"),
+        ("by", "are false; of the important ones alone it may be more (by)"),
     ],
 )
 def test_corrections_claim_what_they_control(correction, claim):

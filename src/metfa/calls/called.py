@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import cached_property
 from operator import attrgetter
 from typing import Any
 
@@ -16,6 +17,7 @@ from metfa._base.warnings import RowDependenceWarning, warn
 from metfa.calls.answers import about, answered, checked_scores, chosen, softmax, warn_of_probabilities
 from metfa.calls.batches import in_batches
 from metfa.calls.guard import loaded_torch, model_in_evaluation, normalises_by_batch
+from metfa.calls.one_by_one import RowLook, row_by_row
 from metfa.calls.targets import row_targets, target_indices
 
 __all__ = ["SETTINGS", "Called", "hold", "model_itself", "rows_as_the_model"]
@@ -94,7 +96,7 @@ class Called:
         if normalises_by_batch(self.model):
             warn(
                 "the model normalises each batch by its own mean and variance (batch normalisation without running "
-                "statistics), so that a row's scores depend on the other rows, and maps on `batch_size`",
+                "statistics), so that a row's scores depend on the other rows: it is asked about one row at a time",
                 RowDependenceWarning,
             )
 
@@ -102,11 +104,17 @@ class Called:
     def rows_independent(self) -> bool:
         """Whether no row can depend on another: true for a module in evaluation mode, unknown for a function.
 
-        A module that calls something else, such as a function, says itself whether this holds.
+        A module that calls something else, such as a function, says itself whether this holds. A model whose rows have
+        been seen to depend on each other is no longer believed.
         """
         torch = loaded_torch()
         known = torch is not None and isinstance(self.model, torch.nn.Module)
-        return known and getattr(self.model, "rows_independent", True) and not normalises_by_batch(self.model)
+        return known and getattr(self.model, "rows_independent", True) and not self.row_look.mixes
+
+    @cached_property
+    def row_look(self) -> RowLook:
+        """Whether the model has been seen to mix rows."""
+        return RowLook(self.in_one_pass, self, mixes=True if normalises_by_batch(self.model) else None)
 
     # Contexts: each call of the model is inside `asked` (or `weights_frozen`, for gradients).
 
@@ -141,7 +149,14 @@ class Called:
     # Scores of one batch, or of many rows.
 
     def __call__(self, batch: Any) -> Any:
-        """The model's scores of one batch, checked, in the model's own precision; the model may overwrite the batch."""
+        """The model's scores of one batch, checked, in the model's own precision; the model may overwrite the batch.
+
+        One row of the first batch is also asked about alone, see `RowLook`.
+        """
+        return self.row_look.scores(batch)
+
+    def in_one_pass(self, batch: Any) -> Any:
+        """The same in exactly one pass, for those who watch the model's layers meanwhile."""
         torch = loaded_torch()
         if torch is not None and isinstance(self.model, torch.nn.Module) and not isinstance(batch, torch.Tensor):
             raise TypeError(
@@ -268,6 +283,8 @@ class Called:
             scores = checked_scores(answered(self.model, leaf), len(leaf))
             targeted = chosen_scores(scores, target)
             (gradient,) = torch.autograd.grad(targeted.sum(), leaf, create_graph=differentiable)
+        if self.row_look.seen_to_mix(inputs.detach(), scores.detach()):
+            return row_by_row(self.gradient, inputs, target)
         return gradient, scores.detach()
 
 

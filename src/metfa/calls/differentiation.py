@@ -19,9 +19,9 @@ __all__ = ["chosen_scores", "graph_kept", "index_of", "of_indices", "require_gra
 @contextmanager
 def weights_frozen(model: Any) -> Iterator[None]:
     """The model in evaluation mode; its weights get no gradients, which saves work in the backward pass."""
-    parameters = model.parameters() if isinstance(model, torch.nn.Module) else ()
-    trained = [parameter for parameter in parameters if parameter.requires_grad and parameter.is_leaf]
-    with model_in_evaluation(model):
+    with model_in_evaluation(model):  # from here on, no other thread changes it
+        parameters = model.parameters() if isinstance(model, torch.nn.Module) else ()
+        trained = [parameter for parameter in parameters if parameter.requires_grad and parameter.is_leaf]
         try:
             for parameter in trained:
                 parameter.requires_grad_(False)

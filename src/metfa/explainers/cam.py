@@ -15,6 +15,7 @@ from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.calls.called import hold, model_itself, rows_as_the_model
 from metfa.calls.differentiation import weights_frozen
 from metfa.calls.inputs import check_images, require_tensor
+from metfa.calls.one_by_one import row_by_row
 from metfa.calls.targets import row_targets
 from metfa.explainers._layers import LastUse, Watch, check_layer, last_use, name_of, watched
 from metfa.explainers.heatmaps import finished
@@ -111,7 +112,9 @@ class CAM:
             watched(self.model) as watch,
             last_use(self.model, (nn.Linear, nn.Conv2d)) as classifier,
         ):
-            scores = self.called(inputs.clone())  # a model may work in place on what it gets
+            scores = self.called.in_one_pass(inputs.clone())  # a model may work in place on what it gets
+        if self.called.row_look.seen_to_mix(inputs.detach(), scores.detach()):
+            return row_by_row(self, inputs, target)
         features = self._averaged(watch, classifier, scores)
         targets = row_targets(target, to_host(scores), len(scores))
         if not all(isinstance(entry, int) for entry in targets):

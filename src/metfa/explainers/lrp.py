@@ -17,6 +17,7 @@ from metfa._base.warnings import MetfaWarning, warn
 from metfa.calls.answers import answered, checked_scores
 from metfa.calls.called import hold, model_itself, rows_as_the_model
 from metfa.calls.differentiation import chosen_scores, weights_frozen
+from metfa.calls.one_by_one import row_by_row
 from metfa.explainers._composites import BOXED, PAPER, box_at_first_layer, composite_named, composite_names
 from metfa.explainers._relevance import RelevancePass
 from metfa.explainers._supported_layers import check_layers
@@ -172,6 +173,8 @@ class LRP:
                 relevance = forward.relevance(chosen, leaf, create_graph=differentiable)
             finally:
                 forward.close()
+        if self.called.row_look.seen_to_mix(inputs.detach(), scores.detach()):
+            return row_by_row(self, inputs, target)
         relevance = relevance.abs() if self.scale else relevance
         maps = relevance if self.channel_axis is None else relevance.sum(dim=self.channel_axis)
         return finished(maps, scale=self.scale), scores.detach()

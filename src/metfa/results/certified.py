@@ -15,7 +15,15 @@ from metfa.results.terms import Terms
 if TYPE_CHECKING:
     from metfa.results.sample import AttributionSample
 
-__all__ = ["CORRECTIONS", "assumption_of", "certified", "check_certifiable", "noise_deviation", "radii_of", "ranks_within"]
+__all__ = [
+    "CORRECTIONS",
+    "assumption_of",
+    "certified",
+    "check_certifiable",
+    "noise_deviation",
+    "radii_of",
+    "ranks_within",
+]
 
 ASSUMED = "threshold given; assumed chosen without these samples"
 CORRECTIONS = (None, "bonferroni", "bh", "e-bh")  # those for which the levels of the bounds are known

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from metfa._base.percents import percent
 from metfa._base.validation import check_number, positive_int
 from metfa.results.decisions import undecided_share
 from metfa.results.sides_law import SidesLaw
@@ -50,19 +51,18 @@ class Outlook:
     def __str__(self) -> str:
         most, least = self.undecided[-1]
         if self.n_samples is None or self.more_maps is None:
-            return f"{self.asked:.1%} undecided would likely take more than {most:,} samples ({least:.1%} there)"
+            there = percent(least, 1)
+            return f"{percent(self.asked)} undecided would likely take more than {most:,} samples ({there} there)"
         if self.more_maps == 0:
-            return f"{self.asked:.1%} undecided is reached with the {self.n_samples:,} samples that there are"
+            return f"{percent(self.asked)} undecided is reached with the {self.n_samples:,} samples that there are"
         cost = "" if self.seconds is None else f", about {self.seconds:.3g} s"
+        takes = f"{percent(self.asked)} undecided likely takes about {self.n_samples:,} samples"
         if not self.afresh:
-            return (
-                f"{self.asked:.1%} undecided likely takes about {self.n_samples:,} samples: {self.more_maps:,} more "
-                f"explanations{cost}"
-            )
+            return f"{takes}: {self.more_maps:,} more explanations{cost}"
         return (
-            f"{self.asked:.1%} undecided likely takes about {self.n_samples:,} samples: {self.more_maps:,} explanations{cost}, "
-            f"in a new call with `n_samples={self.n_samples}` and another `rng`. (Samples that are joined to the "
-            "present ones are decided by e-values, which need more: these have been looked at.)"
+            f"{takes}: {self.more_maps:,} explanations{cost}, in a new call with `n_samples={self.n_samples}` "
+            "and another `rng`. (Samples that are joined to the present ones are decided by e-values, which need more: "
+            "these have been looked at.)"
         )
 
 

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from metfa import stats
+from metfa._base.percents import percent
 from metfa.results.decisions import (
     TooFewSamplesError,
     any_time_undecided,
@@ -150,8 +151,8 @@ class RoundsUntil:
             self._reason = "max_samples"
         elif rule.max_seconds is not None and seconds >= rule.max_seconds:
             self._reason = "max_seconds"
-        shown = {"undecided": "undecided {:.1%}", "width": "width {:.3g}", "change": "change {:.2g}"}
-        return ", ".join(shown[name].format(value) for name, value in seen.items() if value is not None)
+        shown = {"undecided": lambda share: percent(share, 1), "width": "{:.3g}".format, "change": "{:.2g}".format}
+        return ", ".join(f"{name} {shown[name](value)}" for name, value in seen.items() if value is not None)
 
     def stopping(self) -> Stopping:
         """See `Rounds`."""
