@@ -10,7 +10,7 @@ from metfa._arrays import as_array, first_not_finite, is_array, namespace, widen
 from metfa._base.validation import positive_int
 from metfa.calls.inputs import check_values, require_tensor
 from metfa.sampling.protocol import explained_model, known_independent, takes_rngs
-from metfa.stats.contrast import LEAST_SHARE
+from metfa.stats.contrasts import LEAST_SHARE
 
 __all__ = [
     "check_channel_axis",
