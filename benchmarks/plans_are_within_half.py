@@ -1,8 +1,8 @@
 """Samples that `AttributionSample.plan` asks for, against those that it takes, on photographs.
 
-Target: on the median photograph the two differ by a factor of at most 1.5. The plan sees 20 samples. What it takes is the
-smallest fixed N, among those that are 8 % apart, at which the share of undecided pixels of *other* samples is reached.
-Both with the terms that hold by default (natural breaks of the samples themselves), and with other corrections.
+Target: on the median photograph the two differ by a factor of at most 1.5. The plan sees 20 samples. What it takes is
+the smallest fixed N, among those that are 8 % apart, at which the share of undecided pixels of *other* samples is
+reached. The threshold is that of the default: natural breaks of the samples themselves.
 
     python -m benchmarks.plans_are_within_half --data FOLDER
 

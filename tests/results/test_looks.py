@@ -9,9 +9,10 @@ from metfa.stats import SequentialTestResult
 
 SIGMA = 1.0
 STEP, STEPS = 20, 10
+NULL = np.zeros(400)
 
 
-def part(first=0, n=STEP, levels=np.zeros(400), batch=1, **settings):
+def part(first=0, n=STEP, levels=NULL, batch=1, **settings):
     """Samples `first` .. of normal scores about the levels, under one seed."""
     return metfa.explain(
         lambda inputs, target: inputs, np.repeat(levels[None], batch, axis=0), 0,

@@ -123,7 +123,7 @@ def false_alarms(law, n, m, runs, seed):
 
 @pytest.mark.parametrize("law", LAWS)
 def test_false_alarms(law):
-    """Features that all have the same law: at most .07 by agreement, .05 by single ones; P(Bin(60, .12) > 17) < 1e-4."""
+    """Features that all have the same law: at most .07 by agreement and .05 by single ones."""
     assert scipy.stats.binom.sf(17, 60, 0.12) < 1e-3
     assert false_alarms(law, 10, 20, 60, 0) <= 17 / 60
 
