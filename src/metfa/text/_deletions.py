@@ -10,7 +10,7 @@ import numpy as np
 
 from metfa._base.validation import check_flag, positive_int
 from metfa._base.warnings import DegenerateAttributionsWarning, RowDependenceWarning, warn
-from metfa.calls.called import model_itself
+from metfa.calls.held import model_itself
 from metfa.sampling.randomised import row_generators
 from metfa.text._scaling import scaled_words
 from metfa.text._text_model import TextModel, words_of_rows
