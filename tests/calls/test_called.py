@@ -183,12 +183,12 @@ def test_a_metric_s_model_that_works_in_place_gets_copies():
         (
             lambda s: {"logits": s},
             TypeError,
-            r"got dict with 'logits': write `metfa.models.Selected\(model, 'logits'\)`",
+            r"dict with 'logits': write `metfa.models.Selected\(model, 'logits'\)`",
         ),
         (
             lambda s: {"scores": s, "loss": 0},
             TypeError,
-            r"got dict with 'scores', 'loss': .*Selected\(model, 'scores'\)`",
+            r"dict with 'scores', 'loss': .*Selected\(model, 'scores'\)`",
         ),
         (lambda s: s.sum(), ValueError, r"one row of scores an input, got shape \(\) for"),
         (lambda s: s[:0], ValueError, r"got shape \(0, 5\) for"),

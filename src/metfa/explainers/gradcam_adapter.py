@@ -36,6 +36,7 @@ INDEPENDENT = [
 # These get one row a call. They draw random numbers (scikit-learn's kernel PCA of large maps starts from a random
 # vector), or the map's sign depends on the rounding of a singular vector, which changes with the size of the batch.
 ALONE = ["EigenCAM", "EigenGradCAM", "KPCA_CAM", "RandomCAM"]
+WITHOUT_RESHAPE = ("ShapleyCAM",)  # it applies the transform to its weights, not to the activations
 OF_FULLGRAD = "FullGrad knows the biases of convolutions and batch normalisations alone: use another method"
 GOVERNED = {"self", "model", "target_layers", "input_tensor", "targets", "args", "kwargs"}
 
@@ -86,7 +87,7 @@ class GradCAMMethod:
         for watch in watches:
             watch.feature_map(len(inputs), instead=OF_FULLGRAD if _is_fullgrad(self.method) else None)
             watch.require_one_call()
-            if not made and reshape is None and watch.channel_axis() != 1:
+            if not made and reshape is None and watch.named is not None and watch.channel_axis() != 1:
                 raise ValueError(
                     f"`method` reads layer {watch.name}, of shape {tuple(watch.output.shape)}, with its height as "
                     "channels: make it with `reshape_transform=lambda output: output.permute(0, 3, 1, 2)`"
@@ -97,18 +98,26 @@ class GradCAMMethod:
         """An object of the method's class, which reads layers with channels last as such."""
         settings = dict(self.made_with)
         layers = [] if _is_fullgrad(self.method) else [watch.module for watch in watches]
-        axes = {watch.channel_axis() for watch in watches if watch.named is not None}
-        if settings.get("reshape_transform") is None and axes - {1}:
+        reshape = settings.get("reshape_transform")
+        axes = {watch.channel_axis() for watch in watches if watch.named is not None and reshape is None}
+        if axes - {1}:
             if len(axes) > 1:
                 raise ValueError(
                     "`layer` names layers of which some give channels first and some channels last: explain by each "
                     "alone"
                 )
-            settings["reshape_transform"] = channels_first
+            reshape = channels_first
             if "ablation_layer" in inspect.signature(self.method).parameters:
                 from pytorch_grad_cam.ablation_layer import AblationLayerVit
 
                 settings.setdefault("ablation_layer", AblationLayerVit())  # ablates along the last axis
+        if reshape is not None:
+            if self.method.__name__ in WITHOUT_RESHAPE:
+                raise ValueError(
+                    f"`layer`: {self.method.__name__} of grad-cam reads channels on axis 1 only, and ignores "
+                    "`reshape_transform`: name a layer that gives (batch, channels, height, width)"
+                )
+            settings["reshape_transform"] = lambda output: reshape(output).clone()  # grad-cam detaches it in place
         return self.method(self.model, layers, **settings)
 
 
@@ -199,9 +208,7 @@ def from_gradcam(
     explainer = GradCAMMethod(
         method,
         model if isinstance(model, nn.Module) else _model_of(method),
-        layers
-        if made or _is_fullgrad(method)
-        else tuple(one for cam in _inner(method) for one in getattr(cam, "target_layers", ())),
+        layers if made or _is_fullgrad(method) else _layers_of(method),
         target_of or _class_score,
         made_with,
         called_with,
@@ -239,6 +246,10 @@ def _inner(cam: Any) -> list[Any]:
         if owners and all(isinstance(getattr(owner, "model", None), nn.Module) for owner in owners):
             return owners
     raise TypeError(f"`method` must have a model, got {type(cam).__name__} without one")
+
+
+def _layers_of(cam: Any) -> tuple[nn.Module, ...]:
+    return tuple(layer for owner in _inner(cam) for layer in getattr(owner, "target_layers", ()))
 
 
 def _model_of(cam: Any) -> nn.Module:
