@@ -24,11 +24,15 @@ from typing import Any
 
 import numpy as np
 
-from metfa._arrays import as_array, to_host
+from metfa._arrays import as_array, is_array, to_host
 from metfa._base.validation import check_number
 from metfa._base.warnings import ReproducibilityWarning, RowDependenceWarning, warn
+from metfa.calls.answers import answered, checked_scores
 from metfa.calls.behind import loaded_torch, owner_of
+from metfa.calls.called import Called
 from metfa.calls.mixing import SAME, distance, explained_by_rounding, looked_at, mixed, same_but_rounding
+from metfa.sampling.foreign import adapter_for
+from metfa.sampling.rows import count_rows
 
 __all__ = [
     "call_explainer",
@@ -56,10 +60,17 @@ def explained_model(explainer: Any) -> Any:
 
 def prediction_of(explainer: Any) -> Callable[[Any], Any] | None:
     """Inputs -> scores by the explainer's own model; None if unknown."""
-    model = explained_model(explainer)
+    model, called = explained_model(explainer), getattr(owner_of(explainer), "called", None)
     if model is None:
         return None
-    return lambda inputs: model(*inputs) if isinstance(inputs, tuple) else model(inputs)
+
+    def predict(inputs: Any) -> Any:
+        if isinstance(called, Called) and is_array(inputs):
+            return called.scores(inputs)  # in the batches that the caller has set
+        scores = model(*inputs) if isinstance(inputs, tuple) else answered(model, inputs)
+        return checked_scores(scores, count_rows(inputs), model)
+
+    return predict
 
 
 def takes_rngs(explainer: Any) -> bool:
@@ -97,7 +108,10 @@ def _said(explainer: Any, name: str) -> Any:
 
 
 def check_explainer(explainer: Any) -> None:
-    """Raise unless the explainer is callable."""
+    """Raise unless the explainer is callable, and no method of another library that needs an adapter."""
+    adapter = adapter_for(explainer)
+    if adapter is not None:
+        raise TypeError(f"`explainer` is {adapter}")
     if not callable(explainer):
         hint = "; pass its method, as in `Saliency(model).attribute`" if hasattr(explainer, "attribute") else ""
         raise TypeError(f"`explainer` must be callable, got {type(explainer).__name__}{hint}")
@@ -138,12 +152,12 @@ def call_explainer(
     return attributions, scores
 
 
-def predict_scores(predict: Callable[[Any], Any], batch: Any) -> np.ndarray:
-    """Scores of one batch on the host, without a graph."""
+def predict_scores(predict: Callable[[Any], Any], batch: Any, name: str = "predict") -> np.ndarray:
+    """Scores of one batch on the host, without a graph; `name` is the argument that gave the function."""
     torch = loaded_torch()
     with torch.no_grad() if torch is not None else nullcontext():
-        scores = predict(batch)
-    host = to_host(as_array(scores, "predict(inputs)"))
+        scores = checked_scores(answered(predict, batch), count_rows(batch), predict, name)
+    host = to_host(scores)
     if host.ndim == 1 and host.dtype.kind in "biu":
         raise TypeError(
             f"`predict` must return scores (batch, classes), got one {host.dtype} a row, like class labels: pass the "
