@@ -95,7 +95,8 @@ def test_captum_agrees_where_the_factor_is_positive(normalise):
         )
         theirs = captum_metrics.infidelity(
             linear, lambda copies, noisy=noisy: (copies - noisy, noisy), IMAGES[row : row + 1],
-            torch.from_numpy(maps[row : row + 1, None]).expand(1, 2, 4, 4), target=1, n_perturb_samples=6, normalize=normalise,
+            torch.from_numpy(maps[row : row + 1, None]).expand(1, 2, 4, 4), target=1, n_perturb_samples=6,
+            normalize=normalise,
         )  # fmt: skip
         assert ours.score[row] == pytest.approx(theirs.item())
 
