@@ -29,6 +29,7 @@ from metfa._base.warnings import ReproducibilityWarning, RowDependenceWarning, w
 from metfa.calls.answers import answered, checked_scores
 from metfa.calls.called import Called
 from metfa.calls.guard import loaded_torch, normalises_by_batch, owner_of
+from metfa.calls.no_gradient import gradient_expected
 from metfa.sampling.foreign import adapter_for
 from metfa.sampling.rows import count_rows
 
@@ -60,12 +61,13 @@ def prediction_of(explainer: Any) -> Callable[[Any], Any] | None:
     model, called = explained_model(explainer), getattr(owner_of(explainer), "called", None)
     if model is None:
         return None
+    name = "predict" if getattr(owner_of(explainer), "predict", None) is model else "model"
 
     def predict(inputs: Any) -> Any:
         if isinstance(called, Called) and is_array(inputs):
             return called.scores(inputs)  # in the batches that the caller has set
         scores = model(*inputs) if isinstance(inputs, tuple) else answered(model, inputs)
-        return checked_scores(scores, count_rows(inputs), model)
+        return checked_scores(scores, count_rows(inputs), model, name)
 
     return predict
 
@@ -107,7 +109,8 @@ def call_explainer(
 ) -> tuple[Any, Any]:
     """Attributions and scores (None if the explainer gives none) of one batch, still on the model's device."""
     arguments = {**row_args, "rngs": rngs} if takes_rngs(explainer) else row_args
-    output = explainer(batch, target=target, **arguments)
+    with gradient_expected(explained_model(explainer), batch):
+        output = explainer(batch, target=target, **arguments)
     scores = None
     if isinstance(output, tuple):
         if isinstance(batch, tuple) or len(output) != 2:
