@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import as_array, from_host, is_floating, to_host
-from metfa._base.validation import positive_int
+from metfa._base.validation import check_flag, positive_int
 from metfa._base.warnings import ModelOutputWarning, warn
 from metfa.calls.answers import softmax
 from metfa.calls.guard import loaded_torch, model_in_evaluation
@@ -69,10 +69,8 @@ class LimeExplainer:
         return np.stack(maps)
 
     def _explanation(self, row: Any, ask: Callable[[Any], np.ndarray], label: Any, **settings: Any) -> Any:
-        labels = () if label is None else (label,)
-        return self.explainer.explain_instance(
-            row, ask, labels=labels, top_labels=None, **{**settings, **self.settings}
-        )
+        given = {**settings, **self.settings, "labels": () if label is None else (label,), "top_labels": None}
+        return self.explainer.explain_instance(row, ask, **given)
 
     def _probabilities(self, batch: Any) -> np.ndarray:
         """The values that LIME fits, on the host: the model's scores, or their softmax if `softmax` is true."""
@@ -83,8 +81,7 @@ class LimeExplainer:
         if scores.ndim == 1 and getattr(self.explainer, "mode", None) != "regression":
             raise ValueError(
                 f"{type(self.explainer).__name__} needs scores (batch, classes), got (batch,): for a regression write "
-                "LimeTabularExplainer(..., mode='regression'), or metfa.explainers.LIME for images; for one logit of "
-                "two classes `metfa.models.TwoClasses(model)`"
+                "LimeTabularExplainer(..., mode='regression'), for one logit `metfa.models.TwoClasses(model)`"
             )
         if scores.ndim == 2 and not self.softmax and (scores.min() < 0 or scores.max() > 1 + 1e-6):
             warn(
@@ -259,8 +256,7 @@ def from_lime(
         raise TypeError(f"`explainer` must be an object of {', '.join(KINDS)} of the lime package, got {got}")
     if not callable(predict):
         raise TypeError(f"`predict` must be a function inputs -> probabilities, got {type(predict).__name__}")
-    if not isinstance(softmax, bool):
-        raise TypeError(f"`softmax` must be True or False, got {type(softmax).__name__}: {softmax!r}")
+    check_flag(softmax, "softmax")
     known = [name for name in inspect.signature(explainer.explain_instance).parameters if name not in GOVERNED]
     for name in settings:
         if name not in known:
