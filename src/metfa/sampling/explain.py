@@ -204,7 +204,7 @@ def _sampled(request: Request, loop: Loop, rounds: Rounds, sink: Sink) -> _Made:
                 for chunk in chunks:
                     scores = chunk.class_scores
                     places = [(job.sample_id - request.run.first_sample, job.row) for job in chunk.jobs]
-                    sink.write(places, chunk.maps, None if scores is None else scores.argmax(1))
+                    sink.write(places, chunk.maps, None if scores is None or scores.shape[1] < 2 else scores.argmax(1))
                     constant += chunk.constant
                     bar.update(len(places))
             made, taken = made + len(jobs), upto
