@@ -223,7 +223,7 @@ def test_one_segment_says_nothing_and_is_refused():
     [
         (picture() * 255, r"pixels in \[0, 1\], .* got 0\.01454 to 229\.3"),
         (np.zeros((1, 4, 8, 8)), r"1 or 3 channels for the lime package, got shape \(1, 4, 8, 8\)"),
-        (np.zeros((1, 8, 8, 3)), r"1 or 3 channels for the lime package, got shape \(1, 8, 8, 3\)"),
+        (np.zeros((1, 8, 8, 3)), r"of shape \(1, 8, 8, 3\) look like images \(batch, height, width, channels\)"),
     ],
 )
 def test_images_that_lime_cannot_take(inputs, message):

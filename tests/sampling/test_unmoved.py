@@ -37,6 +37,7 @@ def test_all_copies_are_the_input(noise, threshold):
     assert sample.provenance["unmoved"] == list(sample.input_names)
     assert not sample.significance_map(threshold).any()
     assert [one.undecided for one in sample.summary(threshold)] == [1, 1, 1]
+    assert sample.decide(sample.terms(threshold)).nothing == ("no noisy copy differs from the input",) * 3
 
 
 def test_a_black_image_under_a_multiplicative_noise():
@@ -105,7 +106,8 @@ class TestTexts:
         with pytest.warns(DegenerateAttributionsWarning, match=r"no noisy copy differs .*Synonyms\.coverage"):
             sample = explain_text(self.model, self.text, method=Occlusion, n_samples=20, rng=0)
         assert not sample.significance_map().any()
-        assert "(of)" in metfa.text.render_terminal(sample, colour=False, width=75)
+        shown = metfa.text.render_terminal(sample, colour=False, width=75)
+        assert "no word stands out: no noisy copy differs from the input" in shown
 
     def test_lime_of_a_short_text_is_not_random(self):
         with pytest.warns(DegenerateAttributionsWarning, match="and the maps are all the same"):

@@ -37,7 +37,7 @@ class Model:
         ({"model": Model}, TypeError, "`model` must be a function .* got the class Model"),
         ({"model": 3}, TypeError, "`model` must be a function .* got int"),
         ({"model": lambda texts: None}, TypeError, "`model` must return an array .* got NoneType"),
-        ({"model": lambda texts: {"logits": model(texts)}}, TypeError, r"as in `lambda inputs: .*\['logits'\]`"),
+        ({"model": lambda texts: {"logits": model(texts)}}, TypeError, r"such as `lambda inputs: .*\['logits'\]`"),
         ({"model": lambda texts: model(texts).argmax(1)}, TypeError, "like class labels: .*`predict_proba`"),
         ({"model": lambda texts: np.array(["no"] * len(texts))}, TypeError, "`model` must return prob.* array of <U2"),
         ({"model": lambda texts: model(texts)[:, :0]}, ValueError, "`model` must return prob.* got shape"),
@@ -132,7 +132,7 @@ class TestFacts:
         assert sample.provenance["noise"] == "shout"
         assert "unscaled" not in raw.provenance["text"]
         assert metfa.load(tmp_path / "kept").provenance["text"] == facts
-        shown = " ".join(render_terminal(sample, colour=False, width=80).split())
+        shown = " ".join(render_terminal(sample, 0.5, colour=False, width=80).split())
         low, high = (f"{value:.3g}" for value in facts["unscaled"])
         assert f"the text itself: scores from {low} to {high} before they are scaled to [0, 1]; R² of the" in shown
         assert "class 1 (odd), explained by LEMNA; N = 6" in shown

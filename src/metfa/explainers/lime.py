@@ -13,7 +13,7 @@ from metfa._base.validation import check_flag, check_number, positive_int
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.calls.answers import one_score
 from metfa.calls.baseline import baseline_like, check_baseline
-from metfa.calls.called import hold, model_itself
+from metfa.calls.held import asks_a_model, hold, model_itself
 from metfa.calls.inputs import check_images
 from metfa.explainers._segments import check_segmentation, check_several, segments_of
 from metfa.explainers.heatmaps import scale_to_unit
@@ -64,6 +64,7 @@ class Surrogate:
         return chosen[self.labels]
 
 
+@asks_a_model
 @dataclass(frozen=True)
 class LIME:
     r"""Local linear surrogate over segments (Ribeiro et al. 2016): which superpixels raise the class probability?

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from metfa._base.validation import positive_int
+from metfa._base.validation import check_flag, positive_int
 from metfa.explainers._lime_kinds import LimeImage, LimeTable, LimeTexts
 
 __all__ = ["from_lime"]
@@ -85,8 +85,7 @@ def from_lime(
         raise TypeError(f"`explainer` must be an object of {', '.join(KINDS)} of the lime package, got {got}")
     if not callable(predict):
         raise TypeError(f"`predict` must be a function inputs -> probabilities, got {type(predict).__name__}")
-    if not isinstance(softmax, bool):
-        raise TypeError(f"`softmax` must be True or False, got {type(softmax).__name__}: {softmax!r}")
+    check_flag(softmax, "softmax")
     known = [name for name in inspect.signature(explainer.explain_instance).parameters if name not in GOVERNED]
     for name in settings:
         if name not in known:

@@ -65,6 +65,7 @@ def joined(sample: AttributionSample, other: AttributionSample) -> AttributionSa
         sample_ids=tuple(ids[i] for i in order),
         stopping=stopping,
         provenance={**sample.provenance, **made, "unmoved": unmoved},
+        looks=sample.looks | other.looks,
     )
 
 

@@ -20,7 +20,7 @@ from metfa.noise.pixel_space import gaussian_std
 from metfa.results.sample import AttributionSample
 from metfa.results.stopping import Until
 from metfa.sampling.loop import Job, Loop
-from metfa.sampling.protocol import explained_model, known_signed
+from metfa.sampling.protocol import known_signed, known_unit
 from metfa.sampling.request import Request, fitting_names
 from metfa.sampling.rounds import Rounds, rounds_of
 from metfa.sampling.run import Run
@@ -78,7 +78,9 @@ def explain(
         results.
     rng : int, numpy.random.Generator or None
         Seed. The same seed gives the same samples (to the rounding of the model's kernels) for every batch size,
-        order of the inputs and split over several calls. None: fresh, recorded in the result.
+        order of the inputs and split over several calls. If an input is there twice in one call, its copies get
+        samples of their own, by their order; name them by ``metfa.Run(input_names=...)`` to get the same samples in
+        calls of their own. None: fresh, recorded in the result.
     run : Run, optional
         Where samples are kept, whether a bar is shown, the names of inputs and features, the first sample; see
         `metfa.Run`.
@@ -100,16 +102,20 @@ def explain(
         If maps are constant, or the noise changes nothing of an input. If its samples are then all the same, they
         are one explanation N times: its features stay undecided.
     RowDependenceWarning
-        If the explainer mixes the rows of a batch; it then gets one row a call.
+        If the explainer, or the model, mixes the rows of a batch, or if the explainer draws random numbers that rows
+        may share; it then gets one row a call. The samples are those of rows alone.
     ReproducibilityWarning
         If the explainer draws from global generators, or was found to have a generator of its own.
 
     Notes
     -----
     The model's mode, gradients and hooks and the global random generators are as before, also after an exception.
-    The model is in evaluation mode meanwhile. The model is found on the explainer (`model`, or Captum's
-    ``forward_func``), or as the object that `predict` is or belongs to. A model hidden in a function of yours is not
-    found.
+    The model is in evaluation mode meanwhile, other threads that explain it wait, and ``torch.autocast`` around the
+    call is switched off. All torch modules that explainer and `predict` hold or name are found: attributes, variables
+    around a function and globals in its code. One that a function loads by itself is not.
+
+    The first batch is explained, and then one row of it alone (two rows, where the explainer does not promise that
+    they are independent). If the maps differ by more than rounding, rows go one a call.
 
     Examples
     --------
@@ -125,16 +131,18 @@ def explain(
         explainer=explainer, inputs=inputs, target=target, noise=noise, n_samples=n_samples, predict=predict,
         row_args=row_args, batch_size=batch_size, rng=rng, run=Run.checked(run),
     )  # fmt: skip
-    rounds = rounds_of(request.n_samples, len(request.rows), signed=known_signed(explainer))
+    rounds = rounds_of(request.n_samples, len(request.rows), signed=known_signed(explainer), unit=known_unit(explainer))
     sink = sink_of(request)
-    with left_as_found(explained_model(explainer), request.predict) as drawn:
-        probed = list(islice(request.jobs(0, rounds.most, sink.is_done), 2))
-        loop, scores = request.loop(sink.root).ready(target, request.predict, probed, drawn)
+    with sink, left_as_found(explainer, request.predict):
+        first = list(islice(request.jobs(0, rounds.most, sink.is_done), request.batch_size))
+        loop, scores = request.loop(sink.root).ready(target, request.predict, first)
         vanilla, given_scores = _vanilla(loop)
         loop = replace(loop, features=vanilla.shape[1:])
         names = fitting_names(request.feature_names, vanilla.shape[1:], required=request.run.feature_names is not None)
         rounds.check(vanilla)
-        sink.open(rounds.most, vanilla, list(loop.targets))
+        finished = sink.open(rounds.most, vanilla, list(loop.targets))
+        if finished is not None:
+            return replace(finished, feature_names=names)
         made = _sampled(request, loop, rounds, sink)
         sample_ids = tuple(range(request.run.first_sample, request.run.first_sample + made.samples))
         unmoved = unmoved_rows(loop, sample_ids, sink.values(0, made.samples))
@@ -157,6 +165,7 @@ def explain(
             "n_samples": made.samples,
             "signed": known_signed(explainer),
             "unmoved": [request.ids[row] for row in unmoved],
+            "unit": known_unit(explainer),
             "gaussian_std": gaussian_std(noise),
             "batch_size": loop.batch_size,
             "device": None if request.rows.array is None else str(device_of(request.rows.array)),
@@ -200,7 +209,7 @@ def _sampled(request: Request, loop: Loop, rounds: Rounds, sink: Sink) -> _Made:
                 for chunk in chunks:
                     scores = chunk.class_scores
                     places = [(job.sample_id - request.run.first_sample, job.row) for job in chunk.jobs]
-                    sink.write(places, chunk.maps, None if scores is None else scores.argmax(1))
+                    sink.write(places, chunk.maps, None if scores is None or scores.shape[1] < 2 else scores.argmax(1))
                     constant += chunk.constant
                     bar.update(len(places))
             made, taken = made + len(jobs), upto

@@ -9,7 +9,7 @@ import numpy as np
 
 from metfa._base.validation import check_number, positive_int
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
-from metfa.calls.called import model_itself
+from metfa.calls.held import model_itself
 from metfa.explainers.linear_fits import without_pull
 from metfa.text._deletions import (
     Ask,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from metfa.calls.called import model_itself
+from metfa.calls.held import model_itself
 from metfa.text._deletions import (
     SINGLE,
     Ask,
