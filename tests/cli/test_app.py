@@ -347,7 +347,7 @@ def test_show_reads_the_report_again(metfa_command, finished):
     other = metfa_command("show", finished, "--alpha", 0.2, "--threshold", 0.3, "--confidence", 0.5)
     assert "alpha 0.2 a side" in other.out
     assert "the threshold, 0.3)" in other.out
-    assert "exact coverage 71.09%" in other.out
+    assert "each holds its median with probability 71.09%" in other.out
     assert tree(finished) == before
 
 

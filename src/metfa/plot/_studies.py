@@ -241,11 +241,9 @@ def _stability(evaluation: Evaluation, explainer: str, entry: Entry, *, relative
     if not relative:
         return _ratio(spread)
     levels = _of_inputs(evaluation, "mstd", explainer, entry, outers, "level")
-    if levels and np.mean(list(levels.values())) <= 0:
-        raise ValueError(
-            f"`relative`: the mean level of {explainer}, {entry[0]}, is {np.mean(list(levels.values())):.3g}, which "
-            "does not show the size of its maps: write relative=False"
-        )
+    if levels and (mean := np.mean(list(levels.values()))) <= 0:
+        said = f"the mean level of {explainer}, {entry[0]}, is {mean:.3g}, which does not show the size of its maps"
+        raise ValueError(f"`relative`: {said}: write relative=False")
     return _ratio(spread, levels)
 
 

@@ -49,8 +49,8 @@ def check_flips_from(flips_from: Any) -> float:
 
 def cautions(sample: AttributionSample, row: int, flips_from: float = FLIPS_FROM) -> list[str]:
     """Sentences that belong in the title of every view of a row; where there are any, its marks are drawn faintly."""
-    rate = sample.flip_rate
-    if rate is None or rate[row] < check_flips_from(flips_from):
+    limit, rate = check_flips_from(flips_from), sample.flip_rate
+    if rate is None or rate[row] < limit:
         return []
     return [f"The noise changed the prediction in {percent(rate[row], 0)} of the noisy copies"]
 

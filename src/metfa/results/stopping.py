@@ -319,10 +319,9 @@ def _finite(value: Any) -> bool:
 
 
 def _in_words(name: str, value: float | None, asked: float, *, met: bool) -> str:
-    limit = percent(asked) if name == "undecided" else f"{asked:.3g}"
+    limit, most = percent(asked) if name == "undecided" else f"{asked:.3g}", "at most " * met
     if value is None:
         return f"nothing known about {name} ({limit} asked)"
-    most = "at most " if met else ""
     seen = {
         "undecided": f"{most}{percent(value, 1)} undecided",
         "width": f"intervals {most}{value:.3g} wide",
