@@ -58,6 +58,11 @@ CASES = {  # sample, settings
     "no interval": lambda shape: (explained(signed, shape, 5), {}),
     "no target": lambda shape: (replace(explained(signed, shape, 20), target=(None,)), {}),
 }
+CONDITIONS = {
+    "bh": "under positive dependence",
+    "by": "under any dependence",
+    "e-bh": "under any dependence and whenever sampling stops",
+}
 PERCENT = r"([\d.e-]+)%"
 
 
@@ -118,8 +123,8 @@ def read_promise(facts, text, noun="feature"):
     terms, above, below = facts.terms, facts.decision.kinds[1], facts.decision.kinds[-1]
     if terms.correction is None and not facts.sample.any_time:
         pattern = (
-            rf"up to ([\d.,e-]+) of ([\d,]+) {noun}s? marked falsely on average \({PERCENT}\), if every median lay at the "
-            "threshold"
+            rf"up to ([\d.,e-]+) of ([\d,]+) {noun}s? marked falsely on average \({PERCENT}\), if every median "
+            "lay at the threshold"
         )
         count, of, share = re.fullmatch(pattern, text).groups()
         digits = 0 if facts.expected >= 10 else 2
@@ -134,9 +139,9 @@ def read_promise(facts, text, noun="feature"):
         "bonferroni": rf"the probability of any false mark at all is at most {PERCENT}",
         "holm": rf"the probability that any {noun} with its median at the threshold is marked is at most {PERCENT}",
     }
-    for name, condition in (("bh", " under positive dependence"), ("by", ""), ("e-bh", ", whenever sampling stops")):
+    for name, condition in CONDITIONS.items():
         patterns[name] = (
-            rf"on average at most {PERCENT} of all marks together \({above} and {below}\) are false{condition}; "
+            rf"on average at most {PERCENT} of all marks together \({above} and {below}\) are false, {condition}; "
             rf"of the {above} ones alone it may be more"
         )
     assert is_shown(re.fullmatch(patterns[terms.correction], text)[1], terms.alpha)
