@@ -61,7 +61,7 @@ def test_the_width_of_half_precision_intervals_does_not_overflow():
 
 def test_false_marks_are_those_of_the_tested_samples():
     assert two_levels().summary()[0].expected_false_marks == stats.expected_false_marks(20, 0.05, 100)
-    few = make(np.random.default_rng(0).uniform(0, 1, (20, 1, 10)))
+    few = make(np.random.default_rng(0).uniform(0, 1, (20, 1, 10)) + np.arange(10) / 5)
     assert few.summary(split=5)[0].expected_false_marks == stats.expected_false_marks(15, 0.05, 10)
     assert two_levels().summary(correction="bh")[0].expected_false_marks is None
 
@@ -105,7 +105,7 @@ def test_corrections_claim_what_they_control(correction, claim):
 
 
 def test_samples_left_out_are_named():
-    few = make(np.random.default_rng(0).uniform(0, 1, (20, 1, 10)))
+    few = make(np.random.default_rng(0).uniform(0, 1, (20, 1, 10)) + np.arange(10) / 5)
     assert "20 of each feature's score, 5 of them for the threshold alone; 10 features" in str(few.summary(split=5)[0])
 
 

@@ -19,10 +19,11 @@ from metfa.report._layers import layers_of
 from metfa.report._packing import packed
 from metfa.report._words import about_of, kinds_of, lines_of, paragraph_of
 from metfa.results.cautions import cautions, explained
-from metfa.results.decisions import Decision, TooFewSamplesError, samples_needed, thresholds_of
+from metfa.results.decisions import Decision, TooFewSamplesError, samples_needed
 from metfa.results.sample import AttributionSample
 from metfa.results.summary import Summary, summarise
 from metfa.results.terms import ANY_TIME, CORRECTIONS, Terms
+from metfa.results.thresholds import thresholds_of
 from metfa.segmentation.explanation import ContextExplanation
 from metfa.stats.sequential import reciprocal_table
 from metfa.stats.sign_null import upper_tail_table

@@ -161,7 +161,7 @@ def summarise(
             cautions=tuple(cautions(sample, row, flips_from)),
             n_samples=sample.n_samples,
             n_features=sample.n_features,
-            stopped=None if sample.stopping is None else str(sample.stopping.of_input(row)),
+            stopped=sample.grown if sample.stopping is None else str(sample.stopping.of_input(row)),
             split=terms.split,
             threshold=None if shown is None else float(shown[row]),
             alpha=terms.alpha,
