@@ -296,11 +296,11 @@ def test_images(name):
         figure = metfa.plot.figure(sample, index=row, **settings)
         read_heading(facts, figure.get_suptitle())
         shown = "\n".join(texts_of(figure))
-        assert is_shown(re.search(rf"no noise; {PERCENT} outside the intervals", shown)[1], facts.outside / facts.m)
+        assert is_shown(re.search(rf"{PERCENT} outside intervals", shown)[1], facts.outside / facts.m)
         for kind, share in facts.kinds.items():
             assert is_shown(re.search(rf"\b{kind} {PERCENT}", shown)[1], share)
         assert is_shown(re.search(rf"of the {PERCENT} intervals", shown)[1], facts.covered)
-        assert f"{facts.n} samples, {facts.trimmed} left out on each side" in shown
+        assert f"{facts.n} samples, {facts.trimmed} + {facts.trimmed} left out" in shown
 
 
 @pytest.mark.parametrize("name", ["unsigned", "signed", "until", "by", "tiny alpha", "five features"])
@@ -312,7 +312,7 @@ def test_reports(name, tmp_path):
     read_summary(facts, re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page.split("How the result was made")[0]))
     assert f"class {sample.target[0]}</h2>" in page
     read_class(facts, re.search(r'<p class="of">Explained: (.*?)</p>', page)[1])
-    cautions = re.findall(r'<p class="caution">(.*?)\. The marks are drawn faintly\.</p>', page)
+    cautions = re.findall(r'<p class="caution">(.*?)\.</p>', page)
     assert len(cautions) == (facts.flips >= 0.2)
     for text in cautions:
         read_caution(facts, text)

@@ -59,7 +59,7 @@ def test_texts_of_others_are_escaped(sample, tmp_path):
 def test_a_batch_is_shown_input_by_input(sample, tmp_path):
     rng = np.random.default_rng(1)
     two = sample(
-        values=rng.random((12, 2, 6, 8)),
+        values=rng.random((12, 2, 6, 8)) + 2.0 * (np.arange(48) % 3 == 0).reshape(6, 8),
         vanilla=rng.random((2, 6, 8)),
         inputs=rng.random((2, 3, 6, 8)),
         target=(1, 4),
@@ -171,7 +171,7 @@ def test_size_at_the_usual_setting(sample, tmp_path):
     rng = np.random.default_rng(0)
     maps = rng.random((50, 1, 224, 224)).astype(np.float32) ** 3
     big = sample((224, 224), 50, values=maps, vanilla=maps[0], inputs=rng.random((1, 3, 224, 224)))
-    assert report.write(tmp_path / "r.html", big).stat().st_size < 3e6
+    assert report.write(tmp_path / "r.html", big, threshold=0.3).stat().st_size < 3e6
 
 
 def test_equal_and_empty_headings_are_told_apart(sample, tmp_path):
@@ -217,8 +217,9 @@ def test_texts_that_turn_or_cannot_be_written(sample, tmp_path):
 
 def test_sizes_that_floats_can_hold_and_not(sample, tmp_path):
     rng = np.random.default_rng(0)
+    pattern = 3.0 * (np.arange(48) % 3 == 0).reshape(6, 8)
     for scale in (1e-310, 1e-30, 1e30, 1e299):
-        values = rng.random((8, 1, 6, 8)) * scale
+        values = (rng.random((8, 1, 6, 8)) + pattern) * scale
         report.write(tmp_path / f"{scale}.html", sample(n=8, values=values, vanilla=values[0]))
     values = rng.normal(size=(50, 1, 6, 8)) * 3e307
     with pytest.raises(ValueError, match="too large to be drawn: divide them"):

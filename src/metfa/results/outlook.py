@@ -58,12 +58,12 @@ class Outlook:
         cost = "" if self.seconds is None else f", about {self.seconds:.3g} s"
         if not self.afresh:
             return (
-                f"{percent(self.asked)} undecided likely takes about {self.n_samples:,} samples: {self.more_maps:,} more "
-                f"explanations{cost}"
+                f"{percent(self.asked)} undecided likely takes about {self.n_samples:,} samples: {self.more_maps:,} "
+                f"more explanations{cost}"
             )
         return (
-            f"{percent(self.asked)} undecided likely takes about {self.n_samples:,} samples: {self.more_maps:,} explanations{cost}, "
-            f"in a new call with `n_samples={self.n_samples}` and another `rng`. (Samples that are joined to the "
+            f"{percent(self.asked)} undecided likely takes about {self.n_samples:,} samples: {self.more_maps:,} "
+            f"explanations{cost}, in a new call with `n_samples={self.n_samples}` and another `rng`. (Samples that are joined to the "
             "present ones are decided by e-values, which need more: these have been looked at.)"
         )
 
