@@ -63,8 +63,8 @@ class Outlook:
             )
         return (
             f"{percent(self.asked)} undecided likely takes about {self.n_samples:,} samples: {self.more_maps:,} "
-            f"explanations{cost}, in a new call with `n_samples={self.n_samples}` and another `rng`. (Samples that are joined to the "
-            "present ones are decided by e-values, which need more: these have been looked at.)"
+            f"explanations{cost}, in a new call with `n_samples={self.n_samples}` and another `rng`. (Samples that are "
+            "joined to the present ones are decided by e-values, which need more: these have been looked at.)"
         )
 
 
