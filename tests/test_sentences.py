@@ -406,3 +406,21 @@ def test_bad_shares(share, error, said, tmp_path):
         with pytest.raises(error, match=re.escape(said)):
             view(flips_from=share)
     sample.summary(flips_from=0.2)  # as advised
+
+
+@pytest.mark.filterwarnings("ignore::metfa.DegenerateAttributionsWarning")
+def test_where_nothing_stands_out_every_title_says_so(tmp_path):
+    noise = np.random.default_rng(0).random((20, 1, 60))
+    sample, _ = CASES["unsigned"]((60,))
+    words = tuple(f"w{place}" for place in range(60))
+    flat = replace(sample, values=noise, vanilla=noise[0], default_terms=None)
+    decision = flat.decide(flat.terms())
+    why = decision.nothing[0]
+    assert why
+    assert flat.summary()[0].cautions == (f"No feature stands out: {why}",)
+    assert metfa.plot.bars(flat).get_suptitle().endswith(f"No feature stands out: {why}")
+    page = metfa.report.write(tmp_path / "r.html", flat).read_text("utf-8")
+    assert f'<p class="caution">No feature stands out: {html.escape(why)}.</p>' in page
+    text = replace(flat, inputs=[" ".join(words)], feature_names=words)
+    assert render_terminal(text, colour=False, width=10_000).startswith(f"CAUTION: No word stands out: {why}")
+    assert f"No word stands out: {html.escape(why)}" in render_html(text)

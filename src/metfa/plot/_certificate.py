@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from metfa._base.percents import percent
 from metfa.plot._headings import draw_heading
 from metfa.plot.images import FAINT, Scale, draw_colour_bar, draw_picture, grey, picture_of, size_of
 from metfa.results.cautions import FLIPS_FROM, cautions, line_of_row
-from metfa.results.certified import certified
+from metfa.results.certified import assumption_of, certified
 from metfa.results.sample import AttributionSample
 
 if TYPE_CHECKING:
@@ -83,7 +84,8 @@ def certificate(
         weight = np.where(here & (radius > 0), strength, 0.0)[..., None]
         painted = weight * colormaps[COLOURS](radius / scale.high)[..., :3] + (1 - weight) * grey(shown)
         draw_picture(ax, painted, f"{name}, {percent(here.mean(), 1)}\nholds for changes below the radius")
-    draw_colour_bar(fig, axes, scale, label=f"certified radius (L2)\n{terms.level}")
+    said = ["certified radius (L2)", terms.level, *filter(None, [assumption_of(terms)])]
+    draw_colour_bar(fig, axes, scale, label="\n".join(textwrap.fill(line, 40) for line in said))
     draw_heading(fig, title, 100, about=line_of_row(sample, index), cautions=warned)
     return fig
 

@@ -123,7 +123,7 @@ def _scores(sample: AttributionSample, level: float) -> tuple[np.ndarray, Any, s
 def _decisions(sample: AttributionSample, decision: Decision) -> tuple[list[str], list[tuple[str, str]], str]:
     """Decision about each word, the meanings of the decisions with their counts, and how they were found."""
     terms, threshold, of_mark = decision.terms, decision.threshold, decision.kinds
-    if np.isnan(decision.thresholds).all():
+    if decision.nothing[0] is not None:
         return [NOT_TESTED] * decision.marks.size, [], "no word is decided"
     at = "a threshold of its own" if threshold is None else f"{threshold:.3g}"
     kinds = [of_mark[mark] for mark in decision.marks[0].tolist()]
