@@ -24,11 +24,11 @@ def main():
         try:
             os.chdir(place)  # what odd paths write is gone afterwards
             chosen = [case for case in cases(folder) if asked.only in case.name]
-            verdicts = run(chosen, asked.calls, asked.seed, lambda n, _: print(n, file=sys.stderr, flush=True))
+            verdicts = run(chosen, asked.calls, asked.seed, lambda n: sys.stderr.write(f"{n}\n"))
         finally:
             os.chdir(here)
             folder.remove()
-    print(table(verdicts))
+    sys.stdout.write(table(verdicts) + "\n")
 
 
 main()

@@ -18,43 +18,23 @@ from metfa import attacks, evaluation, explainers, metrics, models, noise, plot,
 from metfa.explainers import CAM, Gradient
 from metfa.text.models import BiLSTM, TrainedBiLSTM
 
+from .theirs import (
+    explain_pixels,
+    host_maps,
+    linear,
+    mean_of,
+    of_class_maps,
+    pixels_of,
+    probable,
+    scores_of,
+    segments,
+    text_scores,
+)  # fmt: skip
 from .values import ANYTHING, INDEX, NAME, NUMBERS_OR_ONE, Kind, none_or
 from .verdicts import Case, Fresh
 
 SMOOTH = noise.Uniform(0.1, bounds=(0, 1))
-WEIGHTS = np.array([[3.0, 0.0, -2.0], [0.0, 1.0, 1.0]]).T
 TERMS = {"threshold": 0.5, "alpha": 0.3, "correction": None, "split": None}
-
-
-def linear(inputs, target=None):
-    return np.abs(inputs * WEIGHTS[:, 0])
-
-
-def scores_of(inputs):
-    return np.asarray(inputs) @ WEIGHTS
-
-
-def text_scores(texts):
-    texts = [row if isinstance(row, str) else " ".join(row) for row in texts]
-    good = np.array([0.2 + 0.6 * ("good" in row) - 0.1 * ("dull" in row) for row in texts])
-    return np.stack([good, 1 - good], axis=1)
-
-
-def pixels_of(images):
-    flat = images.reshape(len(images), -1)
-    return np.stack([flat.mean(1), flat[:, ::2].mean(1)], axis=1)
-
-
-def segments(image):
-    return np.kron([[0, 1], [2, 3]], np.ones((4, 4), dtype=int))
-
-
-def mean_of(model, inputs, attributions, target):
-    return np.asarray(attributions).reshape(len(inputs), -1).mean(axis=1)
-
-
-def of_class_maps(images):
-    return 9 * torch.cat([images[:, :1] - 0.5, 0.5 - images[:, 1:2]], dim=1)
 
 
 def class_maps(pretrained=False):
@@ -69,7 +49,7 @@ def network(pretrained=False):
         return nn.Sequential(*layers).eval()
 
 
-def made(cls, call, *removed):
+def made(cls, call):
     """A function that makes an object of `cls` and then calls it, so that settings meet the work itself."""
 
     def make_and_call(**settings):
@@ -309,10 +289,6 @@ def of_explainers():
 
     table = np.random.default_rng(0).random((30, 3))
 
-    def probable(rows):
-        first = 1 / (1 + np.exp(-rows @ WEIGHTS[:, 0]))
-        return np.stack([first, 1 - first], axis=1)
-
     def limed(explainer, predict, softmax, n_segments_shown, rng, num_samples):
         adapted = explainers.from_lime(
             explainer, predict, softmax=softmax, n_segments_shown=n_segments_shown, rng=rng, num_samples=num_samples
@@ -424,9 +400,6 @@ def of_segmentation(folder):
                {"model": of_class_maps, "image": image, "target": 1})  # fmt: skip
     images = image[None].double().numpy()
     context = np.random.default_rng(0).random((1, 8, 8)) > 0.5
-
-    def host_maps(images):
-        return 9 * np.concatenate([images[:, :1] - 0.5, 0.5 - images[:, 1:2]], axis=1)
 
     yield Case("segmentation.context_faithfulness", segmentation.context_faithfulness,
                {"model": host_maps, "inputs": images, "context": context, "target": 1, "region": region,
@@ -560,10 +533,6 @@ def of_evaluation(folder):
                {"evaluation": done, "faithfulness": "overall", "relative": True},
                ("explainer", "sampling", "n_samples", "confidence_level", "title"),
                kinds={"explainer": NAME, "faithfulness": NAME})  # fmt: skip
-
-
-def explain_pixels(model):
-    return lambda inputs, target=None: np.abs(inputs[:, 0] - 0.5)
 
 
 def of_plot():

@@ -11,8 +11,8 @@ import sys
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Mapping
 from collections import Counter
+from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -27,6 +27,7 @@ import metfa
 from .values import ANYTHING, KIND_OF, POOL
 
 OURS = str(Path(metfa.__file__).parent)
+THEIRS = str(Path(__file__).parent / "theirs.py")
 SLOW = 10.0  # seconds
 MOST_MEMORY = 12 * 2**30  # an allocation of nonsense fails instead of filling the machine
 CLEAR = (TypeError, ValueError, OSError, ModuleNotFoundError, AttributeError)
@@ -44,7 +45,7 @@ class Case:
 
     def arguments(self):
         """Names of all that can be given, with their defaults."""
-        found = {name: None for name in (*self.good, *self.more)}
+        found = dict.fromkeys((*self.good, *self.more))
         for name, parameter in inspect.signature(self.function).parameters.items():
             if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
                 found[name] = None if parameter.default is parameter.empty else parameter.default
@@ -163,6 +164,10 @@ def why_unclear(case, error):
     last = frames[-1]
     place = f"{type(error).__name__} at {Path(last.filename).name}:{last.lineno}"
     ours = [frame for frame in frames if frame.filename.startswith(OURS)]
+    if any(frame.filename == THEIRS for frame in frames):
+        return ""  # the user's own function raised it, or what it calls
+    if isinstance(error, OSError) and error.filename is not None:
+        return ""  # the system's own words, with the path
     if ours and last is not ours[-1]:
         place = f"{place}, called at {Path(ours[-1].filename).relative_to(OURS)}:{ours[-1].lineno}"
     if not isinstance(error, CLEAR) or isinstance(error, UnicodeError):
@@ -224,10 +229,10 @@ def run(cases, n_calls, seed, report=None):
         for number in range(n_calls):
             rng = np.random.default_rng([seed, number])
             case = cases[number % len(cases)]
-            np.random.seed(0)  # noqa: NPY002
+            np.random.seed(0)
             found.append(judged(case, rng))
             if report and (number + 1) % 1000 == 0:
-                report(number + 1, found)
+                report(number + 1)
     return found
 
 

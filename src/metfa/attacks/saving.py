@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from metfa._base.validation import as_path
 from metfa.attacks.result import AttackResult, Measured
 from metfa.results import files
 
@@ -36,7 +37,7 @@ def save_attack(result: AttackResult, path: str | Path) -> Path:
                 "provenance": result.provenance,
             },
         )
-    return Path(path).expanduser()
+    return as_path(path, "path")
 
 
 def load_attack(path: str | Path) -> AttackResult:
@@ -47,7 +48,7 @@ def load_attack(path: str | Path) -> AttackResult:
     FileNotFoundError, ValueError
         If there is no such folder, or if it is damaged, tampered with or of a newer version; see `metfa.load`.
     """
-    folder = Path(path).expanduser()
+    folder = as_path(path, "path")
     if not folder.is_dir():
         raise FileNotFoundError(f"no such folder: {folder}")
     manifest = folder / ATTACK

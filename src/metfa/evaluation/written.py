@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from metfa._base.validation import as_path
 from metfa.evaluation.results import Evaluation
 from metfa.results.files import new_folder
 
@@ -22,7 +23,7 @@ def write_tables(evaluation: Evaluation, folder: str | Path) -> Path:
     FileExistsError
         If the folder exists and holds something else.
     """
-    folder = Path(folder)
+    folder = as_path(folder, "folder")
     tables = evaluation.tables()
     contents = {
         "rows.csv": evaluation.to_dataframe().to_csv(index=False, lineterminator="\n"),

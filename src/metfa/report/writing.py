@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from metfa._base.provenance import printable
+from metfa._base.validation import as_path
 from metfa.report._content import Content
 from metfa.report._page import page_of
 from metfa.results.sample import AttributionSample
@@ -136,9 +137,7 @@ def _check_levels(terms: dict[str, Terms]) -> None:
 
 def _new_file(path: Any) -> Path:
     """`path` as a new file; raises if no page can be written there, before anything is done."""
-    if not isinstance(path, str | os.PathLike):
-        raise TypeError(f"`path` must be the file to write, a path, got {type(path).__name__}")
-    target = Path(path).expanduser()
+    target = as_path(path, "path")
     if target.suffix.lower() not in (".html", ".htm"):
         raise ValueError(f"`path` must end with .html, got {target.name!r}")
     if target.exists() or target.is_symlink():

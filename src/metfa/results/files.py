@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from metfa._base.validation import is_text
+from metfa._base.validation import as_path, is_text
 from metfa.results.sample import AttributionSample
 from metfa.results.stopping import Stopping
 from metfa.results.terms import Terms
@@ -65,7 +65,7 @@ def save(sample: AttributionSample, path: str | Path) -> Path:
             if getattr(sample, name) is not None:
                 write_array(temporary / f"{name}.npy", getattr(sample, name))
         write_manifest(temporary, sample)
-    return Path(path).expanduser()
+    return as_path(path, "path")
 
 
 @contextmanager
@@ -110,7 +110,7 @@ def load(path: str | Path) -> AttributionSample:
     ValueError
         If the folder is unfinished, damaged, changed or of a newer version; the message names the file.
     """
-    folder = Path(path).expanduser()
+    folder = as_path(path, "path")
     if not folder.is_dir():
         raise FileNotFoundError(f"no such folder: {folder}")
     if MANIFEST not in (names := {entry.name for entry in folder.iterdir()}):
@@ -251,7 +251,7 @@ def check_targets(targets: Any) -> None:
 
 
 def _free(path: str | Path) -> Path:
-    target = Path(path).expanduser()
+    target = as_path(path, "path")
     if target.exists() or target.is_symlink():
         raise FileExistsError(f"`path` exists already: {target}; choose a new folder, nothing is overwritten")
     return target

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from metfa._base.validation import check_flag, positive_int
+from metfa._base.validation import as_path, check_flag, positive_int
 
 __all__ = ["Run"]
 
@@ -60,8 +59,8 @@ class Run:
     first_sample: int = 0
 
     def __post_init__(self) -> None:
-        if self.store is not None and not isinstance(self.store, str | os.PathLike):
-            raise TypeError(f"`store` must be the path of a folder or None, got {type(self.store).__name__}")
+        if self.store is not None:
+            as_path(self.store, "store")
         check_flag(self.progress, "progress")
         object.__setattr__(self, "first_sample", positive_int(self.first_sample, "first_sample", minimum=0))
 

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from metfa._base.provenance import describe
+from metfa._base.validation import as_path
 from metfa.results.files import (
     MANIFEST,
     array_offset,
@@ -128,7 +129,7 @@ class StoreSink:
     def __init__(self, path: str | Path, request: Request) -> None:
         check_inputs(request.rows.host)
         rule = describe(request.n_samples) if isinstance(request.n_samples, Until) else None
-        self.folder = Path(path).expanduser()
+        self.folder = as_path(path, "store")
         self.root = request.root
         self._asked = {**request.settings, "until": rule, "input_ids": list(request.ids)}
         self._done = bytearray()

@@ -8,7 +8,6 @@ BLAKE2b digest of the input's id. Numbers are drawn on the host, so they are the
 from __future__ import annotations
 
 import hashlib
-import operator
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import is_array, to_host
+from metfa._base.validation import is_whole, positive_int, shown
 
 __all__ = [
     "MAX_SAMPLE_ID",
@@ -32,6 +32,7 @@ __all__ = [
 
 SCHEME = "philox-blake2b-1"
 MAX_SAMPLE_ID = 2**32 - 1
+MOST_ENTROPY = 2**128 - 1  # NumPy mixes any seed into 128 bits
 
 
 class Purpose(IntEnum):
@@ -50,12 +51,9 @@ def root_entropy(rng: Any) -> int:
         return int.from_bytes(np.random.SeedSequence().generate_state(4).tobytes(), "little")
     if isinstance(rng, np.random.Generator):
         return int.from_bytes(rng.integers(0, 2**32, size=4, dtype=np.uint32).tobytes(), "little")
-    if isinstance(rng, bool) or not hasattr(rng, "__index__"):
-        raise TypeError(f"`rng` must be None, an int or a numpy.random.Generator, got {type(rng).__name__}: {rng!r}")
-    root = operator.index(rng)
-    if root < 0:
-        raise ValueError(f"`rng` must not be negative, got {root}")
-    return root
+    if not is_whole(rng):
+        raise TypeError(f"`rng` must be None, an int or a numpy.random.Generator, got {shown(rng)}")
+    return positive_int(rng, "rng", 0, MOST_ENTROPY)
 
 
 def address_words(input_id: str) -> tuple[int, ...]:

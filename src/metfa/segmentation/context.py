@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from metfa import noise
-from metfa._base.validation import positive_int
+from metfa._base.validation import as_path, positive_int
 from metfa._base.warnings import DegenerateAttributionsWarning, MissedObjectWarning, SmallRegionWarning, warn
 from metfa.calls.called import Called
 from metfa.results import files
@@ -166,9 +166,7 @@ def _folder(store: str | Path | None) -> Path | None:
     """The folder for region and samples; raises if it holds a finished explanation."""
     if store is None:
         return None
-    if not str(store):
-        raise ValueError("`store` must be a folder, got ''")
-    folder = Path(store).expanduser()
+    folder = as_path(store, "store")
     if (folder / SAMPLE / files.MANIFEST).exists():
         raise FileExistsError(
             f"{folder} holds a finished explanation, which `metfa.segmentation.load_context` reads; nothing is "

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metfa import stats
+from metfa._base.validation import as_path
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.results import files
 from metfa.results.decisions import Decision, thresholds_of
@@ -182,7 +183,7 @@ class ContextExplanation:
         with files.new_folder(path) as folder:
             save_region(self.region, folder)
             self.sample.save(folder / SAMPLE)
-        return Path(path).expanduser()
+        return as_path(path, "path")
 
     def plot(self, **settings: Any) -> Any:
         """Draw the scene, the object's outline and its significant context; see `metfa.plot.context`."""
@@ -266,7 +267,7 @@ def load_context(path: str | Path) -> ContextExplanation:
     FileNotFoundError, ValueError
         If there is no such folder, or if it is unfinished, damaged or tampered with; see `metfa.load`.
     """
-    folder = Path(path).expanduser()
+    folder = as_path(path, "path")
     if not folder.is_dir():
         raise FileNotFoundError(f"no such folder: {folder}")
     if not (folder / CONTEXT).exists():

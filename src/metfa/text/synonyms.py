@@ -6,12 +6,11 @@ from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from metfa._base.validation import check_number, did_you_mean
+from metfa._base.validation import as_path, check_number, did_you_mean
 from metfa.text._wordnet import FILES, PARTS, look_up_in
 from metfa.text.words import Words, words_of
 
@@ -195,7 +194,7 @@ def _kept_parts(given: Any) -> Any:
 def _kept_wordnet(given: Any) -> Any:
     """`wordnet` in the form that is kept: None, an absolute path, or an object such as nltk's corpus."""
     if isinstance(given, str | PathLike):
-        folder = Path(given).absolute()
+        folder = as_path(given, "wordnet").absolute()
         missing = [name for name in FILES if not (folder / name).is_file()]
         if missing:
             raise FileNotFoundError(f"`wordnet` must be a folder with WordNet's files, but {folder} lacks {missing[0]}")
