@@ -18,6 +18,8 @@ import numpy as np
 
 __all__ = [
     "MOST",
+    "as_list",
+    "as_names",
     "as_path",
     "check_flag",
     "check_function",
@@ -125,6 +127,27 @@ def as_path(value: Any, name: str) -> Path:
     except (ValueError, RuntimeError):  # a text that cannot be encoded is a ValueError, an unknown ~user the other
         what = "that no file system can hold" if text else "that is empty"
         raise ValueError(f"`{name}` must be a path, got a text {what}: {shown(text)}") from None
+
+
+def as_list(value: Any, name: str, what: str) -> list[Any]:
+    """`value` as a list; raises unless it is a list, a tuple, an array along one axis or another sequence."""
+    if isinstance(value, str | bytes | bytearray | memoryview | set | frozenset | dict) or not hasattr(
+        value, "__len__"
+    ):
+        raise TypeError(f"`{name}` must be {what}, got {shown(value)}")
+    try:
+        return list(value)
+    except Exception as error:  # an array without an axis, or the object's own
+        raise TypeError(f"`{name}` must be {what}, got {shown(value)}: {error}") from None
+
+
+def as_names(value: Any, name: str) -> tuple[str, ...]:
+    """Names in a list, tuple, array or index."""
+    names = as_list(value, name, "a list of texts")
+    for one in names:
+        if not isinstance(one, str):
+            raise TypeError(f"`{name}` must be a list of texts, but holds {shown(one)}")
+    return tuple(map(str, names))
 
 
 def check_kind(value: Any, name: str, kind: type[Thing], made_by: str) -> Thing:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from metfa._arrays import from_host, namespace, widen
+from metfa._arrays import as_array, from_host, namespace, widen
 
 __all__ = ["baseline_like", "check_baseline", "mean_colour"]
 
@@ -42,5 +42,8 @@ def mean_colour(images: Any) -> Any:
     >>> mean_colour(torch.tensor([[[[0.0, 1.0]]]]))
     tensor([[[[0.5000, 0.5000]]]])
     """
+    images = as_array(images, "images")
+    if images.ndim != 4:
+        raise ValueError(f"`images` must be (batch, channels, height, width), got shape {tuple(images.shape)}")
     xp = namespace(images)
     return xp.broadcast_to(xp.mean(widen(images), axis=(2, 3), keepdims=True), images.shape)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from metfa._base.validation import as_path
+from metfa._base.validation import as_path, check_kind
 from metfa.evaluation.results import Evaluation
 from metfa.results.files import new_folder
 
@@ -24,7 +24,7 @@ def write_tables(evaluation: Evaluation, folder: str | Path) -> Path:
         If the folder exists and holds something else.
     """
     folder = as_path(folder, "folder")
-    tables = evaluation.tables()
+    tables = check_kind(evaluation, "evaluation", Evaluation, "`metfa.evaluate`").tables()
     contents = {
         "rows.csv": evaluation.to_dataframe().to_csv(index=False, lineterminator="\n"),
         "tables.md": "\n".join(table.to_markdown() for table in tables),

@@ -10,7 +10,7 @@ from typing import Any
 
 from metfa._arrays import to_host
 from metfa._base.lazy import needs_extra
-from metfa._base.validation import did_you_mean
+from metfa._base.validation import did_you_mean, shown
 from metfa._base.warnings import ModelStateWarning, warn
 from metfa.calls.answers import checked_scores
 from metfa.calls.guard import loaded_torch, model_as_found, model_in_evaluation
@@ -124,8 +124,12 @@ def from_captum(
     torch.Size([2, 2, 2])
     """
     methods = _methods()
+    if not isinstance(name, str):
+        raise TypeError(f"`name` must be the name of a class of Captum, such as 'Saliency', got {shown(name)}")
     if name not in methods:
         raise ValueError(_unknown_method(name, methods))
+    if not callable(model):
+        raise TypeError(f"`model` must be a torch.nn.Module, got {shown(model)}")
     kind = methods[name]
     made_with = _settings_of(kind)[1:]  # the first is the model
     called_with = _settings_of(kind.attribute)

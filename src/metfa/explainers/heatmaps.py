@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from metfa._arrays import as_array, first_not_finite, is_array, namespace, widen
-from metfa._base.validation import positive_int
+from metfa._base.validation import one_of, positive_int
 from metfa.calls.inputs import check_values, require_tensor
 from metfa.sampling.protocol import explained_model, known_independent, takes_rngs
 
@@ -153,7 +153,6 @@ def heatmap(
     if not callable(explainer):
         raise TypeError(f"`explainer` must be callable, got {type(explainer).__name__}")
     check_channel_axis(channel_axis)
-    if sign not in ("absolute", "positive"):
-        raise ValueError(f"`sign` must be 'absolute' or 'positive', got {sign!r}")
+    one_of(sign, "sign", ("absolute", "positive"))
     kind = RandomisedHeatmap if takes_rngs(explainer) else Heatmap
     return kind(explainer, channel_axis=channel_axis, sign=sign)

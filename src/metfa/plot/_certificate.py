@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metfa._base.lazy import needs_extra
+from metfa._base.validation import check_kind
 from metfa.plot._headings import draw_heading
 from metfa.plot.images import Scale, draw_colour_bar, draw_picture, grey, picture_of, size_of
 from metfa.results.certified import certified
@@ -58,6 +59,7 @@ def certificate(
         from matplotlib import colormaps
         from matplotlib.figure import Figure
 
+    check_kind(sample, "sample", AttributionSample, "`metfa.explain`")
     if len(sample.feature_shape) != 2:
         raise ValueError(
             f"`sample` must hold maps (height, width) to be drawn, got features of shape {sample.feature_shape}"

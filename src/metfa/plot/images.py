@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metfa._base.lazy import needs_extra
+from metfa._base.validation import check_kind
 from metfa.plot._headings import draw_heading
 from metfa.plot._palettes import LITERAL, SIGNED_SCORES, Palette, palette_named
 from metfa.results.decisions import Decision, TooFewSamplesError
@@ -93,6 +94,7 @@ def figure(
     with needs_extra("a figure"):
         from matplotlib.figure import Figure
 
+    check_kind(sample, "sample", AttributionSample, "`metfa.explain`")
     if len(sample.feature_shape) != 2:
         raise ValueError(
             f"`sample` must hold maps (height, width) to be drawn, got features of shape {sample.feature_shape}; "

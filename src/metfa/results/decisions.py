@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from metfa import stats
-from metfa._base.warnings import SignedAttributionsWarning, warn
+from metfa._base.validation import shown
+from metfa._base.warnings import DegenerateAttributionsWarning, SignedAttributionsWarning, warn
 from metfa.results.terms import Terms, check_correction, check_fits, of_both_signs
 from metfa.stats.sequential import fewest_reaching, reciprocal_table
 from metfa.stats.validation import as_level
@@ -202,13 +203,34 @@ def rule_thresholds(rule: Callable[[np.ndarray], Any], values: np.ndarray) -> np
             "explain absolute values with `metfa.explainers.heatmap(explainer)`",
             SignedAttributionsWarning,
         )
-    return np.array([_of_input(rule, values[:, row]) for row in range(values.shape[1])], dtype=np.float64)
+    found = np.array([_of_input(rule, values[:, row]) for row in range(values.shape[1])], dtype=np.float64)
+    if rule is not stats.jenks:
+        _warn_if_outside(found, values)
+    return found
+
+
+def _warn_if_outside(thresholds: np.ndarray, values: np.ndarray) -> None:
+    """Of a rule of the user's, such as `len`, whose number has nothing to do with the scores."""
+    for row, threshold in enumerate(thresholds):
+        low, high = float(values[:, row].min()), float(values[:, row].max())
+        if not low <= threshold <= high:
+            warn(
+                f"the rule of `threshold` gives {threshold:.6g} for input {row}, whose scores lie between {low:.6g} "
+                f"and {high:.6g}: no score lies on its other side",
+                DegenerateAttributionsWarning,
+            )
+            return
 
 
 def _of_input(rule: Callable[[np.ndarray], Any], values: np.ndarray) -> float:
     if rule is stats.jenks and values.nbytes > SORTED_IN_MEMORY and isinstance(values, np.memmap) and values.filename:
         return _jenks_on_file(values, Path(values.filename).parent)
-    return number_of(rule(values))
+    try:
+        returned = rule(values)
+    except Exception as error:  # of a function that is no rule, or the user's own
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"the rule of `threshold` failed: {type(error).__name__}: {error}") from error
+    return number_of(returned)
 
 
 def number_of(returned: Any) -> float:
@@ -218,9 +240,7 @@ def number_of(returned: Any) -> float:
             raise TypeError
         return float(returned)
     except (TypeError, ValueError):
-        raise TypeError(
-            f"a threshold rule must return one number, got {type(returned).__name__}: {returned!r:.200}"
-        ) from None
+        raise TypeError(f"`threshold`: a threshold rule must return one number, got {shown(returned)}") from None
 
 
 def _jenks_on_file(values: np.ndarray, folder: Path) -> float:

@@ -13,7 +13,7 @@ import numpy as np
 
 from metfa import stats
 from metfa._base.provenance import printable
-from metfa._base.validation import positive_int
+from metfa._base.validation import check_function, check_kind, positive_int
 from metfa.results.certified import certified, ranks_within
 from metfa.results.decisions import Decision, decide, rule_thresholds, samples_for_interval, tested
 from metfa.results.moments import mean_of, median_of, std_of
@@ -225,6 +225,7 @@ class AttributionSample:
         TooFewSamplesError
             If nothing could become significant with so few samples, a ValueError that names the smallest N.
         """
+        check_kind(terms, "terms", Terms, "`sample.terms(...)`")
         return decide(self.values, terms, any_time=self.any_time)
 
     def certified_radius(
@@ -322,12 +323,9 @@ class AttributionSample:
         split : int, optional
             Use only the first `split` samples; by default (and for 0) all of them.
         """
-        if not callable(rule):
-            raise TypeError(f"`rule` must be a function of an input's values, got {type(rule).__name__}: {rule!r}")
-        split = positive_int(split or self.n_samples, "split")
-        if split > self.n_samples:
-            raise ValueError(f"`split` must not exceed the {self.n_samples} samples, got {split}")
-        return rule_thresholds(rule, self.values[:split])
+        check_function(rule, "rule", "rule(values)", None)
+        first = 0 if split is None else positive_int(split, "split", 0, self.n_samples)
+        return rule_thresholds(rule, self.values[: first or None])
 
     def significance_map(
         self,

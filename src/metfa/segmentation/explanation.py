@@ -163,8 +163,9 @@ class ContextExplanation:
 
         NaN if the single explanation marks none.
         """
+        marked = self.significant(threshold, **settings).sum()
         single = self.above(threshold, split=settings.get("split")).sum()
-        return float(self.significant(threshold, **settings).sum() / single) if single else float("nan")
+        return float(marked / single) if single else float("nan")
 
     def summary(self, threshold: Any = None, *, confidence_level: float = 0.95, **settings: Any) -> tuple[Summary, ...]:
         """The numbers to read first, about the context's pixels: one summary, as for a sample with one input."""

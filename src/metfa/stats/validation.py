@@ -34,7 +34,9 @@ def as_axis(axis: Any, ndim: int) -> int:
     if not is_whole(axis):
         raise TypeError(f"`axis` must be an integer, got {shown(axis)}")
     if not -ndim <= axis < ndim:
-        raise ValueError(f"`axis` must lie in [{-ndim}, {ndim - 1}] for an array of {ndim} axes, got {digits(int(axis))}")
+        raise ValueError(
+            f"`axis` must lie in [{-ndim}, {ndim - 1}] for an array of {ndim} axes, got {digits(int(axis))}"
+        )
     return int(axis) % ndim
 
 
