@@ -111,7 +111,7 @@ def gives_itself(*first, **__):
     return first[0] if first else None
 
 
-INTEGERS = [-1, 0, 1, 2, 3, 7, 255, -(2**63), 2**31, 2**63, 2**64, 10**30, 10**400]
+INTEGERS = [-1, 0, 1, 2, 3, 7, 255, -(2**63), 10**9, 2**31, 2**63, 2**64, 10**30, 10**400]
 NUMBERS = [
     *(math.nan, math.inf, -math.inf, 1e308, -1e308, 5e-324, 0.5, -0.5, 1.0, 1.5, 3.7, 1 + 2j),
     *(decimal.Decimal("0.5"), fractions.Fraction(1, 3), decimal.Decimal("NaN")),

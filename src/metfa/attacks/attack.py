@@ -308,7 +308,7 @@ def _checked(model: Any, explainer: Any, inputs: Any, defence: Any, knows: Any) 
         )
     if defence is not None and not isinstance(defence, SampledExplainer):
         raise TypeError(f"`defence` must be a metfa.Smoothed, got {type(defence).__name__}")
-    if knows not in (None, "nothing", "defence", "seed"):
+    if not isinstance(knows, str | None) or knows not in (None, "nothing", "defence", "seed"):
         raise ValueError(f"`knows` must be 'nothing', 'defence' or 'seed', got {knows!r}")
     if defence is None and knows in ("defence", "seed"):
         raise ValueError(f"`knows={knows!r}` needs a `defence`, such as metfa.Smoothed(explainer, ...)")

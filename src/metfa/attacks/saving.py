@@ -53,7 +53,7 @@ def load_attack(path: str | Path) -> AttackResult:
         raise FileNotFoundError(f"no such folder: {folder}")
     manifest = folder / ATTACK
     if not manifest.exists():
-        raise ValueError(f"{folder} is no saved attack: it has no {ATTACK}")
+        raise ValueError(f"`path`: {folder} is no saved attack: it has no {ATTACK}")
     with files.read_manifest(manifest, SCHEMA_VERSION) as about:
         return _assembled(manifest, about)
 

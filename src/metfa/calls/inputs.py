@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from metfa._arrays import first_not_finite, is_array, is_floating
+from metfa._arrays import as_array, first_not_finite, is_array, is_floating
 from metfa.calls.guard import loaded_torch
 
-__all__ = ["check_images", "check_values", "require_tensor"]
+__all__ = ["batch_of", "check_images", "check_values", "require_tensor"]
 
 
 def check_images(inputs: Any) -> None:
@@ -32,8 +32,17 @@ def check_values(inputs: Any) -> None:
         raise ValueError(f"`inputs` must be finite, but input {bad} holds NaN or infinity")
 
 
+def batch_of(inputs: Any) -> Any:
+    """`inputs` as an array; raises unless it has a batch axis."""
+    inputs = as_array(inputs, "inputs")
+    if inputs.ndim == 0 or len(inputs) == 0:
+        raise ValueError(f"`inputs` must have a batch axis with at least one row, got shape {tuple(inputs.shape)}")
+    return inputs
+
+
 def require_tensor(inputs: Any) -> None:
-    """Raise unless `inputs` is a torch tensor, which explainers by gradients and layers need."""
+    """Raise unless `inputs` is a torch tensor with numbers, which explainers by gradients and layers need."""
     torch = loaded_torch()
     if torch is None or not isinstance(inputs, torch.Tensor):
         raise TypeError(f"`inputs` must be a torch.Tensor, got {type(inputs).__name__}")
+    as_array(inputs, "inputs")

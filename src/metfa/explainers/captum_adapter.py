@@ -185,4 +185,4 @@ def _unknown_method(name: Any, methods: dict[str, Any]) -> str:
             "`heatmap(lambda inputs, target: ...)`; by name there are " + ", ".join(sorted(methods))
         )
     nearest = did_you_mean(str(name), methods)
-    return f"captum has no method {name!r}{nearest}; by name there are {', '.join(sorted(methods))}"
+    return f"`name`: captum has no method {name!r}{nearest}; by name there are {', '.join(sorted(methods))}"

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from metfa._arrays import as_array, first_not_finite, is_array, namespace, widen
-from metfa._base.validation import one_of, positive_int
+from metfa._base.validation import is_whole, one_of, positive_int, shown
 from metfa.calls.inputs import check_values, require_tensor
-from metfa.sampling.protocol import explained_model, known_independent, takes_rngs
+from metfa.sampling.protocol import check_explainer, explained_model, known_independent, takes_rngs
 
 __all__ = [
     "check_channel_axis",
@@ -90,6 +90,8 @@ class Heatmap:
         return known_independent(self.explainer)
 
     def __call__(self, inputs: Any, target: Any = None, **row_args: Any) -> Any:
+        if not (target is None or is_whole(target) or is_array(target) or isinstance(target, tuple | list)):
+            raise TypeError(f"`target` must be a class index, or a list with one entry a row, got {shown(target)}")
         output = self.explainer(inputs, target=target, **row_args)
         attributions, *scores = output if isinstance(output, tuple) else (output,)
         attributions = widen(as_array(attributions, "attributions"))
@@ -150,8 +152,7 @@ def heatmap(
     array([[[0.        , 0.33333333],
             [0.66666667, 1.        ]]])
     """
-    if not callable(explainer):
-        raise TypeError(f"`explainer` must be callable, got {type(explainer).__name__}")
+    check_explainer(explainer)
     check_channel_axis(channel_axis)
     one_of(sign, "sign", ("absolute", "positive"))
     kind = RandomisedHeatmap if takes_rngs(explainer) else Heatmap

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import as_array, from_host, is_floating, to_host
-from metfa._base.validation import positive_int
+from metfa._base.validation import check_flag, positive_int
 from metfa._base.warnings import ModelOutputWarning, warn
 from metfa.calls.answers import softmax
 from metfa.calls.guard import loaded_torch, model_in_evaluation
@@ -253,10 +253,11 @@ def from_lime(
         raise TypeError(f"`explainer` must be an object of {', '.join(KINDS)} of the lime package, got {got}")
     if not callable(predict):
         raise TypeError(f"`predict` must be a function inputs -> probabilities, got {type(predict).__name__}")
-    if not isinstance(softmax, bool):
-        raise TypeError(f"`softmax` must be True or False, got {type(softmax).__name__}: {softmax!r}")
+    softmax = check_flag(softmax, "softmax")
     known = [name for name in inspect.signature(explainer.explain_instance).parameters if name not in GOVERNED]
     for name in settings:
+        if name in ("num_samples", "num_features"):
+            positive_int(settings[name], name)
         if name not in known:
             raise ValueError(f"{names[0]}.explain_instance has no setting {name!r} here; it has {', '.join(known)}")
     if kind is not LimeImage:

@@ -9,7 +9,7 @@ import numpy as np
 
 from metfa._arrays import from_host, to_host
 from metfa._base.lazy import needs_extra
-from metfa._base.validation import positive_int
+from metfa._base.validation import check_flag, positive_int
 from metfa.calls.answers import about
 from metfa.calls.called import Called
 from metfa.calls.hidden import checked_attributions, checked_inputs
@@ -82,6 +82,7 @@ def infidelity(
         probability. The score is then NaN.
     """
     positive_int(n_perturbations, "n_perturbations")
+    check_flag(normalise, "normalise")
     if not callable(noise):
         raise TypeError(f"`noise` must be a function f(x, rng) -> x, got {type(noise).__name__}")
     called = Called.of(model)

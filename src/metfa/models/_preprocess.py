@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from PIL import Image, ImageOps
 
-from metfa._base.validation import check_number, positive_int, shown
+from metfa._base.validation import check_number, keep, positive_int, shown
 
 __all__ = ["CentreCrop", "WholePicture"]
 
@@ -53,8 +53,8 @@ class CentreCrop:
     interpolation: Image.Resampling = Image.Resampling.BICUBIC
 
     def __post_init__(self) -> None:
-        positive_int(self.size, "size", maximum=MOST_SIDE)
-        check_number(self.fraction, "fraction", above=0, most=1)
+        keep(self, size=positive_int(self.size, "size", maximum=MOST_SIDE))
+        keep(self, fraction=check_number(self.fraction, "fraction", above=0, most=1))
         _check_filter(self.interpolation)
 
     def __call__(self, image: Image.Image) -> torch.Tensor:

@@ -11,6 +11,7 @@ import numpy as np
 from metfa._base.lazy import needs_extra
 from metfa._base.provenance import printable
 from metfa._base.validation import check_flag, check_kind, one_of
+from metfa.evaluation.results import Evaluation
 from metfa.evaluation.selection import (
     VANILLA,
     Entry,
@@ -29,7 +30,6 @@ from metfa.stats.ratios import ratio_of_means
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from metfa.evaluation.results import Evaluation
 
 __all__ = ["mstd_ratio", "stability_and_faithfulness"]
 
@@ -125,7 +125,7 @@ def mstd_ratio(
     ax.set_ylabel(f"mstd, smoothed / {'mean of the same samples' if to == 'mean' else 'vanilla'}")
     _plain(ax)
     _legend(ax, title=_bars(evaluation))
-    draw_heading(fig, title or f"stability of {printable(explainer)}")
+    draw_heading(fig, f"stability of {printable(explainer)}" if title is None else title)
     return fig
 
 

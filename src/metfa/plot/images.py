@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from metfa._arrays import as_array, to_host
 from metfa._base.lazy import needs_extra
 from metfa._base.validation import check_kind
 from metfa.plot._headings import draw_heading
@@ -140,7 +141,7 @@ def picture_of(sample: AttributionSample) -> tuple[np.ndarray, str]:
 
 
 def _checked_picture(picture: Any, sample: AttributionSample) -> np.ndarray:
-    image = np.asarray(picture, dtype=np.float64)
+    image = to_host(as_array(picture, "picture")).astype(np.float64)
     height, width = sample.feature_shape
     if image.shape not in ((height, width), (height, width, 3)):
         raise ValueError(

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import as_array, to_host
+from metfa._base.validation import check_function
 from metfa._base.warnings import ReproducibilityWarning, RowDependenceWarning, warn
 from metfa.calls.guard import loaded_torch, normalises_by_batch, owner_of
 
@@ -86,6 +87,7 @@ def check_explainer(explainer: Any) -> None:
     if not callable(explainer):
         hint = "; pass its method, as in `Saliency(model).attribute`" if hasattr(explainer, "attribute") else ""
         raise TypeError(f"`explainer` must be callable, got {type(explainer).__name__}{hint}")
+    check_function(explainer, "explainer", "explainer(inputs, target=target)", None, target=None)
 
 
 def call_explainer(

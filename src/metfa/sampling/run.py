@@ -7,7 +7,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from metfa._base.validation import as_path, check_flag, positive_int
+from metfa._base.validation import as_path, check_flag, keep, positive_int
+from metfa.sampling.streams import MAX_SAMPLE_ID
 
 __all__ = ["Run"]
 
@@ -61,8 +62,8 @@ class Run:
     def __post_init__(self) -> None:
         if self.store is not None:
             as_path(self.store, "store")
-        check_flag(self.progress, "progress")
-        object.__setattr__(self, "first_sample", positive_int(self.first_sample, "first_sample", minimum=0))
+        keep(self, progress=check_flag(self.progress, "progress"))
+        object.__setattr__(self, "first_sample", positive_int(self.first_sample, "first_sample", 0, MAX_SAMPLE_ID))
 
     @classmethod
     def checked(cls, run: Any, takes: Sequence[str] = ()) -> Run:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import is_array, to_host
-from metfa._base.validation import is_whole, positive_int, shown
+from metfa._base.validation import as_list, is_whole, positive_int, shown
 
 __all__ = [
     "MAX_SAMPLE_ID",
@@ -113,12 +113,8 @@ def numbered_ids(digests: Iterable[str]) -> tuple[str, ...]:
 
 def checked_ids(input_names: Sequence[Any], n_inputs: int) -> tuple[str, ...]:
     """The caller's ids as strings; raises unless there is one for each input and all differ."""
-    if isinstance(input_names, str) or not hasattr(input_names, "__iter__"):
-        raise TypeError(
-            f"`input_names` must be a sequence with one name for each input, got {type(input_names).__name__}: "
-            f"{input_names!r}"
-        )
-    ids = tuple(str(identity) for identity in getattr(input_names, "tolist", lambda: input_names)())
+    names = as_list(input_names, "input_names", "a sequence with one name for each input")
+    ids = tuple(str(getattr(identity, "item", lambda identity=identity: identity)()) for identity in names)
     if len(ids) != n_inputs:
         raise ValueError(f"`input_names` must hold one name for each of the {n_inputs} inputs, got {len(ids)}")
     repeated = [identity for identity, count in Counter(ids).items() if count > 1]

@@ -273,7 +273,7 @@ def load_context(path: str | Path) -> ContextExplanation:
         raise FileNotFoundError(f"no such folder: {folder}")
     if not (folder / CONTEXT).exists():
         hint = ": it holds samples alone, which `metfa.load` reads" if (folder / files.MANIFEST).is_file() else ""
-        raise ValueError(f"{folder} is no saved explanation of a context: it has no {CONTEXT}{hint}")
+        raise ValueError(f"`path`: {folder} is no saved explanation of a context: it has no {CONTEXT}{hint}")
     if (folder / SAMPLE / RUN).exists() and not (folder / SAMPLE / files.MANIFEST).exists():
         raise ValueError(
             f"{folder} holds an unfinished run: repeat the call with `run=metfa.Run(store={str(folder)!r})` to resume "

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from metfa._base.validation import check_number, positive_int
+from metfa._base.validation import check_number, keep, positive_int
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.text._deletions import DeletionSurrogate, flat
 from metfa.text._mixture import Mixture, fit_mixture
@@ -127,13 +127,13 @@ class LEMNA(DeletionSurrogate):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        positive_int(self.n_components, "n_components")
+        keep(self, n_components=positive_int(self.n_components, "n_components"))
         if self.n_components > self.n_perturbations:
             raise ValueError(
                 f"`n_components` must not be more than `n_perturbations` ({self.n_perturbations}), got "
                 f"{self.n_components}"
             )
-        check_number(self.fused, "fused")
+        keep(self, fused=check_number(self.fused, "fused"))
 
     def _check_length(self, n_words: int) -> None:
         if n_words > MOST_WORDS:

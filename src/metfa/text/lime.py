@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from metfa._base.validation import check_number
+from metfa._base.validation import check_number, keep
 from metfa.explainers.lime import weighted_ridge
 from metfa.text._deletions import DeletionSurrogate, flat
 from metfa.text.words import Words
@@ -93,8 +93,8 @@ class LIME(DeletionSurrogate):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number(self.kernel_width, "kernel_width", above=0)
-        check_number(self.regularization, "regularization", above=0)
+        keep(self, kernel_width=check_number(self.kernel_width, "kernel_width", above=0))
+        keep(self, regularization=check_number(self.regularization, "regularization", above=0))
 
     def _fitted(self, words: Words, kept: np.ndarray, response: np.ndarray) -> WordSurrogate:
         if flat(response):

@@ -66,7 +66,7 @@ def load_model(name_or_path: str | Path) -> Any:
         return _from_callable(name_or_path)
     if isinstance(name_or_path, str) and path.suffix != ".npz" and not path.is_file():
         raise ValueError(
-            f"{name_or_path!r} is not a known model{did_you_mean(name_or_path, BUNDLED)}; write "
+            f"`name_or_path` {name_or_path!r} is not a known model{did_you_mean(name_or_path, BUNDLED)}; write "
             f"{', '.join(BUNDLED)}, the path of a .npz file, or package.module:callable"
         )
     return read_model(path)
