@@ -18,6 +18,7 @@ import numpy as np
 
 __all__ = [
     "MOST",
+    "MOST_CALLS",
     "as_list",
     "as_names",
     "as_path",
@@ -36,6 +37,7 @@ __all__ = [
 ]
 
 MOST = 10**9  # no count of samples, masks, rows or pixels is larger: a number beyond it is a slip
+MOST_CALLS = 10**7  # of a model in one explanation: at a millisecond each, more take days
 LONGEST_NAME = 255  # bytes of a file's name, on nearly every file system
 LONGEST = 80  # characters of a value in a message
 Thing = TypeVar("Thing")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
-from metfa._base.validation import check_number, did_you_mean, keep, one_of, positive_int
+from metfa._base.validation import MOST_CALLS, check_number, did_you_mean, keep, one_of, positive_int
 
 __all__ = ["PRESETS", "AttackSettings", "settings_of"]
 
@@ -114,7 +114,7 @@ class AttackSettings:
 
     def __post_init__(self) -> None:
         for name, least in (("n_steps", 0), ("n_first_steps", 0), ("n_restarts", 1), ("n_draws", 1)):
-            keep(self, **{name: positive_int(getattr(self, name), name, minimum=least)})
+            keep(self, **{name: positive_int(getattr(self, name), name, least, MOST_CALLS)})
         for name in ("check_every", "refresh_every"):
             keep(self, **{name: positive_int(getattr(self, name), name)})
         for name, choices in CHOICES.items():

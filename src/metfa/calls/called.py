@@ -16,7 +16,7 @@ from metfa._base.warnings import RowDependenceWarning, warn
 from metfa.calls.answers import about, answered, checked_scores, chosen, softmax, warn_of_probabilities
 from metfa.calls.batches import in_batches
 from metfa.calls.guard import loaded_torch, model_in_evaluation, normalises_by_batch
-from metfa.calls.inputs import batch_of, require_tensor
+from metfa.calls.inputs import batch_of, check_values, require_tensor
 from metfa.calls.targets import row_targets, target_indices
 
 __all__ = ["SETTINGS", "Called", "hold", "model_itself", "rows_as_the_model"]
@@ -265,6 +265,7 @@ class Called:
         from metfa.calls.differentiation import chosen_scores, weights_frozen
 
         require_tensor(inputs)
+        check_values(batch_of(inputs))
         differentiable = inputs.requires_grad and torch.is_grad_enabled()
         with torch.enable_grad(), weights_frozen(self.model), self.precision(inputs):
             leaf = self.laid_out(inputs if differentiable else inputs.detach())

@@ -135,7 +135,6 @@ class Evaluation:
         """
         check_flag(differences, "differences")
         measure = measure_named(metric, self.study)
-        check_flag(differences, "differences")
         selection = Selection.of(
             self.study, explainer=explainer, sampling=sampling, n_samples=n_samples, confidence_level=confidence_level
         )

@@ -90,7 +90,9 @@ class Heatmap:
         return known_independent(self.explainer)
 
     def __call__(self, inputs: Any, target: Any = None, **row_args: Any) -> Any:
-        if not (target is None or is_whole(target) or is_array(target) or isinstance(target, tuple | list)):
+        if is_array(target):
+            as_array(target, "target")
+        elif not (target is None or is_whole(target) or isinstance(target, tuple | list)):
             raise TypeError(f"`target` must be a class index, or a list with one entry a row, got {shown(target)}")
         output = self.explainer(inputs, target=target, **row_args)
         attributions, *scores = output if isinstance(output, tuple) else (output,)

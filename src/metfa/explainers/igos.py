@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from metfa._arrays import from_host, widen
-from metfa._base.validation import check_number, keep, positive_int
+from metfa._base.validation import MOST_CALLS, check_number, keep, positive_int
 from metfa.calls.blur import Blur
 from metfa.calls.called import model_itself, rows_as_the_model
 from metfa.calls.differentiation import require_graph
@@ -126,7 +126,7 @@ class IGOS:
 
     def __post_init__(self) -> None:
         check_mask_settings(self)
-        keep(self, n_steps=positive_int(self.n_steps, "n_steps"))
+        keep(self, n_steps=positive_int(self.n_steps, "n_steps", maximum=MOST_CALLS))
         keep(self, score_weight=check_number(self.score_weight, "score_weight", above=0))
         for std in self.noise_std if isinstance(self.noise_std, tuple | list) else [self.noise_std]:
             check_number(std, "noise_std")

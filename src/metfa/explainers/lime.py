@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import from_host, namespace, to_host, widen
-from metfa._base.validation import check_flag, check_number, keep, positive_int
+from metfa._base.validation import MOST_CALLS, check_flag, check_number, keep, positive_int
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.calls.answers import one_score
 from metfa.calls.baseline import baseline_like, check_baseline
@@ -145,7 +145,7 @@ class LIME:
     def __post_init__(self) -> None:
         hold(self)
         keep(self, scale=check_flag(self.scale, "scale"))
-        keep(self, n_perturbations=positive_int(self.n_perturbations, "n_perturbations", minimum=2))
+        keep(self, n_perturbations=positive_int(self.n_perturbations, "n_perturbations", minimum=2, maximum=MOST_CALLS))
         check_segmentation(self.segmentation)
         if self.n_segments_shown is not None:
             keep(self, n_segments_shown=positive_int(self.n_segments_shown, "n_segments_shown"))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import from_host, namespace, widen
-from metfa._base.validation import check_flag, check_number, keep, positive_int
+from metfa._base.validation import MOST_CALLS, check_flag, check_number, keep, positive_int
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.calls.answers import one_score
 from metfa.calls.baseline import baseline_like, check_baseline
@@ -90,7 +90,7 @@ class RISE:
     def __post_init__(self) -> None:
         hold(self)
         keep(self, scale=check_flag(self.scale, "scale"))
-        keep(self, n_masks=positive_int(self.n_masks, "n_masks"))
+        keep(self, n_masks=positive_int(self.n_masks, "n_masks", maximum=MOST_CALLS))
         grid_sides(self.grid)
         keep(self, keep=check_number(self.keep, "keep", above=0))
         if self.keep >= 1:

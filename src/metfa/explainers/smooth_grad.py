@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from metfa._arrays import from_host, to_host
-from metfa._base.validation import check_flag, check_number, keep, one_of, positive_int
+from metfa._base.validation import MOST_CALLS, check_flag, check_number, keep, one_of, positive_int
 from metfa.calls.called import hold, model_itself
 from metfa.calls.differentiation import weights_frozen
 from metfa.calls.targets import row_targets
@@ -69,7 +69,7 @@ class SmoothGrad:
         hold(self)
         check_channel_axis(self.channel_axis)
         keep(self, scale=check_flag(self.scale, "scale"))
-        keep(self, n_perturbations=positive_int(self.n_perturbations, "n_perturbations"))
+        keep(self, n_perturbations=positive_int(self.n_perturbations, "n_perturbations", maximum=MOST_CALLS))
         keep(self, std=check_number(self.std, "std"))
         one_of(self.average, "average", ("signed", "absolute"))
 

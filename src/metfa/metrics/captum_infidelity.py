@@ -9,7 +9,7 @@ import numpy as np
 
 from metfa._arrays import from_host, to_host
 from metfa._base.lazy import needs_extra
-from metfa._base.validation import check_flag, positive_int
+from metfa._base.validation import MOST_CALLS, check_flag, positive_int
 from metfa.calls.answers import about
 from metfa.calls.called import Called
 from metfa.calls.hidden import checked_attributions, checked_inputs
@@ -81,7 +81,7 @@ def infidelity(
         changes nothing (with `normalise`: changes something in fewer than two draws), or never changes the class
         probability. The score is then NaN.
     """
-    positive_int(n_perturbations, "n_perturbations")
+    positive_int(n_perturbations, "n_perturbations", maximum=MOST_CALLS)
     check_flag(normalise, "normalise")
     if not callable(noise):
         raise TypeError(f"`noise` must be a function f(x, rng) -> x, got {type(noise).__name__}")

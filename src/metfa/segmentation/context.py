@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from metfa import noise
-from metfa._base.validation import as_path, positive_int
+from metfa._base.validation import MOST_CALLS, as_path, positive_int
 from metfa._base.warnings import DegenerateAttributionsWarning, MissedObjectWarning, SmallRegionWarning, warn
 from metfa.calls.called import Called
 from metfa.results import files
@@ -111,7 +111,9 @@ def explain_context(
     run = Run.checked(run, ("store", "progress", "input_names", "first_sample"))
     positive_int(target, "target", minimum=0)
     positive_int(min_pixels, "min_pixels")
-    positive_int(n_samples, "n_samples")  # a rule would count the object's pixels as decided, but they are not tested
+    positive_int(
+        n_samples, "n_samples", maximum=MOST_CALLS
+    )  # a rule would count the object's pixels as decided, but they are not tested
     batch = one_image(image)
     if not callable(method) or explained_model(method) is not None:
         raise TypeError(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from metfa._base.validation import check_flag, keep, positive_int
+from metfa._base.validation import MOST_CALLS, check_flag, keep, positive_int
 from metfa._base.warnings import DegenerateAttributionsWarning, RowDependenceWarning, warn
 from metfa.calls.called import model_itself
 from metfa.sampling.randomised import row_generators
@@ -55,7 +55,7 @@ class DeletionSurrogate(DeletionExplainer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        keep(self, n_perturbations=positive_int(self.n_perturbations, "n_perturbations", minimum=2))
+        keep(self, n_perturbations=positive_int(self.n_perturbations, "n_perturbations", minimum=2, maximum=MOST_CALLS))
 
     def __call__(self, inputs: Any, target: Any = None, *, rngs: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """Attributions and scores of a batch.
