@@ -23,7 +23,8 @@ from metfa._base.warnings import SignedAttributionsWarning as SignedAttributions
 from metfa._base.warnings import SmallRegionWarning as SmallRegionWarning
 from metfa._base.warnings import UnreadWordsWarning as UnreadWordsWarning
 from metfa._base.warnings import WeakAttackWarning as WeakAttackWarning
-from metfa.calls.called import Called as Called
+from metfa.calls.fixed_batch import FixedBatch as FixedBatch
+from metfa.calls.held import Called as Called
 from metfa.evaluation.run import evaluate as evaluate
 from metfa.evaluation.study import Study as Study
 from metfa.results.decisions import TooFewSamplesError as TooFewSamplesError

@@ -178,10 +178,18 @@ def test_a_metric_s_model_that_works_in_place_gets_copies():
         (
             lambda s: (s, s),
             TypeError,
-            r"must return an array of scores .* got tuple: .*`lambda inputs: model\(inputs\)\[0\]`",
+            r"must return an array of scores .* got tuple of 2: write `metfa\.models\.Selected\(model, 0\)`",
         ),
-        (lambda s: {"logits": s}, TypeError, r"got dict: .*model\(inputs\)\['logits'\]"),
-        (lambda s: {"scores": s, "loss": 0}, TypeError, r"got dict: .*model\(inputs\)\['scores'\]"),
+        (
+            lambda s: {"logits": s},
+            TypeError,
+            r"dict with 'logits': write `metfa.models.Selected\(model, 'logits'\)`",
+        ),
+        (
+            lambda s: {"scores": s, "loss": 0},
+            TypeError,
+            r"dict with 'scores', 'loss': .*Selected\(model, 'scores'\)`",
+        ),
         (lambda s: s.sum(), ValueError, r"one row of scores an input, got shape \(\) for"),
         (lambda s: s[:0], ValueError, r"got shape \(0, 5\) for"),
         (lambda s: s * torch.nan, ValueError, "the model's scores are NaN for row 0"),
@@ -240,8 +248,11 @@ def test_a_model_that_normalises_by_the_batch_goes_one_row_a_call(make):
     with pytest.warns(RowDependenceWarning, match="normalises each batch by its own mean"):
         explainer = make(net(track_running_stats=False))
     settings = {"noise": NOISE, "n_samples": 3, "rng": 0}
-    with pytest.warns(RowDependenceWarning, match="going on with one row a call"):
+    with pytest.warns(RowDependenceWarning) as record:
         together = metfa.explain(explainer, IMAGES, 1, batch_size=6, **settings)
+    said = [str(w.message) for w in record]
+    assert said[0].endswith("it is asked about one clean input at a time")
+    assert ["going on with one row a call" in message for message in said[1:]] == [True] * (make is not Gradient)
     alone = metfa.explain(explainer, IMAGES, 1, batch_size=1, **settings)
     np.testing.assert_array_equal(together.values, alone.values)
 

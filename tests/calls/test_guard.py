@@ -2,22 +2,30 @@
 
 import functools
 import random
+import sys
+import threading
+import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 import torch
+from captum import attr
 from torch import nn
 
+import metfa
 from metfa._base.warnings import ModelStateWarning, ReproducibilityWarning
+from metfa.calls.behind import modules_behind
 from metfa.calls.guard import (
     left_as_found,
     model_as_found,
     model_in_evaluation,
     owner_of,
     random_state_as_found,
-    seed_global_generators,
+    seeded_generators,
 )
 
 
@@ -282,13 +290,15 @@ class TestRandomState:
             np.random.set_bit_generator(before)
 
     def test_seeds_govern_all_three_generators(self):
-        with random_state_as_found():
-            seed_global_generators(np.random.default_rng(5))
-            first = global_draws()
-            seed_global_generators(np.random.default_rng(5))
-            assert global_draws() == first
-            seed_global_generators(np.random.default_rng(6))
-            assert not set(global_draws()) & set(first)
+        before = global_draws()
+        with random_state_as_found() as drawn:
+            with seeded_generators(np.random.default_rng(5)):
+                first = global_draws()
+            with seeded_generators(np.random.default_rng(5)):
+                assert global_draws() == first
+            with seeded_generators(np.random.default_rng(6)):
+                assert not set(global_draws()) & {*first, *before}
+            assert not drawn()
 
     def test_seeding_leaves_no_seed_for_devices_that_start_later(self, monkeypatch):
         """torch.manual_seed queues one (by this function), with which the caller's CUDA generator would begin."""
@@ -296,9 +306,19 @@ class TestRandomState:
         monkeypatch.setattr(torch.cuda, "manual_seed_all", queued.append)
         torch.manual_seed(5)
         assert queued == [5]
-        with random_state_as_found():
-            seed_global_generators(np.random.default_rng(5))
+        with seeded_generators(np.random.default_rng(5)):
+            pass
         assert queued == [5]
+
+    def test_inside_another_context_the_numbers_go_on(self):
+        """Otherwise an explainer inside an explainer would draw the same numbers for every sample."""
+        seed_all()
+        with random_state_as_found():
+            with random_state_as_found() as drawn:
+                first = global_draws()
+                assert drawn()
+            assert not set(global_draws()) & set(first)
+        assert global_draws() == first
 
 
 class TestLeftAsFound:
@@ -333,3 +353,262 @@ class TestLeftAsFound:
                 (x**2).sum().backward()
             assert torch.is_inference_mode_enabled()
         assert (x.grad == 2).all()
+
+    def test_autocast_around_changes_nothing(self):
+        net, inputs = nn.Linear(8, 8).eval(), torch.rand(1, 8)
+        expected = net(inputs)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            assert net(inputs).dtype == torch.bfloat16
+            with pytest.warns(ModelStateWarning, match=r"autocast=torch\.bfloat16"), left_as_found(net):
+                assert torch.equal(net(inputs), expected)
+            assert net(inputs).dtype == torch.bfloat16
+
+
+NET = network()
+
+
+def by_a_global_name(inputs):
+    return [NET(row) for row in inputs]
+
+
+def by_a_function_that_it_calls(inputs):
+    return by_a_global_name(inputs)
+
+
+def by_a_name_in_a_function_inside(inputs):
+    return (lambda row: NET(row))(inputs)
+
+
+def by_a_default(inputs, net=NET):
+    return net(inputs)
+
+
+def in_a_closure(net):
+    def inside(inputs):
+        return net(inputs)
+
+    return lambda inputs: inside(inputs)
+
+
+class Holder:
+    def __init__(self, net):
+        self.inner = {"parts": [net]}
+
+    def predict(self, inputs):
+        return self.inner["parts"][0](inputs)
+
+    def __call__(self, inputs):
+        return self.predict(inputs)
+
+
+class Slotted:
+    __slots__ = ("net",)
+
+    def __init__(self, net):
+        self.net = net
+
+    def __call__(self, inputs):
+        return self.net(inputs)
+
+
+class WithAGlobal:
+    def __call__(self, inputs):
+        return self.helper(inputs)
+
+    def helper(self, inputs):
+        return NET(inputs)
+
+
+@dataclass
+class Explaining:
+    model: metfa.Called
+
+    def __call__(self, inputs, target):
+        return self.model(inputs)
+
+
+HIDDEN = {
+    "global": by_a_global_name,
+    "global of a function it calls": by_a_function_that_it_calls,
+    "global of a function inside": by_a_name_in_a_function_inside,
+    "default": by_a_default,
+    "closure": in_a_closure(NET),
+    "partial": functools.partial(lambda net, inputs: net(inputs), NET),
+    "named argument of a partial": functools.partial(lambda inputs, net: net(inputs), net=NET),
+    "attribute": Holder(NET),
+    "method": Holder(NET).predict,
+    "slot": Slotted(NET),
+    "global of a method": WithAGlobal(),
+    "wrapped": functools.wraps(by_a_default)(lambda inputs: inputs),
+    "Called": metfa.Called(NET),
+    "explainer with a Called": Explaining(metfa.Called(NET)),
+    "explainer with a Called of a function": Explaining(metfa.Called(in_a_closure(NET))),
+    "explainer of metfa's": metfa.explainers.Gradient(NET),
+    "wrapped explainer": metfa.explainers.heatmap(metfa.Smoothed(Explaining(NET), noise=metfa.noise.Uniform(0.1))),
+    "Captum": attr.Saliency(in_a_closure(NET)).attribute,
+}
+
+
+class TestModelsBehindFunctions:
+    @pytest.mark.parametrize("where", HIDDEN)
+    def test_are_in_evaluation_mode_and_put_back(self, where):
+        found = snapshot(NET)
+
+        def look():
+            with left_as_found(HIDDEN[where]):
+                NET[0].register_forward_hook(lambda *_: None)
+                return [module.training for module in NET.modules()]
+
+        with pytest.warns(ModelStateWarning, match="training mode"):
+            assert not any(look())
+        assert snapshot(NET) == found
+
+    @pytest.mark.parametrize("make", [lambda net: lambda x: net(x), Holder, lambda net: functools.partial(net)])
+    def test_batch_statistics_stay_and_samples_are_those_of_evaluation(self, make):
+        torch.manual_seed(0)
+        net = nn.Sequential(nn.Conv2d(3, 4, 1), nn.BatchNorm2d(4), nn.Dropout(), nn.Flatten(), nn.Linear(16, 3))
+        net(torch.rand(8, 3, 2, 2))
+        statistics, inputs = net[1].running_mean.clone(), torch.rand(2, 3, 2, 2)
+        settings = {"noise": metfa.noise.Uniform(0.1), "n_samples": 3, "rng": 0}
+        with pytest.warns(ModelStateWarning, match="training mode"):
+            sample = metfa.explain(metfa.explainers.Gradient(make(net)), inputs, **settings)
+        assert torch.equal(net[1].running_mean, statistics)
+        assert all(module.training for module in net.modules())
+        expected = metfa.explain(metfa.explainers.Gradient(net.eval()), inputs, **settings)
+        np.testing.assert_array_equal(sample.values, expected.values)
+        np.testing.assert_array_equal(sample.scores, expected.scores)
+
+    def test_large_and_strange_objects_are_searched_quickly(self):
+        ring = []
+        ring.append(ring)
+        far = functools.reduce(lambda inner, _: [inner], range(30), NET)
+        for thing in (ring, far, list(range(10**6)), np.zeros(10), torch, nn.Module, sys.modules, type):
+            start = time.perf_counter()
+            modules_behind(thing)
+            assert time.perf_counter() - start < 0.5
+
+
+class TestThreads:
+    def test_threads_take_turns_on_one_model(self):
+        net, inside = nn.Linear(2, 2), []
+
+        def work():
+            with model_as_found(net), warnings.catch_warnings():
+                inside.append(1)
+                assert len(inside) == 1
+                time.sleep(0.002)
+                inside.pop()
+
+        in_threads([work] * 8)
+
+    def test_threads_on_two_models_run_side_by_side(self):
+        both = threading.Barrier(2, timeout=20)  # passes only while both are inside
+
+        def work(net):
+            with left_as_found(net):
+                both.wait()
+
+        in_threads([functools.partial(work, nn.Linear(2, 2).eval()) for _ in range(2)])
+
+    def test_two_models_in_either_order(self):
+        a, b = nn.Linear(2, 2).eval(), nn.Linear(2, 2).eval()
+
+        def work(*models):
+            for _ in range(50):
+                with left_as_found(*models):
+                    pass
+
+        in_threads([functools.partial(work, a, b), functools.partial(work, b, a)])
+
+    def test_a_circle_is_refused_and_nobody_hangs(self):
+        a, b = nn.Linear(2, 2).eval(), nn.Linear(2, 2).eval()
+        both, refused = threading.Barrier(2, timeout=20), []
+
+        def work(first, second):
+            try:
+                with model_as_found(first):
+                    both.wait()
+                    with model_as_found(second):
+                        pass
+            except RuntimeError as error:
+                refused.append(str(error))
+
+        in_threads([functools.partial(work, a, b), functools.partial(work, b, a)])
+        assert len(refused) == 1
+        assert "two threads wait for each other's model" in refused[0]
+
+    def test_shared_parts_are_shared(self):
+        part = nn.Linear(2, 2).eval()
+        inside, seen = threading.Event(), []
+
+        def second():
+            inside.wait(20)
+            with model_as_found(part):
+                seen.append("second")
+
+        thread = threading.Thread(target=second)
+        thread.start()
+        with model_as_found(nn.Sequential(part)), model_in_evaluation(part):  # and again in this thread
+            inside.set()
+            thread.join(0.1)
+            seen.append("first")
+        thread.join(20)
+        assert seen == ["first", "second"]
+
+    def test_a_thread_that_draws_on_never_meets_its_numbers_again(self):
+        """A context that ended in another thread used to put the generators back under its feet."""
+        numbers, other_is_inside, drawn = [], threading.Event(), threading.Event()
+
+        def short():
+            other_is_inside.wait(20)
+            with random_state_as_found():
+                drawn.wait(20)
+
+        thread = threading.Thread(target=short)
+        thread.start()
+        with random_state_as_found():
+            other_is_inside.set()
+            time.sleep(0.05)
+            numbers.append(global_draws())
+            drawn.set()
+            thread.join(20)
+            numbers.append(global_draws())
+        assert not set(numbers[0]) & set(numbers[1])
+
+    @pytest.mark.slow
+    def test_two_hundred_rounds_of_threads_on_one_model(self):
+        torch.manual_seed(0)
+        net = nn.Sequential(nn.Conv2d(3, 4, 1), nn.BatchNorm2d(4), nn.ReLU(), nn.Dropout(), nn.Flatten())
+        net.append(nn.Linear(16, 3))
+        net(torch.rand(8, 3, 2, 2))
+        inputs, found, statistics = torch.rand(1, 3, 2, 2), snapshot(net), net[1].running_mean.clone()
+        settings = {"noise": metfa.noise.Uniform(0.1), "n_samples": 4, "rng": 0, "batch_size": 2}
+        explainers = [metfa.explainers.Gradient(net), metfa.explainers.RISE(lambda x: net(x).detach(), n_masks=5)]
+        explainers.append(metfa.seeded(lambda x, target: x * torch.rand(x.shape) * net(x).detach()[0, 0]))
+        calls = [functools.partial(metfa.explain, explainer, inputs, 1, **settings) for explainer in explainers]
+        calls.append(lambda: metfa.Smoothed(explainers[0], noise=settings["noise"], n_samples=6, rng=0)(inputs, 1))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", metfa.MetfaWarning)
+            expected = [values_of(call()) for call in calls]
+            wrong = []
+
+            def work(number):
+                if not np.array_equal(values_of(calls[number]()), expected[number]):
+                    wrong.append(number)
+
+            for _ in range(200):
+                in_threads([functools.partial(work, number) for number in range(len(calls))])
+                assert not wrong
+                assert snapshot(net) == found
+        assert torch.equal(net[1].running_mean, statistics)
+
+
+def values_of(explained):
+    return explained.numpy() if isinstance(explained, torch.Tensor) else explained.values
+
+
+def in_threads(works):
+    """Run all, each in a thread of its own; raise what one of them raised."""
+    with ThreadPoolExecutor(len(works)) as pool:
+        for future in [pool.submit(work) for work in works]:
+            future.result(timeout=60)

@@ -125,11 +125,11 @@ class TestChecks:
 
         unfit = loop(rows=kind(ROWS), noise=lambda x, rng: x[:2])
         with pytest.raises(ValueError, match=r"`noise` changed the shape of input 0, sample 0"):
-            unfit.ready(None, predict, JOBS[:2], lambda: False)
+            unfit.ready(None, predict, JOBS[:2])
 
     def test_scores_that_are_not_finite_are_named(self, kind):
         with pytest.raises(ValueError, match="the model's scores of the clean input 0 are not finite"):
-            loop(rows=kind(ROWS)).ready(None, lambda inputs: inputs * np.inf, JOBS[:2], lambda: False)
+            loop(rows=kind(ROWS)).ready(None, lambda inputs: inputs * np.inf, JOBS[:2])
 
 
 class TestThreads:

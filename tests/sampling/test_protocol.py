@@ -10,6 +10,7 @@ from captum import attr
 
 import metfa
 from metfa._base.warnings import MetfaWarning, ReproducibilityWarning, RowDependenceWarning
+from metfa.calls.guard import random_state_as_found
 from metfa.explainers import Gradient, heatmap
 from metfa.sampling.protocol import (
     call_explainer,
@@ -87,7 +88,7 @@ class TestModelOfAnExplainer:
             TypeError, match=r"`predict` must return scores \(batch, classes\), got one int64 a row.*predict_proba"
         ):
             predict_scores(lambda x: np.array([0, 1, 1]), PICTURES)
-        with pytest.raises(TypeError, match=r"`predict\(inputs\)` must be an array of real numbers, got NoneType"):
+        with pytest.raises(TypeError, match=r"`predict` must return an array of scores .*, got NoneType"):
             predict_scores(lambda x: None, PICTURES)
 
 
@@ -189,20 +190,25 @@ class TestOutput:
             self.call(pair, batch=pair)
 
 
-# Toy explainers of every kind. `run` explains two rows, which differ, in any combination.
+# Toy explainers of every kind. `run` explains five rows, which differ, in any combination.
 
 RANDOM = np.random.default_rng(7)
-ROWS = np.random.default_rng(0).random((2, 30)) + 0.5
+ROWS = np.random.default_rng(0).random((5, 30)) + 0.5
 
 
-def probe(explainer, batch_size=10, n_jobs=2, rows=ROWS, drawn=lambda: False):
+def probe(explainer, batch_size=10, rows=ROWS, *, promise=False):
     calls = []
 
     def run(indices):
         calls.append(list(indices))
-        return explainer(rows[indices])
+        return explainer(rows[list(indices)])
 
-    return safe_batch_size(lambda: None, batch_size, n_jobs, run, drawn), calls
+    def asked(inputs, target):
+        raise AssertionError("it is asked through `run`")
+
+    asked.rows_independent = promise
+    with random_state_as_found() as drawn:
+        return safe_batch_size(asked, batch_size, len(rows), run, drawn), calls
 
 
 def independent(x):
@@ -211,6 +217,10 @@ def independent(x):
 
 def noisy_each(x):
     return x + RANDOM.normal(size=x.shape)
+
+
+def noisy_each_from_global_numbers(x):
+    return x + np.random.normal(size=x.shape)
 
 
 def noisy_shared_a_little(x):  # less than what the rounding of kernels may be
@@ -225,12 +235,24 @@ def scaled_by_the_batch(x):
     return x / x.sum()
 
 
+def scaled_by_the_number_of_rows(x):
+    return x / len(x)
+
+
 def relative_to_the_first(x):
     return x - 0.9 * x[:1]
 
 
 def relative_to_the_last(x):
     return x - 0.9 * x[-1:]
+
+
+def a_little_of_the_mean(x):  # less than what the rounding of kernels may be
+    return x + 1e-3 * x.mean(0)
+
+
+def running_along_the_batch(x):  # a recurrent network that takes rows for moments
+    return np.cumsum(x, axis=0)
 
 
 def batch_normalised(x):
@@ -250,58 +272,176 @@ def often_zero(x):
 
 
 def rounded_otherwise_in_company(x):
-    return x * (1 + 5e-3 * len(x))
+    return x * (1 + 2e-3 * len(x))
 
 
-@pytest.mark.parametrize("explainer", [independent, all_zero, rounded_otherwise_in_company])
-def test_deterministic_independent_explainers_take_four_calls(explainer):
-    batch_size, calls = probe(explainer)
+@pytest.mark.parametrize("promise", [False, True])
+def test_independent_rows_take_one_call_more(promise):
+    batch_size, calls = probe(independent, promise=promise)
     assert batch_size == 10
-    assert calls == [[0, 1], [0], [1], [0]]
+    assert calls == [[0, 1, 2, 3, 4], [2], *[[4]] * (not promise)]
 
 
-def test_random_independent_explainers_keep_their_batches():
-    batch_size, calls = probe(noisy_each, drawn=lambda: True)
-    assert batch_size == 10
-    assert len(calls) == 5
+@pytest.mark.parametrize("explainer", [all_zero, rounded_otherwise_in_company])
+def test_further_calls_show_that_rows_are_independent(explainer):
+    assert probe(explainer)[0] == 10
 
 
-@pytest.mark.parametrize(
-    "explainer", [noisy_shared, noisy_shared_a_little, scaled_by_the_batch, relative_to_the_first, relative_to_the_last]
-)
-def test_dependent_explainers_go_one_row_a_call(explainer):
-    with pytest.warns(RowDependenceWarning, match="going on with one row a call; pass `batch_size=1`"):
-        batch_size, _ = probe(explainer, drawn=lambda: True)
+DEPENDENT = [
+    *(scaled_by_the_batch, scaled_by_the_number_of_rows, relative_to_the_first, relative_to_the_last),
+    *(a_little_of_the_mean, running_along_the_batch),
+]
+
+
+@pytest.mark.parametrize("promise", [False, True])
+@pytest.mark.parametrize("n_rows", [2, 3, 5])
+@pytest.mark.parametrize("explainer", DEPENDENT)
+def test_dependent_explainers_go_one_row_a_call(explainer, n_rows, promise):
+    with pytest.warns(RowDependenceWarning, match="of a row moves by .* one row a call; pass `batch_size=1`"):
+        batch_size, _ = probe(explainer, rows=ROWS[:n_rows], promise=promise)
     assert batch_size == 1
+
+
+@pytest.mark.parametrize("explainer", [noisy_each, noisy_shared, noisy_shared_a_little, often_zero])
+def test_explainers_that_draw_go_one_row_a_call(explainer):
+    with pytest.warns(MetfaWarning) as record:
+        assert [probe(explainer)[0] for _ in range(10)] == [1] * 10
+    assert {w.category for w in record} == {ReproducibilityWarning, RowDependenceWarning}
+    messages = {w.category: str(w.message) for w in record}
+    assert "from a random generator of its own" in messages[ReproducibilityWarning]
+    assert "draws random numbers, which the rows of a batch may share" in messages[RowDependenceWarning]
+
+
+def test_explainers_that_draw_from_global_generators_go_one_row_a_call():
+    with pytest.warns(RowDependenceWarning, match="draws random numbers, which the rows of a batch may share"):
+        assert probe(noisy_each_from_global_numbers)[0] == 1
+
+
+def test_a_promise_is_believed_of_explainers_that_draw():
+    assert probe(noisy_each_from_global_numbers, promise=True)[0] == 10
+    with pytest.warns(ReproducibilityWarning, match=r"a random generator of its own.*metfa.randomised"):
+        assert probe(noisy_each, promise=True)[0] == 10
 
 
 @pytest.mark.parametrize("explainer", [batch_normalised, permuted])
 def test_explainers_that_need_company_are_refused(explainer):
     with pytest.raises(ValueError, match=r"one row alone gets a constant map.*such as feature ablation"):
-        probe(explainer, drawn=lambda: True)
+        probe(explainer)
 
 
-def test_sparse_random_maps_are_not_taken_for_them():
-    assert [probe(often_zero, drawn=lambda: True)[0] for _ in range(20)] == [10] * 20
-
-
-def test_a_generator_of_its_own_is_reported():
-    with pytest.warns(ReproducibilityWarning, match="from a random generator of its own.*metfa.randomised"):
-        probe(noisy_each, drawn=lambda: False)
-
-
-@pytest.mark.parametrize(("batch_size", "n_jobs"), [(1, 10), (10, 1), (10, 0)])
-def test_nothing_to_probe(batch_size, n_jobs):
-    assert probe(scaled_by_the_batch, batch_size, n_jobs) == (batch_size, [])
-
-
-def test_a_promise_is_believed():
-    assert safe_batch_size(Gradient(NET), 10, 10, None, None) == 10
+@pytest.mark.parametrize(("batch_size", "n_rows"), [(1, 5), (10, 1), (10, 0)])
+def test_nothing_to_look_at_goes_one_row_a_call(batch_size, n_rows):
+    assert probe(scaled_by_the_batch, batch_size, ROWS[:n_rows]) == (1, [])
 
 
 def test_other_shapes_in_company_are_a_dependence():
-    with pytest.warns(RowDependenceWarning):
+    with pytest.warns(RowDependenceWarning, match="takes another shape"):
         assert probe(lambda x: np.ones((len(x), 2 + len(x))) * np.arange(2 + len(x)))[0] == 1
+
+
+# Networks whose rows depend on each other although they are in evaluation mode.
+
+
+class Mixing(torch.nn.Module):
+    def __init__(self, mix):
+        super().__init__()
+        torch.manual_seed(0)
+        self.before = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3, padding=1), torch.nn.ReLU())
+        self.after = torch.nn.Linear(4, 3)
+        self.mix = Applied(lambda x: mix(x).tanh())
+
+    def forward(self, images):
+        return self.after(self.mix(self.before(images)).mean((2, 3)))
+
+
+class Applied(torch.nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
+MIXING = {
+    "mean": lambda x: x - 0.5 * x.mean(0),
+    "min and max": lambda x: (x - x.amin()) / (x.amax() - x.amin() + 1e-3),
+    "a little": lambda x: x + 0.02 * x.mean(0),
+}
+IMAGES = torch.rand(3, 3, 8, 8, generator=torch.Generator().manual_seed(2))
+
+
+def gradient_alone(model, inputs, target):
+    leaf = inputs.clone().requires_grad_()
+    return torch.autograd.grad(model(leaf)[range(len(leaf)), target].sum(), leaf)[0]
+
+
+def quarters(image):
+    return np.arange(64).reshape(8, 8) // 16
+
+
+OWN = {
+    "Gradient": Gradient,
+    "SmoothGrad": lambda model: metfa.explainers.SmoothGrad(model, n_perturbations=4, rng=0),
+    "RISE": lambda model: metfa.explainers.RISE(model, n_masks=12, rng=0),
+    "LIME": lambda model: metfa.explainers.LIME(model, n_perturbations=64, segmentation=quarters, rng=0),
+    "CAM": metfa.explainers.CAM,
+    "ScoreCAM": lambda model: metfa.explainers.ScoreCAM(model, layer="before"),
+    "Smoothed": lambda model: metfa.Smoothed(Gradient(model), noise=metfa.noise.Uniform(0.1), n_samples=6, rng=0),
+    "Captum": lambda model: attr.Saliency(model).attribute,
+    "a function": lambda model: lambda inputs, target: gradient_alone(model, inputs, target),
+    "of a function": lambda model: Gradient(lambda x: model(x)),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "mix"),
+    [*((name, "mean") for name in OWN), *(("Gradient", mix) for mix in MIXING), ("Captum", "min and max")],
+)
+def test_samples_are_those_of_rows_alone(name, mix):
+    """However large a batch is: this was wrong by up to .94, without a word."""
+    model = Mixing(MIXING[mix]).eval()
+    settings = {"noise": metfa.noise.Uniform(0.3), "n_samples": 3, "rng": 0, "predict": model}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Input Tensor", UserWarning)
+        warnings.simplefilter("ignore", metfa.DegenerateAttributionsWarning)
+        with pytest.warns(RowDependenceWarning) as record:
+            together = metfa.explain(OWN[name](model), IMAGES, batch_size=9, **settings)
+        assert {w.filename for w in record if w.category is RowDependenceWarning} == {__file__}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RowDependenceWarning)  # of the copies that RISE makes of one row
+            parts = [metfa.explain(OWN[name](model), image[None], batch_size=1, **settings) for image in IMAGES]
+    for row, alone in enumerate(parts):
+        np.testing.assert_allclose(together.values[:, row], alone.values[:, 0], rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(together.vanilla[row], alone.vanilla[0], rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(together.scores[row], alone.scores[0], rtol=1e-5, atol=1e-6)
+    assert together.target == tuple(part.target[0] for part in parts)
+
+
+@pytest.mark.parametrize("mix", MIXING)
+def test_metrics_are_those_of_images_alone(mix):
+    model, maps = Mixing(MIXING[mix]).eval(), IMAGES.numpy().mean(1)
+    with pytest.warns(RowDependenceWarning, match="asked about one row at a time"):
+        together = metfa.metrics.insertion(model, IMAGES, maps, steps=8)
+    alone = [
+        metfa.metrics.insertion(metfa.Called(model, batch_size=1), image[None], one[None], steps=8)
+        for image, one in zip(IMAGES, maps, strict=True)
+    ]
+    np.testing.assert_allclose(together.score, [curve.score[0] for curve in alone], rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
+def test_rounding_is_no_dependence(dtype):
+    """Nor is it in half precision, where kernels of other sizes differ by per cents."""
+    model = Mixing(lambda x: x).eval()
+    called = metfa.Called(model.to(dtype) if dtype == torch.float64 else model, autocast=CASTS.get(dtype))
+    inputs = IMAGES.to(dtype) if dtype == torch.float64 else IMAGES
+    for explainer in (Gradient(called), lambda x, target: Gradient(called)(x, target)[0]):
+        sample = metfa.explain(explainer, inputs, 0, noise=metfa.noise.Uniform(0.1), n_samples=4, rng=0)
+        assert sample.provenance["batch_size"] == 10
+
+
+CASTS = {torch.bfloat16: torch.bfloat16, torch.float16: torch.float16}
 
 
 # Captum, as it is installed.
@@ -336,16 +476,36 @@ def test_captum_methods_with_independent_rows_pass(method):
     np.testing.assert_allclose(sample.values, alone.values, atol=1e-5)
 
 
-def test_shapley_value_sampling_goes_one_row_a_call():
-    explainer = functools.partial(attr.ShapleyValueSampling(NET).attribute, n_samples=2)
+BACKGROUND = torch.rand(6, 3, 2, 2, generator=torch.Generator().manual_seed(3))
+
+
+def by_gradient_shap_of_a_subset(inputs, target):
+    subset = BACKGROUND[torch.randperm(len(BACKGROUND))[:2]]  # shared by all rows of a call
+    return attr.GradientShap(NET).attribute(inputs, baselines=subset, n_samples=2, target=target)
+
+
+SAMPLERS = {
+    "ShapleyValueSampling": functools.partial(attr.ShapleyValueSampling(NET).attribute, n_samples=2),
+    "GradientShap": by_gradient_shap_of_a_subset,
+    "NoiseTunnel(ShapleyValueSampling)": functools.partial(
+        attr.NoiseTunnel(attr.ShapleyValueSampling(NET)).attribute, nt_samples=2, stdevs=0.1, n_samples=2
+    ),
+    "NoiseTunnel(Saliency)": functools.partial(attr.NoiseTunnel(attr.Saliency(NET)).attribute, nt_samples=2),
+}
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_samplers_go_one_row_a_call(name):
+    explainer = SAMPLERS[name]
     with pytest.warns(MetfaWarning) as record:
-        sample = explained(explainer)
+        sample = explained(explainer, target=1)
     assert {w.category for w in record} == {RowDependenceWarning, ReproducibilityWarning}
     assert all(w.filename == __file__ for w in record)
     assert sample.provenance["batch_size"] == 1
-    seeded = explained(metfa.seeded(explainer), n_samples=2)
+    seeded = explained(metfa.seeded(explainer), target=1, n_samples=2)
     assert seeded.provenance["batch_size"] == 10
-    np.testing.assert_array_equal(seeded.values, explained(metfa.seeded(explainer), n_samples=2, batch_size=4).values)
+    again = explained(metfa.seeded(explainer), target=1, n_samples=2, batch_size=4)
+    np.testing.assert_array_equal(seeded.values, again.values)
 
 
 def test_feature_permutation_is_refused():
@@ -356,8 +516,12 @@ def test_feature_permutation_is_refused():
 @pytest.mark.parametrize("batch_size", [1, 10])
 def test_lime_is_reported_and_seeded_lime_is_reproducible(batch_size):
     lime = functools.partial(attr.KernelShap(NET).attribute, n_samples=12)
-    with pytest.warns(ReproducibilityWarning, match=r"metfa\.seeded"):
+    with pytest.warns(MetfaWarning) as record:
         explained(lime, batch_size=batch_size)
+    assert any("metfa.seeded(explainer)" in str(w.message) for w in record)
+    assert {w.category for w in record} == {ReproducibilityWarning} | (
+        {RowDependenceWarning} if batch_size > 1 else set()
+    )
     seeded = [explained(metfa.seeded(lime), batch_size=size).values for size in (batch_size, 3)]
     np.testing.assert_array_equal(*seeded)
     assert (seeded[0][0] != seeded[0][1]).any()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from operator import attrgetter
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,10 @@ from metfa.calls.answers import about, answered, checked_scores, chosen, softmax
 from metfa.calls.batches import in_batches
 from metfa.calls.guard import loaded_torch, model_in_evaluation, normalises_by_batch
 from metfa.calls.inputs import batch_of, check_values, require_tensor
+from metfa.calls.one_by_one import RowLook, row_by_row
 from metfa.calls.targets import row_targets, target_indices
 
-__all__ = ["SETTINGS", "Called", "hold", "model_itself", "rows_as_the_model"]
-
-SETTINGS = ("batch_size", "softmax", "autocast", "memory_format")
+__all__ = ["Called"]
 
 
 @dataclass(frozen=True)
@@ -96,7 +95,7 @@ class Called:
         if normalises_by_batch(self.model):
             warn(
                 "the model normalises each batch by its own mean and variance (batch normalisation without running "
-                "statistics), so that a row's scores depend on the other rows, and maps on `batch_size`",
+                "statistics), so that a row's scores depend on the other rows: it is asked about one row at a time",
                 RowDependenceWarning,
             )
 
@@ -104,11 +103,17 @@ class Called:
     def rows_independent(self) -> bool:
         """Whether no row can depend on another: true for a module in evaluation mode, unknown for a function.
 
-        A module that calls something else, such as a function, says itself whether this holds.
+        A module that calls something else, such as a function, says itself whether this holds. A model whose rows have
+        been seen to depend on each other is no longer believed.
         """
         torch = loaded_torch()
         known = torch is not None and isinstance(self.model, torch.nn.Module)
-        return known and getattr(self.model, "rows_independent", True) and not normalises_by_batch(self.model)
+        return known and getattr(self.model, "rows_independent", True) and not self.row_look.mixes
+
+    @cached_property
+    def row_look(self) -> RowLook:
+        """Whether the model has been seen to mix rows."""
+        return RowLook(self.in_one_pass, self, mixes=True if normalises_by_batch(self.model) else None)
 
     # Contexts: each call of the model is inside `asked` (or `weights_frozen`, for gradients).
 
@@ -143,7 +148,14 @@ class Called:
     # Scores of one batch, or of many rows.
 
     def __call__(self, batch: Any) -> Any:
-        """The model's scores of one batch, checked, in the model's own precision; the model may overwrite the batch."""
+        """The model's scores of one batch, checked, in the model's own precision; the model may overwrite the batch.
+
+        One row of the first batch is also asked about alone, see `RowLook`.
+        """
+        return self.row_look.scores(batch)
+
+    def in_one_pass(self, batch: Any) -> Any:
+        """The same in exactly one pass, for those who watch the model's layers meanwhile."""
         torch = loaded_torch()
         if torch is not None and isinstance(self.model, torch.nn.Module) and not isinstance(batch, torch.Tensor):
             raise TypeError(
@@ -151,7 +163,7 @@ class Called:
                 "`torch.from_numpy(inputs)`"
             )
         with self.precision(batch):
-            return checked_scores(answered(self.model, self.laid_out(batch)), len(batch))
+            return checked_scores(answered(self.model, self.laid_out(batch)), len(batch), self.model)
 
     def scores(self, inputs: Any) -> Any:
         """The model's scores of any number of rows, (n, classes), at least float32; `inputs` are left as they are."""
@@ -172,7 +184,8 @@ class Called:
         if scores.ndim < 2 or scores.shape[1] < 2:
             raise ValueError(
                 f"the model gives scores of shape {tuple(scores.shape)}, so no softmax over classes is possible: "
-                "write `metfa.Called(model, softmax=False)` to use them as they are"
+                "write `metfa.Called(model, softmax=False)` to use them as they are (a regression, a probability), or, "
+                "where it is one logit for two classes, `metfa.models.TwoClasses(model)`"
             )
         return softmax(scores)
 
@@ -262,26 +275,18 @@ class Called:
         """
         import torch
 
-        from metfa.calls.differentiation import chosen_scores, weights_frozen
+        from metfa.calls.differentiation import chosen_scores, gradient_expected, weights_frozen
 
         require_tensor(inputs)
         check_values(batch_of(inputs))
         differentiable = inputs.requires_grad and torch.is_grad_enabled()
-        with torch.enable_grad(), weights_frozen(self.model), self.precision(inputs):
+        with torch.enable_grad(), weights_frozen(self.model), gradient_expected(self.model), self.precision(inputs):
             leaf = self.laid_out(inputs if differentiable else inputs.detach())
             if not differentiable:
                 leaf = leaf.requires_grad_()
-            scores = checked_scores(answered(self.model, leaf), len(leaf))
-            targeted = chosen_scores(scores, target)
+            scores = checked_scores(answered(self.model, leaf), len(leaf), self.model)
+            targeted = chosen_scores(scores, target, leaf)
             (gradient,) = torch.autograd.grad(targeted.sum(), leaf, create_graph=differentiable)
+        if self.row_look.seen_to_mix(inputs.detach(), scores.detach()):
+            return row_by_row(self.gradient, inputs, target)
         return gradient, scores.detach()
-
-
-def hold(explainer: Any) -> None:
-    """Turn a plain model in the field `called` of a frozen explainer into a `Called`."""
-    object.__setattr__(explainer, "called", Called.of(explainer.called))
-
-
-# Attributes of explainers that hold a `Called`.
-model_itself = property(attrgetter("called.model"), doc="The model itself, which gives the clean prediction.")
-rows_as_the_model = property(attrgetter("called.rows_independent"), doc="Whether the model leaves rows independent.")

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 import random
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -13,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from metfa._base.warnings import ModelStateWarning, ReproducibilityWarning, warn
+from metfa.calls.behind import loaded_torch, modules_behind, owner_of
+from metfa.calls.ownership import owned
 
 __all__ = [
     "left_as_found",
@@ -22,9 +21,10 @@ __all__ = [
     "normalises_by_batch",
     "owner_of",
     "random_state_as_found",
-    "seed_global_generators",
+    "seeded_generators",
 ]
 
+DEVICES = ("cpu", "cuda", "mps", "xpu")  # whose autocast is looked at
 _MODULE_HOOKS = (
     "_forward_hooks",
     "_forward_hooks_with_kwargs",
@@ -37,61 +37,47 @@ _MODULE_HOOKS = (
 _TENSOR_HOOKS = ("_backward_hooks", "_post_accumulate_grad_hooks")
 
 
-def loaded_torch() -> Any:
-    """The torch module if the process has loaded it; metfa's own layers below `models` never load it."""
-    return sys.modules.get("torch")
-
-
-def owner_of(function: Any) -> Any:
-    """`function` itself, or the object whose method it is, without partial applications."""
-    while isinstance(function, functools.partial):
-        function = function.func
-    return function.__self__ if inspect.ismethod(function) else function
-
-
-def _module_of(model: Any) -> Any:
-    """The torch module that `model` is or is a method of; None where there is none."""
-    torch, owner = loaded_torch(), owner_of(model)
-    return owner if torch is not None and isinstance(owner, torch.nn.Module) else None
-
-
 def normalises_by_batch(model: Any) -> bool:
     """Whether a torch module has batch normalisation without running statistics, which mixes the rows of a batch."""
-    module, torch = _module_of(model), loaded_torch()
-    if module is None:
+    torch = loaded_torch()
+    if torch is None:
         return False
     batch_norm = torch.nn.modules.batchnorm._BatchNorm
-    return any(isinstance(part, batch_norm) and part.running_mean is None for part in module.modules())
+    return any(isinstance(part, batch_norm) and part.running_mean is None for part in modules_behind(model))
 
 
 @contextmanager
-def model_as_found(model: Any) -> Iterator[None]:
-    """Restore a torch module's modes, gradients and hooks on leaving, also after an exception.
+def model_as_found(*models: Any) -> Iterator[None]:
+    """Own the torch modules behind the models; restore their modes, gradients and hooks on leaving, also after an
+    exception.
 
-    Gradients of the parameters are removed inside and put back later, so that a backward pass cannot add to them.
-    Other functions and objects are not touched; a method of a module counts as the module.
+    Gradients of the parameters are removed inside and put back later, so that a backward pass cannot add to them. A
+    model may be a function or an object: see `modules_behind`.
     """
-    model = _module_of(model)
-    if model is None:
-        yield
-        return
-    modules = [(m, m.training, m._is_full_backward_hook, _hooks(m, _MODULE_HOOKS)) for m in model.modules()]
-    parameters = [(p, p.requires_grad, p.grad, _hooks(p, _TENSOR_HOOKS)) for p in model.parameters()]
-    for parameter, _, gradient, _ in parameters:
-        if gradient is not None:
-            parameter.grad = None
-    try:
-        yield
-    finally:
-        for module, training, full_backward, hooks in modules:
-            module.training = training
-            module._is_full_backward_hook = full_backward
-            _restore_hooks(module, _MODULE_HOOKS, hooks)
-        for parameter, requires_grad, gradient, hooks in parameters:
-            if parameter.requires_grad != requires_grad:
-                parameter.requires_grad_(requires_grad)
-            parameter.grad = gradient
-            _restore_hooks(parameter, _TENSOR_HOOKS, hooks)
+    parts = modules_behind(*models)
+    with owned([id(part) for part in parts]):
+        modules = [(m, m.training, m._is_full_backward_hook, _hooks(m, _MODULE_HOOKS)) for m in parts]
+        parameters = [(p, p.requires_grad, p.grad, _hooks(p, _TENSOR_HOOKS)) for p in _parameters(parts)]
+        for parameter, _, gradient, _ in parameters:
+            if gradient is not None:
+                parameter.grad = None
+        try:
+            yield
+        finally:
+            for module, training, full_backward, hooks in modules:
+                module.training = training
+                module._is_full_backward_hook = full_backward
+                _restore_hooks(module, _MODULE_HOOKS, hooks)
+            for parameter, requires_grad, gradient, hooks in parameters:
+                if parameter.requires_grad != requires_grad:
+                    parameter.requires_grad_(requires_grad)
+                parameter.grad = gradient
+                _restore_hooks(parameter, _TENSOR_HOOKS, hooks)
+
+
+def _parameters(modules: list[Any]) -> list[Any]:
+    found = {id(p): p for module in modules for p in module.parameters(recurse=False)}
+    return list(found.values())
 
 
 def _hooks(owner: Any, kinds: tuple[str, ...]) -> dict[str, dict[int, Any]]:
@@ -108,23 +94,24 @@ def _restore_hooks(owner: Any, kinds: tuple[str, ...], found: dict[str, dict[int
 
 
 @contextmanager
-def model_in_evaluation(model: Any) -> Iterator[None]:
-    """A torch module in evaluation mode; warns if the caller left it in training mode."""
-    module = _module_of(model)
-    training = [] if module is None else [m for m in module.modules() if m.training]
-    if training:
-        warn(
-            "the model is in training mode: it is explained in evaluation mode and put back afterwards; call "
-            "`model.eval()` first to silence this",
-            ModelStateWarning,
-        )
-    try:
-        for found in training:
-            found.training = False
-        yield
-    finally:
-        for found in training:
-            found.training = True
+def model_in_evaluation(*models: Any) -> Iterator[None]:
+    """Own the torch modules behind the models, in evaluation mode; warns if the caller left one in training mode."""
+    parts = modules_behind(*models)
+    with owned([id(part) for part in parts]):
+        training = [part for part in parts if part.training]
+        if training:
+            warn(
+                "the model is in training mode: it is explained in evaluation mode and put back afterwards; call "
+                "`model.eval()` first to silence this",
+                ModelStateWarning,
+            )
+        try:
+            for found in training:
+                found.training = False
+            yield
+        finally:
+            for found in training:
+                found.training = True
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -137,55 +124,111 @@ def _torch_generators() -> list[Any]:
     return [] if torch is None else [torch.default_generator, *torch.cuda.default_generators]
 
 
+def _random_state() -> tuple[Any, Any, list[tuple[Any, Any]]]:
+    """State of the global generators of Python, NumPy and torch."""
+    of_torch = [(generator, generator.get_state()) for generator in _torch_generators()]
+    return random.getstate(), np.random.get_state(legacy=False), of_torch  # noqa: NPY002
+
+
+def _is_random_state(state: tuple[Any, Any, list[tuple[Any, Any]]]) -> bool:
+    python, numpy, of_torch = state
+    return (
+        random.getstate() == python
+        and _same(np.random.get_state(legacy=False), numpy)  # noqa: NPY002
+        and all(generator.get_state().equal(found) for generator, found in of_torch)
+    )
+
+
+def _restore_random_state(state: tuple[Any, Any, list[tuple[Any, Any]]]) -> None:
+    python, numpy, of_torch = state
+    random.setstate(python)
+    np.random.set_state(numpy)  # noqa: NPY002
+    for generator, found in of_torch:
+        generator.set_state(found)
+
+
+GENERATORS = "the global random generators"  # as a thing that one thread may own
+_found: list[Any] = []  # the state that the first of the contexts below has found, once for each context that is open
+
+
 @contextmanager
 def random_state_as_found() -> Iterator[Callable[[], bool]]:
     """Restore the global generators of Python, NumPy and torch on leaving.
 
-    Yields a function. It returns whether somebody has drawn from them, or seeded them, since.
+    Yields a function. It returns whether somebody has drawn from them, or seeded them, since. Where several such
+    contexts are open, in one thread or in many, the last to close restores what the first has found: otherwise somebody
+    who goes on drawing would draw the same numbers again.
     """
-    python, numpy = random.getstate(), np.random.get_state(legacy=False)  # noqa: NPY002
-    of_torch = [(generator, generator.get_state()) for generator in _torch_generators()]
+    with owned([GENERATORS]):
+        before = _random_state()
+        _found.append(_found[0] if _found else before)
 
     def drawn() -> bool:
-        return not (
-            random.getstate() == python
-            and _same(np.random.get_state(legacy=False), numpy)  # noqa: NPY002
-            and all(generator.get_state().equal(state) for generator, state in of_torch)
-        )
+        with owned([GENERATORS]):
+            return not _is_random_state(before)
 
     try:
         yield drawn
     finally:
-        random.setstate(python)
-        np.random.set_state(numpy)  # noqa: NPY002
-        for generator, state in of_torch:
-            generator.set_state(state)
+        with owned([GENERATORS]):
+            first = _found.pop()
+            if not _found:
+                _restore_random_state(first)
 
 
-def seed_global_generators(rng: np.random.Generator) -> None:
-    """Seed the global generators of Python, NumPy and, where loaded, torch from one stream."""
+@contextmanager
+def seeded_generators(rng: np.random.Generator) -> Iterator[None]:
+    """The global generators of Python, NumPy and, where loaded, torch seeded from one stream, and put back on leaving.
+
+    One thread has them meanwhile.
+    """
     seeds = [int(seed) for seed in rng.integers(0, 2**32, size=3, dtype=np.uint32)]
-    random.seed(seeds[0])
-    np.random.seed(seeds[1])  # noqa: NPY002
-    for generator in _torch_generators():
-        generator.manual_seed(seeds[2])
+    with owned([GENERATORS]):
+        before = _random_state()
+        try:
+            random.seed(seeds[0])
+            np.random.seed(seeds[1])  # noqa: NPY002
+            for generator in _torch_generators():
+                generator.manual_seed(seeds[2])
+            yield
+        finally:
+            _restore_random_state(before)
+
+
+@contextmanager
+def _gradients_and_precision_as_usual() -> Iterator[None]:
+    """Without the caller's inference mode, which allows no gradient, and autocast, which changes every number."""
+    torch = loaded_torch()
+    with ExitStack() as stack:
+        if torch is not None and torch.is_inference_mode_enabled():
+            stack.enter_context(torch.inference_mode(False))
+        casting = [] if torch is None else [kind for kind in DEVICES if torch.is_autocast_enabled(kind)]
+        if casting:
+            warn(
+                "`torch.autocast` around this call is switched off inside, because it would change the result without "
+                "a trace: write `metfa.Called(model, autocast=torch.bfloat16)` to run the model in lower precision",
+                ModelStateWarning,
+            )
+        for kind in casting:
+            stack.enter_context(torch.autocast(kind, enabled=False))
+        yield
 
 
 @contextmanager
 def left_as_found(*models: Any) -> Iterator[Callable[[], bool]]:
     """The context of every sampling: models in evaluation mode, everything restored on leaving.
 
-    Yields the function of `random_state_as_found`. At the end it warns if the global generators were drawn from: `rng`
-    does not govern those numbers. Gradients work even inside the caller's inference mode.
+    `models` may be explainers and functions too: the torch modules behind all of them are guarded, and other threads
+    that guard one of them wait. Yields the function of `random_state_as_found`. At the end it warns if the global
+    generators were drawn from: `rng` does not govern those numbers. Gradients work even inside the caller's inference
+    mode, and the caller's autocast changes nothing.
     """
-    torch = loaded_torch()
-    with ExitStack() as stack:
-        drawn = stack.enter_context(random_state_as_found())
-        if torch is not None and torch.is_inference_mode_enabled():
-            stack.enter_context(torch.inference_mode(False))
-        for model in {id(model): model for model in models}.values():
-            stack.enter_context(model_as_found(model))
-            stack.enter_context(model_in_evaluation(model))
+    with (
+        _gradients_and_precision_as_usual(),
+        model_as_found(*models),
+        model_in_evaluation(*models),
+        random_state_as_found() as drawn,
+    ):
         yield drawn
         if drawn():
             warn(

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 from metfa._base.validation import as_path, check_kind
+from metfa._base.writing import new_folder
 from metfa.evaluation.results import Evaluation
-from metfa.results.files import new_folder
 
 __all__ = ["write_tables"]
 

@@ -12,9 +12,10 @@ from torch.nn import functional
 from metfa._arrays import to_host, widen
 from metfa._base.validation import check_flag, keep
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
-from metfa.calls.called import hold, model_itself, rows_as_the_model
 from metfa.calls.differentiation import weights_frozen
+from metfa.calls.held import asks_a_model, hold, model_itself, rows_as_the_model
 from metfa.calls.inputs import check_images, require_tensor
+from metfa.calls.one_by_one import row_by_row
 from metfa.calls.targets import row_targets
 from metfa.explainers._layers import LastUse, Watch, check_layer, last_use, name_of, watched
 from metfa.explainers.heatmaps import finished
@@ -23,9 +24,10 @@ __all__ = ["CAM", "enlarged", "warn_if_constant"]
 
 TOLERANCE = 1e-2  # of the largest value: bfloat16 rounds each to 2**-9, other poolings differ by far more
 REQUIRED = "CAM needs a model that averages its last feature map over all pixels and classifies it by one linear layer"
-INSTEAD = "use `ScoreCAM(model)` or `from_gradcam(GradCAM, model)`"
+INSTEAD = "use `ScoreCAM(model)` or `from_gradcam(GradCAM, model)`, which take a `layer=`"
 
 
+@asks_a_model
 @dataclass(frozen=True)
 class CAM:
     r"""Class activation mapping (Zhou et al. 2016): :math:`\sum_k w_{ck} A_k`, exact for networks made for it.
@@ -75,7 +77,7 @@ class CAM:
     differentiable = True
 
     def __post_init__(self) -> None:
-        hold(self)
+        hold(self, at_layers="CAM")
         check_layer(None, self.model)
         keep(self, upsample=check_flag(self.upsample, "upsample"))
         keep(self, scale=check_flag(self.scale, "scale"))
@@ -111,7 +113,9 @@ class CAM:
             watched(self.model) as watch,
             last_use(self.model, (nn.Linear, nn.Conv2d)) as classifier,
         ):
-            scores = self.called(inputs.clone())  # a model may work in place on what it gets
+            scores = self.called.in_one_pass(inputs.clone())  # a model may work in place on what it gets
+        if self.called.row_look.seen_to_mix(inputs.detach(), scores.detach()):
+            return row_by_row(self, inputs, target)
         features = self._averaged(watch, classifier, scores)
         targets = row_targets(target, to_host(scores), len(scores))
         if not all(isinstance(entry, int) for entry in targets):
@@ -124,7 +128,7 @@ class CAM:
 
     def _averaged(self, watch: Watch, classifier: LastUse, scores: torch.Tensor) -> torch.Tensor:
         """The feature map (batch, channels, height, width) whose average the classifier sees."""
-        found = watch.feature_map(len(scores))
+        found = watch.feature_map(len(scores), instead=f"{REQUIRED}; {INSTEAD}")
         module, given = classifier.module, classifier.input
         name = name_of(self.model, module)
         if scores.ndim != 2 or module.weight.shape[0] != scores.shape[1]:

@@ -81,6 +81,8 @@ class Heatmap:
     channel_axis: int | None = field(default=1, kw_only=True)
     sign: Sign = field(default="absolute", kw_only=True)
 
+    unit = None  # that of the explainer is lost when each map is scaled
+
     @property
     def model(self) -> Any:
         return explained_model(self.explainer)

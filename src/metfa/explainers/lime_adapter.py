@@ -18,6 +18,7 @@ from metfa.calls.answers import softmax
 from metfa.calls.guard import loaded_torch, model_in_evaluation
 from metfa.calls.inputs import check_images
 from metfa.calls.targets import row_targets
+from metfa.explainers._segments import check_several
 from metfa.sampling.protocol import predict_scores
 from metfa.sampling.randomised import row_generators
 
@@ -62,7 +63,6 @@ class LimeExplainer:
         raise NotImplementedError
 
     def _map(self, row: Any, label: Any, inputs: Any) -> np.ndarray:
-        """Map of one row, one of `inputs`."""
         raise NotImplementedError
 
     def _stacked(self, maps: list[np.ndarray]) -> np.ndarray:
@@ -136,6 +136,7 @@ class LimeImage(LimeExplainer):
 
         picture = np.moveaxis(to_host(row).astype(np.float64), 0, -1)
         explanation = self._explanation(np.ascontiguousarray(picture[..., 0] if channels == 1 else picture), ask, label)
+        check_several([explanation.segments])
         if self.n_segments_shown is not None:
             mask = explanation.get_image_and_mask(label, positive_only=True, num_features=self.n_segments_shown)[1]
             return mask.astype(np.float32)
@@ -164,6 +165,9 @@ class LimeTexts(LimeExplainer):
     def _checked(self, inputs: Any) -> Any:
         if not isinstance(inputs, list) or not all(isinstance(text, str) for text in inputs):
             raise TypeError(f"`inputs` must be a list of texts, got {type(inputs).__name__}")
+        for row, text in enumerate(inputs):
+            if not self.words(text):
+                raise ValueError(f"`inputs` must hold texts with words, but lime finds none in row {row}: {text!r:.80}")
         return inputs
 
     def _map(self, row: Any, label: Any, inputs: Any) -> np.ndarray:  # noqa: ARG002
@@ -264,9 +268,8 @@ def from_lime(
         if n_segments_shown is not None:
             raise ValueError(f"`n_segments_shown` is for images, {names[0]} has no segments")
         return kind(explainer, predict, softmax, settings, rng)
-    if n_segments_shown is not None:
-        positive_int(n_segments_shown, "n_segments_shown")
-    return LimeImage(explainer, predict, softmax, settings, rng, n_segments_shown)
+    shown = None if n_segments_shown is None else positive_int(n_segments_shown, "n_segments_shown")
+    return LimeImage(explainer, predict, softmax, settings, rng, shown)
 
 
 def _weights(explanation: Any, label: Any, n_features: int) -> np.ndarray:

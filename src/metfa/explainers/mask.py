@@ -12,9 +12,9 @@ import torch
 from metfa._arrays import widen
 from metfa._base.validation import check_number, keep, one_of, positive_int
 from metfa.calls.blur import Blur, blur_and_median
-from metfa.calls.called import model_itself, rows_as_the_model
 from metfa.calls.differentiation import index_of, require_graph, weights_frozen
 from metfa.calls.enlargement import Enlargement, enlargement, enlargements, grid_sides, resized
+from metfa.calls.held import asks_a_model, model_itself, rows_as_the_model
 from metfa.calls.targets import row_targets
 from metfa.explainers.heatmaps import finished, scale_to_unit
 from metfa.explainers.mask_optimisation import (
@@ -57,6 +57,7 @@ class MaskState:
     count: int = 0
 
 
+@asks_a_model
 @dataclass(frozen=True)
 class MASK:
     r"""Meaningful perturbation (Fong and Vedaldi 2017): the smallest deletion that makes the class go away.
@@ -320,7 +321,7 @@ class MASK:
         with torch.enable_grad():
             shown = window(resized(masks, self._matrices(window.contrast)))
             scores = target_scores(self.called, shown, window.index)
-            require_graph(scores)
+            require_graph(scores, masks)
             loss = (scores + self._penalties(masks)).sum()
             (gradient,) = torch.autograd.grad(loss, masks, create_graph=create_graph)
         count = state.count + 1

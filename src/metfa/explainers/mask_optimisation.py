@@ -10,12 +10,13 @@ import numpy as np
 import torch
 
 from metfa._arrays import widen
-from metfa._base.validation import MOST_CALLS, check_flag, check_number, positive_int
+from metfa._base.validation import MOST_CALLS, check_flag, check_number, keep, positive_int
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.calls.baseline import baseline_like, check_baseline
-from metfa.calls.called import Called, hold
-from metfa.calls.differentiation import index_of, of_indices, weights_frozen
+from metfa.calls.called import Called
+from metfa.calls.differentiation import gradient_expected, index_of, of_indices, weights_frozen
 from metfa.calls.enlargement import grid_sides, resized
+from metfa.calls.held import hold
 from metfa.calls.inputs import check_images, require_tensor
 
 __all__ = [
@@ -77,10 +78,10 @@ class Blend:
 def check_mask_settings(explainer: Any) -> None:
     """Make the explainer's model a `Called`; raise unless the settings that all these explainers have are valid."""
     hold(explainer)
-    check_flag(explainer.scale, "scale")
-    positive_int(explainer.n_iterations, "n_iterations", maximum=MOST_CALLS)
+    keep(explainer, scale=check_flag(explainer.scale, "scale"))
+    keep(explainer, n_iterations=positive_int(explainer.n_iterations, "n_iterations", maximum=MOST_CALLS))
     grid_sides(explainer.grid)
-    check_number(explainer.l1_weight, "l1_weight")
+    keep(explainer, l1_weight=check_number(explainer.l1_weight, "l1_weight"))
     if not callable(explainer.baseline):
         check_baseline(explainer.baseline)
 
@@ -100,7 +101,7 @@ def optimised(
     optimise: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Masks (batch, rows, columns) by ``optimise(images, index of each target)``, and scores of the images."""
-    with torch.no_grad(), weights_frozen(called.model):
+    with torch.no_grad(), weights_frozen(called.model), gradient_expected(called.model):
         inputs = inputs.detach()
         scores = called.scores(inputs)
         return optimise(inputs, index_of(called.targets(target, scores), inputs.device)), scores

@@ -50,7 +50,8 @@ class ShapExplainer:
         inputs = as_array(inputs, "inputs")
         model = self.model
         with model_as_found(model), model_in_evaluation(model), _parameters_as_found(model):
-            scores = None if model is None else predict_scores(model, inputs)
+            name = "model" if self.predict is None else "predict"
+            scores = None if model is None else predict_scores(model, inputs, name)
             values = _values(self._explained(inputs), tuple(inputs.shape))
         targets = None
         if target is not None or scores is not None:

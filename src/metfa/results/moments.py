@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from metfa import stats
 
 __all__ = ["mean_of", "median_of", "std_of"]
+
+SMALLER = 2.0**-600  # the square of the largest float, made smaller by this, is a float
 
 
 def median_of(values: np.ndarray) -> np.ndarray:
@@ -20,26 +24,37 @@ def median_of(values: np.ndarray) -> np.ndarray:
 
 def mean_of(values: np.ndarray) -> np.ndarray:
     r"""Mean of samples (n, \*shape), in their precision, at least float32."""
-    return _mean(values).astype(_at_least_float32(values.dtype))
+    return _finite(_mean, values).astype(_at_least_float32(values.dtype))
 
 
 def std_of(values: np.ndarray) -> np.ndarray:
     r"""Standard deviation (n - 1) of samples (n, \*shape), in their precision, at least float32."""
     if len(values) < 2:
         raise ValueError("`std` needs at least 2 samples, got 1")
-    mean = _mean(values)
+    return _finite(_std, values).astype(_at_least_float32(values.dtype))
+
+
+def _finite(reduce: Callable[[np.ndarray, float], np.ndarray], values: np.ndarray) -> np.ndarray:
+    """``reduce(values, 1.0)``; where that overflows, of values made smaller by a power of two, which rounds nothing."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = reduce(values, 1.0)
+        return found if np.isfinite(found).all() else reduce(values, SMALLER) / SMALLER
+
+
+def _std(values: np.ndarray, scale: float) -> np.ndarray:
+    mean = _mean(values, scale)
     squares = np.zeros_like(mean)
     for sample in values:
-        squares += (sample - mean) ** 2
-    return np.sqrt(squares / (len(values) - 1)).astype(_at_least_float32(values.dtype))
+        squares += (sample * scale - mean) ** 2
+    return np.sqrt(squares / (len(values) - 1))
 
 
-def _mean(values: np.ndarray) -> np.ndarray:
+def _mean(values: np.ndarray, scale: float) -> np.ndarray:
     """Mean in float64, one sample at a time and relative to the first, so that a constant stays exact."""
-    first = values[0].astype(np.float64)
+    first = values[0].astype(np.float64) * scale
     total = np.zeros_like(first)
     for sample in values[1:]:
-        total += sample - first
+        total += sample * scale - first
     return first + total / len(values)
 
 

@@ -7,12 +7,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from metfa._arrays import device_of, first_not_finite, is_array, namespace, to_host
+from metfa._base.warnings import RowDependenceWarning, warn
+from metfa.calls.guard import random_state_as_found
+from metfa.calls.mixing import explained_by_rounding, looked_at, mixed
+from metfa.calls.ownership import acting_for, current_owner
 from metfa.calls.targets import row_targets, stacked_targets
 from metfa.sampling.protocol import call_explainer, predict_scores, safe_batch_size, takes_rngs
 from metfa.sampling.rows import Rows
@@ -76,6 +80,10 @@ class Loop:
         Shape of every map; by default that of the first.
     clean : bool
         Whether the clean rows are explained instead, see `cleaned`.
+    first : Explained, optional
+        Maps of the first jobs, if `ready` has made them.
+    predict : callable or None
+        Inputs -> scores, asked about every batch for which the explainer gives no scores; None: nobody is asked.
     """
 
     explainer: Callable[..., Any]
@@ -87,13 +95,16 @@ class Loop:
     targets: Sequence[Any] = ()
     features: tuple[int, ...] | None = None
     clean: bool = False
+    first: Explained | None = None
+    predict: Callable[[Any], Any] | None = None
+
+    def aimed(self, target: Any, predict: Callable[[Any], Any] | None) -> tuple[Loop, np.ndarray | None]:
+        """The same loop with a target for each row, and the clean scores; see `ready`."""
+        scores = None if predict is None else self._clean_scores(predict)
+        return replace(self, targets=row_targets(target, scores, len(self.rows))), scores
 
     def ready(
-        self,
-        target: Any,
-        predict: Callable[[Any], Any] | None,
-        probed: Sequence[Job],
-        drawn: Callable[[], bool],
+        self, target: Any, predict: Callable[[Any], Any] | None, jobs: Sequence[Job]
     ) -> tuple[Loop, np.ndarray | None]:
         """The same loop with a target for each row and a safe batch size, and the clean scores.
 
@@ -103,32 +114,49 @@ class Loop:
             What is explained; None: the class that `predict` gives on the clean row.
         predict : callable or None
             Inputs -> scores, asked about all clean rows.
-        probed : sequence of Job
-            At most two; with these `safe_batch_size` finds out whether the rows of a batch depend on each other.
-        drawn : callable
-            Returns whether the global generators have been drawn from.
+        jobs : sequence of Job
+            The first jobs of the loop. The first batch of them, together and one row of it alone, shows whether the
+            rows of a batch depend on each other (`safe_batch_size`). The loop keeps its maps.
         """
-        noisy = self._noisy(probed)  # a noise that does not fit fails here, before the model is called
-        scores = None if predict is None else self._clean_scores(predict)
-        loop = replace(self, targets=row_targets(target, scores, len(self.rows)))
+        jobs = jobs[: self.batch_size]
+        noisy = self._noisy(jobs)  # a noise that does not fit fails here, before the model is called
+        loop, scores = self.aimed(target, predict)
+        if self.noise is not None:  # without noise the prediction cannot change
+            loop = replace(loop, predict=predict)
+        first: Explained | None = None
 
-        def run(indices: list[int]) -> np.ndarray:
+        def run(indices: Sequence[int]) -> np.ndarray:
+            nonlocal first
             batch = self.rows.batch([noisy[index] for index in indices])
-            return to_host(loop.explained([probed[index] for index in indices], batch).maps)
+            explained = loop.explained([jobs[index] for index in indices], batch)
+            first = first or explained
+            return to_host(explained.maps)
 
-        size = safe_batch_size(self.explainer, self.batch_size, len(probed), run, drawn)
-        return replace(loop, batch_size=size), scores
+        with random_state_as_found() as drawn:
+            size = safe_batch_size(self.explainer, self.batch_size, len(jobs), run, drawn)
+        return replace(loop, batch_size=size, first=first if size > 1 else None), scores
 
     def cleaned(self) -> Loop:
         """The loop over the clean rows; an explainer with randomness of its own gets other draws there."""
-        return replace(self, noise=None, clean=True)
+        return replace(self, noise=None, clean=True, first=None)
 
     @contextmanager
     def over(self, jobs: Sequence[Job]) -> Iterator[Iterator[Explained]]:
         """Explain jobs in chunks of `batch_size`; each chunk is explained when the inner iterator is asked for it."""
         prepared = _ahead if self.rows.on_host and not self.clean else _in_turn
-        with prepared(self.batch, self._chunks(jobs)) as batches:
-            yield self._alike(self.explained(chunk, batch) for chunk, batch in batches)
+        made = self._made(jobs)
+        with prepared(self.batch, self._chunks(jobs[len(made.jobs) if made else 0 :])) as batches:
+            chunks = (self.explained(chunk, batch) for chunk, batch in batches)
+            yield self._alike(chunks if made is None else chain([made], chunks))
+
+    def _made(self, jobs: Sequence[Job]) -> Explained | None:
+        """Maps that `ready` has made of the first of these jobs; None if there are none."""
+        if self.first is None:
+            return None
+        pairs = zip(self.first.jobs, jobs, strict=False)
+        n = next((place for place, (old, new) in enumerate(pairs) if old != new), min(len(self.first.jobs), len(jobs)))
+        scores = self.first.scores
+        return Explained(jobs[:n], self.first.maps[:n], None if scores is None else scores[:n]) if n else None
 
     def batch(self, jobs: Sequence[Job]) -> Any:
         """Noisy copies of the jobs' rows as one batch."""
@@ -142,6 +170,8 @@ class Loop:
         indices = [job.row for job in jobs]
         row_args = {name: _taken(values, indices) for name, values in self.row_args.items()}
         maps, scores = call_explainer(self.explainer, batch, target, len(jobs), rngs, row_args)
+        if scores is None and self.predict is not None and not self.clean:
+            scores = predict_scores(self.predict, batch)
         if not namespace(maps).isdtype(maps.dtype, ("bool", "integral", "real floating")):
             raise TypeError(f"`explainer` must return real attributions, got {maps.dtype}")
         maps = _on_host(maps) if self.rows.on_host else maps
@@ -159,14 +189,27 @@ class Loop:
     def _stream(self, job: Job, purpose: Purpose) -> np.random.Generator:
         return stream(*self.addresses[job.row], job.sample_id, purpose)
 
-    def _chunks(self, jobs: Sequence[Job]) -> Iterator[Sequence[Job]]:
+    def _chunks(self, jobs: Sequence[Any]) -> Iterator[Sequence[Any]]:
         return (jobs[start : start + self.batch_size] for start in range(0, len(jobs), self.batch_size))
 
     def _clean_scores(self, predict: Callable[[Any], Any]) -> np.ndarray:
-        clean, jobs = self.cleaned(), [Job(row, 0) for row in range(len(self.rows))]
-        scores = np.concatenate([predict_scores(predict, clean.batch(chunk)) for chunk in self._chunks(jobs)])
-        if len(scores) != len(jobs):
-            raise ValueError(f"`predict` must return one row of scores an input, got {len(scores)} for {len(jobs)}")
+        clean, n = self.cleaned(), len(self.rows)
+
+        def ask(rows: Sequence[int]) -> np.ndarray:
+            return predict_scores(predict, clean.batch([Job(row, 0) for row in rows]))
+
+        scores = np.concatenate([ask(rows) for rows in self._chunks(range(n))])
+        if len(scores) != n:
+            raise ValueError(f"`predict` must return one row of scores an input, got {len(scores)} for {n}")
+        together = scores[: self.batch_size]
+        alone = {row: ask([row])[0] for row in looked_at(len(together))} if len(together) > 1 else {}
+        if mixed(ask, together, alone, loose=explained_by_rounding(predict)):
+            warn(
+                "the model's scores of an input change with the inputs beside it, or from call to call: it is asked "
+                "about one clean input at a time",
+                RowDependenceWarning,
+            )
+            scores = np.concatenate([ask([row]) for row in range(n)])
         bad = first_not_finite(scores)
         if bad is not None:
             raise ValueError(f"the model's scores of the clean input {bad} are not finite")
@@ -207,8 +250,10 @@ def _in_turn(work: Callable[[Any], Any], items: Iterator[Any]) -> Iterator[Itera
 
 @contextmanager
 def _ahead(work: Callable[[Any], Any], items: Iterator[Any]) -> Iterator[Iterator[tuple[Any, Any]]]:
-    """The same, with threads that work ahead; all of them end with the context."""
-    pool = ThreadPoolExecutor(max_workers=AHEAD, thread_name_prefix="metfa-noise")
+    """The same, with threads that work ahead. They end with the context; after Ctrl-C, nobody waits for them."""
+    pool = ThreadPoolExecutor(
+        AHEAD, thread_name_prefix="metfa-noise", initializer=acting_for, initargs=(current_owner(),)
+    )
 
     def results() -> Iterator[tuple[Any, Any]]:
         drawing = deque((item, pool.submit(work, item)) for item in islice(items, AHEAD))
@@ -218,7 +263,11 @@ def _ahead(work: Callable[[Any], Any], items: Iterator[Any]) -> Iterator[Iterato
             drawing.extend((after, pool.submit(work, after)) for after in islice(items, 1))
             yield item, result
 
+    waits = True
     try:
         yield results()
+    except KeyboardInterrupt:
+        waits = False
+        raise
     finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+        pool.shutdown(wait=waits, cancel_futures=True)

@@ -6,7 +6,7 @@ or the pair (attributions, scores). It may also
 - take a keyword ``rngs``: a list with one :class:`numpy.random.Generator` for each row (see :func:`metfa.randomised`);
 - have an attribute ``model`` (inputs -> scores; the parts of a tuple one by one), which gives the clean prediction;
 - have an attribute ``rows_independent = True``, which promises that a row's attributions do not depend on its
-  neighbours;
+  neighbours: it is believed where maps are random, and looked at where they are not;
 - have an attribute ``differentiable = True``, if its maps are in the graph of inputs that require a gradient (otherwise
   attacks keep the graph of every gradient that it takes);
 - have an attribute ``signed``, True if scores above 0 speak for the target and scores below 0 against it, False if 0
@@ -18,16 +18,21 @@ The target is an integer array in the inputs' library with one entry for each ro
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
-from metfa._arrays import as_array, to_host
-from metfa._base.validation import check_function
+from metfa._arrays import as_array, is_array, to_host
+from metfa._base.validation import check_function, check_number
 from metfa._base.warnings import ReproducibilityWarning, RowDependenceWarning, warn
-from metfa.calls.guard import loaded_torch, normalises_by_batch, owner_of
+from metfa.calls.answers import answered, checked_scores
+from metfa.calls.behind import loaded_torch, owner_of
+from metfa.calls.called import Called
+from metfa.calls.mixing import SAME, distance, explained_by_rounding, looked_at, mixed, same_but_rounding
+from metfa.sampling.foreign import adapter_for
+from metfa.sampling.rows import count_rows
 
 __all__ = [
     "call_explainer",
@@ -35,6 +40,7 @@ __all__ = [
     "explained_model",
     "known_independent",
     "known_signed",
+    "known_unit",
     "predict_scores",
     "prediction_of",
     "safe_batch_size",
@@ -54,10 +60,17 @@ def explained_model(explainer: Any) -> Any:
 
 def prediction_of(explainer: Any) -> Callable[[Any], Any] | None:
     """Inputs -> scores by the explainer's own model; None if unknown."""
-    model = explained_model(explainer)
+    model, called = explained_model(explainer), getattr(owner_of(explainer), "called", None)
     if model is None:
         return None
-    return lambda inputs: model(*inputs) if isinstance(inputs, tuple) else model(inputs)
+
+    def predict(inputs: Any) -> Any:
+        if isinstance(called, Called) and is_array(inputs):
+            return called.scores(inputs)  # in the batches that the caller has set
+        scores = model(*inputs) if isinstance(inputs, tuple) else answered(model, inputs)
+        return checked_scores(scores, count_rows(inputs), model)
+
+    return predict
 
 
 def takes_rngs(explainer: Any) -> bool:
@@ -75,15 +88,30 @@ def known_independent(explainer: Any) -> bool:
 
 def known_signed(explainer: Any) -> bool | None:
     """Whether the explainer, or the one that it wraps, says that its scores are signed; None: it does not say."""
-    owner = owner_of(explainer)
-    while not hasattr(owner, "signed") and hasattr(owner, "explainer"):
-        owner = owner_of(owner.explainer)
-    signed = getattr(owner, "signed", None)
+    signed = _said(explainer, "signed")
     return signed if isinstance(signed, bool) else None
 
 
+def known_unit(explainer: Any) -> float | None:
+    """What the explainer, or the one that it wraps, calls a whole score (see `metfa.Terms`); None: it does not say."""
+    unit = _said(explainer, "unit")
+    if unit is not None:
+        check_number(unit, "explainer.unit", above=0)
+    return None if unit is None else float(unit)
+
+
+def _said(explainer: Any, name: str) -> Any:
+    owner = owner_of(explainer)
+    while not hasattr(owner, name) and hasattr(owner, "explainer"):
+        owner = owner_of(owner.explainer)
+    return getattr(owner, name, None)
+
+
 def check_explainer(explainer: Any) -> None:
-    """Raise unless the explainer is callable."""
+    """Raise unless the explainer is callable, and no method of another library that needs an adapter."""
+    adapter = adapter_for(explainer)
+    if adapter is not None:
+        raise TypeError(f"`explainer` is {adapter}")
     if not callable(explainer):
         hint = "; pass its method, as in `Saliency(model).attribute`" if hasattr(explainer, "attribute") else ""
         raise TypeError(f"`explainer` must be callable, got {type(explainer).__name__}{hint}")
@@ -125,12 +153,12 @@ def call_explainer(
     return attributions, scores
 
 
-def predict_scores(predict: Callable[[Any], Any], batch: Any) -> np.ndarray:
-    """Scores of one batch on the host, without a graph."""
+def predict_scores(predict: Callable[[Any], Any], batch: Any, name: str = "predict") -> np.ndarray:
+    """Scores of one batch on the host, without a graph; `name` is the argument that gave the function."""
     torch = loaded_torch()
     with torch.no_grad() if torch is not None else nullcontext():
-        scores = predict(batch)
-    host = to_host(as_array(scores, "predict(inputs)"))
+        scores = checked_scores(answered(predict, batch), count_rows(batch), predict, name)
+    host = to_host(scores)
     if host.ndim == 1 and host.dtype.kind in "biu":
         raise TypeError(
             f"`predict` must return scores (batch, classes), got one {host.dtype} a row, like class labels: pass the "
@@ -139,78 +167,93 @@ def predict_scores(predict: Callable[[Any], Any], batch: Any) -> np.ndarray:
     return host
 
 
-ROUNDS = (0, 1, 0, 1, 0, 1)  # probe rows that are explained again, until one map decides
+REPEATS = 5  # looks at a row whose map is constant: random maps that are often zero look like this, too
 
 
 def safe_batch_size(
     explainer: Callable[..., Any],
     batch_size: int,
-    n_jobs: int,
-    run: Callable[[list[int]], np.ndarray],
+    n_rows: int,
+    run: Callable[[Sequence[int]], np.ndarray],
     drawn: Callable[[], bool],
 ) -> int:
     """`batch_size`, or 1 if the explainer lets the rows of a batch depend on each other.
 
-    A few small calls find out, unless the explainer promises that rows are independent. ``run(indices)`` explains the
-    two probe rows 0 and 1 in any combination; ``drawn()`` returns whether the global generators have been drawn from.
-    If a row alone has the same map each time, it must have the same map beside another row too (to the rounding of the
-    model's kernels). Otherwise the explainer is random: two equal rows of one call must then differ, or they share
-    their draws. Sparse random maps are often zero, so there are several rounds.
+    Every explainer is looked at, whatever it promises: a batch is explained, then one or two of its rows alone. If the
+    maps differ by more than the rounding of kernels, see `mixed`, then rows go one a call. So do those of an explainer
+    that draws random numbers for itself, because the rows of one call may share them. Here a promise is believed,
+    because such maps cannot be compared.
+
+    Parameters
+    ----------
+    explainer : callable
+        The explainer.
+    batch_size : int
+        Rows in one call that are wished.
+    n_rows : int
+        Number of rows of the batch to look at.
+    run : callable
+        Indices of rows -> their maps in one call.
+    drawn : callable
+        Returns whether the global generators have been drawn from meanwhile.
 
     Raises
     ------
     ValueError
         If a row's map is constant when it is alone, and not beside others: it is explained by means of its neighbours.
     """
-    if min(batch_size, n_jobs) < 2 or known_independent(explainer):
-        return batch_size
-    if normalises_by_batch(explained_model(explainer)):
-        return _one_row_a_call()
-    together, alone = run([0, 1]), [run([0])[0], run([1])[0]]
-    if _needs_company(together, alone, run):
+    if min(batch_size, n_rows) < 2:
+        return 1
+    together = run(range(n_rows))
+    believed = known_independent(explainer)  # ours look at two rows of their model besides
+    alone = {row: run([row])[0] for row in looked_at(n_rows, one=believed)}
+    moved = not all(same_but_rounding(together[row], one) for row, one in alone.items())
+    if moved and _needs_company(together, alone, run):
         raise ValueError(
             "`explainer` explains a row by means of the other rows of its batch (one row alone gets a constant map), "
             "so its samples cannot be independent: use a method that perturbs each row by itself, such as feature "
             "ablation"
         )
-    same_in_company = all(_alike(a, b, 2e-2) for a, b in zip(together, alone, strict=True))
-    rounds = ROUNDS[:1] if same_in_company else ROUNDS
-    if all(_alike(alone[index], run([index])[0], 1e-3) for index in rounds):
-        independent = same_in_company
-    else:
+    if drawn() or _draws(alone, run, moved=moved):
         if not drawn():
             warn(
                 "`explainer` gives another map each time from a random generator of its own, which `rng` does not "
                 "govern: let it take the generators that metfa gives it, see `metfa.randomised`",
                 ReproducibilityWarning,
             )
-        twins = (run([0, 0]) for _ in ROUNDS)
-        independent = not all(_alike(first, second, 1e-3) for first, second in twins)
-    return batch_size if independent else _one_row_a_call()
-
-
-def _one_row_a_call() -> int:
+        seen = "" if believed else "draws random numbers, which the rows of a batch may share"
+    else:
+        apart = mixed(run, together, alone, loose=explained_by_rounding(explainer)) if moved else 0.0
+        by = "takes another shape" if apart == float("inf") else f"moves by {apart:.2g} of its size"
+        seen = f"lets the rows of a batch depend on each other: beside others, the map of a row {by}" if apart else ""
+    if not seen:
+        return batch_size
     warn(
-        "`explainer` lets the rows of a batch depend on each other (shared random draws or statistics), which would "
-        "void the intervals: going on with one row a call; pass `batch_size=1` to silence this",
+        f"`explainer` {seen}, which would void the intervals: going on with one row a call; pass `batch_size=1` to "
+        "silence this",
         RowDependenceWarning,
     )
     return 1
 
 
-def _alike(a: np.ndarray, b: np.ndarray, tolerance: float) -> bool:
-    if a.shape != b.shape:
-        return False
-    a, b = a.astype(np.float64), b.astype(np.float64)
-    return bool(np.abs(a - b).sum() <= tolerance * max(np.abs(a).sum(), np.abs(b).sum()))
+def _draws(alone: dict[int, np.ndarray], run: Callable[[Sequence[int]], np.ndarray], *, moved: bool) -> bool:
+    """Whether a row alone gets another map when it is explained again."""
+    return any(
+        distance(run([row])[0], one) > SAME
+        for row, one in alone.items()
+        for _ in range(REPEATS if _flat(one) else int(moved))
+    )
 
 
 def _flat(a: np.ndarray) -> bool:
     return bool(a.size == 0 or a.min() == a.max())
 
 
-def _needs_company(together: np.ndarray, alone: list[np.ndarray], run: Callable[[list[int]], np.ndarray]) -> bool:
+def _needs_company(
+    together: np.ndarray, alone: dict[int, np.ndarray], run: Callable[[Sequence[int]], np.ndarray]
+) -> bool:
     """Whether maps are constant alone and never beside others; tried often enough to rule out sparse random maps."""
-    if any(map(_flat, together)) or not all(map(_flat, alone)):
+    if any(_flat(together[row]) for row in alone) or not all(map(_flat, alone.values())):
         return False
-    return all(_flat(run([attempt % 2])[0]) for attempt in range(20))
+    rows = list(alone)
+    return all(_flat(run([rows[attempt % len(rows)]])[0]) for attempt in range(20))

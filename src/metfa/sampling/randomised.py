@@ -11,7 +11,7 @@ import numpy as np
 from metfa._arrays import is_array, namespace
 from metfa._base.provenance import describe
 from metfa._base.validation import as_list, check_kind
-from metfa.calls.guard import random_state_as_found, seed_global_generators
+from metfa.calls.guard import model_as_found, seeded_generators
 from metfa.sampling.protocol import call_explainer, check_explainer, explained_model, known_independent
 from metfa.sampling.rows import Rows, count_rows, one_entry, one_row
 from metfa.sampling.streams import Purpose, root_entropy, stream
@@ -111,13 +111,15 @@ class seeded:  # noqa: N801 - read as a function
     def __call__(self, inputs: Any, target: Any = None, *, rngs: Any = None, **row_args: Any) -> Any:
         """Attributions of a batch (and scores, if the explainer gives them), one row a call."""
         outputs = []
-        for index, rng in enumerate(row_generators(inputs, rngs, self.rng)):
-            per_row = isinstance(target, list | tuple) or (is_array(target) and target.ndim > 0)
-            one_target = one_entry(target, index) if per_row else target
-            one_args = {name: one_entry(values, index) for name, values in row_args.items()}
-            with random_state_as_found():
-                seed_global_generators(rng)
-                outputs.append(call_explainer(self.explainer, one_row(inputs, index), one_target, 1, [rng], one_args))
+        generators = row_generators(inputs, rngs, self.rng)
+        with model_as_found(self.explainer):  # own the model before the generators, as all threads do
+            for index, rng in enumerate(generators):
+                per_row = isinstance(target, list | tuple) or (is_array(target) and target.ndim > 0)
+                one_target = one_entry(target, index) if per_row else target
+                one_args = {name: one_entry(values, index) for name, values in row_args.items()}
+                with seeded_generators(rng):
+                    output = call_explainer(self.explainer, one_row(inputs, index), one_target, 1, [rng], one_args)
+                outputs.append(output)
         maps, scores = zip(*outputs, strict=True)
         joined = namespace(*maps).concat(maps, axis=0)
         return joined if scores[0] is None else (joined, namespace(*scores).concat(scores, axis=0))

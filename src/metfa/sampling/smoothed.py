@@ -32,6 +32,7 @@ class SampledExplainer:
     rng: Any = field(default=None, kw_only=True, repr=False)
 
     rows_independent = True
+    _safe_batch_size = None  # that of the first call, which looks whether rows depend on each other
 
     def __post_init__(self) -> None:
         check_explainer(self.explainer)
@@ -66,8 +67,8 @@ class SampledExplainer:
         array, (batch, \*features)
             In the library and on the device of `inputs`; for texts as the explainer gives them.
         """
-        with left_as_found(self.model) as drawn:
-            loop, jobs = self._loop(inputs, target, rngs, drawn)
+        with left_as_found(self.explainer):
+            loop, jobs = self._loop(inputs, target, rngs)
             return self.summarised(self._samples(_maps(loop, jobs)))
 
     attribute = __call__  # Captum's name for it
@@ -117,10 +118,11 @@ class SampledExplainer:
             kind = getattr(inputs, "dtype", type(inputs).__name__)
             raise TypeError(f"`inputs` must be a floating-point torch.Tensor to have a gradient, got {kind}")
         inputs = inputs.detach()
-        with left_as_found(self.model) as drawn, torch.no_grad():
-            loop, jobs = self._loop(inputs, target, rngs, drawn)
+        with left_as_found(self.explainer), torch.no_grad():
+            loop, jobs = self._loop(inputs, target, rngs)
             size = loop.batch_size
             start = (len(jobs) - 1) // size * size  # of the last chunk; its graph is kept
+            loop = replace(loop, first=None)  # its graph, if it has one, is not for keeping
             parts = _maps(loop, jobs[:start], detached=True)  # they may have a graph nevertheless
             with torch.enable_grad():
                 leaf, last = self._part(loop, inputs, jobs[start:])
@@ -133,22 +135,26 @@ class SampledExplainer:
             by_samples = by_samples.flatten(0, 1)
             gradient = _pulled(last, by_samples[start:], leaf)
             for first in range(0, start, size):
-                with left_as_found(self.model), torch.enable_grad():
+                with left_as_found(self.explainer), torch.enable_grad():
                     again, part = self._part(loop, inputs, jobs[first : first + size])
                     gradient = gradient + _pulled(part, by_samples[first : first + size], again)
             return gradient
 
         return maps.detach(), pull_back
 
-    def _loop(self, inputs: Any, target: Any, rngs: Any, drawn: Any) -> tuple[Loop, list[Job]]:
+    def _loop(self, inputs: Any, target: Any, rngs: Any) -> tuple[Loop, list[Job]]:
         """The loop in the graph of the inputs, and its jobs, row by row."""
         rows = RowsInGraph(inputs)
         addresses = [(root_entropy(rng), "") for rng in row_generators(inputs, rngs, self.rng)]
         jobs = [Job(row, sample) for row in range(len(rows)) for sample in range(self.n_samples)]
         predict = prediction_of(self.explainer) if target is None else None
-        loop = Loop(self.explainer, rows, self.noise, addresses, self.batch_size)
-        first_and_last = jobs[:: max(len(jobs) - 1, 1)]
-        return loop.ready(target, predict, first_and_last, drawn)[0], jobs
+        loop = Loop(self.explainer, rows, self.noise, addresses, self._safe_batch_size or self.batch_size)
+        if self._safe_batch_size is not None:  # an attack asks thousands of times
+            return loop.aimed(target, predict)[0], jobs
+        loop, _ = loop.ready(target, predict, jobs)
+        if len(jobs) > 1:
+            object.__setattr__(self, "_safe_batch_size", loop.batch_size)
+        return loop, jobs
 
     def _samples(self, maps: list[Any]) -> Any:
         r"""Samples (batch, n, \*features)."""

@@ -1,0 +1,110 @@
+"""The torch modules behind a model, an explainer or a function that uses them."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections import deque
+from collections.abc import Iterator
+from itertools import islice
+from types import CodeType, ModuleType
+from typing import Any
+
+__all__ = ["loaded_torch", "modules_behind", "owner_of"]
+
+DEPTH = 6  # steps from the function to the module
+MOST = 2000  # objects that are looked at
+OF_EACH = 64  # entries of a container that are looked at
+LIBRARIES = {"builtins", "metfa", "torch", "numpy", "captum", "shap", "lime", "transformers", "torchvision", "timm"}
+SURROGATES = "captum."  # linear models that are fitted, in training mode, not explained
+PLAIN = (str, bytes, int, float, complex, bool, type(None))
+
+
+def loaded_torch() -> Any:
+    """The torch module if the process has loaded it; metfa's own layers below `models` never load it."""
+    return sys.modules.get("torch")
+
+
+def owner_of(function: Any) -> Any:
+    """`function` itself, or the object whose method it is, without partial applications."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function.__self__ if inspect.ismethod(function) else function
+
+
+def modules_behind(*things: Any) -> list[Any]:
+    """Torch modules that the things are, hold or name, with all their parts.
+
+    Looked at are attributes, the entries of containers, arguments of partial functions, the object of a method, and
+    what a function names: variables around it, globals in its code and in the functions inside it, and its defaults.
+    Nothing is called, so a module that a function makes or loads by itself is not found.
+    """
+    torch = loaded_torch()
+    if torch is None:
+        return []
+    found: dict[int, Any] = {}
+    seen: dict[int, Any] = {}  # keeps what it has seen, so that no id is used twice
+    waiting = deque((thing, 0) for thing in things)
+    while waiting and len(seen) < MOST:
+        thing, depth = waiting.popleft()
+        if id(thing) in seen or isinstance(thing, PLAIN):
+            continue
+        seen[id(thing)] = thing
+        if isinstance(thing, torch.nn.Module):
+            if type(thing).__module__.startswith(SURROGATES):
+                continue
+            found.update((id(part), part) for part in thing.modules())
+        elif depth < DEPTH and not isinstance(thing, torch.Tensor):
+            waiting.extend((part, depth + 1) for part in _parts(thing))
+    return list(found.values())
+
+
+def _parts(thing: Any) -> Iterator[Any]:
+    if isinstance(thing, functools.partial):
+        yield from (thing.func, *thing.args, *thing.keywords.values())
+    elif inspect.ismethod(thing):
+        yield from (thing.__self__, thing.__func__)
+    elif inspect.isfunction(thing):
+        yield from _named_by(thing)
+    elif isinstance(thing, dict):
+        yield from islice(thing.values(), OF_EACH)
+    elif isinstance(thing, list | tuple | set | frozenset):
+        yield from islice(thing, OF_EACH)
+    elif not isinstance(thing, type | ModuleType):
+        yield from islice(getattr(thing, "__dict__", {}).values(), OF_EACH)
+        for kind in type(thing).__mro__:
+            slots = vars(kind).get("__slots__", ())
+            yield from (getattr(thing, name, None) for name in ((slots,) if isinstance(slots, str) else slots))
+            if not _of_a_library(kind):
+                methods = (getattr(value, "fget", value) for value in vars(kind).values())
+                yield from (method for method in methods if inspect.isfunction(method))
+
+
+def _named_by(function: Any) -> Iterator[Any]:
+    """What a function's code can reach by name, without the names of libraries, which are large."""
+    yield from inspect.getclosurevars(function).nonlocals.values()
+    yield from function.__defaults__ or ()
+    yield from (function.__kwdefaults__ or {}).values()
+    yield getattr(function, "__wrapped__", None)
+    if _of_a_library(function):
+        return
+    torch: Any = loaded_torch()
+    names = set(_names_in(function.__code__))
+    for name in names:
+        value = function.__globals__.get(name)
+        if isinstance(value, ModuleType):  # `networks.model(inputs)`
+            yield from (found for other in names if isinstance(found := vars(value).get(other), torch.nn.Module))
+        else:
+            yield value
+
+
+def _of_a_library(thing: Any) -> bool:
+    return (thing.__module__ or "").partition(".")[0] in LIBRARIES
+
+
+def _names_in(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names_in(constant)

@@ -1,0 +1,101 @@
+"""Whether the rows of a batch depend on each other: a row beside others against the same row alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from metfa.calls.behind import loaded_torch, modules_behind, owner_of
+
+__all__ = ["SAME", "distance", "explained_by_rounding", "looked_at", "mixed", "same_but_rounding"]
+
+# Distances of a row alone from the same row beside others. Kernels round otherwise for another number of rows: scores
+# of float32 move by about 1e-7, gradients by up to 1e-4 and, where a rectifier flips, by more.
+STRICT = {8: 1e-9, 4: 1e-5}  # by bytes of a number: below, rounding explains it and no further call is made
+LOOSE = 2e-2  # above, rounding cannot explain it
+LOOSE_IN_HALF_PRECISION = 0.3  # the same where the model computes in float16 or bfloat16
+SAME = 1e-3  # above, two equal calls differ by more than kernels whose rounding changes: by random numbers
+
+
+def distance(a: np.ndarray, b: np.ndarray) -> float:
+    """Sum of the absolute differences, divided by that of the larger one; infinite for different shapes."""
+    if a.shape != b.shape:
+        return float("inf")
+    a, b = (np.nan_to_num(x.astype(np.float64), posinf=1.0, neginf=-1.0) for x in (a, b))  # refused elsewhere
+    largest = max(np.abs(a).max(initial=0.0), np.abs(b).max(initial=0.0))
+    if largest == 0:
+        return 0.0
+    a, b = a / largest, b / largest
+    return float(np.abs(a - b).sum() / max(np.abs(a).sum(), np.abs(b).sum()))
+
+
+def same_but_rounding(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two results differ by no more than what the rounding of kernels always explains."""
+    return distance(a, b) <= STRICT.get(a.dtype.itemsize, STRICT[4])
+
+
+def explained_by_rounding(asked: Any) -> float:
+    """Largest distance that the rounding of kernels may explain, for a model, an explainer or a `Called`."""
+    torch, owner = loaded_torch(), owner_of(asked)
+    if torch is None:
+        return LOOSE
+    while not hasattr(owner, "called") and hasattr(owner, "explainer"):
+        owner = owner_of(owner.explainer)
+    halves = (torch.float16, torch.bfloat16)
+    cast = getattr(getattr(owner, "called", owner), "autocast", None)
+    weights = (weight.dtype for module in modules_behind(asked) for weight in module.parameters(recurse=False))
+    return LOOSE_IN_HALF_PRECISION if cast in halves or any(dtype in halves for dtype in weights) else LOOSE
+
+
+def looked_at(n: int, *, one: bool = False) -> tuple[int, ...]:
+    """The rows of a batch of `n` that are also asked about alone: the middle one and the last, or the middle one only.
+
+    The middle one has rows before and after it. Two, because a batch that is scaled by its largest value moves all rows
+    but the one that has it.
+    """
+    return (n // 2,) if one and n > 2 else tuple(sorted({n // 2, n - 1})) if n > 2 else tuple(range(n))
+
+
+def mixed(
+    ask: Callable[[Sequence[int]], np.ndarray],
+    together: np.ndarray,
+    alone: dict[int, np.ndarray],
+    *,
+    loose: float,
+) -> float:
+    r"""How far company moves a row; 0 if it does not.
+
+    Parameters
+    ----------
+    ask : callable
+        Indices of rows -> the results of a batch of these rows, in that order.
+    together : numpy.ndarray, (n, \*features)
+        Results of all rows in one batch.
+    alone : dict of int to numpy.ndarray, (\*features)
+        Results of some rows alone, those of `looked_at`.
+    loose : float
+        Largest distance that rounding may explain.
+
+    Notes
+    -----
+    A distance that is larger than that of float32's rounding and still below `loose` may be either. Then the row is
+    asked about beside other rows, and beside copies of itself. The number of rows is the same, so the kernels and their
+    rounding are, too: what differs then comes from the other rows. Kernels that differ from call to call are allowed
+    three times the distance of two equal calls.
+    """
+    n = len(together)
+    for k, one in alone.items():
+        if same_but_rounding(together[k], one):
+            continue
+        apart = distance(together[k], one)
+        if apart > loose:
+            return apart
+        company = [(k - 1) % n, k, (k + 1) % n] if n > 2 else [k, 1 - k]
+        place = company.index(k)
+        among_others, among_copies = ask(company)[place], ask([k] * len(company))[place]
+        by_content = distance(among_others, among_copies)
+        if by_content > STRICT[8] and by_content > 3 * distance(among_others, ask(company)[place]):
+            return apart
+    return 0.0
