@@ -30,11 +30,20 @@ from .theirs import (
     segments,
     text_scores,
 )  # fmt: skip
-from .values import ANYTHING, INDEX, NAME, NUMBERS_OR_ONE, Kind, none_or
+from .values import ANYTHING, INDEX, NAME, NUMBER, NUMBERS_OR_ONE, Kind, none_or
 from .verdicts import Case, Fresh
 
 SMOOTH = noise.Uniform(0.1, bounds=(0, 1))
 TERMS = {"threshold": 0.5, "alpha": 0.3, "correction": None, "split": None}
+
+
+def two_heads():
+    class TwoHeads(nn.Module):
+        def forward(self, images):
+            scores = network()(images)
+            return {"logits": scores, "depth": scores.mean()}
+
+    return TwoHeads()
 
 
 def class_maps(pretrained=False):
@@ -110,6 +119,7 @@ def of_stats():
                kinds={"method": Kind(lambda value: value is None or value == "none")})  # fmt: skip
     yield Case("stats.e_bh", stats.e_bh, {"log_e_values": np.array([5.0, 0.1, -1.0]), **corrected})
     yield Case("stats.expected_false_marks", stats.expected_false_marks, {"n": 12, "alpha": 0.05, "n_features": 9})
+    yield Case("stats.contrast", stats.contrast, {"samples": samples, "unit": None, "axis": 0})
     yield Case("stats.jenks", stats.jenks, {"values": samples})
     yield Case("stats.jenks_sorted", stats.jenks_sorted, {"sorted_values": np.sort(samples, axis=None)})
     yield Case("stats.log_e_values", stats.log_e_values, {"counts": counts, "n": 12, "probability": 0.5, **prior})
@@ -169,9 +179,10 @@ def of_sampling(folder):
     run = {"store": folder.new(), "progress": False, "input_names": ["a"], "feature_names": ["x", "y", "z"]}
     yield Case("Run", made(metfa.Run, lambda run: metfa.explain(**good, run=run)), {**run, "first_sample": 0})
     until = {"undecided": 0.5, "alpha": 0.05, "correction": "e-bh", "max_samples": 30, "growth": 1.5, "first": 5}
-    yield Case("Until", made(metfa.Until, lambda rule: metfa.explain(**{**good, "n_samples": rule})), until)
+    yield Case("Until", made(metfa.Until, lambda rule: metfa.explain(**{**good, "n_samples": rule})), until,
+               kinds={"width": NUMBER})  # fmt: skip
     yield Case("Until of width", made(metfa.Until, lambda rule: metfa.explain(**{**good, "n_samples": rule})),
-               {"width": 0.5, "max_samples": 30, "confidence_level": 0.5})  # fmt: skip
+               {"width": 0.5, "max_samples": 30, "confidence_level": 0.5}, kinds={"width": NUMBER})  # fmt: skip
     smoothed = {"explainer": linear, "noise": SMOOTH, "n_samples": 10, "batch_size": 10, "rng": 0}
     yield Case("Smoothed", made(metfa.Smoothed, lambda smooth: smooth(inputs, target=0)), smoothed)
     yield Case("Smoothed()", metfa.Smoothed(linear, noise=SMOOTH, rng=0), {"inputs": inputs, "target": 0})
@@ -183,6 +194,8 @@ def of_sampling(folder):
     yield Case(
         "Called", made(metfa.Called, lambda asked: asked.probabilities(pictures)), {"model": network(), **called}
     )
+    rows = np.random.default_rng(0).random((5, 3))
+    yield Case("FixedBatch", made(metfa.FixedBatch, lambda model: model(rows)), {"model": scores_of, "size": 2})
     asked = metfa.Called(network())
     for name in ("scores", "probabilities"):
         yield Case(f"Called.{name}", getattr(asked, name), {"inputs": pictures})
@@ -488,6 +501,10 @@ def of_models():
     pictures = torch.rand(1, 3, 8, 8)
     yield Case("models.Normalised", made(models.Normalised, lambda model: model(pictures)),
                {"model": network(), "mean": [0.5] * 3, "std": [0.2] * 3})  # fmt: skip
+    yield Case("models.Selected", made(models.Selected, lambda model: model(pictures)),
+               {"model": two_heads(), "output": "logits"})  # fmt: skip
+    yield Case("models.TwoClasses", made(models.TwoClasses, lambda model: model(pictures)),
+               {"model": nn.Sequential(network(), nn.Linear(2, 1))})  # fmt: skip
     yield Case("models.fold_batch_norm", models.fold_batch_norm, {"model": network(), "example": pictures})
 
 

@@ -184,7 +184,6 @@ ARRAYS: list[Make] = [
     lambda rng: torch.rand(1, 3, 8, 8, requires_grad=True),
     lambda rng: torch.rand(1, 3, 16, 16)[..., ::2, ::2],
     lambda rng: torch.eye(3).to_sparse(),
-    lambda rng: torch.nn.Linear(3, 2),
 ]
 POOL: list[Make] = [
     *(

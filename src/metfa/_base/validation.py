@@ -170,6 +170,8 @@ def check_function(value: Any, name: str, call: str, *args: Any, **kwargs: Any) 
     try:
         signature = inspect.signature(value)
     except (TypeError, ValueError):
+        if isinstance(value, type):  # such as int
+            raise TypeError(f"`{name}` must be a function, called as {call}, got the {shown(value)}") from None
         return
     try:
         signature.bind(*args, **kwargs)

@@ -24,6 +24,7 @@ def check_images(inputs: Any) -> None:
     """Raise unless `inputs` is a batch of images (batch, channels, height, width) of floating-point numbers."""
     if not is_array(inputs):
         raise TypeError(f"`inputs` must be an array of images, got {type(inputs).__name__}")
+    as_array(inputs, "inputs")
     if inputs.ndim != 4:
         raise ValueError(f"`inputs` must be images (batch, channels, height, width), got shape {tuple(inputs.shape)}")
     check_channels_first(inputs)

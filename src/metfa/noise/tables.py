@@ -62,7 +62,9 @@ def per_column(
     """
     fraction = check_number(fraction, "fraction")
     check_function(law, "law", "law(strengths)", [])
-    return law([fraction * std for std in _column_stds(data, categorical, feature_names)])
+    made = law([fraction * std for std in _column_stds(data, categorical, feature_names)])
+    check_function(made, "law(strengths)", "noise(x, rng)", None, None)
+    return made
 
 
 def _column_stds(data: Any, categorical: Any, feature_names: Sequence[str] | None) -> list[float]:

@@ -15,7 +15,7 @@ from metfa import stats
 from metfa._base.percents import percent
 from metfa._base.provenance import printable
 from metfa._base.read_only import read_only
-from metfa._base.validation import check_function, positive_int
+from metfa._base.validation import check_function, check_kind, positive_int
 from metfa.results.cautions import FLIPS_FROM, predicted
 from metfa.results.certified import certified, ranks_within
 from metfa.results.decisions import Decision, decide, samples_for_interval, tested
@@ -25,6 +25,7 @@ from metfa.results.parts import input_of, joined
 from metfa.results.stopping import Stopping, of_a_fixed_number
 from metfa.results.terms import Terms, check_correction, check_fits, filled, of_both_signs
 from metfa.results.thresholds import rule_thresholds
+from metfa.stats.validation import as_alternative
 
 if TYPE_CHECKING:
     from metfa.results.summary import Summary
@@ -377,6 +378,7 @@ class AttributionSample:
             side of zero the median is. After `metfa.Until` a `stats.SequentialTestResult`.
         """
         self.looks.add(self.n_samples)
+        alternative = as_alternative(alternative)
         return tested(self.values, self.terms(threshold, split=split), alternative, any_time=self.any_time)[0]
 
     def threshold(self, rule: Callable[[np.ndarray], Any] = stats.jenks, *, split: int | None = None) -> np.ndarray:

@@ -225,14 +225,11 @@ def checked_unit(unit: Any) -> float | np.ndarray | None:
     """`unit` as a float, a read-only array (batch,) of float64, or None; raises for anything else."""
     if unit is None:
         return None
-    numbers = (
-        as_list(unit, "unit", "a number, or one for each input") if isinstance(unit, np.ndarray | list) else [unit]
+    if not isinstance(unit, np.ndarray | list):
+        return check_number(unit, "unit")
+    numbers = np.array(
+        [check_number(number, "unit") for number in as_list(unit, "unit", "a number, or one for each input")]
     )
-    for number in numbers:
-        check_number(number, "unit")
-    if numbers is not unit:
-        return float(unit)
-    numbers = np.array(unit, dtype=np.float64)
     if numbers.ndim != 1:
         raise ValueError(f"`unit` must be one number, or one for each input, got shape {numbers.shape}")
     numbers.flags.writeable = False

@@ -115,6 +115,8 @@ def check_explainer(explainer: Any) -> None:
     if not callable(explainer):
         hint = "; pass its method, as in `Saliency(model).attribute`" if hasattr(explainer, "attribute") else ""
         raise TypeError(f"`explainer` must be callable, got {type(explainer).__name__}{hint}")
+    if isinstance(explainer, type):
+        raise TypeError(f"`explainer` must be an explainer, got the class {explainer.__name__}: make one of a model")
     check_function(explainer, "explainer", "explainer(inputs, target=target)", None, target=None)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from metfa._arrays import is_array
 from metfa._base.provenance import describe
-from metfa._base.validation import MOST_CALLS, as_names, positive_int
+from metfa._base.validation import MOST_CALLS, as_names, check_function, positive_int
 from metfa.calls.guard import loaded_torch
 from metfa.calls.targets import row_targets
 from metfa.results.stopping import Until
@@ -55,6 +55,8 @@ class Request:
         check_explainer(self.explainer)
         if self.predict is not None and not callable(self.predict):
             raise TypeError(f"`predict` must be a function inputs -> scores, got {type(self.predict).__name__}")
+        if self.predict is not None:
+            check_function(self.predict, "predict", "predict(inputs)", None)
         if not isinstance(self.n_samples, Until):
             self._fill(n_samples=positive_int(self.n_samples, "n_samples", maximum=MOST_CALLS))
         after = run.first_sample + self.most

@@ -114,7 +114,7 @@ def numbered_ids(digests: Iterable[str]) -> tuple[str, ...]:
 def checked_ids(input_names: Sequence[Any], n_inputs: int) -> tuple[str, ...]:
     """The caller's ids as strings; raises unless there is one for each input and all differ."""
     names = as_list(input_names, "input_names", "a sequence with one name for each input")
-    ids = tuple(str(getattr(identity, "item", lambda identity=identity: identity)()) for identity in names)
+    ids = tuple(str(identity.item() if getattr(identity, "shape", None) == () else identity) for identity in names)
     if len(ids) != n_inputs:
         raise ValueError(f"`input_names` must hold one name for each of the {n_inputs} inputs, got {len(ids)}")
     repeated = [identity for identity, count in Counter(ids).items() if count > 1]

@@ -45,7 +45,7 @@ def words_from_tokens(attributions: Any, word_index: Sequence[int | None], n_wor
     >>> words_from_tokens([9.0, 1.0, 2.0, -1.0, 9.0], [None, 0, 0, 1, None], 2)
     array([ 3., -1.])
     """
-    n_words = positive_int(n_words, "n_words")
+    n_words = positive_int(n_words, "n_words", maximum=10**6)
     values = as_array(attributions, "attributions")
     if not is_floating(values) or values.ndim < 1:
         raise TypeError(f"`attributions` must be floating point, (tokens, ...), got {values.dtype}, {values.shape}")
