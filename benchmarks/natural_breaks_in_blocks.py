@@ -60,4 +60,6 @@ if __name__ == "__main__":
                 write(file, shape)
                 print(f"{name}, {file.stat().st_size / 2**20:.0f} MiB")
                 for what in ("jenks", "decision"):
-                    subprocess.run([sys.executable, "-m", "benchmarks.natural_breaks_in_blocks", file, what], check=True)
+                    subprocess.run(
+                        [sys.executable, "-m", "benchmarks.natural_breaks_in_blocks", file, what], check=True
+                    )

@@ -69,17 +69,20 @@ class LimeExplainer:
         return np.stack(maps)
 
     def _explanation(self, row: Any, ask: Callable[[Any], np.ndarray], label: Any, **settings: Any) -> Any:
-        labels = () if label is None else (label,)
-        return self.explainer.explain_instance(
-            row, ask, labels=labels, top_labels=None, **{**settings, **self.settings}
-        )
+        given = {**settings, **self.settings, "labels": () if label is None else (label,), "top_labels": None}
+        return self.explainer.explain_instance(row, ask, **given)
 
     def _probabilities(self, batch: Any) -> np.ndarray:
         """The values that LIME fits, on the host: the model's scores, or their softmax if `softmax` is true."""
         scores = predict_scores(self.predict, batch)
-        return softmax(scores) if self.softmax and scores.ndim == 2 else scores
+        return softmax(scores) if self.softmax else scores
 
     def _check_scores(self, scores: np.ndarray) -> None:
+        if scores.ndim == 1 and getattr(self.explainer, "mode", None) != "regression":
+            raise ValueError(
+                f"{type(self.explainer).__name__} needs scores (batch, classes), got (batch,): for a regression write "
+                "LimeTabularExplainer(..., mode='regression'), for one logit `metfa.models.TwoClasses(model)`"
+            )
         if scores.ndim == 2 and not self.softmax and (scores.min() < 0 or scores.max() > 1 + 1e-6):
             warn(
                 f"LIME fits probabilities, but the model's scores lie between {scores.min():.3g} and "

@@ -118,7 +118,7 @@ def paragraph_of(
         return f"{text} These are too few explanations to decide anything at the level that was asked for."
     threshold = summary.threshold
     if threshold is None or math.isnan(threshold):
-        return f"{text} No threshold separates the scores, so no {noun} is decided."
+        return f"{text} No {noun} stands out, so none is decided: {summary.nothing}."
     above, below = kinds[1], kinds[-1]
     if terms.correction is None:
         chance = f"chance alone marks it in at most {percent(terms.alpha)} of the cases on each side"

@@ -57,7 +57,7 @@ class Decision:
     test: stats.SignTestResult
     thresholds: np.ndarray
     terms: Terms
-    nothing: tuple[str | None, ...] = ()
+    nothing: tuple[str | None, ...]
 
     @property
     def any_time(self) -> bool:
@@ -86,7 +86,7 @@ class Decision:
 
     def question(self, noun: str) -> str:
         """The question that was asked about each feature, and its level; `noun` is the word for a feature."""
-        if self.nothing and None not in self.nothing:
+        if None not in self.nothing:
             return f"no {noun} stands out: {self.nothing[0]}"
         compared = "a threshold of its own" if self.threshold is None else f"{self.threshold:.3g}"
         count = f"1 {noun}" if self.marks.size == 1 else f"{self.marks.size:,} {noun}s"

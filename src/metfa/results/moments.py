@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 
 import numpy as np
 
 from metfa import stats
 
 __all__ = ["mean_of", "median_of", "std_of"]
-
-SMALLER = 2.0**-600  # the square of the largest float, made smaller by this, is a float
 
 
 def median_of(values: np.ndarray) -> np.ndarray:
@@ -24,29 +22,28 @@ def median_of(values: np.ndarray) -> np.ndarray:
 
 def mean_of(values: np.ndarray) -> np.ndarray:
     r"""Mean of samples (n, \*shape), in their precision, at least float32."""
-    return _finite(_mean, values).astype(_at_least_float32(values.dtype))
+    scale = _scale(values)
+    return (_mean(values, scale) / scale).astype(_at_least_float32(values.dtype))
 
 
 def std_of(values: np.ndarray) -> np.ndarray:
     r"""Standard deviation (n - 1) of samples (n, \*shape), in their precision, at least float32."""
     if len(values) < 2:
         raise ValueError("`std` needs at least 2 samples, got 1")
-    return _finite(_std, values).astype(_at_least_float32(values.dtype))
-
-
-def _finite(reduce: Callable[[np.ndarray, float], np.ndarray], values: np.ndarray) -> np.ndarray:
-    """``reduce(values, 1.0)``; where that overflows, of values made smaller by a power of two, which rounds nothing."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        found = reduce(values, 1.0)
-        return found if np.isfinite(found).all() else reduce(values, SMALLER) / SMALLER
-
-
-def _std(values: np.ndarray, scale: float) -> np.ndarray:
+    scale = _scale(values)
     mean = _mean(values, scale)
     squares = np.zeros_like(mean)
     for sample in values:
         squares += (sample * scale - mean) ** 2
-    return np.sqrt(squares / (len(values) - 1))
+    return (np.sqrt(squares / (len(values) - 1)) / scale).astype(_at_least_float32(values.dtype))
+
+
+def _scale(values: np.ndarray) -> float:
+    """A power of two, 1 for ordinary values, with which all sums and squares are floats; it rounds nothing."""
+    if values.dtype != np.float64 or values.size == 0:
+        return 1.0
+    exponent = max(math.frexp(max(float(sample.max()), -float(sample.min())))[1] for sample in values)
+    return math.ldexp(1.0, -exponent) if abs(exponent) > 400 else 1.0
 
 
 def _mean(values: np.ndarray, scale: float) -> np.ndarray:

@@ -56,15 +56,13 @@ class Outlook:
         if self.more_maps == 0:
             return f"{percent(self.asked)} undecided is reached with the {self.n_samples:,} samples that there are"
         cost = "" if self.seconds is None else f", about {self.seconds:.3g} s"
+        takes = f"{percent(self.asked)} undecided likely takes about {self.n_samples:,} samples"
         if not self.afresh:
-            return (
-                f"{percent(self.asked)} undecided likely takes about {self.n_samples:,} samples: {self.more_maps:,} more "
-                f"explanations{cost}"
-            )
+            return f"{takes}: {self.more_maps:,} more explanations{cost}"
         return (
-            f"{percent(self.asked)} undecided likely takes about {self.n_samples:,} samples: {self.more_maps:,} explanations{cost}, "
-            f"in a new call with `n_samples={self.n_samples}` and another `rng`. (Samples that are joined to the "
-            "present ones are decided by e-values, which need more: these have been looked at.)"
+            f"{takes}: {self.more_maps:,} explanations{cost}, in a new call with `n_samples={self.n_samples}` "
+            "and another `rng`. (Samples that are joined to the present ones are decided by e-values, which need more: "
+            "these have been looked at.)"
         )
 
 

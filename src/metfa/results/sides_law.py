@@ -64,7 +64,8 @@ class SidesLaw:
             if gain - last < ENOUGH:
                 break
             last = gain
-        return cls(pairs[:, 0], pairs[:, 1], repeats, chances, posterior)
+        some = weights > 1e-9
+        return cls(pairs[:, 0], pairs[:, 1], repeats, chances[some], posterior[:, some])
 
     def larger_counts(self, n: int, more: int, *, afresh: bool) -> np.ndarray:
         """Expected number of features, (n' + 1,), by the larger of their counts above and below after `more` samples.

@@ -36,7 +36,9 @@ class Summary:
     split : int
         How many of the first samples were left out of the tests.
     threshold : float or None
-        Threshold of the test; nan where none exists (constant attributions), None where it differs by feature.
+        Threshold of the test; nan where none exists, None where it differs by feature.
+    nothing : str or None
+        Why no feature stands out, so that all are undecided (`Decision.nothing`); None if some may.
     alpha : float
         Level of the decisions.
     correction : str or None
@@ -71,6 +73,7 @@ class Summary:
     stopped: str | None
     split: int
     threshold: float | None
+    nothing: str | None
     alpha: float
     correction: str | None
     above: float
@@ -93,13 +96,14 @@ class Summary:
         kept = f", {self.split} of them for the threshold alone" if self.split else ""
         at = "one for each feature" if self.threshold is None else f"{self.threshold:.4g}"
         if self.threshold is not None and math.isnan(self.threshold):
-            at = "none exists: all scores are equal"
+            at = "none exists"
         kinds = kinds_at(self.threshold)
         lines = [
             *(("caution", text) for text in self.cautions),
             *([] if self.place is None else [("row", self.place)]),
             *([] if self.explained is None else [("class explained", self.explained)]),
             ("samples", f"{self.n_samples} of each feature's score{kept}; {self.n_features:,} features"),
+            *([] if self.nothing is None else [("nothing stands out", self.nothing)]),
             (kinds[1], f"{percent(self.above, 2):>7} (median above the threshold, {at})"),
             (kinds[-1], f"{percent(self.below, 2):>7} (median below it)"),
             (kinds[0], f"{percent(self.undecided, 2):>7}"),
@@ -164,6 +168,7 @@ def summarise(
             stopped=sample.grown if sample.stopping is None else str(sample.stopping.of_input(row)),
             split=terms.split,
             threshold=None if shown is None else float(shown[row]),
+            nothing=decision.nothing[row],
             alpha=terms.alpha,
             correction=terms.correction,
             above=float((marks[row] == 1).mean()),

@@ -12,11 +12,11 @@ from metfa import stats
 from metfa._base.validation import shown
 from metfa._base.warnings import DegenerateAttributionsWarning, SignedAttributionsWarning, warn
 from metfa.results.terms import Terms, check_fits, of_both_signs
-from metfa.stats.contrast import smallest_difference
+from metfa.stats.contrasts import smallest_difference
 from metfa.stats.counts import count_sides
 from metfa.stats.validation import as_rows
 
-__all__ = ["number_of", "resolved", "rule_thresholds", "ruled", "sides", "thresholds_of", "zone_of"]
+__all__ = ["number_of", "resolved", "ruled", "sides", "thresholds_of", "zone_of"]
 
 ALL_EQUAL = "all scores are equal"
 NONE_FOUND = "the rule found no threshold"
@@ -30,7 +30,7 @@ def resolved(values: np.ndarray, terms: Terms) -> tuple[np.ndarray, tuple[str | 
     check_fits(terms, values.shape)
     given, nothing = terms.threshold, (None,) * values.shape[1]
     if callable(given):
-        given, nothing = ruled(given, values[: terms.split or None], terms.unit)
+        given, nothing = ruled(given, values, terms.unit, terms.split)
     return _for_each_input(np.asarray(given), values.ndim), nothing
 
 
@@ -67,19 +67,16 @@ def zone_of(thresholds: np.ndarray, unit: Any, values: np.ndarray) -> np.ndarray
     return np.where(thresholds == 0, _for_each_input(share, values.ndim), 0.0)
 
 
-def rule_thresholds(rule: Callable[[np.ndarray], Any], values: np.ndarray, unit: Any = None) -> np.ndarray:
-    r"""Threshold that `rule` finds in the values (n, batch, \*features) of each input, (batch,) float64."""
-    return ruled(rule, values, unit)[0]
-
-
 def ruled(
-    rule: Callable[[np.ndarray], Any], values: np.ndarray, unit: Any
+    rule: Callable[[np.ndarray], Any], values: np.ndarray, unit: Any = None, split: int = 0
 ) -> tuple[np.ndarray, tuple[str | None, ...]]:
-    r"""Threshold that `rule` finds in the values (n, batch, \*features) of each input; nan for none, and why so.
+    r"""Threshold that `rule` finds in the first `split` (0: all) values (n, batch, \*features) of each input, (batch,).
 
-    There is no natural break where no feature stands out (`stats.contrast`).
+    It is nan where there is none, and the second answer says why. There is no natural break where no feature stands out
+    (`stats.contrast`), of which all samples are asked: that can only make fewer marks, so no error becomes more likely.
     """
-    if rule is stats.jenks and (found := of_both_signs(values)) is not None:
+    first = values[: split or None]
+    if rule is stats.jenks and (found := of_both_signs(first)) is not None:
         row, lowest, highest = found
         warn(
             f"the attributions are signed (input {row}: from {lowest:.3g} to {highest:.3g}): natural breaks would "
@@ -88,7 +85,7 @@ def ruled(
             SignedAttributionsWarning,
         )
     units = np.broadcast_to(np.array(unit, dtype=object), values.shape[1])
-    found = [_of_input(rule, values[:, row], units[row]) for row in range(values.shape[1])]
+    found = [_of_input(rule, first[:, row], values[:, row], units[row]) for row in range(values.shape[1])]
     flat = [(row, why) for row, (_, why) in enumerate(found) if why not in (None, ALL_EQUAL, NONE_FOUND)]
     if flat:
         row, why = flat[0]
@@ -101,8 +98,10 @@ def ruled(
     return np.array([number for number, _ in found]), tuple(why for _, why in found)
 
 
-def _of_input(rule: Callable[[np.ndarray], Any], values: np.ndarray, unit: float | None) -> tuple[float, str | None]:
-    found = _of_rule(rule, values)
+def _of_input(
+    rule: Callable[[np.ndarray], Any], first: np.ndarray, values: np.ndarray, unit: float | None
+) -> tuple[float, str | None]:
+    found = _of_rule(rule, first)
     if math.isnan(found):
         return found, ALL_EQUAL if rule is stats.jenks else NONE_FOUND
     why = stats.contrast(values, unit=unit).nothing if rule is stats.jenks else None

@@ -53,7 +53,8 @@ def proportion_bound(counts: Any, n: int, alpha: float, *, sequential: bool = Fa
     >>> stats.proportion_bound([0, 95, 100], 100, 0.05).round(4)
     array([0.    , 0.8977, 0.9705])
     """
-    n, alpha, sequential = (
+    n, alpha = positive_int(n, "n", maximum=MOST_SAMPLES), as_level(alpha, "alpha")
+    check_flag(sequential, "sequential")
         positive_int(n, "n", maximum=MOST_SAMPLES),
         as_level(alpha, "alpha"),
         check_flag(sequential, "sequential"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from statistics import NormalDist
@@ -11,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from metfa._arrays import from_host, namespace, widen
+from metfa._arrays import from_host, namespace, to_host, widen
 from metfa.stats._blocks import comparable, reduce_rows
 from metfa.stats._ranks import Ranks, median_ranks
 from metfa.stats.validation import as_level, as_rows, refuse_nan
@@ -190,7 +189,8 @@ def mean_interval(samples: Any, confidence_level: float = 0.95, *, axis: int = 0
     rows, n = as_rows(samples, axis)
     if n < 2:
         raise ValueError(f"`samples` must hold at least 2 samples for a standard deviation, got {n}")
-    mean, deviation, bad = reduce_rows(_moments, rows)
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean, deviation, bad = reduce_rows(_moments, rows)
     refuse_nan(bad, "samples", "NaN and infinity")
     reach = deviation * (NormalDist().inv_cdf((1 + level) / 2) / n**0.5)
     return ConfidenceInterval(mean - reach, mean + reach, level)
@@ -240,8 +240,14 @@ def _moments(rows: Any) -> tuple[Any, Any, Any]:
     xp = namespace(rows)
     rows = widen(rows)
     bad = xp.count_nonzero(~xp.isfinite(rows), axis=-1)
-    deviation = _in_range(lambda rows: xp.std(rows - rows[..., :1], axis=-1, correction=1), rows)
-    return _mean_about(rows, 0), deviation, bad
+    largest = float(to_host(xp.max(xp.abs(rows)))) if math.prod(rows.shape) else 0.0
+    exponent = math.frexp(largest)[1] if math.isfinite(largest) else 0
+    # With a power of two, which rounds nothing, the squares are within range.
+    scale = math.ldexp(1.0, -exponent) if abs(exponent) > math.frexp(float(xp.finfo(rows.dtype).max))[1] // 3 else 1.0
+    deviation = xp.std(
+        (rows - rows[..., :1]) if scale == 1 else rows * scale - rows[..., :1] * scale, axis=-1, correction=1
+    )
+    return _mean_about(rows, 0), deviation / scale, bad
 
 
 def _mean_about(rows: Any, origin: int) -> Any:
@@ -249,18 +255,12 @@ def _mean_about(rows: Any, origin: int) -> Any:
 
     def mean(rows: Any) -> Any:
         base = rows[..., origin : origin + 1]
-        return base[..., 0] + namespace(rows).mean(rows - base, axis=-1)
+        return base[..., 0] + xp.mean(rows - base, axis=-1)
 
-    return _in_range(mean, rows)
-
-
-def _in_range(reduce: Callable[[Any], Any], rows: Any) -> Any:
-    """``reduce(rows)``; if that overflows, of rows made smaller by a power of two, which rounds nothing."""
     xp = namespace(rows)
     with np.errstate(over="ignore", invalid="ignore"):
-        found = reduce(rows)
+        found = mean(rows)
         if bool(xp.all(xp.isfinite(found))):
             return found
-        largest = float(xp.finfo(rows.dtype).max)  # the squares of all samples of a row must have a sum
-        smaller = 2.0 ** -(math.frexp(largest)[1] // 2 + rows.shape[-1].bit_length() + 1)
-        return reduce(rows * smaller) / smaller
+        smaller = 2.0 ** -(rows.shape[-1].bit_length() + 1)  # a power of two: it rounds nothing, and sums are in range
+        return mean(rows * smaller) / smaller

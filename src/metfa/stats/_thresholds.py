@@ -79,9 +79,10 @@ def _within_range(values: np.ndarray) -> bool:
     """Whether all values are finite, and neither so large nor so small that the squares of their sums are no floats."""
     largest = 0.0
     for block in value_blocks(values, BLOCK):
-        largest = max(largest, float(block.max()), -float(block.min()))
-        if not math.isfinite(largest):
+        ends = float(block.min()), float(block.max())
+        if not all(map(math.isfinite, ends)):
             return False
+        largest = max(largest, *map(abs, ends))
     return abs(math.frexp(largest)[1]) <= 100
 
 

@@ -119,8 +119,8 @@ def _scores(sample: AttributionSample, level: float) -> tuple[np.ndarray, Any, s
 def _decisions(sample: AttributionSample, decision: Decision) -> tuple[list[str], list[tuple[str, str]], str]:
     """Decision about each word, the meanings of the decisions with their counts, and how they were found."""
     terms, threshold, of_mark = decision.terms, decision.threshold, decision.kinds
-    if np.isnan(decision.thresholds).all():
-        return [NOT_TESTED] * decision.marks.size, [], "no threshold exists: all scores are equal"
+    if decision.nothing[0] is not None:
+        return [NOT_TESTED] * decision.marks.size, [], f"no word stands out: {decision.nothing[0]}"
     at = "a threshold of its own" if threshold is None else f"{threshold:.3g}"
     kinds = [of_mark[mark] for mark in decision.marks[0].tolist()]
     expected = None

@@ -136,7 +136,7 @@ def contrast(samples: Any, *, unit: float | None = None, axis: int = 0) -> Contr
 
 
 def _described(values: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of the maps times `scale`: the mean of each, its norm about this mean, and their sum at some features; float64."""
+    """Mean of each map times `scale`, its norm about this mean, and the sum of the maps at some features; float64."""
     means, norms = np.zeros(len(values)), np.zeros(len(values))
     total = np.zeros(values[0].ravel()[:: _step(values)].shape)
     for index, one in enumerate(values):
