@@ -55,10 +55,6 @@ def proportion_bound(counts: Any, n: int, alpha: float, *, sequential: bool = Fa
     """
     n, alpha = positive_int(n, "n", maximum=MOST_SAMPLES), as_level(alpha, "alpha")
     check_flag(sequential, "sequential")
-        positive_int(n, "n", maximum=MOST_SAMPLES),
-        as_level(alpha, "alpha"),
-        check_flag(sequential, "sequential"),
-    )
     counts, host = as_counts(counts, n)
     distinct, place = np.unique(host, return_inverse=True)
     bounds = (_at_any_time if sequential else _clopper_pearson)(distinct, n, alpha)
