@@ -15,7 +15,7 @@ from metfa import stats
 from metfa._base.percents import percent
 from metfa._base.provenance import printable
 from metfa._base.read_only import read_only
-from metfa._base.validation import positive_int
+from metfa._base.validation import check_function, check_kind, positive_int
 from metfa.results.cautions import FLIPS_FROM, predicted
 from metfa.results.certified import certified, ranks_within
 from metfa.results.decisions import Decision, decide, samples_for_interval, tested
@@ -25,6 +25,7 @@ from metfa.results.parts import input_of, joined
 from metfa.results.stopping import Stopping, of_a_fixed_number
 from metfa.results.terms import Terms, check_correction, check_fits, filled, of_both_signs
 from metfa.results.thresholds import ruled
+from metfa.stats.validation import as_alternative
 
 if TYPE_CHECKING:
     from metfa.results.summary import Summary
@@ -284,6 +285,7 @@ class AttributionSample:
         TooFewSamplesError
             If nothing could become significant with so few samples, a ValueError that names the smallest N.
         """
+        check_kind(terms, "terms", Terms, "`sample.terms(...)`")
         self.looks.add(self.n_samples)
         return decide(self.values, terms, any_time=self.any_time)
 
@@ -378,6 +380,7 @@ class AttributionSample:
             side of zero the median is. After `metfa.Until` a `stats.SequentialTestResult`.
         """
         self.looks.add(self.n_samples)
+        alternative = as_alternative(alternative)
         return tested(self.values, self.terms(threshold, split=split), alternative, any_time=self.any_time)[0]
 
     def threshold(self, rule: Callable[[np.ndarray], Any] = stats.jenks, *, split: int | None = None) -> np.ndarray:
@@ -391,12 +394,9 @@ class AttributionSample:
         split : int, optional
             Use only the first `split` samples; by default (and for 0) all of them.
         """
-        if not callable(rule):
-            raise TypeError(f"`rule` must be a function of an input's values, got {type(rule).__name__}: {rule!r}")
-        split = positive_int(split or self.n_samples, "split")
-        if split > self.n_samples:
-            raise ValueError(f"`split` must not exceed the {self.n_samples} samples, got {split}")
-        return ruled(rule, self.values, self.terms().unit, split)[0]
+        check_function(rule, "rule", "rule(values)", None)
+        first = 0 if split is None else positive_int(split, "split", 0, self.n_samples)
+        return ruled(rule, self.values, self.terms().unit, first or self.n_samples)[0]
 
     def significance_map(
         self,
