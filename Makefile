@@ -1,5 +1,6 @@
 # make demo · make check · make test · make docs · make bench: each makes what it needs below .venv and then runs.
-# make check: the tests that take under a second and need nothing large. make test: all of them. Both in two processes.
+# make check: the tests that are fast and need nothing large. make test: all of them. Both in two processes.
+# make slow-tests: measures anew which tests are not fast; for a machine with nothing else to do.
 # make report-assets: the script and the style of reports, built anew from page/ (needs npm) and tested.
 PYTHON ?= python3
 DEMO := .venv/demo
@@ -7,8 +8,9 @@ DEV := .venv/dev
 SOURCE := pyproject.toml constraints-demo.txt constraints-dev.txt
 IN_TWO := -n 2 --dist worksteal
 export MPLBACKEND := Agg
+unexport PYTHONDONTWRITEBYTECODE  # pytest keeps what it compiled: ten seconds a run
 
-.PHONY: demo check test doctest lint docs bench report-assets clean
+.PHONY: demo check test slow-tests doctest lint docs bench report-assets clean
 
 demo: $(DEMO)/done
 	$(DEMO)/bin/metfa demo
@@ -18,6 +20,9 @@ check: $(DEV)/done
 
 test: $(DEV)/done
 	$(DEV)/bin/python -m pytest $(IN_TWO)
+
+slow-tests: $(DEV)/done
+	$(DEV)/bin/python -m pytest $(IN_TWO) --record-slow
 
 doctest: $(DEV)/done
 	$(DEV)/bin/python -m pytest -q --doctest-modules src/metfa

@@ -1,6 +1,8 @@
-"""One thread a process, and the tier of tests that ask for something large."""
+"""One thread a process, and the tier of tests that are slow or ask for something large."""
 
 import os
+from collections import Counter
+from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when NumPy and torch are loaded; two processes share two cores
 
@@ -12,9 +14,28 @@ MARK_OF_FIXTURE = {
     "cluster": "ray",
     "relu_resnet": "weights",
 }
+MEASURED = Path(__file__).with_name("slow_tests.txt")  # written by `make slow-tests`, never by hand
+SLOW = 0.15  # seconds; such tests are one in fourteen, and take two thirds of the time
+seconds = Counter()
+
+
+def pytest_addoption(parser):
+    parser.addoption("--record-slow", action="store_true", help=f"write the tests above {SLOW} s to {MEASURED.name}")
 
 
 def pytest_collection_modifyitems(items):
+    slow = set(MEASURED.read_text().splitlines())
     for item in items:
         for fixture in MARK_OF_FIXTURE.keys() & set(getattr(item, "fixturenames", ())):
             item.add_marker(MARK_OF_FIXTURE[fixture])
+        if item.nodeid in slow:
+            item.add_marker("slow")
+
+
+def pytest_runtest_logreport(report):
+    seconds[report.nodeid] += report.duration
+
+
+def pytest_sessionfinish(session):
+    if session.config.getoption("--record-slow") and not hasattr(session.config, "workerinput"):
+        MEASURED.write_text("".join(f"{test}\n" for test in sorted(seconds) if seconds[test] > SLOW))

@@ -14,17 +14,16 @@ ROOT = Path(metfa.__file__).parent
 MOST_LINES = 300
 STILL_LONG = {  # each may shrink, and none grow
     "attacks/attack.py": 402,
-    "cli/app.py": 426,
-    "cli/run.py": 424,
+    "cli/app.py": 424,
+    "cli/run.py": 423,
     "evaluation/study.py": 312,
     "explainers/mask.py": 377,
     "plot/_studies.py": 319,
     "results/files.py": 384,
-    "results/sample.py": 490,
+    "results/sample.py": 487,
     "results/stopping.py": 330,
     "stats/_multiplicity.py": 319,
     "stats/sequential.py": 328,
-    "text/models/transformer.py": 324,
     "text/word_metrics.py": 308,
 }
 

@@ -28,8 +28,18 @@ export function short(value, digits = 4, unit = 0) {
   return size >= 1e5 || size < 1e-4 ? value.toExponential(digits - 2) : String(Number(value.toPrecision(digits)));
 }
 
+/** A share in percent; what is not 0 or 1 is never written as 0% or 100%, but with more digits. */
 export function percent(share, digits = 1) {
-  return `${(100 * share).toFixed(digits)} %`;
+  const shown = (100 * share).toFixed(digits);
+  const least = 100 * Math.min(Math.abs(share), Math.abs(1 - share));
+  if (least === 0 || !(Number(shown) === 0 || Number(shown) === 100)) return `${shown}%`;
+  const needed = -Math.floor(Math.log10(least));
+  return needed > 17 ? `${(100 * share).toExponential(0)}%` : `${(100 * share).toFixed(needed)}%`;
+}
+
+/** A level that somebody chose, in percent with all its digits. */
+export function level(share) {
+  return `${Number((100 * share).toPrecision(6))}%`;
 }
 
 /** A p-value or a level. */

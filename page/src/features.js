@@ -70,13 +70,14 @@ export class Words {
     for (const [feature, span] of this.spans.entries()) {
       const score = result.score(name, feature);
       const hue = score < 0 ? "0 114 178" : "230 159 0";
-      span.style.backgroundColor = `rgb(${hue} / ${(STRONGEST * Math.min(1, Math.abs(score) / size)).toFixed(3)})`;
+      span.style.backgroundColor = `rgb(${hue} / ${((result.faint ? 0.35 : 1) * STRONGEST * Math.min(1, Math.abs(score) / size)).toFixed(3)})`;
     }
     const hues = result.signed ? "orange above 0, blue below" : "orange";
     const kinds = Object.values(result.kinds);
     this.legend.textContent =
       `Background: ${name} score of a word, ${hues}, the stronger the further from 0 (strongest ${short(size)}). ` +
-      `Underlined: ${kinds.includes("positive") ? "positive, wavy: negative" : "important"}; dotted: undecided.`;
+      `Underlined: ${kinds.includes("positive") ? "positive, wavy: negative" : "important"}; dotted: undecided.` +
+      (result.contradicted ? ` In all, ${result.contradicted}.` : "");
   }
 
   drawMarks() {
@@ -100,7 +101,13 @@ export class Bars {
     for (const [place, feature] of this.order.slice(0, MOST_BARS).entries()) this.body.append(this.#row(feature, place));
     this.more = element("button", { type: "button", onclick: () => this.#showAll() }, `Show all ${this.order.length}`);
     this.more.hidden = this.order.length <= MOST_BARS;
-    this.node = element("div", {}, this.body, this.more);
+    this.node = element("div", {}, this.body, this.more, element("p", { class: "small" }, this.#legend()));
+  }
+
+  #legend() {
+    const { contradicted } = this.result;
+    const interval = contradicted ? "; line with caps: interval of its median" : "";
+    return `Bar: ${this.main} score${interval}; thick stroke: score without noise, red outside its interval${contradicted ? ` (${contradicted})` : ""}.`;
   }
 
   #showAll() {
@@ -172,6 +179,8 @@ export class Bars {
         const [low, high] = [this.#x(result.score("lower", feature)), this.#x(result.score("upper", feature))];
         parts.push(line(low, high, 10, 10, "error"), line(low, low, 5, 15, "error"), line(high, high, 5, 15, "error"));
       }
+      const clean = this.#x(result.score("vanilla", feature));
+      parts.push(line(clean, clean, 2, 18, result.outside(feature) ? "clean outside" : "clean"));
       parts.push(line(this.#x(0), this.#x(0), 0, 20, "zero"));
       if (Number.isFinite(result.threshold)) {
         parts.push(line(this.#x(result.threshold), this.#x(result.threshold), 0, 20, "threshold"));

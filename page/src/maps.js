@@ -149,8 +149,13 @@ export class Maps {
     }
     this.layer.context.putImageData(image, 0, 0);
     this.#drawOutline(this.layer.context);
-    this.layer.caption.textContent = name === "radius" ? this.#aboutRadius() : layerName(name);
+    this.layer.caption.textContent = name === "radius" ? this.#aboutRadius() : this.#about(name);
     this.#drawScale(name, low, high);
+  }
+
+  #about(name) {
+    const { contradicted } = this.result;
+    return name === "vanilla" && contradicted ? `${layerName(name)}; ${contradicted}` : layerName(name);
   }
 
   #aboutRadius() {
@@ -192,11 +197,12 @@ export class Maps {
     const { result, width, height, grey, picture } = this;
     const colours = Object.fromEntries(Object.entries(result.looks).map(([mark, look]) => [mark, colourOf(look)]));
     const image = this.significance.context.createImageData(width, height);
+    const weight = result.faint ? 0.25 : 0.78;
     for (let p = 0; p < width * height; p++) {
       const inside = result.region && result.region[p];
       const colour = colours[result.marks[p]];
       for (let c = 0; c < 3; c++) {
-        image.data[4 * p + c] = inside ? picture[4 * p + c] : 0.78 * colour[c] + 0.22 * grey[p];
+        image.data[4 * p + c] = inside ? picture[4 * p + c] : weight * colour[c] + (1 - weight) * grey[p];
       }
       image.data[4 * p + 3] = 255;
     }

@@ -1,6 +1,6 @@
 // What stands beside a result: its threshold, the shares of the decisions, and the figures of the feature pointed at.
 
-import { element, percent, probability, short, svg } from "./elements.js";
+import { element, level, percent, probability, short, svg } from "./elements.js";
 
 const BINS = 32;
 
@@ -79,19 +79,21 @@ export class Panel {
       return "Sampling stopped because of what was seen, and this correction is for a number of samples that was fixed beforehand: choose e-BH, Bonferroni or none.";
     }
     if (correction === "none" && result.anyTime) {
-      return `Uncorrected: each of ${result.testedSize.toLocaleString("en")} ${of} is marked by chance on either side with probability at most ${probability(alpha)}, whenever sampling stops.`;
+      return `Uncorrected: each of ${result.testedSize.toLocaleString("en")} ${of} is marked falsely on either side with probability at most ${level(alpha)}, whenever sampling stops.`;
     }
     if (correction === "none") {
       const number = result.expected >= 10 ? Math.round(result.expected).toLocaleString("en") : short(result.expected);
-      return `Uncorrected: up to ${number} of ${result.testedSize.toLocaleString("en")} ${of} are expected to be marked by chance, if every median lay at the threshold.`;
+      return `Uncorrected: up to ${number} of ${result.testedSize.toLocaleString("en")} ${of} are marked falsely on average (${percent(result.expected / result.testedSize)}), if every median lay at the threshold.`;
     }
-    const level = probability(alpha);
+    const most = level(alpha);
     const count = `${of}: ${result.testedSize.toLocaleString("en")}`;
-    if (correction === "bonferroni") return `Any false mark at all has a probability of at most ${level} (${count}).`;
+    if (correction === "bonferroni") return `The probability of any false mark at all is at most ${most} (${count}).`;
     if (correction === "holm") {
-      return `A mark of any feature whose median lies at the threshold has a probability of at most ${level} (${count}).`;
+      return `The probability that any feature with its median at the threshold is marked is at most ${most} (${count}).`;
     }
-    return `On average at most ${short(100 * alpha)}% of the marks are false${correction === "bh" ? ", under positive dependence" : ""}${correction === "e-bh" ? ", whenever sampling stops" : ""}.`;
+    const condition = { bh: " under positive dependence", by: "", "e-bh": ", whenever sampling stops" }[correction];
+    const [above, below] = [result.kinds[1], result.kinds[-1]];
+    return `On average at most ${most} of all marks together (${above} and ${below}) are false${condition}; of the ${above} ones alone it may be more.`;
   }
 
   /** Figures of one feature. */
@@ -108,12 +110,13 @@ export class Panel {
     if (result.maps.smoothed) {
       rows.push(["smoothed", result.said("smoothed", feature)]);
       const interval = `${result.said("lower", feature)} to ${result.said("upper", feature)}`;
-      const kind = result.anyTime ? "at any time" : "exact";
-      rows.push([`interval of the median, ${kind} ${percent(result.layers.level, 2)}`, interval]);
+      const kind = result.anyTime ? "at any time " : "";
+      rows.push([`interval of the median, ${kind}${percent(result.layers.level, 2)}`, interval]);
     } else {
       rows.push(["mean", result.said("mean", feature)], ["interval", `none: ${result.layers.missing}`]);
     }
-    rows.push(["one explanation, no noise", result.said("vanilla", feature)]);
+    const beyond = result.outside(feature) ? " (outside the interval)" : "";
+    rows.push(["one explanation, no noise", result.said("vanilla", feature) + beyond]);
     const outside = !result.tested || result.tested[feature];
     if (!outside) {
       rows.splice(0, rows.length, ["decision", "none: part of the object, which is not tested"]);

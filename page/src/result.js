@@ -1,7 +1,7 @@
 // One result as the page holds it: its numbers unpacked, and what can be asked of them.
 
 import { counts, scores, undoDifferences, unpacked } from "./decode.js";
-import { probability, short } from "./elements.js";
+import { percent, probability, short } from "./elements.js";
 import { countsAt, expectedFalseMarks, FIXED_ONLY, histogram, marksOf } from "./decide.js";
 
 const KINDS = { 1: "important", 0: "undecided", "-1": "unimportant" };
@@ -50,6 +50,20 @@ export class Result {
   score(name, feature) {
     if (name === "width") return this.maps.upper[feature] - this.maps.lower[feature];
     return this.maps[name][feature];
+  }
+
+  /** Whether the score without noise lies outside the interval of the median; false where there is no interval. */
+  outside(feature) {
+    const { vanilla, lower, upper } = this.maps;
+    return Boolean(lower) && (vanilla[feature] < lower[feature] || vanilla[feature] > upper[feature]);
+  }
+
+  /** How many of the tested features that are, in words. */
+  get contradicted() {
+    if (!this.maps.lower) return "";
+    let count = 0;
+    for (let p = 0; p < this.size; p++) if (!this.tested || this.tested[p]) count += this.outside(p);
+    return `without noise ${count.toLocaleString("en")} of ${this.testedSize.toLocaleString("en")} scores (${percent(count / this.testedSize)}) lie outside their interval`;
   }
 
   /** A score in as many digits as it has here. */

@@ -9,6 +9,7 @@ from metfa._base.lazy import lazy_names
 _HOME = {
     "AttributionSample": "metfa.results.sample",
     "Called": "metfa.calls.called",
+    "FixedBatch": "metfa.calls.fixed_batch",
     "Run": "metfa.sampling.run",
     "Smoothed": "metfa.sampling.smoothed",
     "Study": "metfa.evaluation.study",

@@ -10,6 +10,7 @@ from metfa import report as report
 from metfa import segmentation as segmentation
 from metfa import stats as stats
 from metfa import text as text
+from metfa._base.warnings import DarkPictureWarning as DarkPictureWarning
 from metfa._base.warnings import DegenerateAttributionsWarning as DegenerateAttributionsWarning
 from metfa._base.warnings import EqualInputsWarning as EqualInputsWarning
 from metfa._base.warnings import FailedUnitsWarning as FailedUnitsWarning
@@ -23,7 +24,8 @@ from metfa._base.warnings import SignedAttributionsWarning as SignedAttributions
 from metfa._base.warnings import SmallRegionWarning as SmallRegionWarning
 from metfa._base.warnings import UnreadWordsWarning as UnreadWordsWarning
 from metfa._base.warnings import WeakAttackWarning as WeakAttackWarning
-from metfa.calls.called import Called as Called
+from metfa.calls.fixed_batch import FixedBatch as FixedBatch
+from metfa.calls.held import Called as Called
 from metfa.evaluation.run import evaluate as evaluate
 from metfa.evaluation.study import Study as Study
 from metfa.results.decisions import TooFewSamplesError as TooFewSamplesError

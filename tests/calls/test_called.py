@@ -178,10 +178,18 @@ def test_a_metric_s_model_that_works_in_place_gets_copies():
         (
             lambda s: (s, s),
             TypeError,
-            r"must return an array of scores .* got tuple: .*`lambda inputs: model\(inputs\)\[0\]`",
+            r"must return an array of scores .* got tuple of 2: write `metfa\.models\.Selected\(model, 0\)`",
         ),
-        (lambda s: {"logits": s}, TypeError, r"got dict: .*model\(inputs\)\['logits'\]"),
-        (lambda s: {"scores": s, "loss": 0}, TypeError, r"got dict: .*model\(inputs\)\['scores'\]"),
+        (
+            lambda s: {"logits": s},
+            TypeError,
+            r"dict with 'logits': write `metfa.models.Selected\(model, 'logits'\)`",
+        ),
+        (
+            lambda s: {"scores": s, "loss": 0},
+            TypeError,
+            r"dict with 'scores', 'loss': .*Selected\(model, 'scores'\)`",
+        ),
         (lambda s: s.sum(), ValueError, r"one row of scores an input, got shape \(\) for"),
         (lambda s: s[:0], ValueError, r"got shape \(0, 5\) for"),
         (lambda s: s * torch.nan, ValueError, "the model's scores are NaN for row 0"),

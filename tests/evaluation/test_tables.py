@@ -20,6 +20,7 @@ from metfa.evaluation.units import Unit
 from metfa.evaluation.worker import COLUMNS
 from metfa.evaluation.written import write_tables
 from metfa.noise import Gaussian, Uniform
+from metfa.stats.student import t_quantile
 
 # By hand: an evaluation of given figures
 
@@ -73,15 +74,15 @@ def as_tuple(found):
 @pytest.mark.parametrize(
     ("values", "text"),
     [
-        ([1.0, 2.0, 3.0], "2.0000 ± 0.5774"),
-        ([1.0, None, 3.0], "2.0000 ± 1.0000 (1 of 3 missing)"),
+        ([1.0, 2.0, 3.0], "2.0000 ± 2.4841"),
+        ([1.0, None, 3.0], "2.0000 ± 12.7062 (1 of 3 missing)"),
         ([1.0], "1.0000"),
         ([1.0, None], "1.0000 (1 of 2 missing)"),
         ([None, None], "–"),
         ([], "–"),
         ([5.0, 5.0], "5.0000 ± 0.0000"),
         ([0.0, 0.0], "0.0000 ± 0.0000"),
-        ([0.0001, 0.0003], "2.00e-04 ± 1.00e-04"),
+        ([0.0001, 0.0003], "0.0002 ± 0.0013"),
         ([-1e7], "-1.00e+07"),
         (["a reason", 1.0], "1.0000 (1 of 2 missing)"),
     ],
@@ -122,7 +123,10 @@ def test_stability_with_averages_over_the_outer_noises():
         [cell(1, 3, 5), cell(2, None, 4), cell(1.5, None, 4.5), cell(2, 2, 2)],
         [cell(0.5, 0.25, None), cell(1.5, 1, None), cell(1, 0.625, None), cell(2, 2, None)],
     ]
-    assert table.title == "mstd, a (3 inputs), N = 10, 95 % (97.9 % reached), 10 draws of each outer noise"
+    assert (
+        table.title
+        == "mstd, a (3 inputs), N = 10, 95% (97.9% reached), 10 draws of each outer noise, ±: 95% interval by Student's t"
+    )
     assert table.notes == ("vanilla, o2, average; smoothed, P = P: 1 of 3 missing: dark",)
 
 
@@ -201,8 +205,8 @@ def test_smoothed_and_vanilla_and_mean_side_by_side():
     assert table.columns == ("insertion", "deletion", "overall")
     assert table.maps == ("smoothed", "vanilla", "mean")  # the paper's pair first
     assert table.title == (
-        "faithfulness: (smoothed, vanilla, mean) (3 inputs), P = P, N = 10, 95 % (97.9 % reached), baseline black, "
-        "steps 100"
+        "faithfulness: (smoothed, vanilla, mean) (3 inputs), P = P, N = 10, 95% (97.9% reached), baseline black, "
+        "steps 100, ±: 95% interval by Student's t"
     )
     assert tuple(map(as_tuple, table.cells[0][1])) == (
         cell(0.1, 2.1, 6.1), cell(0.1, 1.1, 2.1), cell(50.1, 51.1, 52.1)
@@ -270,17 +274,17 @@ def test_several_sizes_levels_and_outer_noises_have_rows_of_their_own():
     described = study("robust_faithfulness", ["a"], n_samples=[6, 10], confidence_level=[0.8, 0.9], **TWO_MAPS)
     result = evaluation(described, rows)
     table = result.table("robust_faithfulness")
-    assert table.rows[:3] == ("a, N = 6, 80 %, O = o1", "a, N = 6, 80 %, O = o2", "a, N = 6, 90 %, O = o1")
+    assert table.rows[:3] == ("a, N = 6, 80%, O = o1", "a, N = 6, 80%, O = o2", "a, N = 6, 90%, O = o1")
     assert table.title == (
         "robust faithfulness: (smoothed, vanilla) (3 inputs), P = P, 10 draws of each outer noise, baseline black, "
-        "steps 100"
+        "steps 100, ±: 95% interval by Student's t"
     )
     assert len(table.rows) == 8
     assert [line[0][0].mean for line in table.cells] == pytest.approx([6.8, 6.8, 6.9, 6.9, 10.8, 10.8, 10.9, 10.9])
     chosen = result.table("robust_faithfulness", explainer="a", sampling="P", n_samples=10, confidence_level=0.9)
     assert chosen.rows == ("a, O = o1", "a, O = o2")
     assert [line[0][0].mean for line in chosen.cells] == pytest.approx([10.9, 10.9])
-    assert "P = P, N = 10, 90 % (97.9 % reached), 10 draws" in chosen.title
+    assert "P = P, N = 10, 90% (97.9% reached), 10 draws" in chosen.title
 
 
 CHOICES = [
@@ -314,10 +318,10 @@ def test_every_table_takes_the_same_choices(wrong, message):
         "vanilla", "mean, P = Q", "smoothed, P = Q"
     )  # fmt: skip
     assert result.table("interval_width", sampling="Q", n_samples=20).rows == (
-        "a, 90 %",
-        "a, 95 %",
-        "b, 90 %",
-        "b, 95 %",
+        "a, 90%",
+        "a, 95%",
+        "b, 90%",
+        "b, 95%",
     )
     assert result.table("interval_width", sampling="Q", n_samples=20).columns == ("P = Q",)
 
@@ -331,11 +335,11 @@ def test_choices_of_a_study_without_samples():
 @pytest.mark.parametrize(
     ("n", "level", "note"),
     [
-        (6, 0.95, "at N = 6 and 95 % no sample is trimmed: smoothed equals mean"),
-        (8, 0.95, "at N = 8 and 95 % no sample is trimmed: smoothed equals mean"),
+        (6, 0.95, "at N = 6 and 95% no sample is trimmed: smoothed equals mean"),
+        (8, 0.95, "at N = 8 and 95% no sample is trimmed: smoothed equals mean"),
         (9, 0.95, None),
         (8, 0.9, None),
-        ((6, 10), (0.9, 0.95), "at N = 6 and 90 % and at N = 6 and 95 % no sample is trimmed: smoothed equals mean"),
+        ((6, 10), (0.9, 0.95), "at N = 6 and 90% and at N = 6 and 95% no sample is trimmed: smoothed equals mean"),
     ],
 )
 def test_where_no_sample_is_trimmed(n, level, note):
@@ -356,7 +360,10 @@ def test_the_title_says_the_settings_and_the_model():
         sampling={"P": Uniform(0.1)}, outer={"o": Uniform(0.1)}, n_outer=4, aggregates=["vanilla"],
     )  # fmt: skip
     overlap, faithful, infidelity = evaluation(described, []).tables()
-    assert overlap.title == "top_k_overlap, a (3 inputs), 4 draws of each outer noise, k 7, model efficientnet-lite0"
+    assert (
+        overlap.title
+        == "top_k_overlap, a (3 inputs), 4 draws of each outer noise, k 7, model efficientnet-lite0, ±: 95% interval by Student's t"
+    )
     assert "baseline of shape (3, 1, 1), steps 9, model efficientnet-lite0" in faithful.title
     assert "n_perturbations 4" in infidelity.title
     assert "noise Uniform(" in infidelity.title
@@ -499,7 +506,7 @@ def test_latex_escapes_every_special_character(hostile):
     for line in (body[0], body[2], body[3]):
         assert line.endswith(r" \\")
         assert line.replace(r"\&", "").count("&") == 2
-    assert r"($1.5000 \pm 0.5000$, --)" in body[2]
+    assert r"($1.5000 \pm 6.3531$, --)" in body[2]
     assert latex.count("{") == latex.count("}") + 0
     assert latex.isascii()
 
@@ -507,9 +514,9 @@ def test_latex_escapes_every_special_character(hostile):
 @pytest.mark.parametrize(
     ("values", "text"),
     [
-        ([-1.0, -2.0], r"$-1.5000 \pm 0.5000$"),
+        ([-1.0, -2.0], r"$-1.5000 \pm 6.3531$"),
         ([-1.0, None], r"$-1.0000$ (1 of 2 missing)"),
-        ([-1e-5, -3e-5], r"$-2.00 \times 10^{-5} \pm 1.00 \times 10^{-5}$"),
+        ([-1e-5, -3e-5], r"$-2.00 \times 10^{-5} \pm 1.27 \times 10^{-4}$"),
         ([None], "--"),
     ],
 )
@@ -530,10 +537,10 @@ def test_no_name_is_an_argument_or_a_ligature(name, shown):
 def test_csv_is_read_back(hostile):
     lines = list(csv.reader(io.StringIO(hostile.to_csv(), newline="")))
     assert lines[0] == [
-        "table", "row", "column", "place", "map", "mean", "standard_error", "n", "missing", "reasons"
+        "table", "row", "column", "place", "map", "mean", "standard_error", "half_width_95", "n", "missing", "reasons"
     ]  # fmt: skip
-    assert lines[1] == [HOSTILE, HOSTILE, HOSTILE, "0", "", "1.5", "0.5", "2", "0", ""]
-    assert lines[2][3:] == ["1", "", "nan", "nan", "0", "1", "no figure recorded (1)"]
+    assert lines[1] == [HOSTILE, HOSTILE, HOSTILE, "0", "", "1.5", "0.5", repr(0.5 * t_quantile(0.95, 1)), "2", "0", ""]
+    assert lines[2][3:] == ["1", "", "nan", "nan", "nan", "0", "1", "no figure recorded (1)"]
     assert len(lines) == 9
 
 

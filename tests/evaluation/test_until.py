@@ -148,7 +148,7 @@ def test_tables_say_the_rule_and_never_a_number_that_was_not_drawn(tmp_path):
         assert "N = " not in text
         assert "None" not in text
     assert "threshold 0 of signed scores, natural breaks of others, e-bh correction" in result.table("undecided").title
-    assert "95 %" not in result.table("sample_size").title
+    assert "95%" not in result.table("sample_size").title
     assert result.table("certified_share").title.endswith("radius 0.02")
     with pytest.raises(
         ValueError,
@@ -258,7 +258,7 @@ def test_which_inputs_met_the_rule(tmp_path):
 
 def test_where_smoothed_maps_may_be_means(tmp_path):
     asked = {"metrics": {"faithfulness": {"steps": 6}}}
-    note = "at 95 % no sample is trimmed for inputs with fewer than 9: there smoothed equals mean"
+    note = "at 95% no sample is trimmed for inputs with fewer than 9: there smoothed equals mean"
     for rule, notes in ((FEW, [note]), (metfa.Until(undecided=0.1, threshold=0.3, first=9), [])):
         table = evaluate(study(n_samples=rule, **asked), store=tmp_path).table("faithfulness")
         assert list(table.notes) == notes

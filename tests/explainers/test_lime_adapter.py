@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from lime import lime_image, lime_tabular, lime_text
+from skimage.segmentation import slic
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -199,14 +200,22 @@ def test_a_network_of_logits():
     with torch.no_grad():
         net[2].weight.copy_(torch.linspace(-6, 6, 36).reshape(3, 12))  # whatever the global seed
         expected = net(images)
-    lime = lime_image.LimeImageExplainer()
-    maps, scores = from_lime(lime, net, softmax=True, num_samples=60, rng=0)(images, target=2)
-    by_hand, _ = from_lime(lime, lambda x: net(x).softmax(dim=1), num_samples=60, rng=0)(images, target=2)
+    lime, settings = lime_image.LimeImageExplainer(), {"num_samples": 60, "segmentation_fn": halves, "rng": 0}
+    maps, scores = from_lime(lime, net, softmax=True, **settings)(images, target=2)
+    by_hand, _ = from_lime(lime, lambda x: net(x).softmax(dim=1), **settings)(images, target=2)
     np.testing.assert_allclose(maps, by_hand, atol=1e-6)
     np.testing.assert_allclose(scores, expected)
     with pytest.warns(ModelOutputWarning, match="LIME fits probabilities, but the model's scores lie between -"):
-        from_lime(lime, net, num_samples=20, rng=0)(images, target=2)
+        from_lime(lime, net, **settings)(images, target=2)
     assert from_lime(lime, net).model is net
+
+
+def test_one_segment_says_nothing_and_is_refused():
+    lime = lime_image.LimeImageExplainer()
+    with pytest.raises(ValueError, match=r"two segments, .*`segmentation_fn=skimage\.segmentation\.slic`"):
+        from_lime(lime, blocks, num_samples=20, n_segments_shown=5, rng=0)(picture(), target=0)
+    maps, _ = from_lime(lime, blocks, num_samples=20, segmentation_fn=slic, rng=0)(picture(), target=0)  # the advice
+    assert np.ptp(maps) > 0
 
 
 @pytest.mark.parametrize(
@@ -214,7 +223,7 @@ def test_a_network_of_logits():
     [
         (picture() * 255, r"pixels in \[0, 1\], .* got 0\.01454 to 229\.3"),
         (np.zeros((1, 4, 8, 8)), r"1 or 3 channels for the lime package, got shape \(1, 4, 8, 8\)"),
-        (np.zeros((1, 8, 8, 3)), r"1 or 3 channels for the lime package, got shape \(1, 8, 8, 3\)"),
+        (np.zeros((1, 8, 8, 3)), r"of shape \(1, 8, 8, 3\) look like images \(batch, height, width, channels\)"),
     ],
 )
 def test_images_that_lime_cannot_take(inputs, message):
@@ -238,6 +247,14 @@ def test_the_random_state_and_the_bar_come_back_after_an_exception():
 
 
 # Texts
+
+
+@pytest.mark.parametrize("text", ["", "...", " "])
+def test_a_text_without_words_is_refused(text):
+    with pytest.raises(ValueError, match=r"texts with words, but lime finds none in row 1: "):
+        from_lime(lime_text.LimeTextExplainer(), lambda texts: np.full((len(texts), 2), 0.5))(
+            ["a film", text], target=0
+        )
 
 
 @pytest.mark.parametrize("bow", [True, False])

@@ -572,7 +572,7 @@ class TestUnsupported:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # deprecated in new versions of torch
             scripted = torch.jit.script(residual_net()[0])
-        with pytest.raises(ValueError, match="scripted module in '0'"):
+        with pytest.raises(ValueError, match="its part '0' is scripted or traced"):
             LRP(nn.Sequential(scripted, nn.Conv2d(5, 2, 1), nn.Flatten()).double().eval())(PIXELS)
         net = nn.Sequential(nn.utils.parametrizations.weight_norm(nn.Conv2d(3, 2, 3)), nn.ReLU(), nn.Flatten())
         with pytest.raises(ValueError, match=r"with a computed weight \(remove the parametrisation\) in '0'"):

@@ -1,9 +1,11 @@
 """Stability of a sample: by hand, against Captum, and for maps that are constant."""
 
+import math
 from itertools import combinations
 
 import numpy as np
 import pytest
+import scipy.stats
 import torch
 from captum.metrics import sensitivity_max
 
@@ -31,14 +33,19 @@ def sample_of(values, vanilla=None, predictions=None, scores=None):
 VALUES = np.random.default_rng(0).random((10, 3, 4, 5))
 
 
+def c4(n):
+    """Mean of the standard deviation of n normal draws, by the mean of chi with n - 1 degrees of freedom."""
+    return scipy.stats.chi(n - 1).mean() / math.sqrt(n - 1)
+
+
 class TestMstd:
     def test_by_hand(self):
         result = mstd(sample_of(VALUES))
         expected = [
             np.mean([np.std(VALUES[:, row, i, j], ddof=1) for i in range(4) for j in range(5)]) for row in range(3)
         ]
-        np.testing.assert_allclose(result.score, expected)
-        np.testing.assert_allclose(result.raw, expected)
+        np.testing.assert_allclose(result.score, np.array(expected) / c4(10))
+        np.testing.assert_allclose(result.raw, np.array(expected) / c4(10))
         np.testing.assert_allclose(result.level, VALUES.mean(axis=(0, 2, 3)))
         np.testing.assert_array_equal(result.constant, 0)
 
@@ -53,7 +60,15 @@ class TestMstd:
         assert result.degenerate == (None, "constant maps only", None)
 
     def test_one_feature_is_not_a_constant_map(self):
-        np.testing.assert_allclose(mstd(sample_of(VALUES[:, :, 0, :1])).score, VALUES[:, :, 0, 0].std(axis=0, ddof=1))
+        spread = VALUES[:, :, 0, 0].std(axis=0, ddof=1) / c4(len(VALUES))
+        np.testing.assert_allclose(mstd(sample_of(VALUES[:, :, 0, :1])).score, spread)
+
+    @pytest.mark.parametrize("n", [2, 3, 10, 50])
+    def test_it_does_not_fall_with_few_draws(self, n):
+        """Deviation 1, 40,000 features: without the correction .798 with 2 draws and .973 with 10."""
+        values = np.random.default_rng(n).normal(size=(n, 1, 40_000))
+        assert mstd(sample_of(values)).score[0] == pytest.approx(1, abs=0.015)
+        assert values.std(axis=0, ddof=1).mean() == pytest.approx(c4(n), abs=0.015)
 
     def test_one_sample(self):
         with pytest.raises(ValueError, match="at least 2 samples"):
@@ -178,5 +193,5 @@ class TestPredictionAgreement:
         np.testing.assert_allclose(prediction_agreement(sample).score, [0.75, 0.5])
 
     def test_unknown(self):
-        with pytest.raises(ValueError, match=r"must return \(attributions, scores\)"):
+        with pytest.raises(ValueError, match=r"model by `predict=`, or let the explainer return \(attributions"):
             prediction_agreement(sample_of(VALUES))

@@ -108,7 +108,7 @@ def test_bars_are_the_smoothed_scores_and_error_bars_the_exact_intervals():
     np.testing.assert_allclose(ends(fig), np.stack([interval.low[0], interval.high[0]], axis=1)[order])
     np.testing.assert_allclose(diamonds(fig), sample.vanilla[0][order])
     assert labels(fig) == [f"feature {f} = {sample.inputs[0, f]:.4g}" for f in order]
-    assert f"exact {interval.confidence_level:.1%} interval of the median" in legend(fig)
+    assert f"{interval.confidence_level:.1%} interval of the median" in legend(fig)
     assert "smoothed over 20 samples" in said(fig)
     low, high = fig.axes[0].get_ylim()
     assert low > high  # the largest is at the top
@@ -171,6 +171,7 @@ def test_scores_are_signed_if_those_of_any_input_are():
         values=np.concatenate([one.values, -one.values], axis=1),
         vanilla=np.concatenate([one.vanilla, -one.vanilla]),
         inputs=np.zeros((2, 3)),
+        target=one.target * 2,
     )
     assert "positive: 3" in legend(bars(other))
     assert "negative: 3" in legend(bars(other, index=1))

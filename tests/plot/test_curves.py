@@ -147,15 +147,15 @@ class TestStudies:
             np.testing.assert_allclose(line.get_ydata(), expected)
         assert [text.get_text() for text in figure.axes[0].get_xticklabels()] == ["10", "20"]
         assert labels(figure) == [
-            f"P = normal, outer noise {outer}, {level}" for outer in ("normal", "none") for level in ("90 %", "95 %")
+            f"P = normal, outer noise {outer}, {level}" for outer in ("normal", "none") for level in ("90%", "95%")
         ]
         assert figure.axes[0].get_xlabel() == "samples N"
         assert drawn(figure)
 
     def test_ratio_of_one_level_names_it(self, evaluation):
         figure = mstd_ratio(evaluation, confidence_level=0.95)
-        assert figure.axes[0].get_xlabel() == "samples N (confidence level 95 %)"
-        assert labels(figure) == ["P = normal, outer noise normal, 95 %", "P = normal, outer noise none, 95 %"]
+        assert figure.axes[0].get_xlabel() == "samples N (confidence level 95%)"
+        assert labels(figure) == ["P = normal, outer noise normal, 95%", "P = normal, outer noise none, 95%"]
         whole = mstd_ratio(evaluation)
         for one, other in ((0, 1), (1, 3)):
             found, expected = (f.axes[0].containers[place] for f, place in ((figure, one), (whole, other)))
@@ -178,7 +178,7 @@ class TestStudies:
         ):
             mstd_ratio(evaluation, n_samples=20)
         with pytest.raises(
-            ValueError, match=r"`against='alpha'` needs several `confidence_level`, and there is only 90 %"
+            ValueError, match=r"`against='alpha'` needs several `confidence_level`, and there is only 90%"
         ):
             mstd_ratio(evaluation, against="alpha", confidence_level=0.9)
         with pytest.raises(ValueError, match="no input has an mstd of both maps of flat; its table says why"):
@@ -194,9 +194,9 @@ class TestStudies:
         )
         assert len(spots(figure)) == 1 + 2 + 4
         assert labels(figure) == [
-            "rough", " ", "vanilla", "mean, P = normal, N = 10", "smoothed, P = normal, N = 10, 90 %",
-            "smoothed, P = normal, N = 10, 95 %", "mean, P = normal, N = 20", "smoothed, P = normal, N = 20, 90 %",
-            "smoothed, P = normal, N = 20, 95 %",
+            "rough", " ", "vanilla", "mean, P = normal, N = 10", "smoothed, P = normal, N = 10, 90%",
+            "smoothed, P = normal, N = 10, 95%", "mean, P = normal, N = 20", "smoothed, P = normal, N = 20, 90%",
+            "smoothed, P = normal, N = 20, 95%",
         ]  # fmt: skip
         lines = [container.lines[0] for container in figure.axes[0].containers]
         assert len({(line.get_marker(), str(line.get_markerfacecolor())) for line in lines}) == len(lines)

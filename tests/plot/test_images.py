@@ -1,5 +1,6 @@
 """Figures of images: every degenerate case is drawn, colours mean what the legend says, nothing global changes."""
 
+import dataclasses
 import io
 import itertools
 import subprocess
@@ -121,7 +122,7 @@ def test_panels_show_their_maps():
             np.testing.assert_allclose(
                 pixels(panels(fig)[name])[at], weight * colour + (1 - weight) * grey[at], atol=1e-6
             )
-    assert "over 20 samples" in panels(fig)["smoothed"].get_title()
+    assert panels(fig)["smoothed"].get_title() == "smoothed\n20 samples, 5 left out on each side"
     assert "of the 95.9% intervals" in panels(fig)["lower bound"].get_title()
 
 
@@ -397,11 +398,13 @@ def test_features_that_are_no_image(shape):
 def test_titles_are_text(title):
     fig = figure(make(), title=title)
     assert_nothing_is_cut(fig)
-    assert fig._suptitle.get_text().replace("\n", "") == title.replace("\n", "")
+    heading = fig._suptitle.get_text().replace("\n", "")
+    assert heading == f"{title}explained: class 0".replace("\n", "")
 
 
 def test_no_title():
-    assert figure(make())._suptitle is None
+    assert figure(make())._suptitle.get_text() == "explained: class 0"
+    assert figure(dataclasses.replace(make(), target=(None,)))._suptitle is None
 
 
 # Nothing global

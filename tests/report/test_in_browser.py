@@ -112,7 +112,7 @@ def test_the_figures_of_a_feature(sample, open_page, tmp_path):
     tails = [found.test(found.threshold(), alternative=side).pvalue[0, row, column] for side in ("greater", "less")]
     shown = [float(number) for number in re.search(r"of “below”\n(.*?), (.*?)\n", text).groups()]
     assert shown == pytest.approx(tails, rel=0.05)
-    low, high = (float(n) for n in re.search(r"exact 96\.15 %\n(.*?) to (.*?)\n", text).groups())
+    low, high = (float(n) for n in re.search(r"exact 96\.15%\n(.*?) to (.*?)\n", text).groups())
     assert (low, high) == pytest.approx((interval.low[0, row, column], interval.high[0, row, column]), abs=2e-4)
     smoothed = float(re.search(r"smoothed\n(.*?)\n", text)[1])
     assert smoothed == pytest.approx(found.smoothed()[0, row, column], abs=2e-4)

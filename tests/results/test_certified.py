@@ -11,6 +11,8 @@ from torch import nn
 import metfa
 from metfa import stats
 from metfa.noise import Gaussian, Uniform, in_pixel_space
+from metfa.noise.pixel_space import gaussian_std
+from metfa.results.certified import assumption_of
 
 WEIGHTS = np.linspace(-1, 2, 40).reshape(5, 8)
 
@@ -215,3 +217,32 @@ class TestAttack:
             outside = self.attacked(network, x[row], feature, sign, 4 * edge, rng)
             broken += outside < 0.5 - 5 * 0.5 / 60_000**0.5
         assert broken >= 3
+
+
+class TestWhatIsAssumed:
+    def test_a_class_that_inherits_from_gaussian_noise_may_have_another_law(self):
+        class Other(Gaussian):
+            def __call__(self, x, rng):
+                return x + self.std * rng.standard_t(2, x.shape)
+
+        mean, std = [0.0] * 5, [1.0] * 5
+        for noise in (Other(0.5), in_pixel_space(Other(0.5), mean, std)):
+            assert gaussian_std(noise) is None
+        with pytest.raises(ValueError, match="a certificate needs Gaussian noise with one standard deviation"):
+            run(Other(0.5), n_samples=20).certified_radius(0.5)
+
+    def test_a_given_threshold_is_assumed_to_be_fixed(self):
+        assert assumption_of(metfa.Terms(0.5)) == "threshold given; assumed chosen without these samples"
+        assert assumption_of(metfa.Terms(np.array([0.5, 0.2]))) == assumption_of(metfa.Terms(0.5))
+        for terms in (metfa.Terms(0.0), metfa.Terms(split=10), metfa.Terms(0.5, split=10)):
+            assert assumption_of(terms) is None
+
+    def test_a_correction_without_a_proof_says_so(self):
+        unproven = "alpha 0.05, bh, unproven with a threshold from the same samples"
+        assert metfa.Terms(correction="bh").level == unproven
+        sample = run(Uniform(0.5), n_samples=20)
+        assert unproven in sample.decide(sample.terms(lambda values: 0.5, correction="bh")).question("pixel")
+        for terms in (metfa.Terms(0.5, correction="bh"), metfa.Terms(correction="bh", split=5)):
+            assert terms.level == "alpha 0.05, bh"
+        for correction in ("by", "e-bh", "bonferroni", "holm"):
+            assert metfa.Terms(correction=correction).level == f"alpha 0.05, {correction}"

@@ -13,6 +13,7 @@ import pytest
 
 import metfa
 from metfa.results import files
+from metfa.results.arrays import digest_of
 from metfa.results.sample import AttributionSample
 
 rng = np.random.default_rng(0)
@@ -190,7 +191,7 @@ def test_a_path_below_a_file(tmp_path):
 
 
 @pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()])
-@pytest.mark.parametrize("broken", ["write_array", "write_json", "_describe"])
+@pytest.mark.parametrize("broken", ["write_array", "write_json", "describe_array"])
 def test_a_failure_midway_leaves_nothing(broken, error, tmp_path, monkeypatch):
     calls = []
     real = getattr(files, broken)
@@ -478,7 +479,7 @@ def forge(folder, name, write):
     path = folder / f"{name}.npy"
     with path.open("wb") as file:
         write(file)
-    edit(folder, lambda manifest: manifest["arrays"][name].update(digest=files._digest(path)))
+    edit(folder, lambda manifest: manifest["arrays"][name].update(digest=digest_of(path)))
 
 
 @pytest.mark.parametrize("name", ["values", "inputs_0"])

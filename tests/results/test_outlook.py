@@ -53,11 +53,36 @@ def test_after_until():
 def test_tells_the_cost():
     sample = run(30)
     found = sample.plan(0.05, threshold=1.0)
-    assert found.more_maps == 2 * (found.n_samples - 30)
+    assert found.afresh
+    assert found.more_maps == 2 * found.n_samples
     assert found.seconds == pytest.approx(found.more_maps * sample.provenance["seconds"] / 60)
     assert re.fullmatch(
-        r"5\.0% undecided likely takes about \d+ samples: \d+ more explanations, about \S+ s", str(found)
+        rf"5% undecided likely takes about {found.n_samples} samples: {found.more_maps} explanations, about \S+ s, in "
+        rf"a new call with `n_samples={found.n_samples}` and another `rng`\. \(.*\)",
+        str(found),
     )
+
+
+def test_tells_the_cost_of_more_where_they_may_be_joined():
+    for sample, correction in ((run(30), "e-bh"), (run(metfa.Until(undecided=0.2, threshold=1.0)), None)):
+        found = sample.plan(0.05, threshold=1.0, correction=correction)
+        assert not found.afresh
+        assert found.more_maps == 2 * (found.n_samples - sample.n_samples)
+        assert re.fullmatch(
+            rf"5% undecided likely takes about {found.n_samples:,} samples: {found.more_maps:,} more explanations, "
+            r"about \S+ s",
+            str(found),
+        )
+
+
+def test_what_is_advised_can_be_done():
+    """A new call with another seed, as the plan says, is decided exactly and reaches what was asked."""
+    found = run(30).plan(0.1, threshold=1.0)
+    fresh = metfa.explain(
+        Explainer(), np.ones((2, 2000)), 0, noise=metfa.noise.Gaussian(0.5), n_samples=found.n_samples, rng=1
+    )
+    assert not fresh.any_time
+    assert fresh.summary(1.0)[0].undecided == pytest.approx(0.1, abs=0.035)
 
 
 def test_one_input_costs_what_one_costs():
@@ -85,7 +110,7 @@ def test_the_time_is_not_known_where_nothing_was_left_to_make(tmp_path, monkeypa
             run(30, store=tmp_path / "s")
     found = run(30, store=tmp_path / "s").plan(0.05, threshold=1.0)
     assert found.seconds is None
-    assert str(found).endswith("more explanations")
+    assert f"{found.more_maps} explanations, in a new call" in str(found)
 
 
 def test_what_is_reached_and_what_is_not():
@@ -94,7 +119,7 @@ def test_what_is_reached_and_what_is_not():
     assert "is reached with the 30 samples that there are" in str(done)
     never = run(30).plan(0.0, threshold=1.0, max_samples=60)
     assert never.n_samples is None
-    assert str(never).startswith("0.0% undecided would likely take more than 60 samples (")
+    assert str(never).startswith("0% undecided would likely take more than 60 samples (")
 
 
 def test_is_repeatable():

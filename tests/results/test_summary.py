@@ -61,7 +61,7 @@ def test_the_width_of_half_precision_intervals_does_not_overflow():
 
 def test_false_marks_are_those_of_the_tested_samples():
     assert two_levels().summary()[0].expected_false_marks == stats.expected_false_marks(20, 0.05, 100)
-    few = make(np.random.default_rng(0).uniform(0, 1, (20, 1, 10)))
+    few = make(np.random.default_rng(0).uniform(0, 1, (20, 1, 10)) + np.arange(10) / 5)
     assert few.summary(split=5)[0].expected_false_marks == stats.expected_false_marks(15, 0.05, 10)
     assert two_levels().summary(correction="bh")[0].expected_false_marks is None
 
@@ -86,18 +86,18 @@ def test_the_text_says_what_is_claimed():
     assert "important:             30.00% (median above the threshold, 0." in text
     assert "unimportant:           68.00% (median below it)" in text
     assert "undecided:              2.00%" in text
-    assert "up to 4 features expected (4.1%) if every median lay at the threshold: alpha 0.05 a side" in text
-    assert "exact coverage 95.86% for each median, mean width 0.0618" in text
+    assert "up to 4.1 of 100 features marked falsely on average (4.1%), if every median lay at the threshold" in text
+    assert "each holds its median with probability 95.86%, more where scores tie; mean width 0.0618" in text
     assert "prediction flips:     75% of the noisy inputs" in text
 
 
 @pytest.mark.parametrize(
     ("correction", "claim"),
     [
-        ("bonferroni", "any at all with probability at most 0.05 (bonferroni over all features)"),
-        ("holm", "any feature at the threshold marked with probability at most 0.05 (holm)"),
-        ("bh", "at most 5% of the marks on average under positive dependence (bh)"),
-        ("by", "at most 5% of the marks on average under any dependence (by)"),
+        ("bonferroni", "the probability of any false mark at all is at most 5% (bonferroni)"),
+        ("holm", "any feature with its median at the threshold is marked is at most 5% (holm)"),
+        ("bh", "at most 5% of all marks together (important and unimportant) are false under positive dependence"),
+        ("by", "are false; of the important ones alone it may be more (by)"),
     ],
 )
 def test_corrections_claim_what_they_control(correction, claim):
@@ -105,7 +105,7 @@ def test_corrections_claim_what_they_control(correction, claim):
 
 
 def test_samples_left_out_are_named():
-    few = make(np.random.default_rng(0).uniform(0, 1, (20, 1, 10)))
+    few = make(np.random.default_rng(0).uniform(0, 1, (20, 1, 10)) + np.arange(10) / 5)
     assert "20 of each feature's score, 5 of them for the threshold alone; 10 features" in str(few.summary(split=5)[0])
 
 

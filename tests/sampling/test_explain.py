@@ -606,7 +606,8 @@ class TestTarget:
 
         seen, sample = self.seen(None, predict=predict)
         clean = torch.tensor(PICTURES)
-        assert [len(call) for call in calls] == [len(clean), 1, 1]  # and two rows alone
+        # The clean inputs at once, two of their rows alone, then each noisy row once.
+        assert [len(call) for call in calls[:3]] == [len(clean), 1, 1]
         assert torch.equal(calls[0], clean)
         assert seen == NET(clean).argmax(1).tolist() == list(sample.target)
         np.testing.assert_array_equal(sample.scores, NET(clean).detach())
@@ -619,7 +620,8 @@ class TestTarget:
             return np.stack([inputs.sum(1), -inputs.sum(1)], axis=1)
 
         sample = metfa.explain(linear, TABLE, noise=NOISE, rng=0, predict=predict, batch_size=2)
-        assert sizes == [2, 2, 1, 1, 1]  # the last ones: the rows of the first batch alone
+        assert sizes[:5] == [2, 2, 1, 1, 1]  # the clean inputs, and the rows of their first batch alone
+        assert max(sizes) == 2
         assert sample.target == (0,) * 5
 
     def test_no_target_for_one_score_a_row(self):
@@ -641,7 +643,11 @@ class TestTarget:
 
     def test_unfit_predictions(self):
         for predict, error, message in (
-            (lambda x: x[:2], ValueError, "`predict` must return one row of scores an input, got 2 for 5"),
+            (
+                lambda x: x[:2],
+                ValueError,
+                r"`predict` must return one row of scores an input, got shape \(2, 12\) for 5 inputs",
+            ),
             (lambda x: x * np.nan, ValueError, "scores of the clean input 0 are not finite"),
             (lambda x: np.zeros(5, int), TypeError, "got one int64 a row, like class labels"),
             (lambda x: np.zeros((5, 2, 3)), ValueError, r"scores have shape \(5, 2, 3\), not \(batch, classes\)"),

@@ -88,7 +88,7 @@ class TestModelOfAnExplainer:
             TypeError, match=r"`predict` must return scores \(batch, classes\), got one int64 a row.*predict_proba"
         ):
             predict_scores(lambda x: np.array([0, 1, 1]), PICTURES)
-        with pytest.raises(TypeError, match=r"`predict\(inputs\)` must be an array of real numbers, got NoneType"):
+        with pytest.raises(TypeError, match=r"`predict` must return an array of scores .*, got NoneType"):
             predict_scores(lambda x: None, PICTURES)
 
 

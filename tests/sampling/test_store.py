@@ -1,10 +1,14 @@
 """Samples streamed to a folder: the same numbers as in memory, whatever interrupts the run, and little memory."""
 
 import json
+import os
+import resource
+import shutil
 import signal
 import subprocess
 import sys
 import textwrap
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -203,22 +207,21 @@ KILLED = """
     elif point == "values not yet whole":
         before(Path, "replace", 2)
     elif point == "before done.bin":
-        before(Path, "replace", 3)
+        before(Path, "replace", 4)
     elif point == "half a batch":
-        def half(self, name, shape, jobs, rows, _real=store.StoreSink._write_rows):
-            _real(self, name, shape, jobs[:1], rows[:1])
-            die()
-        store.StoreSink._write_rows = half
+        before(store, "put", 3)  # four maps, four classes, four flags
     elif point == "maps without done":
-        before(store.StoreSink, "_write_rows", 4)
+        before(store, "put", 21)
+    elif point == "half of the flags":
+        before(store, "put", 24)
     elif point == "before scores":
-        before(store.np, "save", 2)
+        before(store, "write_array", 2)
     elif point == "before the manifest":
         before(store, "write_manifest")
     elif point == "manifest not yet whole":
         before(files, "write_json")
     elif point == "before the tidying":
-        before(Path, "unlink")
+        before(store.StoreSink, "_tidy")
     test_store.run(Path({folder!r}), explainer)
 """
 
@@ -234,10 +237,11 @@ KILLED = """
         ("before done.bin", 0),
         ("half a batch", 0),
         ("maps without done", 4),
+        ("half of the flags", 7),
         ("before scores", 2 * N),
         ("before the manifest", 2 * N),
         ("manifest not yet whole", 2 * N),
-        ("before the tidying", None),
+        ("before the tidying", 2 * N),
     ],
 )
 def test_a_killed_run_resumes(point, computed, tmp_path, whole):
@@ -245,33 +249,41 @@ def test_a_killed_run_resumes(point, computed, tmp_path, whole):
     code = textwrap.dedent(KILLED).format(point=point, folder=str(folder), tests=str(Path(__file__).parent))
     killed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
-    if computed is None:  # all was done but for two files that nobody reads
-        assert (metfa.load(folder).values == metfa.load(whole).values).all()
-        with pytest.raises(FileExistsError, match="`store` already holds a finished result"):
-            run(folder)
-        return
     explainer = Explainer()
     run(folder, explainer)
     assert contents(folder) == contents(whole)
     assert explainer.rows == 2 + 2 * N - computed
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("locks", ["with", "without"])
+def test_two_processes_give_right_maps_or_an_error(locks):
+    """200 pairs of points at which the first is stopped and the second killed."""
+    script = [sys.executable, str(Path(__file__).with_name("kill_points.py")), "200", locks]
+    done = subprocess.run(script, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["rounds"] == 200
+    assert found["events"] > 50
+    assert not found["wrong"], done.stderr
+
+
 # Another call, another folder
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"n_samples": 10}, "with n_samples=9, this call has 10"),
-        ({"first_sample": 5}, "with first_sample=0, this call has 5"),
-        ({"rng": 1}, "with rng=0x0, this call has 0x1"),
-        ({"noise": metfa.noise.Uniform(0.2)}, r"with noise=Uniform\(radius=0.1, .*this call has Uniform\(radius=0.2"),
-        ({"target": 2}, r"with target=\(1, 1\), this call has \(2, 2\)"),
-        ({"inputs": INPUTS + 0.01}, "with input_ids="),
-        ({"explainer": lambda inputs, target: inputs**2}, "with explainer=Explainer, this call has .*lambda"),
-        ({"explainer": Explainer(weight=1.1)}, "of another model: the clean input's attributions differ"),
-    ],
-)
+OTHER_CALLS = [
+    ({"n_samples": 10}, "with n_samples=9, this call has 10"),
+    ({"first_sample": 5}, "with first_sample=0, this call has 5"),
+    ({"rng": 1}, "with rng=0x0, this call has 0x1"),
+    ({"noise": metfa.noise.Uniform(0.2)}, r"with noise=Uniform\(radius=0.1, .*this call has Uniform\(radius=0.2"),
+    ({"target": 2}, r"with target=\(1, 1\), this call has \(2, 2\)"),
+    ({"inputs": INPUTS + 0.01}, "with input_ids="),
+    ({"explainer": lambda inputs, target: inputs**2}, "with explainer=Explainer, this call has .*lambda"),
+    ({"explainer": Explainer(weight=1.1)}, "of another model: the clean input's attributions differ"),
+]
+
+
+@pytest.mark.parametrize(("changed", "message"), OTHER_CALLS)
 def test_a_changed_call_is_not_resumed(changed, message, tmp_path):
     folder = interrupted(tmp_path / "s")
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
@@ -292,13 +304,186 @@ def test_features_of_another_shape_are_not_resumed(tmp_path):
         run(folder, Other())
 
 
-def test_a_finished_store_is_kept(tmp_path):
-    folder = tmp_path / "s"
+def test_a_finished_call_returns_its_result(tmp_path):
+    first = run(tmp_path / "s")
+    before = contents(tmp_path / "s")
+    explainer = Explainer()
+    again = run(tmp_path / "s", explainer)
+    assert explainer.rows == 2  # the clean maps, which show that the model is the same
+    assert contents(tmp_path / "s") == before
+    np.testing.assert_array_equal(again.values, first.values)
+    assert again.provenance == first.provenance
+
+
+def test_a_finished_call_with_a_fresh_seed_returns_its_result(tmp_path):
+    first = run(tmp_path / "s", rng=None)
+    assert run(tmp_path / "s", rng=None).provenance == first.provenance
+    with pytest.raises(FileExistsError, match=f"with rng={first.provenance['rng']}, this call has 0x5"):
+        run(tmp_path / "s", rng=5)
+
+
+def test_a_finished_call_until_returns_its_result(tmp_path):
+    rule = metfa.Until(undecided=0.5, threshold=0.2, max_samples=40)
+    first = run(tmp_path / "s", n_samples=rule)
+    again = run(tmp_path / "s", n_samples=rule)
+    assert again.stopping == first.stopping
+    assert again.provenance == first.provenance
+    other = metfa.Until(undecided=0.4, threshold=0.2, max_samples=40)
+    for n_samples in (other, 40, first.n_samples):
+        with pytest.raises(FileExistsError, match="holds a finished result with "):
+            run(tmp_path / "s", n_samples=n_samples)
+
+
+def test_names_are_those_of_the_call(tmp_path):
+    inputs = np.linspace(0, 1, 6).reshape(2, 3)
+    named = {"run": metfa.Run(store=tmp_path / "s", feature_names=list("abc")), "inputs": inputs}
+    assert run(None, **named).feature_names == ("a", "b", "c")
+    named["run"] = metfa.Run(store=tmp_path / "s", feature_names=list("xyz"))
+    assert run(None, **named).feature_names == ("x", "y", "z")
+
+
+@pytest.mark.parametrize(("changed", "message"), OTHER_CALLS)
+def test_a_finished_result_of_another_call_is_kept(changed, message, tmp_path, whole):
+    shutil.copytree(whole, tmp_path / "s")
+    before = contents(tmp_path / "s")
+    with pytest.raises(FileExistsError, match=f"`store` holds a finished result {message}.*metfa.load.*give another"):
+        run(tmp_path / "s", **changed)
+    assert contents(tmp_path / "s") == before
+
+
+# Ownership
+
+
+def test_two_calls_of_one_process_do_not_share_a_store(tmp_path):
+    class Again(Explainer):
+        def __call__(self, inputs, target):
+            if self.rows == 10:
+                with pytest.raises(
+                    BlockingIOError, match=rf"`store` is being written by another call \(process {os.getpid()} on "
+                ):
+                    run(tmp_path / "s")
+            return super().__call__(inputs, target)
+
+    Again.__qualname__ = Again.__name__ = "Explainer"
+    run(tmp_path / "s", Again())
+
+
+def test_a_lock_of_a_dead_process_stops_nobody(tmp_path, whole):
+    folder = interrupted(tmp_path / "s")
+    (folder / ".lock").write_text("process 1 on elsewhere")
     run(folder)
-    before = contents(folder)
-    with pytest.raises(FileExistsError, match=f"finished result: metfa.load\\('{folder}'\\) reads it; give another"):
+    assert contents(folder) == contents(whole)
+
+
+def test_maps_that_were_changed_are_made_again(tmp_path, whole):
+    """As a power failure may leave them: flags on disk, numbers not."""
+    folder = interrupted(tmp_path / "s", 12)
+    with (folder / "values.npy").open("r+b") as file:
+        file.seek(-18 * 12 * 8 + 3 * 12 * 8, os.SEEK_END)  # the map of job 3
+        file.write(bytes(12 * 8))
+    explainer = Explainer()
+    run(folder, explainer)
+    assert contents(folder) == contents(whole)
+    assert explainer.rows == 2 + 2 * N - 7
+
+
+def test_classes_that_were_lost_are_made_again(tmp_path, whole):
+    folder = interrupted(tmp_path / "s", 12)
+    (folder / "predictions.npy").unlink()
+    run(folder)
+    assert contents(folder) == contents(whole)
+
+
+@pytest.mark.parametrize("name", ["values.npy", "done.bin"])
+def test_a_store_that_is_changed_meanwhile_is_no_result(name, tmp_path, whole):
+    class Meddles(Explainer):
+        def __call__(self, inputs, target):
+            if self.rows > 12:
+                path = tmp_path / "s" / name
+                content = path.read_bytes()
+                quarter = len(content) // 4
+                path.write_bytes(content[:quarter] + bytes(16) + content[quarter + 16 :])
+            return super().__call__(inputs, target)
+
+    Meddles.__qualname__ = Meddles.__name__ = "Explainer"
+    with pytest.raises(ValueError, match=r"was changed while it was written: \d+ of 18 maps are not what this call"):
+        run(tmp_path / "s", Meddles())
+    run(tmp_path / "s")
+    assert contents(tmp_path / "s") == contents(whole)
+
+
+def test_flags_without_digests_are_not_believed(tmp_path, whole):
+    """Runs that an older version began."""
+    folder = interrupted(tmp_path / "s", 12)
+    (folder / "done.bin").write_bytes(b"\1" * 18)
+    run(folder)
+    assert contents(folder) == contents(whole)
+
+
+def test_a_full_disk_names_the_file_and_what_is_kept(tmp_path, whole):
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    class Fills(Explainer):
+        def __call__(self, inputs, target):
+            if self.rows > 8:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+            return super().__call__(inputs, target)
+
+    Fills.__qualname__ = Fills.__name__ = "Explainer"
+    try:
+        with pytest.raises(OSError, match=r"the maps so far are kept: mend it, and repeat the call.*/s/values\.npy'"):
+            run(tmp_path / "s", Fills())
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    explainer = Explainer()
+    run(tmp_path / "s", explainer)
+    assert contents(tmp_path / "s") == contents(whole)
+    assert explainer.rows < 2 + 2 * N
+
+
+# Links: a store may come from a stranger
+
+NAMES = [
+    *("run.json", "values.npy", "vanilla.npy", "predictions.npy", "done.bin", "scores.npy", "inputs_0.npy"),
+    *("manifest.json", ".lock", ".run.json.tmp", ".values.npy.tmp", ".predictions.npy.tmp", ".done.bin.tmp"),
+]
+
+
+@pytest.mark.parametrize("kind", ["symbolic", "second name"])
+@pytest.mark.parametrize("stage", ["new", "begun", "half"])
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_is_written_through_a_link(name, stage, kind, tmp_path):
+    folder = tmp_path / "s"
+    if stage == "half":
+        interrupted(folder, 12)
+    else:
+        folder.mkdir()
+    if stage == "begun":  # what makes a folder an unfinished run, and no more
+        shutil.copy(interrupted(tmp_path / "other", 12) / "run.json", folder)
+    path, secret = folder / name, tmp_path / "secret"
+    content = path.read_bytes() if path.exists() else b"mine"
+    path.unlink(missing_ok=True)
+    secret.write_bytes(content)
+    path.symlink_to(secret) if kind == "symbolic" else path.hardlink_to(secret)
+    with suppress(ValueError, FileExistsError):
         run(folder)
-    assert contents(folder) == before
+    assert secret.read_bytes() == content
+
+
+def test_a_linked_store_is_refused(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "s").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ValueError, match=r"`store` must be a folder, and .*/s is a link: write '.*/elsewhere'"):
+        run(tmp_path / "s")
+    assert run(tmp_path / "elsewhere").n_samples == N
+    assert metfa.load(tmp_path / "s").n_samples == N
+
+
+def test_what_a_killed_process_left_is_swept(tmp_path):
+    folder = interrupted(tmp_path / "s")
+    (folder / ".metfa-0123456789abcdef").write_bytes(b"half")
+    run(folder)
+    assert not [path for path in folder.iterdir() if path.name.startswith(".")]
 
 
 def test_a_foreign_folder_is_left_alone(tmp_path):
@@ -338,11 +523,13 @@ def test_a_damaged_description_is_named(text, message, tmp_path):
         run(folder)
 
 
-@pytest.mark.parametrize("length", [1, 17, 19, 1000])
+@pytest.mark.parametrize("length", [1, 17, 19, 143, 1000])
 def test_a_progress_file_of_a_wrong_length_is_named(length, tmp_path):
     folder = interrupted(tmp_path / "s")
     (folder / "done.bin").write_bytes(b"\1" * length)
-    with pytest.raises(ValueError, match=f"done.bin is damaged.*: it has {length} bytes for 18 maps; give another"):
+    with pytest.raises(
+        ValueError, match=f"done.bin is damaged.*: it has {length} bytes for 18 maps, 8 each; give another"
+    ):
         run(folder)
 
 

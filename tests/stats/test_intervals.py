@@ -245,3 +245,12 @@ def test_mean_interval_errors():
         stats.mean_interval(np.array([[1.0, np.inf], [np.nan, 2], [0, 0]]))
     with pytest.raises(ValueError, match=r"`confidence_level` .* got 1\.5"):
         stats.mean_interval(np.zeros((2, 3)), 1.5)
+
+
+@pytest.mark.parametrize("function", [stats.median_interval, stats.smoothed_median])
+def test_a_level_beside_ranks_is_refused(function):
+    ranks = stats.median_ranks(20, 0.8)
+    with pytest.raises(ValueError, match=r"`confidence_level`=0.99 would not be used beside `ranks`"):
+        function(np.arange(20.0), 0.99, ranks=ranks)
+    function(np.arange(20.0), ranks=ranks)  # as the message says
+    function(np.arange(20.0), 0.99)

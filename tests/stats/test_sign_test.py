@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 import tracemalloc
 from fractions import Fraction
 
@@ -107,13 +108,25 @@ def test_integers_are_compared_exactly(dtype):
     info = np.iinfo(dtype)
     samples = np.array([info.min, info.min + 1, 5, info.max - 1, info.max], dtype=dtype)
     edges = [float(info.min), float(info.max)]
-    thresholds = [*edges, *(e + d for e in edges for d in (-0.5, 0.5)), 5.0, 4.5, 2.0**53, 1e30, -1e30, np.inf, -np.inf]
+    thresholds = [*edges, *(e + d for e in edges for d in (-0.5, 0.5)), 5.0, 4.5, 2.0**53, 1e30, -1e30]
     for h in [*thresholds, *(math.nextafter(e, s * np.inf) for e in edges for s in (-1, 1))]:
         result = stats.sign_test(samples, h)
         assert result.above == sum(int(value) > h for value in samples)  # Python compares int and float exactly
         assert result.below == sum(int(value) < h for value in samples)
     result = stats.sign_test(samples, np.nan)
     assert (result.above, result.below, result.pvalue) == (0, 0, 1)
+
+
+@pytest.mark.parametrize(("threshold", "error", "says"), [
+    (np.inf, ValueError, "`threshold` must be finite, got inf: all samples lie on one side"),
+    ([0.0, -np.inf, 0.0], ValueError, "`threshold` must be finite, got -inf"),
+    (True, TypeError, "`threshold` must be a number, got bool: write 0.0 or 1.0"),
+    (np.array([True, False, True]), TypeError, "`threshold` must be a number, got bool"),
+])  # fmt: skip
+@pytest.mark.parametrize("test", [stats.sign_test, stats.sequential_test])
+def test_a_threshold_that_is_no_number_is_refused(test, threshold, error, says):
+    with pytest.raises(error, match=re.escape(says)):
+        test(np.zeros((5, 3)), threshold)
 
 
 def test_integers_beyond_what_jax_floats_hold(optional):

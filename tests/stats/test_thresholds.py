@@ -1,6 +1,8 @@
 """Natural breaks: exact against brute force in fractions, and against two other libraries."""
 
 import math
+import subprocess
+import sys
 import tracemalloc
 from fractions import Fraction
 
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 
 from metfa import stats
 from metfa._base.warnings import DegenerateAttributionsWarning
-from metfa.stats import _thresholds
+from metfa.stats import _large_breaks, _thresholds
 
 reproducible = settings(deadline=None, database=None, derandomize=True, max_examples=150)
 
@@ -161,3 +163,58 @@ def test_a_sorted_file_is_scanned_in_pieces(tmp_path):
     tracemalloc.stop()
     assert threshold == pytest.approx(0.5, abs=1e-6)
     assert peak < values.nbytes / 4
+
+
+LARGE = {
+    "normal": lambda rng: rng.normal(size=5000).astype(np.float32),
+    "skewed, two axes": lambda rng: rng.exponential(size=(7, 999)),
+    "halves": lambda rng: rng.exponential(size=3000).astype(np.float16),
+    "zeros and ones": lambda rng: (rng.random(3000) < 0.1).astype(np.float32),
+    "integers": lambda rng: rng.integers(0, 9, 4000),
+    "bytes": lambda rng: rng.integers(0, 255, 5000).astype(np.uint8),
+    "wild": lambda rng: rng.standard_cauchy(5000),
+    "one far away": lambda rng: np.append(rng.random(5000), 1e6),
+    "two equal cuts": lambda rng: np.array([0.0, 1.0, 2.0]),
+    "hardly different": lambda rng: 0.005 + 1e-7 * rng.random(3000),
+    "large numbers": lambda rng: rng.normal(size=500) * 1e200,
+}
+
+
+@pytest.mark.parametrize("law", LARGE)
+@pytest.mark.parametrize(("bins", "sampled", "gathered", "block"), [(2**16, 2**20, 2**23, 2**22), (4, 8, 100, 700)])
+def test_many_values_have_the_same_break_in_blocks(law, bins, sampled, gathered, block, monkeypatch):
+    values = LARGE[law](np.random.default_rng(0))
+    expected = stats.jenks(values)
+    monkeypatch.setattr(_thresholds, "SORTED_IN_MEMORY", 0)
+    monkeypatch.setattr(_thresholds, "BLOCK", block)
+    for name, value in {"BINS": bins, "SAMPLED": sampled, "GATHERED": gathered}.items():
+        monkeypatch.setattr(_large_breaks, name, value)
+    assert stats.jenks(values) == expected
+
+
+def test_many_equal_values_in_blocks(monkeypatch):
+    monkeypatch.setattr(_thresholds, "SORTED_IN_MEMORY", 0)
+    with pytest.warns(DegenerateAttributionsWarning, match="no threshold separates 50 equal values"):
+        assert math.isnan(stats.jenks(np.full(50, 0.1)))
+    with pytest.raises(ValueError, match="must be finite, got 1 values"):
+        stats.jenks(np.array([0.0, 1.0, np.nan]))
+
+
+@pytest.mark.slow
+def test_a_large_file_is_never_in_memory_as_a_whole(tmp_path):
+    """The process, pages of the file included, stays far below the size of the file."""
+    written = (
+        "import numpy as np; rng = np.random.default_rng(0);"
+        f"values = np.lib.format.open_memmap({str(tmp_path / 'values.npy')!r}, 'w+', np.float32, (400, 1, 512, 512));"
+        "values[:] = rng.gamma(0.5, 1.0, (1, 1, 512, 512)) * (1 + rng.random((400, 1, 1, 1)))"
+    )
+    measured = (
+        "import resource, sys; import numpy as np; from metfa.results.decisions import decide; import metfa;"
+        f"values = np.load({str(tmp_path / 'values.npy')!r}, mmap_mode='r');"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss;"
+        "decide(values, metfa.Terms());"
+        "print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 2**10)"
+    )
+    for code in (written, measured):
+        done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert float(done.stdout) < 250  # MiB; the file has 400

@@ -86,12 +86,15 @@ def test_html_tells_the_truth():
     for index, (_, attributes) in enumerate(page.words):
         kind = {1: "important", 0: "undecided", -1: "unimportant"}[marks[index]]
         low, high = interval.low[0, index], interval.high[0, index]
-        assert attributes["title"] == f"{smoothed[index]:.3g} [{low:.3g}, {high:.3g}] {kind}"
+        clean = SAMPLE.vanilla[0, index]
+        beyond = "" if low <= clean <= high else " (outside)"
+        shown = f"{smoothed[index]:.3g} [{low:.3g}, {high:.3g}], without noise {clean:.3g}{beyond}, {kind}"
+        assert attributes["title"] == shown
         style = attributes["style"]
         assert ("underline" in style, "color-mix" in style) == (kind == "important", kind == "unimportant")
         opacity = float(re.search(r"background:rgba\(230,159,0,([0-9.]+)\)", style)[1])
         assert opacity == pytest.approx(0.6 * smoothed[index] / smoothed.max(), abs=1e-3)
-    assert "exact 95.86% interval of its median" in page.shown
+    assert "in brackets the 95.86% interval of its median" in page.shown
     assert "N = 20 samples, no noise" in page.shown
     threshold = float(SAMPLE.threshold()[0])
     assert f"important: median significantly above {threshold:.3g}, 2 words" in page.shown
@@ -136,7 +139,7 @@ def test_a_text_is_read_as_sampling_stopped():
     for shown in (page, terminal.replace("*", "")):
         assert f"important: median significantly above 0.45, {(marks == 1).sum()} words" in shown
         assert f"unimportant: median significantly below 0.45, {(marks == -1).sum()} words" in shown
-        assert "decided at alpha 0.05, e-bh over 6 words" in shown
+        assert "decided at alpha 0.05, e-bh: on average at most 5% of all marks together" in shown
 
 
 def test_samples_that_chose_the_threshold_are_not_tested():
@@ -149,8 +152,11 @@ def test_samples_that_chose_the_threshold_are_not_tested():
 def test_settings_are_named():
     page = Page(render_html(SAMPLE, threshold=0.5, alpha=0.1, correction="holm", confidence_level=0.9))
     assert "important: median significantly above 0.5" in page.shown
-    assert "alpha 0.1, holm over 6 words" in page.shown
-    assert f"exact {SAMPLE.confidence_interval(0.9).confidence_level:.2%} interval" in page.shown
+    assert (
+        "alpha 0.1, holm: the probability that any word with its median at the threshold is marked is at most 10%"
+        in page.shown
+    )
+    assert f"the {SAMPLE.confidence_interval(0.9).confidence_level:.2%} interval" in page.shown
     each = Page(render_html(SAMPLE, threshold=np.linspace(0.1, 0.6, 6)[None]))
     assert "significantly above a threshold of its own" in each.shown
 
@@ -159,7 +165,9 @@ def test_too_few_samples_are_said():
     page = Page(render_html(sampled(REVIEW, np.arange(6), n_samples=3)))
     assert "no intervals: 3 samples are too few, 95% needs 6" in page.shown
     assert "no word can be significant: too few samples" in page.shown
-    assert [attributes["title"] for _, attributes in page.words][5] in ("4.99", "5", "5.01")
+    assert [attributes["title"] for _, attributes in page.words][5] in [
+        f"{score}, without noise {clean}" for score in ("4.99", "5", "5.01") for clean in ("4.99", "5", "5.01")
+    ]
     plain = render_terminal(sampled(REVIEW, np.arange(6), n_samples=1), colour=False, width=80)
     assert plain.startswith(REVIEW + "\n")
     assert "score: the only sample" in plain
@@ -289,7 +297,7 @@ def test_one_word_and_equal_scores():
         flat = sampled(REVIEW, np.full(6, level), spread=0)
         page = Page(render_html(flat))
         assert "no threshold exists: all scores are equal" in page.shown
-        assert page.words[0][1]["title"] == f"{level:.3g} [{level:.3g}, {level:.3g}]"
+        assert page.words[0][1]["title"] == f"{level:.3g} [{level:.3g}, {level:.3g}], without noise {level:.3g}"
         assert render_terminal(flat, colour=False, width=80).startswith(REVIEW)
 
 
@@ -307,7 +315,9 @@ def test_signs_are_the_explainers_affair_not_the_samples(least):
     assert "median significantly above 0, 1 word" in render_terminal(sample, colour=False, width=80)
     assert render_terminal(sample, colour=False, width=80).startswith("(a) *fine* " + ("~film~" if least else "(film)"))
     alone = metfa.text.explain_text(model, "fine", method=raw, **explained)
-    assert render_terminal(alone, colour=False, width=80).startswith("*fine*\n\nfine  0.3 [0.3, 0.3] positive")
+    assert render_terminal(alone, colour=False, width=80).startswith(
+        "*fine*\n\nfine  0.3 [0.3, 0.3], without noise 0.3, positive"
+    )
     assert not metfa.text.explain_text(model, "a fine film", method=Occlusion, **explained).signed
     wrapped = metfa.text.explain_text(model, "a fine film", method=lambda m: metfa.seeded(raw(m)), **explained)
     assert wrapped.signed

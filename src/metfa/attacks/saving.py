@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from metfa._base.writing import new_folder
 from metfa.attacks.result import AttackResult, Measured
 from metfa.results import files
+from metfa.results.arrays import read_array, write_array
 
 __all__ = ["load_attack", "save_attack"]
 
@@ -20,8 +22,8 @@ FIELDS = ("inputs", "scores", "maps", "defended")
 
 def save_attack(result: AttackResult, path: str | Path) -> Path:
     """Write a new folder `path`, all or nothing; see `AttackResult.save`."""
-    with files.new_folder(path) as folder:
-        arrays = {name: files.write_array(folder / f"{name}.npy", values) for name, values in _arrays(result).items()}
+    with new_folder(path) as folder:
+        arrays = {name: write_array(folder / f"{name}.npy", values) for name, values in _arrays(result).items()}
         files.write_json(
             folder / ATTACK,
             {
@@ -71,7 +73,7 @@ def _assembled(manifest: Path, about: dict[str, Any]) -> AttackResult:
     described = about["arrays"]
 
     def read(name: str) -> np.ndarray:
-        values = np.array(files.read_array(manifest, name, described[name]))
+        values = np.array(read_array(manifest, name, described[name]))
         if values.dtype.kind != "f":
             raise ValueError(f"{manifest} is damaged: {name} must be floating point, got {values.dtype}")
         return values

@@ -10,7 +10,8 @@ from typing import Any, Literal
 from metfa import explainers, segmentation, text
 from metfa._base.import_path import imported
 from metfa._base.validation import did_you_mean
-from metfa.calls.called import SETTINGS, Called
+from metfa.calls.called import Called
+from metfa.calls.held import SETTINGS
 
 __all__ = ["Of", "check_method", "check_settings", "explainer_of", "method_forms", "methods_of"]
 

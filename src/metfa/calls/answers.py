@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from metfa._arrays import is_array, is_floating, namespace, to_host
 from metfa._base.warnings import ModelOutputWarning, warn
+from metfa.calls.fixed_batch import explain_fixed_batch
+from metfa.calls.guard import loaded_torch
+from metfa.calls.inputs import channels_last_message
 
 __all__ = ["about", "answered", "checked_scores", "chosen", "one_score", "softmax", "warn_of_probabilities"]
+
+NAMES_SHOWN = 6
 
 
 @contextmanager
@@ -24,36 +30,95 @@ def about(what: str) -> Iterator[None]:
 
 
 def answered(model: Any, batch: Any) -> Any:
-    """What the model returns for a batch; a TypeError if torch refuses it because the weights have another dtype."""
+    """What the model returns for a batch.
+
+    Raises
+    ------
+    TypeError
+        If torch refuses the batch because the weights have another dtype.
+    ValueError
+        If the batch has its channels last and torch's convolutions want them first, or if the model takes only batches
+        of one size; see `metfa.FixedBatch`.
+    """
     try:
         return model(batch)
-    except RuntimeError as error:
-        weights = next((weight.dtype for weight in getattr(model, "parameters", list)() if is_floating(weight)), None)
-        if weights is None or weights == batch.dtype or "type" not in str(error):
-            raise
+    except Exception as error:
+        if isinstance(error, RuntimeError):
+            _explain_dtypes(model, batch, error)
+            _explain_channels(batch, error)
+        explain_fixed_batch(model, batch, error)
+        raise
+
+
+def _explain_dtypes(model: Any, batch: Any, error: RuntimeError) -> None:
+    weights = next((weight.dtype for weight in getattr(model, "parameters", list)() if is_floating(weight)), None)
+    if weights is not None and weights != getattr(batch, "dtype", weights) and "type" in str(error):
         raise TypeError(
             f"`inputs` are {batch.dtype}, but the model's weights {weights}, and torch does not mix them ({error}): "
             f"write `inputs.to({weights})` or `model.to({batch.dtype})`"
         ) from error
 
 
-def checked_scores(scores: Any, n_rows: int) -> Any:
-    """What a model returned, if it is an array with one row of scores an input; raises otherwise."""
+def _explain_channels(batch: Any, error: RuntimeError) -> None:
+    shape = tuple(getattr(batch, "shape", ()))
+    if "channels" in str(error) and len(shape) == 4 and shape[1] > 4 >= shape[3]:
+        raise ValueError(channels_last_message(shape)) from error
+
+
+def checked_scores(scores: Any, n_rows: int, model: Any = None, name: str = "model") -> Any:
+    """What a model returned, if it is one row of scores an input, as an array; raises otherwise.
+
+    Nested lists of numbers and what NumPy can read, such as a data frame, become NumPy arrays. Several arrays do not:
+    which of them holds the scores, the caller must say. `model` is the one that was asked, `name` the argument that
+    gave it.
+    """
     if not is_array(scores):
-        part = "[0]" if isinstance(scores, tuple | list) else ""
-        if isinstance(scores, Mapping) and scores:
-            part = f"[{'logits' if 'logits' in scores else next(iter(scores))!r}]"
-        hint = f": wrap it to return scores alone, as in `lambda inputs: model(inputs){part}`" if part else ""
-        raise TypeError(f"`model` must return an array of scores (batch, classes), got {type(scores).__name__}{hint}")
+        scores = _as_array(scores, n_rows, model, name)
     if scores.ndim < 1 or scores.shape[0] != n_rows:
         raise ValueError(
-            f"`model` must return one row of scores an input, got shape {tuple(scores.shape)} for {n_rows} inputs"
+            f"`{name}` must return one row of scores an input, got shape {tuple(scores.shape)} for {n_rows} inputs"
         )
     if is_floating(scores):
         missing = to_host(namespace(scores).isnan(scores)).reshape(n_rows, -1).any(axis=1)
         if missing.any():
             raise ValueError(f"the model's scores are NaN for row {int(missing.argmax())} of {n_rows}")
     return scores
+
+
+def _as_array(answer: Any, n_rows: int, model: Any, name: str) -> np.ndarray:
+    if hasattr(answer, "__array__") or (isinstance(answer, list) and all(map(_of_numbers, answer))):
+        found = np.asarray(answer)
+        if found.dtype.kind in "fiub":
+            return found
+    got = type(answer).__name__
+    if isinstance(answer, Mapping):
+        got += f" with {', '.join(map(repr, list(answer)[:NAMES_SHOWN]))}"
+    elif isinstance(answer, tuple | list):
+        got += f" of {len(answer)}"
+    how = _how_to_select(answer, n_rows, model, name)
+    raise TypeError(f"`{name}` must return an array of scores (batch, classes), got {got}{how}")
+
+
+def _of_numbers(row: Any) -> bool:
+    return all(isinstance(value, Real) for value in row) if isinstance(row, list | tuple) else isinstance(row, Real)
+
+
+def _how_to_select(answer: Any, n_rows: int, model: Any, name: str) -> str:
+    """End of a message: how to write a model that returns one of several outputs alone."""
+    parts = dict(answer) if isinstance(answer, Mapping) else {}
+    if isinstance(answer, tuple | list):
+        parts = dict(enumerate(answer))
+    elif not parts and hasattr(answer, "logits"):
+        parts = {"logits": answer.logits}
+    fitting = [key for key, part in parts.items() if is_array(part) and tuple(part.shape[:1]) == (n_rows,)]
+    if not fitting:
+        return ""
+    key = "logits" if "logits" in fitting else fitting[0]
+    torch = loaded_torch()
+    if torch is not None and isinstance(model, torch.nn.Module):
+        return f": write `metfa.models.Selected({name}, {key!r})`"
+    item = f"[{key!r}]" if isinstance(answer, Mapping | tuple | list) else f".{key}"
+    return f": write a function that returns the scores alone, such as `lambda inputs: {name}(inputs){item}`"
 
 
 def warn_of_probabilities() -> None:
@@ -66,7 +131,13 @@ def warn_of_probabilities() -> None:
 
 
 def softmax(scores: Any) -> Any:
-    """Probabilities of the classes, axis 1."""
+    """Probabilities of the classes, axis 1; raises where there is only one score."""
+    if scores.ndim < 2 or scores.shape[1] < 2:
+        raise ValueError(
+            f"the model gives scores of shape {tuple(scores.shape)}, so no softmax over classes is possible: write "
+            "`metfa.Called(model, softmax=False)` (or `softmax=False` of from_lime) to use them as they are (a "
+            "regression, a probability), or, where it is one logit for two classes, `metfa.models.TwoClasses(model)`"
+        )
     xp = namespace(scores)
     weights = xp.exp(scores - xp.max(scores, axis=1, keepdims=True))
     return weights / xp.sum(weights, axis=1, keepdims=True)

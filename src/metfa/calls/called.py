@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -20,9 +19,7 @@ from metfa.calls.guard import loaded_torch, model_in_evaluation, normalises_by_b
 from metfa.calls.one_by_one import RowLook, row_by_row
 from metfa.calls.targets import row_targets, target_indices
 
-__all__ = ["SETTINGS", "Called", "hold", "model_itself", "rows_as_the_model"]
-
-SETTINGS = ("batch_size", "softmax", "autocast", "memory_format")
+__all__ = ["Called"]
 
 
 @dataclass(frozen=True)
@@ -164,7 +161,7 @@ class Called:
                 "`torch.from_numpy(inputs)`"
             )
         with self.precision(batch):
-            return checked_scores(answered(self.model, self.laid_out(batch)), len(batch))
+            return checked_scores(answered(self.model, self.laid_out(batch)), len(batch), self.model)
 
     def scores(self, inputs: Any) -> Any:
         """The model's scores of any number of rows, (n, classes), at least float32; `inputs` are left as they are."""
@@ -179,14 +176,7 @@ class Called:
 
     def as_probabilities(self, scores: Any) -> Any:
         """Scores as probabilities: their softmax, or the scores themselves (``softmax=False``)."""
-        if not self.softmax:
-            return scores
-        if scores.ndim < 2 or scores.shape[1] < 2:
-            raise ValueError(
-                f"the model gives scores of shape {tuple(scores.shape)}, so no softmax over classes is possible: "
-                "write `metfa.Called(model, softmax=False)` to use them as they are"
-            )
-        return softmax(scores)
+        return softmax(scores) if self.softmax else scores
 
     def probabilities(self, inputs: Any) -> Any:
         """Class probabilities of any number of rows, (n, classes)."""
@@ -274,25 +264,16 @@ class Called:
         import torch
 
         from metfa.calls.differentiation import chosen_scores, weights_frozen
+        from metfa.calls.no_gradient import gradient_expected
 
         differentiable = inputs.requires_grad and torch.is_grad_enabled()
-        with torch.enable_grad(), weights_frozen(self.model), self.precision(inputs):
+        with torch.enable_grad(), weights_frozen(self.model), gradient_expected(self.model), self.precision(inputs):
             leaf = self.laid_out(inputs if differentiable else inputs.detach())
             if not differentiable:
                 leaf = leaf.requires_grad_()
-            scores = checked_scores(answered(self.model, leaf), len(leaf))
-            targeted = chosen_scores(scores, target)
+            scores = checked_scores(answered(self.model, leaf), len(leaf), self.model)
+            targeted = chosen_scores(scores, target, leaf)
             (gradient,) = torch.autograd.grad(targeted.sum(), leaf, create_graph=differentiable)
         if self.row_look.seen_to_mix(inputs.detach(), scores.detach()):
             return row_by_row(self.gradient, inputs, target)
         return gradient, scores.detach()
-
-
-def hold(explainer: Any) -> None:
-    """Turn a plain model in the field `called` of a frozen explainer into a `Called`."""
-    object.__setattr__(explainer, "called", Called.of(explainer.called))
-
-
-# Attributes of explainers that hold a `Called`.
-model_itself = property(attrgetter("called.model"), doc="The model itself, which gives the clean prediction.")
-rows_as_the_model = property(attrgetter("called.rows_independent"), doc="Whether the model leaves rows independent.")

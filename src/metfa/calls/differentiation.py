@@ -11,9 +11,17 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from metfa.calls.guard import model_in_evaluation
+from metfa.calls.no_gradient import NO_GRADIENT, reaches
 from metfa.calls.targets import row_targets, target_indices
 
-__all__ = ["chosen_scores", "graph_kept", "index_of", "of_indices", "require_graph", "weights_frozen"]
+__all__ = [
+    "chosen_scores",
+    "graph_kept",
+    "index_of",
+    "of_indices",
+    "require_graph",
+    "weights_frozen",
+]
 
 
 @contextmanager
@@ -21,7 +29,7 @@ def weights_frozen(model: Any) -> Iterator[None]:
     """The model in evaluation mode; its weights get no gradients, which saves work in the backward pass."""
     with model_in_evaluation(model):  # from here on, no other thread changes it
         parameters = model.parameters() if isinstance(model, torch.nn.Module) else ()
-        trained = [parameter for parameter in parameters if parameter.requires_grad and parameter.is_leaf]
+        trained = [p for p in parameters if p.requires_grad and p.is_leaf and not p.is_inference()]
         try:
             for parameter in trained:
                 parameter.requires_grad_(False)
@@ -31,18 +39,15 @@ def weights_frozen(model: Any) -> Iterator[None]:
                 parameter.requires_grad_(True)
 
 
-def require_graph(scores: torch.Tensor) -> None:
+def require_graph(scores: torch.Tensor, inputs: torch.Tensor) -> None:
     """Raise if scores have no gradient with respect to the inputs; penalties added to them would hide that."""
-    if not scores.requires_grad:
-        raise ValueError(
-            "the model's scores have no gradient by its input: it detaches them, runs under `torch.no_grad()`, or "
-            "returns labels; explain it without gradients, such as by metfa.explainers.RISE"
-        )
+    if not (scores.requires_grad and reaches(scores.grad_fn, inputs)):
+        raise ValueError(NO_GRADIENT)
 
 
-def chosen_scores(scores: torch.Tensor, target: Any) -> torch.Tensor:
+def chosen_scores(scores: torch.Tensor, target: Any, inputs: torch.Tensor) -> torch.Tensor:
     """Score of each row's target, (batch,), in the graph of the inputs; the best class where `target` is None."""
-    require_graph(scores)
+    require_graph(scores, inputs)
     targets = row_targets(target, scores.detach().float().cpu().numpy(), len(scores))
     if scores.ndim == 1:
         return scores

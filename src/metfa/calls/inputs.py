@@ -7,7 +7,10 @@ from typing import Any
 from metfa._arrays import first_not_finite, is_array, is_floating
 from metfa.calls.guard import loaded_torch
 
-__all__ = ["check_images", "check_values", "require_tensor"]
+__all__ = ["channels_last_message", "check_channels_first", "check_images", "check_values", "require_tensor"]
+
+COLOURS = (1, 3, 4)
+SMALLEST_SIDE = 8  # pixels; smaller arrays may be anything
 
 
 def check_images(inputs: Any) -> None:
@@ -16,7 +19,25 @@ def check_images(inputs: Any) -> None:
         raise TypeError(f"`inputs` must be an array of images, got {type(inputs).__name__}")
     if inputs.ndim != 4:
         raise ValueError(f"`inputs` must be images (batch, channels, height, width), got shape {tuple(inputs.shape)}")
+    check_channels_first(inputs)
     check_values(inputs)
+
+
+def check_channels_first(inputs: Any) -> None:
+    """Raise if a batch of images is (batch, height, width, colours): its height would be read as channels."""
+    shape = tuple(inputs.shape)
+    if len(shape) == 4 and shape[3] in COLOURS and min(shape[1:3]) >= SMALLEST_SIDE:
+        raise ValueError(channels_last_message(shape))
+
+
+def channels_last_message(shape: tuple[int, ...]) -> str:
+    """What to say of a batch of images with channels last."""
+    return (
+        f"`inputs` of shape {shape} look like images (batch, height, width, channels), but the channels must come "
+        "first, (batch, channels, height, width): write `inputs.permute(0, 3, 1, 2)` (torch) or "
+        "`inputs.transpose(0, 3, 1, 2)` (NumPy); for a function that takes channels last give `lambda images: "
+        "model(images.transpose(0, 2, 3, 1))`"
+    )
 
 
 def check_values(inputs: Any) -> None:

@@ -30,6 +30,7 @@ from metfa.cli.options import (
     Corrected,
     Correction,
     Device,
+    FlipsFrom,
     Method,
     Model,
     Noise,
@@ -42,7 +43,7 @@ from metfa.cli.options import (
     Threshold,
 )
 from metfa.cli.pages import write_page
-from metfa.cli.parsing import settings_of, size_of, threshold_of
+from metfa.cli.parsing import folders_of, settings_of, size_of, threshold_of
 from metfa.cli.reported import complain, reported, resumable
 from metfa.cli.run import (
     Analysis,
@@ -61,6 +62,7 @@ from metfa.cli.run import (
     write_views,
 )
 from metfa.cli.scenes import Scene, call_of_scene, explain_scene
+from metfa.results.cautions import FLIPS_FROM
 from metfa.text.words import words_of
 
 __all__ = ["app", "run"]
@@ -144,6 +146,7 @@ def explain(
         typer.Option(help="Correction for testing many pixels. By default e-bh with --until undecided=, else none."),
     ] = None,
     threshold: Threshold = None,
+    flips_from: FlipsFrom = FLIPS_FROM,
     seed: Seed = 0,
     batch_size: Batch = 10,
     device: Device = "auto",
@@ -162,12 +165,12 @@ def explain(
     sampling = Sampling(
         model, method, chosen, target, noise, most, seed, batch_size, device, bfloat16, until=until, crop=not no_crop
     )
-    analysis = replace(_analysis(alpha, confidence, correction, threshold, palette), certify=certify)
+    analysis = replace(_analysis(alpha, confidence, correction, threshold, palette, flips_from), certify=certify)
     if certify:
         check_certificate(sampling, analysis)
     for path in images:
         open_image(path)  # before the model is loaded; each is opened again later, so that only one is in memory
-    folders = [folder] if len(images) == 1 else _folders(folder, images)
+    folders = [folder] if len(images) == 1 else folders_of(folder, images)
     _explain([(str(path), functools.partial(open_image, path)) for path in images], folders, sampling, analysis)
 
 
@@ -194,6 +197,7 @@ def explain_text(
     confidence: Confidence = 0.95,
     correction: Corrected = None,
     threshold: Threshold = None,
+    flips_from: FlipsFrom = FLIPS_FROM,
     seed: Seed = 0,
     batch_size: Annotated[
         int, typer.Option("--batch-size", min=1, help="Noisy copies in one call of the method; changes speed only.")
@@ -207,7 +211,7 @@ def explain_text(
     text = sys.stdin.read(LONGEST_TEXT + 1) if text == "-" else text
     if len(text) > LONGEST_TEXT:
         raise ValueError(f"the text is longer than {LONGEST_TEXT:,} characters: explain a part of it")
-    analysis = _analysis(alpha, confidence, correction, threshold, Colours.paper)
+    analysis = _analysis(alpha, confidence, correction, threshold, Colours.paper, flips_from)
     sampling = Sampling(
         model, method, chosen, target, noise, samples, seed, batch_size, "cpu", bfloat16=False, of="text"
     )
@@ -256,6 +260,7 @@ def explain_segmentation(
     confidence: Confidence = 0.95,
     correction: Corrected = None,
     threshold: Threshold = None,
+    flips_from: FlipsFrom = FLIPS_FROM,
     seed: Seed = 0,
     batch_size: Batch = 10,
     device: Device = "auto",
@@ -268,7 +273,7 @@ def explain_segmentation(
     if "softmax" in chosen:
         raise ValueError("`--set softmax` is not for scenes: write --probabilities if the network gives probabilities")
     sampling = Sampling(model, method, chosen, None, noise, samples, seed, batch_size, device, bfloat16, of="scene")
-    analysis = _analysis(alpha, confidence, correction, threshold, palette)
+    analysis = _analysis(alpha, confidence, correction, threshold, palette, flips_from)
     scene = Scene(image, target, region, size_of(size), min_pixels, not probabilities)
     for path in (image, region):
         if path is not None:
@@ -294,6 +299,7 @@ def show(
     confidence: Confidence = 0.95,
     correction: Corrected = None,
     threshold: Threshold = None,
+    flips_from: FlipsFrom = FLIPS_FROM,
     palette: Palette = Colours.paper,
     views: Annotated[
         Path | None, typer.Option("--out", help="Folder for a figure and a report with these settings.")
@@ -302,7 +308,7 @@ def show(
     """Show results again, also with other levels, without the model."""
     sample, about = read_folder(folder)
     of_text = is_of_text(sample)
-    analysis = _analysis(alpha, confidence, correction, threshold, palette)
+    analysis = _analysis(alpha, confidence, correction, threshold, palette, flips_from)
     if of_text:
         _print_words(sample, about, analysis)
     if views is None:
@@ -327,7 +333,7 @@ def evaluate(
     allow_import: Annotated[bool, typer.Option("--allow-import", help="Run code that the study names.")] = False,
     allow_download: Annotated[bool, typer.Option("--allow-download", help="Download weights it names.")] = False,
 ) -> None:
-    """Measure explainers over a data set: stability, faithfulness, robust faithfulness, with standard errors."""
+    """Measure explainers over a data set: stability, faithfulness, robust faithfulness, with 95% intervals."""
     from metfa.evaluation import prepare, read_study
     from metfa.evaluation.run import check_executor
     from metfa.evaluation.written import write_tables
@@ -363,10 +369,15 @@ def evaluate(
 
 
 def _analysis(
-    alpha: float | None, confidence: float, correction: Correction | None, threshold: str | None, palette: Colours
+    alpha: float | None,
+    confidence: float,
+    correction: Correction | None,
+    threshold: str | None,
+    palette: Colours,
+    flips_from: float,
 ) -> Analysis:
     given = None if correction is None else correction.value
-    return Analysis(alpha, confidence, given, threshold_of(threshold), palette.value)
+    return Analysis(alpha, confidence, given, threshold_of(threshold), palette.value, flips_from=flips_from)
 
 
 def _explain(
@@ -411,16 +422,3 @@ def _print_views(text: str, figures: list[Path]) -> None:
     typer.echo(f"{text}\n")
     for path in figures:
         typer.echo(f"{'page' if path.suffix == '.html' else 'figure'}: {printable(str(path))}")
-
-
-def _folders(folder: Path, images: list[Path]) -> list[Path]:
-    """One folder for each picture, named after its file; names that are equal, apart from case, are numbered."""
-    taken: set[str] = set()
-    folders = []
-    for path in images:
-        stem = path.stem.strip(".") or "picture"
-        names = (f"{stem}-{k}" if k > 1 else stem for k in range(1, len(images) + 2))
-        name = next(name for name in names if name.casefold() not in taken)
-        taken.add(name.casefold())
-        folders.append(folder / name)
-    return folders

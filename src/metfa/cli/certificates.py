@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from metfa._base.percents import percent
 from metfa.by_name.noises import noise_of
 from metfa.noise.pixel_space import gaussian_std
-from metfa.results.certified import CORRECTIONS, certified
+from metfa.results.certified import CORRECTIONS, assumption_of, certified
 from metfa.results.sample import AttributionSample
 
 if TYPE_CHECKING:
@@ -38,11 +39,12 @@ def certificate_line(sample: AttributionSample, analysis: Analysis) -> str:
     if not radius.any():
         return "no pixel is decided, so none is certified"
     most, half, few = (f"{np.quantile(radius[radius > 0], share):.3g}" for share in (0.1, 0.5, 0.9))
+    certified_share = percent((radius > 0).mean(), 2)
+    said = "; ".join([decision.terms.level, *filter(None, [assumption_of(decision.terms)])])
     return (
-        f"the medians of {(radius > 0).mean():.2%} of the pixels, under this noise and for this class, stay on their "
-        "side of the threshold for every change of the picture that is shorter than the pixel's radius; 90% of these "
-        f"radii are at least {most}, half at least {half}, 10% at least {few} (L2, pixels in 0..1; "
-        f"{decision.terms.level})"
+        f"the medians of {certified_share} of the pixels, under this noise and for this class, stay on their side of "
+        "the threshold for every change of the picture that is shorter than the pixel's radius; 90% of these radii are "
+        f"at least {most}, half at least {half}, 10% at least {few} (L2, pixels in 0..1; {said})"
     )
 
 

@@ -20,6 +20,7 @@ __all__ = [
     "Corrected",
     "Correction",
     "Device",
+    "FlipsFrom",
     "Method",
     "Model",
     "Noise",
@@ -66,6 +67,13 @@ Alpha = Annotated[
     float | None, typer.Option(help="Level of the tests. By default that of --until if it tested, else 0.05.")
 ]
 Confidence = Annotated[float, typer.Option(help="Level wanted for the intervals; the exact level is printed.")]
+FlipsFrom = Annotated[
+    float,
+    typer.Option(
+        "--flips-from",
+        help="Share of noisy copies with another prediction, from which on titles warn and marks are faint.",
+    ),
+]
 Corrected = Annotated[
     Correction | None,
     typer.Option(help="Correction for testing many features. By default that of --until if it tested, else none."),

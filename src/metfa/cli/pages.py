@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from metfa._base.provenance import printable
-from metfa.cli.options import Alpha, Confidence, Corrected, Threshold
+from metfa.cli.options import Alpha, Confidence, Corrected, FlipsFrom, Threshold
 from metfa.cli.parsing import threshold_of
 from metfa.cli.run import read_folder, title_of
+from metfa.results.cautions import FLIPS_FROM
 
 __all__ = ["write_page"]
 
@@ -23,6 +24,7 @@ def write_page(
     confidence: Confidence = 0.95,
     correction: Corrected = None,
     threshold: Threshold = None,
+    flips_from: FlipsFrom = FLIPS_FROM,
     split: Annotated[
         int | None, typer.Option(min=1, help="Take a rule's threshold from this many first samples; test the others.")
     ] = None,
@@ -45,5 +47,6 @@ def write_page(
         correction=None if correction is None else correction.value,
         split=split,
         confidence_level=confidence,
+        flips_from=flips_from,
     )
     typer.echo(f"report: {printable(str(path))}")

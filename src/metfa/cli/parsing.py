@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from metfa.by_name import thresholds
 from metfa.results.stopping import CRITERIA
 
-__all__ = ["criteria_of", "settings_of", "size_of", "threshold_of"]
+__all__ = ["criteria_of", "folders_of", "settings_of", "size_of", "threshold_of"]
 
 
 def settings_of(texts: Sequence[str]) -> dict[str, Any]:
@@ -63,3 +64,16 @@ def size_of(text: str | None) -> tuple[int, int] | None:
     if not (cross and height.isdecimal() and width.isdecimal() and int(height) and int(width)):
         raise ValueError(f"`--size` must be HEIGHTxWIDTH in pixels, such as 240x320, got {text!r}")
     return int(height), int(width)
+
+
+def folders_of(folder: Path, images: list[Path]) -> list[Path]:
+    """One folder for each picture, named after its file; names that are equal, apart from case, are numbered."""
+    taken: set[str] = set()
+    folders = []
+    for path in images:
+        stem = path.stem.strip(".") or "picture"
+        names = (f"{stem}-{k}" if k > 1 else stem for k in range(1, len(images) + 2))
+        name = next(name for name in names if name.casefold() not in taken)
+        taken.add(name.casefold())
+        folders.append(folder / name)
+    return folders

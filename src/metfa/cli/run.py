@@ -20,6 +20,7 @@ from metfa.by_name.noises import noise_of
 from metfa.calls.answers import softmax
 from metfa.cli.certificates import certificate_figure, certificate_line
 from metfa.cli.parsing import criteria_of
+from metfa.results.cautions import FLIPS_FROM, check_flips_from
 from metfa.results.decisions import samples_needed
 from metfa.results.files import MANIFEST, load, read_json, write_json
 from metfa.results.sample import AttributionSample
@@ -50,8 +51,6 @@ __all__ = [
 
 ABOUT, REPORT, FIGURE, WORDS = "about.json", "report.txt", "figure.png", "words.html"
 CERTIFIED = "certified.png"
-
-
 FEATURES = {"image": "pixels", "text": "words", "scene": "pixels"}
 
 
@@ -65,6 +64,7 @@ class Analysis:
     threshold: Any
     palette: str
     certify: bool = False
+    flips_from: float = FLIPS_FROM
 
     @property
     def given(self) -> dict[str, Any]:
@@ -74,7 +74,7 @@ class Analysis:
     @property
     def settings(self) -> dict[str, Any]:
         """Arguments that figure and summary share."""
-        return {**self.given, "confidence_level": self.confidence}
+        return {**self.given, "confidence_level": self.confidence, "flips_from": self.flips_from}
 
     def of_what_was_sampled(self, sampling: Sampling) -> Analysis:
         """The same, but without terms if sampling already decided on them: then the result has its own terms."""
@@ -124,6 +124,7 @@ class Sampling:
 
 def check_before_sampling(sampling: Sampling, analysis: Analysis, n_features: int | None = None) -> None:
     """Refuse settings that can give no answer, before any model runs; a correction, once `n_features` is known."""
+    check_flips_from(analysis.flips_from)
     noise_of(sampling.noise, sampling.of)
     check_method(sampling.method, sampling.of)
     known = methods_of(sampling.of)
@@ -376,9 +377,7 @@ def report(sample: Any, about: dict[str, Any], analysis: Analysis) -> str:
         lines.append(("explained", about.get("explained", "")))
     lines += [(name, about[name]) for name in ("object", "faithfulness") if name in about]
     summaries = sample.summary(**analysis.settings)
-    for index, summary in enumerate(summaries):
-        if len(summaries) > 1:
-            lines.append(("input", f"{index} of {len(summaries)}"))
+    for summary in summaries:
         lines += summary.lines()
     if is_of_text(sample) and about_the_text(sample):
         lines.append(("the text itself", about_the_text(sample)))

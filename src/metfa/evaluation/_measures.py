@@ -11,7 +11,8 @@ import numpy as np
 
 from metfa import metrics
 from metfa._base.validation import check_number, did_you_mean, positive_int
-from metfa.calls.called import SETTINGS, Called
+from metfa.calls.called import Called
+from metfa.calls.held import SETTINGS
 from metfa.calls.hidden import Hidden, baseline_numbers
 from metfa.evaluation import _of_samples
 from metfa.evaluation._figures import Row, number, plain_row, score_row

@@ -10,10 +10,11 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 from metfa import stats
+from metfa._base.percents import percent
 from metfa.evaluation._measures import GOVERNED, Measure
 from metfa.evaluation._of_samples import correction_of
 from metfa.evaluation.notes import about_failures, about_levels, about_missing, about_trimming, counted_inputs
-from metfa.evaluation.selection import VANILLA, Entry, Selection, entry_label, figures, only_explainer, percent
+from metfa.evaluation.selection import VANILLA, Entry, Selection, entry_label, figures, only_explainer
 from metfa.evaluation.tables import Cell, Table
 
 if TYPE_CHECKING:
@@ -149,7 +150,8 @@ def _described(
     model = evaluation.study.model
     model = model if isinstance(model, str) else getattr(model, "name", None)
     details = [*details, *_settings(measure), *([f"model {model}"] if isinstance(model, str) else [])]
-    title = ", ".join([f"{table.title} ({counted_inputs(evaluation)})", *details])
+    error = ["±: 95% interval by Student's t"] if len(evaluation.inputs) > 1 else []
+    title = ", ".join([f"{table.title} ({counted_inputs(evaluation)})", *details, *error])
     scores = [column for column in table.columns if measure.name != "mstd" or column not in BESIDE]
     notes = [*about_missing(table, explainers, scores), *about_failures(evaluation, list(dict.fromkeys(explainers)))]
     notes += [
@@ -173,7 +175,7 @@ def _samples_shown(entries: Sequence[Entry], selection: Selection, *, noise: boo
     (level,) = levels
     if n is None:
         return [*shown, percent(level)]
-    return [*shown, f"{percent(level)} ({percent(stats.median_ranks(n, level).confidence_level, 2)} reached)"]
+    return [*shown, f"{percent(level)} ({percent(stats.median_ranks(n, level).confidence_level, 1)} reached)"]
 
 
 TECHNICAL = {"batch_size", "softmax", "autocast", "memory_format", "others"}

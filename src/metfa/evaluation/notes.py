@@ -8,7 +8,8 @@ from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from metfa import stats
-from metfa.evaluation.selection import FAILED, Entry, percent
+from metfa._base.percents import percent
+from metfa.evaluation.selection import FAILED, Entry
 from metfa.evaluation.tables import Cell, Table
 from metfa.results.decisions import samples_for_interval
 from metfa.sampling.rounds import RoundsUntil

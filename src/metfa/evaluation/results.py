@@ -118,14 +118,14 @@ class Evaluation:
             Only smoothed maps of this level.
         differences : bool
             Show smoothed minus vanilla and mean minus vanilla in place of the maps themselves. The difference is taken
-            for each input, so the standard error is that of paired values.
+            for each input, so the interval is that of paired values.
 
         Returns
         -------
         Table
-            Means over inputs with standard errors and numbers of inputs; the notes say why figures are missing. In the
-            table of mstd, the column "level" holds the mean value of the maps (mstd has the same units) over the inputs
-            that have an mstd. If there are constant maps, the column "constant" holds their share.
+            Means over inputs with 95 % intervals by Student's t and numbers of inputs; the notes say why figures are
+            missing. In the table of mstd, the column "level" holds the mean value of the maps (mstd has the same units)
+            over the inputs that have an mstd. If there are constant maps, the column "constant" holds their share.
 
         Raises
         ------

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from metfa._base.percents import percent
 from metfa._base.validation import did_you_mean
 from metfa.evaluation._measures import Measure
 
@@ -25,7 +26,6 @@ __all__ = [
     "figures",
     "measure_named",
     "only_explainer",
-    "percent",
 ]
 
 FAILED = "failed"
@@ -149,8 +149,3 @@ def _figure(row: dict[str, Any] | None, column: str) -> float | str:
     if row["score"] is None and column != "constant":  # a level is used only for inputs that have a score
         return row["reason"] or "no reason recorded"
     return row[column] if row[column] is not None else row["reason"] or "no reason recorded"
-
-
-def percent(level: float, digits: int = 6) -> str:
-    """A level in percent, with significant digits of 1 - level, so that 0.9999 is never written as 100 %."""
-    return f"{100 - float(f'{100 * (1 - level):.{digits}g}'):.12g} %"

@@ -1,4 +1,4 @@
-"""Tables of means over inputs with their standard errors, as Markdown, LaTeX or CSV."""
+"""Tables of means over inputs with their 95% intervals, as Markdown, LaTeX or CSV."""
 
 from __future__ import annotations
 
@@ -12,13 +12,22 @@ from statistics import fmean, stdev
 
 from metfa._base.markdown import aligned, escaped
 from metfa._base.provenance import printable
+from metfa.stats.student import half_width
 
 __all__ = ["Cell", "Table"]
+
+COLUMNS = [
+    *("table", "row", "column", "place", "map"),
+    *("mean", "standard_error", "half_width_95", "n", "missing", "reasons"),
+]  # of the CSV
 
 
 @dataclass(frozen=True)
 class Cell:
     """Mean over `n` inputs with its standard error, and the number of inputs whose figure is `missing`.
+
+    What is shown behind ± is `half_width`. With 8 inputs, ±1.96 standard errors hold the mean of a normal law in 91 %
+    of the cases and of an exponential one in 86 %; by Student's t it is 95 % and 90 %.
 
     `reasons` holds pairs: a reason, and the number of figures missing for it.
     """
@@ -39,14 +48,19 @@ class Cell:
         mean = fmean(known) if known else math.nan
         return cls(mean, error, len(known), len(values) - len(known), tuple(reasons.items()))
 
+    @property
+    def half_width(self) -> float:
+        """Half the width of the 95 % interval by Student's t with n - 1 degrees of freedom; nan for one input."""
+        return half_width(self.standard_error, self.n)
+
     def __str__(self) -> str:
         return self.text(" ± ".join)
 
     def text(self, joined: Callable[[list[str]], str]) -> str:
-        """Mean and error, combined by `joined`, and the number missing; a dash if there is no figure."""
+        """Mean and half width, combined by `joined`, and the number missing; a dash if there is no figure."""
         if not self.n:
             return "–"
-        shown = [self.mean, *([] if math.isnan(self.standard_error) else [self.standard_error])]
+        shown = [self.mean, *([] if math.isnan(self.half_width) else [self.half_width])]
         missing = f" ({self.missing} of {self.n + self.missing} missing)" if self.missing else ""
         return joined([_digits(value, shown) for value in shown]) + missing
 
@@ -110,16 +124,16 @@ class Table:
         return "\n".join([*above, *body[1:], *below, r"\end{table}", ""])
 
     def to_csv(self) -> str:
-        """One line for each figure: row, column and map, mean, standard error, inputs, number missing and reasons."""
+        """One line for each figure: row, column, map, mean, both errors, inputs, number missing and reasons."""
         buffer = io.StringIO()
         writer = csv.writer(buffer, lineterminator="\n")
-        writer.writerow(["table", "row", "column", "place", "map", "mean", "standard_error", "n", "missing", "reasons"])
+        writer.writerow(COLUMNS)
         for row, line in self._lines():
             for column, cells in zip(self.columns, line, strict=True):
                 for place, cell in enumerate(cells):
                     writer.writerow([
                         self.title, row, column, place, self.maps[place] if self.maps else "", repr(cell.mean),
-                        repr(cell.standard_error), cell.n, cell.missing,
+                        repr(cell.standard_error), repr(cell.half_width), cell.n, cell.missing,
                         "; ".join(f"{reason} ({count})" for reason, count in cell.reasons),
                     ])  # fmt: skip
         return buffer.getvalue()

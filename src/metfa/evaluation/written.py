@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from metfa._base.writing import new_folder
 from metfa.evaluation.results import Evaluation
-from metfa.results.files import new_folder
 
 __all__ = ["write_tables"]
 

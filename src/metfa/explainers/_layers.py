@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from metfa.calls.guard import owner_of
+from metfa.explainers._layouts import Layouts, channels_first
 
 __all__ = ["LastUse", "Watch", "check_layer", "last_use", "layer_of", "name_of", "watched"]
 
@@ -58,11 +59,14 @@ class Watch:
     The feature map is the output of the last module, leaf or container, that has the same height and width: behind
     batch normalisation, activation and the sum of a residual block, before pooling. It is kept by reference, so that a
     function which works on it in place (DenseNet's ReLU) is seen. The output of a named layer is copied as it leaves
-    the layer.
+    the layer. Where its channels are is known from the functions that work on it, see `Layouts`, or from
+    `reshape_transform`.
     """
 
-    def __init__(self, model: Any, layer: str | nn.Module | None) -> None:
+    def __init__(self, model: Any, layer: str | nn.Module | None, reshape_transform: Any = None) -> None:
         self.model = model
+        self.layouts = Layouts()
+        self.reshape_transform = reshape_transform
         self.named = None if layer is None else layer_of(model, layer)
         self.module: nn.Module | None = self.named
         self.output: Any = None
@@ -77,28 +81,65 @@ class Watch:
             same_size = self.output is not None and output.shape[2:] == self.output.shape[2:]
             if same_size or isinstance(module, nn.Conv2d):
                 self.module, self.output = module, output
+                self.layouts.since = None
 
     @property
     def name(self) -> str:
         """Name of the layer, for messages."""
         return "of no layer" if self.module is None else name_of(self.model, self.module)
 
-    def feature_map(self, n_rows: int) -> torch.Tensor:
-        """The layer's output (batch, channels, height, width), of the one call that was watched."""
+    def feature_map(self, n_rows: int, *, instead: str | None = None) -> torch.Tensor:
+        """The layer's output (batch, channels, height, width), of the one call that was watched.
+
+        Raises
+        ------
+        ValueError
+            If there is no such layer, or if it is not certain where its channels are. `instead` says what to do if no
+            layer was named, in place of naming one.
+        """
+        if self.named is None:
+            self._require_a_last(instead or f"name the layer by `layer=`, of {_listed(_named_modules(self.model))}")
+            return self._of_rows(self.output, n_rows)
+        self.require_one_call()
+        if self.reshape_transform is not None:
+            return self._of_rows(self.reshape_transform(self.output), n_rows, "`reshape_transform` must make")
+        return self._of_rows(channels_first(self.output) if self.channel_axis() == 3 else self.output, n_rows)
+
+    def channel_axis(self) -> int:
+        """Axis of the channels in the output of a named layer, 1 or 3."""
+        if not isinstance(self.output, torch.Tensor) or self.output.ndim not in (3, 4):
+            return 1  # no feature map at all
+        shape = tuple(self.output.shape)
+        axis = self.layouts.channel_axis(shape) if len(shape) == 4 else None
+        if axis is None:
+            what = "tokens" if len(shape) == 3 else "a map whose channels may be its second or its last axis"
+            raise ValueError(
+                f"`layer` {self.name} gives {what}, of shape {shape}: write how it lies in the image, such as "
+                f"{self.layouts.reshape_for(shape)}; or name another layer"
+            )
+        return axis
+
+    def _require_a_last(self, instead: str) -> None:
         if self.module is None:
             raise ValueError(
                 "`model` has no convolution that gives a feature map of more than one pixel (for a larger input, it "
-                f"may have); name the layer by `layer=`, of {_listed(_named_modules(self.model))}"
+                f"may have); {instead}"
             )
-        if self.named is not None:
-            self.require_one_call()
-        if not _is_feature_map(self.output) or len(self.output) != n_rows:
-            got = f"shape {tuple(self.output.shape)}" if hasattr(self.output, "shape") else type(self.output).__name__
+        if self.layouts.since is not None:
             raise ValueError(
-                f"`layer` {self.name} must give a feature map (batch, channels, height, width) of {n_rows} rows, got "
-                f"{got}; name another one"
+                f"the last convolution's feature map {self.name}, of shape {tuple(self.output.shape)}, is not the last "
+                f"of `model`: tokens or a map with channels last, of shape {self.layouts.since}, follow it, as in "
+                f"transformers; {instead}"
             )
-        return self.output
+
+    def _of_rows(self, features: Any, n_rows: int, must: str | None = None) -> torch.Tensor:
+        if not _is_feature_map(features) or len(features) != n_rows:
+            got = f"shape {tuple(features.shape)}" if hasattr(features, "shape") else type(features).__name__
+            raise ValueError(
+                f"{must or f'`layer` {self.name} must give'} a feature map (batch, channels, height, width) of "
+                f"{n_rows} rows, got {got}" + ("" if must else "; name another one")
+            )
+        return features
 
     def require_one_call(self) -> None:
         """Raise unless the layer was called once; otherwise its name does not say which output is meant."""
@@ -113,13 +154,14 @@ class Watch:
 
 
 @contextmanager
-def watched(model: Any, layer: str | nn.Module | None = None) -> Iterator[Watch]:
+def watched(model: Any, layer: str | nn.Module | None = None, reshape_transform: Any = None) -> Iterator[Watch]:
     """Watch a layer, or find the last feature map, during one forward pass; all hooks are removed afterwards."""
-    watch = Watch(model, layer)
+    watch = Watch(model, layer, reshape_transform)
     modules = owner_of(model).modules() if watch.named is None else (watch.named,)
     hooks = [module.register_forward_hook(watch.see) for module in modules]
     try:
-        yield watch
+        with watch.layouts:
+            yield watch
     finally:
         for hook in hooks:
             hook.remove()

@@ -10,7 +10,7 @@ import numpy as np
 from metfa._arrays import as_array, to_host
 from metfa._base.lazy import needs_extra
 
-__all__ = ["check_segmentation", "segments_of"]
+__all__ = ["check_segmentation", "check_several", "segments_of"]
 
 NAMES = ("quickshift", "slic")
 ROUNDING = 1e-3  # pixels may leave [0, 1] by this much, as in a resized 8-bit image
@@ -41,6 +41,16 @@ def segments_of(images: np.ndarray, segmentation: Any, rngs: Sequence[np.random.
     if callable(segmentation):
         return [_consecutive(_checked_labels(segmentation(image), shape)) for image in _channels_last(images)]
     return [_consecutive(_checked_labels(segmentation, shape))] * len(images)
+
+
+def check_several(segments: Sequence[np.ndarray]) -> None:
+    """Raise if an image is a single segment, which says nothing about the parts of the image."""
+    if any(labels.min() == labels.max() for labels in segments):
+        raise ValueError(
+            "LIME needs at least two segments, but an image is a single one, which says nothing about its parts "
+            "(quickshift does that to small images): write `segmentation='slic'`, or with `from_lime` "
+            "`segmentation_fn=skimage.segmentation.slic`, or give labels of your own"
+        )
 
 
 def _channels_last(images: np.ndarray) -> np.ndarray:

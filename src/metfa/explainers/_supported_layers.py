@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import nn
 from torch.nn.modules import batchnorm, dropout, padding
 
@@ -44,9 +43,7 @@ def check_layers(model: nn.Module, composite: Any) -> None:
     for name, module in model.named_modules():
         kind = type(module).__name__
         ruled = composite.module_map(context, name, module) is not None
-        if isinstance(module, torch.jit.ScriptModule):
-            found.append(("scripted module", name))
-        elif isinstance(module, linear_types()) and "weight" not in module._parameters:
+        if isinstance(module, linear_types()) and "weight" not in module._parameters:
             found.append((f"{kind} with a computed weight (remove the parametrisation)", name))
         elif not ruled and _is_of_torch(module) and not isinstance(module, (*CONTAINERS, *MOVING)):
             found.append((kind, name))

@@ -12,8 +12,8 @@ from torch.nn import functional
 from metfa._arrays import to_host, widen
 from metfa._base.validation import check_flag
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
-from metfa.calls.called import hold, model_itself, rows_as_the_model
 from metfa.calls.differentiation import weights_frozen
+from metfa.calls.held import asks_a_model, hold, model_itself, rows_as_the_model
 from metfa.calls.inputs import check_images, require_tensor
 from metfa.calls.one_by_one import row_by_row
 from metfa.calls.targets import row_targets
@@ -24,9 +24,10 @@ __all__ = ["CAM", "enlarged", "warn_if_constant"]
 
 TOLERANCE = 1e-2  # of the largest value: bfloat16 rounds each to 2**-9, other poolings differ by far more
 REQUIRED = "CAM needs a model that averages its last feature map over all pixels and classifies it by one linear layer"
-INSTEAD = "use `ScoreCAM(model)` or `from_gradcam(GradCAM, model)`"
+INSTEAD = "use `ScoreCAM(model)` or `from_gradcam(GradCAM, model)`, which take a `layer=`"
 
 
+@asks_a_model
 @dataclass(frozen=True)
 class CAM:
     r"""Class activation mapping (Zhou et al. 2016): :math:`\sum_k w_{ck} A_k`, exact for networks made for it.
@@ -76,7 +77,7 @@ class CAM:
     differentiable = True
 
     def __post_init__(self) -> None:
-        hold(self)
+        hold(self, at_layers="CAM")
         check_layer(None, self.model)
         check_flag(self.upsample, "upsample")
         check_flag(self.scale, "scale")
@@ -127,7 +128,7 @@ class CAM:
 
     def _averaged(self, watch: Watch, classifier: LastUse, scores: torch.Tensor) -> torch.Tensor:
         """The feature map (batch, channels, height, width) whose average the classifier sees."""
-        found = watch.feature_map(len(scores))
+        found = watch.feature_map(len(scores), instead=f"{REQUIRED}; {INSTEAD}")
         module, given = classifier.module, classifier.input
         name = name_of(self.model, module)
         if scores.ndim != 2 or module.weight.shape[0] != scores.shape[1]:

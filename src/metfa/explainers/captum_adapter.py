@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,9 +13,10 @@ from metfa._arrays import to_host
 from metfa._base.lazy import needs_extra
 from metfa._base.validation import did_you_mean
 from metfa._base.warnings import ModelStateWarning, warn
-from metfa.calls.answers import checked_scores
+from metfa.calls.answers import answered, checked_scores
 from metfa.calls.guard import loaded_torch, model_as_found, model_in_evaluation
 from metfa.calls.inputs import require_tensor
+from metfa.calls.plain import plain_module
 from metfa.calls.targets import row_targets, stacked_targets
 from metfa.explainers.heatmaps import Sign, heatmap
 from metfa.sampling.randomised import seeded
@@ -23,6 +25,8 @@ __all__ = ["from_captum"]
 
 RANDOM = {"GradientShap", "KernelShap", "Lime", "ShapleyValueSampling"}
 OF_RELU = {"GuidedBackprop", "Deconvolution"}
+AT_LAYERS = {*OF_RELU, "DeepLift", "DeepLiftShap", "LRP"}
+LEFT_BY_LRP = ("rule", "activations", "activation")  # on the modules, after a failure, and partly after success
 GOVERNED = {
     "self",
     "inputs",
@@ -57,22 +61,26 @@ class CaptumMethod:
         from captum.attr import GradientAttribution
 
         from metfa.calls.differentiation import graph_kept
+        from metfa.calls.no_gradient import gradient_expected
 
         torch: Any = loaded_torch()
         require_tensor(inputs)
+        by_gradient = isinstance(self.attribution, GradientAttribution)
         differentiable = inputs.requires_grad and torch.is_grad_enabled()
         inputs = inputs if differentiable else inputs.detach()
         with (
             model_as_found(self.model),
             model_in_evaluation(self.model),
+            _rules_as_found(self.model),
+            gradient_expected(self.model, inputs) if by_gradient else nullcontext(),
             graph_kept() if differentiable else nullcontext(),
             warnings.catch_warnings(),
         ):
             warnings.filterwarnings("ignore", "Setting (forward, )?backward hooks", UserWarning)  # undone on leaving
             with torch.no_grad():
-                scores = checked_scores(self.model(inputs.clone()), len(inputs))
+                scores = checked_scores(answered(self.model, inputs.clone()), len(inputs), self.model)
             target = stacked_targets(row_targets(target, to_host(scores), len(inputs)), inputs)
-            leaf = inputs.requires_grad_() if isinstance(self.attribution, GradientAttribution) else inputs
+            leaf = inputs.requires_grad_() if by_gradient else inputs
             try:
                 maps = self.attribution.attribute(leaf, target=target, **self.settings)
                 return maps if differentiable else maps.detach()
@@ -140,6 +148,8 @@ def from_captum(
     if needed - settings.keys():
         raise ValueError(f"captum's {name} needs the setting {', '.join(sorted(needed - settings.keys()))}")
     torch: Any = loaded_torch()
+    if name in AT_LAYERS:
+        model = plain_module(model, f"captum's {name}")
     if name in OF_RELU and not any(isinstance(module, torch.nn.ReLU) for module in getattr(model, "modules", list)()):
         warn(
             f"captum's {name} changes the gradient of torch.nn.ReLU alone, which the model does not have (maybe it has "
@@ -150,6 +160,21 @@ def from_captum(
     attribution = kind(model, **{key: value for key, value in settings.items() if key in constructor})
     method: Any = CaptumMethod(attribution, {key: value for key, value in settings.items() if key not in constructor})
     return heatmap(seeded(method) if name in RANDOM else method, channel_axis=channel_axis, sign=sign)
+
+
+@contextmanager
+def _rules_as_found(model: Any) -> Iterator[None]:
+    """Put back what Captum's LRP sets on the modules."""
+    torch: Any = loaded_torch()
+    parts = [vars(part) for part in model.modules()] if isinstance(model, torch.nn.Module) else []
+    found = [{name: part[name] for name in LEFT_BY_LRP if name in part} for part in parts]
+    try:
+        yield
+    finally:
+        for part, kept in zip(parts, found, strict=True):
+            for name in LEFT_BY_LRP:
+                part.pop(name, None)
+            part.update(kept)
 
 
 def _methods() -> dict[str, Any]:

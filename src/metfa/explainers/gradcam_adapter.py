@@ -14,11 +14,15 @@ from torch import nn
 from metfa._arrays import to_host
 from metfa._base.lazy import needs_extra
 from metfa._base.validation import did_you_mean
+from metfa.calls.answers import answered, checked_scores
 from metfa.calls.called import Called
 from metfa.calls.guard import model_as_found, model_in_evaluation
 from metfa.calls.inputs import check_images, require_tensor
+from metfa.calls.no_gradient import gradient_expected
+from metfa.calls.plain import hidden_layers, plain_module
 from metfa.calls.targets import row_targets
-from metfa.explainers._layers import check_layer, watched
+from metfa.explainers._layers import Watch, check_layer, watched
+from metfa.explainers._layouts import channels_first
 from metfa.explainers.heatmaps import scale_to_unit
 from metfa.sampling.randomised import seeded
 
@@ -32,6 +36,8 @@ INDEPENDENT = [
 # These get one row a call. They draw random numbers (scikit-learn's kernel PCA of large maps starts from a random
 # vector), or the map's sign depends on the rounding of a singular vector, which changes with the size of the batch.
 ALONE = ["EigenCAM", "EigenGradCAM", "KPCA_CAM", "RandomCAM"]
+WITHOUT_RESHAPE = ("ShapleyCAM",)  # it applies the transform to its weights, not to the activations
+OF_FULLGRAD = "FullGrad knows the biases of convolutions and batch normalisations alone: use another method"
 GOVERNED = {"self", "model", "target_layers", "input_tensor", "targets", "args", "kwargs"}
 
 
@@ -60,26 +66,59 @@ class GradCAMMethod:
         with (
             model_as_found(self.model),
             model_in_evaluation(self.model),
+            gradient_expected(self.model, inputs),
             _modules_as_found(self.model),
             torch.enable_grad(),
         ):
-            layers, scores = self._looked_into(inputs)
+            watches, scores = self._looked_into(inputs)
             targets = [self.target_of(entry) for entry in row_targets(target, to_host(scores), len(scores))]
-            made = inspect.isclass(self.method)
-            cam = self.method(self.model, layers, **self.made_with) if made else self.method
+            cam = self._made(watches) if inspect.isclass(self.method) else self.method
             maps = cam(leaf, targets, **self.called_with)
         return scale_to_unit(torch.from_numpy(maps).to(inputs.device)), scores
 
-    def _looked_into(self, inputs: torch.Tensor) -> tuple[list[nn.Module], torch.Tensor]:
-        """The layers to explain by, and the scores of the inputs."""
+    def _looked_into(self, inputs: torch.Tensor) -> tuple[list[Watch], torch.Tensor]:
+        """The layers to explain by, each with a feature map, and the scores of the inputs."""
+        made = inspect.isclass(self.method)
+        owner = None if made else _inner(self.method)[0]
+        reshape = self.made_with.get("reshape_transform") if made else getattr(owner, "reshape_transform", None)
         with torch.no_grad(), ExitStack() as stack:
-            watches = [stack.enter_context(watched(self.model, layer)) for layer in self.layers]
-            scores = self.model(inputs)
+            watches = [stack.enter_context(watched(self.model, layer, reshape)) for layer in self.layers]
+            scores = checked_scores(answered(self.model, inputs.clone()), len(inputs), self.model)
         for watch in watches:
-            if watch.named is None:
-                watch.feature_map(len(inputs))
+            watch.feature_map(len(inputs), instead=OF_FULLGRAD if _is_fullgrad(self.method) else None)
             watch.require_one_call()
-        return [watch.module for watch in watches if watch.module is not None], scores
+            if not made and reshape is None and watch.named is not None and watch.channel_axis() != 1:
+                raise ValueError(
+                    f"`method` reads layer {watch.name}, of shape {tuple(watch.output.shape)}, with its height as "
+                    "channels: make it with `reshape_transform=lambda output: output.permute(0, 3, 1, 2)`"
+                )
+        return watches, scores
+
+    def _made(self, watches: list[Watch]) -> Any:
+        """An object of the method's class, which reads layers with channels last as such."""
+        settings = dict(self.made_with)
+        layers = [] if _is_fullgrad(self.method) else [watch.module for watch in watches]
+        reshape = settings.get("reshape_transform")
+        axes = {watch.channel_axis() for watch in watches if watch.named is not None and reshape is None}
+        if axes - {1}:
+            if len(axes) > 1:
+                raise ValueError(
+                    "`layer` names layers of which some give channels first and some channels last: explain by each "
+                    "alone"
+                )
+            reshape = channels_first
+            if "ablation_layer" in inspect.signature(self.method).parameters:
+                from pytorch_grad_cam.ablation_layer import AblationLayerVit
+
+                settings.setdefault("ablation_layer", AblationLayerVit())  # ablates along the last axis
+        if reshape is not None:
+            if self.method.__name__ in WITHOUT_RESHAPE:
+                raise ValueError(
+                    f"`layer`: {self.method.__name__} of grad-cam reads channels on axis 1 only, and ignores "
+                    "`reshape_transform`: name a layer that gives (batch, channels, height, width)"
+                )
+            settings["reshape_transform"] = lambda output: reshape(output).clone()  # grad-cam detaches it in place
+        return self.method(self.model, layers, **settings)
 
 
 def from_gradcam(
@@ -150,6 +189,7 @@ def from_gradcam(
     if made:
         if not isinstance(model, nn.Module):
             raise TypeError(f"`model` must be a torch.nn.Module, got {type(model).__name__}")
+        model = plain_module(model, kind.__name__)
     elif model is not None or layer is not None:
         raise ValueError(f"`model` and `layer` belong to the {kind.__name__} object that is given: leave them out")
     if kind is library.FullGrad and layer is not None:
@@ -168,7 +208,7 @@ def from_gradcam(
     explainer = GradCAMMethod(
         method,
         model if isinstance(model, nn.Module) else _model_of(method),
-        layers if made and kind is not library.FullGrad else (),
+        layers if made or _is_fullgrad(method) else _layers_of(method),
         target_of or _class_score,
         made_with,
         called_with,
@@ -200,19 +240,37 @@ def _settings(kind: Any, settings: dict[str, Any], *, made: bool) -> tuple[dict[
     return {name: value for name, value in settings.items() if name not in called_with}, called_with
 
 
-def _model_of(cam: Any) -> nn.Module:
-    """The model of an object: its own, or that of the method that it is built on."""
-    for owner in (cam, getattr(cam, "base_cam", None), *getattr(cam, "base_cam_per_layer", ())):
-        model = getattr(owner, "model", None)
-        if isinstance(model, nn.Module):
-            return model
+def _inner(cam: Any) -> list[Any]:
+    """The object itself, or the methods that it is built on: those that have model, layers and their form."""
+    for owners in ([getattr(cam, "base_cam", None)], list(getattr(cam, "base_cam_per_layer", ())), [cam]):
+        if owners and all(isinstance(getattr(owner, "model", None), nn.Module) for owner in owners):
+            return owners
     raise TypeError(f"`method` must have a model, got {type(cam).__name__} without one")
 
 
-def _class_score(entry: Any) -> Any:
-    """The score of a class, as the library differentiates or evaluates it."""
-    from pytorch_grad_cam.utils.model_targets import ClassifierOutputTarget
+def _layers_of(cam: Any) -> tuple[nn.Module, ...]:
+    return tuple(layer for owner in _inner(cam) for layer in getattr(owner, "target_layers", ()))
 
+
+def _model_of(cam: Any) -> nn.Module:
+    """The model of an object, if its layers can be watched."""
+    model = _inner(cam)[0].model
+    hidden = hidden_layers(model)
+    if hidden is not None:
+        raise ValueError(f"`method` works at the layers of its model, and {hidden}")
+    return model
+
+
+def _is_fullgrad(method: Any) -> bool:
+    return (method if inspect.isclass(method) else type(method)).__name__ == "FullGrad"
+
+
+def _class_score(entry: Any) -> Any:
+    """The score of a class, as the library differentiates or evaluates it; None: the one score of a row."""
+    from pytorch_grad_cam.utils.model_targets import ClassifierOutputTarget, RawScoresOutputTarget
+
+    if entry is None:
+        return RawScoresOutputTarget()
     if not isinstance(entry, int):
         raise TypeError(
             f"`target` must hold class indices, got {type(entry).__name__}; for other targets of grad-cam write "

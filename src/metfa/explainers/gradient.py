@@ -8,12 +8,13 @@ from typing import Any
 import torch
 
 from metfa._base.validation import check_flag
-from metfa.calls.called import hold, model_itself, rows_as_the_model
+from metfa.calls.held import asks_a_model, hold, model_itself, rows_as_the_model
 from metfa.explainers.heatmaps import check_channel_axis, check_differentiable, finished, reduce_channels
 
 __all__ = ["Gradient"]
 
 
+@asks_a_model
 @dataclass(frozen=True)
 class Gradient:
     r"""Absolute gradient of the class score, maximum over channels (Simonyan et al. 2013; the paper's Gradient).

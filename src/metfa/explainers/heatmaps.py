@@ -8,8 +8,9 @@ from typing import Any, Literal
 
 from metfa._arrays import as_array, first_not_finite, is_array, namespace, widen
 from metfa._base.validation import positive_int
-from metfa.calls.inputs import check_values, require_tensor
-from metfa.sampling.protocol import explained_model, known_independent, takes_rngs
+from metfa.calls.inputs import check_channels_first, check_values, require_tensor
+from metfa.sampling.protocol import check_explainer, explained_model, known_independent, takes_rngs
+from metfa.stats.contrasts import LEAST_SHARE
 
 __all__ = [
     "check_channel_axis",
@@ -45,6 +46,8 @@ def check_differentiable(inputs: Any, channel_axis: int | None, what: str) -> No
     if not inputs.is_floating_point():
         raise TypeError(f"`inputs` must be floating point to have {what}, got {inputs.dtype}")
     require_channels(inputs, channel_axis, "inputs")
+    if channel_axis == 1:
+        check_channels_first(inputs)
     check_values(inputs)
 
 
@@ -56,12 +59,18 @@ def reduce_channels(attributions: Any, channel_axis: int | None, sign: Sign = "a
 
 
 def scale_to_unit(maps: Any) -> Any:
-    """Each map scaled to [0, 1] by its smallest and largest value; a constant map becomes 0 everywhere."""
+    """Each map scaled to [0, 1] by its smallest and largest value; a constant map becomes 0 everywhere.
+
+    A map counts as constant if its values differ by less than a ten-thousandth of the largest: scaled, such a map would
+    look like any other, and the statistics could not see that nothing stands out of it (see `metfa.stats.contrast`).
+    """
     xp = namespace(maps)
     axes = tuple(range(1, maps.ndim))
     low = xp.min(maps, axis=axes, keepdims=True)
-    spread = xp.max(maps, axis=axes, keepdims=True) - low
-    return (maps - low) / xp.where(spread > 0, spread, xp.ones_like(spread))
+    high = xp.max(maps, axis=axes, keepdims=True)
+    spread = high - low
+    constant = spread <= LEAST_SHARE * xp.maximum(xp.abs(low), xp.abs(high))
+    return xp.where(constant, xp.zeros_like(maps), (maps - low) / xp.where(constant, xp.ones_like(spread), spread))
 
 
 def finished(maps: Any, *, scale: bool) -> Any:
@@ -80,6 +89,8 @@ class Heatmap:
     explainer: Callable[..., Any]
     channel_axis: int | None = field(default=1, kw_only=True)
     sign: Sign = field(default="absolute", kw_only=True)
+
+    unit = None  # that of the explainer is lost when each map is scaled
 
     @property
     def model(self) -> Any:
@@ -139,7 +150,8 @@ def heatmap(
     Returns
     -------
     callable
-        Explainer with maps (batch, \*features) in [0, 1]; a constant map becomes zeros.
+        Explainer with maps (batch, \*features) in [0, 1]; a constant map becomes zeros, also one whose values differ by
+        less than a ten-thousandth of the largest.
 
     Examples
     --------
@@ -150,8 +162,7 @@ def heatmap(
     array([[[0.        , 0.33333333],
             [0.66666667, 1.        ]]])
     """
-    if not callable(explainer):
-        raise TypeError(f"`explainer` must be callable, got {type(explainer).__name__}")
+    check_explainer(explainer)
     check_channel_axis(channel_axis)
     if sign not in ("absolute", "positive"):
         raise ValueError(f"`sign` must be 'absolute' or 'positive', got {sign!r}")

@@ -14,9 +14,9 @@ import torch
 from metfa._arrays import from_host, widen
 from metfa._base.validation import check_number, positive_int
 from metfa.calls.blur import Blur
-from metfa.calls.called import model_itself, rows_as_the_model
 from metfa.calls.differentiation import require_graph
 from metfa.calls.enlargement import enlargements, grid_sides, resized
+from metfa.calls.held import asks_a_model, model_itself, rows_as_the_model
 from metfa.explainers.heatmaps import finished
 from metfa.explainers.mask_optimisation import (
     Blend,
@@ -37,6 +37,7 @@ ARMIJO = 1e-4  # enough is this share of what the gradient predicts
 SMALLEST_STEP = 1e-5  # the first step below it is taken, whatever the loss
 
 
+@asks_a_model
 @dataclass(frozen=True)
 class IGOS:
     r"""Integrated-gradients optimised saliency (Qi, Khorram and Li 2019).
@@ -214,7 +215,7 @@ class IGOS:
                 enlarged = resized(leaf, self._matrices(blend.contrast))[rows - part.start]
                 shares = enlarged * ((points + 1).to(masks.dtype) / self.n_steps)[:, None, None]
                 scores = target_scores(self.called, blend[rows](shares) + noise, blend.index[rows])
-                require_graph(scores)
+                require_graph(scores, leaf)
                 (of_scores,) = torch.autograd.grad(scores.sum(), leaf)
             gradient[part] += self.score_weight * of_scores
 

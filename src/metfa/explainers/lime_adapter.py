@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import as_array, from_host, is_floating, to_host
-from metfa._base.validation import positive_int
+from metfa._base.validation import check_flag, positive_int
 from metfa._base.warnings import ModelOutputWarning, warn
 from metfa.calls.answers import softmax
 from metfa.calls.guard import loaded_torch, model_in_evaluation
 from metfa.calls.inputs import check_images
 from metfa.calls.targets import row_targets
+from metfa.explainers._segments import check_several
 from metfa.sampling.protocol import predict_scores
 from metfa.sampling.randomised import row_generators
 
@@ -62,24 +63,26 @@ class LimeExplainer:
         raise NotImplementedError
 
     def _map(self, row: Any, label: Any, inputs: Any) -> np.ndarray:
-        """Map of one row, one of `inputs`."""
         raise NotImplementedError
 
     def _stacked(self, maps: list[np.ndarray]) -> np.ndarray:
         return np.stack(maps)
 
     def _explanation(self, row: Any, ask: Callable[[Any], np.ndarray], label: Any, **settings: Any) -> Any:
-        labels = () if label is None else (label,)
-        return self.explainer.explain_instance(
-            row, ask, labels=labels, top_labels=None, **{**settings, **self.settings}
-        )
+        given = {**settings, **self.settings, "labels": () if label is None else (label,), "top_labels": None}
+        return self.explainer.explain_instance(row, ask, **given)
 
     def _probabilities(self, batch: Any) -> np.ndarray:
         """The values that LIME fits, on the host: the model's scores, or their softmax if `softmax` is true."""
         scores = predict_scores(self.predict, batch)
-        return softmax(scores) if self.softmax and scores.ndim == 2 else scores
+        return softmax(scores) if self.softmax else scores
 
     def _check_scores(self, scores: np.ndarray) -> None:
+        if scores.ndim == 1 and getattr(self.explainer, "mode", None) != "regression":
+            raise ValueError(
+                f"{type(self.explainer).__name__} needs scores (batch, classes), got (batch,): for a regression write "
+                "LimeTabularExplainer(..., mode='regression'), for one logit `metfa.models.TwoClasses(model)`"
+            )
         if scores.ndim == 2 and not self.softmax and (scores.min() < 0 or scores.max() > 1 + 1e-6):
             warn(
                 f"LIME fits probabilities, but the model's scores lie between {scores.min():.3g} and "
@@ -136,6 +139,7 @@ class LimeImage(LimeExplainer):
 
         picture = np.moveaxis(to_host(row).astype(np.float64), 0, -1)
         explanation = self._explanation(np.ascontiguousarray(picture[..., 0] if channels == 1 else picture), ask, label)
+        check_several([explanation.segments])
         if self.n_segments_shown is not None:
             mask = explanation.get_image_and_mask(label, positive_only=True, num_features=self.n_segments_shown)[1]
             return mask.astype(np.float32)
@@ -164,6 +168,9 @@ class LimeTexts(LimeExplainer):
     def _checked(self, inputs: Any) -> Any:
         if not isinstance(inputs, list) or not all(isinstance(text, str) for text in inputs):
             raise TypeError(f"`inputs` must be a list of texts, got {type(inputs).__name__}")
+        for row, text in enumerate(inputs):
+            if not self.words(text):
+                raise ValueError(f"`inputs` must hold texts with words, but lime finds none in row {row}: {text!r:.80}")
         return inputs
 
     def _map(self, row: Any, label: Any, inputs: Any) -> np.ndarray:  # noqa: ARG002
@@ -253,8 +260,7 @@ def from_lime(
         raise TypeError(f"`explainer` must be an object of {', '.join(KINDS)} of the lime package, got {got}")
     if not callable(predict):
         raise TypeError(f"`predict` must be a function inputs -> probabilities, got {type(predict).__name__}")
-    if not isinstance(softmax, bool):
-        raise TypeError(f"`softmax` must be True or False, got {type(softmax).__name__}: {softmax!r}")
+    check_flag(softmax, "softmax")
     known = [name for name in inspect.signature(explainer.explain_instance).parameters if name not in GOVERNED]
     for name in settings:
         if name not in known:
@@ -263,9 +269,8 @@ def from_lime(
         if n_segments_shown is not None:
             raise ValueError(f"`n_segments_shown` is for images, {names[0]} has no segments")
         return kind(explainer, predict, softmax, settings, rng)
-    if n_segments_shown is not None:
-        positive_int(n_segments_shown, "n_segments_shown")
-    return LimeImage(explainer, predict, softmax, settings, rng, n_segments_shown)
+    shown = None if n_segments_shown is None else positive_int(n_segments_shown, "n_segments_shown")
+    return LimeImage(explainer, predict, softmax, settings, rng, shown)
 
 
 def _weights(explanation: Any, label: Any, n_features: int) -> np.ndarray:

@@ -15,8 +15,9 @@ from metfa._base.lazy import needs_extra
 from metfa._base.validation import check_flag
 from metfa._base.warnings import MetfaWarning, warn
 from metfa.calls.answers import answered, checked_scores
-from metfa.calls.called import hold, model_itself, rows_as_the_model
 from metfa.calls.differentiation import chosen_scores, weights_frozen
+from metfa.calls.held import asks_a_model, hold, model_itself, rows_as_the_model
+from metfa.calls.no_gradient import gradient_expected
 from metfa.calls.one_by_one import row_by_row
 from metfa.explainers._composites import BOXED, PAPER, box_at_first_layer, composite_named, composite_names
 from metfa.explainers._relevance import RelevancePass
@@ -26,6 +27,7 @@ from metfa.explainers.heatmaps import check_channel_axis, check_differentiable, 
 __all__ = ["LRP"]
 
 
+@asks_a_model
 @dataclass(frozen=True)
 class LRP:
     r"""Layer-wise relevance propagation (Bach et al. 2015), by zennit's rules.
@@ -106,7 +108,7 @@ class LRP:
     differentiable = True
 
     def __post_init__(self) -> None:
-        hold(self)
+        hold(self, at_layers="LRP")
         check_flag(self.scale, "scale")
         if not isinstance(self.model, nn.Module):
             raise TypeError(
@@ -152,7 +154,12 @@ class LRP:
         """
         self._check(inputs)
         differentiable = inputs.requires_grad and torch.is_grad_enabled()
-        with torch.enable_grad(), weights_frozen(self.model), self.called.precision(inputs):
+        with (
+            torch.enable_grad(),
+            weights_frozen(self.model),
+            gradient_expected(self.model, inputs),
+            self.called.precision(inputs),
+        ):
             model, leaf = self._in_full_precision(inputs if differentiable else inputs.detach())
             leaf = self.called.laid_out(leaf)
             if not differentiable:
@@ -166,10 +173,10 @@ class LRP:
             forward = RelevancePass(model, composite, lambda: self.called.precision(inputs))
             try:
                 with forward.watching():
-                    scores = checked_scores(answered(model, leaf), len(leaf))
+                    scores = checked_scores(answered(model, leaf), len(leaf), model)
                 if not scores.detach().isfinite().all():
                     raise ValueError("the model's scores are not finite, so there is no relevance to hand back")
-                chosen = chosen_scores(scores, target)
+                chosen = chosen_scores(scores, target, leaf)
                 relevance = forward.relevance(chosen, leaf, create_graph=differentiable)
             finally:
                 forward.close()

@@ -13,9 +13,9 @@ import torch
 from metfa._arrays import widen
 from metfa._base.validation import check_number, positive_int
 from metfa.calls.blur import Blur, blur_and_median
-from metfa.calls.called import model_itself, rows_as_the_model
 from metfa.calls.differentiation import index_of, require_graph, weights_frozen
 from metfa.calls.enlargement import Enlargement, enlargement, enlargements, grid_sides, resized
+from metfa.calls.held import asks_a_model, model_itself, rows_as_the_model
 from metfa.calls.targets import row_targets
 from metfa.explainers.heatmaps import finished, scale_to_unit
 from metfa.explainers.mask_optimisation import (
@@ -58,6 +58,7 @@ class MaskState:
     count: int = 0
 
 
+@asks_a_model
 @dataclass(frozen=True)
 class MASK:
     r"""Meaningful perturbation (Fong and Vedaldi 2017): the smallest deletion that makes the class go away.
@@ -199,25 +200,7 @@ class MASK:
     def __call__(
         self, inputs: torch.Tensor, target: Any = None, *, rngs: Any = None
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Maps and scores of a batch.
-
-        Parameters
-        ----------
-        inputs : torch.Tensor, (batch, channels, height, width)
-            Floating point, pixels in [0, 1].
-        target : int, sequence or tensor, optional
-            Class of each row; None: the predicted one.
-        rngs : list of numpy.random.Generator, optional
-            One generator for each row.
-
-        Returns
-        -------
-        maps : torch.Tensor, (batch, height, width)
-            1 - mask, high where hiding lowers the score; float32 (or wider), in [0, 1] with `scale`. Never part of a
-            graph.
-        scores : torch.Tensor, (batch, classes)
-            The model's scores of the inputs themselves.
-        """
+        """Maps and scores of a batch, as `IGOS` takes and returns them: 1 - mask, high where hiding lowers the score."""
         self._check(inputs)
         generators = row_generators(inputs, rngs, self.rng)
         masks, scores = optimised(self.called, inputs, target, partial(self._optimised, rngs=generators))
@@ -322,7 +305,7 @@ class MASK:
         with torch.enable_grad():
             shown = window(resized(masks, self._matrices(window.contrast)))
             scores = target_scores(self.called, shown, window.index)
-            require_graph(scores)
+            require_graph(scores, masks)
             loss = (scores + self._penalties(masks)).sum()
             (gradient,) = torch.autograd.grad(loss, masks, create_graph=create_graph)
         count = state.count + 1

@@ -13,10 +13,12 @@ from metfa._arrays import widen
 from metfa._base.validation import check_flag, check_number, positive_int
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.calls.baseline import baseline_like, check_baseline
-from metfa.calls.called import Called, hold
+from metfa.calls.called import Called
 from metfa.calls.differentiation import index_of, of_indices, weights_frozen
 from metfa.calls.enlargement import grid_sides, resized
+from metfa.calls.held import hold
 from metfa.calls.inputs import check_images, require_tensor
+from metfa.calls.no_gradient import gradient_expected
 
 __all__ = [
     "ROUNDING",
@@ -100,7 +102,7 @@ def optimised(
     optimise: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Masks (batch, rows, columns) by ``optimise(images, index of each target)``, and scores of the images."""
-    with torch.no_grad(), weights_frozen(called.model):
+    with torch.no_grad(), weights_frozen(called.model), gradient_expected(called.model):
         inputs = inputs.detach()
         scores = called.scores(inputs)
         return optimise(inputs, index_of(called.targets(target, scores), inputs.device)), scores

@@ -13,8 +13,8 @@ from metfa._base.validation import check_flag, check_number, positive_int
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.calls.answers import one_score
 from metfa.calls.baseline import baseline_like, check_baseline
-from metfa.calls.called import hold, model_itself
 from metfa.calls.enlargement import enlargement, grid_sides
+from metfa.calls.held import asks_a_model, hold, model_itself
 from metfa.calls.inputs import check_images
 from metfa.explainers.heatmaps import finished
 from metfa.sampling.randomised import row_generators
@@ -24,6 +24,7 @@ __all__ = ["RISE"]
 DRAWN_AT_ONCE = 4096  # masks whose random numbers are in memory together
 
 
+@asks_a_model
 @dataclass(frozen=True)
 class RISE:
     r"""Randomised input sampling (Petsiuk et al. 2018): which parts of an image must be kept for the class to be seen?

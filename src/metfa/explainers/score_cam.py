@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -12,8 +12,8 @@ from torch import nn
 from metfa._arrays import to_host, widen
 from metfa._base.validation import check_flag
 from metfa.calls.baseline import baseline_like, check_baseline
-from metfa.calls.called import hold, model_itself, rows_as_the_model
 from metfa.calls.differentiation import index_of, of_indices
+from metfa.calls.held import asks_a_model, hold, model_itself, rows_as_the_model
 from metfa.calls.inputs import check_images, require_tensor
 from metfa.calls.targets import row_targets
 from metfa.explainers._layers import check_layer, watched
@@ -53,6 +53,7 @@ VARIANTS = {
 }
 
 
+@asks_a_model
 @dataclass(frozen=True)
 class ScoreCAM:
     r"""Score-weighted class activation mapping (Wang et al. 2020): class activation without gradients.
@@ -72,14 +73,18 @@ class ScoreCAM:
         found in a wrapped model too), or the module itself. None: the last feature map, that is the output of the last
         module, in the order of execution, that is as high and wide as the last convolution's: behind its batch
         normalisation, activation and residual sum, before pooling. It is the authors' choice for VGG16
-        (``features.29``) and ResNet (``layer4``). For a transformer it would be the embedding of the patches: name a
-        layer there.
+        (``features.29``) and ResNet (``layer4``). A transformer has none such, so name a layer there. Channels last,
+        (batch, height, width, channels), are recognised from the functions that work on the layer's output; where that
+        is not certain, and for tokens, an error asks for `reshape_transform`.
     variant : {"original", "metfa", "grad-cam", "torch-cam"}
         The definition, see Notes. "grad-cam" and "torch-cam" always use scores as they are, without a softmax.
     baseline : float or sequence of float
         Value of hidden pixels, in the units of the inputs: one number, or one for each channel. 0, the default, is
         black for pixels in [0, 1]. The authors mask normalised images, where 0 is the mean colour: ``baseline=(0.485,
         0.456, 0.406)`` for the usual ImageNet networks.
+    reshape_transform : callable, optional
+        Turns the output of a named layer into (batch, channels, height, width), as in grad-cam: for 14 x 14 tokens
+        behind a class token ``lambda tokens: tokens[:, 1:].unflatten(1, (14, 14)).movedim(-1, 1)``.
     scale : bool
         Scale each map to [0, 1] by its smallest and largest value (the authors' convention). False: the sum above.
 
@@ -123,18 +128,24 @@ class ScoreCAM:
     layer: str | nn.Module | None = None
     variant: Literal["original", "metfa", "grad-cam", "torch-cam"] = field(default="original", kw_only=True)
     baseline: float | Sequence[float] = field(default=0.0, kw_only=True)
+    reshape_transform: Callable[[Any], torch.Tensor] | None = field(default=None, kw_only=True)
     scale: bool = field(default=True, kw_only=True)
 
     model = model_itself
     rows_independent = rows_as_the_model
 
     def __post_init__(self) -> None:
-        hold(self)
+        hold(self, at_layers="ScoreCAM")
         check_flag(self.scale, "scale")
         check_layer(self.layer, self.model)
         if self.variant not in VARIANTS:
             raise ValueError(f"`variant` must be one of {', '.join(VARIANTS)}, got {self.variant!r}")
         check_baseline(self.baseline)
+        if self.reshape_transform is not None and (self.layer is None or not callable(self.reshape_transform)):
+            raise TypeError(
+                "`reshape_transform` must be a function of the output of the layer that `layer=` names, got "
+                f"{type(self.reshape_transform).__name__}{' and no layer' if self.layer is None else ''}"
+            )
 
     def __call__(self, inputs: torch.Tensor, target: Any = None) -> tuple[torch.Tensor, torch.Tensor]:
         """Maps and scores of a batch.
@@ -190,7 +201,7 @@ class ScoreCAM:
 
         def look(start: int, stop: int) -> None:
             nonlocal name
-            with watched(self.model, self.layer) as watch:
+            with watched(self.model, self.layer, self.reshape_transform) as watch:
                 scores = widen(self.called.in_one_pass(inputs[start:stop].clone()))  # it may work in place on its input
             if self.called.row_look.seen_to_mix(inputs[start:stop], scores):
                 for row in range(start, stop):

@@ -10,8 +10,8 @@ import torch
 
 from metfa._arrays import from_host, to_host
 from metfa._base.validation import check_flag, check_number, positive_int
-from metfa.calls.called import hold, model_itself
 from metfa.calls.differentiation import weights_frozen
+from metfa.calls.held import asks_a_model, hold, model_itself
 from metfa.calls.targets import row_targets
 from metfa.explainers.heatmaps import check_channel_axis, check_differentiable, finished, reduce_channels
 from metfa.noise import Gaussian
@@ -20,6 +20,7 @@ from metfa.sampling.randomised import row_generators
 __all__ = ["SmoothGrad"]
 
 
+@asks_a_model
 @dataclass(frozen=True)
 class SmoothGrad:
     r"""Gradients of noisy copies, averaged with their signs, then as `Gradient` (Smilkov et al. 2017).

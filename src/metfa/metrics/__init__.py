@@ -11,7 +11,7 @@ _HOME = {
     "certified_radius": "metfa.metrics.decisions",
     "certified_share": "metfa.metrics.decisions",
     "deletion": "metfa.metrics.curves",
-    "infidelity": "metfa.metrics.captum_infidelity",
+    "infidelity": "metfa.metrics.yeh_infidelity",
     "insertion": "metfa.metrics.curves",
     "interval_width": "metfa.metrics.stability",
     "max_sensitivity": "metfa.metrics.stability",

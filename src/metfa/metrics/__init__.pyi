@@ -1,4 +1,3 @@
-from metfa.metrics.captum_infidelity import infidelity as infidelity
 from metfa.metrics.curves import FaithfulnessCurve as FaithfulnessCurve
 from metfa.metrics.curves import OverallFaithfulness as OverallFaithfulness
 from metfa.metrics.curves import deletion as deletion
@@ -17,3 +16,4 @@ from metfa.metrics.stability import max_sensitivity as max_sensitivity
 from metfa.metrics.stability import mstd as mstd
 from metfa.metrics.stability import prediction_agreement as prediction_agreement
 from metfa.metrics.stability import top_k_overlap as top_k_overlap
+from metfa.metrics.yeh_infidelity import infidelity as infidelity

@@ -5,6 +5,7 @@ Each function returns `Scores`. An input whose maps are all constant gets no sco
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +33,8 @@ class Stability(Scores):
     Attributes
     ----------
     raw : numpy.ndarray, (batch,)
-        Mean over the features of the standard deviation; NaN where `degenerate` gives a reason.
+        Mean over the features of the standard deviation, without its bias for few draws; NaN where `degenerate` gives a
+        reason.
     clean : numpy.ndarray, (batch,)
         Ones: the spread is not divided by anything.
     degenerate : tuple of (str or None), one an input
@@ -60,8 +62,12 @@ def mstd(sample: AttributionSample) -> Stability:
     r"""Mean standard deviation of the maps under outer noise (paper, section on the stability metric).
 
     :math:`\mathrm{mstd} = \mathrm{Mean}_{i}\, \mathrm{std}_{n \sim O_n} E(I + n)_i`, for every input; the paper
-    averages over inputs as well. The standard deviation is that of a sample (n - 1), as in the paper's code. The lower,
-    the more stable.
+    averages over inputs as well. The lower, the more stable.
+
+    The standard deviation is that of a sample (n - 1), as in the paper's code, divided by
+    :math:`c_4(n) = \sqrt{2 / (n - 1)}\, \Gamma(n / 2) / \Gamma((n - 1) / 2)`. Its mean is then that of the whole law if
+    scores are normal, so that figures of different numbers of draws can be compared. Without it mstd is 20 % too low
+    with 2 draws and 2.7 % with the paper's 10: multiply by 0.9727 to compare with the paper's tables.
 
     Parameters
     ----------
@@ -96,9 +102,15 @@ def mstd(sample: AttributionSample) -> Stability:
     if sample.n_samples < 2:
         raise ValueError("`sample` must hold at least 2 samples of each input to have a spread, got 1")
     flat = _flat(sample.values)
-    scores = _scores(sample, sample.std().reshape(flat.shape[1], -1).mean(axis=1, dtype=np.float64))
+    spread = sample.std().reshape(flat.shape[1], -1).mean(axis=1, dtype=np.float64)
+    scores = _scores(sample, spread / _c4(sample.n_samples))
     level = flat.mean(axis=(0, 2), dtype=np.float64)
     return Stability(scores.raw, scores.clean, scores.degenerate, level, _constant(sample))
+
+
+def _c4(n: int) -> float:
+    """Mean of the standard deviation (n - 1) of n draws from a normal law of deviation 1."""
+    return math.sqrt(2 / (n - 1)) * math.exp(math.lgamma(n / 2) - math.lgamma((n - 1) / 2))
 
 
 def interval_width(sample: AttributionSample, confidence_level: float = 0.95) -> Scores:
@@ -190,8 +202,8 @@ def prediction_agreement(sample: AttributionSample) -> Scores:
     check_sample(sample)
     if sample.flip_rate is None:
         raise ValueError(
-            "`sample` holds no predictions of the noisy inputs: the explainer must return (attributions, scores), as "
-            "those of metfa do"
+            "`sample` holds no predictions of the noisy inputs: give `metfa.explain` the model by `predict=`, or let "
+            "the explainer return (attributions, scores), as those of metfa do"
         )
     n = len(sample.flip_rate)
     return Scores(1 - sample.flip_rate, np.ones(n), (None,) * n)

@@ -7,6 +7,7 @@ from metfa.models._folding import fold_batch_norm
 from metfa.models._load import load, load_segmentation
 from metfa.models._loaded_model import LoadedModel
 from metfa.models._normalised import Normalised
+from metfa.models._outputs import Selected, TwoClasses
 from metfa.models._preprocess import CentreCrop, WholePicture
 from metfa.models.efficientnet_lite import EfficientNetLite
 
@@ -15,6 +16,8 @@ __all__ = [
     "EfficientNetLite",
     "LoadedModel",
     "Normalised",
+    "Selected",
+    "TwoClasses",
     "WholePicture",
     "fold_batch_norm",
     "load",

@@ -82,11 +82,12 @@ def in_pixel_space(noise: Noise, mean: Sequence[float], std: Sequence[float]) ->
 def gaussian_std(noise: Any) -> float | None:
     """Standard deviation of Gaussian noise that is the same for all parts of an input; None for any other noise.
 
-    For noise in pixel space it is in units of pixels.
+    For noise in pixel space it is in units of pixels. A class that inherits from one of these may have another law, so
+    it counts as any other noise.
     """
-    if isinstance(noise, PixelSpaceNoise):
+    if type(noise) is PixelSpaceNoise:
         return gaussian_std(noise.noise)
-    if not isinstance(noise, Gaussian) or not is_number(noise.std):
+    if type(noise) is not Gaussian or not is_number(noise.std):
         return None
     return float(noise.std)  # pyright: ignore[reportArgumentType]
 

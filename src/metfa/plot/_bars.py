@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metfa._base.lazy import needs_extra
+from metfa._base.percents import percent
 from metfa._base.provenance import printable
 from metfa._base.validation import positive_int
 from metfa.plot._headings import draw_heading
 from metfa.plot._palettes import LITERAL, Palette, palette_named
+from metfa.plot.images import FAINT
+from metfa.results.cautions import FLIPS_FROM, cautions, line_of_row, outside, trimming
 from metfa.results.decisions import Decision, TooFewSamplesError
 from metfa.results.sample import AttributionSample
 from metfa.sampling.request import checked_names, fitting_names
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["bars"]
 
+CONTRADICTED = "#e0201b"
 ROW_HEIGHT = 0.34  # inches, room for a name of two lines
 
 
@@ -36,6 +40,7 @@ class Scores:
     vanilla: np.ndarray
     ends: tuple[np.ndarray, np.ndarray] | None
     interval: str  # what the ends are
+    outside: np.ndarray | None = None  # whether the vanilla score lies beyond them
 
 
 def bars(
@@ -51,8 +56,11 @@ def bars(
     confidence_level: float = 0.95,
     max_features: int = 20,
     palette: str = "paper",
+    flips_from: float = FLIPS_FROM,
 ) -> Figure:
     """Draw each feature: its smoothed score as a bar, the exact interval as error bar, the vanilla score as a diamond.
+
+    A red diamond lies outside its interval: the explanation without noise contradicts those under the noise.
 
     Features with the largest absolute scores come first. Signed scores are positive, negative or undecided: does the
     median lie on one side of 0? Scores of one sign are important, unimportant or undecided about a threshold. Colours
@@ -70,7 +78,7 @@ def bars(
         By default those of the sample, else "feature 0" and so on. If the input itself has one number for each feature,
         it is shown with the name.
     title : str, optional
-        Heading; shown as plain text.
+        Heading; shown as plain text. Below it stand the input's place in the batch and the class that was explained.
     threshold, alpha, correction, split
         As for `AttributionSample.terms`. Write the threshold 0 if your explainer gives signed scores that happen to be
         all positive. A correction also counts the features that are not shown.
@@ -80,6 +88,8 @@ def bars(
         How many features are shown at most; the figure says how many are left out, and how large these are.
     palette : {"paper", "colourblind"}
         Colours: the paper's, or a colour-blind-safe set.
+    flips_from : float
+        Share of noisy inputs with another prediction, from which on the title says so and the marks are faint.
 
     Returns
     -------
@@ -114,21 +124,21 @@ def bars(
     terms = sample.terms(threshold, alpha=alpha, correction=correction, split=split)
     one = sample.of_input(index)
     scores = _scores(one, confidence_level)
+    warned = cautions(one, 0, flips_from)
     notes = [] if scores.ends else [f"no error bars: {one.too_few_for(confidence_level)}"]
     try:
         decision = one.decide(terms.of_input(index))
     except TooFewSamplesError as error:
         decision, notes = None, [*notes, str(error)]
     if decision is not None and scores.ends is not None:
-        own = "error bars have their own level, so the two may differ at the threshold"
-        notes.append(f"colours are decided at {terms.level}; {own}")
+        notes.append("error bars have a level of their own, so they may differ from the colours at the threshold")
     order = np.argsort(-np.abs(scores.sizes), kind="stable")
     shown, rest = order[:max_features], order[max_features:]
     if rest.size:
         notes.append(_not_shown(scores, decision, rest))
     fig = Figure(figsize=(8.5, ROW_HEIGHT * len(shown) + 1.9 + 0.2 * len(notes)), layout="constrained")
     ax = fig.subplots()
-    handles = _draw_bars(ax, scores, decision, shown, colours)
+    handles = _draw_bars(ax, scores, decision, shown, colours, faint=bool(warned))
     _label_features(ax, one, names, shown)
     below = [f"attribution score: {scores.called}", *(textwrap.fill(note, 90) for note in notes)]
     ax.set_xlabel("\n".join(below), fontsize="small")
@@ -141,7 +151,7 @@ def bars(
         title=None if decision is None else decision.question("feature"),
         title_fontsize="small",
     )
-    draw_heading(fig, title)
+    draw_heading(fig, title, about=line_of_row(sample, index), cautions=warned)
     return fig
 
 
@@ -154,8 +164,10 @@ def _scores(sample: AttributionSample, confidence_level: float) -> Scores:
     interval = sample.confidence_interval(confidence_level)
     ends = interval.low[0].astype(np.float64), interval.high[0].astype(np.float64)
     smoothed = sample.smoothed(confidence_level)[0].astype(np.float64)
-    what = f"{sample.interval_kind} {interval.confidence_level:.1%} interval of the median"
-    return Scores(smoothed, f"smoothed over {n} samples", vanilla, ends, what)
+    kind = "any-time " * sample.any_time
+    what = f"{kind}{percent(interval.confidence_level, 1)} interval of the median"
+    called = f"smoothed over {n} samples, {trimming(sample, confidence_level)}"
+    return Scores(smoothed, called, vanilla, ends, what, outside(sample.vanilla, interval)[0])
 
 
 def _not_shown(scores: Scores, decision: Decision | None, rest: np.ndarray) -> str:
@@ -168,7 +180,9 @@ def _not_shown(scores: Scores, decision: Decision | None, rest: np.ndarray) -> s
     return f"not shown: {features} at most {largest:.3g} in size{decided}"
 
 
-def _draw_bars(ax: Axes, scores: Scores, decision: Decision | None, shown: np.ndarray, colours: Palette) -> list[Any]:
+def _draw_bars(
+    ax: Axes, scores: Scores, decision: Decision | None, shown: np.ndarray, colours: Palette, *, faint: bool
+) -> list[Any]:
     """Draw bars from the top downwards; returns the entries of the legend."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
@@ -176,11 +190,12 @@ def _draw_bars(ax: Axes, scores: Scores, decision: Decision | None, shown: np.nd
     places = np.arange(len(shown))
     painted = np.full(len(shown), colours.no_sign, dtype=object)
     handles: list[Any] = []
+    opacity = FAINT if faint else 1.0
     if decision is not None:
         for name, mark, colour in colours.of_marks(decision.kinds):
             painted[decision.marks[0, shown] == mark] = colour
-            handles.append(Patch(color=colour, label=f"{name}: {(decision.marks == mark).sum()}"))
-    ax.barh(places, scores.sizes[shown], color=list(painted), height=0.72, zorder=2)
+            handles.append(Patch(color=colour, alpha=opacity, label=f"{name}: {(decision.marks == mark).sum()}"))
+    ax.barh(places, scores.sizes[shown], color=list(painted), alpha=opacity, height=0.72, zorder=2)
     ax.axvline(0, color="black", linewidth=0.8, zorder=3)
     if decision is not None and decision.threshold and np.isfinite(decision.threshold):
         ax.axvline(decision.threshold, color="black", linestyle=":", zorder=3)
@@ -196,6 +211,12 @@ def _draw_bars(ax: Axes, scores: Scores, decision: Decision | None, shown: np.nd
     diamond: dict[str, Any] = {"marker": "D", "markersize": 4.5, "color": "black", "markerfacecolor": "white"}
     ax.plot(scores.vanilla[shown], places, linestyle="none", zorder=5, **diamond)
     handles.append(Line2D([], [], linestyle="none", label="vanilla: one explanation, no noise", **diamond))
+    if scores.outside is not None and scores.outside.any():
+        diamond["markerfacecolor"] = CONTRADICTED
+        beyond = scores.outside[shown]
+        ax.plot(scores.vanilla[shown][beyond], places[beyond], linestyle="none", zorder=5, **diamond)
+        count = f"{scores.outside.sum():,} of {scores.outside.size:,}"
+        handles.append(Line2D([], [], linestyle="none", label=f"vanilla outside its interval: {count}", **diamond))
     ax.set_ylim(len(shown) - 0.4, -0.6)
     ax.grid(axis="x", color="#dddddd", linewidth=0.6)
     ax.set_axisbelow(True)

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metfa._base.lazy import needs_extra
+from metfa._base.percents import percent
 from metfa.plot._headings import draw_heading
 from metfa.plot.images import Scale, draw_colour_bar, draw_picture, grey, picture_of, size_of
-from metfa.results.certified import certified
+from metfa.results.cautions import cautions, line_of_row
+from metfa.results.certified import assumption_of, certified
 from metfa.results.sample import AttributionSample
 
 if TYPE_CHECKING:
@@ -75,9 +77,10 @@ def certificate(
         here = marks == side
         weight = np.where(here & (radius > 0), 0.85, 0.0)[..., None]
         painted = weight * colormaps[COLOURS](radius / scale.high)[..., :3] + (1 - weight) * grey(shown)
-        draw_picture(ax, painted, f"{name}, {here.mean():.1%}\nholds for changes below the radius")
-    draw_colour_bar(fig, axes, scale, label=f"certified radius (L2); {terms.level}")
-    draw_heading(fig, title, 100)
+        draw_picture(ax, painted, f"{name}, {percent(here.mean(), 1)}\nholds for changes below the radius")
+    said = [terms.level, *filter(None, [assumption_of(terms)])]
+    draw_colour_bar(fig, axes, scale, label="; ".join(["certified radius (L2)", *said]))
+    draw_heading(fig, title, 100, about=line_of_row(sample, index), cautions=cautions(one, 0))
     return fig
 
 

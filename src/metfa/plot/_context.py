@@ -8,9 +8,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metfa._base.lazy import needs_extra
+from metfa._base.percents import percent
 from metfa.plot._headings import draw_heading
 from metfa.plot._palettes import Palette, palette_named
-from metfa.plot.images import Scale, draw_colour_bar, draw_note, draw_picture, draw_scores, grey, picture_of, size_of
+from metfa.plot.images import (
+    FAINT,
+    Scale,
+    draw_colour_bar,
+    draw_note,
+    draw_picture,
+    draw_scores,
+    grey,
+    picture_of,
+    size_of,
+)
+from metfa.results.cautions import FLIPS_FROM, cautions, line_of_row, outside, trimming
 from metfa.results.decisions import Decision, TooFewSamplesError
 from metfa.segmentation.explanation import ContextExplanation
 
@@ -31,6 +43,7 @@ def context(
     split: int | None = None,
     confidence_level: float = 0.95,
     palette: str = "paper",
+    flips_from: float = FLIPS_FROM,
 ) -> Figure:
     """Draw the scene with the object's outline, the single and the smoothed explanation, and the significant context.
 
@@ -46,6 +59,8 @@ def context(
         As for `ContextExplanation.smoothed`.
     palette : {"paper", "colourblind"}
         Colours: the paper's, or a colour-blind-safe set.
+    flips_from : float
+        Share of noisy inputs with another prediction, from which on the title says so and the marks are faint.
 
     Returns
     -------
@@ -59,18 +74,23 @@ def context(
         raise TypeError(f"`explanation` must be a ContextExplanation, got {type(explanation).__name__}")
     terms = explanation.terms(threshold, alpha=alpha, correction=correction, split=split)
     colours = palette_named(palette)
+    warned = cautions(explanation.sample, 0, flips_from)
     shown, caption = picture_of(explanation.sample)
     n = explanation.n_samples
     fig = Figure(figsize=size_of(*explanation.region.shape), layout="compressed")
     axes = fig.subplots(2, 2).ravel()
     draw_picture(axes[0], shown, f"{caption}\nthe object, outlined")
     vanilla = explanation.vanilla.astype(np.float64)
-    maps = [(axes[1], "vanilla\none explanation, no noise", vanilla)]
     few = explanation.sample.too_few_for(confidence_level)
     if few is None:
         smoothed = explanation.smoothed(confidence_level).astype(np.float64)
-        maps.append((axes[2], f"smoothed\nover {n} samples", smoothed))
+        of_context = explanation.of_context
+        contradicted = outside(of_context.vanilla, of_context.confidence_interval(confidence_level)).mean()
+        alone = f"vanilla\nno noise; {percent(contradicted, 1)} outside the intervals"
+        trimmed = f"smoothed\n{n} samples, {trimming(of_context, confidence_level)}"
+        maps = [(axes[1], alone, vanilla), (axes[2], trimmed, smoothed)]
     else:
+        maps = [(axes[1], "vanilla\none explanation, no noise", vanilla)]
         draw_note(axes[2], shown, "smoothed\n", few)
     highest = max(float(scores.max()) for _, _, scores in maps)
     scale = Scale(0.0, max(highest, 1.0), colours.scores, cut=False)  # masks lie in [0, 1], and so do scaled scores
@@ -81,12 +101,13 @@ def context(
     at = "no threshold exists" if math.isnan(found) else f"threshold {found:.2g}"
     name = f"significance, {at}\nalpha {terms.alpha:g}, {terms.correction or 'uncorrected'}"
     try:
-        _draw_decision(fig, axes[3], explanation.decide(terms), explanation.region, shown, name, colours)
+        decision = explanation.decide(terms)
+        _draw_decision(fig, axes[3], decision, explanation.region, shown, name, colours, faint=bool(warned))
     except TooFewSamplesError as error:
         draw_note(axes[3], shown, name, str(error))
     for ax in axes:
         _draw_outline(ax, explanation.region)
-    draw_heading(fig, title, 90)
+    draw_heading(fig, title, 90, about=line_of_row(explanation.sample, 0), cautions=warned)
     return fig
 
 
@@ -102,7 +123,15 @@ def _draw_outline(ax: Axes, region: np.ndarray) -> None:
 
 
 def _draw_decision(
-    fig: Figure, ax: Axes, decision: Decision, region: np.ndarray, picture: np.ndarray, name: str, colours: Palette
+    fig: Figure,
+    ax: Axes,
+    decision: Decision,
+    region: np.ndarray,
+    picture: np.ndarray,
+    name: str,
+    colours: Palette,
+    *,
+    faint: bool,
 ) -> None:
     """Draw what is decided about the pixels outside of the region."""
     from matplotlib.colors import to_rgb
@@ -115,13 +144,14 @@ def _draw_decision(
     ]
     painted = picture if picture.ndim == 3 else np.repeat(picture[..., None], 3, axis=2)
     painted = np.where(region[..., None], painted, grey(picture))
-    strength = {1: 0.75, 0: 0.6, -1: 0.45}
+    strength = {1: 0.75, 0: 0.6, -1: 0.45} if not faint else dict.fromkeys((1, 0, -1), FAINT)
     for _, mark, colour in kinds:
         where = np.zeros(region.shape, bool)
         where[~region] = decision.marks[0] == mark
         coloured = strength[mark] * np.array(to_rgb(colour)) + (1 - strength[mark]) * painted
         painted = np.where(where[..., None], coloured, painted)
     draw_picture(ax, painted, name)
-    shares = [(kind, colour, (decision.marks == mark).mean()) for kind, mark, colour in kinds]
-    handles = [Patch(color=colour, label=f"{kind} {share:.1%}") for kind, colour, share in shares]
+    shares = [(kind, colour, percent((decision.marks == mark).mean(), 1)) for kind, mark, colour in kinds]
+    opacity = FAINT if faint else 1.0
+    handles = [Patch(color=colour, alpha=opacity, label=f"{kind} {share}") for kind, colour, share in shares]
     fig.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False, title="context of the object")

@@ -12,6 +12,7 @@ from metfa._base.provenance import printable
 from metfa.metrics.curves import FaithfulnessCurve
 from metfa.plot._headings import draw_heading
 from metfa.plot._palettes import LITERAL
+from metfa.stats.student import half_width
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,7 +29,7 @@ def curves(
     index: int | None = None,
     title: str | None = None,
 ) -> Figure:
-    """Draw insertion or deletion curves: their mean over inputs, and a band of two standard errors on each side.
+    """Draw insertion or deletion curves: their mean over inputs, in a band of 95 % intervals (Student's t).
 
     Parameters
     ----------
@@ -80,7 +81,7 @@ def curves(
         mean = values.mean(axis=0)
         ax.plot(100 * curve.fractions, mean, color=colour, label=label)
         if len(values) > 1:
-            error = 2 * values.std(axis=0, ddof=1) / np.sqrt(len(values))
+            error = half_width(1.0, len(values)) * values.std(axis=0, ddof=1) / np.sqrt(len(values))
             ax.fill_between(100 * curve.fractions, mean - error, mean + error, color=colour, alpha=0.2, linewidth=0)
     ax.set_xlabel("features inserted or deleted, best first (%)")
     ax.set_ylabel("class probability / that of the clean input" if normalised else "class probability")
@@ -88,9 +89,7 @@ def curves(
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(color="#dddddd", linewidth=0.6)
     n = max(len(curve) for curve in named.values())
-    about = (
-        "area below the curve" if index is not None or n == 1 else f"mean area; bands: ± 2 standard errors, {n} inputs"
-    )
+    about = "area below the curve" if index is not None or n == 1 else f"mean area; bands: 95% intervals, {n} inputs"
     ax.legend(title=about, frameon=False, fontsize="small", title_fontsize="small")
     for text in ax.get_legend().get_texts():  # pyright: ignore[reportOptionalMemberAccess]
         text.set(**LITERAL)

@@ -1,8 +1,9 @@
-"""The heading of a figure: plain text from anybody, in lines that fit."""
+"""The heading of a figure: plain text from anybody, the row that is shown, and what must not be missed."""
 
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from metfa.plot._palettes import LITERAL
@@ -12,11 +13,25 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_heading"]
 
+ALARM = "#a11212"
 
-def draw_heading(fig: Figure, title: str | None, width: int = 80) -> None:
-    """Write `title` above a figure, at most `width` characters in a line; write nothing for None."""
-    if title is None:
-        return
-    if not isinstance(title, str):
+
+def draw_heading(
+    fig: Figure, title: str | None, width: int = 80, *, about: str | None = None, cautions: Sequence[str] = ()
+) -> None:
+    """Write lines of at most `width` characters above a figure; nothing if there are none.
+
+    Below the `title` stands what the figure is `about`: the row and its class. With `cautions` the heading is red.
+    """
+    if title is not None and not isinstance(title, str):
         raise TypeError(f"`title` must be a text or None, got {type(title).__name__}: {title!r:.80}")
-    fig.suptitle(textwrap.fill(title, width), fontsize="large", **LITERAL)
+    lines = [line for line in (title, about, *cautions) if line]
+    if not lines:
+        return
+    small = title is None and not cautions
+    fig.suptitle(
+        "\n".join(textwrap.fill(line, width) for line in lines),
+        fontsize="medium" if small else "large",
+        **({"color": ALARM} if cautions else {}),
+        **LITERAL,
+    )

@@ -21,11 +21,10 @@ def notebook_html(sample: AttributionSample) -> str:
     if draw is None:
         return text
     buffer = io.BytesIO()
-    batch = sample.values.shape[1]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a display gives no warnings; the methods do
         try:
-            draw(sample, title=f"input 0 of {batch}" if batch > 1 else None).savefig(buffer, format="png", dpi=72)
+            draw(sample).savefig(buffer, format="png", dpi=72)
         except (ImportError, ValueError):
             return text
     encoded = base64.b64encode(buffer.getvalue()).decode()

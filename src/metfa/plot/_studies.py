@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from metfa._base.lazy import needs_extra
+from metfa._base.percents import percent
 from metfa._base.provenance import printable
 from metfa.evaluation.selection import (
     VANILLA,
@@ -18,12 +19,12 @@ from metfa.evaluation.selection import (
     figures,
     measure_named,
     only_explainer,
-    percent,
 )
 from metfa.plot._curves import COLOURS
 from metfa.plot._headings import draw_heading
 from metfa.plot._palettes import LITERAL
 from metfa.stats.ratios import ratio_of_means
+from metfa.stats.student import half_width
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,7 +52,7 @@ def mstd_ratio(
 ) -> Figure:
     """Draw the stability of the smoothed map relative to another map, against N or alpha (as in the paper).
 
-    It is the ratio of the means over inputs. Bars are two standard errors on each side, by the jackknife over inputs.
+    It is the ratio of the means over inputs. Bars are 95 % intervals by Student's t, by the jackknife over inputs.
 
     Parameters
     ----------
@@ -111,7 +112,7 @@ def mstd_ratio(
         colour, dashes = pairs.index((noise, outer)), chosen.levels.index(level) if level is not None else 0
         names = [f"P = {noise}", f"outer noise {outer}", *([percent(level)] if along_n and level is not None else [])]
         ax.errorbar(
-            x, ratio, yerr=2 * error, color=_colour(colour, len(pairs)), linestyle=DASHES[dashes % len(DASHES)],
+            x, ratio, yerr=error, color=_colour(colour, len(pairs)), linestyle=DASHES[dashes % len(DASHES)],
             marker=SHAPES[dashes % len(SHAPES)], markersize=4, capsize=3, label=printable(", ".join(names)),
         )  # fmt: skip
     if not drawn:
@@ -144,8 +145,8 @@ def stability_and_faithfulness(
 
     Left is more stable. Each explainer has a colour, each map a marker: a cross for vanilla, an empty marker for a
     mean, a full one for a smoothed map, with one shape for each noise, N and level. Lines lead from a vanilla map to
-    its means and smoothed maps. Bars are two standard errors on each side, over inputs. Figures under several outer
-    noises are averaged over these first.
+    its means and smoothed maps. Bars are 95 % intervals over inputs by Student's t. Figures under several outer noises
+    are averaged over these first.
 
     Parameters
     ----------
@@ -205,7 +206,7 @@ def stability_and_faithfulness(
                     *zip(spots[VANILLA][::2], (x, y), strict=True), color=colour, linewidth=0.8, alpha=0.4, zorder=1
                 )
             ax.errorbar(
-                x, y, xerr=2 * dx, yerr=2 * dy, color=colour, ecolor=(colour, 0.45), capsize=2, elinewidth=0.8,
+                x, y, xerr=dx, yerr=dy, color=colour, ecolor=(colour, 0.45), capsize=2, elinewidth=0.8,
                 linestyle="", zorder=2, **_marker(entry, entries, colour),
             )  # fmt: skip
     if not shown:
@@ -234,7 +235,7 @@ def stability_and_faithfulness(
 
 
 def _stability(evaluation: Evaluation, explainer: str, entry: Entry, *, relative: bool) -> tuple[float, float]:
-    """Stability, mstd or mstd / level, with its standard error."""
+    """Stability, mstd or mstd / level, with half the width of its interval."""
     outers = list(evaluation.study.outer_noises)
     spread = _of_inputs(evaluation, "mstd", explainer, entry, outers)
     if not relative:
@@ -275,10 +276,11 @@ def _of_inputs(
 
 
 def _ratio(above: dict[str, float], below: dict[str, float] | None = None) -> tuple[float, float]:
-    """Ratio of means over the inputs that have both (without `below`, the mean), and its standard error."""
+    """Ratio of means over the inputs that have both (without `below`, the mean), and half the width of its interval."""
     both = [name for name in above if below is None or name in below]
     a = np.array([above[name] for name in both])
-    return ratio_of_means(a, np.array([1.0 if below is None else below[name] for name in both]))
+    ratio, error = ratio_of_means(a, np.array([1.0 if below is None else below[name] for name in both]))
+    return ratio, half_width(error, len(both))
 
 
 def _marker(entry: Entry, entries: Sequence[Entry], colour: Any) -> dict[str, Any]:
@@ -302,7 +304,7 @@ def _colour(place: int, of: int) -> Any:
 
 def _bars(evaluation: Evaluation) -> str:
     n = len(evaluation.inputs)
-    return f"bars: ± 2 standard errors over {n} inputs" if n > 1 else "one input: no standard errors"
+    return f"bars: 95% intervals over {n} inputs (Student's t)" if n > 1 else "one input: no intervals"
 
 
 def _plain(ax: Any) -> None:

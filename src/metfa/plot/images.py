@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metfa._base.lazy import needs_extra
+from metfa._base.percents import percent
 from metfa.plot._headings import draw_heading
 from metfa.plot._palettes import LITERAL, SIGNED_SCORES, Palette, palette_named
+from metfa.results.cautions import FLIPS_FROM, cautions, line_of_row, outside, trimming
 from metfa.results.decisions import Decision, TooFewSamplesError
 from metfa.results.sample import AttributionSample
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
+    "FAINT",
     "Scale",
     "common_scale",
     "draw_colour_bar",
@@ -31,6 +34,8 @@ __all__ = [
     "scale_end",
     "size_of",
 ]
+
+FAINT = 0.25  # weight of the colours of marks under a caution
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,7 @@ def figure(
     split: int | None = None,
     confidence_level: float = 0.95,
     palette: str = "paper",
+    flips_from: float = FLIPS_FROM,
 ) -> Figure:
     """Draw picture, vanilla, smoothed, lower bound, upper bound and significance map of one image.
 
@@ -72,13 +78,15 @@ def figure(
         Picture below the maps, (height, width) or (height, width, 3) in [0, 1]; by default the input itself, if it is
         (height, width) or (channels, height, width) with 1 or 3 channels.
     title : str, optional
-        Heading; shown as plain text.
+        Heading; shown as plain text. Below it stand the input's place in the batch and the class that was explained.
     threshold, alpha, correction, split
         As for `AttributionSample.terms`.
     confidence_level : float
         As for `AttributionSample.confidence_interval`.
     palette : {"paper", "colourblind"}
         Colours: the paper's, or a colour-blind-safe set.
+    flips_from : float
+        Share of noisy inputs with another prediction, from which on the title says so and the marks are faint.
 
     Returns
     -------
@@ -101,6 +109,7 @@ def figure(
     colours = palette_named(palette)
     terms = sample.terms(threshold, alpha=alpha, correction=correction, split=split)
     one = sample.of_input(index)
+    warned = cautions(one, 0, flips_from)
     shown, caption = picture_of(one) if picture is None else (_checked_picture(picture, one), "picture")
     maps = _score_maps(one, confidence_level)
     scale = common_scale([scores for _, scores in maps if scores is not None], colours.scores)
@@ -115,10 +124,10 @@ def figure(
     draw_colour_bar(fig, axes, scale)
     name = f"significance\nalpha {terms.alpha:g}, {terms.correction or 'uncorrected'}"
     try:
-        _draw_decision(fig, axes[5], one.decide(terms.of_input(index)), shown, name, colours)
+        _draw_decision(fig, axes[5], one.decide(terms.of_input(index)), shown, name, colours, faint=bool(warned))
     except TooFewSamplesError as error:
         draw_note(axes[5], shown, name, str(error))
-    draw_heading(fig, title, 100)
+    draw_heading(fig, title, 100, about=line_of_row(sample, index), cautions=warned)
     return fig
 
 
@@ -152,15 +161,17 @@ def _checked_picture(picture: Any, sample: AttributionSample) -> np.ndarray:
 
 
 def _score_maps(sample: AttributionSample, confidence_level: float) -> list[tuple[str, np.ndarray | None]]:
-    vanilla = ("vanilla\none explanation, no noise", sample.vanilla[0].astype(np.float64))
+    clean, alone = sample.vanilla[0].astype(np.float64), "vanilla\none explanation, no noise"
     if sample.too_few_for(confidence_level) is not None:
-        return [vanilla, ("smoothed\n", None), ("lower bound\n", None), ("upper bound\n", None)]
+        return [(alone, clean), ("smoothed\n", None), ("lower bound\n", None), ("upper bound\n", None)]
     interval = sample.confidence_interval(confidence_level)
     smoothed = sample.smoothed(confidence_level)[0]
-    level = f"of the {'any-time ' * sample.any_time}{interval.confidence_level:.1%} intervals"
+    level = f"of the {'any-time ' * sample.any_time}{percent(interval.confidence_level, 1)} intervals"
+    contradicted = percent(outside(sample.vanilla, interval).mean(), 1)
+    trimmed = trimming(sample, confidence_level)
     return [
-        vanilla,
-        (f"smoothed\nover {sample.n_samples} samples", smoothed.astype(np.float64)),
+        (f"vanilla\nno noise; {contradicted} outside the intervals", clean),
+        (f"smoothed\n{sample.n_samples} samples, {trimmed}", smoothed.astype(np.float64)),
         (f"lower bound\n{level}", interval.low[0].astype(np.float64)),
         (f"upper bound\n{level}", interval.high[0].astype(np.float64)),
     ]
@@ -237,7 +248,9 @@ def draw_note(ax: Axes, picture: np.ndarray, title: str, text: str) -> None:
     ax.text(0.5, 0.5, wrapped, ha="center", va="center", fontsize="small", transform=ax.transAxes, **LITERAL)
 
 
-def _draw_decision(fig: Figure, ax: Axes, decision: Decision, picture: np.ndarray, name: str, colours: Palette) -> None:
+def _draw_decision(
+    fig: Figure, ax: Axes, decision: Decision, picture: np.ndarray, name: str, colours: Palette, *, faint: bool
+) -> None:
     from matplotlib.colors import to_rgb
     from matplotlib.patches import Patch
 
@@ -245,8 +258,13 @@ def _draw_decision(fig: Figure, ax: Axes, decision: Decision, picture: np.ndarra
     painted = np.zeros((*marks.shape, 3))
     for _, mark, colour in kinds:
         painted[marks == mark] = to_rgb(colour)
-    _show(ax, 0.8 * painted + 0.2 * grey(picture), name)
-    handles = [Patch(color=colour, label=f"{kind} {(marks == mark).mean():.1%}") for kind, mark, colour in kinds]
+    weight = FAINT if faint else 0.8
+    _show(ax, weight * painted + (1 - weight) * grey(picture), name)
+    shares = [(kind, colour, float((marks == mark).mean())) for kind, mark, colour in kinds]
+    opacity = FAINT / 0.8 if faint else 1.0
+    handles = [
+        Patch(color=colour, alpha=opacity, label=f"{kind} {percent(share, 1)}") for kind, colour, share in shares
+    ]
     about = decision.question("pixel")
     fig.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False, title=about)
 

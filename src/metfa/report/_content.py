@@ -18,10 +18,12 @@ from metfa.report._certificate import certificate_of
 from metfa.report._layers import layers_of
 from metfa.report._packing import packed
 from metfa.report._words import about_of, kinds_of, lines_of, paragraph_of
-from metfa.results.decisions import Decision, TooFewSamplesError, samples_needed, thresholds_of
+from metfa.results.cautions import cautions, explained
+from metfa.results.decisions import Decision, TooFewSamplesError, samples_needed
 from metfa.results.sample import AttributionSample
 from metfa.results.summary import Summary, summarise
 from metfa.results.terms import ANY_TIME, CORRECTIONS, Terms
+from metfa.results.thresholds import thresholds_of
 from metfa.segmentation.explanation import ContextExplanation
 from metfa.stats.sequential import reciprocal_table
 from metfa.stats.sign_null import upper_tail_table
@@ -56,6 +58,10 @@ class Content:
         A text for readers who do not know the method.
     lines : list of (str, str)
         Summary with the settings of the page at its start.
+    explained : str or None
+        The class that was explained, and the predicted one where it is another.
+    cautions : list of str
+        What must not be missed; where there is anything, marks are faint.
     """
 
     name: str
@@ -64,6 +70,8 @@ class Content:
     about: list[tuple[str, str]]
     paragraph: str
     lines: list[tuple[str, str]]
+    explained: str | None
+    cautions: list[str]
 
     @classmethod
     def of(
@@ -74,6 +82,7 @@ class Content:
         confidence_level: float,
         *,
         given: bool,
+        flips_from: float,
     ) -> Content:
         """Content of a result with one input, on these terms at the start; `given`: the caller gave the threshold."""
         if isinstance(result, ContextExplanation):
@@ -93,7 +102,8 @@ class Content:
         if math.isinf(threshold):
             raise ValueError(f"`threshold` must be finite, but the rule returned {threshold} for {name!r}")
         known = terms if math.isnan(threshold) else replace(terms, threshold=threshold)
-        summary, certificate = _decided(result, tested, terms, known, confidence_level, region)
+        summary, certificate = _decided(result, tested, terms, known, confidence_level, flips_from, region)
+        warned = cautions(sample, 0, flips_from)
         stops = [] if math.isnan(threshold) else [threshold, 0.0] if sample.signed else [threshold]
         n_tested = sample.n_samples - terms.split
         samples = Samples.of(_placed(tested.values[terms.split :, 0], region), stops)
@@ -121,6 +131,7 @@ class Content:
                 for correction in (ANY_TIME if sample.any_time else CORRECTIONS)
             },
             "signed": bool(sample.signed),
+            "faint": bool(warned),
         }
         if kind == "maps":
             data |= _pictured(sample, region)
@@ -128,7 +139,8 @@ class Content:
             data |= _named(sample, kind)
         kinds = kinds_of(threshold, of_context=region is not None)
         paragraph = paragraph_of(sample, summary, terms, kind, kinds, of_context=region is not None)
-        return cls(name, kind, data, about_of(sample), paragraph, lines_of(summary, kinds))
+        lines = lines_of(summary, kinds)
+        return cls(name, kind, data, about_of(sample), paragraph, lines, explained(sample, 0), warned)
 
 
 def _placed(values: np.ndarray, region: np.ndarray | None) -> np.ndarray:
@@ -172,6 +184,7 @@ def _decided(
     terms: Terms,
     known: Terms,
     confidence_level: float,
+    flips_from: float,
     region: np.ndarray | None,
 ) -> tuple[Summary | str, dict[str, Any] | None]:
     """The summary, or why there is none, and the certified radii; `known` are the terms with the threshold found."""
@@ -180,7 +193,7 @@ def _decided(
     except TooFewSamplesError as error:
         return str(error), None
     certificate = certificate_of(tested, terms, decision, lambda radii: _placed(radii, region))
-    return summarise(tested, decision, confidence_level)[0], certificate
+    return summarise(tested, decision, confidence_level, flips_from)[0], certificate
 
 
 def _kind(sample: AttributionSample) -> str:

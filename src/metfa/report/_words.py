@@ -6,8 +6,11 @@ import math
 from typing import Any
 
 from metfa import noise as noises
+from metfa._base.percents import percent
 from metfa._base.provenance import printable
+from metfa.results.cautions import about_outside, explained
 from metfa.results.decisions import kinds_at
+from metfa.results.promises import promise
 from metfa.results.sample import AttributionSample
 from metfa.results.summary import Summary
 from metfa.results.terms import Terms
@@ -15,13 +18,6 @@ from metfa.results.terms import Terms
 __all__ = ["about_of", "kinds_of", "lines_of", "paragraph_of"]
 
 NOUNS = {"maps": "pixel", "words": "word", "bars": "feature"}
-PROMISES = {
-    "bonferroni": "the chance of any false mark at all is at most {level}",
-    "holm": "the chance that any {noun} with its median at the threshold is marked is at most {level}",
-    "bh": "on average at most {level} of the marks are false, if the scores depend on each other positively",
-    "by": "on average at most {level} of the marks are false",
-    "e-bh": "on average at most {level} of the marks are false, whenever sampling stops",
-}
 
 
 def kinds_of(threshold: float, *, of_context: bool) -> dict[int, str]:
@@ -42,7 +38,7 @@ def about_of(sample: AttributionSample) -> list[tuple[str, str]]:
     made = sample.provenance
     facts: list[tuple[str, Any]] = [
         ("explainer", made.get("explainer")),
-        ("class explained", sample.target[0]),
+        ("class explained", explained(sample, 0)),
         ("noise", made.get("noise")),
         ("samples N", sample.n_samples),
         ("sample ids", _span(sample.sample_ids)),
@@ -89,6 +85,12 @@ def _again(sample: AttributionSample) -> str:
     )
 
 
+def _class(sample: AttributionSample) -> str:
+    named = explained(sample, 0)
+    what = "what is explained." if named is None else f"the class that is explained ({named})."
+    return f"{what} A score below 0 speaks against it." if sample.signed else what
+
+
 def paragraph_of(
     sample: AttributionSample,
     summary: Summary | str,
@@ -106,7 +108,7 @@ def paragraph_of(
     how = "after a random change of it" if noisy else "with random choices of its own"
     text = (
         f"{method} explained the same input {sample.n_samples:,} times, each time {how}. Each explanation gives every "
-        f"{noun} a score: how much it matters for the class that is explained."
+        f"{noun} a score: how much it matters for {_class(sample)}"
     )
     if terms.split:
         text += f" The first {terms.split:,} of these explanations were used for the threshold alone."
@@ -116,21 +118,24 @@ def paragraph_of(
         return f"{text} These are too few explanations to decide anything at the level that was asked for."
     threshold = summary.threshold
     if threshold is None or math.isnan(threshold):
-        return f"{text} No threshold separates the scores, so no {noun} is decided."
-    level = f"{100 * terms.alpha:g}%"
-    if terms.correction is None:
-        sure = (
-            f"if a {noun}'s scores are as likely above as below, chance alone marks it in at most {level} of the cases "
-            "on each side"
-        )
-    else:
-        promise = PROMISES[terms.correction].format(level=level, noun=noun)
-        sure = f"corrected for looking at {summary.n_features:,} {noun}s at once: {promise}"
+        return f"{text} No {noun} stands out, so none is decided: {summary.nothing}."
     above, below = kinds[1], kinds[-1]
+    if terms.correction is None:
+        chance = f"chance alone marks it in at most {percent(terms.alpha)} of the cases on each side"
+        sure = f"if a {noun}'s scores are as likely above as below, {chance}"
+    else:
+        said = promise(terms.correction, terms.alpha, summary.n_features, expected=None, kinds=kinds, noun=noun)
+        sure = f"corrected for looking at {summary.n_features:,} {noun}s at once: {said}"
+    shares = {
+        mark: percent(share, 1) for mark, share in ((1, summary.above), (0, summary.undecided), (-1, summary.below))
+    }
+    contradicted = ""
+    if summary.outside:
+        contradicted = f" Without noise {about_outside(summary.outside, summary.n_features, noun)}."
     return (
         f"{text} A {noun} is called {above} if its scores lie above {threshold:.3g} more often than chance explains, "
-        f"and {below} if they lie below it more often than chance explains ({sure}). So {summary.above:.1%} of the "
-        f"{noun}s are called {above} and {summary.below:.1%} {below}. For the other {summary.undecided:.1%} the scores "
-        "do not agree enough to decide. This is what the method finds in this model under this noise. It does not say "
-        "that the model is right."
+        f"and {below} if they lie below it more often than chance explains ({sure}). So {shares[1]} of the {noun}s are "
+        f"called {above} and {shares[-1]} {below}. For the other {shares[0]} the scores do not agree enough to "
+        f"decide.{contradicted} This is what the method finds in this model under this noise. It does not say that the "
+        "model is right."
     )

@@ -13,6 +13,7 @@ import numpy as np
 from metfa._base.provenance import printable
 from metfa.report._content import Content
 from metfa.report._page import page_of
+from metfa.results.cautions import FLIPS_FROM, check_flips_from
 from metfa.results.sample import AttributionSample
 from metfa.results.terms import Terms, checked_threshold, filled
 from metfa.segmentation.explanation import ContextExplanation
@@ -34,6 +35,7 @@ def write(
     correction: str | None = None,
     split: int | None = None,
     confidence_level: float = 0.95,
+    flips_from: float = FLIPS_FROM,
 ) -> Path:
     """Write one HTML file that shows results: it needs no network and no other file, in any browser from 2023 on.
 
@@ -60,6 +62,8 @@ def write(
         give them if `metfa.Until` used different ones.
     confidence_level : float
         Level of the intervals, and of the smoothed map.
+    flips_from : float
+        Share of noisy inputs with another prediction, from which on a result's heading says so and its marks are faint.
 
     Returns
     -------
@@ -88,6 +92,7 @@ def write(
     if not isinstance(title, str):
         raise TypeError(f"`title` must be a text, got {type(title).__name__}: {title!r:.80}")
     as_level(confidence_level, "confidence_level")
+    check_flips_from(flips_from)
     given: dict[str, Any] = {"alpha": alpha, "correction": correction, "split": split}
     filled(Terms(), Terms.threshold, threshold, **given)  # raises before a large result is read
     shown = _one_by_one(results)
@@ -95,7 +100,7 @@ def write(
     terms = [result.terms(own, **given) for result, own in zip(shown.values(), thresholds, strict=True)]
     _check_levels(dict(zip(shown, terms, strict=True)))
     contents = [
-        Content.of(name, result, own, confidence_level, given=threshold is not None)
+        Content.of(name, result, own, confidence_level, given=threshold is not None, flips_from=flips_from)
         for (name, result), own in zip(shown.items(), terms, strict=True)
     ]
     page = page_of(contents, harmless_text(title), terms[0])
@@ -168,10 +173,10 @@ def _one_by_one(results: Any) -> dict[str, Result]:
                 f"`results` must be AttributionSample or ContextExplanation, got {type(result).__name__}: what "
                 "`metfa.explain`, `metfa.load` and `metfa.segmentation.explain_context` return"
             )
-        name = (_name(result) if given is None else harmless_text(printable(str(given)))) or "unnamed"
         batch = 1 if isinstance(result, ContextExplanation) else result.values.shape[1]
         for index in range(batch):
             one = result.of_input(index) if isinstance(result, AttributionSample) else result
+            name = (_name(one) if given is None else harmless_text(printable(str(given)))) or "unnamed"
             found.append((name if batch == 1 else f"{name}, input {index}", one))
     if not found:
         raise ValueError("`results` must hold at least one, got none")
@@ -188,6 +193,7 @@ def numbered(named: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _name(result: Result) -> str:
+    """Heading of a result with one input: its explainer, and the class that was explained."""
     explainer = str(result.provenance.get("explainer") or "explanation").partition("(")[0]
     target = result.target if isinstance(result, ContextExplanation) else result.target[0]
     return harmless_text(printable(explainer if target is None else f"{explainer}, class {target}"))

@@ -15,8 +15,17 @@ from metfa.results.terms import Terms
 if TYPE_CHECKING:
     from metfa.results.sample import AttributionSample
 
-__all__ = ["CORRECTIONS", "certified", "check_certifiable", "noise_deviation", "radii_of", "ranks_within"]
+__all__ = [
+    "CORRECTIONS",
+    "assumption_of",
+    "certified",
+    "check_certifiable",
+    "noise_deviation",
+    "radii_of",
+    "ranks_within",
+]
 
+ASSUMED = "threshold given; assumed chosen without these samples"
 CORRECTIONS = (None, "bonferroni", "bh", "e-bh")  # those for which the levels of the bounds are known
 
 
@@ -37,6 +46,12 @@ def certified(sample: AttributionSample, terms: Terms) -> tuple[np.ndarray, Deci
     check_certifiable(terms)
     decision = sample.decide(terms)
     return radii_of(decision, deviation), decision
+
+
+def assumption_of(terms: Terms) -> str | None:
+    """What a certificate assumes of its threshold and cannot check, in words; None where samples left out gave it."""
+    fixed = callable(terms.threshold) or terms.split or np.array_equal(terms.threshold, 0)
+    return None if fixed else ASSUMED
 
 
 def check_certifiable(terms: Terms) -> None:

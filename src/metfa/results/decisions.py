@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from metfa import stats
-from metfa._base.warnings import SignedAttributionsWarning, warn
-from metfa.results.terms import Terms, check_correction, check_fits, of_both_signs
+from metfa.results.terms import Terms, check_correction, check_fits
+from metfa.results.thresholds import resolved, sides
+from metfa.stats import sequential, sign_tests
 from metfa.stats.sequential import fewest_reaching, reciprocal_table
+from metfa.stats.sign_null import upper_tail_table
 from metfa.stats.validation import as_level
 
 __all__ = [
@@ -24,15 +21,13 @@ __all__ = [
     "decide",
     "kinds_at",
     "marks_of",
-    "number_of",
-    "rule_thresholds",
     "samples_for_interval",
     "samples_needed",
     "tested",
-    "thresholds_of",
+    "undecided_share",
 ]
 
-SORTED_IN_MEMORY = 2**25  # bytes of samples on file that may be sorted in memory; more are sorted on file
+AT_ZERO = "most scores of each are 0 to rounding"
 
 
 class TooFewSamplesError(ValueError):
@@ -53,12 +48,16 @@ class Decision:
         Broadcasts against the marks; nan where a rule found none, as for constant attributions.
     terms : Terms
         Terms of the decision.
+    nothing : tuple of (str or None)
+        Why no feature of an input stands out, so that all its features are undecided, in words; None for an input whose
+        features may stand out. One entry for each input.
     """
 
     marks: np.ndarray
     test: stats.SignTestResult
     thresholds: np.ndarray
     terms: Terms
+    nothing: tuple[str | None, ...]
 
     @property
     def any_time(self) -> bool:
@@ -87,8 +86,8 @@ class Decision:
 
     def question(self, noun: str) -> str:
         """The question that was asked about each feature, and its level; `noun` is the word for a feature."""
-        if np.isnan(self.thresholds).all():
-            return "no threshold exists: all scores are equal"
+        if None not in self.nothing:
+            return f"no {noun} stands out: {self.nothing[0]}"
         compared = "a threshold of its own" if self.threshold is None else f"{self.threshold:.3g}"
         count = f"1 {noun}" if self.marks.size == 1 else f"{self.marks.size:,} {noun}s"
         return f"is the median of a {noun} above or below {compared}? ({self.terms.level}; {count})"
@@ -130,27 +129,24 @@ def decide(values: np.ndarray, terms: Terms, *, any_time: bool = False) -> Decis
             f"too few samples for `alpha`={terms.alpha} ({tests}): got {len(values)}{kept}, at least "
             f"{needed + terms.split} are needed for anything to become significant"
         )
-    test, thresholds = tested(values, terms, "two-sided", any_time=any_time)
-    return Decision(marks_of(test, terms.alpha, terms.correction), test, thresholds, terms)
+    test, thresholds, nothing = tested(values, terms, "two-sided", any_time=any_time)
+    return Decision(marks_of(test, terms.alpha, terms.correction), test, thresholds, terms, nothing)
 
 
 def tested(
     values: np.ndarray, terms: Terms, alternative: str, *, any_time: bool
-) -> tuple[stats.SignTestResult, np.ndarray]:
-    r"""Test of samples (n, batch, \*features) about the threshold of the terms, and the thresholds."""
-    thresholds = thresholds_of(values, terms)
-    test = stats.sequential_test if any_time else stats.sign_test
-    return test(values[terms.split :], thresholds, alternative=alternative), thresholds
-
-
-def thresholds_of(values: np.ndarray, terms: Terms) -> np.ndarray:
-    r"""Thresholds in a shape that broadcasts against (batch, \*features); a rule takes the first `split`, or all."""
-    check_fits(terms, values.shape)
-    given = terms.threshold
-    if callable(given):
-        given = rule_thresholds(given, values[: terms.split or None])
-    thresholds = np.asarray(given)
-    return thresholds.reshape(-1, *[1] * (values.ndim - 2)) if thresholds.ndim == 1 else thresholds
+) -> tuple[stats.SignTestResult, np.ndarray, tuple[str | None, ...]]:
+    r"""Test of samples (n, batch, \*features) about the threshold of the terms; the thresholds; `Decision.nothing`."""
+    thresholds, nothing = resolved(values, terms)
+    rest = values[terms.split :]
+    above, below = sides(rest, thresholds, terms.unit)
+    result_of = sequential.result_of if any_time else sign_tests.result_of
+    test = result_of(above, below, len(rest), alternative)
+    if (thresholds == 0).any():
+        zero = (thresholds == 0) & (above + below < len(rest) / 2)
+        of_rows = zero.reshape(len(zero), -1).all(axis=1).tolist()
+        nothing = tuple(AT_ZERO if of_row else why for of_row, why in zip(of_rows, nothing, strict=True))
+    return test, thresholds, nothing
 
 
 def marks_of(test: stats.SignTestResult, alpha: float, correction: str | None) -> np.ndarray:
@@ -177,61 +173,37 @@ def any_time_undecided(
     Only the larger count decides. It takes n + 1 values, so a look needs no more than a histogram.
     """
     larger = np.maximum(above, below).reshape(len(above), -1)
-    pvalues = np.minimum(1, 2 * reciprocal_table(n))
-    shares = []
-    for row in larger:
-        as_large = np.bincount(row, minlength=n + 1)[::-1].cumsum()[::-1]  # features that would be rejected with it
-        if correction is None:
-            rejected = pvalues <= 2 * alpha
-        elif correction == "bonferroni":
-            rejected = pvalues * row.size <= alpha
-        else:
-            rejected = (as_large > 0) & (pvalues * (row.size / np.maximum(as_large, 1)) <= alpha)
-        decided = as_large[rejected.argmax()] if rejected.any() else 0
-        shares.append(1 - decided / row.size)
-    return np.array(shares)
+    return np.array(
+        [undecided_share(np.bincount(row, minlength=n + 1), alpha, correction, any_time=True) for row in larger]
+    )
 
 
-def rule_thresholds(rule: Callable[[np.ndarray], Any], values: np.ndarray) -> np.ndarray:
-    r"""Threshold that `rule` finds in the values (n, batch, \*features) of each input, (batch,) float64."""
-    if rule is stats.jenks and (found := of_both_signs(values)) is not None:
-        row, lowest, highest = found
-        warn(
-            f"the attributions are signed (input {row}: from {lowest:.3g} to {highest:.3g}): natural breaks would "
-            "call strong negative evidence unimportant; use the threshold 0 for positive / negative / undecided, or "
-            "explain absolute values with `metfa.explainers.heatmap(explainer)`",
-            SignedAttributionsWarning,
-        )
-    return np.array([_of_input(rule, values[:, row]) for row in range(values.shape[1])], dtype=np.float64)
+def undecided_share(features: np.ndarray, alpha: float, correction: str | None, *, any_time: bool) -> float:
+    """Share of an input's features that `marks_of` leaves undecided.
 
-
-def _of_input(rule: Callable[[np.ndarray], Any], values: np.ndarray) -> float:
-    if rule is stats.jenks and values.nbytes > SORTED_IN_MEMORY and isinstance(values, np.memmap) and values.filename:
-        return _jenks_on_file(values, Path(values.filename).parent)
-    return number_of(rule(values))
-
-
-def number_of(returned: Any) -> float:
-    """What a rule returned, as one number; raises for anything else."""
-    try:
-        if isinstance(returned, str | bytes):
-            raise TypeError
-        return float(returned)
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"a threshold rule must return one number, got {type(returned).__name__}: {returned!r:.200}"
-        ) from None
-
-
-def _jenks_on_file(values: np.ndarray, folder: Path) -> float:
-    """`stats.jenks` of samples on file, sorted in a file beside them: the process's own memory stays flat."""
-    with tempfile.TemporaryFile(dir=folder if os.access(folder, os.W_OK) else None) as file:
-        for sample in values:
-            file.write(np.ascontiguousarray(sample).data)
-        file.flush()
-        on_disk = np.memmap(file, dtype=values.dtype, mode="r+")
-        on_disk.sort()
-        return stats.jenks_sorted(on_disk)
+    Parameters
+    ----------
+    features : ndarray, (n + 1,)
+        How many features have 0, ..., n as the larger of their counts above and below; may be expected numbers.
+    alpha, correction, any_time
+        As for `decide`.
+    """
+    n, m = len(features) - 1, features.sum()
+    tails = reciprocal_table(n) if any_time or correction == "e-bh" else upper_tail_table(n)
+    pvalues = np.minimum(1, 2 * tails)  # they fall as counts grow
+    as_large = features[::-1].cumsum()[::-1]  # features that would be rejected with it
+    some = np.maximum(as_large, 1e-12)
+    if correction is None:
+        rejected = pvalues <= 2 * alpha
+    elif correction == "bonferroni":
+        rejected = pvalues * m <= alpha
+    elif correction == "holm":
+        holds = pvalues * (m - np.append(as_large[1:], 0)) <= alpha
+        rejected = np.logical_and.accumulate(holds[::-1])[::-1]
+    else:
+        factor = (1 / np.arange(1, round(m) + 1)).sum() if correction == "by" else 1.0
+        rejected = (as_large > 0) & (pvalues * factor * m / some <= alpha)
+    return float(1 - (as_large[rejected.argmax()] if rejected.any() else 0) / m)
 
 
 def samples_needed(alpha: float, correction: str | None, n_features: int, *, any_time: bool = False) -> int:

@@ -6,12 +6,7 @@ before it reads a number, follows no symbolic links, and never imports anything 
 
 from __future__ import annotations
 
-import hashlib
 import json
-import math
-import os
-import shutil
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,22 +15,20 @@ from typing import Any
 import numpy as np
 
 from metfa._base.validation import is_text
+from metfa._base.writing import new_file, new_folder
+from metfa.results.arrays import KINDS, describe_array, digest_of, read_array, require_plain_file, write_array
 from metfa.results.sample import AttributionSample
 from metfa.results.stopping import Stopping
 from metfa.results.terms import Terms
 
 __all__ = [
-    "array_offset",
+    "MANIFEST",
+    "check_inputs",
     "check_targets",
     "load",
-    "new_folder",
-    "read_array",
     "read_json",
     "read_manifest",
-    "require_plain_file",
     "save",
-    "write_array",
-    "write_array_header",
     "write_json",
     "write_manifest",
 ]
@@ -43,8 +36,6 @@ __all__ = [
 MANIFEST = "manifest.json"
 SCHEMA_VERSION = 1
 MAX_JSON_BYTES = 64 * 2**20
-MAX_AXES = 32
-KINDS = "biufcmMSU"  # of dtypes without Python objects
 ARRAYS = ("values", "vanilla", "scores", "predictions")
 
 
@@ -66,27 +57,6 @@ def save(sample: AttributionSample, path: str | Path) -> Path:
                 write_array(temporary / f"{name}.npy", getattr(sample, name))
         write_manifest(temporary, sample)
     return Path(path).expanduser()
-
-
-@contextmanager
-def new_folder(path: str | Path) -> Iterator[Path]:
-    """A folder to write into; at the end it becomes the new folder `path`, after an error it is removed.
-
-    Raises
-    ------
-    FileExistsError
-        If `path` exists: nothing is ever overwritten.
-    """
-    target = _free(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.{os.urandom(4).hex()}")
-    temporary.mkdir()
-    try:
-        yield temporary
-        temporary.rename(_free(target))
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise
 
 
 def load(path: str | Path) -> AttributionSample:
@@ -136,7 +106,7 @@ def write_manifest(folder: Path, sample: AttributionSample) -> None:
     about: dict[str, Any] = {"kind": "array" if isinstance(inputs, np.ndarray) else type(inputs).__name__, "keys": []}
     if isinstance(inputs, list):
         write_json(folder / "inputs.json", inputs)
-        about["digest"] = _digest(folder / "inputs.json")
+        about["digest"] = digest_of(folder / "inputs.json")
     else:
         parts = (
             inputs if isinstance(inputs, dict) else dict(enumerate(inputs if isinstance(inputs, tuple) else [inputs]))
@@ -146,7 +116,7 @@ def write_manifest(folder: Path, sample: AttributionSample) -> None:
             described[f"inputs_{index}"] = write_array(folder / f"inputs_{index}.npy", part)
     for name in ARRAYS:
         if getattr(sample, name) is not None:
-            described[name] = _describe(folder / f"{name}.npy", getattr(sample, name))
+            described[name] = describe_array(folder / f"{name}.npy", getattr(sample, name))
     write_json(
         folder / MANIFEST,
         {
@@ -159,6 +129,7 @@ def write_manifest(folder: Path, sample: AttributionSample) -> None:
             "feature_names": sample.feature_names,
             "provenance": sample.provenance,
             "stopping": None if sample.stopping is None else sample.stopping.written(),
+            "looks": sorted(sample.looks),
             "default_terms": None if sample.default_terms is None else sample.default_terms.written(),
         },
     )
@@ -169,9 +140,8 @@ def write_json(path: Path, content: Any) -> None:
     text = json.dumps(content, indent=1, sort_keys=True, allow_nan=False)
     if len(text) > MAX_JSON_BYTES:
         raise ValueError(f"{path} would have {len(text)} bytes, more than the {MAX_JSON_BYTES} that are read back")
-    temporary = path.with_name(f".{path.name}.tmp")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
+    with new_file(path, replace=True) as file:
+        file.write(text.encode())
 
 
 def read_json(path: Path) -> Any:
@@ -206,55 +176,12 @@ def read_manifest(path: Path, schema_version: int) -> Iterator[dict[str, Any]]:
         raise ValueError(f"{path} is damaged: {type(error).__name__} at {error}") from error
 
 
-def require_plain_file(path: Path) -> None:
-    """Raise unless `path` is a file, and not a link to one."""
-    try:
-        mode = path.lstat().st_mode
-    except FileNotFoundError as error:
-        raise ValueError(f"{path} is missing: the folder is incomplete") from error
-    if not stat.S_ISREG(mode):
-        raise ValueError(f"{path} is a link or no plain file, and is not followed")
-
-
-def write_array_header(file: Any, dtype: np.dtype, shape: tuple[int, ...]) -> None:
-    """Write the start of an .npy file; the numbers follow in C order."""
-    np.lib.format.write_array_header_2_0(
-        file, {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
-    )
-
-
-def array_offset(path: Path, dtype: np.dtype, shape: tuple[int, ...]) -> int:
-    """Where the numbers of an .npy file start; raises unless it holds exactly `shape` numbers of `dtype`."""
-    require_plain_file(path)
-    with path.open("rb") as file:
-        try:
-            version = np.lib.format.read_magic(file)
-            reader = {1: np.lib.format.read_array_header_1_0, 2: np.lib.format.read_array_header_2_0}[version[0]]
-            found = reader(file)
-        except Exception as error:  # whatever NumPy's parser meets in a header that anybody may have written
-            raise ValueError(f"{path} is no array file: {error}") from error
-        offset = file.tell()
-    if found != (shape, False, dtype):
-        raise ValueError(f"{path} holds {found[2]} {found[0]}, expected {dtype} {shape}")
-    expected = offset + math.prod(shape) * dtype.itemsize
-    if path.stat().st_size != expected:
-        raise ValueError(f"{path} is truncated or padded: {path.stat().st_size} bytes, {expected} expected")
-    return offset
-
-
 def check_targets(targets: Any) -> None:
     """Raise if a target cannot be written to a manifest."""
     for entry in targets:
         parts = entry if isinstance(entry, tuple | list) else [entry]
         if entry is not None and not all(isinstance(part, int) for part in parts):
             raise TypeError(f"`target` must be integers or tuples of integers to be saved, got {type(entry).__name__}")
-
-
-def _free(path: str | Path) -> Path:
-    target = Path(path).expanduser()
-    if target.exists() or target.is_symlink():
-        raise FileExistsError(f"`path` exists already: {target}; choose a new folder, nothing is overwritten")
-    return target
 
 
 def check_inputs(inputs: Any) -> None:
@@ -272,27 +199,6 @@ def check_inputs(inputs: Any) -> None:
             if not isinstance(part, np.ndarray) or part.dtype.kind not in KINDS:
                 kind = f"an array of {part.dtype}" if isinstance(part, np.ndarray) else type(part).__name__
                 raise TypeError(f"`inputs` must be arrays or a list of texts to be saved, got {kind}")
-
-
-def write_array(path: Path, array: np.ndarray) -> dict[str, Any]:
-    """Write an .npy file; returns its entry in a manifest, which `read_array` checks."""
-    with path.open("wb") as file:
-        write_array_header(file, array.dtype, array.shape)
-        for part in array if array.ndim > 1 else [array]:  # one sample at a time: memory stays flat
-            file.write(part.tobytes())
-    return _describe(path, array)
-
-
-def _describe(path: Path, array: np.ndarray) -> dict[str, Any]:
-    return {"dtype": array.dtype.str, "shape": list(array.shape), "digest": _digest(path)}
-
-
-def _digest(path: Path) -> str:
-    digest = hashlib.blake2b(digest_size=16)
-    with path.open("rb") as file:
-        while block := file.read(2**20):
-            digest.update(block)
-    return digest.hexdigest()
 
 
 def _assembled(folder: Path, manifest: dict[str, Any]) -> AttributionSample:
@@ -334,7 +240,14 @@ def _assembled(folder: Path, manifest: dict[str, Any]) -> AttributionSample:
         provenance=_typed(manifest, "provenance", dict),
         stopping=None if manifest.get("stopping") is None else Stopping.read(manifest["stopping"], batch, n),
         default_terms=None if default_terms is None else Terms.read(default_terms, values.shape),
+        looks=_looks(manifest.get("looks", [])),
     )
+
+
+def _looks(written: Any) -> set[int]:
+    if not isinstance(written, list) or not all(type(size) is int and size > 0 for size in written):
+        raise TypeError("looks, which must be a list of numbers of samples")
+    return set(written)
 
 
 def _typed(manifest: dict[str, Any], name: str, kind: type) -> Any:
@@ -343,30 +256,12 @@ def _typed(manifest: dict[str, Any], name: str, kind: type) -> Any:
     return manifest[name]
 
 
-def read_array(manifest: Path, name: str, described: dict[str, Any]) -> np.ndarray:
-    """Memory map of an .npy file beside a manifest; its dtype, shape, size and digest must be those of the manifest."""
-    path = manifest.with_name(f"{name}.npy")
-    shape = tuple(_typed(described, "shape", list))
-    if len(shape) > MAX_AXES or not all(type(side) is int and side >= 0 for side in shape):
-        raise ValueError(f"{manifest} is damaged: {name} has the shape {shape!r:.80}")
-    try:
-        dtype = np.dtype(_typed(described, "dtype", str))
-    except ValueError as error:
-        raise TypeError(error) from error
-    if dtype.kind not in KINDS:
-        raise ValueError(f"{manifest} is damaged: {name} has the dtype {dtype}")
-    offset = array_offset(path, dtype, shape)
-    if _digest(path) != described["digest"]:
-        raise ValueError(f"{path} was changed after it was saved: its digest differs from the manifest's")
-    return np.memmap(path, dtype, mode="r", offset=offset, shape=shape)
-
-
 def _read_inputs(folder: Path, about: dict[str, Any], arrays: dict[str, Any]) -> tuple[Any, set[int]]:
     """The inputs, and the lengths of their parts."""
     kind, keys = about["kind"], _typed(about, "keys", list)
     if kind == "list":
         texts = read_json(folder / "inputs.json")
-        if _digest(folder / "inputs.json") != about["digest"]:
+        if digest_of(folder / "inputs.json") != about["digest"]:
             raise ValueError(f"{folder / 'inputs.json'} was changed after it was saved")
         if not isinstance(texts, list) or not all(map(is_text, texts)):
             raise ValueError(f"{folder / 'inputs.json'} is damaged: a list of texts is needed")

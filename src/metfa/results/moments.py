@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from metfa import stats
@@ -20,26 +22,36 @@ def median_of(values: np.ndarray) -> np.ndarray:
 
 def mean_of(values: np.ndarray) -> np.ndarray:
     r"""Mean of samples (n, \*shape), in their precision, at least float32."""
-    return _mean(values).astype(_at_least_float32(values.dtype))
+    scale = _scale(values)
+    return (_mean(values, scale) / scale).astype(_at_least_float32(values.dtype))
 
 
 def std_of(values: np.ndarray) -> np.ndarray:
     r"""Standard deviation (n - 1) of samples (n, \*shape), in their precision, at least float32."""
     if len(values) < 2:
         raise ValueError("`std` needs at least 2 samples, got 1")
-    mean = _mean(values)
+    scale = _scale(values)
+    mean = _mean(values, scale)
     squares = np.zeros_like(mean)
     for sample in values:
-        squares += (sample - mean) ** 2
-    return np.sqrt(squares / (len(values) - 1)).astype(_at_least_float32(values.dtype))
+        squares += (sample * scale - mean) ** 2
+    return (np.sqrt(squares / (len(values) - 1)) / scale).astype(_at_least_float32(values.dtype))
 
 
-def _mean(values: np.ndarray) -> np.ndarray:
+def _scale(values: np.ndarray) -> float:
+    """A power of two, 1 for ordinary values, with which all sums and squares are floats; it rounds nothing."""
+    if values.dtype != np.float64 or values.size == 0:
+        return 1.0
+    exponent = max(math.frexp(max(float(sample.max()), -float(sample.min())))[1] for sample in values)
+    return math.ldexp(1.0, -exponent) if abs(exponent) > 400 else 1.0
+
+
+def _mean(values: np.ndarray, scale: float) -> np.ndarray:
     """Mean in float64, one sample at a time and relative to the first, so that a constant stays exact."""
-    first = values[0].astype(np.float64)
+    first = values[0].astype(np.float64) * scale
     total = np.zeros_like(first)
     for sample in values[1:]:
-        total += sample - first
+        total += sample * scale - first
     return first + total / len(values)
 
 

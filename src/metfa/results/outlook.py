@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from metfa._base.percents import percent
 from metfa._base.validation import check_number, positive_int
-from metfa.results.decisions import marks_of
+from metfa.results.decisions import undecided_share
+from metfa.results.sides_law import SidesLaw
 from metfa.results.terms import Terms
-from metfa.stats import sequential, sign_tests
 
 if TYPE_CHECKING:
     from metfa.results.sample import AttributionSample
@@ -33,10 +32,13 @@ class Outlook:
     undecided : tuple of (int, float)
         Numbers of samples, each with the share that is likely undecided, of the worst input. The first is the present.
     more_maps : int or None
-        Further explanations that this needs, for all inputs together.
+        Explanations that this needs, for all inputs together: further ones, or if `afresh` all of a new call.
     seconds : float or None
         Time that these would take, at the rate of the call that made the samples; None where the rate is not known, as
         after a resumed call that found all samples made.
+    afresh : bool
+        Whether the number is for a new call with a fixed number of samples, tested exactly. The present samples chose
+        this number, so they do not belong to it. False where tests hold at any time: more samples may be joined then.
     """
 
     asked: float
@@ -44,17 +46,23 @@ class Outlook:
     undecided: tuple[tuple[int, float], ...]
     more_maps: int | None
     seconds: float | None
+    afresh: bool = False
 
     def __str__(self) -> str:
         most, least = self.undecided[-1]
         if self.n_samples is None or self.more_maps is None:
-            return f"{self.asked:.1%} undecided would likely take more than {most:,} samples ({least:.1%} there)"
+            there = percent(least, 1)
+            return f"{percent(self.asked)} undecided would likely take more than {most:,} samples ({there} there)"
         if self.more_maps == 0:
-            return f"{self.asked:.1%} undecided is reached with the {self.n_samples:,} samples that there are"
+            return f"{percent(self.asked)} undecided is reached with the {self.n_samples:,} samples that there are"
         cost = "" if self.seconds is None else f", about {self.seconds:.3g} s"
+        takes = f"{percent(self.asked)} undecided likely takes about {self.n_samples:,} samples"
+        if not self.afresh:
+            return f"{takes}: {self.more_maps:,} more explanations{cost}"
         return (
-            f"{self.asked:.1%} undecided likely takes about {self.n_samples:,} samples: {self.more_maps:,} more "
-            f"explanations{cost}"
+            f"{takes}: {self.more_maps:,} explanations{cost}, in a new call with `n_samples={self.n_samples}` "
+            "and another `rng`. (Samples that are joined to the present ones are decided by e-values, which need more: "
+            "these have been looked at.)"
         )
 
 
@@ -67,25 +75,22 @@ def outlook(sample: AttributionSample, asked: float, terms: Terms, max_samples: 
     if most < sample.n_samples:
         raise ValueError(f"`max_samples` must be at least the {sample.n_samples} samples that there are, got {most}")
     decision = sample.decide(terms)
-    counted = decision.test
+    test, afresh = decision.test, not decision.any_time
     path = [(sample.n_samples, float(decision.undecided.max()))]
-    rng = np.random.default_rng(0)
-    above_more = rng.beta(counted.above + 0.5, counted.n - counted.above + 0.5)
-    below_of_rest = (counted.below + 0.5) / (counted.n - counted.above + 1)
-    result_of = sequential.result_of if decision.any_time else sign_tests.result_of
+    laws = [SidesLaw.of(test.above[row], test.below[row]) for row in range(len(decision.marks))]
     while path[-1][1] > asked and path[-1][0] < most:
         n = min(max(path[-1][0] + 1, int(path[-1][0] * GROWTH)), most)
-        more = n - sample.n_samples
-        above = rng.binomial(more, above_more)
-        below = counted.below + rng.binomial(more - above, below_of_rest)
-        outcome = result_of(counted.above + above, below, counted.n + more, "two-sided")
-        path.append((n, _worst(marks_of(outcome, terms.alpha, terms.correction))))
+        more = n - terms.split if afresh else n - sample.n_samples
+        expected = [law.larger_counts(test.n, more, afresh=afresh) for law in laws]
+        shares = [
+            undecided_share(features, terms.alpha, terms.correction, any_time=decision.any_time)
+            for features in expected
+        ]
+        path.append((n, max(shares)))
     reached = path[-1][0] if path[-1][1] <= asked else None
-    maps = None if reached is None else (reached - sample.n_samples) * len(decision.marks)
+    done = reached == sample.n_samples
+    maps = None if reached is None else 0 if done else (reached - (0 if afresh else sample.n_samples)) * len(laws)
     seconds, made = (sample.provenance.get(name) for name in ("seconds", "maps_made"))
     rate = seconds / made if isinstance(seconds, float) and type(made) is int and made > 0 else None
-    return Outlook(asked, reached, tuple(path), maps, None if maps is None or rate is None else maps * rate)
-
-
-def _worst(marks: np.ndarray) -> float:
-    return float((marks == 0).reshape(len(marks), -1).mean(axis=1).max())
+    cost = None if maps is None or rate is None else maps * rate
+    return Outlook(asked, reached, tuple(path), maps, cost, afresh)

@@ -64,6 +64,7 @@ def joined(sample: AttributionSample, other: AttributionSample) -> AttributionSa
         sample_ids=tuple(ids[i] for i in order),
         stopping=stopping,
         provenance={**sample.provenance, **made},
+        looks=sample.looks | other.looks,
     )
 
 

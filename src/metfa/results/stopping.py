@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from metfa._base.percents import percent
 from metfa._base.validation import check_number, positive_int
 from metfa.results.terms import ANY_TIME, Terms, check_alpha, check_correction, checked_threshold
 from metfa.stats.sequential import MOST_SAMPLES
@@ -71,7 +72,7 @@ class Until:
     ...     n_samples=metfa.Until(undecided=0.05, threshold=1.0, max_samples=200), rng=0,
     ... )
     >>> print(sample.stopping)
-    7 samples, 1 look: at most 0.0% undecided, as asked (5.0%); tested at alpha 0.05 by e-bh, threshold 1
+    7 samples, 1 look: at most 0.0% undecided, as asked (5%); tested at alpha 0.05 by e-bh, threshold 1
     """
 
     undecided: float | None = None
@@ -302,7 +303,7 @@ class Stopping:
 def of_a_fixed_number(what: str, confidence_level: float) -> ValueError:
     """The error that says why there is no such interval after `Until`, and what to write instead."""
     return ValueError(
-        f"{what} for a number of samples that was fixed beforehand, and sampling stopped because of what was seen: "
+        f"{what} for a number of samples that was fixed beforehand, but here it may depend on what was seen: "
         f"write `confidence_interval({confidence_level})`, an interval of the median by `stats.sequence_ranks`, which "
         "holds whenever sampling stops"
     )
@@ -318,12 +319,12 @@ def _finite(value: Any) -> bool:
 
 
 def _in_words(name: str, value: float | None, asked: float, *, met: bool) -> str:
-    limit = f"{asked:.1%}" if name == "undecided" else f"{asked:.3g}"
+    limit = percent(asked) if name == "undecided" else f"{asked:.3g}"
     if value is None:
         return f"nothing known about {name} ({limit} asked)"
     most = "at most " if met else ""
     seen = {
-        "undecided": f"{most}{value:.1%} undecided",
+        "undecided": f"{most}{percent(value, 1)} undecided",
         "width": f"intervals {most}{value:.3g} wide",
         "change": f"a change of {most}{value:.3g}",
     }[name]

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from metfa import stats
+from metfa._base.percents import percent
+from metfa.results.cautions import FLIPS_FROM, about_outside, cautions, explained, outside, place, trimming
 from metfa.results.decisions import Decision, kinds_at
+from metfa.results.promises import promise
 from metfa.results.sample import AttributionSample
 
 __all__ = ["Summary", "summarise"]
@@ -20,6 +23,12 @@ class Summary:
 
     Attributes
     ----------
+    place : str or None
+        Which input of the batch it is; None if it is the only one.
+    explained : str or None
+        The class that was explained, and the predicted one where it is another.
+    cautions : tuple of str
+        What must not be missed, such as a noise that changes the prediction; views show it in the title.
     n_samples, n_features : int
         N, and the number of features tested.
     stopped : str or None
@@ -27,7 +36,9 @@ class Summary:
     split : int
         How many of the first samples were left out of the tests.
     threshold : float or None
-        Threshold of the test; nan where none exists (constant attributions), None where it differs by feature.
+        Threshold of the test; nan where none exists, None where it differs by feature.
+    nothing : str or None
+        Why no feature stands out, so that all are undecided (`Decision.nothing`); None if some may.
     alpha : float
         Level of the decisions.
     correction : str or None
@@ -45,15 +56,24 @@ class Summary:
         Exact level of the intervals (after `metfa.Until` the level that holds at any time); None without intervals.
     mean_interval_width : float or None
         Mean width of the intervals over the features.
+    outside : int or None
+        Features whose score without noise (`AttributionSample.vanilla`) lies outside their own interval: it contradicts
+        the scores under the noise. None without intervals.
+    trimming : str or None
+        How many samples the smoothed map leaves out, in words; None without intervals.
     flip_rate : float or None
         Share of noisy inputs whose predicted class differs from the clean one.
     """
 
+    place: str | None
+    explained: str | None
+    cautions: tuple[str, ...]
     n_samples: int
     n_features: int
     stopped: str | None
     split: int
     threshold: float | None
+    nothing: str | None
     alpha: float
     correction: str | None
     above: float
@@ -64,6 +84,8 @@ class Summary:
     too_few: str | None
     confidence_level: float | None
     mean_interval_width: float | None
+    outside: int | None
+    trimming: str | None
     flip_rate: float | None
 
     def __str__(self) -> str:
@@ -74,69 +96,79 @@ class Summary:
         kept = f", {self.split} of them for the threshold alone" if self.split else ""
         at = "one for each feature" if self.threshold is None else f"{self.threshold:.4g}"
         if self.threshold is not None and math.isnan(self.threshold):
-            at = "none exists: all scores are equal"
+            at = "none exists"
         kinds = kinds_at(self.threshold)
         lines = [
+            *(("caution", text) for text in self.cautions),
+            *([] if self.place is None else [("row", self.place)]),
+            *([] if self.explained is None else [("class explained", self.explained)]),
             ("samples", f"{self.n_samples} of each feature's score{kept}; {self.n_features:,} features"),
-            (kinds[1], f"{self.above:7.2%} (median above the threshold, {at})"),
-            (kinds[-1], f"{self.below:7.2%} (median below it)"),
-            (kinds[0], f"{self.undecided:7.2%}"),
+            *([] if self.nothing is None else [("nothing stands out", self.nothing)]),
+            (kinds[1], f"{percent(self.above, 2):>7} (median above the threshold, {at})"),
+            (kinds[-1], f"{percent(self.below, 2):>7} (median below it)"),
+            (kinds[0], f"{percent(self.undecided, 2):>7}"),
             *([] if self.stopped is None else [("stopped", self.stopped)]),
             ("false marks", self._errors()),
+            ("intervals", self._intervals()),
         ]
-        if self.too_few is not None:
-            intervals = f"none: {self.too_few}"
-        else:
-            coverage = f"exact coverage {self.confidence_level:.2%}"
-            if self.stopped is not None:
-                coverage = f"coverage of at least {self.confidence_level:.2%} at any time"
-            intervals = f"{coverage} for each median, mean width {self.mean_interval_width:.3g}"
-        lines.append(("intervals", intervals))
+        if self.outside is not None:
+            lines.append(("contradicted", about_outside(self.outside, self.n_features)))
+        if self.trimming is not None:
+            lines.append(("smoothed map", f"mean of the {self.n_samples} samples of each feature, {self.trimming}"))
         if self.flip_rate is not None:
-            lines.append(("prediction flips", f"{self.flip_rate:.0%} of the noisy inputs"))
+            lines.append(("prediction flips", f"{percent(self.flip_rate, 0)} of the noisy inputs"))
         return lines
 
     def _errors(self) -> str:
-        if self.correction == "bonferroni":
-            return f"any at all with probability at most {self.alpha:g} (bonferroni over all features)"
-        if self.correction == "holm":
-            return f"any feature at the threshold marked with probability at most {self.alpha:g} (holm)"
-        if self.correction is not None:
-            condition = " under positive dependence" if self.correction == "bh" else " under any dependence"
-            condition += " and whenever sampling stops" if self.correction == "e-bh" else ""
-            return f"at most {100 * self.alpha:g}% of the marks on average{condition} ({self.correction})"
-        expected = self.expected_false_marks or 0.0
-        if self.stopped is not None:
-            level = f"with probability at most {self.alpha:g}"
-            return f"each feature on each side {level}, whenever sampling stops; uncorrected"
-        return (
-            f"up to {expected:,.0f} features expected ({expected / self.n_features:.1%}) if every median lay at the "
-            f"threshold: alpha {self.alpha:g} a side, uncorrected"
+        said = promise(
+            self.correction,
+            self.alpha,
+            self.n_features,
+            expected=self.expected_false_marks,
+            kinds=kinds_at(self.threshold),
         )
+        how = f"alpha {self.alpha:g} a side, uncorrected" if self.correction is None else self.correction
+        return f"{said} ({how})"
+
+    def _intervals(self) -> str:
+        if self.too_few is not None or self.confidence_level is None:
+            return f"none: {self.too_few}"
+        level = percent(self.confidence_level, 2)
+        kind = "more where scores tie" if self.stopped is None else "whenever sampling stops"
+        covered = f"{level}, {kind}" if self.stopped is None else f"at least {level}, {kind}"
+        return f"each holds its median with probability {covered}; mean width {self.mean_interval_width:.3g}"
 
 
-def summarise(sample: AttributionSample, decision: Decision, confidence_level: float) -> tuple[Summary, ...]:
+def summarise(
+    sample: AttributionSample, decision: Decision, confidence_level: float, flips_from: float = FLIPS_FROM
+) -> tuple[Summary, ...]:
     """Summary of each input of a sample: of a decision, and of intervals of a level."""
     marks, terms = decision.marks, decision.terms
     batch = len(marks)
     by_input = decision.thresholds.size in (1, batch)
     shown = np.broadcast_to(decision.thresholds.reshape(-1), (batch,)) if by_input else None
-    level = width = None
+    level = width = contradicted = trimmed = None
     too_few = sample.too_few_for(confidence_level)
     if too_few is None:
         interval = sample.confidence_interval(confidence_level)
         level = interval.confidence_level
         width = np.subtract(interval.high, interval.low, dtype=np.float64).reshape(batch, -1).mean(axis=1)
+        contradicted = outside(sample.vanilla, interval).reshape(batch, -1).sum(axis=1)
+        trimmed = trimming(sample, confidence_level)
     false_marks = None
     if terms.correction is None and not decision.any_time:
         false_marks = stats.expected_false_marks(sample.n_samples - terms.split, terms.alpha, sample.n_features)
     return tuple(
         Summary(
+            place=place(sample, row),
+            explained=explained(sample, row),
+            cautions=tuple(cautions(sample, row, flips_from)),
             n_samples=sample.n_samples,
             n_features=sample.n_features,
-            stopped=None if sample.stopping is None else str(sample.stopping.of_input(row)),
+            stopped=sample.grown if sample.stopping is None else str(sample.stopping.of_input(row)),
             split=terms.split,
             threshold=None if shown is None else float(shown[row]),
+            nothing=decision.nothing[row],
             alpha=terms.alpha,
             correction=terms.correction,
             above=float((marks[row] == 1).mean()),
@@ -147,6 +179,8 @@ def summarise(sample: AttributionSample, decision: Decision, confidence_level: f
             too_few=too_few,
             confidence_level=level,
             mean_interval_width=None if width is None else float(width[row]),
+            outside=None if contradicted is None else int(contradicted[row]),
+            trimming=trimmed,
             flip_rate=None if sample.flip_rate is None else float(sample.flip_rate[row]),
         )
         for row in range(batch)

@@ -10,7 +10,7 @@ import numpy as np
 
 from metfa import stats
 from metfa._arrays import as_array, to_host
-from metfa._base.validation import did_you_mean, positive_int
+from metfa._base.validation import check_number, did_you_mean, positive_int
 
 __all__ = [
     "ANY_TIME",
@@ -54,10 +54,18 @@ class Terms:
         features of an input together.
     correction : {None, "bonferroni", "holm", "bh", "by", "e-bh"}
         Correction for many features: family-wise error (bonferroni, holm) or false discovery rate (bh under positive
-        dependence, by under any, e-bh under any and whenever sampling stops). Without one, up to
+        dependence, by under any, e-bh under any and whenever sampling stops). If the threshold comes from the tested
+        samples themselves, all but bh are proven to hold; for bh there is no proof, and a threshold that was chosen to
+        mislead doubled its rate (.021 to .040, simulated). Without one, up to
         `stats.expected_false_marks` false marks are expected if every median lies at the threshold. As an argument
         "none" means no correction, and None means that nothing is given. After `metfa.Until` all tests use e-values,
         and holm, bh and by are refused.
+    unit : float, ndarray (batch,), optional
+        What counts as a whole score, in the units of the maps: 1 for probabilities. Scores that differ by less than a
+        ten-thousandth of it do not differ (`stats.contrast`). So natural breaks find no threshold where all medians
+        agree to that, and a test about the threshold 0 counts scores as near to 0 as that for neither side.
+        `AttributionSample.terms` takes the explainer's attribute `unit`, if it has one, else for each input the largest
+        absolute score of the clean map.
     split : int
         How many of the first samples are left out of the tests. A rule takes the threshold from these alone, so that it
         is a fixed number for the test. Without a split, all samples choose the threshold and are tested. If you give a
@@ -73,9 +81,11 @@ class Terms:
     alpha: float = 0.05
     correction: str | None = None
     split: int = 0
+    unit: Any = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "threshold", checked_threshold(self.threshold))
+        object.__setattr__(self, "unit", checked_unit(self.unit))
         check_alpha(self.alpha)
         object.__setattr__(self, "alpha", float(self.alpha))
         object.__setattr__(self, "correction", check_correction(self.correction))
@@ -85,6 +95,7 @@ class Terms:
         if not isinstance(other, Terms):
             return NotImplemented
         same = (self.alpha, self.correction, self.split) == (other.alpha, other.correction, other.split)
+        same = same and (self.unit is None) == (other.unit is None) and np.array_equal(self.unit, other.unit)
         if callable(self.threshold) or callable(other.threshold):
             return same and self.threshold is other.threshold
         return same and np.array_equal(self.threshold, other.threshold)
@@ -93,15 +104,20 @@ class Terms:
 
     @property
     def level(self) -> str:
-        """Alpha and correction in words."""
+        """Alpha and correction in words, and what no proof covers."""
         kind = " a side, uncorrected" if self.correction is None else f", {self.correction}"
+        if self.correction == "bh" and callable(self.threshold) and not self.split:
+            kind += ", unproven with a threshold from the same samples"
         return f"alpha {self.alpha:g}{kind}"
 
     def of_input(self, index: int) -> Terms:
         """The same for one input of the batch, as a batch of one."""
-        if not isinstance(self.threshold, np.ndarray):
-            return self
-        return replace(self, threshold=self.threshold[index : index + 1])
+        rows = {
+            name: value[index : index + 1]
+            for name in ("threshold", "unit")
+            if isinstance(value := getattr(self, name), np.ndarray)
+        }
+        return replace(self, **rows) if rows else self
 
     def written(self) -> dict[str, Any]:
         """As JSON.
@@ -122,7 +138,14 @@ class Terms:
             threshold = names[0]
         elif isinstance(threshold, np.ndarray):
             threshold = threshold.tolist()
-        return {"threshold": threshold, "alpha": self.alpha, "correction": self.correction, "split": self.split}
+        unit = self.unit.tolist() if isinstance(self.unit, np.ndarray) else self.unit
+        return {
+            "threshold": threshold,
+            "alpha": self.alpha,
+            "correction": self.correction,
+            "split": self.split,
+            "unit": unit,
+        }
 
     @classmethod
     def read(cls, written: Any, shape: tuple[int, ...]) -> Terms:
@@ -136,6 +159,7 @@ class Terms:
                 written["alpha"],
                 written["correction"],
                 written["split"],
+                written.get("unit"),
             )
             check_fits(found, shape)
         except ValueError as error:
@@ -173,6 +197,7 @@ def filled(
         own.alpha if alpha is None else alpha,
         own.correction if correction is None else correction,
         0 if split is None else split,
+        own.unit,
     )
 
 
@@ -195,6 +220,22 @@ def checked_threshold(threshold: Any) -> float | np.ndarray | Callable[..., Any]
         raise _no_threshold(ValueError, str(numbers[~np.isfinite(numbers)].flat[0]))
     if numbers.ndim == 0:
         return float(numbers)
+    numbers.flags.writeable = False
+    return numbers
+
+
+def checked_unit(unit: Any) -> float | np.ndarray | None:
+    """`unit` as a float, a read-only array (batch,) of float64, or None; raises for anything else."""
+    if unit is None:
+        return None
+    numbers = unit if isinstance(unit, np.ndarray | list) else [unit]
+    for number in numbers:
+        check_number(number, "unit")
+    if numbers is not unit:
+        return float(unit)
+    numbers = np.array(unit, dtype=np.float64)
+    if numbers.ndim != 1:
+        raise ValueError(f"`unit` must be one number, or one for each input, got shape {numbers.shape}")
     numbers.flags.writeable = False
     return numbers
 
@@ -249,6 +290,8 @@ def check_fits(terms: Terms, shape: tuple[int, ...]) -> None:
             f"`threshold` must be a number, one for each input ({batch},) or one for each feature {shape[1:]}, "
             f"got shape {terms.threshold.shape}"
         )
+    if isinstance(terms.unit, np.ndarray) and terms.unit.shape != (batch,):
+        raise ValueError(f"`unit` must be a number or one for each input ({batch},), got shape {terms.unit.shape}")
 
 
 def of_both_signs(values: np.ndarray) -> tuple[int, float, float] | None:

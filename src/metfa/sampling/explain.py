@@ -20,7 +20,7 @@ from metfa.noise.pixel_space import gaussian_std
 from metfa.results.sample import AttributionSample
 from metfa.results.stopping import Until
 from metfa.sampling.loop import Job, Loop
-from metfa.sampling.protocol import known_signed
+from metfa.sampling.protocol import known_signed, known_unit
 from metfa.sampling.request import Request, fitting_names
 from metfa.sampling.rounds import Rounds, rounds_of
 from metfa.sampling.run import Run
@@ -129,16 +129,18 @@ def explain(
         explainer=explainer, inputs=inputs, target=target, noise=noise, n_samples=n_samples, predict=predict,
         row_args=row_args, batch_size=batch_size, rng=rng, run=Run.checked(run),
     )  # fmt: skip
-    rounds = rounds_of(request.n_samples, len(request.rows), signed=known_signed(explainer))
+    rounds = rounds_of(request.n_samples, len(request.rows), signed=known_signed(explainer), unit=known_unit(explainer))
     sink = sink_of(request)
-    with left_as_found(explainer, request.predict):
+    with sink, left_as_found(explainer, request.predict):
         first = list(islice(request.jobs(0, rounds.most, sink.is_done), request.batch_size))
         loop, scores = request.loop(sink.root).ready(target, request.predict, first)
         vanilla, given_scores = _vanilla(loop)
         loop = replace(loop, features=vanilla.shape[1:])
         names = fitting_names(request.feature_names, vanilla.shape[1:], required=request.run.feature_names is not None)
         rounds.check(vanilla)
-        sink.open(rounds.most, vanilla, list(loop.targets))
+        finished = sink.open(rounds.most, vanilla, list(loop.targets))
+        if finished is not None:
+            return replace(finished, feature_names=names)
         made = _sampled(request, loop, rounds, sink)
     if made.constant:
         message = f"{made.constant} of {made.maps} maps are constant and say nothing about their features"
@@ -158,6 +160,7 @@ def explain(
             "rng": hex(sink.root),
             "n_samples": made.samples,
             "signed": known_signed(explainer),
+            "unit": known_unit(explainer),
             "gaussian_std": gaussian_std(noise),
             "batch_size": loop.batch_size,
             "device": None if request.rows.array is None else str(device_of(request.rows.array)),
@@ -201,7 +204,7 @@ def _sampled(request: Request, loop: Loop, rounds: Rounds, sink: Sink) -> _Made:
                 for chunk in chunks:
                     scores = chunk.class_scores
                     places = [(job.sample_id - request.run.first_sample, job.row) for job in chunk.jobs]
-                    sink.write(places, chunk.maps, None if scores is None else scores.argmax(1))
+                    sink.write(places, chunk.maps, None if scores is None or scores.shape[1] < 2 else scores.argmax(1))
                     constant += chunk.constant
                     bar.update(len(places))
             made, taken = made + len(jobs), upto

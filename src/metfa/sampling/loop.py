@@ -83,6 +83,8 @@ class Loop:
         Whether the clean rows are explained instead, see `cleaned`.
     first : Explained, optional
         Maps of the first jobs, if `ready` has made them.
+    predict : callable or None
+        Inputs -> scores, asked about every batch for which the explainer gives no scores; None: nobody is asked.
     """
 
     explainer: Callable[..., Any]
@@ -95,6 +97,7 @@ class Loop:
     features: tuple[int, ...] | None = None
     clean: bool = False
     first: Explained | None = None
+    predict: Callable[[Any], Any] | None = None
 
     def aimed(self, target: Any, predict: Callable[[Any], Any] | None) -> tuple[Loop, np.ndarray | None]:
         """The same loop with a target for each row, and the clean scores; see `ready`."""
@@ -119,6 +122,8 @@ class Loop:
         jobs = jobs[: self.batch_size]
         noisy = self._noisy(jobs)  # a noise that does not fit fails here, before the model is called
         loop, scores = self.aimed(target, predict)
+        if self.noise is not None:  # without noise the prediction cannot change
+            loop = replace(loop, predict=predict)
         first: Explained | None = None
 
         def run(indices: Sequence[int]) -> np.ndarray:
@@ -166,6 +171,8 @@ class Loop:
         indices = [job.row for job in jobs]
         row_args = {name: _taken(values, indices) for name, values in self.row_args.items()}
         maps, scores = call_explainer(self.explainer, batch, target, len(jobs), rngs, row_args)
+        if scores is None and self.predict is not None and not self.clean:
+            scores = predict_scores(self.predict, batch)
         if not namespace(maps).isdtype(maps.dtype, ("bool", "integral", "real floating")):
             raise TypeError(f"`explainer` must return real attributions, got {maps.dtype}")
         maps = _on_host(maps) if self.rows.on_host else maps

@@ -24,10 +24,16 @@ from typing import Any
 
 import numpy as np
 
-from metfa._arrays import as_array, to_host
+from metfa._arrays import as_array, is_array, to_host
+from metfa._base.validation import check_number
 from metfa._base.warnings import ReproducibilityWarning, RowDependenceWarning, warn
+from metfa.calls.answers import answered, checked_scores
 from metfa.calls.behind import loaded_torch, owner_of
+from metfa.calls.called import Called
 from metfa.calls.mixing import SAME, distance, explained_by_rounding, looked_at, mixed, same_but_rounding
+from metfa.calls.no_gradient import gradient_expected
+from metfa.sampling.foreign import adapter_for
+from metfa.sampling.rows import count_rows
 
 __all__ = [
     "call_explainer",
@@ -35,6 +41,7 @@ __all__ = [
     "explained_model",
     "known_independent",
     "known_signed",
+    "known_unit",
     "predict_scores",
     "prediction_of",
     "safe_batch_size",
@@ -54,10 +61,18 @@ def explained_model(explainer: Any) -> Any:
 
 def prediction_of(explainer: Any) -> Callable[[Any], Any] | None:
     """Inputs -> scores by the explainer's own model; None if unknown."""
-    model = explained_model(explainer)
+    model, called = explained_model(explainer), getattr(owner_of(explainer), "called", None)
     if model is None:
         return None
-    return lambda inputs: model(*inputs) if isinstance(inputs, tuple) else model(inputs)
+    name = "predict" if getattr(owner_of(explainer), "predict", None) is model else "model"
+
+    def predict(inputs: Any) -> Any:
+        if isinstance(called, Called) and is_array(inputs):
+            return called.scores(inputs)  # in the batches that the caller has set
+        scores = model(*inputs) if isinstance(inputs, tuple) else answered(model, inputs)
+        return checked_scores(scores, count_rows(inputs), model, name)
+
+    return predict
 
 
 def takes_rngs(explainer: Any) -> bool:
@@ -75,15 +90,30 @@ def known_independent(explainer: Any) -> bool:
 
 def known_signed(explainer: Any) -> bool | None:
     """Whether the explainer, or the one that it wraps, says that its scores are signed; None: it does not say."""
-    owner = owner_of(explainer)
-    while not hasattr(owner, "signed") and hasattr(owner, "explainer"):
-        owner = owner_of(owner.explainer)
-    signed = getattr(owner, "signed", None)
+    signed = _said(explainer, "signed")
     return signed if isinstance(signed, bool) else None
 
 
+def known_unit(explainer: Any) -> float | None:
+    """What the explainer, or the one that it wraps, calls a whole score (see `metfa.Terms`); None: it does not say."""
+    unit = _said(explainer, "unit")
+    if unit is not None:
+        check_number(unit, "explainer.unit", above=0)
+    return None if unit is None else float(unit)
+
+
+def _said(explainer: Any, name: str) -> Any:
+    owner = owner_of(explainer)
+    while not hasattr(owner, name) and hasattr(owner, "explainer"):
+        owner = owner_of(owner.explainer)
+    return getattr(owner, name, None)
+
+
 def check_explainer(explainer: Any) -> None:
-    """Raise unless the explainer is callable."""
+    """Raise unless the explainer is callable, and no method of another library that needs an adapter."""
+    adapter = adapter_for(explainer)
+    if adapter is not None:
+        raise TypeError(f"`explainer` is {adapter}")
     if not callable(explainer):
         hint = "; pass its method, as in `Saliency(model).attribute`" if hasattr(explainer, "attribute") else ""
         raise TypeError(f"`explainer` must be callable, got {type(explainer).__name__}{hint}")
@@ -94,7 +124,8 @@ def call_explainer(
 ) -> tuple[Any, Any]:
     """Attributions and scores (None if the explainer gives none) of one batch, still on the model's device."""
     arguments = {**row_args, "rngs": rngs} if takes_rngs(explainer) else row_args
-    output = explainer(batch, target=target, **arguments)
+    with gradient_expected(explained_model(explainer), batch):
+        output = explainer(batch, target=target, **arguments)
     scores = None
     if isinstance(output, tuple):
         if isinstance(batch, tuple) or len(output) != 2:
@@ -124,12 +155,12 @@ def call_explainer(
     return attributions, scores
 
 
-def predict_scores(predict: Callable[[Any], Any], batch: Any) -> np.ndarray:
-    """Scores of one batch on the host, without a graph."""
+def predict_scores(predict: Callable[[Any], Any], batch: Any, name: str = "predict") -> np.ndarray:
+    """Scores of one batch on the host, without a graph; `name` is the argument that gave the function."""
     torch = loaded_torch()
     with torch.no_grad() if torch is not None else nullcontext():
-        scores = predict(batch)
-    host = to_host(as_array(scores, "predict(inputs)"))
+        scores = checked_scores(answered(predict, batch), count_rows(batch), predict, name)
+    host = to_host(scores)
     if host.ndim == 1 and host.dtype.kind in "biu":
         raise TypeError(
             f"`predict` must return scores (batch, classes), got one {host.dtype} a row, like class labels: pass the "

@@ -11,18 +11,16 @@ from typing import Any, Protocol
 import numpy as np
 
 from metfa import stats
+from metfa._base.percents import percent
 from metfa.results.decisions import (
     TooFewSamplesError,
     any_time_undecided,
-    number_of,
-    rule_thresholds,
     samples_for_interval,
     samples_needed,
 )
 from metfa.results.stopping import CRITERIA, Look, Stopping, Until
 from metfa.results.terms import checked_threshold, of_both_signs
-from metfa.stats.counts import count_sides
-from metfa.stats.validation import as_rows
+from metfa.results.thresholds import number_of, ruled, sides
 
 __all__ = ["FixedRound", "Rounds", "RoundsUntil", "rounds_of"]
 
@@ -75,13 +73,13 @@ class FixedRound:
 class RoundsUntil:
     """Rounds that grow until a rule is met."""
 
-    def __init__(self, rule: Until, batch: int, *, signed: bool | None = None) -> None:
+    def __init__(self, rule: Until, batch: int, *, signed: bool | None = None, unit: float | None = None) -> None:
         self.most = rule.max_samples
         self._rule, self._batch = rule, batch
         self._clock = time.perf_counter()
         self._looks: list[Look] = []
         self._reason: str | None = None
-        self._tests = None if rule.undecided is None else _Counted(rule, batch, signed)
+        self._tests = None if rule.undecided is None else _Counted(rule, batch, signed, unit)
         if self._least() > self.most:
             raise TooFewSamplesError(
                 f"`max_samples`={self.most} is too few for a look at {', '.join(rule.asked)}: at least {self._least()} "
@@ -92,6 +90,8 @@ class RoundsUntil:
     def check(self, vanilla: np.ndarray) -> None:
         """See `Rounds`."""
         given = self._rule.threshold
+        if self._tests is not None and self._tests.unit is None:
+            self._tests.unit = np.abs(vanilla.reshape(len(vanilla), -1).astype(np.float64)).max(axis=1, initial=0.0)
         if self._tests is not None and callable(given) and given is not stats.jenks:
             _try(given, np.repeat(vanilla[:1], min(self._tests.split, FOR_A_RULE), axis=0))
 
@@ -151,8 +151,8 @@ class RoundsUntil:
             self._reason = "max_samples"
         elif rule.max_seconds is not None and seconds >= rule.max_seconds:
             self._reason = "max_seconds"
-        shown = {"undecided": "undecided {:.1%}", "width": "width {:.3g}", "change": "change {:.2g}"}
-        return ", ".join(shown[name].format(value) for name, value in seen.items() if value is not None)
+        shown = {"undecided": lambda share: percent(share, 1), "width": "{:.3g}".format, "change": "{:.2g}".format}
+        return ", ".join(f"{name} {shown[name](value)}" for name, value in seen.items() if value is not None)
 
     def stopping(self) -> Stopping:
         """See `Rounds`."""
@@ -173,7 +173,8 @@ class RoundsUntil:
 class _Counted:
     """Counts of samples above and below each input's threshold: all that has to be kept for decisions."""
 
-    def __init__(self, rule: Until, batch: int, signed: bool | None) -> None:
+    def __init__(self, rule: Until, batch: int, signed: bool | None, unit: float | None) -> None:
+        self.unit: Any = unit  # as of `AttributionSample.unit`
         self._rule, self._threshold = rule, rule.threshold
         if self._threshold is None and signed is not None:
             self._threshold = 0.0 if signed else stats.jenks
@@ -194,28 +195,28 @@ class _Counted:
     def undecided(self, values: Callable[[int, int], np.ndarray], taken: int) -> float:
         """Largest share of undecided features of any input."""
         if self.thresholds is None:
-            self.thresholds = self._of_first_round(values(0, self.split))
+            self.thresholds, nothing = self._of_first_round(values(0, self.split))
             for row, threshold in enumerate(self.thresholds.tolist()):
                 if not math.isfinite(threshold):
                     raise ValueError(
-                        f"`threshold`: the rule returned {threshold} for the first {self.split} samples of input {row} "
-                        "(are all its scores equal?), so that nothing can ever be decided: give a number"
+                        f"`threshold`: the rule found none in the first {self.split} samples of input {row} "
+                        f"({nothing[row]}), so that nothing can ever be decided: give a number, or "
+                        f"first={2 * self.split} to see more before it"
                     )
         if taken <= self._counted:
             return 1.0
         new = values(self._counted, taken)
-        rows, n_new = as_rows(new, 0)
-        above, below = count_sides(rows, n_new, self.thresholds.reshape(-1, *[1] * (new.ndim - 2)))
+        above, below = sides(new, self.thresholds.reshape(-1, *[1] * (new.ndim - 2)), self.unit)
         self._above, self._below, self._counted = self._above + above, self._below + below, taken
         n = taken - self.split
         shares = any_time_undecided(self._above, self._below, n, self._rule.alpha, self._rule.correction)
         return float(shares.max())
 
-    def _of_first_round(self, values: np.ndarray) -> np.ndarray:
-        """Threshold of each input from the samples of the first round."""
+    def _of_first_round(self, values: np.ndarray) -> tuple[np.ndarray, tuple[str | None, ...]]:
+        """Threshold of each input from the samples of the first round, and why there is none."""
         if self._threshold is None and of_both_signs(values) is not None:
-            return np.zeros(values.shape[1])
-        return rule_thresholds(self._threshold if callable(self._threshold) else stats.jenks, values)
+            return np.zeros(values.shape[1]), (None,) * values.shape[1]
+        return ruled(self._threshold if callable(self._threshold) else stats.jenks, values, self.unit)
 
 
 def _try(rule: Callable[[np.ndarray], Any], values: np.ndarray) -> None:
@@ -229,12 +230,16 @@ def _try(rule: Callable[[np.ndarray], Any], values: np.ndarray) -> None:
     number_of(returned)
 
 
-def rounds_of(n_samples: Any, batch: int, *, signed: bool | None = None) -> Rounds:
+def rounds_of(n_samples: Any, batch: int, *, signed: bool | None = None, unit: float | None = None) -> Rounds:
     """Rounds for a number of samples, or for a rule; raises if the rule can never be met.
 
-    `signed` is what the explainer says of its scores, None where it says nothing.
+    `signed` and `unit` are what the explainer says of its scores, None where it says nothing.
     """
-    return RoundsUntil(n_samples, batch, signed=signed) if isinstance(n_samples, Until) else FixedRound(n_samples)
+    return (
+        RoundsUntil(n_samples, batch, signed=signed, unit=unit)
+        if isinstance(n_samples, Until)
+        else FixedRound(n_samples)
+    )
 
 
 def _worst(of_features: np.ndarray) -> float:

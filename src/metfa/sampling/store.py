@@ -1,29 +1,33 @@
 """Where samples are kept while they are made: in memory, or in a folder from which an interrupted run resumes.
 
 The folder of an unfinished run holds ``run.json`` (what is computed), ``values.npy``, ``vanilla.npy``,
-``predictions.npy`` and ``done.bin``. The last has one byte for each job, set after the job's numbers have been written.
-Files are written, not mapped, so that the process's own memory does not grow with N. The last step turns the folder
-into a saved result.
+``predictions.npy`` and ``done.bin``. The last has a digest of each finished map, written after the map's numbers; where
+they do not fit, as after a power failure, the map is made again. ``.lock`` belongs to the call that writes. Files are
+written, not mapped, so that the process's own memory does not grow with N. The last step turns the folder into a saved
+result. The same call again returns it, as it goes on with an unfinished one.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, ExitStack, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
+from metfa._base.owner import LOCK, Owner
 from metfa._base.provenance import describe
+from metfa._base.writing import changed_file, is_temporary, kept_after, new_file, put, sweep
+from metfa.results.arrays import array_offset, map_array, require_plain_file, write_array, write_array_header
 from metfa.results.files import (
     MANIFEST,
-    array_offset,
     check_inputs,
     check_targets,
     load,
     read_json,
-    require_plain_file,
-    write_array_header,
     write_json,
     write_manifest,
 )
@@ -36,16 +40,23 @@ __all__ = ["RUN", "MemorySink", "Sink", "StoreSink", "sink_of"]
 
 RUN = "run.json"
 DONE = "done.bin"
+PREDICTIONS = "predictions.npy"
+CLASS = np.dtype(np.int64)
+DIGEST = 8  # bytes of a map's digest; zeros where there is no map yet
 
 
 class Sink(Protocol):
-    """What the sampling loop needs from the place of its samples."""
+    """What the sampling loop needs from the place of its samples. An error that leaves its context closes it."""
 
     root: int  # of the streams; when a run is resumed, its root
     n_done: int
 
-    def open(self, most_samples: int, vanilla: np.ndarray, targets: list[Any]) -> None:
-        """Prepare for at most `most_samples` maps like each of `vanilla`."""
+    def __enter__(self) -> Any: ...
+
+    def __exit__(self, *error: object) -> None: ...
+
+    def open(self, most_samples: int, vanilla: np.ndarray, targets: list[Any]) -> AttributionSample | None:
+        """Prepare for at most `most_samples` maps like each of `vanilla`; or the result, if this call was finished."""
         ...
 
     def make_room(self, n_samples: int) -> None:
@@ -76,6 +87,12 @@ class MemorySink:
 
     def __init__(self, root: int) -> None:
         self.root = root
+
+    def __enter__(self) -> MemorySink:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """See `Sink`; there is nothing to close."""
 
     def open(self, most_samples: int, vanilla: np.ndarray, targets: list[Any]) -> None:  # noqa: ARG002
         """See `Sink`."""
@@ -115,149 +132,236 @@ class MemorySink:
 
 
 class StoreSink:
-    """Samples in a folder.
+    """Samples in a folder, which this call alone writes into until it ends.
 
     Raises
     ------
     FileExistsError
-        If the folder holds anything other than an unfinished run.
+        If the folder holds anything other than a run of this call, finished or not; the message names what differs.
+    BlockingIOError
+        If another call writes into it.
     ValueError
-        If it holds an unfinished run of another call; the message names what differs.
+        If it holds an unfinished run of another call, or is a link.
     """
 
     def __init__(self, path: str | Path, request: Request) -> None:
         check_inputs(request.rows.host)
-        rule = describe(request.n_samples) if isinstance(request.n_samples, Until) else None
         self.folder = Path(path).expanduser()
         self.root = request.root
-        self._asked = {**request.settings, "until": rule, "input_ids": list(request.ids)}
-        self._done = bytearray()
+        self._rule = describe(request.n_samples) if isinstance(request.n_samples, Until) else None
+        self._asked = {**request.settings, "until": self._rule, "input_ids": list(request.ids)}
+        self._n_jobs = request.most * len(request.ids)
+        self._seed_given = request.seed_given
+        self._done = b""
         self.n_done = 0
-        if (self.folder / MANIFEST).exists():
-            raise FileExistsError(
-                f"`store` already holds a finished result: metfa.load({str(self.folder)!r}) reads it; give another "
-                "folder for a new run"
-            )
-        if (self.folder / RUN).exists():
-            self._resume(request.seed_given)
-        else:
-            if self.folder.exists() and not self.folder.is_dir():
-                raise FileExistsError(f"`store` must be a folder, but {self.folder} is a file")
-            self.folder.mkdir(parents=True, exist_ok=True)
-            if {entry.name for entry in self.folder.iterdir()} - {f".{RUN}.tmp"}:
-                raise FileExistsError(
-                    f"`store` holds files, but no unfinished run: {self.folder}; give a new or empty folder"
-                )
+        self._finished = (self.folder / MANIFEST).exists()
+        self._open = ExitStack()
+        if not self._finished:
+            self._begin()
 
-    def _resume(self, seed_given: bool) -> None:
+    def __enter__(self) -> StoreSink:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """See `Sink`; without an error `result` closes it."""
+        if error[0] is not None:
+            self._open.close()
+
+    def _begin(self) -> None:
+        """Take the folder, and read what is done."""
+        _check_free(self.folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._open.enter_context(Owner(self.folder, "store"))
+        try:
+            sweep(self.folder)
+            if (self.folder / MANIFEST).exists():  # another call has just ended
+                self._finished = True
+                self._open.close()
+            elif (self.folder / RUN).exists():
+                self._resume()
+        except BaseException:
+            self._open.close()
+            raise
+
+    def _resume(self) -> None:
         kept = read_json(self.folder / RUN)
         try:
             self.root = int(kept["rng"], 16)
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{self.folder / RUN} is damaged and cannot be resumed: give another folder") from error
         for name, asked in self._asked.items():
-            if kept.get(name) != asked and (seed_given or name != "rng"):
+            if kept.get(name) != asked and (self._seed_given or name != "rng"):
                 raise self._of_another_call(f"{name}={kept.get(name)}", asked)
         self._asked["rng"] = kept["rng"]
         if (self.folder / DONE).exists():
-            require_plain_file(self.folder / DONE)
-            self._done = bytearray((self.folder / DONE).read_bytes())
-            n_jobs = self._asked["n_samples"] * len(self._asked["input_ids"])
-            if len(self._done) != n_jobs:
-                raise ValueError(
-                    f"{self.folder / DONE} is damaged and cannot be resumed: it has {len(self._done)} bytes for "
-                    f"{n_jobs} maps; give another folder"
-                )
-            self.n_done = self._done.count(1)
+            self._done = self._read_done()
+            self.n_done = sum(map(self.is_done, range(self._n_jobs)))
 
-    def open(self, most_samples: int, vanilla: np.ndarray, targets: list[Any]) -> None:
+    def open(self, most_samples: int, vanilla: np.ndarray, targets: list[Any]) -> AttributionSample | None:
         """See `Sink`."""
         check_targets(targets)
+        if self._finished:
+            return self._finished_result(vanilla, targets)
         self._shape = (most_samples, *vanilla.shape)
         self._dtype = vanilla.dtype
         if self._done:
-            kept = read_json(self.folder / RUN).get("target")
-            if kept != describe(targets):
-                raise self._of_another_call(f"target={kept}", describe(targets))
-            if "kept" in read_json(self.folder / RUN):  # interrupted while files were cut to the samples taken
-                self._resize(self._shape[0])
-                self._forget_after(read_json(self.folder / RUN)["kept"])
-            array_offset(self.folder / "values.npy", self._dtype, self._shape)
-            offset = array_offset(self.folder / "vanilla.npy", vanilla.dtype, vanilla.shape)
-            if not same_maps(
-                np.memmap(self.folder / "vanilla.npy", vanilla.dtype, "r", offset, vanilla.shape), vanilla
-            ):
-                raise ValueError(
-                    "`store` holds an unfinished run of another model: the clean input's attributions differ; "
-                    "give another folder"
-                )
+            self._go_on(vanilla, targets)
         else:
             write_json(self.folder / RUN, {**self._asked, "target": describe(targets)})
             self._new_array("values.npy", self._shape, self._dtype)
-            np.save(self.folder / "vanilla.npy", vanilla)
-            self._done = bytearray(math.prod(self._shape[:2]))
-            temporary = self.folder / f".{DONE}.tmp"
-            temporary.write_bytes(self._done)
-            temporary.replace(self.folder / DONE)  # last: it shows that the files above are complete
+            write_array(self.folder / "vanilla.npy", vanilla)
+            self._done = bytes(DIGEST * self._n_jobs)
+            with new_file(self.folder / DONE, replace=True) as file:
+                file.write(self._done)  # last: it shows that the files above are complete
+        self._values = self._open.enter_context(changed_file(self.folder / "values.npy"))
+        self._flags = self._open.enter_context(changed_file(self.folder / DONE))
+        return None
+
+    def _go_on(self, vanilla: np.ndarray, targets: list[Any]) -> None:
+        """Check that the folder holds the same run, and what of it is whole."""
+        run = read_json(self.folder / RUN)
+        if run.get("target") != describe(targets):
+            raise self._of_another_call(f"target={run.get('target')}", describe(targets))
+        if "kept" in run:  # interrupted while files were cut to the samples taken
+            self._resize(self._shape[0])
+            self._forget_after(run["kept"])
+        array_offset(self.folder / "values.npy", self._dtype, self._shape)
+        if not same_maps(map_array(self.folder / "vanilla.npy", vanilla.dtype, vanilla.shape), vanilla):
+            raise ValueError(
+                "`store` holds an unfinished run of another model: the clean input's attributions differ; "
+                "give another folder"
+            )
+        self._forget(self._damaged(range(self._n_jobs), *self._written(self._shape[0])))
 
     def make_room(self, n_samples: int) -> None:
         """See `Sink`; files take no room until they are written to."""
 
     def is_done(self, job: int) -> bool:
         """See `Sink`."""
-        return job < len(self._done) and self._done[job] == 1
+        return self._finished or any(self._done[DIGEST * job : DIGEST * (job + 1)])
 
     def write(self, places: list[tuple[int, int]], maps: np.ndarray, predictions: np.ndarray | None) -> None:
         """See `Sink`."""
         jobs = [sample * self._shape[1] + row for sample, row in places]
-        self._write_rows("values.npy", self._shape, jobs, maps.astype(self._dtype, copy=False))
-        if predictions is not None:
-            if not (self.folder / "predictions.npy").exists():
-                self._new_array("predictions.npy", self._shape[:2], np.dtype(np.int64))
-            self._write_rows("predictions.npy", self._shape[:2], jobs, predictions.astype(np.int64))
-        with (self.folder / DONE).open("r+b") as file:
-            for job in jobs:
-                file.seek(job)
-                file.write(b"\1")
+        maps = np.ascontiguousarray(maps, self._dtype)
+        classes = [b""] * len(jobs) if predictions is None else [CLASS.type(one).tobytes() for one in predictions]
+        with self._errors():
+            offset = array_offset(self.folder / "values.npy", self._dtype, self._shape)
+            for job, row in zip(jobs, maps, strict=True):
+                put(self._values, offset + job * row.nbytes, row.tobytes())
+            if predictions is not None:
+                self._write_classes(jobs, classes)
+            for job, row, predicted in zip(jobs, maps, classes, strict=True):
+                put(self._flags, DIGEST * job, _digest(row, predicted))
 
     def values(self, start: int, stop: int) -> np.ndarray:
         """See `Sink`."""
-        path = self.folder / "values.npy"
-        offset = array_offset(path, self._dtype, self._shape)
-        return np.memmap(path, self._dtype, "r", offset, self._shape)[start:stop]
+        return map_array(self.folder / "values.npy", self._dtype, self._shape)[start:stop]
 
     def result(self, n_samples: int, **fields: Any) -> AttributionSample:
         """See `Sink`."""
-        if n_samples < self._shape[0]:
-            write_json(self.folder / RUN, {**read_json(self.folder / RUN), "kept": n_samples})
-            self._resize(n_samples)
-        values = np.load(self.folder / "values.npy", mmap_mode="r", allow_pickle=False)
-        path = self.folder / "predictions.npy"
-        predictions = np.load(path, allow_pickle=False) if path.exists() else None
-        sample = AttributionSample(values=values, predictions=predictions, **fields)
-        if fields["scores"] is not None:
-            np.save(self.folder / "scores.npy", fields["scores"])
-        write_manifest(self.folder, sample)
-        for name in (RUN, DONE):
-            (self.folder / name).unlink()
+        with self._open, self._errors():
+            if n_samples < self._shape[0]:
+                write_json(self.folder / RUN, {**read_json(self.folder / RUN), "kept": n_samples})
+                self._resize(n_samples)
+            # As it is on disk, which another call may have changed where a file system has no locks.
+            self._done = self._read_done() if (self.folder / DONE).exists() else b""
+            maps, classes = self._written(n_samples)
+            jobs = range(n_samples * self._shape[1])
+            lost = sum(not self.is_done(job) for job in jobs) + len(self._damaged(jobs, maps, classes))
+            if lost:
+                raise ValueError(
+                    f"{self.folder} was changed while it was written: {lost} of {len(jobs)} maps are not what this call "
+                    "wrote; repeat the call, which makes them again"
+                )
+            if self._rule is not None:
+                fields["provenance"] = {**fields["provenance"], "until": self._rule}
+            sample = AttributionSample(values=maps, predictions=classes, **fields)
+            if fields["scores"] is not None:
+                write_array(self.folder / "scores.npy", fields["scores"])
+            write_manifest(self.folder, sample)
+            self._tidy()
         return load(self.folder)
+
+    def _finished_result(self, vanilla: np.ndarray, targets: list[Any]) -> AttributionSample:
+        """The result that is there, if this call would make it."""
+        found = load(self.folder)
+        made = found.provenance
+        if self._seed_given or not isinstance(made.get("rng"), str):
+            asked = self._asked
+        else:
+            asked = {**self._asked, "rng": made["rng"]}
+        kept = {
+            **{name: made.get(name) for name in asked},
+            "input_ids": list(found.input_names),
+            "target": describe(list(found.target)),
+        }
+        asked = {**asked, "target": describe(targets)}
+        if self._rule is not None:
+            kept["n_samples"] = asked["n_samples"]  # the rule says the largest number
+        for name, value in asked.items():
+            if kept[name] != value:
+                raise self._holds(f"with {name}={kept[name]}, this call has {value}")
+        if found.vanilla.dtype != vanilla.dtype or not same_maps(found.vanilla, vanilla):
+            raise self._holds("of another model: the clean input's attributions differ")
+        with suppress(OSError):  # the call that made it may have been killed in its last step, or may be in it
+            if any((self.folder / name).exists() for name in (RUN, DONE, LOCK)):
+                with Owner(self.folder, "store"):
+                    self._tidy()
+        return found
+
+    def _holds(self, what: str) -> FileExistsError:
+        return FileExistsError(
+            f"`store` holds a finished result {what}: metfa.load({str(self.folder)!r}) reads it; give another folder "
+            "for a new run"
+        )
+
+    def _tidy(self) -> None:
+        """Remove the files that only an unfinished run needs."""
+        for name in (RUN, DONE):
+            (self.folder / name).unlink(missing_ok=True)
+
+    def _read_done(self) -> bytes:
+        """What is done: the digest of each finished map with its class, and zeros for each other."""
+        require_plain_file(self.folder / DONE)
+        done = (self.folder / DONE).read_bytes()
+        if len(done) == self._n_jobs:  # as it was once, without digests: all maps are made again
+            return b""
+        if len(done) != DIGEST * self._n_jobs:
+            raise ValueError(
+                f"{self.folder / DONE} is damaged and cannot be resumed: it has {len(done)} bytes for {self._n_jobs} "
+                f"maps, {DIGEST} each; give another folder"
+            )
+        return done
+
+    def _written(self, n_samples: int) -> tuple[np.ndarray, np.ndarray | None]:
+        """Maps and classes on disk."""
+        maps = map_array(self.folder / "values.npy", self._dtype, (n_samples, *self._shape[1:]))
+        path = self.folder / PREDICTIONS
+        return maps, np.array(map_array(path, CLASS, maps.shape[:2])) if path.exists() else None
+
+    def _damaged(self, jobs: range, maps: np.ndarray, classes: np.ndarray | None) -> list[int]:
+        """Those of the `jobs` that are done, but whose map or class is another than was written."""
+        damaged = []
+        for job in filter(self.is_done, jobs):
+            place = divmod(job, self._shape[1])
+            predicted = b"" if classes is None else classes[place].tobytes()
+            if self._done[DIGEST * job : DIGEST * (job + 1)] != _digest(maps[place], predicted):
+                damaged.append(job)
+        return damaged
 
     def _new_array(self, name: str, shape: tuple[int, ...], dtype: np.dtype) -> None:
         """Make an .npy file of zeros at once; it takes no room until it is written to."""
-        temporary = self.folder / f".{name}.tmp"
-        with temporary.open("wb") as file:
+        with new_file(self.folder / name, replace=True) as file:
             write_array_header(file, dtype, shape)
             file.truncate(file.tell() + math.prod(shape) * dtype.itemsize)
-        temporary.replace(self.folder / name)
 
     def _resize(self, n_samples: int) -> None:
         """Change the files of samples to this many; NumPy's headers leave room for larger counts."""
         shape = (n_samples, *self._shape[1:])
-        for name, whole, dtype in (("values", shape, self._dtype), ("predictions", shape[:2], np.dtype(np.int64))):
-            path = self.folder / f"{name}.npy"
-            if path.exists():
-                require_plain_file(path)
-                with path.open("r+b") as file:
+        for name, whole, dtype in (("values.npy", shape, self._dtype), (PREDICTIONS, shape[:2], CLASS)):
+            if (self.folder / name).exists():
+                with changed_file(self.folder / name) as file:
                     write_array_header(file, dtype, whole)
                     file.truncate(file.tell() + math.prod(whole) * dtype.itemsize)
 
@@ -265,22 +369,49 @@ class StoreSink:
         """Mark later samples as not done: another rule may have made more, and they may have been cut off."""
         if type(n_samples) is not int or n_samples not in range(self._shape[0]):
             raise ValueError(f"{self.folder / RUN} is damaged and cannot be resumed: give another folder")
-        start = n_samples * self._shape[1]
-        self._done[start:] = bytes(len(self._done) - start)
-        self.n_done = self._done.count(1)
+        self._forget(range(n_samples * self._shape[1], self._n_jobs))
 
-    def _write_rows(self, name: str, shape: tuple[int, ...], jobs: list[int], rows: np.ndarray) -> None:
-        offset = array_offset(self.folder / name, rows.dtype, shape)
-        with (self.folder / name).open("r+b") as file:
-            for job, row in zip(jobs, rows, strict=True):
-                file.seek(offset + job * row.nbytes)
-                file.write(row.tobytes())
+    def _forget(self, jobs: Iterable[int]) -> None:
+        done = bytearray(self._done)
+        for job in jobs:
+            done[DIGEST * job : DIGEST * (job + 1)] = bytes(DIGEST)
+        self._done = bytes(done)
+        self.n_done = sum(map(self.is_done, range(self._n_jobs)))
+
+    def _write_classes(self, jobs: list[int], classes: list[bytes]) -> None:
+        path = self.folder / PREDICTIONS
+        if not path.exists():
+            self._new_array(PREDICTIONS, self._shape[:2], CLASS)
+        offset = array_offset(path, CLASS, self._shape[:2])
+        with changed_file(path) as file:
+            for job, predicted in zip(jobs, classes, strict=True):
+                put(file, offset + job * len(predicted), predicted)
+
+    def _errors(self) -> AbstractContextManager[None]:
+        return kept_after("the maps so far are kept: mend it, and repeat the call to resume")
 
     def _of_another_call(self, kept: str, asked: Any) -> ValueError:
         return ValueError(
             f"`store` holds an unfinished run with {kept}, this call has {asked}: repeat the call as it was to resume, "
             "or give another folder"
         )
+
+
+def _check_free(folder: Path) -> None:
+    """Raise unless `folder` is new or holds nothing but what an unfinished run may hold."""
+    if folder.is_symlink():
+        raise ValueError(f"`store` must be a folder, and {folder} is a link: write {str(folder.resolve())!r}")
+    if folder.exists() and not folder.is_dir():
+        raise FileExistsError(f"`store` must be a folder, but {folder} is a file")
+    names = {entry.name for entry in folder.iterdir()} if folder.exists() else set()
+    if not {RUN, MANIFEST} & names and any(name != LOCK and not is_temporary(name) for name in names):
+        raise FileExistsError(f"`store` holds files, but no unfinished run: {folder}; give a new or empty folder")
+
+
+def _digest(row: np.ndarray, predicted: bytes) -> bytes:
+    """Digest of a map and its predicted class, never zeros."""
+    found = hashlib.blake2b(row.tobytes() + predicted, digest_size=DIGEST).digest()
+    return found if any(found) else b"\1" * DIGEST
 
 
 def sink_of(request: Request) -> Sink:

@@ -13,12 +13,14 @@ from metfa import noise as noises
 from metfa._base.class_names import class_name
 from metfa._base.lazy import needs_extra
 from metfa._base.markdown import aligned, escaped
+from metfa._base.percents import percent
 from metfa.calls.called import Called
 from metfa.calls.hidden import Baseline
 from metfa.metrics.robustness import robust
 from metfa.segmentation.context_metrics import context_faithfulness
 from metfa.segmentation.explanation import ContextExplanation, check_threshold
 from metfa.stats.ratios import ratio_of_means
+from metfa.stats.student import half_width
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,7 +65,7 @@ class ClassContext:
 
 @dataclass(frozen=True)
 class ContextTable:
-    """Rows of a table, one for each class; ``print`` shows it in Markdown.
+    """Rows of a table, one for each class; ``print`` shows it in Markdown, ratios ± their 95 % interval (Student's t).
 
     Attributes
     ----------
@@ -96,16 +98,21 @@ class ContextTable:
                 escaped(row.name),
                 str(row.n),
                 f"{row.object_pixels:,.0f}",
-                f"{row.vanilla_share:.2%}",
-                f"{row.significant_share:.2%}",
-                f"{row.area_ratio:.4f} ± {row.area_ratio_error:.4f}",
+                percent(row.vanilla_share, 2),
+                percent(row.significant_share, 2),
+                _with_interval(row.area_ratio, row.area_ratio_error, row.n),
                 f"{row.vanilla_faithfulness:.4f}",
                 f"{row.faithfulness:.4f}",
-                f"{row.faithfulness_ratio:.4f} ± {row.faithfulness_ratio_error:.4f}",
+                _with_interval(row.faithfulness_ratio, row.faithfulness_ratio_error, row.n),
             )
             for row in self.rows
         ]
         return "\n".join(aligned([heads, *lines]))
+
+
+def _with_interval(ratio: float, error: float, n: int) -> str:
+    """A ratio ± half the width of its 95 % interval, which a single object does not have."""
+    return f"{ratio:.4f}" if n == 1 else f"{ratio:.4f} ± {half_width(error, n):.4f}"
 
 
 def context_table(

@@ -13,10 +13,14 @@ import numpy as np
 
 from metfa import stats
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
+from metfa._base.writing import new_folder
 from metfa.results import files
-from metfa.results.decisions import Decision, thresholds_of
+from metfa.results.arrays import read_array, write_array
+from metfa.results.cautions import FLIPS_FROM
+from metfa.results.decisions import Decision
 from metfa.results.sample import AttributionSample
 from metfa.results.terms import Terms, checked_threshold
+from metfa.results.thresholds import thresholds_of
 from metfa.sampling.store import RUN
 from metfa.segmentation._object import checked_region
 
@@ -165,11 +169,14 @@ class ContextExplanation:
         single = self.above(threshold, split=settings.get("split")).sum()
         return float(self.significant(threshold, **settings).sum() / single) if single else float("nan")
 
-    def summary(self, threshold: Any = None, *, confidence_level: float = 0.95, **settings: Any) -> tuple[Summary, ...]:
+    def summary(
+        self, threshold: Any = None, *, confidence_level: float = 0.95, flips_from: float = FLIPS_FROM, **settings: Any
+    ) -> tuple[Summary, ...]:
         """The numbers to read first, about the context's pixels: one summary, as for a sample with one input."""
         from metfa.results.summary import summarise
 
-        return summarise(self.of_context, self.decide(self.terms(threshold, **settings)), confidence_level)
+        decision = self.decide(self.terms(threshold, **settings))
+        return summarise(self.of_context, decision, confidence_level, flips_from)
 
     def save(self, path: str | Path) -> Path:
         """Write a new folder `path` (the region, and the sample in a folder of its own), all or nothing.
@@ -179,7 +186,7 @@ class ContextExplanation:
         FileExistsError
             If `path` exists: nothing is ever overwritten.
         """
-        with files.new_folder(path) as folder:
+        with new_folder(path) as folder:
             save_region(self.region, folder)
             self.sample.save(folder / SAMPLE)
         return Path(path).expanduser()
@@ -241,14 +248,14 @@ def save_region(region: np.ndarray, folder: Path) -> None:
             raise FileExistsError(f"{folder} holds samples of another object; give a new folder")
         return
     folder.mkdir(parents=True, exist_ok=True)
-    described = files.write_array(folder / REGION, region)
+    described = write_array(folder / REGION, region)
     files.write_json(folder / CONTEXT, {"schema_version": SCHEMA_VERSION, "region": described})
 
 
 def read_region(folder: Path) -> np.ndarray:
     """The object's pixels, (height, width) bool, that `save_region` wrote."""
     with files.read_manifest(folder / CONTEXT, SCHEMA_VERSION) as about:
-        region = files.read_array(folder / CONTEXT, "region", about["region"])
+        region = read_array(folder / CONTEXT, "region", about["region"])
     if region.dtype != bool or region.ndim != 2:
         raise ValueError(f"{folder / REGION} must hold pixels (height, width) bool, got {region.dtype} {region.shape}")
     if region.view(np.uint8).max(initial=0) > 1:

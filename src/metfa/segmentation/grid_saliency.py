@@ -13,9 +13,10 @@ from metfa._base.validation import check_number, positive_int
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.calls.answers import answered
 from metfa.calls.blur import Blur
-from metfa.calls.called import Called, model_itself, rows_as_the_model
+from metfa.calls.called import Called
 from metfa.calls.differentiation import require_graph
 from metfa.calls.enlargement import enlargements, grid_sides, resized
+from metfa.calls.held import model_itself, rows_as_the_model
 from metfa.calls.targets import row_targets
 from metfa.explainers.heatmaps import finished
 from metfa.explainers.mask_optimisation import (
@@ -251,7 +252,7 @@ class GridSaliency:
         shown = resized(masks, self._matrices(blend.contrast)).masked_fill(self._object(masks), 1)
         left = self._in_object(self._class_maps(blend(shown)), blend.index, rows)
         if masks.requires_grad:
-            require_graph(left)
+            require_graph(left, masks)
         return self.l1_weight * masks.mean((1, 2)) + (least - left).clamp(min=0).mean(dim=1)
 
     def _object(self, like: torch.Tensor) -> torch.Tensor:

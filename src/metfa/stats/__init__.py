@@ -8,6 +8,7 @@ from metfa.stats._intervals import ConfidenceInterval, mean_interval, median_int
 from metfa.stats._multiplicity import bh, bonferroni, by, correct, e_bh, expected_false_marks, holm
 from metfa.stats._ranks import Ranks, median_ranks, min_samples, paper_ranks
 from metfa.stats._thresholds import jenks, jenks_sorted
+from metfa.stats.contrasts import Contrast, contrast
 from metfa.stats.sequential import (
     SequentialTestResult,
     confidence_sequence,
@@ -19,6 +20,7 @@ from metfa.stats.sign_tests import SignTestResult, sign_test
 
 __all__ = [
     "ConfidenceInterval",
+    "Contrast",
     "Ranks",
     "SequentialTestResult",
     "SignTestResult",
@@ -28,6 +30,7 @@ __all__ = [
     "certified_radius",
     "certified_ranks",
     "confidence_sequence",
+    "contrast",
     "correct",
     "e_bh",
     "expected_false_marks",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import mmap
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from metfa._arrays import is_floating, namespace, widen
 
-__all__ = ["comparable", "feature_blocks", "reduce_rows"]
+__all__ = ["comparable", "feature_blocks", "reduce_rows", "release", "value_blocks"]
 
 BLOCK_VALUES = 2**18  # 1 MiB of float32
 LEAST_FEATURES = 1024  # a memory page of float32; narrower blocks would read each page of a file more than once
@@ -39,6 +40,27 @@ def feature_blocks(shape: tuple[int, ...], width: int) -> Iterator[tuple[slice, 
             yield from ((head, *tail) for tail in feature_blocks(shape[1:], width))
 
 
+def value_blocks(values: np.ndarray, width: int) -> Iterator[np.ndarray]:
+    """All values, flat, in blocks of at most `width`. Pages of a file are given back after each block."""
+    for index in feature_blocks(values.shape, width):
+        yield values[index].ravel()
+        release(values)
+
+
+def release(values: np.ndarray) -> None:
+    """Give the pages of a read-only memory map back, so that the process does not grow to the size of the file.
+
+    They stay in the system's cache. Pages of a private copy could hold changes, so only maps of mode "r" are touched.
+    """
+    if not isinstance(values, np.memmap) or values.mode != "r" or not hasattr(mmap, "MADV_DONTNEED"):
+        return
+    owner: Any = values
+    while owner is not None and not isinstance(owner, mmap.mmap):
+        owner = getattr(owner, "base", None)
+    if owner is not None:
+        owner.madvise(mmap.MADV_DONTNEED)
+
+
 def reduce_rows(reduce: Callable[..., tuple[Any, ...]], rows: Any, *per_feature: Any) -> tuple[Any, ...]:
     """The result of ``reduce(rows, *per_feature)``, which turns ``(*features, n)`` into ``(*features)`` arrays.
 
@@ -54,4 +76,5 @@ def reduce_rows(reduce: Callable[..., tuple[Any, ...]], rows: Any, *per_feature:
         outputs = outputs or tuple(np.empty(features, result.dtype) for result in results)
         for output, result in zip(outputs, results, strict=True):
             output[index] = result
+        release(rows)
     return outputs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import partial
 from statistics import NormalDist
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from metfa._arrays import from_host, namespace, widen
+from metfa._arrays import from_host, namespace, to_host, widen
 from metfa.stats._blocks import comparable, reduce_rows
 from metfa.stats._ranks import Ranks, median_ranks
 from metfa.stats.validation import as_level, as_rows, refuse_nan
@@ -35,7 +36,7 @@ class ConfidenceInterval:
 
 
 def median_interval(
-    samples: Any, confidence_level: float = 0.95, *, ranks: Ranks | None = None, axis: int = 0
+    samples: Any, confidence_level: float | None = None, *, ranks: Ranks | None = None, axis: int = 0
 ) -> ConfidenceInterval:
     """Exact interval for the median of each feature: two order statistics.
 
@@ -44,9 +45,10 @@ def median_interval(
     samples : array
         Independent samples, ``(n, *features)`` for ``axis=0``; real numbers of any dtype.
     confidence_level : float, default: 0.95
-        Least probability that the interval covers the median; not used when `ranks` is given.
+        Least probability that the interval covers the median.
     ranks : Ranks, optional
-        Order statistics to take instead of ``median_ranks(n, confidence_level)``.
+        Order statistics to take instead of ``median_ranks(n, confidence_level)``. They have a level of their own, so
+        give only one of the two.
     axis : int, default: 0
         The axis of `samples` that runs over the samples.
 
@@ -58,8 +60,8 @@ def median_interval(
     Raises
     ------
     ValueError
-        If there are too few samples for the level, if `samples` holds NaN, or if `ranks` is for another number of
-        samples.
+        If there are too few samples for the level, if `samples` holds NaN, if `ranks` is for another number of samples,
+        or if a level is given beside `ranks`.
 
     Notes
     -----
@@ -86,7 +88,9 @@ def median_interval(
     return ConfidenceInterval(low, high, ranks.confidence_level)
 
 
-def smoothed_median(samples: Any, confidence_level: float = 0.95, *, ranks: Ranks | None = None, axis: int = 0) -> Any:
+def smoothed_median(
+    samples: Any, confidence_level: float | None = None, *, ranks: Ranks | None = None, axis: int = 0
+) -> Any:
     """Smoothed value of each feature: the mean of the order statistics inside the interval for the median.
 
     Parameters
@@ -94,9 +98,9 @@ def smoothed_median(samples: Any, confidence_level: float = 0.95, *, ranks: Rank
     samples : array
         Independent samples, ``(n, *features)`` for ``axis=0``; real numbers of any dtype.
     confidence_level : float, default: 0.95
-        Level of the interval; not used when `ranks` is given.
+        Level of the interval.
     ranks : Ranks, optional
-        Order statistics to average instead of ``median_ranks(n, confidence_level)``.
+        Order statistics to average instead of ``median_ranks(n, confidence_level)``; give only one of the two.
     axis : int, default: 0
         The axis of `samples` that runs over the samples.
 
@@ -108,8 +112,8 @@ def smoothed_median(samples: Any, confidence_level: float = 0.95, *, ranks: Rank
     Raises
     ------
     ValueError
-        If there are too few samples for the level, if `samples` holds NaN, or if `ranks` is for another number of
-        samples.
+        If there are too few samples for the level, if `samples` holds NaN, if `ranks` is for another number of samples,
+        or if a level is given beside `ranks`.
 
     Notes
     -----
@@ -185,16 +189,21 @@ def mean_interval(samples: Any, confidence_level: float = 0.95, *, axis: int = 0
     rows, n = as_rows(samples, axis)
     if n < 2:
         raise ValueError(f"`samples` must hold at least 2 samples for a standard deviation, got {n}")
-    with np.errstate(invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         mean, deviation, bad = reduce_rows(_moments, rows)
     refuse_nan(bad, "samples", "NaN and infinity")
     reach = deviation * (NormalDist().inv_cdf((1 + level) / 2) / n**0.5)
     return ConfidenceInterval(mean - reach, mean + reach, level)
 
 
-def _ranks_for(n: int, confidence_level: float, ranks: Ranks | None) -> Ranks:
+def _ranks_for(n: int, confidence_level: float | None, ranks: Ranks | None) -> Ranks:
     if ranks is None:
-        return median_ranks(n, confidence_level)
+        return median_ranks(n, 0.95 if confidence_level is None else confidence_level)
+    if confidence_level is not None:
+        raise ValueError(
+            f"`confidence_level`={confidence_level!r} would not be used beside `ranks`, which have a level of their "
+            "own: give only one of the two"
+        )
     if not isinstance(ranks, Ranks):
         raise TypeError(f"`ranks` must be a Ranks, as median_ranks({n}) returns, got {type(ranks).__name__}")
     if ranks.n != n:
@@ -231,10 +240,27 @@ def _moments(rows: Any) -> tuple[Any, Any, Any]:
     xp = namespace(rows)
     rows = widen(rows)
     bad = xp.count_nonzero(~xp.isfinite(rows), axis=-1)
-    return _mean_about(rows, 0), xp.std(rows - rows[..., :1], axis=-1, correction=1), bad
+    largest = float(to_host(xp.max(xp.abs(rows)))) if math.prod(rows.shape) else 0.0
+    exponent = math.frexp(largest)[1] if math.isfinite(largest) else 0
+    # With a power of two, which rounds nothing, the squares are within range.
+    scale = math.ldexp(1.0, -exponent) if abs(exponent) > math.frexp(float(xp.finfo(rows.dtype).max))[1] // 3 else 1.0
+    deviation = xp.std(
+        (rows - rows[..., :1]) if scale == 1 else rows * scale - rows[..., :1] * scale, axis=-1, correction=1
+    )
+    return _mean_about(rows, 0), deviation / scale, bad
 
 
 def _mean_about(rows: Any, origin: int) -> Any:
     """Mean of each row, relative to one of its values: this rounds less, and the mean of a constant is exact."""
-    base = rows[..., origin : origin + 1]
-    return base[..., 0] + namespace(rows).mean(rows - base, axis=-1)
+
+    def mean(rows: Any) -> Any:
+        base = rows[..., origin : origin + 1]
+        return base[..., 0] + xp.mean(rows - base, axis=-1)
+
+    xp = namespace(rows)
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = mean(rows)
+        if bool(xp.all(xp.isfinite(found))):
+            return found
+        smaller = 2.0 ** -(rows.shape[-1].bit_length() + 1)  # a power of two: it rounds nothing, and sums are in range
+        return mean(rows * smaller) / smaller

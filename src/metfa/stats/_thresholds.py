@@ -9,10 +9,14 @@ import numpy as np
 
 from metfa._arrays import to_host
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
+from metfa.stats._blocks import value_blocks
+from metfa.stats._large_breaks import best_break
 from metfa.stats.validation import as_real
 
 __all__ = ["jenks", "jenks_sorted"]
 
+SORTED_IN_MEMORY = 2**26  # bytes; more values are not sorted as a whole
+BLOCK = 2**22  # values of them in memory at once
 CHUNK = 2**16  # the scan's arrays stay in the processor's cache
 
 
@@ -46,7 +50,9 @@ def jenks(values: Any) -> float:
     Notes
     -----
     It takes one sort on the host and two scans of prefix sums: O(m log m) time, and memory for one sorted copy of the
-    m values. It is the optimal grouping of [1]_ with two classes; cartographers call it natural breaks [2]_.
+    m values. More than 64 MiB of values are read in blocks instead, from a file if they lie in one, and the same break
+    is found with a few tens of MiB (where two cuts are equal to the rounding of sums, either may be found). It is
+    the optimal grouping of [1]_ with two classes; cartographers call it natural breaks [2]_.
 
     References
     ----------
@@ -61,9 +67,23 @@ def jenks(values: Any) -> float:
     0.5
     """
     values = to_host(as_real(values, "values"))
+    if values.nbytes > SORTED_IN_MEMORY and values.dtype.kind in "iuf" and _within_range(values):
+        found = best_break(lambda: value_blocks(values, BLOCK), values.size)
+        return _equal(values) if found is None else _middle(*found)
     if values.dtype == np.float16:
         values = values.astype(np.float32)  # sorts faster, and exact
     return _natural_break(np.sort(values, axis=None), "values")
+
+
+def _within_range(values: np.ndarray) -> bool:
+    """Whether all values are finite, and neither so large nor so small that the squares of their sums are no floats."""
+    largest = 0.0
+    for block in value_blocks(values, BLOCK):
+        ends = float(block.min()), float(block.max())
+        if not all(map(math.isfinite, ends)):
+            return False
+        largest = max(largest, *map(abs, ends))
+    return abs(math.frexp(largest)[1]) <= 100
 
 
 def jenks_sorted(sorted_values: np.ndarray) -> float:
@@ -107,13 +127,21 @@ def _natural_break(values: np.ndarray, name: str) -> float:
         raise ValueError(f"`{name}` must be finite, got {bad} values that are NaN or infinite")
     cut = _best_cut(values, name)
     if cut == 0:
-        warn(
-            f"no threshold separates {values.size} equal values (all {values[0]}): returning NaN, "
-            "with which nothing is significant",
-            DegenerateAttributionsWarning,
-        )
-        return math.nan
-    low, high = float(values[cut - 1]), float(values[cut])
+        return _equal(values)
+    return _middle(float(values[cut - 1]), float(values[cut]))
+
+
+def _equal(values: np.ndarray) -> float:
+    """NaN, with a warning."""
+    warn(
+        f"no threshold separates {values.size} equal values (all {values.flat[0]}): returning NaN, with which nothing "
+        "is significant",
+        DegenerateAttributionsWarning,
+    )
+    return math.nan
+
+
+def _middle(low: float, high: float) -> float:
     middle = (low + high) / 2
     return middle if math.isfinite(middle) else low / 2 + high / 2
 

@@ -43,7 +43,12 @@ def looked_up(table: np.ndarray, counts: Any) -> Any:
 
 def _threshold_on_host(threshold: Any, shape: tuple[int, ...]) -> np.ndarray:
     """The threshold in float64, checked to broadcast to the features."""
-    h = np.asarray(to_host(as_real(threshold, "threshold")), dtype=np.float64)
+    given = to_host(as_real(threshold, "threshold"))
+    if given.dtype.kind == "b":
+        raise TypeError(f"`threshold` must be a number, got {given.dtype}: write 0.0 or 1.0 if that is what you mean")
+    h = np.asarray(given, dtype=np.float64)
+    if np.isinf(h).any():
+        raise ValueError(f"`threshold` must be finite, got {h[np.isinf(h)].flat[0]}: all samples lie on one side of it")
     try:
         np.broadcast_to(h, shape)
     except ValueError:

@@ -108,16 +108,16 @@ def sign_test(samples: Any, threshold: Any, *, alternative: str = "two-sided", a
     """
     alternative = as_alternative(alternative)
     rows, n = as_rows(samples, axis)
-    if n > MOST_SAMPLES:
-        raise ValueError(
-            f"`samples` must hold at most {MOST_SAMPLES:,} samples, beyond which exact tails take minutes, got {n:,}"
-        )
     above, below = count_sides(rows, n, threshold)
     return result_of(above, below, n, alternative)
 
 
 def result_of(above: Any, below: Any, n: int, alternative: str) -> SignTestResult:
     """`sign_test` of counts."""
+    if n > MOST_SAMPLES:
+        raise ValueError(
+            f"`samples` must hold at most {MOST_SAMPLES:,} samples, beyond which exact tails take minutes, got {n:,}"
+        )
     # Tails fall as counts grow: the smaller tail is that of the larger count.
     counts = {"greater": above, "less": below, "two-sided": namespace(above).maximum(above, below)}[alternative]
     tails = upper_tail_table(n)

@@ -1,138 +1,110 @@
-"""Copies of a text with random words left out, the model's answers to them, and the explainers that use both."""
+"""Copies of a text with words left out, the model's answers to them, and what explainers by such copies share."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from metfa._base.validation import check_flag, positive_int
+from metfa._base.validation import check_flag
 from metfa._base.warnings import DegenerateAttributionsWarning, RowDependenceWarning, warn
-from metfa.calls.called import model_itself
 from metfa.sampling.randomised import row_generators
 from metfa.text._scaling import scaled_words
 from metfa.text._text_model import TextModel, words_of_rows
 from metfa.text.words import Words
 
-__all__ = ["DeletionExplainer", "DeletionSurrogate", "answers", "deletions", "flat"]
+__all__ = [
+    "SINGLE",
+    "Ask",
+    "deletions",
+    "every_copy",
+    "explained_rows",
+    "flat",
+    "hold_text_model",
+    "keeps_signs",
+    "warn_of_luck",
+    "warn_of_zeros",
+    "word_maps",
+]
 
-ROUNDING = 1e-2  # the kernels of half precision may change a probability by so much from batch to batch
+ROUNDING = 1e-3  # the kernels of a model may change a probability by so much from batch to batch
 SINGLE = 4 * float(np.finfo(np.float32).eps)  # most models answer in single precision and round batch by batch
 
+Ask = Callable[[np.ndarray], np.ndarray]
 
-@dataclass(frozen=True)
-class DeletionExplainer:
-    """Settings of every explainer that leaves words out; each explainer documents them."""
-
-    called: Any
-    scale: bool = field(default=True, kw_only=True)
-
-    model = model_itself
-    rows_independent = True  # one row is explained after the other: no call of the model holds copies of two rows
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "called", TextModel.of(self.called).called)
-        check_flag(self.scale, "scale")
-
-    @property
-    def signed(self) -> bool:
-        """Whether scores keep their signs: a score above 0 speaks for the class."""
-        return not self.scale
-
-    def _finished(self, coefficients: Sequence[np.ndarray]) -> np.ndarray:
-        maps = np.stack(coefficients)
-        return scaled_words(maps) if self.scale else maps
+keeps_signs = property(
+    lambda explainer: not explainer.scale, doc="Whether scores keep their signs: above 0 speaks for the class."
+)
 
 
-@dataclass(frozen=True)
-class DeletionSurrogate(DeletionExplainer):
-    """Explainer whose scores are the coefficients of a model that a subclass fits to random copies."""
+def hold_text_model(explainer: Any) -> None:
+    """Turn the model in the field `called` of a frozen explainer of texts into a `Called`, and check its `scale`."""
+    object.__setattr__(explainer, "called", TextModel.of(explainer.called).called)
+    check_flag(explainer.scale, "scale")
 
-    n_perturbations: int = field(default=500, kw_only=True)
-    rng: Any = field(default=None, kw_only=True, repr=False)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        positive_int(self.n_perturbations, "n_perturbations", minimum=2)
+def explained_rows(
+    called: Any,
+    inputs: Any,
+    target: Any,
+    explain: Callable[[Words, Ask, np.random.Generator], Any],
+    *,
+    rngs: Any = None,
+    rng: Any = 0,
+) -> tuple[list[Any], np.ndarray]:
+    """What `explain` finds out about each text, and the model's scores of the texts, (batch, classes).
 
-    def __call__(self, inputs: Any, target: Any = None, *, rngs: Any = None) -> tuple[np.ndarray, np.ndarray]:
-        """Attributions and scores of a batch.
+    Parameters
+    ----------
+    called : Called
+        Model of texts.
+    inputs, target, rngs
+        As for a call of an explainer.
+    explain : callable
+        Words of a text, a function that asks about copies, and a generator -> anything. The function takes the words
+        that each copy keeps, (n, n_words) of bool, and returns the probability of the target for each, (n,).
+    rng : int, numpy.random.Generator or None
+        Seed of calls without `rngs`.
+    """
+    rows = words_of_rows(inputs)
+    generators = row_generators(list(inputs), rngs, rng)
+    found, model = [], TextModel(called)
+    with model.asked():
+        scores = model.scores(inputs)
+        for words, chosen, generator in zip(rows, model.targets(scores, target), generators, strict=True):
+            found.append(explain(words, partial(answers, model, words, target=chosen), generator))
+    return found, scores
 
-        Parameters
-        ----------
-        inputs : list of str, or of lists of str
-            Texts with equally many words.
-        target : int, sequence or array, optional
-            Class of each text; None: the predicted one.
-        rngs : list of numpy.random.Generator, optional
-            One generator for each text.
 
-        Returns
-        -------
-        attributions : ndarray, (batch, n_words)
-        scores : ndarray, (batch, classes)
-            The model's scores of the texts themselves.
-        """
-        fits, scores = self.fit(inputs, target, rngs=rngs)
-        return self._finished([fit.coefficients for fit in fits]), scores
+def word_maps(scores: Sequence[np.ndarray], *, scale: bool) -> np.ndarray:
+    """Scores of the words of each text as a batch, (batch, n_words), scaled to [0, 1] if asked."""
+    maps = np.stack(scores)
+    return scaled_words(maps) if scale else maps
 
-    def fit(self, inputs: Any, target: Any = None, *, rngs: Any = None) -> tuple[list[Any], np.ndarray]:
-        """The fit to each text, and the model's scores of the texts themselves.
 
-        Parameters
-        ----------
-        inputs, target, rngs
-            As for a call.
+def warn_of_zeros(scores: Sequence[np.ndarray], what: str, why: str) -> None:
+    """Warn of texts where all scores are 0."""
+    still = sum(not row.any() for row in scores)
+    if still:
+        warn(f"{what} are all 0 for {still} of {len(scores)} texts: {why}", DegenerateAttributionsWarning)
 
-        Returns
-        -------
-        fits : list
-            One for each text: a `WordMixture` from `metfa.text.LEMNA`, a `WordSurrogate` from `metfa.text.LIME`.
-        scores : ndarray, (batch, classes)
-        """
-        rows = words_of_rows(inputs)
-        self._check_length(len(rows[0]))
-        generators = row_generators(list(inputs), rngs, self.rng)
-        fits, model = [], TextModel(self.called)
-        with model.asked():
-            scores = model.scores(inputs)
-            for words, chosen, rng in zip(rows, model.targets(scores, target), generators, strict=True):
-                kept = deletions(len(words), self.n_perturbations, rng)
-                fits.append(self._fitted(words, kept, answers(model, words, kept, chosen)))
-        self._warn_of(fits)
-        return fits, scores
 
-    def _check_length(self, n_words: int) -> None:
-        """Raise if a text has more words than the explainer takes."""
+def warn_of_luck(fits: Sequence[Any], name: str, copies: int) -> None:
+    """Warn of linear fits that are no better than chance.
 
-    def _fitted(self, words: Words, kept: np.ndarray, response: np.ndarray) -> Any:
-        """The fit to the copies that keep ``kept`` (n, n_words), with its `coefficients`."""
-        raise NotImplementedError
-
-    def _warn_of(self, fits: list[Any]) -> None:
-        """Warn of fits without meaning: the probabilities do not change, or the fit is no better than chance.
-
-        For n numbers that do not depend on its p regressors, a regression has a mean R² of p / (n - 1).
-        """
-        n, copies, name = len(fits), self.n_perturbations, type(self).__name__
-        still = [fit for fit in fits if not fit.coefficients.any()]
-        if still:
-            warn(
-                f"{name}'s coefficients are all 0 for {len(still)} of {n} texts: the class probability does not depend "
-                "on the words",
-                DegenerateAttributionsWarning,
-            )
-        poor = [fit for fit in fits if fit.coefficients.any() and fit.r2 * (copies - 1) <= len(fit.words)]
-        if poor:
-            worst = min(poor, key=lambda fit: fit.r2)
-            warn(
-                f"{name}'s linear model fits the probabilities of {len(poor)} of {n} texts no better than it would "
-                f"fit unrelated numbers (R² {worst.r2:.2f} with {len(worst.words)} words and {copies} copies): take "
-                "more `n_perturbations`",
-                DegenerateAttributionsWarning,
-            )
+    For n numbers that do not depend on its p regressors, a regression has a mean R² of p / (n - 1).
+    """
+    poor = [fit for fit in fits if fit.coefficients.any() and fit.r2 * (copies - 1) <= len(fit.words)]
+    if poor:
+        worst = min(poor, key=lambda fit: fit.r2)
+        warn(
+            f"{name}'s linear model fits the probabilities of {len(poor)} of {len(fits)} texts no better than it would "
+            f"fit unrelated numbers (R² {worst.r2:.2f} with {len(worst.words)} words and {copies} copies): take "
+            "more `n_perturbations`",
+            DegenerateAttributionsWarning,
+        )
 
 
 def deletions(n_words: int, n: int, rng: np.random.Generator) -> np.ndarray:
@@ -146,6 +118,11 @@ def deletions(n_words: int, n: int, rng: np.random.Generator) -> np.ndarray:
     for row, size in zip(kept[1:], sizes, strict=True):
         row[rng.permutation(n_words)[:size]] = False
     return kept
+
+
+def every_copy(n_words: int) -> np.ndarray:
+    """All distinct copies of a text, (2^n_words, n_words) of bool: the words that each keeps; the first keeps all."""
+    return (np.arange(2**n_words)[:, None] >> np.arange(n_words)) % 2 == 0
 
 
 def answers(model: TextModel, words: Words, kept: np.ndarray, target: int | None) -> np.ndarray:
@@ -176,11 +153,12 @@ def answers(model: TextModel, words: Words, kept: np.ndarray, target: int | None
 
 def _warn_of_mixed_texts(among_others: float, alone: float) -> None:
     """Warn of a model whose answer to a text depends on the other texts of the call, such as by unmasked padding."""
-    if abs(among_others - alone) > ROUNDING * max(1.0, abs(alone)):
+    apart = abs(among_others - alone)
+    if apart > ROUNDING * max(1.0, abs(alone)):
         warn(
-            "the model's answer to a text depends on the other texts of its call (a network that reads the padding "
-            "does this), so explanations depend on `batch_size`: write `metfa.Called(model, softmax=..., "
-            "batch_size=1)`, or repair the model",
+            f"the model's answer to a text depends on the other texts of its call (by {apart:.2g}; a network that "
+            "reads the padding does this, and half precision alone rounds by some thousandths), so explanations depend "
+            "on `batch_size`: write `metfa.Called(model, softmax=..., batch_size=1)`, or repair the model",
             RowDependenceWarning,
         )
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from metfa.results.sample import AttributionSample
 from metfa.sampling.streams import Purpose, stream
-from metfa.text._deletions import DeletionSurrogate
+from metfa.text.lemna import LEMNA
+from metfa.text.lime import LIME
 from metfa.text.words import words_of
 
 __all__ = ["facts_of"]
@@ -35,7 +36,7 @@ def facts_of(explainer: Any, model: Any, sample: AttributionSample) -> dict[str,
             facts["unread"] = unread
         rng = stream(int(sample.provenance["rng"], 16), sample.input_names[0], 0, Purpose.CLEAN)
         scores, scaled = None, getattr(explainer, "scale", False) is True
-        if isinstance(explainer, DeletionSurrogate):
+        if isinstance(explainer, LEMNA | LIME):
             (fit,), _ = explainer.fit([text], target, rngs=[rng])
             facts["r2"], scores = float(fit.r2), fit.coefficients
         elif dataclasses.is_dataclass(explainer) and scaled:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["fused_lasso", "fused_lasso_of_moments"]
+__all__ = ["fused_lasso", "fused_lasso_of_moments", "unfused"]
 
 RIDGE = 1e-10  # share of the largest diagonal entry: collinear columns share their effect, no matrix is singular
 TOLERANCE = 1e-10  # share of the largest gradient at zero: the slack within which an optimality condition counts as met
@@ -46,6 +46,20 @@ def fused_lasso(
     gram = weighted @ features - total * np.outer(means, means)
     coefficients = fused_lasso_of_moments(gram, weighted @ (response - mean), penalty, start)
     return coefficients, float(mean - means @ coefficients)
+
+
+def unfused(
+    features: np.ndarray, response: np.ndarray, weights: np.ndarray, coefficients: np.ndarray
+) -> np.ndarray | None:
+    """Coefficients with the same blocks of equal ones, by least squares, (p,); None if blocks are too many for that.
+
+    Their distance from `coefficients` is what the penalty moves.
+    """
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(coefficients)) + 1])
+    if 2 * len(starts) > weights.sum():
+        return None
+    levels, _ = fused_lasso(np.add.reduceat(features, starts, axis=1), response, weights, 0.0)
+    return np.repeat(levels, np.diff(np.append(starts, len(coefficients))))
 
 
 def fused_lasso_of_moments(

@@ -114,6 +114,12 @@ class TextModel:
         """Scores of one batch; the model gets a list of its own, which it may change."""
         answer = self.called.model([text if isinstance(text, str) else list(text) for text in texts])
         if isinstance(answer, list) or (isinstance(answer, tuple) and not any(map(is_array, answer))):
+            if _of_pipeline(answer):
+                raise TypeError(
+                    "`model` must return an array of probabilities (batch, classes), got labels and scores from a "
+                    "pipeline of transformers: write `metfa.text.from_transformers(pipe.tokenizer, pipe.model)` in "
+                    "place of the pipeline"
+                )
             raise TypeError(
                 f"`model` must return an array of probabilities (batch, classes), got {type(answer).__name__}: wrap "
                 "it, as in `lambda texts: np.asarray(model(texts))`"
@@ -134,6 +140,13 @@ class TextModel:
         if bad is not None:
             raise ValueError(f"the model's scores are not finite for the text {texts[bad]!r:.80}")
         return scores
+
+
+def _of_pipeline(answer: Sequence[Any]) -> bool:
+    """Whether these are the dictionaries of labels and scores that a pipeline of transformers returns."""
+    first = answer[0] if answer else None
+    first = first[0] if isinstance(first, list) and first else first
+    return isinstance(first, dict) and "score" in first
 
 
 def _class_index(entry: Any) -> int | None:

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from metfa._base.warnings import DegenerateAttributionsWarning, warn
-from metfa.text._deletions import DeletionExplainer, flat
-from metfa.text._text_model import TextModel, words_of_rows
+from metfa.calls.held import model_itself
+from metfa.text._deletions import (
+    SINGLE,
+    Ask,
+    explained_rows,
+    hold_text_model,
+    keeps_signs,
+    warn_of_zeros,
+    word_maps,
+)
 from metfa.text.words import Words
 
 __all__ = ["Occlusion"]
 
 
 @dataclass(frozen=True)
-class Occlusion(DeletionExplainer):
+class Occlusion:
     """Each word's score is the fall of the class probability when only that word is left out.
 
     It is the ``occlusion`` of images (Zeiler and Fergus 2014) with words in place of patches; Li, Monroe and Jurafsky
@@ -34,7 +41,9 @@ class Occlusion(DeletionExplainer):
 
     Notes
     -----
-    Only one batch of copies exists at a time. If no word changes the probability of a text, a warning says so.
+    Only one batch of copies exists at a time. If no word changes the probability of a text, a warning says so. A fall
+    within the rounding of single precision counts as 0, so that an idle word has no sign. One copy is asked a second
+    time, alone, to warn of models that mix the texts of a call.
 
     Examples
     --------
@@ -45,6 +54,16 @@ class Occlusion(DeletionExplainer):
     >>> Occlusion(model, scale=False)(["a moving film"])[0]
     array([[0. , 0.5, 0. ]])
     """
+
+    called: Any
+    scale: bool = field(default=True, kw_only=True)
+
+    model = model_itself
+    signed = keeps_signs
+    rows_independent = True  # no call of the model holds copies of two rows
+
+    def __post_init__(self) -> None:
+        hold_text_model(self)
 
     def __call__(self, inputs: Any, target: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """Attributions and scores of a batch.
@@ -62,31 +81,15 @@ class Occlusion(DeletionExplainer):
         scores : ndarray, (batch, classes)
             The model's scores of the texts themselves.
         """
-        rows = words_of_rows(inputs)
-        model = TextModel(self.called)
-        with model.asked():
-            scores = model.scores(inputs)
-            targets = model.targets(scores, target)
-            falls = [_falls(model, words, chosen) for words, chosen in zip(rows, targets, strict=True)]
-        still = sum(not row.any() for row in falls)
-        if still:
-            warn(
-                f"occlusion's scores are all 0 for {still} of {len(rows)} texts: the class probability does not change "
-                "when a single word is left out",
-                DegenerateAttributionsWarning,
-            )
-        return self._finished(falls), scores
+        falls, scores = explained_rows(self.called, inputs, target, _falls)
+        why = "the class probability does not change when a single word is left out"
+        warn_of_zeros(falls, "occlusion's scores", why)
+        return word_maps(falls, scale=self.scale), scores
 
 
-def _falls(model: TextModel, words: Words, target: int | None) -> np.ndarray:
-    """Fall of the target's probability for each word, (n_words,); the first copy asked is the text itself."""
-
-    def copy_without(left_out: int) -> Any:
-        return words.kept([index != left_out for index in range(len(words))])
-
-    def make(start: int, stop: int) -> list[Any]:
-        return [copy_without(index - 1) for index in range(start, stop)]  # the first leaves nothing out
-
-    probabilities = model.as_probabilities(model.scores_of(len(words) + 1, make))
-    chosen = model.chosen(probabilities, [target] * len(probabilities))
-    return np.zeros(len(words)) if flat(chosen) else chosen[0] - chosen[1:]
+def _falls(words: Words, ask: Ask, _: Any) -> np.ndarray:
+    """Fall of the target's probability for each word, (n_words,); exactly 0 where it is no more than rounding."""
+    whole = np.ones((1, len(words)), dtype=bool)
+    chosen = ask(np.concatenate([whole, ~np.eye(len(words), dtype=bool)]))
+    falls = chosen[0] - chosen[1:]
+    return np.where(np.abs(falls) <= SINGLE * np.abs(chosen).max(), 0.0, falls)

@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 
 from metfa import stats
+from metfa._base.percents import percent
+from metfa.results.cautions import about_outside, explained, outside, trimming
 from metfa.results.decisions import Decision, TooFewSamplesError
+from metfa.results.promises import promise
 from metfa.results.sample import AttributionSample
 from metfa.results.terms import Terms
 from metfa.text.words import Words, words_of
@@ -27,7 +30,9 @@ class Reading:
     words: Words
     scores: np.ndarray
     kinds: list[str]
+    vanilla: np.ndarray  # scores without noise
     ends: tuple[np.ndarray, np.ndarray] | None
+    outside: np.ndarray  # whether the score without noise lies beyond the ends
     about: list[str]
     marks: list[tuple[str, str]]
 
@@ -42,9 +47,15 @@ class Reading:
             kinds, marks, how = [NOT_TESTED] * len(words), [], f"no word can be significant: {error}"
         if marks and ends is not None:
             how += "; brackets have their own level, so they may differ from the marks at the threshold"
+        vanilla, beyond = sample.vanilla[0].astype(np.float64), np.zeros(len(words), bool)
+        about = [_origin(sample), called, how]
+        if ends is not None:
+            beyond = outside(sample.vanilla, sample.confidence_interval(level))[0]
+            about.append(about_outside(int(beyond.sum()), len(words), "word"))
         of_text = about_the_text(sample)
-        about = [_origin(sample), *([f"the text itself: {of_text}"] if of_text else []), called, how]
-        return cls(words, scores, kinds, ends, about, marks)
+        if of_text:
+            about.insert(1, f"the text itself: {of_text}")
+        return cls(words, scores, kinds, vanilla, ends, beyond, about, marks)
 
     @property
     def gaps(self) -> tuple[str, ...]:
@@ -58,11 +69,14 @@ class Reading:
         return self.scores / largest if largest > 0 else np.zeros(len(self.scores))
 
     def figures(self, index: int) -> str:
-        """Score, interval and decision of one word."""
+        """Score, interval and decision of one word, and its score without noise."""
         interval = (
             "" if self.ends is None else f" [{short_number(self.ends[0][index])}, {short_number(self.ends[1][index])}]"
         )
-        return f"{short_number(self.scores[index])}{interval} {self.kinds[index]}".rstrip()
+        beyond = " (outside)" if self.outside[index] else ""
+        clean = f"without noise {short_number(self.vanilla[index])}{beyond}"
+        parts = [f"{short_number(self.scores[index])}{interval}", clean, self.kinds[index]]
+        return ", ".join(part for part in parts if part)
 
 
 def words_explained(sample: AttributionSample) -> Words:
@@ -96,26 +110,24 @@ def _scores(sample: AttributionSample, level: float) -> tuple[np.ndarray, Any, s
     interval = sample.confidence_interval(level)
     ends = interval.low[0].astype(np.float64), interval.high[0].astype(np.float64)
     smoothed = sample.smoothed(level)[0].astype(np.float64)
-    exact = f"{sample.interval_kind} {interval.confidence_level:.2%} interval of its median"
-    return smoothed, ends, f"score: smoothed over {n} samples; in brackets the {exact}"
+    kind = "any-time " * sample.any_time
+    covered = f"{kind}{percent(interval.confidence_level, 2)} interval of its median"
+    trimmed = trimming(sample, level)
+    return smoothed, ends, f"score: smoothed over {n} samples, {trimmed}; in brackets the {covered}"
 
 
 def _decisions(sample: AttributionSample, decision: Decision) -> tuple[list[str], list[tuple[str, str]], str]:
     """Decision about each word, the meanings of the decisions with their counts, and how they were found."""
     terms, threshold, of_mark = decision.terms, decision.threshold, decision.kinds
-    if np.isnan(decision.thresholds).all():
-        return [NOT_TESTED] * decision.marks.size, [], "no threshold exists: all scores are equal"
+    if decision.nothing[0] is not None:
+        return [NOT_TESTED] * decision.marks.size, [], f"no word stands out: {decision.nothing[0]}"
     at = "a threshold of its own" if threshold is None else f"{threshold:.3g}"
     kinds = [of_mark[mark] for mark in decision.marks[0].tolist()]
-    if terms.correction is None and sample.any_time:
-        how = f"decided at {terms.level}, whenever sampling stops"
-    elif terms.correction is None:
+    expected = None
+    if terms.correction is None and not decision.any_time:
         expected = stats.expected_false_marks(sample.n_samples - terms.split, terms.alpha, len(kinds))
-        shown = f"{expected:,.0f}" if expected >= 10 else f"{expected:.2g}"
-        falsely = f"up to {shown} of {_words(len(kinds))} marked falsely on average"
-        how = f"decided at {terms.level}: {falsely}, if every median lay at the threshold"
-    else:
-        how = f"decided at {terms.level} over {_words(len(kinds))}"
+    promised = promise(terms.correction, terms.alpha, len(kinds), expected=expected, kinds=of_mark, noun="word")
+    how = f"decided at {terms.level}: {promised}"
     meanings = {of_mark[1]: f"median significantly above {at}", of_mark[-1]: f"median significantly below {at}"}
     meanings["undecided"] = "neither"
     return kinds, [(kind, f"{meaning}, {_words(kinds.count(kind))}") for kind, meaning in meanings.items()], how
@@ -123,12 +135,13 @@ def _decisions(sample: AttributionSample, decision: Decision) -> tuple[list[str]
 
 def _origin(sample: AttributionSample) -> str:
     made = sample.provenance
-    name = _facts(sample).get("class_name")
-    named = "" if name is None else f" ({name})"
-    target = "" if sample.target[0] is None else f"class {sample.target[0]}{named}, "
+    named = explained(sample, 0)
+    target = "" if named is None else f"{named}; "
     explainer = str(made.get("explainer")).partition("(")[0]  # its settings stand in the sample's provenance
     noise = "no noise" if made.get("noise") in (None, "None") else f"noise {made['noise']}"
-    flips = "" if sample.flip_rate is None else f"; another prediction in {sample.flip_rate[0]:.0%} of the samples"
+    flips = (
+        "" if sample.flip_rate is None else f"; another prediction in {percent(sample.flip_rate[0], 0)} of the samples"
+    )
     return f"{target}explained by {explainer}; N = {sample.n_samples} samples, {noise}{flips}"
 
 

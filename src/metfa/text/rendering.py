@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import html
 import os
-import re
 import shutil
 import sys
-import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from metfa._base.percents import percent
 from metfa._base.validation import positive_int
+from metfa.results.cautions import FLIPS_FROM, cautions
 from metfa.results.sample import AttributionSample
+from metfa.text._lines import broken, columns_of, cut, flow
 from metfa.text.reading import NOT_TESTED, Reading, harmless_text, short_number, words_explained
 
 __all__ = ["render_html", "render_terminal"]
@@ -27,6 +28,8 @@ __all__ = ["render_html", "render_terminal"]
 HUES = {1: "230,159,0", -1: "0,114,178"}  # orange and blue, as in `plot.bars`, distinct for all colour vision
 STRONGEST = 0.6  # opacity of a background on which both black and white letters can be read
 STEPS = {1: (180, 215, 208), -1: (110, 74, 39)}  # of 256 colours, grey to vivid, under black letters
+FAINT = 0.35  # of the strength of colours and marks under a caution
+WARNING = "margin:0 0 .6em;padding-left:.6em;border-left:.3em solid #c62828;font-weight:bold"
 FAINTEST = 0.1  # share of the largest score; below it a terminal shows no background
 MARKS = {"important": "*{}*", "positive": "*{}*", "negative": "~{}~", "undecided": "({})"}  # in plain text
 ESCAPES = {"important": "1;4", "positive": "1;4", "negative": "3;4", "unimportant": "2"}  # in a terminal
@@ -49,6 +52,7 @@ def render_html(
     split: int | None = None,
     confidence_level: float = 0.95,
     page: bool = False,
+    flips_from: float = FLIPS_FROM,
 ) -> str:
     """Show an explained text as HTML: background by score, marks by significance, figures on hover, and a legend.
 
@@ -68,6 +72,8 @@ def render_html(
         intervals may differ at the threshold.
     page : bool
         True gives a whole page, to write to a file in UTF-8; False gives a part of a page.
+    flips_from : float
+        Share of noisy texts with another prediction, from which on the heading says so and the marks are faint.
 
     Returns
     -------
@@ -96,17 +102,22 @@ def render_html(
     words_explained(sample)
     terms = sample.terms(threshold, alpha=alpha, correction=correction, split=split)
     reading = Reading.of(sample, terms, confidence_level)
+    warned = cautions(sample, 0, flips_from)
+    faint = FAINT if warned else 1.0
     gaps = [html.escape(harmless_text(gap)) for gap in reading.gaps]
     words = [
-        _span(harmless_text(word), reading.kinds[index], float(strength), reading.figures(index))
+        _span(harmless_text(word), reading.kinds[index], faint * float(strength), reading.figures(index), faint=faint)
         for index, (word, strength) in enumerate(zip(reading.words.words, reading.strengths, strict=True))
     ]
     shown = gaps[0] + "".join(word + gap for word, gap in zip(words, gaps[1:], strict=True))
     named = html.escape(harmless_text(title or "Explained text"))
     heading = "" if title is None else f'<p style="margin:0 0 .6em;font-weight:bold">{named}</p>'
-    background = _span("background", NOT_TESTED, 1.0, None)
+    heading += "".join(f'<p style="{WARNING}">{html.escape(text)}</p>' for text in warned)
+    background = _span("background", NOT_TESTED, faint, None)
     legend = [background + html.escape(f": {_scale(reading)}; hover over a word for its figures")]
-    legend += [_span(kind, kind, 0.0, None) + html.escape(f": {meaning}") for kind, meaning in reading.marks]
+    legend += [
+        _span(kind, kind, 0.0, None, faint=faint) + html.escape(f": {meaning}") for kind, meaning in reading.marks
+    ]
     legend += [html.escape(harmless_text(line)) for line in reading.about]
     below = "".join(f'<div style="margin:.15em 0">{line}</div>' for line in legend)
     body = (
@@ -133,8 +144,10 @@ def _check_look(title: Any, **switches: Any) -> None:
             raise TypeError(f"`{name}` must be True or False, got {type(value).__name__}: {value!r:.80}")
 
 
-def _span(text: str, kind: str, strength: float, hover: str | None) -> str:
+def _span(text: str, kind: str, strength: float, hover: str | None, *, faint: float = 1.0) -> str:
     styles = [STYLES[kind]] if kind in STYLES else []
+    if styles and faint < 1:
+        styles.append(f"text-decoration-color:color-mix(in srgb,currentColor {percent(faint)},transparent)")
     opacity = round(STRONGEST * abs(strength), 3) if np.isfinite(strength) else 0
     if opacity >= 0.01:
         hue = HUES[1 if strength > 0 else -1]
@@ -162,6 +175,7 @@ def render_terminal(
     correction: str | None = None,
     split: int | None = None,
     confidence_level: float = 0.95,
+    flips_from: float = FLIPS_FROM,
 ) -> str:
     r"""Show an explained text in a terminal: background by score, marks by significance, figures of the top words.
 
@@ -170,8 +184,8 @@ def render_terminal(
 
     Parameters
     ----------
-    sample, title, threshold, alpha, correction, split, confidence_level
-        As for :func:`render_html`.
+    sample, title, threshold, alpha, correction, split, confidence_level, flips_from
+        As for :func:`render_html`; marks are faint only in colours.
     width : int, optional
         Largest width of a line; lines are broken between words. None: as wide as the terminal.
     colour : bool, optional
@@ -199,15 +213,19 @@ def render_terminal(
     reading = Reading.of(sample, terms, confidence_level)
     colour = _wants_colour() if colour is None else colour
     width = shutil.get_terminal_size().columns if width is None else positive_int(width, "width")
-    heading = [] if title is None else [*_broken(_flow(harmless_text(title)), width), ""]
-    lines = [*heading, *_broken(_pieces(reading, colour), width), "", *_table(reading, colour), ""]
-    keys = [(_marked(kind, kind, 0.0, colour), meaning) for kind, meaning in reading.marks]
+    warned = cautions(sample, 0, flips_from)
+    faint = FAINT if warned else 1.0
+    above = [*([] if title is None else [title]), *(f"CAUTION: {text}" for text in warned)]
+    heading = [line for text in above for line in broken(flow(harmless_text(text)), width)]
+    heading += [""] if heading else []
+    lines = [*heading, *broken(_pieces(reading, colour, faint), width), "", *_table(reading, colour, faint), ""]
+    keys = [(_marked(kind, kind, 0.0, colour, faint), meaning) for kind, meaning in reading.marks]
     if colour:
-        keys = [(_marked("background", NOT_TESTED, 1.0, colour), _scale(reading)), *keys]
+        keys = [(_marked("background", NOT_TESTED, 1.0, colour, faint), _scale(reading)), *keys]
     for key, meaning in keys:
-        lines += _broken([key, *_flow(f": {meaning}")], width)
+        lines += broken([key, *flow(f": {meaning}")], width)
     for line in reading.about:
-        lines += _broken(_flow(harmless_text(line)), width)
+        lines += broken(flow(harmless_text(line)), width)
     return "\n".join(lines)
 
 
@@ -215,27 +233,23 @@ def _wants_colour() -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def _pieces(reading: Reading, colour: bool) -> Iterator[tuple[str, str]]:
+def _pieces(reading: Reading, colour: bool, faint: float) -> Iterator[tuple[str, str]]:
     """Words and the texts between them: each as plain text, and as it is shown."""
     words, strengths = reading.words.words, reading.strengths
-    yield from _flow(harmless_text(reading.gaps[0]))
+    yield from flow(harmless_text(reading.gaps[0]))
     for word, kind, strength, gap in zip(words, reading.kinds, strengths, reading.gaps[1:], strict=True):
         harmless = harmless_text(word).replace("\n", " ")
-        yield _marked(harmless, kind, float(strength), colour)
-        yield from _flow(harmless_text(gap))
+        yield _marked(harmless, kind, float(strength), colour, faint)
+        yield from flow(harmless_text(gap))
 
 
-def _flow(text: str) -> Iterator[tuple[str, str]]:
-    """Pieces of a text that may be broken at its blanks, each as plain text and as it is shown."""
-    return ((piece, piece) for piece in re.findall(r"\n| +|[^ \n]+", text))
-
-
-def _marked(text: str, kind: str, strength: float, colour: bool) -> tuple[str, str]:
+def _marked(text: str, kind: str, strength: float, colour: bool, faint: float) -> tuple[str, str]:
     """`text` marked as its kind: as plain text, and as it is shown, with escape sequences that end with it."""
     if not colour:
         marked = MARKS.get(kind, "{}").format(text)
         return marked, marked
-    codes = [ESCAPES[kind]] if kind in ESCAPES else []
+    codes = [ESCAPES[kind] if faint == 1 else f"2;{ESCAPES[kind].partition(';')[2] or 2}"] if kind in ESCAPES else []
+    strength *= faint
     if np.isfinite(strength) and abs(strength) >= FAINTEST:
         steps = STEPS[1 if strength > 0 else -1]
         step = steps[min(int(abs(strength) * len(steps)), len(steps) - 1)]
@@ -243,54 +257,18 @@ def _marked(text: str, kind: str, strength: float, colour: bool) -> tuple[str, s
     return text, f"\x1b[{';'.join(codes)}m{text}\x1b[0m" if codes else text
 
 
-def _broken(pieces: Iterable[tuple[str, str]], width: int) -> list[str]:
-    """Lines of at most `width` columns, broken at blanks where there are any."""
-    lines, line, used = [], "", 0
-    run, run_columns, blanks = "", 0, 0  # text since the last blanks, its columns, and the number of these blanks
-    for plain, shown in [*pieces, ("\n", "\n")]:
-        if not plain.isspace():
-            run, run_columns = run + shown, run_columns + _columns(plain)
-            continue
-        if run:
-            if line and used + blanks + run_columns > width:
-                lines.append(line)
-                line, used, blanks = "", 0, 0
-            line, used = line + " " * blanks + run, used + blanks + run_columns
-            run, run_columns, blanks = "", 0, 0
-        if plain == "\n":
-            lines.append(line)
-            line, used, blanks = "", 0, 0
-        elif line:
-            blanks = min(blanks + len(plain), width)
-    return lines
-
-
-def _columns(text: str) -> int:
-    """Columns that a terminal needs for a text."""
-    if text.isascii():
-        return len(text)
-    return sum(
-        0 if unicodedata.category(c) in ("Mn", "Me", "Cf") else 2 if unicodedata.east_asian_width(c) in "WF" else 1
-        for c in text
-    )
-
-
-def _table(reading: Reading, colour: bool) -> list[str]:
+def _table(reading: Reading, colour: bool, faint: float) -> list[str]:
     """The words with the largest scores by absolute value, with their figures."""
     order = np.argsort(-np.abs(reading.scores), kind="stable")
     shown = [int(index) for index in order[:TOP]]
-    names = [_cut(harmless_text(reading.words.words[index]).replace("\n", " ")) for index in shown]
-    strengths, widest = reading.strengths, max(map(_columns, names))
+    names = [cut(harmless_text(reading.words.words[index]).replace("\n", " ")) for index in shown]
+    strengths, widest = reading.strengths, max(map(columns_of, names))
     lines = []
     for name, index in zip(names, shown, strict=True):
-        _, painted = _marked(name, NOT_TESTED, float(strengths[index]), colour)
-        lines.append(f"{painted}{' ' * (widest - _columns(name))}  {reading.figures(index)}")
+        _, painted = _marked(name, NOT_TESTED, float(strengths[index]), colour, faint)
+        lines.append(f"{painted}{' ' * (widest - columns_of(name))}  {reading.figures(index)}")
     rest = order[TOP:]
     if rest.size:
         words = "1 more word, its score" if rest.size == 1 else f"{rest.size:,} more words, their scores"
         lines.append(f"and {words} at most {short_number(np.abs(reading.scores[rest]).max())} in size")
     return lines
-
-
-def _cut(word: str, longest: int = 24) -> str:
-    return word if len(word) <= longest else word[: longest - 1] + "…"

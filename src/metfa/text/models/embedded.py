@@ -39,6 +39,10 @@ class EmbeddedTextModel(Protocol):
     attribute ``module`` must hold its network, which is put into evaluation mode and put back. If it has an attribute
     ``multi_label`` that is true, classes do not exclude each other: probabilities are then sigmoids of the logits, not
     their softmax.
+
+    Rows of one call have equally many tokens, so that nothing depends on how a network treats what fills up short rows.
+    An attribute ``padded`` that is true allows rows of other lengths in one call, where the network does not read
+    what is behind a row's tokens. An attribute ``alone`` that is true means one row a call.
     """
 
     def tokenize(self, row: Any) -> tuple[Sequence[int], Sequence[int | None]]:
@@ -56,8 +60,8 @@ class EmbeddedTextModel(Protocol):
     def forward_embedded(self, embeddings: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """Logits (batch, classes) of word vectors, or one score a row, (batch,).
 
-        `mask` (batch, length) is true for a row's tokens, which come first. The vectors behind them (of id 0) must not
-        change the result.
+        `mask` (batch, length) is true for a row's tokens, which come first. It is true everywhere if rows are not
+        `padded`; otherwise the vectors behind a row's tokens (of id 0) must not change the result.
         """
         ...
 
@@ -87,21 +91,26 @@ def torch_module(model: Any) -> Any:
 
 
 def token_batches(model: EmbeddedTextModel, rows: Sequence[Any]) -> Iterator[TokenBatch]:
-    """All rows, in batches of similar length on the model's device, of at most `TOKENS_AT_ONCE` tokens or one row."""
+    """All rows, in batches on the model's device of at most `TOKENS_AT_ONCE` tokens or one row.
+
+    Rows of a batch have equal lengths, or similar ones if the model's rows may be `padded`.
+    """
     tokenized = [model.tokenize(row) for row in rows]
-    lengths = [max(len(ids), 1) for ids, _ in tokenized]
+    sizes = [len(ids) for ids, _ in tokenized]
     device = _device(torch_module(model))
+    alone, padded = bool(getattr(model, "alone", False)), bool(getattr(model, "padded", False))
     chosen: list[int] = []
-    for row in sorted(range(len(rows)), key=lengths.__getitem__):
-        if chosen and (len(chosen) + 1) * lengths[row] > TOKENS_AT_ONCE:
-            yield _batch(chosen, tokenized, lengths, device)
+    for row in sorted(range(len(rows)), key=sizes.__getitem__):
+        apart = alone or not (padded or sizes[row] == sizes[chosen[-1]]) if chosen else False
+        if apart or (chosen and (len(chosen) + 1) * sizes[row] > TOKENS_AT_ONCE):
+            yield _batch(chosen, tokenized, device)
             chosen = []
         chosen.append(row)
-    yield _batch(chosen, tokenized, lengths, device)
+    yield _batch(chosen, tokenized, device)
 
 
-def _batch(chosen: list[int], tokenized: list[Any], lengths: list[int], device: Any) -> TokenBatch:
-    ids = np.zeros((len(chosen), lengths[chosen[-1]]), dtype=np.int64)
+def _batch(chosen: list[int], tokenized: list[Any], device: Any) -> TokenBatch:
+    ids = np.zeros((len(chosen), max(len(tokenized[chosen[-1]][0]), 1)), dtype=np.int64)
     mask = np.zeros(ids.shape, dtype=bool)
     for place, row in enumerate(chosen):
         tokens = tokenized[row][0]

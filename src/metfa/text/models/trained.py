@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -49,6 +49,8 @@ class TrainedBiLSTM:
     module: BiLSTM = field(repr=False)
     vocabulary: tuple[str, ...] = field(repr=False)
     class_names: tuple[str, ...]
+
+    padded: ClassVar[bool] = True  # what fills up a row is never read
 
     def __call__(self, rows: Sequence[Any]) -> np.ndarray:
         """Probabilities (batch, classes) of a list of rows, float32."""

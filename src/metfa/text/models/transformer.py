@@ -1,19 +1,22 @@
-"""A Hugging Face encoder as a text model: words in, probabilities out, and its word vectors between them."""
+"""A Hugging Face network as a text model: words in, probabilities out, and its word vectors between them."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import torch
 
 from metfa._base.validation import positive_int
-from metfa._base.warnings import UnreadWordsWarning, warn
-from metfa.calls.answers import softmax
-from metfa.text.models.embedded import probabilities_of_rows, row_by_row
-from metfa.text.words import Words, words_of
+from metfa.calls.guard import model_in_evaluation
+from metfa.text.models._heads import in_torch
+from metfa.text.models._probe import HowAsked, probed
+from metfa.text.models._subword_rows import ShortRow, short_row, subwords_of
+from metfa.text.models.embedded import TokenBatch, checked_logits, probabilities, row_by_row
 
 __all__ = ["Transformer", "from_transformers"]
 
@@ -49,9 +52,36 @@ class Transformer:
         together.training = any(part.training for part in parts)
         return together
 
+    @cached_property
+    def _how_asked(self) -> HowAsked:
+        def answer(**rows: torch.Tensor) -> torch.Tensor:
+            """Logits, or the pooled vectors of a network without logits."""
+            mask = torch.ones(next(iter(rows.values())).shape[:2], dtype=torch.bool, device=self._device)
+            if self.head is not None:
+                return self._logits(mask, **rows)
+            output = self._called(mask, **rows)
+            return output.logits if getattr(output, "logits", None) is not None else _mean_of(output)
+
+        with torch.no_grad(), model_in_evaluation(self.module):
+            return probed(self.encoder, self._short.two_rows(self.tokenizer).to(self._device), answer)
+
+    @property
+    def _device(self) -> torch.device:
+        return next(self.encoder.parameters()).device
+
+    @property
+    def alone(self) -> bool:
+        """Whether the network gets one row a call; found out by asking it about two short rows."""
+        return self._how_asked.alone
+
     def __call__(self, rows: Sequence[Any]) -> np.ndarray:
         """Probabilities (batch, classes) of a list of rows; one score a row, (batch,), if the network gives one."""
-        return probabilities_of_rows(self, rows)
+
+        def asked(batch: TokenBatch) -> torch.Tensor:
+            logits = self._logits(batch.mask, input_ids=batch.ids)
+            return probabilities(checked_logits(logits, len(batch.rows)), self.multi_label)
+
+        return row_by_row(self, rows, asked)
 
     def tokenize(self, row: Any) -> tuple[list[int], list[int | None]]:
         """Ids of a row's sub-words, special ones among them, and the index of the word that each belongs to.
@@ -61,67 +91,74 @@ class Transformer:
         ValueError
             If it has more sub-words than `max_length`; with `truncate`, the rest is cut off with a warning.
         """
-        if not isinstance(row, str) and not row:
-            return self.tokenize("")
-        by_words = not isinstance(row, str)
-        pieces = self.tokenizer(
-            list(words_of(row).words) if by_words else row,
-            is_split_into_words=by_words,
-            truncation=True,
-            max_length=self.max_length,
-            return_overflowing_tokens=True,
-        ).encodings
-        word_index = [list(piece.word_ids) if by_words else _words_at(row, piece.offsets) for piece in pieces]
-        if len(pieces) > 1:
-            self._check_all_read(row, word_index)
-        return list(pieces[0].ids), word_index[0]
-
-    def _check_all_read(self, row: Any, word_index: Sequence[Sequence[int | None]]) -> None:
-        """Refuse (with `truncate`: warn of) a row longer than one piece; only the first of `word_index` is read."""
-        limit = f"{self.max_length:,} sub-words that the network reads, special ones counted"
-        if self.truncate:  # the same words each time, so that a call warns once
-            warn(
-                f"a text has more than the {limit}: the rest is cut off (`truncate=True`), and words "
-                "there cannot matter",
-                UnreadWordsWarning,
-            )
-            return
-        words = {index for piece in word_index for index in piece if index is not None}
-        unread = len(words.difference(word_index[0]))
-        raise ValueError(
-            f"a text has more than the {limit}: {unread:,} of its {len(words):,} words would not be read. Shorten it, "
-            "with some room for noise, whose words may have more sub-words, or write "
-            f"`from_transformers(..., truncate=True)` to have the rest cut off. The text: {row!r:.80}"
-        )
+        return subwords_of(self.tokenizer, row, self.max_length, truncate=self.truncate)
 
     def embed(self, ids: torch.Tensor) -> torch.Tensor:
-        """Vectors of sub-words (batch, length, size); positions are added by the network later."""
+        """Vectors of sub-words (batch, length, size); positions are added by the network later.
+
+        Raises
+        ------
+        ValueError
+            If the network cannot be entered there (BART, T5).
+        """
+        why = self._how_asked.no_vectors
+        if why is not None:
+            raise ValueError(
+                f"{type(self.encoder).__name__} cannot be entered at its word vectors ({why}), so GradientXInput and "
+                "Captum's methods do not work: take metfa.text.LEMNA, metfa.text.LIME or metfa.text.Occlusion"
+            )
         return self.encoder.get_input_embeddings()(ids)  # pyright: ignore[reportCallIssue]
 
     def forward_embedded(self, embeddings: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Logits (batch, classes) of vectors of sub-words, or one score a row, (batch,)."""
+        """Logits (batch, classes) of vectors of sub-words, or one score a row, (batch,).
+
+        Raises
+        ------
+        ValueError
+            If rows are filled up to one length: `mask` must be true everywhere.
+        """
+        if not bool(mask.all()):
+            raise ValueError(
+                "`mask` must be true everywhere, got rows that are filled up to one length: many networks read the "
+                "class from the last place, so ask about rows of equal length together"
+            )
+        return self._logits(mask, inputs_embeds=embeddings)
+
+    def pooled(self, rows: Sequence[Any]) -> np.ndarray:
+        """Mean over the sub-words' last hidden states, (batch, size): the input of `head`, to fit one on."""
+        return row_by_row(self, rows, lambda batch: self._pooled(batch.mask, input_ids=batch.ids))
+
+    def _logits(self, mask: torch.Tensor, **rows: torch.Tensor) -> torch.Tensor:
         if self.head is None:
-            logits = getattr(self._called(embeddings, mask), "logits", None)
+            logits = getattr(self._called(mask, **rows), "logits", None)
             if logits is None:
                 raise ValueError(
                     f"{type(self.encoder).__name__} gives no logits: pass `head=`, or load it as an "
                     "AutoModelForSequenceClassification"
                 )
         else:
-            logits = self.head(self._pooled(embeddings, mask))
+            logits = self.head(self._pooled(mask, **rows))
         return logits[:, 0] if logits.ndim == 2 and logits.shape[1] == 1 else logits
 
-    def pooled(self, rows: Sequence[Any]) -> np.ndarray:
-        """Mean over the sub-words' last hidden states, (batch, size): the input of `head`, to fit one on."""
-        return row_by_row(self, rows, lambda batch: self._pooled(self.embed(batch.ids), batch.mask))
+    def _pooled(self, mask: torch.Tensor, **rows: torch.Tensor) -> torch.Tensor:
+        return _mean_of(self._called(mask, **rows))
 
-    def _called(self, embeddings: torch.Tensor, mask: torch.Tensor) -> Any:
-        return self.encoder(inputs_embeds=embeddings, attention_mask=mask.to(torch.int64))
+    def _called(self, mask: torch.Tensor, **rows: torch.Tensor) -> Any:
+        """The network's answer to rows of equal length: all sub-words are read."""
+        known = inspect.signature(self.encoder.forward).parameters
+        given = {"attention_mask": mask.to(torch.int64), "token_type_ids": self._short.token_types(mask)}
+        return self.encoder(
+            **rows, **{name: given[name] for name in given if name in known and given[name] is not None}
+        )
 
-    def _pooled(self, embeddings: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        states = self._called(embeddings, mask).last_hidden_state
-        weights = mask[..., None].to(states.dtype)
-        return (states * weights).sum(1) / weights.sum(1).clamp(min=1)
+    @cached_property
+    def _short(self) -> ShortRow:
+        return short_row(self.tokenizer, self.max_length)
+
+
+def _mean_of(output: Any) -> torch.Tensor:
+    """Mean of the last hidden states over the sub-words, (batch, size)."""
+    return output.last_hidden_state.mean(1)
 
 
 def from_transformers(
@@ -196,7 +233,7 @@ def from_transformers(
     for name, value in (("truncate", truncate), ("multi_label", multi_label)):
         if not isinstance(value, bool) and not (name == "multi_label" and value is None):
             raise TypeError(f"`{name}` must be True or False, got {type(value).__name__}: {value!r}")
-    layer = _in_torch(head, model)
+    layer = in_torch(head, model)
     names = _checked_names(class_names, model, head, layer)
     longest = _longest(tokenizer, model, max_length)
     several = _trained_on_several_labels(model) if head is None and multi_label is None else bool(multi_label)
@@ -209,7 +246,7 @@ def _longest(tokenizer: Any, model: torch.nn.Module, asked: Any) -> int:
     if asked is None:
         limit = tokenizer.model_max_length
         known = positions or getattr(model.config, "max_position_embeddings", None) or UNLIMITED
-        return min(limit, known, UNLIMITED)
+        return min(limit, known if known > 0 else UNLIMITED, UNLIMITED)  # XLNet says -1
     positive_int(asked, "max_length", 3)
     if positions is not None and asked > positions:
         raise ValueError(
@@ -259,65 +296,3 @@ def _names_of(model: Any, head: Any) -> Sequence[Any] | None:
         return getattr(head, "classes_", None)
     names = getattr(model.config, "id2label", None)
     return [names[index] for index in sorted(names)] if names else None
-
-
-def _in_torch(head: Any, model: Any) -> Any:
-    """A linear classifier of scikit-learn as a layer in the precision and on the device of the model."""
-    if head is None or isinstance(head, torch.nn.Module):
-        return head
-    if not hasattr(head, "predict_proba"):
-        if not callable(head):
-            raise TypeError(f"`head` must be a module, a function or a fitted classifier, got {type(head).__name__}")
-        return head
-    if not hasattr(head, "coef_"):
-        raise ValueError(f"`head` must be a fitted linear classifier, got {head!r}, which has no `coef_`")
-    weights, bias = np.asarray(head.coef_), np.asarray(head.intercept_)
-    size = getattr(model.config, "hidden_size", None)
-    if size is not None and weights.shape[1] != size:
-        raise ValueError(
-            f"`head` must be fitted to the {size} numbers of a text that `Transformer.pooled` gives, got one fitted to "
-            f"{weights.shape[1]}"
-        )
-    if len(weights) == 1:  # two classes, and the logit of the second
-        weights, bias = np.concatenate([0 * weights, weights]), np.concatenate([0 * bias, bias])
-    _check_softmax(head, weights, bias)
-    layer = torch.nn.Linear(weights.shape[1], len(weights), device="meta")
-    like = next(model.parameters())
-    state = {"weight": torch.from_numpy(weights), "bias": torch.from_numpy(bias)}
-    layer.load_state_dict(state, assign=True)
-    return layer.to(device=like.device, dtype=like.dtype).requires_grad_(False).eval()
-
-
-def _check_softmax(head: Any, weights: np.ndarray, bias: np.ndarray) -> None:
-    """Raise unless the classifier's probabilities are the softmax of its scores, which is what the layer computes."""
-    wanted = np.random.default_rng(0).uniform(-2, 2, (32, len(weights)))  # no probability near 0 or 1
-    vectors = (wanted - bias) @ np.linalg.pinv(weights.astype(np.float64), rcond=1e-5).T
-    ours, theirs = softmax(vectors @ weights.T + bias), head.predict_proba(vectors)
-    if ours.shape != theirs.shape or not np.allclose(ours, theirs, atol=1e-4):
-        raise ValueError(
-            f"`head` must have the softmax of its linear scores as probabilities; {head!r:.80} has others: fit a "
-            "LogisticRegression, or give a function in torch from the vectors to logits"
-        )
-
-
-def _words_at(text: str, offsets: Sequence[tuple[int, int]]) -> list[int | None]:
-    """The word of each range of characters: the one with which it shares most characters."""
-    try:
-        cut = words_of(text)
-    except ValueError:  # all words of the text are left out
-        return [None] * len(offsets)
-    owner = _owners(cut)
-    found: list[int | None] = []
-    for start, end in offsets:
-        inside = [word for word in owner[start:end] if word is not None]
-        found.append(max(inside, key=inside.count) if inside else None)
-    return found
-
-
-def _owners(cut: Words) -> list[int | None]:
-    """The word that each character of a text belongs to."""
-    gaps = cut.gaps or ("",)  # of a text: never None
-    owner: list[int | None] = [None] * len(gaps[0])
-    for index, (word, gap) in enumerate(zip(cut.words, gaps[1:], strict=True)):
-        owner += [index] * len(word) + [None] * len(gap)
-    return owner

@@ -1,4 +1,4 @@
-"""Infidelity by Captum, with metfa's own draws, batches that fit into memory, and one score for each input."""
+"""Infidelity of Yeh et al.: do the attributions predict how the class probability changes under noise?"""
 
 from __future__ import annotations
 
@@ -8,13 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metfa._arrays import from_host, to_host
-from metfa._base.lazy import needs_extra
 from metfa._base.validation import positive_int
-from metfa.calls.answers import about
 from metfa.calls.called import Called
 from metfa.calls.hidden import checked_attributions, checked_inputs
 from metfa.calls.inputs import require_tensor
-from metfa.calls.targets import stacked_targets
 from metfa.metrics.scores import Scores, faults_of, warn_of_missing
 from metfa.sampling.rows import Rows
 from metfa.sampling.streams import Purpose, root_entropy, stream
@@ -40,9 +37,10 @@ def infidelity(
     normalise: bool = True,
     rng: Any = 0,
 ) -> Scores:
-    r"""Infidelity by Captum: do the attributions predict how the class probability changes under noise?
+    r"""Infidelity: do the attributions predict how the class probability changes under noise?
 
-    The mean over draws of :math:`(n^\top a - (f_c(I) - f_c(I - n)))^2` (Yeh et al. 2019). The lower, the more faithful.
+    The mean over draws of :math:`(\beta n^\top a - (f_c(I) - f_c(I - n)))^2` (Yeh et al. 2019 [1]_, and Captum's
+    ``infidelity`` [2]_, with :math:`\beta = 1`). The lower, the more faithful; never below 0.
 
     Parameters
     ----------
@@ -59,8 +57,11 @@ def infidelity(
     n_perturbations : int
         Draws for each input: Captum's default.
     normalise : bool
-        Multiply the attributions of each input by the factor that fits best, so that maps in [0, 1] can be compared.
-        (Captum's ``normalize``, which is off there by default.)
+        True: :math:`\beta` is the factor, not below 0, that fits an input's draws best, so that maps of any size can be
+        compared. Attributions that predict changes of the wrong sign get the factor 0 and the score of a map that
+        predicts no change at all, the mean of :math:`(f_c(I) - f_c(I - n))^2`. False: :math:`\beta` is 1, and the
+        attributions must be in units of probability per unit of the input. (Captum's ``normalize`` lets the factor be
+        negative: a map and its opposite then have the same score.)
     rng : int, numpy.random.Generator or None
         Seed. Draws depend on the input, not on the attributions: all maps of an input get the same draws.
 
@@ -71,8 +72,8 @@ def infidelity(
 
     Raises
     ------
-    ModuleNotFoundError
-        Without Captum: ``pip install 'metfa[captum]'``.
+    TypeError, ValueError
+        For bad arguments.
 
     Warns
     -----
@@ -80,6 +81,16 @@ def infidelity(
         For attributions that are constant or not finite, and if every map would be perfect. That is so if the noise
         changes nothing (with `normalise`: changes something in fewer than two draws), or never changes the class
         probability. The score is then NaN.
+
+    Notes
+    -----
+    Of a map of absolute values only changes of one sign can be predicted: give signed attributions.
+
+    References
+    ----------
+    .. [1] C.-K. Yeh, C.-Y. Hsieh, A. Suggala, D. Inouye and P. Ravikumar, "On the (In)fidelity and Sensitivity of
+       Explanations", NeurIPS 2019.
+    .. [2] N. Kokhlikyan et al., "Captum: A Unified and Generic Model Interpretability Library for PyTorch", 2020.
     """
     positive_int(n_perturbations, "n_perturbations")
     if not callable(noise):
@@ -90,8 +101,6 @@ def infidelity(
     attributions = checked_attributions(attributions, inputs)
     root = root_entropy(rng)
     faults = list(faults_of(to_host(attributions)))
-    with needs_extra("`infidelity`", "captum"):
-        import captum.metrics
     rows = Rows(inputs)
     raw = np.full(len(inputs), np.nan)
     with called.asked():
@@ -107,22 +116,23 @@ def infidelity(
             if n_changed < (2 if normalise else 1):
                 faults[row] = ONE_DRAW if n_changed else NO_NOISE
                 continue
-            with about(f"noisy copies of input {row}"):
-                raw[row] = captum.metrics.infidelity(
-                    called.probabilities,
-                    lambda copies, noisy=noisy: (copies - noisy, noisy),
-                    image,
-                    (weights[:, None] if weights.ndim < inputs.ndim else weights).expand_as(image),
-                    target=stacked_targets(targets[row : row + 1], inputs),
-                    n_perturb_samples=n_perturbations,
-                    normalize=normalise,
-                )
-            if raw[row] == 0:  # a perfect map, or a model for which every map is perfect
-                copies = called.copies_probabilities(
-                    [row] * n_perturbations, inputs, lambda start, stop, noisy=noisy: noisy[start:stop], targets
-                )
-                if (copies == clean[row]).all():
-                    faults[row], raw[row] = NO_CHANGE, np.nan
+            copies = called.copies_probabilities(
+                [row] * n_perturbations, inputs, lambda start, stop, noisy=noisy: noisy[start:stop], targets
+            )
+            changes = clean[row] - copies
+            if not changes.any():  # every map would be perfect
+                faults[row] = NO_CHANGE
+                continue
+            spread = (weights[:, None] if weights.ndim < inputs.ndim else weights).expand_as(image)
+            predicted = to_host(((image - noisy).double() * spread).flatten(1).sum(dim=1)).astype(np.float64)
+            factor = _factor(predicted, changes) if normalise else 1.0
+            raw[row] = ((factor * predicted - changes) ** 2).mean()
     ones = np.ones(len(clean))
     warn_of_missing(faults, ones)
     return Scores(raw, ones, tuple(faults))
+
+
+def _factor(predicted: np.ndarray, changes: np.ndarray) -> float:
+    """The factor, not below 0, with which the predictions are nearest to the changes."""
+    size = float(predicted @ predicted)
+    return max(0.0, float(predicted @ changes) / size) if size > 0 else 0.0

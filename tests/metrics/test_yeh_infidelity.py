@@ -1,4 +1,4 @@
-"""Infidelity: Captum's figure for the same draws, and its formula by hand."""
+"""Infidelity: its formula by hand, Captum's figure for the same draws, and the sign of the map."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def by_hand(maps, target, n, *, normalise):
             products.append(((IMAGES[row] - noisy) * maps[row]).sum().item())
             changes.append((linear(IMAGES[row][None]) - linear(noisy[None]))[0, target].item())
         products, changes = np.array(products), np.array(changes)
-        factor = (products * changes).mean() / (products**2).mean() if normalise else 1
+        factor = max(0, (products * changes).mean() / (products**2).mean()) if normalise else 1
         values.append(((factor * products - changes) ** 2).mean())
     return values
 
@@ -54,6 +54,51 @@ def test_the_weights_of_a_linear_model_are_without_fault():
         metfa.Called(lambda x: x @ WEIGHTS.T, softmax=False), rows, WEIGHTS[:1].expand(3, -1), 0, noise=NOISE
     )
     np.testing.assert_allclose(result.score, 0, atol=1e-12)
+
+
+@pytest.mark.parametrize("normalise", [True, False])
+def test_the_opposite_map_is_not_as_good(normalise):
+    """The true map fits exactly; its opposite is no better than a map that predicts no change."""
+    rows, true = IMAGES.flatten(1), WEIGHTS[:1].expand(3, -1)
+    settings = {"noise": NOISE, "normalise": normalise, "n_perturbations": 20}
+    model = metfa.Called(lambda x: x @ WEIGHTS.T, softmax=False)
+    right = infidelity(model, rows, true, 0, **settings).score
+    wrong = infidelity(model, rows, -true, 0, **settings).score
+    silent = infidelity(model, rows, 1e-9 * true, 0, **{**settings, "normalise": False}).score
+    assert (right >= 0).all()
+    assert (right < 1e-12).all()
+    np.testing.assert_allclose(wrong, (1 if normalise else 4) * silent, rtol=1e-6)
+
+
+def test_never_below_zero():
+    images = IMAGES.float()
+    near = WEIGHTS[:1].float().expand(3, -1) * (1 + 1e-7)
+    model = metfa.Called(lambda x: x @ WEIGHTS.float().T, softmax=False)
+    assert (infidelity(model, images.flatten(1), near, 0, noise=NOISE).score >= 0).all()
+
+
+@pytest.mark.parametrize("normalise", [True, False])
+def test_captum_agrees_where_the_factor_is_positive(normalise):
+    captum_metrics = pytest.importorskip("captum.metrics")
+    maps = np.repeat(WEIGHTS[1].reshape(1, 2, 4, 4).numpy().mean(1), 3, axis=0)
+    ours = infidelity(
+        metfa.Called(linear, softmax=False), IMAGES, maps, 1, noise=NOISE, n_perturbations=6, normalise=normalise
+    )
+    rows = metfa.sampling.rows.Rows(IMAGES)
+    for row, identity in enumerate(rows.ids()):
+        streams = metfa.sampling.streams
+        noisy = torch.stack(
+            [
+                torch.from_numpy(NOISE(rows[row], streams.stream(0, identity, k, streams.Purpose.OUTER)))
+                for k in range(6)
+            ]
+        )
+        theirs = captum_metrics.infidelity(
+            linear, lambda copies, noisy=noisy: (copies - noisy, noisy), IMAGES[row : row + 1],
+            torch.from_numpy(maps[row : row + 1, None]).expand(1, 2, 4, 4), target=1, n_perturb_samples=6,
+            normalize=normalise,
+        )  # fmt: skip
+        assert ours.score[row] == pytest.approx(theirs.item())
 
 
 def test_batches_and_neighbours_do_not_matter():
@@ -132,7 +177,10 @@ def test_scores_that_are_not_finite_under_noise(bad):
 
     images = IMAGES.clone()
     images[:, 1, 3, 3] = torch.tensor([0.1, 0.1, 2.0])
-    with pytest.raises(ValueError, match="asked about noisy copies of input 2: the model's scores are"):
+    with pytest.raises(
+        ValueError,
+        match=r"changed copy of input 2(: the model\'s scores are| are not finite)",
+    ):
         infidelity(model, images, MAPS, 1, noise=NOISE)
 
 

@@ -1,0 +1,106 @@
+"""What a reader of one row must not miss: its class, a noise that changes the prediction, contradicted clean scores."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from metfa import stats
+from metfa._base.class_names import class_name
+from metfa._base.percents import percent
+from metfa._base.provenance import printable
+
+if TYPE_CHECKING:
+    from metfa.results.sample import AttributionSample
+
+__all__ = [
+    "FLIPS_FROM",
+    "about_outside",
+    "cautions",
+    "check_flips_from",
+    "explained",
+    "line_of_row",
+    "outside",
+    "place",
+    "predicted",
+    "trimming",
+]
+
+FLIPS_FROM = 0.2  # a choice: one copy in five explains another decision than the one that was asked about
+
+
+def predicted(scores: np.ndarray | None) -> np.ndarray | None:
+    """Class that scores (batch, classes) of the clean inputs predict, (batch,); None without two classes."""
+    return None if scores is None or scores.ndim != 2 or scores.shape[1] < 2 else scores.argmax(axis=1)
+
+
+def check_flips_from(flips_from: Any) -> float:
+    """`flips_from` as a float; raises unless it is a share."""
+    if isinstance(flips_from, bool) or not isinstance(flips_from, int | float | np.floating):
+        raise TypeError(f"`flips_from` must be a number, got {type(flips_from).__name__}: {flips_from!r:.80}")
+    if not 0 < flips_from <= 1:
+        raise ValueError(
+            f"`flips_from` must be a share above 0 and at most 1, got {flips_from}: for 20 % write 0.2, and 1 to be "
+            "warned only where the noise changed every prediction"
+        )
+    return float(flips_from)
+
+
+def cautions(sample: AttributionSample, row: int, flips_from: float = FLIPS_FROM) -> list[str]:
+    """Sentences that belong in the title of every view of a row; where there are any, its marks are drawn faintly."""
+    rate = sample.flip_rate
+    if rate is None or rate[row] < check_flips_from(flips_from):
+        return []
+    return [f"The noise changed the prediction in {percent(rate[row], 0)} of the noisy copies"]
+
+
+def _class_explained(sample: AttributionSample, row: int) -> str | None:
+    """The class that was explained, with its name where it is known."""
+    target = sample.target[row]
+    if target is None:
+        return None
+    if not isinstance(target, int | np.integer):
+        return printable(f"target {target}")
+    facts = sample.provenance.get("text")
+    name = facts.get("class_name") if isinstance(facts, dict) and len(sample.target) == 1 else None
+    return class_name(int(target), None) + ("" if name is None else printable(f" ({name})"))
+
+
+def explained(sample: AttributionSample, row: int) -> str | None:
+    """The class that was explained, and whether it is the predicted one; None where no class was asked for."""
+    named = _class_explained(sample, row)
+    clean = predicted(sample.scores)
+    if named is None or clean is None:
+        return named
+    return f"{named}, as predicted" if clean[row] == sample.target[row] else f"{named}; predicted: class {clean[row]}"
+
+
+def line_of_row(sample: AttributionSample, row: int) -> str | None:
+    """The line below a title: which input of the batch it is, and the class that was explained."""
+    named = explained(sample, row)
+    parts = [place(sample, row), None if named is None else f"explained: {named}"]
+    return "; ".join(part for part in parts if part) or None
+
+
+def place(sample: AttributionSample, row: int) -> str | None:
+    """Which input of the batch it is; None if it is the only one."""
+    return f"input {row} of {len(sample.target)}" if len(sample.target) > 1 else None
+
+
+def outside(vanilla: np.ndarray, interval: stats.ConfidenceInterval) -> np.ndarray:
+    """Whether the score of the clean input lies outside the interval of the median under the noise."""
+    return (vanilla < interval.low) | (vanilla > interval.high)
+
+
+def about_outside(count: int, n_features: int, noun: str = "feature") -> str:
+    """How many clean scores contradict their own intervals."""
+    of = f"1 {noun}" if n_features == 1 else f"{n_features:,} {noun}s"
+    share = percent(count / n_features if n_features else 0.0, 1)
+    return f"the score without noise lies outside the interval of {count:,} of {of} ({share})"
+
+
+def trimming(sample: AttributionSample, confidence_level: float) -> str:
+    """How many samples the smoothed map leaves out on each side; so many wild maps do not move it far."""
+    ranks = stats.median_ranks(sample.n_samples, confidence_level)
+    return "too few to leave any out" if ranks.first == 1 else f"{ranks.first - 1} left out on each side"

@@ -1,0 +1,44 @@
+"""Arrays that stay in their files: the system reads what is used, and no file stays open for them."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import mmap
+import os
+import weakref
+from pathlib import Path
+
+import numpy as np
+
+__all__ = ["mapped"]
+
+
+def mapped(path: Path, dtype: np.dtype, offset: int, shape: tuple[int, ...]) -> np.ndarray:
+    """Memory map of a file, read-only, that is freed with its last view.
+
+    It is a `numpy.memmap`, but one made by NumPy keeps the file open (Python's mmap copies the handle, and only from
+    version 3.13 on can it be asked not to), so that some hundred results would use up what a process may open.
+    """
+    length = offset + math.prod(shape) * dtype.itemsize
+    if os.name != "posix" or length == offset:
+        return np.memmap(path, dtype, "r", offset, shape) if length > offset else np.empty(shape, dtype)
+    library = ctypes.CDLL(None, use_errno=True)
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        library.mmap.restype = ctypes.c_void_p
+        library.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+        place = library.mmap(None, length, mmap.PROT_READ, mmap.MAP_SHARED, handle, 0)
+        if place in (None, ctypes.c_void_p(-1).value):
+            error = ctypes.get_errno()
+            raise OSError(error, os.strerror(error), str(path))
+    finally:
+        os.close(handle)
+    library.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+    pages = (ctypes.c_char * length).from_address(place)
+    weakref.finalize(pages, library.munmap, place, length).atexit = False
+    array = np.frombuffer(pages, dtype, math.prod(shape), offset).reshape(shape).view(np.memmap)
+    array.flags.writeable = False
+    array.filename, array.offset, array.mode = path.resolve(), offset, "r"
+    array._mmap = pages  # NumPy passes the attributes on to views only where this is set
+    return array

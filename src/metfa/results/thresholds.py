@@ -1,0 +1,136 @@
+"""Thresholds as numbers: what a rule finds in the samples, why it finds none, and the samples on either side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from metfa import stats
+from metfa._base.warnings import DegenerateAttributionsWarning, SignedAttributionsWarning, warn
+from metfa.results.terms import Terms, check_fits, of_both_signs
+from metfa.stats.contrasts import smallest_difference
+from metfa.stats.counts import count_sides
+from metfa.stats.validation import as_rows
+
+__all__ = ["number_of", "resolved", "ruled", "sides", "thresholds_of", "zone_of"]
+
+ALL_EQUAL = "all scores are equal"
+NONE_FOUND = "the rule found no threshold"
+
+
+def resolved(values: np.ndarray, terms: Terms) -> tuple[np.ndarray, tuple[str | None, ...]]:
+    r"""Thresholds in a shape that broadcasts against (batch, \*features), and why there is none, for each input.
+
+    A rule takes the first `split` samples, or all.
+    """
+    check_fits(terms, values.shape)
+    given, nothing = terms.threshold, (None,) * values.shape[1]
+    if callable(given):
+        given, nothing = ruled(given, values, terms.unit, terms.split)
+    return _for_each_input(np.asarray(given), values.ndim), nothing
+
+
+def thresholds_of(values: np.ndarray, terms: Terms) -> np.ndarray:
+    r"""Thresholds in a shape that broadcasts against (batch, \*features); nan where a rule finds none."""
+    return resolved(values, terms)[0]
+
+
+def _for_each_input(numbers: np.ndarray, ndim: int) -> np.ndarray:
+    """One number for each input, (batch,), in a shape that broadcasts against one sample; other shapes as they are."""
+    return numbers.reshape(-1, *[1] * (ndim - 2)) if numbers.ndim == 1 else numbers
+
+
+def sides(values: np.ndarray, thresholds: np.ndarray, unit: Any) -> tuple[np.ndarray, np.ndarray]:
+    r"""Numbers of samples (n, batch, \*features) above and below thresholds that broadcast against (batch, \*features).
+
+    About the threshold 0, scores that count as 0 (see `Terms.unit`) are on neither side.
+    """
+    rows, n = as_rows(values, 0)
+    zone = zone_of(thresholds, unit, values)
+    if not zone.any():
+        return count_sides(rows, n, thresholds)
+    return count_sides(rows, n, thresholds + zone)[0], count_sides(rows, n, thresholds - zone)[1]
+
+
+def zone_of(thresholds: np.ndarray, unit: Any, values: np.ndarray) -> np.ndarray:
+    r"""How far from its threshold a score of samples (n, batch, \*features) counts for neither side.
+
+    It is above 0 for the threshold 0 alone, which asks for a sign: a residue of rounding has one too.
+    """
+    if unit is None:
+        return np.zeros(1)
+    share = smallest_difference(np.asarray(unit, dtype=np.float64), values.dtype)
+    return np.where(thresholds == 0, _for_each_input(share, values.ndim), 0.0)
+
+
+def ruled(
+    rule: Callable[[np.ndarray], Any], values: np.ndarray, unit: Any = None, split: int = 0
+) -> tuple[np.ndarray, tuple[str | None, ...]]:
+    r"""Threshold that `rule` finds in the first `split` (0: all) values (n, batch, \*features) of each input, (batch,).
+
+    It is nan where there is none, and the second answer says why. There is no natural break where no feature stands out
+    (`stats.contrast`), of which all samples are asked: that can only make fewer marks, so no error becomes more likely.
+    """
+    first = values[: split or None]
+    if rule is stats.jenks and (found := of_both_signs(first)) is not None:
+        row, lowest, highest = found
+        warn(
+            f"the attributions are signed (input {row}: from {lowest:.3g} to {highest:.3g}): natural breaks would "
+            "call strong negative evidence unimportant; use the threshold 0 for positive / negative / undecided, or "
+            "explain absolute values with `metfa.explainers.heatmap(explainer)`",
+            SignedAttributionsWarning,
+        )
+    units = np.broadcast_to(np.array(unit, dtype=object), values.shape[1])
+    found = [_of_input(rule, first[:, row], values[:, row], units[row]) for row in range(values.shape[1])]
+    flat = [(row, why) for row, (_, why) in enumerate(found) if why not in (None, ALL_EQUAL, NONE_FOUND)]
+    if flat:
+        row, why = flat[0]
+        others = f" (and of {len(flat) - 1} others)" if len(flat) > 1 else ""
+        warn(
+            f"no feature of input {row}{others} stands out: {why}. So nothing is decided; a number as `threshold` asks "
+            "on which side of it the medians lie",
+            DegenerateAttributionsWarning,
+        )
+    return np.array([number for number, _ in found]), tuple(why for _, why in found)
+
+
+def _of_input(
+    rule: Callable[[np.ndarray], Any], first: np.ndarray, values: np.ndarray, unit: float | None
+) -> tuple[float, str | None]:
+    found = _of_rule(rule, first)
+    if math.isnan(found):
+        return found, ALL_EQUAL if rule is stats.jenks else NONE_FOUND
+    why = stats.contrast(values, unit=unit).nothing if rule is stats.jenks else None
+    return found if why is None else math.nan, why
+
+
+def _of_rule(rule: Callable[[np.ndarray], Any], values: np.ndarray) -> float:
+    found = number_of(rule(values))
+    if rule is stats.jenks or math.isnan(found):
+        return found
+    low, high = float(values.min()), float(values.max())
+    if not low <= found <= high:
+        warn(
+            f"the threshold rule {getattr(rule, '__name__', rule)} returned {found:.6g}, outside all scores ({low:.3g} "
+            f"to {high:.3g}): every feature lies on the same side",
+            DegenerateAttributionsWarning,
+        )
+    return found
+
+
+def number_of(returned: Any) -> float:
+    """What a rule returned, as one number, nan if it found none; raises for anything else."""
+    try:
+        if isinstance(returned, str | bytes | bool | np.bool_):
+            raise TypeError
+        found = float(returned)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"a threshold rule must return one number, got {type(returned).__name__}: {returned!r:.200}"
+        ) from None
+    if math.isinf(found):
+        raise ValueError(f"a threshold rule must return a finite number, or nan where there is none, got {found}")
+    return found

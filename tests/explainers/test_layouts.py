@@ -1,0 +1,246 @@
+"""Layers whose channels are not on axis 1: Swin, ConvNeXt and ViT of torchvision and timm, with random weights.
+
+What is right: the same explainer on the layer's output permuted by hand, in a module of its own.
+"""
+
+import os
+from functools import partial
+
+import numpy as np
+import pytest
+import pytorch_grad_cam
+import timm
+import torch
+from pytorch_grad_cam.utils.model_targets import ClassifierOutputTarget
+from torch import nn
+from torchvision.models.convnext import CNBlockConfig, ConvNeXt
+from torchvision.models.swin_transformer import SwinTransformer
+from torchvision.models.vision_transformer import VisionTransformer
+
+from metfa.explainers import CAM, LRP, ScoreCAM, from_gradcam
+from metfa.explainers.heatmaps import scale_to_unit
+
+pytestmark = pytest.mark.filterwarnings("ignore::metfa.DegenerateAttributionsWarning")
+PIXELS = torch.rand(2, 3, 32, 40, generator=torch.Generator().manual_seed(1))
+TARGETS = [1, 3]
+
+
+@pytest.fixture(autouse=True)
+def no_progress_bars(monkeypatch):
+    monkeypatch.setitem(os.environ, "TQDM_DISABLE", "1")
+
+
+def torchvision_swin():
+    sizes = {"patch_size": [4, 4], "embed_dim": 6, "depths": [1, 1], "num_heads": [2, 2], "window_size": [2, 2]}
+    return SwinTransformer(**sizes, num_classes=5)
+
+
+def timm_swin():
+    sizes = {"embed_dim": 6, "depths": (1, 1), "num_heads": (2, 2), "window_size": 2, "img_size": (32, 40)}
+    return timm.create_model("swin_tiny_patch4_window7_224", num_classes=5, **sizes)
+
+
+def torchvision_convnext():
+    return ConvNeXt([CNBlockConfig(6, 12, 1), CNBlockConfig(12, None, 1)], num_classes=5)
+
+
+def timm_convnext():
+    return timm.create_model("convnext_tiny", num_classes=5, depths=(1, 1, 1, 1), dims=(6, 12, 8, 10))
+
+
+def torchvision_vit():
+    sizes = {"image_size": 32, "patch_size": 8, "num_layers": 2, "num_heads": 2, "hidden_dim": 6, "mlp_dim": 12}
+    return VisionTransformer(**sizes, num_classes=5)
+
+
+def timm_vit():
+    sizes = {"img_size": (32, 40), "patch_size": 8, "embed_dim": 6, "depth": 2, "num_heads": 2}
+    return timm.create_model("vit_tiny_patch16_224", num_classes=5, **sizes)
+
+
+def network(make):
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return make().eval()
+
+
+class First(nn.Module):
+    def forward(self, x):
+        return x.permute(0, 3, 1, 2)
+
+
+class Last(nn.Module):
+    def forward(self, x):
+        return x.permute(0, 2, 3, 1)
+
+
+def permuted(make, layer):
+    """The network with a module "<layer>.1" whose output is the layer's, channels first."""
+    net = network(make)
+    parent, _, name = layer.rpartition(".")
+    net.get_submodule(parent)._modules[name] = nn.Sequential(net.get_submodule(layer), First(), Last()).eval()
+    return net
+
+
+# A layer with channels last, and one of the same network with channels first.
+CHANNELS_LAST = {
+    "torchvision's Swin": (torchvision_swin, "norm", "permute"),
+    "torchvision's Swin, a block": (torchvision_swin, "features.3", "features.0.0"),
+    "timm's Swin": (timm_swin, "layers.1", "patch_embed.proj"),
+    "torchvision's ConvNeXt": (torchvision_convnext, "features.3.0.block.2", "features.3"),
+    "timm's ConvNeXt": (timm_convnext, "stages.1.blocks.0.norm", "stages.1.blocks.0"),
+}
+
+
+@pytest.fixture(params=CHANNELS_LAST)
+def case(request):
+    return CHANNELS_LAST[request.param]
+
+
+def as_it_is(output):
+    return output
+
+
+@pytest.mark.parametrize("variant", ["original", "grad-cam"])
+def test_score_cam(case, variant):
+    make, last, first = case
+    settings = {"variant": variant, "scale": False}
+    found = ScoreCAM(network(make), last, **settings)
+    by_hand = ScoreCAM(permuted(make, last), f"{last}.1", reshape_transform=as_it_is, **settings)
+    torch.testing.assert_close(found.channel_weights(PIXELS, TARGETS), by_hand.channel_weights(PIXELS, TARGETS))
+    maps, scores = found(PIXELS, TARGETS)
+    torch.testing.assert_close(maps, by_hand(PIXELS, TARGETS)[0])
+    torch.testing.assert_close(scores, network(make)(PIXELS).detach())
+    found = ScoreCAM(network(make), first, **settings)(PIXELS, TARGETS)
+    torch.testing.assert_close(
+        found, ScoreCAM(network(make), first, reshape_transform=as_it_is, **settings)(PIXELS, TARGETS)
+    )
+
+
+METHODS = ["GradCAM", "HiResCAM", "LayerCAM", "GradCAMPlusPlus", "AblationCAM", "ScoreCAM", "EigenCAM"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", METHODS)
+def test_grad_cam_s_methods(case, name):
+    make, last, _ = case
+    by_hand = permuted(make, last)
+    kind = getattr(pytorch_grad_cam, name)
+    for row in range(2):  # EigenCAM is decided by rounding in a batch
+        cam = kind(by_hand, [by_hand.get_submodule(f"{last}.1")])
+        expected = cam(PIXELS[row : row + 1], [ClassifierOutputTarget(TARGETS[row])])
+        given = {"rngs": [np.random.default_rng(0)]} if name == "EigenCAM" else {}
+        maps, _ = from_gradcam(name, network(make), last)(PIXELS[row : row + 1], TARGETS[row], **given)
+        np.testing.assert_allclose(maps, scale_to_unit(torch.from_numpy(expected)), atol=1e-4)
+
+
+def test_an_object_of_grad_cam_is_made_for_its_layer():
+    net = network(torchvision_swin)
+    right = pytorch_grad_cam.GradCAM(net, [net.norm], reshape_transform=lambda x: x.permute(0, 3, 1, 2).clone())
+    maps, _ = from_gradcam(right)(PIXELS, TARGETS)
+    np.testing.assert_allclose(maps, from_gradcam("GradCAM", net, "norm")(PIXELS, TARGETS)[0], atol=1e-5)
+    wrong = from_gradcam(pytorch_grad_cam.GradCAM(net, [net.norm]))
+    with pytest.raises(ValueError, match=r"reads layer 'norm', of shape \(2, 4, 5, 12\), with its height as channels"):
+        wrong(PIXELS, TARGETS)
+
+
+def test_a_method_that_ignores_the_transform_is_refused():
+    with pytest.raises(ValueError, match="ShapleyCAM of grad-cam reads channels on axis 1 only"):
+        from_gradcam("ShapleyCAM", network(torchvision_swin), "norm")(PIXELS, TARGETS)
+
+
+def test_layers_of_both_kinds_are_not_mixed():
+    with pytest.raises(ValueError, match="some give channels first and some channels last"):
+        from_gradcam("GradCAM", network(torchvision_swin), ["norm", "permute"])(PIXELS, TARGETS)
+
+
+TOKENS = {
+    "torchvision's ViT": (torchvision_vit, "encoder.layers.encoder_layer_1.ln_1", 17, (4, 4), 32),
+    "timm's ViT": (timm_vit, "blocks.1.norm1", 21, (4, 5), 40),
+}
+
+
+@pytest.mark.parametrize("name", TOKENS)
+@pytest.mark.parametrize("explain", [ScoreCAM, partial(from_gradcam, "GradCAM")])
+def test_tokens_are_refused_with_what_to_write(name, explain):
+    make, layer, n_tokens, (rows, columns), width = TOKENS[name]
+    pixels = PIXELS[..., :width]
+    advice = f"lambda tokens: tokens[:, 1:].unflatten(1, ({rows}, {columns})).movedim(-1, 1)"
+    with pytest.raises(ValueError, match=rf"gives tokens, of shape \(2, {n_tokens}, 6\)") as refused:
+        explain(network(make), layer)(pixels, TARGETS)
+    assert f"`reshape_transform={advice}`" in str(refused.value)
+    maps, _ = explain(network(make), layer, reshape_transform=eval(advice))(pixels, TARGETS)
+    assert maps.shape == (2, 32, width)
+    assert np.isfinite(np.asarray(maps)).all()
+    with pytest.raises(ValueError, match=r"`reshape_transform` must make a feature map .* got shape \(2, 6\)"):
+        explain(network(make), layer, reshape_transform=lambda tokens: tokens[:, 0])(pixels, TARGETS)
+
+
+def test_the_advice_is_the_definition_on_tokens_laid_out_by_hand():
+    class Grid(nn.Module):
+        def forward(self, tokens):
+            return tokens[:, 1:].transpose(1, 2).reshape(2, 6, 4, 5)
+
+    class Whole(nn.Module):
+        """The tokens again, with a module on the way that gives their map."""
+
+        def __init__(self, layer):
+            super().__init__()
+            self.layer, self.grid = layer, Grid()
+
+        def forward(self, x):
+            tokens = self.layer(x)
+            return torch.cat([tokens[:, :1], self.grid(tokens).flatten(2).transpose(1, 2)], dim=1)
+
+    net = network(timm_vit)
+    net.blocks[1].norm1 = Whole(net.blocks[1].norm1).eval()
+    reshape = lambda tokens: tokens[:, 1:].unflatten(1, (4, 5)).movedim(-1, 1)  # noqa: E731
+    maps, _ = from_gradcam("GradCAM", network(timm_vit), "blocks.1.norm1", reshape_transform=reshape)(PIXELS, TARGETS)
+    expected, _ = from_gradcam("GradCAM", net, "blocks.1.norm1.grid", reshape_transform=as_it_is)(PIXELS, TARGETS)
+    torch.testing.assert_close(maps, expected)
+
+
+NO_LAST = [torchvision_swin, timm_swin, timm_vit]
+
+
+@pytest.mark.parametrize("make", NO_LAST)
+def test_a_patch_embedding_is_not_the_last_feature_map(make):
+    for explain in (ScoreCAM, partial(from_gradcam, "GradCAM")):
+        with pytest.raises(ValueError, match=r"is not the last of `model`: tokens or .* name the layer by `layer=`"):
+            explain(network(make))(PIXELS, TARGETS)
+    with pytest.raises(ValueError, match=r"is not the last of `model`: .*; CAM needs a model that averages"):
+        CAM(network(make))(PIXELS, TARGETS)
+    with pytest.raises(ValueError, match="FullGrad knows the biases of convolutions and batch normalisations alone"):
+        from_gradcam("FullGrad", network(make))(PIXELS, TARGETS)
+
+
+@pytest.mark.parametrize("make", [*NO_LAST, torchvision_convnext, timm_convnext])
+def test_lrp_names_what_it_has_no_rule_for(make):
+    with pytest.raises(ValueError, match=r"has parts for which the composite has no rule: .*LayerNorm"):
+        LRP(network(make))(PIXELS, TARGETS)
+
+
+def ambiguous():
+    """Eight channels on eight by eight pixels: both readings have one shape."""
+
+    class Mixed(nn.Sequential):
+        def forward(self, x):
+            x = self[0](x)
+            return self[2](self[1](x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)).mean((2, 3))
+
+    return Mixed(nn.Conv2d(3, 8, 4, 4), nn.LayerNorm(8), nn.Identity())
+
+
+def test_what_is_not_certain_is_refused():
+    pixels = PIXELS[..., :32]
+    with pytest.raises(ValueError, match=r"may be its second or its last axis, of shape \(2, 8, 8, 8\): ") as e:
+        ScoreCAM(network(ambiguous), "2")(pixels, TARGETS)
+    assert "reshape_transform=lambda output: output`" in str(e.value)
+    maps, _ = ScoreCAM(network(ambiguous), "2", reshape_transform=lambda output: output)(pixels, TARGETS)
+    assert maps.shape == (2, 32, 32)
+
+
+@pytest.mark.parametrize("given", [{"layer": None}, {"layer": "norm", "reshape_transform": "no"}])
+def test_a_transform_needs_a_layer_and_is_a_function(given):
+    with pytest.raises(TypeError, match="`reshape_transform` must be a function of the output of the layer that"):
+        ScoreCAM(network(torchvision_swin), **{"reshape_transform": lambda x: x, **given})
