@@ -59,7 +59,7 @@ def test_texts_of_others_are_escaped(sample, tmp_path):
 def test_a_batch_is_shown_input_by_input(sample, tmp_path):
     rng = np.random.default_rng(1)
     two = sample(
-        values=rng.random((12, 2, 6, 8)),
+        values=rng.random((12, 2, 6, 8)) + np.arange(8) / 4,
         vanilla=rng.random((2, 6, 8)),
         inputs=rng.random((2, 3, 6, 8)),
         target=(1, 4),
@@ -90,7 +90,7 @@ def test_too_few_samples_and_constant_scores_are_said(sample, tmp_path):
     with pytest.warns(metfa.DegenerateAttributionsWarning):
         path = report.write(tmp_path / "same.html", sample(n=8, values=same, vanilla=same[0]))
     page = path.read_text("utf-8")
-    assert "No threshold separates the scores" in page
+    assert "stands out, so none is decided: all scores are equal." in page
     assert told_in(page)["results"][0]["computed"] is None
 
 
@@ -217,7 +217,7 @@ def test_texts_that_turn_or_cannot_be_written(sample, tmp_path):
 def test_sizes_that_floats_can_hold_and_not(sample, tmp_path):
     rng = np.random.default_rng(0)
     for scale in (1e-310, 1e-30, 1e30, 1e299):
-        values = rng.random((8, 1, 6, 8)) * scale
+        values = (rng.random((8, 1, 6, 8)) + np.arange(8) / 4) * scale
         report.write(tmp_path / f"{scale}.html", sample(n=8, values=values, vanilla=values[0]))
     values = rng.normal(size=(50, 1, 6, 8)) * 3e307
     with pytest.raises(ValueError, match="too large to be drawn: divide them"):
