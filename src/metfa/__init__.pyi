@@ -10,6 +10,7 @@ from metfa import report as report
 from metfa import segmentation as segmentation
 from metfa import stats as stats
 from metfa import text as text
+from metfa._base.warnings import DarkPictureWarning as DarkPictureWarning
 from metfa._base.warnings import DegenerateAttributionsWarning as DegenerateAttributionsWarning
 from metfa._base.warnings import EqualInputsWarning as EqualInputsWarning
 from metfa._base.warnings import FailedUnitsWarning as FailedUnitsWarning

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from metfa import DarkPictureWarning
 from metfa._base.pictures import FORMATS, open_image
 from metfa.models import CentreCrop
 
@@ -104,3 +105,53 @@ def test_what_is_no_file(tmp_path):
     os.mkfifo(tmp_path / "pipe.png")
     with pytest.raises(OSError, match=r"pipe\.png is not a file"):
         open_image(tmp_path / "pipe.png")
+
+
+def colour_png(path, values):
+    """A PNG of 16 bits a colour, which Pillow cannot write."""
+
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    height, width, _ = values.shape
+    rows = b"".join(b"\0" + row.astype(">u2").tobytes() for row in values)
+    header = struct.pack(">IIBBBBB", width, height, 16, 2, 0, 0, 0)
+    parts = chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + parts)
+
+
+class TestSixteenBits:
+    GREY = np.random.default_rng(1).integers(0, 2**16, (20, 20)).astype(np.uint16)
+
+    def grey(self, bits):
+        return self.GREY >> (16 - bits)
+
+    @pytest.mark.parametrize("kind", ["PNG", "TIFF"])
+    @pytest.mark.parametrize("bits", [8, 10, 12, 14])
+    def test_little_of_them_used_is_said(self, bits, kind, tmp_path):
+        Image.fromarray(self.grey(bits)).save(tmp_path / "p", format=kind)
+        image = open_image(tmp_path / "p")
+        brightest = self.grey(bits).max()
+        with pytest.warns(DarkPictureWarning, match=rf"`image` has 16 bits .* brightest value is {brightest} of 65535"):
+            assert CentreCrop(16)(image).max() < 0.26
+
+    @pytest.mark.parametrize("kind", ["PNG", "TIFF"])
+    def test_all_of_them_used_is_silent(self, kind, tmp_path):
+        Image.fromarray(self.GREY).save(tmp_path / "p", format=kind)
+        assert CentreCrop(16)(open_image(tmp_path / "p")).max() > 0.9
+
+    def test_what_is_said_to_do_is_right(self):
+        image = Image.fromarray(self.grey(12))
+        scaled = Image.fromarray((np.asarray(image) * (255 / 4095)).astype("uint8"))
+        right = CentreCrop(16, 1.0)(Image.fromarray(self.GREY))
+        assert abs(CentreCrop(16, 1.0)(scaled) - right).max() < 2 / 255
+
+    @pytest.mark.parametrize("bits", [8, 12, 14])
+    def test_colours_of_which_pillow_drops_the_lower_byte(self, bits, tmp_path):
+        colour_png(tmp_path / "p.png", np.repeat(self.grey(bits)[..., None], 3, axis=2))
+        with pytest.warns(DarkPictureWarning, match=r"p\.png has 16 bits .* of 255, .* by a library that reads all 16"):
+            open_image(tmp_path / "p.png")
+        with pytest.warns(DarkPictureWarning, match=r"`image` has 16 bits .* of 255, .* that reads all 16"):
+            CentreCrop(16)(Image.open(tmp_path / "p.png"))
+        colour_png(tmp_path / "p.png", np.repeat(self.GREY[..., None], 3, axis=2))
+        assert CentreCrop(16)(open_image(tmp_path / "p.png")).max() > 0.9

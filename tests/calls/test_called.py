@@ -244,15 +244,12 @@ def test_numpy_into_a_torch_model():
 
 
 @pytest.mark.parametrize("make", [CAM, LRP, Gradient, ScoreCAM])
-def test_a_model_that_normalises_by_the_batch_goes_one_row_a_call(make):
+def test_a_model_that_normalises_by_the_batch_is_asked_one_row_at_a_time(make):
     with pytest.warns(RowDependenceWarning, match="normalises each batch by its own mean"):
         explainer = make(net(track_running_stats=False))
     settings = {"noise": NOISE, "n_samples": 3, "rng": 0}
-    with pytest.warns(RowDependenceWarning) as record:
+    with pytest.warns(RowDependenceWarning, match="it is asked about one clean input at a time"):
         together = metfa.explain(explainer, IMAGES, 1, batch_size=6, **settings)
-    said = [str(w.message) for w in record]
-    assert said[0].endswith("it is asked about one clean input at a time")
-    assert ["going on with one row a call" in message for message in said[1:]] == [True] * (make is not Gradient)
     alone = metfa.explain(explainer, IMAGES, 1, batch_size=1, **settings)
     np.testing.assert_array_equal(together.values, alone.values)
 

@@ -123,7 +123,10 @@ def test_stability_with_averages_over_the_outer_noises():
         [cell(1, 3, 5), cell(2, None, 4), cell(1.5, None, 4.5), cell(2, 2, 2)],
         [cell(0.5, 0.25, None), cell(1.5, 1, None), cell(1, 0.625, None), cell(2, 2, None)],
     ]
-    assert table.title == "mstd, a (3 inputs), N = 10, 95% (97.9% reached), 10 draws of each outer noise, ±: 95% interval by Student's t"
+    assert (
+        table.title
+        == "mstd, a (3 inputs), N = 10, 95% (97.9% reached), 10 draws of each outer noise, ±: 95% interval by Student's t"
+    )
     assert table.notes == ("vanilla, o2, average; smoothed, P = P: 1 of 3 missing: dark",)
 
 
@@ -357,7 +360,10 @@ def test_the_title_says_the_settings_and_the_model():
         sampling={"P": Uniform(0.1)}, outer={"o": Uniform(0.1)}, n_outer=4, aggregates=["vanilla"],
     )  # fmt: skip
     overlap, faithful, infidelity = evaluation(described, []).tables()
-    assert overlap.title == "top_k_overlap, a (3 inputs), 4 draws of each outer noise, k 7, model efficientnet-lite0, ±: 95% interval by Student's t"
+    assert (
+        overlap.title
+        == "top_k_overlap, a (3 inputs), 4 draws of each outer noise, k 7, model efficientnet-lite0, ±: 95% interval by Student's t"
+    )
     assert "baseline of shape (3, 1, 1), steps 9, model efficientnet-lite0" in faithful.title
     assert "n_perturbations 4" in infidelity.title
     assert "noise Uniform(" in infidelity.title

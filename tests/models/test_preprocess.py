@@ -90,8 +90,8 @@ def test_tall_image_shows_its_centre():
         (Image.new("RGBA", (9, 9), (0, 0, 0, 0)).convert("RGBa"), WHITE),
         (Image.new("LA", (9, 9), (0, 0)), WHITE),
         (Image.new("LA", (9, 9), (0, 255)), BLACK),
-        (Image.fromarray(np.full((9, 9), 13107, np.uint16)), [0.2, 0.2, 0.2]),
-        (Image.fromarray(np.full((9, 9), 13107, ">u2")), [0.2, 0.2, 0.2]),
+        (Image.fromarray(np.full((9, 9), 26214, np.uint16)), [0.4, 0.4, 0.4]),
+        (Image.fromarray(np.full((9, 9), 26214, ">u2")), [0.4, 0.4, 0.4]),
         (Image.fromarray(np.full((9, 9), 65535, np.int32)), WHITE),
     ],
     ids=lambda value: value.mode if isinstance(value, Image.Image) else "",
@@ -107,8 +107,8 @@ def test_transparent_colour_of_a_png_is_white(mode):
 
 
 def test_16_bit_png():
-    image = saved(Image.fromarray(np.full((9, 9), 13107, np.uint16)), format="PNG")
-    assert colour(image) == pytest.approx([0.2, 0.2, 0.2])
+    image = saved(Image.fromarray(np.full((9, 9), 26214, np.uint16)), format="PNG")
+    assert colour(image) == pytest.approx([0.4, 0.4, 0.4])
 
 
 def test_cmyk_jpeg():

@@ -1,8 +1,11 @@
 """`explain`: the same samples however they are computed, everything left as found, and what is refused."""
 
 import functools
+import os
 import random
+import signal
 import threading
+import time
 import warnings
 
 import numpy as np
@@ -14,6 +17,7 @@ from captum import attr
 import metfa
 from metfa._base.warnings import (
     DegenerateAttributionsWarning,
+    MetfaWarning,
     ModelStateWarning,
     ReproducibilityWarning,
     RowDependenceWarning,
@@ -176,6 +180,19 @@ class TestIdsOfInputs:
         assert len(rows["a"]) == 55  # ten samples of five inputs, and the clean ones
 
 
+def test_a_repeated_input_has_samples_of_its_own():
+    """Copies in one call are independent, so that they count as several inputs; in another call each is the first."""
+    both = metfa.explain(linear, TABLE[[0, 0]], 0, noise=NOISE, rng=0)
+    alone = metfa.explain(linear, TABLE[[0]], 0, noise=NOISE, rng=0)
+    assert (both.values[:, 0] == alone.values[:, 0]).all()
+    assert (both.values[:, 1] != alone.values[:, 0]).any()
+    names = [metfa.Run(input_names=[name]) for name in ("first", "second")]
+    both = metfa.explain(linear, TABLE[[0, 0]], 0, noise=NOISE, rng=0, run=metfa.Run(input_names=["first", "second"]))
+    for row, run in enumerate(names):
+        alone = metfa.explain(linear, TABLE[[0]], 0, noise=NOISE, rng=0, run=run)
+        assert (both.values[:, row] == alone.values[:, 0]).all()
+
+
 def test_chunks_of_noisy_samples_do_not_show():
     """Case 1 of bugs.md: ten noisy samples, std .1, seed 0; in one batch and in chunks of three."""
     explainer, inputs = attr.IntegratedGradients(NET).attribute, torch.tensor(PICTURES[:1])
@@ -196,7 +213,8 @@ class TestWhatTheExplainerMeets:
             return maps
 
         sample = metfa.explain(destructive, TABLE[:3], [2, 1, 0], noise=NOISE, n_samples=3, rng=0, batch_size=4)
-        assert sizes[4:] == [(3, [2, 1, 0]), (4, [2, 1, 0, 2]), (4, [1, 0, 2, 1]), (1, [0])]
+        looked_at = [(4, [2, 1, 0, 2]), (1, [0]), (1, [2])]  # the first batch, and its middle and last row alone
+        assert sizes == [*looked_at, (3, [2, 1, 0]), (4, [1, 0, 2, 1]), (1, [0])]
         assert np.isfinite(sample.values).all()
         assert (sample.inputs == TABLE[:3]).all()
         assert sample.target == (2, 1, 0)
@@ -305,7 +323,7 @@ class TestFeatureNames:
             (lambda x, target: x, PICTURES, r"has 2 names, but an attribution has features of shape \(3, 2, 2\)"),
         ],
     )
-    def test_another_number_is_refused_at_the_first_map(self, explainer, inputs, message):
+    def test_another_number_is_refused_before_the_second_batch(self, explainer, inputs, message):
         calls = []
 
         def counted(inputs, target):
@@ -315,7 +333,7 @@ class TestFeatureNames:
         counted.rows_independent = True
         with pytest.raises(ValueError, match=f"`feature_names` {message}"):
             metfa.explain(counted, inputs, 0, noise=NOISE, n_samples=100, run=metfa.Run(feature_names=["a", "b"]))
-        assert calls == [5]
+        assert calls == [10, 1, 5]
 
 
 # Inputs of every kind.
@@ -588,7 +606,8 @@ class TestTarget:
 
         seen, sample = self.seen(None, predict=predict)
         clean = torch.tensor(PICTURES)
-        assert sum(torch.equal(call, clean) for call in calls) == 1
+        # The clean inputs at once, two of their rows alone, then each noisy row once.
+        assert [len(call) for call in calls[:3]] == [len(clean), 1, 1]
         assert torch.equal(calls[0], clean)
         assert seen == NET(clean).argmax(1).tolist() == list(sample.target)
         np.testing.assert_array_equal(sample.scores, NET(clean).detach())
@@ -601,8 +620,8 @@ class TestTarget:
             return np.stack([inputs.sum(1), -inputs.sum(1)], axis=1)
 
         sample = metfa.explain(linear, TABLE, noise=NOISE, rng=0, predict=predict, batch_size=2)
-        assert sizes[:3] == [2, 2, 1]  # of the clean inputs; then every noisy one is asked about once
-        assert (max(sizes), sum(sizes[3:])) == (2, 5 * sample.n_samples)
+        assert sizes[:5] == [2, 2, 1, 1, 1]  # the clean inputs, and the rows of their first batch alone
+        assert max(sizes) == 2
         assert sample.target == (0,) * 5
 
     def test_no_target_for_one_score_a_row(self):
@@ -624,7 +643,11 @@ class TestTarget:
 
     def test_unfit_predictions(self):
         for predict, error, message in (
-            (lambda x: x[:2], ValueError, "`predict` must return one row of scores an input, got 2 for 5"),
+            (
+                lambda x: x[:2],
+                ValueError,
+                r"`predict` must return one row of scores an input, got shape \(2, 12\) for 5 inputs",
+            ),
             (lambda x: x * np.nan, ValueError, "scores of the clean input 0 are not finite"),
             (lambda x: np.zeros(5, int), TypeError, "got one int64 a row, like class labels"),
             (lambda x: np.zeros((5, 2, 3)), ValueError, r"scores have shape \(5, 2, 3\), not \(batch, classes\)"),
@@ -858,10 +881,12 @@ def scores_method(net):
 def test_global_generators_are_reported_and_put_back(explainer, batch_size):
     inputs = torch.tensor(TABLE) if explainer is with_global_torch else TABLE
     before = global_state()
-    with pytest.warns(ReproducibilityWarning, match=r"wrap the explainer as `metfa\.seeded\(explainer\)`") as record:
-        metfa.explain(explainer, inputs, 0, noise=NOISE, rng=0, batch_size=batch_size)
-    assert len(record) == 1
-    assert record[0].filename == __file__
+    with pytest.warns(MetfaWarning) as record:
+        sample = metfa.explain(explainer, inputs, 0, noise=NOISE, rng=0, batch_size=batch_size)
+    assert [w.category for w in record] == [RowDependenceWarning] * (batch_size > 1) + [ReproducibilityWarning]
+    assert "wrap the explainer as `metfa.seeded(explainer)`" in str(record[-1].message)
+    assert {w.filename for w in record} == {__file__}
+    assert sample.provenance["batch_size"] == 1
     assert global_state() == before
 
 
@@ -876,7 +901,7 @@ def test_a_private_seed_does_not_disturb_the_caller():
     expected = torch.rand(3)
     torch.manual_seed(5)
     with pytest.warns(ReproducibilityWarning):
-        metfa.explain(reseeding, torch.tensor(TABLE), 0, noise=NOISE, rng=0)
+        metfa.explain(reseeding, torch.tensor(TABLE), 0, noise=NOISE, rng=0, batch_size=1)
     assert torch.equal(torch.rand(3), expected)
 
 
@@ -929,6 +954,34 @@ class TestThreads:
         with pytest.raises(error, match="from the noise"):
             metfa.explain(linear, TABLE, 0, noise=noise, batch_size=4, n_samples=6)
         assert not noise_threads()
+
+    def test_an_interrupt_waits_for_one_noise_and_not_for_a_batch(self):
+        drawn = []
+
+        def slow(x, rng):
+            if threading.current_thread() is not threading.main_thread():
+                time.sleep(0.05)
+                if len(drawn) == 21:
+                    os.kill(os.getpid(), signal.SIGINT)
+            drawn.append(x)
+            return x + rng.normal(size=x.shape).astype(x.dtype)
+
+        with pytest.raises(KeyboardInterrupt):
+            metfa.explain(linear, TABLE, 0, noise=slow, batch_size=20, n_samples=20)
+        assert len(drawn) <= 20 + 6  # the first batch, and what two threads had begun
+        assert not noise_threads()
+
+    @pytest.mark.filterwarnings("ignore::metfa.DegenerateAttributionsWarning")
+    def test_a_noise_in_a_thread_may_ask_the_model_that_is_explained(self):
+        """The run owns the model, and its threads belong to the run."""
+        called = metfa.Called(NET)
+
+        def noise(x, rng):
+            called.scores(torch.tensor(x)[None])
+            return x + rng.normal(size=x.shape).astype(x.dtype)
+
+        sample = metfa.explain(Gradient(called), torch.tensor(PICTURES), 0, noise=noise, rng=0, n_samples=30)
+        assert len(sample.values) == 30
 
     def test_an_interrupt_of_the_explainer_leaves_no_thread(self):
         calls = []

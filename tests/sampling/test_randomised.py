@@ -171,5 +171,6 @@ class TestSeeded:
         def explainer(inputs, target):
             return inputs + private.normal(size=inputs.shape)
 
+        explainer.rows_independent = True
         with pytest.warns(ReproducibilityWarning, match="a random generator of its own"):
             metfa.explain(explainer, TABLE, 0, noise=metfa.noise.Uniform(0.1), rng=0)

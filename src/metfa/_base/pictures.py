@@ -6,8 +6,13 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-__all__ = ["open_image"]
+import numpy as np
 
+from metfa._base.warnings import DarkPictureWarning, warn
+
+__all__ = ["is_deep", "open_image", "warn_if_dark"]
+
+DARK = 4  # a 14-bit picture uses a quarter of 16 bits
 FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
 
 
@@ -32,8 +37,8 @@ def open_image(path: Path) -> Any:
             warnings.simplefilter("ignore")  # Pillow warns of unusual metadata
             warnings.simplefilter("error", Image.DecompressionBombWarning)
             with Image.open(path, formats=FORMATS) as image:
+                deep = is_deep(image)
                 image.load()
-                return image
     except PermissionError:
         raise
     except (Image.DecompressionBombWarning, Image.DecompressionBombError) as error:
@@ -41,3 +46,31 @@ def open_image(path: Path) -> Any:
     except Exception as error:  # for a damaged file, Pillow's plugins raise exceptions of nearly any kind
         reason = "unknown format" if isinstance(error, UnidentifiedImageError) else str(error)
         raise ValueError(f"{path} cannot be read as an image ({', '.join(FORMATS)}): {reason}") from error
+    if deep:
+        warn_if_dark(np.asarray(image), 255, f"{path}")
+    return image
+
+
+def is_deep(image: Any) -> bool:
+    """Whether Pillow will read colours of 16 bits as 8 bits: it drops the lower byte of each."""
+    rawmodes = [str(part) for tile in getattr(image, "tile", ()) for part in np.atleast_1d(np.asarray(tile[3], object))]
+    return not image.mode.startswith("I") and any(";16" in rawmode for rawmode in rawmodes)
+
+
+def warn_if_dark(values: np.ndarray, largest: int, what: str) -> None:
+    """Warn if a picture of 16 bits uses at most a quarter of its range: it may hold 10, 12 or 14 bits, and looks black.
+
+    `largest` is the largest value that the array can hold: 65535, or 255 where Pillow has dropped the lower byte.
+    """
+    brightest = int(values.max())
+    if brightest <= (largest + 1) // DARK:
+        remedy = (
+            "`Image.fromarray((numpy.asarray(image) * (255 / 4095)).astype('uint8'))` for 12 bits"
+            if largest > 255
+            else "by a library that reads all 16 bits of colour pictures (Pillow drops the lower 8), and save it with 8"
+        )
+        warn(
+            f"{what} has 16 bits and uses little of their range: its brightest value is {brightest} of {largest}, so "
+            f"that the model sees it nearly black. If it holds 10, 12 or 14 bits, scale it first: {remedy}",
+            DarkPictureWarning,
+        )

@@ -6,6 +6,7 @@ import sys
 import warnings
 
 __all__ = [
+    "DarkPictureWarning",
     "DegenerateAttributionsWarning",
     "EqualInputsWarning",
     "FailedUnitsWarning",
@@ -25,6 +26,10 @@ __all__ = [
 
 class MetfaWarning(UserWarning):
     """Base of every warning that metfa raises."""
+
+
+class DarkPictureWarning(MetfaWarning):
+    """A picture of 16 bits uses so little of its range that the model sees it nearly black."""
 
 
 class DegenerateAttributionsWarning(MetfaWarning):

@@ -131,7 +131,13 @@ def warn_of_probabilities() -> None:
 
 
 def softmax(scores: Any) -> Any:
-    """Probabilities of the classes, axis 1."""
+    """Probabilities of the classes, axis 1; raises where there is only one score."""
+    if scores.ndim < 2 or scores.shape[1] < 2:
+        raise ValueError(
+            f"the model gives scores of shape {tuple(scores.shape)}, so no softmax over classes is possible: write "
+            "`metfa.Called(model, softmax=False)` (or `softmax=False` of from_lime) to use them as they are (a "
+            "regression, a probability), or, where it is one logit for two classes, `metfa.models.TwoClasses(model)`"
+        )
     xp = namespace(scores)
     weights = xp.exp(scores - xp.max(scores, axis=1, keepdims=True))
     return weights / xp.sum(weights, axis=1, keepdims=True)

@@ -176,15 +176,7 @@ class Called:
 
     def as_probabilities(self, scores: Any) -> Any:
         """Scores as probabilities: their softmax, or the scores themselves (``softmax=False``)."""
-        if not self.softmax:
-            return scores
-        if scores.ndim < 2 or scores.shape[1] < 2:
-            raise ValueError(
-                f"the model gives scores of shape {tuple(scores.shape)}, so no softmax over classes is possible: "
-                "write `metfa.Called(model, softmax=False)` to use them as they are (a regression, a probability), or, "
-                "where it is one logit for two classes, `metfa.models.TwoClasses(model)`"
-            )
-        return softmax(scores)
+        return softmax(scores) if self.softmax else scores
 
     def probabilities(self, inputs: Any) -> Any:
         """Class probabilities of any number of rows, (n, classes)."""
@@ -271,7 +263,8 @@ class Called:
         """
         import torch
 
-        from metfa.calls.differentiation import chosen_scores, gradient_expected, weights_frozen
+        from metfa.calls.differentiation import chosen_scores, weights_frozen
+        from metfa.calls.no_gradient import gradient_expected
 
         differentiable = inputs.requires_grad and torch.is_grad_enabled()
         with torch.enable_grad(), weights_frozen(self.model), gradient_expected(self.model), self.precision(inputs):

@@ -11,26 +11,17 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from metfa.calls.guard import model_in_evaluation
+from metfa.calls.no_gradient import NO_GRADIENT, reaches
 from metfa.calls.targets import row_targets, target_indices
 
 __all__ = [
     "chosen_scores",
-    "gradient_expected",
     "graph_kept",
     "index_of",
     "of_indices",
     "require_graph",
     "weights_frozen",
 ]
-
-NO_GRADIENT = (
-    "the model's scores have no gradient by its input: it detaches them, runs under `torch.no_grad()`, returns labels, "
-    "or computes with integers (int8); explain it without gradients, such as by metfa.explainers.RISE"
-)
-MADE_IN_INFERENCE_MODE = (
-    "the model's weights were made in inference mode, so there is no gradient by its input: write "
-    "`model = copy.deepcopy(model)` outside of `torch.inference_mode()`"
-)
 
 
 @contextmanager
@@ -50,50 +41,8 @@ def weights_frozen(model: Any) -> Iterator[None]:
 
 def require_graph(scores: torch.Tensor, inputs: torch.Tensor) -> None:
     """Raise if scores have no gradient with respect to the inputs; penalties added to them would hide that."""
-    if not (scores.requires_grad and _reaches(scores.grad_fn, inputs)):
+    if not (scores.requires_grad and reaches(scores.grad_fn, inputs)):
         raise ValueError(NO_GRADIENT)
-
-
-def _reaches(node: Any, leaf: torch.Tensor) -> bool:
-    """Whether a gradient gets from this node of the graph back to `leaf`."""
-    wanted, seen, waiting = leaf.grad_fn, set(), [node]
-    while waiting:
-        node = waiting.pop()
-        if node is None or node in seen:
-            continue
-        if node is wanted if wanted is not None else getattr(node, "variable", None) is leaf:
-            return True
-        seen.add(node)
-        if "NotImplemented" in node.name():  # torch puts such a node where a kernel has no derivative, as of int8
-            continue
-        waiting += [before for before, _ in node.next_functions]
-    return False
-
-
-@contextmanager
-def gradient_expected(model: Any, inputs: torch.Tensor | None = None) -> Iterator[None]:
-    """Turn an error inside that comes of a model without gradients into a ValueError that says so.
-
-    With `inputs`, the model is asked once more after an error of any other text: the libraries that take the gradient
-    fail in many ways where there is none.
-    """
-    try:
-        yield
-    except (RuntimeError, AttributeError) as error:
-        if "out of memory" in str(error):
-            raise
-        if "nference tensor" in str(error):
-            raise ValueError(MADE_IN_INFERENCE_MODE) from error
-        if inputs is not None and not _has_gradient(model, inputs):
-            raise ValueError(NO_GRADIENT) from error
-        raise
-
-
-def _has_gradient(model: Any, inputs: torch.Tensor) -> bool:
-    with torch.enable_grad(), weights_frozen(model):
-        leaf = inputs.detach().clone().requires_grad_()
-        scores = model(leaf)
-    return not isinstance(scores, torch.Tensor) or (scores.requires_grad and _reaches(scores.grad_fn, leaf))
 
 
 def chosen_scores(scores: torch.Tensor, target: Any, inputs: torch.Tensor) -> torch.Tensor:

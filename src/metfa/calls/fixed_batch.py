@@ -72,16 +72,17 @@ def explain_fixed_batch(model: Any, batch: Any, error: Exception) -> None:
 
     Sizes are tried, one row and then the numbers in the model's own error; what is advised has worked.
     """
-    if isinstance(model, FixedBatch) or not is_array(batch) or "out of memory" in str(error):
+    said = " ".join(str(error).split())
+    if isinstance(model, FixedBatch) or not is_array(batch) or "out of memory" in said or "metfa.FixedBatch" in said:
         return
-    if not ABOUT_SHAPES.search(str(error)):
+    if not ABOUT_SHAPES.search(said):
         return
-    numbers = [int(number) for number in re.findall(r"\d+", str(error)[:1000])]
+    numbers = [int(number) for number in re.findall(r"\d+", said[:1000])]
     for size in dict.fromkeys([1, *numbers]):
         if 1 <= size <= LARGEST_TRIED and size != len(batch) and _takes(model, size, batch):
             rows = "one row" if size == 1 else f"{size} rows"
             raise ValueError(
-                f"the model takes batches of {rows} and was asked about {len(batch)} ({str(error)[:200]}): write "
+                f"the model takes batches of {rows} and was asked about {len(batch)} ({said[:200]}): write "
                 f"`metfa.FixedBatch(model, {size})` in its place"
             ) from error
 

@@ -98,7 +98,9 @@ def model_in_evaluation(*models: Any) -> Iterator[None]:
     """Own the torch modules behind the models, in evaluation mode; warns if the caller left one in training mode."""
     parts = modules_behind(*models)
     with owned([id(part) for part in parts]):
-        training = [part for part in parts if part.training]
+        exported = [part for part in parts if "train" in vars(part)]  # it has no modes, and forbids `eval()`
+        modeless = {id(part) for program in exported for part in program.modules()}
+        training = [part for part in parts if part.training and id(part) not in modeless]
         if training:
             warn(
                 "the model is in training mode: it is explained in evaluation mode and put back afterwards; call "

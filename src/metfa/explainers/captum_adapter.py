@@ -60,7 +60,8 @@ class CaptumMethod:
         """Attributions of the inputs' shape; `target=None` explains the class predicted."""
         from captum.attr import GradientAttribution
 
-        from metfa.calls.differentiation import gradient_expected, graph_kept
+        from metfa.calls.differentiation import graph_kept
+        from metfa.calls.no_gradient import gradient_expected
 
         torch: Any = loaded_torch()
         require_tensor(inputs)

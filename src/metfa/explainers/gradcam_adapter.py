@@ -16,9 +16,9 @@ from metfa._base.lazy import needs_extra
 from metfa._base.validation import did_you_mean
 from metfa.calls.answers import answered, checked_scores
 from metfa.calls.called import Called
-from metfa.calls.differentiation import gradient_expected
 from metfa.calls.guard import model_as_found, model_in_evaluation
 from metfa.calls.inputs import check_images, require_tensor
+from metfa.calls.no_gradient import gradient_expected
 from metfa.calls.plain import hidden_layers, plain_module
 from metfa.calls.targets import row_targets
 from metfa.explainers._layers import Watch, check_layer, watched
@@ -266,9 +266,11 @@ def _is_fullgrad(method: Any) -> bool:
 
 
 def _class_score(entry: Any) -> Any:
-    """The score of a class, as the library differentiates or evaluates it."""
-    from pytorch_grad_cam.utils.model_targets import ClassifierOutputTarget
+    """The score of a class, as the library differentiates or evaluates it; None: the one score of a row."""
+    from pytorch_grad_cam.utils.model_targets import ClassifierOutputTarget, RawScoresOutputTarget
 
+    if entry is None:
+        return RawScoresOutputTarget()
     if not isinstance(entry, int):
         raise TypeError(
             f"`target` must hold class indices, got {type(entry).__name__}; for other targets of grad-cam write "

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from metfa._arrays import as_array, first_not_finite, is_array, namespace, widen
 from metfa._base.validation import positive_int
-from metfa.calls.inputs import check_values, require_tensor
-from metfa.sampling.protocol import explained_model, known_independent, takes_rngs
+from metfa.calls.inputs import check_channels_first, check_values, require_tensor
+from metfa.sampling.protocol import check_explainer, explained_model, known_independent, takes_rngs
 from metfa.stats.contrasts import LEAST_SHARE
 
 __all__ = [
@@ -46,6 +46,8 @@ def check_differentiable(inputs: Any, channel_axis: int | None, what: str) -> No
     if not inputs.is_floating_point():
         raise TypeError(f"`inputs` must be floating point to have {what}, got {inputs.dtype}")
     require_channels(inputs, channel_axis, "inputs")
+    if channel_axis == 1:
+        check_channels_first(inputs)
     check_values(inputs)
 
 
@@ -160,8 +162,7 @@ def heatmap(
     array([[[0.        , 0.33333333],
             [0.66666667, 1.        ]]])
     """
-    if not callable(explainer):
-        raise TypeError(f"`explainer` must be callable, got {type(explainer).__name__}")
+    check_explainer(explainer)
     check_channel_axis(channel_axis)
     if sign not in ("absolute", "positive"):
         raise ValueError(f"`sign` must be 'absolute' or 'positive', got {sign!r}")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import as_array, from_host, is_floating, to_host
-from metfa._base.validation import positive_int
+from metfa._base.validation import check_flag, positive_int
 from metfa._base.warnings import ModelOutputWarning, warn
 from metfa.calls.answers import softmax
 from metfa.calls.guard import loaded_torch, model_in_evaluation
@@ -69,17 +69,20 @@ class LimeExplainer:
         return np.stack(maps)
 
     def _explanation(self, row: Any, ask: Callable[[Any], np.ndarray], label: Any, **settings: Any) -> Any:
-        labels = () if label is None else (label,)
-        return self.explainer.explain_instance(
-            row, ask, labels=labels, top_labels=None, **{**settings, **self.settings}
-        )
+        given = {**settings, **self.settings, "labels": () if label is None else (label,), "top_labels": None}
+        return self.explainer.explain_instance(row, ask, **given)
 
     def _probabilities(self, batch: Any) -> np.ndarray:
         """The values that LIME fits, on the host: the model's scores, or their softmax if `softmax` is true."""
         scores = predict_scores(self.predict, batch)
-        return softmax(scores) if self.softmax and scores.ndim == 2 else scores
+        return softmax(scores) if self.softmax else scores
 
     def _check_scores(self, scores: np.ndarray) -> None:
+        if scores.ndim == 1 and getattr(self.explainer, "mode", None) != "regression":
+            raise ValueError(
+                f"{type(self.explainer).__name__} needs scores (batch, classes), got (batch,): for a regression write "
+                "LimeTabularExplainer(..., mode='regression'), for one logit `metfa.models.TwoClasses(model)`"
+            )
         if scores.ndim == 2 and not self.softmax and (scores.min() < 0 or scores.max() > 1 + 1e-6):
             warn(
                 f"LIME fits probabilities, but the model's scores lie between {scores.min():.3g} and "
@@ -257,8 +260,7 @@ def from_lime(
         raise TypeError(f"`explainer` must be an object of {', '.join(KINDS)} of the lime package, got {got}")
     if not callable(predict):
         raise TypeError(f"`predict` must be a function inputs -> probabilities, got {type(predict).__name__}")
-    if not isinstance(softmax, bool):
-        raise TypeError(f"`softmax` must be True or False, got {type(softmax).__name__}: {softmax!r}")
+    check_flag(softmax, "softmax")
     known = [name for name in inspect.signature(explainer.explain_instance).parameters if name not in GOVERNED]
     for name in settings:
         if name not in known:

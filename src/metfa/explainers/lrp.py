@@ -15,8 +15,9 @@ from metfa._base.lazy import needs_extra
 from metfa._base.validation import check_flag
 from metfa._base.warnings import MetfaWarning, warn
 from metfa.calls.answers import answered, checked_scores
-from metfa.calls.differentiation import chosen_scores, gradient_expected, weights_frozen
+from metfa.calls.differentiation import chosen_scores, weights_frozen
 from metfa.calls.held import asks_a_model, hold, model_itself, rows_as_the_model
+from metfa.calls.no_gradient import gradient_expected
 from metfa.calls.one_by_one import row_by_row
 from metfa.explainers._composites import BOXED, PAPER, box_at_first_layer, composite_named, composite_names
 from metfa.explainers._relevance import RelevancePass

@@ -200,25 +200,7 @@ class MASK:
     def __call__(
         self, inputs: torch.Tensor, target: Any = None, *, rngs: Any = None
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Maps and scores of a batch.
-
-        Parameters
-        ----------
-        inputs : torch.Tensor, (batch, channels, height, width)
-            Floating point, pixels in [0, 1].
-        target : int, sequence or tensor, optional
-            Class of each row; None: the predicted one.
-        rngs : list of numpy.random.Generator, optional
-            One generator for each row.
-
-        Returns
-        -------
-        maps : torch.Tensor, (batch, height, width)
-            1 - mask, high where hiding lowers the score; float32 (or wider), in [0, 1] with `scale`. Never part of a
-            graph.
-        scores : torch.Tensor, (batch, classes)
-            The model's scores of the inputs themselves.
-        """
+        """Maps and scores of a batch, as `IGOS` takes and returns them: 1 - mask, high where hiding lowers the score."""
         self._check(inputs)
         generators = row_generators(inputs, rngs, self.rng)
         masks, scores = optimised(self.called, inputs, target, partial(self._optimised, rngs=generators))

@@ -14,10 +14,11 @@ from metfa._base.validation import check_flag, check_number, positive_int
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.calls.baseline import baseline_like, check_baseline
 from metfa.calls.called import Called
-from metfa.calls.differentiation import gradient_expected, index_of, of_indices, weights_frozen
+from metfa.calls.differentiation import index_of, of_indices, weights_frozen
 from metfa.calls.enlargement import grid_sides, resized
 from metfa.calls.held import hold
 from metfa.calls.inputs import check_images, require_tensor
+from metfa.calls.no_gradient import gradient_expected
 
 __all__ = [
     "ROUNDING",

@@ -12,6 +12,7 @@ import numpy as np
 
 from metfa._arrays import as_array, is_array, to_host
 from metfa.calls.guard import loaded_torch, model_as_found, model_in_evaluation
+from metfa.calls.no_gradient import gradient_expected
 from metfa.calls.targets import row_targets
 from metfa.sampling.protocol import predict_scores
 from metfa.sampling.randomised import seeded
@@ -52,12 +53,23 @@ class ShapExplainer:
         with model_as_found(model), model_in_evaluation(model), _parameters_as_found(model):
             name = "model" if self.predict is None else "predict"
             scores = None if model is None else predict_scores(model, inputs, name)
-            values = _values(self._explained(inputs), tuple(inputs.shape))
+            self._check(model, scores)
+            with gradient_expected(model, inputs):
+                values = _values(self._explained(inputs), tuple(inputs.shape))
         targets = None
         if target is not None or scores is not None:
             targets = row_targets(target, scores, len(inputs))
         maps = _of_each_class(values, inputs.ndim, scores, targets)
         return maps if scores is None else (maps, scores)
+
+    def _check(self, model: Any, scores: Any) -> None:
+        torch = loaded_torch()
+        network = torch is not None and isinstance(model, torch.nn.Module)
+        if network and scores.ndim == 1 and self.predict is None:
+            raise ValueError(
+                f"SHAP's {type(self.explainer).__name__} takes networks with scores (batch, outputs), got (batch,): "
+                "make it for `torch.nn.Sequential(model, torch.nn.Unflatten(0, (-1, 1)))`"
+            )
 
     def _explained(self, inputs: Any) -> Any:
         return _method(self.explainer)(inputs, **self.settings)

@@ -16,7 +16,7 @@ class Normalised(nn.Module):
     Parameters
     ----------
     model : torch.nn.Module
-        Takes normalised images. It is kept as the attribute ``model``, and its mode does not change.
+        Takes normalised images. It is kept as the attribute ``model``; both are in its mode.
     mean, std : sequence of float
         One value per channel, in units of pixels in [0, 1]. They are kept as buffers of shape (channels, 1, 1). Device
         and dtype are those of the first floating parameter of `model` (torch's default dtype if it has none).
@@ -55,6 +55,7 @@ class Normalised(nn.Module):
         if not (channels[1] > 0).all():
             raise ValueError(f"`std` must be positive, got {std}")
         self.model = model
+        self.training = model.training
         self.register_buffer("mean", channels[0][:, None, None].clone())
         self.register_buffer("std", channels[1][:, None, None].clone())
 

@@ -21,7 +21,7 @@ class Selected(nn.Module):
     ----------
     model : torch.nn.Module
         Returns a dictionary, a tuple, a list, or an object with attributes (such as the outputs of `transformers`). It
-        is kept as the attribute ``model``, and its mode does not change.
+        is kept as the attribute ``model``; both are in its mode.
     output : str or int
         Key, name of the attribute, or index of the output that holds the scores.
 
@@ -46,6 +46,7 @@ class Selected(nn.Module):
         if not isinstance(output, str | int) or isinstance(output, bool):
             raise TypeError(f"`output` must be a name or an index, got {type(output).__name__}: {output!r}")
         self.model, self.output = model, output
+        self.training = model.training
 
     def forward(self, x: Any) -> Any:
         """The output of the model that is used."""
@@ -76,8 +77,8 @@ class TwoClasses(nn.Module):
     Parameters
     ----------
     model : torch.nn.Module
-        Returns logits of class 1, of shape (batch, 1) or (batch,). It is kept as the attribute ``model``, and its mode
-        does not change.
+        Returns logits of class 1, of shape (batch, 1) or (batch,). It is kept as the attribute ``model``; both are in
+        its mode.
 
     Examples
     --------
@@ -95,6 +96,7 @@ class TwoClasses(nn.Module):
         if not isinstance(model, nn.Module):
             raise TypeError(f"`model` must be a torch.nn.Module, got {type(model).__name__}")
         self.model = model
+        self.training = model.training
 
     def forward(self, x: Any) -> torch.Tensor:
         """Scores (batch, 2) of class 0 and class 1."""

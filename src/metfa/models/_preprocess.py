@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from PIL import Image, ImageOps
 
+from metfa._base.pictures import is_deep, warn_if_dark
 from metfa._base.validation import positive_int
 
 __all__ = ["CentreCrop", "WholePicture"]
@@ -32,9 +33,10 @@ class CentreCrop:
     two passes: it differs by one 8-bit level where the picture shrinks, and by a few at sharp edges where it grows.
 
     Colours become 8-bit RGB first. The EXIF orientation is applied. Transparency (RGBA, palettes, the transparent
-    colour of a PNG) is laid over white. Grey is repeated in three channels; 16-bit grey is scaled by 1/257. CMYK is
-    converted by Pillow's formula. Colour profiles are not applied. Floating-point images (mode F) have no known range
-    and are refused.
+    colour of a PNG) is laid over white. Grey is repeated in three channels; 16-bit grey is scaled by 1/257. If a
+    picture of 16 bits uses at most a quarter of their range, as 12 bits kept in 16 do, a `DarkPictureWarning` says so.
+    CMYK is converted by Pillow's formula. Colour profiles are not applied. Floating-point images (mode F) have no known
+    range and are refused.
 
     Examples
     --------
@@ -126,7 +128,10 @@ def _to_rgb(image: Image.Image) -> Image.Image:
         raise ValueError(f"`image` must have pixels, got a size of {image.size}")
     if image.mode == "F":
         raise ValueError("`image` of mode F has no known range; scale it to 8 bits and convert it to mode L")
+    deep = is_deep(image)  # before it is loaded
     image = ImageOps.exif_transpose(image)
+    if deep:
+        warn_if_dark(np.asarray(image.convert("RGB")), 255, "`image`")
     if image.mode.startswith("I"):
         values = np.asarray(image)
         if values.min() < 0 or values.max() > 65535:
@@ -134,6 +139,7 @@ def _to_rgb(image: Image.Image) -> Image.Image:
                 f"`image` of mode {image.mode} must hold 16-bit values in 0..65535, "
                 f"got {values.min()}..{values.max()}; scale it to 8 bits and convert it to mode L"
             )
+        warn_if_dark(values, 65535, "`image`")
         image = Image.fromarray(np.rint(values / 257).astype(np.uint8))
     if image.mode in {"LA", "PA", "RGBA", "RGBa"} or "transparency" in image.info:
         image = image.convert("RGBA")

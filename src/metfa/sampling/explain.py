@@ -77,7 +77,9 @@ def explain(
         results.
     rng : int, numpy.random.Generator or None
         Seed. The same seed gives the same samples (to the rounding of the model's kernels) for every batch size,
-        order of the inputs and split over several calls. None: fresh, recorded in the result.
+        order of the inputs and split over several calls. If an input is there twice in one call, its copies get
+        samples of their own, by their order; name them by ``metfa.Run(input_names=...)`` to get the same samples in
+        calls of their own. None: fresh, recorded in the result.
     run : Run, optional
         Where samples are kept, whether a bar is shown, the names of inputs and features, the first sample; see
         `metfa.Run`.
@@ -98,16 +100,20 @@ def explain(
     DegenerateAttributionsWarning
         If maps are constant.
     RowDependenceWarning
-        If the explainer mixes the rows of a batch; it then gets one row a call.
+        If the explainer, or the model, mixes the rows of a batch, or if the explainer draws random numbers that rows
+        may share; it then gets one row a call. The samples are those of rows alone.
     ReproducibilityWarning
         If the explainer draws from global generators, or was found to have a generator of its own.
 
     Notes
     -----
     The model's mode, gradients and hooks and the global random generators are as before, also after an exception.
-    The model is in evaluation mode meanwhile. The model is found on the explainer (`model`, or Captum's
-    ``forward_func``), or as the object that `predict` is or belongs to. A model hidden in a function of yours is not
-    found.
+    The model is in evaluation mode meanwhile, other threads that explain it wait, and ``torch.autocast`` around the
+    call is switched off. All torch modules that explainer and `predict` hold or name are found: attributes, variables
+    around a function and globals in its code. One that a function loads by itself is not.
+
+    The first batch is explained, and then one row of it alone (two rows, where the explainer does not promise that
+    they are independent). If the maps differ by more than rounding, rows go one a call.
 
     Examples
     --------
@@ -198,7 +204,7 @@ def _sampled(request: Request, loop: Loop, rounds: Rounds, sink: Sink) -> _Made:
                 for chunk in chunks:
                     scores = chunk.class_scores
                     places = [(job.sample_id - request.run.first_sample, job.row) for job in chunk.jobs]
-                    sink.write(places, chunk.maps, None if scores is None else scores.argmax(1))
+                    sink.write(places, chunk.maps, None if scores is None or scores.shape[1] < 2 else scores.argmax(1))
                     constant += chunk.constant
                     bar.update(len(places))
             made, taken = made + len(jobs), upto

@@ -15,8 +15,8 @@ ADAPTERS = {
     "shap": "metfa.explainers.from_shap({given}, predict)",
     "lime": "metfa.explainers.from_lime({given}, predict)",
     "pytorch_grad_cam": "metfa.explainers.from_gradcam({given})",
-    "zennit": "metfa.explainers.LRP(model, composite=composite), or a function `lambda inputs, target: "
-    "attributor(inputs, torch.nn.functional.one_hot(target, n_classes))[1]`",
+    "zennit": "`lambda inputs, target: attributor(inputs, lambda scores: scores * "
+    "torch.nn.functional.one_hot(target, scores.shape[1]))[::-1]`, or metfa.explainers.LRP(model, composite=...)",
 }
 OBJECTS = {"shap": "explainer", "lime": "explainer", "pytorch_grad_cam": "cam", "zennit": "attributor"}
 

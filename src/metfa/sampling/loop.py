@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
@@ -156,11 +157,11 @@ class Loop:
         pairs = zip(self.first.jobs, jobs, strict=False)
         n = next((place for place, (old, new) in enumerate(pairs) if old != new), min(len(self.first.jobs), len(jobs)))
         scores = self.first.scores
-        return Explained(jobs[:n], self.first.maps[:n], None if scores is None else scores[:n]) if n else None
+        return Explained(jobs[:n], self.first.maps[:n, ...], None if scores is None else scores[:n, ...]) if n else None
 
-    def batch(self, jobs: Sequence[Job]) -> Any:
-        """Noisy copies of the jobs' rows as one batch."""
-        return self.rows.batch(self._noisy(jobs))
+    def batch(self, jobs: Sequence[Job], stopped: Callable[[], bool] = lambda: False) -> Any:
+        """Noisy copies of the jobs' rows as one batch, or an error if the run is `stopped` before it is made."""
+        return self.rows.batch(self._noisy(jobs, stopped))
 
     def explained(self, jobs: Sequence[Job], batch: Any) -> Explained:
         """Maps of one batch, checked."""
@@ -181,10 +182,15 @@ class Loop:
             raise ValueError(f"`explainer` returned NaN or infinity for {where}")
         return Explained(jobs, maps, scores)
 
-    def _noisy(self, jobs: Sequence[Job]) -> list[Any]:
+    def _noisy(self, jobs: Sequence[Job], stopped: Callable[[], bool] = lambda: False) -> list[Any]:
         if self.noise is None:
             return [self.rows[job.row] for job in jobs]
-        return [self.rows.noisy(job.row, self.noise, self._stream(job, Purpose.NOISE), str(job)) for job in jobs]
+        noisy = []
+        for job in jobs:
+            if stopped():
+                raise CancelledError
+            noisy.append(self.rows.noisy(job.row, self.noise, self._stream(job, Purpose.NOISE), str(job)))
+        return noisy
 
     def _stream(self, job: Job, purpose: Purpose) -> np.random.Generator:
         return stream(*self.addresses[job.row], job.sample_id, purpose)
@@ -249,25 +255,23 @@ def _in_turn(work: Callable[[Any], Any], items: Iterator[Any]) -> Iterator[Itera
 
 
 @contextmanager
-def _ahead(work: Callable[[Any], Any], items: Iterator[Any]) -> Iterator[Iterator[tuple[Any, Any]]]:
-    """The same, with threads that work ahead. They end with the context; after Ctrl-C, nobody waits for them."""
+def _ahead(work: Callable[..., Any], items: Iterator[Any]) -> Iterator[Iterator[tuple[Any, Any]]]:
+    """The same, with threads that work ahead. All of them end with the context, each after the noise that it draws."""
+    stopping = threading.Event()
     pool = ThreadPoolExecutor(
         AHEAD, thread_name_prefix="metfa-noise", initializer=acting_for, initargs=(current_owner(),)
     )
 
     def results() -> Iterator[tuple[Any, Any]]:
-        drawing = deque((item, pool.submit(work, item)) for item in islice(items, AHEAD))
+        drawing = deque((item, pool.submit(work, item, stopping.is_set)) for item in islice(items, AHEAD))
         while drawing:
             item, future = drawing.popleft()
             result = future.result()
-            drawing.extend((after, pool.submit(work, after)) for after in islice(items, 1))
+            drawing.extend((after, pool.submit(work, after, stopping.is_set)) for after in islice(items, 1))
             yield item, result
 
-    waits = True
     try:
         yield results()
-    except KeyboardInterrupt:
-        waits = False
-        raise
     finally:
-        pool.shutdown(wait=waits, cancel_futures=True)
+        stopping.set()
+        pool.shutdown(wait=True, cancel_futures=True)

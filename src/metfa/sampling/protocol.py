@@ -31,6 +31,7 @@ from metfa.calls.answers import answered, checked_scores
 from metfa.calls.behind import loaded_torch, owner_of
 from metfa.calls.called import Called
 from metfa.calls.mixing import SAME, distance, explained_by_rounding, looked_at, mixed, same_but_rounding
+from metfa.calls.no_gradient import gradient_expected
 from metfa.sampling.foreign import adapter_for
 from metfa.sampling.rows import count_rows
 
@@ -63,12 +64,13 @@ def prediction_of(explainer: Any) -> Callable[[Any], Any] | None:
     model, called = explained_model(explainer), getattr(owner_of(explainer), "called", None)
     if model is None:
         return None
+    name = "predict" if getattr(owner_of(explainer), "predict", None) is model else "model"
 
     def predict(inputs: Any) -> Any:
         if isinstance(called, Called) and is_array(inputs):
             return called.scores(inputs)  # in the batches that the caller has set
         scores = model(*inputs) if isinstance(inputs, tuple) else answered(model, inputs)
-        return checked_scores(scores, count_rows(inputs), model)
+        return checked_scores(scores, count_rows(inputs), model, name)
 
     return predict
 
@@ -122,7 +124,8 @@ def call_explainer(
 ) -> tuple[Any, Any]:
     """Attributions and scores (None if the explainer gives none) of one batch, still on the model's device."""
     arguments = {**row_args, "rngs": rngs} if takes_rngs(explainer) else row_args
-    output = explainer(batch, target=target, **arguments)
+    with gradient_expected(explained_model(explainer), batch):
+        output = explainer(batch, target=target, **arguments)
     scores = None
     if isinstance(output, tuple):
         if isinstance(batch, tuple) or len(output) != 2:

@@ -1,0 +1,69 @@
+"""Models without a gradient by their input: found in the graph, and named where another library fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from metfa.calls.guard import loaded_torch, model_in_evaluation
+
+__all__ = ["NO_GRADIENT", "gradient_expected", "reaches"]
+
+NO_GRADIENT = (
+    "the model's scores have no gradient by its input: it detaches them, runs under `torch.no_grad()`, returns labels, "
+    "or computes with integers (int8); explain it without gradients, such as by metfa.explainers.RISE"
+)
+MADE_IN_INFERENCE_MODE = (
+    "the model's weights were made in inference mode, so there is no gradient by its input: write "
+    "`model = copy.deepcopy(model)` outside of `torch.inference_mode()`"
+)
+
+
+def reaches(node: Any, tensor: Any) -> bool:
+    """Whether a gradient gets from this node of torch's graph back to `tensor`."""
+    wanted, seen, waiting = tensor.grad_fn, set(), [node]
+    while waiting:
+        node = waiting.pop()
+        if node is None or node in seen:
+            continue
+        if node is wanted if wanted is not None else getattr(node, "variable", None) is tensor:
+            return True
+        seen.add(node)
+        if "NotImplemented" in node.name():  # torch puts such a node where a kernel has no derivative, as of int8
+            continue
+        waiting += [before for before, _ in node.next_functions]
+    return False
+
+
+@contextmanager
+def gradient_expected(model: Any, inputs: Any = None) -> Iterator[None]:
+    """Turn an error inside that comes of a model without gradients into a ValueError that says so.
+
+    With `inputs`, a tensor, the model is asked once more after an error of any other text: libraries that take the
+    gradient fail in many ways where there is none.
+    """
+    try:
+        yield
+    except (RuntimeError, AttributeError) as error:
+        if "out of memory" in str(error):
+            raise
+        if "nference tensor" in str(error):
+            raise ValueError(MADE_IN_INFERENCE_MODE) from error
+        if callable(model) and _lacks_gradient(model, inputs):
+            raise ValueError(NO_GRADIENT) from error
+        raise
+
+
+def _lacks_gradient(model: Any, inputs: Any) -> bool:
+    """Whether the model gives scores, and these have no gradient by the inputs."""
+    torch = loaded_torch()
+    if torch is None or not isinstance(inputs, torch.Tensor) or not inputs.is_floating_point():
+        return False
+    leaf = inputs.detach().clone().requires_grad_()
+    try:
+        with torch.enable_grad(), model_in_evaluation(model):
+            scores = model(leaf)
+    except Exception:  # its own fault, which the caller sees
+        return False
+    return isinstance(scores, torch.Tensor) and not (scores.requires_grad and reaches(scores.grad_fn, leaf))
