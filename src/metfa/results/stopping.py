@@ -303,9 +303,8 @@ class Stopping:
 def of_a_fixed_number(what: str, confidence_level: float) -> ValueError:
     """The error that says why there is no such interval after `Until`, and what to write instead."""
     return ValueError(
-        f"{what} for a number of samples that was fixed beforehand, but here it may depend on what was seen: "
-        f"write `confidence_interval({confidence_level})`, an interval of the median by `stats.sequence_ranks`, which "
-        "holds whenever sampling stops"
+        f"{what} for a number of samples that was fixed beforehand, but here it may depend on what was seen: write "
+        f"`confidence_interval({confidence_level})`, by `stats.sequence_ranks`, which holds whenever sampling stops"
     )
 
 
