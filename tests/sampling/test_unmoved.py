@@ -17,7 +17,7 @@ def square(inputs, target):
     return inputs**2
 
 
-def draws(inputs, target, *, rngs):
+def draws(inputs, target, *, rngs=None):
     return inputs + np.stack([rng.random(6) for rng in rngs])
 
 
@@ -107,7 +107,7 @@ class TestTexts:
             sample = explain_text(self.model, self.text, method=Occlusion, n_samples=20, rng=0)
         assert not sample.significance_map().any()
         shown = metfa.text.render_terminal(sample, colour=False, width=75)
-        assert "no word stands out: no noisy copy differs from the input" in shown
+        assert "No word stands out: no noisy copy differs from the input" in shown
 
     def test_lime_of_a_short_text_is_not_random(self):
         with pytest.warns(DegenerateAttributionsWarning, match="and the maps are all the same"):

@@ -28,7 +28,7 @@ class Model:
         ({"noise": lambda text, rng: text + " too"}, ValueError, "keep the number of words, but made 5 of 4"),
         ({"noise": Synonyms}, TypeError, r"such as metfa\.text\.Synonyms\(0\.3\), or None, got the class Synonyms"),
         ({"noise": None}, ValueError, r"give a noise such as metfa\.text\.Synonyms\(0\.3\)"),
-        ({"method": metfa.seeded(Occlusion)}, TypeError, r"`lambda model: metfa\.seeded\(metfa\.text\.Occl"),
+        ({"method": metfa.seeded(lambda inputs, target: inputs)}, TypeError, r"`lambda model: metfa\.seeded\(metfa\.text\.Occl"),
         (
             {"method": Occlusion(model)},
             TypeError,
@@ -132,10 +132,10 @@ class TestFacts:
         assert sample.provenance["noise"] == "shout"
         assert "unscaled" not in raw.provenance["text"]
         assert metfa.load(tmp_path / "kept").provenance["text"] == facts
-        shown = " ".join(render_terminal(sample, 0.5, colour=False, width=80).split())
+        shown = " ".join(render_terminal(sample, threshold=0.5, colour=False, width=80).split())
         low, high = (f"{value:.3g}" for value in facts["unscaled"])
         assert f"the text itself: scores from {low} to {high} before they are scaled to [0, 1]; R² of the" in shown
-        assert "class 1 (odd), explained by LEMNA; N = 6" in shown
+        assert "class 1 (odd); predicted: class 0; explained by LEMNA; N = 6" in shown
 
     def test_of_other_explainers(self):
         sample = explain_text(slight, TEXT, 1, method=Occlusion, noise=shout, n_samples=2, rng=0)
