@@ -478,6 +478,19 @@ class TestModelsBehindFunctions:
         np.testing.assert_array_equal(sample.values, expected.values)
         np.testing.assert_array_equal(sample.scores, expected.scores)
 
+    def test_one_that_nobody_can_find_is_noticed(self):
+        net = nn.Sequential(nn.BatchNorm1d(4)).train()
+        places = {"a": {"b": {"c": {"d": {"e": {"f": {"g": net}}}}}}}
+
+        def explainer(inputs, target):
+            return places["a"]["b"]["c"]["d"]["e"]["f"]["g"](inputs).detach()
+
+        with pytest.warns(ModelStateWarning, match=r"training mode \(Sequential\) is asked.*`\.eval\(\)` on it first"):
+            metfa.explain(explainer, torch.rand(3, 4), 0, noise=metfa.noise.Uniform(0.1), n_samples=2)
+        assert all(module.training for module in net.modules())
+        net.eval()
+        metfa.explain(explainer, torch.rand(3, 4), 0, noise=metfa.noise.Uniform(0.1), n_samples=2)
+
     def test_large_and_strange_objects_are_searched_quickly(self):
         ring = []
         ring.append(ring)
