@@ -495,7 +495,23 @@ class TestModelsBehindFunctions:
         ring = []
         ring.append(ring)
         far = functools.reduce(lambda inner, _: [inner], range(30), NET)
-        for thing in (ring, far, list(range(10**6)), np.zeros(10), torch, nn.Module, sys.modules, type):
+        if not ring:
+            later = None
+
+        def names_what_has_no_value_yet(inputs):
+            return later(inputs)
+
+        for thing in (
+            ring,
+            far,
+            names_what_has_no_value_yet,
+            list(range(10**6)),
+            np.zeros(10),
+            torch,
+            nn.Module,
+            sys.modules,
+            type,
+        ):
             start = time.perf_counter()
             modules_behind(thing)
             assert time.perf_counter() - start < 0.5

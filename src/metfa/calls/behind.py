@@ -87,7 +87,7 @@ def _parts(thing: Any) -> Iterator[Any]:
 
 def _named_by(function: Any) -> Iterator[Any]:
     """What a function's code can reach by name, without the names of libraries, which are large."""
-    yield from inspect.getclosurevars(function).nonlocals.values()
+    yield from map(_content, function.__closure__ or ())
     yield from function.__defaults__ or ()
     yield from (function.__kwdefaults__ or {}).values()
     yield getattr(function, "__wrapped__", None)
@@ -101,6 +101,13 @@ def _named_by(function: Any) -> Iterator[Any]:
             yield from (found for other in names if isinstance(found := vars(value).get(other), torch.nn.Module))
         else:
             yield value
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # a variable without a value yet
+        return None
 
 
 def _of_a_library(thing: Any) -> bool:
