@@ -127,7 +127,8 @@ def test_constant_maps_say_that_no_threshold_exists():
     assert len(caught) == 1
     assert math.isnan(summary.threshold)
     assert summary.undecided == 1
-    assert "none exists: all scores are equal" in str(summary)
+    assert summary.nothing == "all scores are equal"
+    assert "(median above the threshold, none exists)" in str(summary)
 
 
 def test_no_flips_are_claimed_where_they_are_unknown():
