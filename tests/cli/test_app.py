@@ -82,13 +82,14 @@ def test_the_report_says_all_that_a_person_needs(explain, picture, tmp_path):
         f"important:        {(marks == 1).mean():7.2%} (median above the threshold, {sample.threshold()[0]:.4g})",
         f"unimportant:      {(marks == -1).mean():7.2%} (median below it)",
         f"undecided:        {(marks == 0).mean():7.2%}",
-        "false marks:      up to 3,528 features expected (7.0%) if every median lay at the threshold: alpha 0.05 a",
-        "intervals:        exact coverage 99.22% for each median, mean width",
+        "false marks:      up to 3,528 of 50,176 features marked falsely on average (7.0%), if every median lay at the",
+        "intervals:        each holds its median with probability 99.22%, more where scores tie; mean width",
         f"prediction flips: {sample.flip_rate[0]:.0%} of the noisy inputs",
     ):
         assert line in report
     assert re.search(r"^time: +\d+\.\d s for 8 explanations, seed 3$", report, re.MULTILINE)
-    assert "explained:" not in report
+    assert "\nexplained:" not in report
+    assert f"class explained:  class {best}, as predicted" in report
 
 
 @pytest.mark.slow
@@ -161,8 +162,11 @@ def test_other_methods_noises_and_settings(explain, picture, tmp_path):
     )
     assert done.code == 0
     assert "median above the threshold, 0.2)" in done.out
-    assert "at most 1% of the marks on average under positive dependence (bh)" in done.out
-    assert "exact coverage 92.97%" in done.out
+    assert (
+        "on average at most 1% of all marks together (important and unimportant) are false, under positive dependence"
+        in done.out
+    )
+    assert "each holds its median with probability 92.97%" in done.out
 
 
 @pytest.mark.slow
@@ -195,7 +199,10 @@ def test_until_enough_is_decided(explain, metfa_command, picture, tmp_path):
     assert sample.n_samples <= 40
     assert sample.stopping.correction == "e-bh"
     assert str(sample.stopping) in done.out
-    assert "under any dependence and whenever sampling stops (e-bh)" in done.out
+    assert (
+        "are false, under any dependence and whenever sampling stops; of the important ones alone it may be more (e-bh)"
+        in done.out
+    )
     assert f"{sample.stopping.thresholds[0]:.4g})" in done.out
     shares = [f"{share:.2%}" for share in shares_of(sample.significance_map())]
     assert re.search(r"^undecided: +([\d.]+%)", done.out, re.MULTILINE).group(1) == shares[0]
@@ -211,7 +218,10 @@ def test_until_intervals_are_narrow_whatever_is_tested_afterwards(explain, pictu
     assert done.code == 0
     assert "as asked (100)" in done.out
     assert "(median above the threshold, 0.3)" in done.out
-    assert "each feature on each side with probability at most 0.1, whenever sampling stops; uncorrected" in done.out
+    assert (
+        "each feature is marked falsely on either side with probability at most 10%, whenever sampling stops"
+        in done.out
+    )
 
 
 @pytest.mark.slow
@@ -347,7 +357,7 @@ def test_show_reads_the_report_again(metfa_command, finished):
     other = metfa_command("show", finished, "--alpha", 0.2, "--threshold", 0.3, "--confidence", 0.5)
     assert "alpha 0.2 a side" in other.out
     assert "the threshold, 0.3)" in other.out
-    assert "exact coverage 71.09%" in other.out
+    assert "each holds its median with probability 71.09%" in other.out
     assert tree(finished) == before
 
 
@@ -401,8 +411,8 @@ def test_show_of_a_saved_sample_with_several_inputs(metfa_command, tmp_path):
     sample.save(tmp_path / "saved")
     done = metfa_command("show", "saved", "--out", "views")
     assert done.code == 0
-    assert "input:            0 of 2" in done.out
-    assert "input:            1 of 2" in done.out
+    assert "row:              input 0 of 2" in done.out
+    assert "row:              input 1 of 2" in done.out
     assert sorted(path.name for path in (tmp_path / "views").iterdir()) == [
         "figure-0.png",
         "figure-1.png",

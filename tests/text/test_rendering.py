@@ -264,7 +264,7 @@ def test_colours_where_they_are_wanted(monkeypatch, terminal, no_color, term, ex
 def test_lines_are_broken_between_words(width, colour):
     text = "Once   upon a time,\n\nin a land “far, far” away: there was a good film."
     n = len(words_of(text))
-    shown = render_terminal(sampled(text, np.linspace(0.5, 1.5, n), spread=0.3), colour=colour, width=width)
+    shown = render_terminal(sampled(text, np.linspace(0.2, 1.8, n), spread=0.3), colour=colour, width=width)
     lines = re.sub(r"\x1b\[[0-9;]+m|[*()]", "", shown).split("\n")
     first = lines.index("")
     body = lines[: lines.index("", first + 1)]
@@ -296,9 +296,10 @@ def test_one_word_and_equal_scores():
     for level in (0.0, 0.3):
         flat = sampled(REVIEW, np.full(6, level), spread=0)
         page = Page(render_html(flat))
-        assert "no word stands out: all scores are equal" in page.shown
+        assert "No word stands out: all scores are equal" in page.shown
         assert page.words[0][1]["title"] == f"{level:.3g} [{level:.3g}, {level:.3g}], without noise {level:.3g}"
-        assert render_terminal(flat, colour=False, width=80).startswith(REVIEW)
+        shown = render_terminal(flat, colour=False, width=80)
+        assert shown.startswith(f"CAUTION: No word stands out: all scores are equal\n\n{REVIEW}")
 
 
 @pytest.mark.parametrize("least", [0.0, -0.02])

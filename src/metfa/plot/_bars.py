@@ -12,11 +12,11 @@ import numpy as np
 from metfa._base.lazy import needs_extra
 from metfa._base.percents import percent
 from metfa._base.provenance import printable
-from metfa._base.validation import positive_int
+from metfa._base.validation import check_kind, positive_int
 from metfa.plot._headings import draw_heading
 from metfa.plot._palettes import LITERAL, Palette, palette_named
 from metfa.plot.images import FAINT
-from metfa.results.cautions import FLIPS_FROM, cautions, line_of_row, outside, trimming
+from metfa.results.cautions import FLIPS_FROM, cautions, line_of_row, nothing_stands_out, outside, trimming
 from metfa.results.decisions import Decision, TooFewSamplesError
 from metfa.results.sample import AttributionSample
 from metfa.sampling.request import checked_names, fitting_names
@@ -112,6 +112,7 @@ def bars(
     with needs_extra("a figure"):
         from matplotlib.figure import Figure
 
+    check_kind(sample, "sample", AttributionSample, "`metfa.explain`")
     if len(sample.feature_shape) != 1:
         raise ValueError(
             f"`sample` must have features along one axis to be drawn as bars, got shape {sample.feature_shape}; "
@@ -151,7 +152,8 @@ def bars(
         title=None if decision is None else decision.question("feature"),
         title_fontsize="small",
     )
-    draw_heading(fig, title, about=line_of_row(sample, index), cautions=warned)
+    flat = [] if decision is None else nothing_stands_out(decision.nothing, 0)
+    draw_heading(fig, title, about=line_of_row(sample, index), cautions=[*warned, *flat])
     return fig
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +21,9 @@ __all__ = [
     "cautions",
     "check_flips_from",
     "explained",
+    "left_out",
     "line_of_row",
+    "nothing_stands_out",
     "outside",
     "place",
     "predicted",
@@ -28,6 +31,12 @@ __all__ = [
 ]
 
 FLIPS_FROM = 0.2  # a choice: one copy in five explains another decision than the one that was asked about
+
+
+def nothing_stands_out(nothing: Sequence[str | None], row: int, noun: str = "feature") -> list[str]:
+    """The sentence for a row in which no feature stands out, from `Decision.nothing`; it belongs in titles too."""
+    why = nothing[row] if nothing else None
+    return [] if why is None else [f"No {noun} stands out: {why}"]
 
 
 def predicted(scores: np.ndarray | None) -> np.ndarray | None:
@@ -49,8 +58,8 @@ def check_flips_from(flips_from: Any) -> float:
 
 def cautions(sample: AttributionSample, row: int, flips_from: float = FLIPS_FROM) -> list[str]:
     """Sentences that belong in the title of every view of a row; where there are any, its marks are drawn faintly."""
-    rate = sample.flip_rate
-    if rate is None or rate[row] < check_flips_from(flips_from):
+    limit, rate = check_flips_from(flips_from), sample.flip_rate
+    if rate is None or rate[row] < limit:
         return []
     return [f"The noise changed the prediction in {percent(rate[row], 0)} of the noisy copies"]
 
@@ -100,7 +109,12 @@ def about_outside(count: int, n_features: int, noun: str = "feature") -> str:
     return f"the score without noise lies outside the interval of {count:,} of {of} ({share})"
 
 
-def trimming(sample: AttributionSample, confidence_level: float) -> str:
+def left_out(sample: AttributionSample, confidence_level: float) -> int:
     """How many samples the smoothed map leaves out on each side; so many wild maps do not move it far."""
-    ranks = stats.median_ranks(sample.n_samples, confidence_level)
-    return "too few to leave any out" if ranks.first == 1 else f"{ranks.first - 1} left out on each side"
+    return stats.median_ranks(sample.n_samples, confidence_level).first - 1
+
+
+def trimming(sample: AttributionSample, confidence_level: float) -> str:
+    """`left_out` in words."""
+    count = left_out(sample, confidence_level)
+    return f"{count} left out on each side" if count else "too few to leave any out"

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from metfa._base.validation import is_text
+from metfa._base.validation import as_path, is_text
 from metfa._base.writing import new_file, new_folder
 from metfa.results.arrays import KINDS, describe_array, digest_of, read_array, require_plain_file, write_array
 from metfa.results.sample import AttributionSample
@@ -56,7 +56,7 @@ def save(sample: AttributionSample, path: str | Path) -> Path:
             if getattr(sample, name) is not None:
                 write_array(temporary / f"{name}.npy", getattr(sample, name))
         write_manifest(temporary, sample)
-    return Path(path).expanduser()
+    return as_path(path, "path")
 
 
 def load(path: str | Path) -> AttributionSample:
@@ -80,7 +80,7 @@ def load(path: str | Path) -> AttributionSample:
     ValueError
         If the folder is unfinished, damaged, changed or of a newer version; the message names the file.
     """
-    folder = Path(path).expanduser()
+    folder = as_path(path, "path")
     if not folder.is_dir():
         raise FileNotFoundError(f"no such folder: {folder}")
     if MANIFEST not in (names := {entry.name for entry in folder.iterdir()}):

@@ -46,10 +46,14 @@ def promise(
         return f"the probability of any false mark at all is {most}"
     if correction == "holm":
         return f"the probability that any {noun} with its median at the threshold is marked is {most}"
-    condition = {"bh": " under positive dependence", "by": "", "e-bh": ", whenever sampling stops"}[correction]
+    condition = {
+        "bh": "under positive dependence",
+        "by": "under any dependence",
+        "e-bh": "under any dependence and whenever sampling stops",
+    }[correction]
     return (
-        f"on average {most} of all marks together ({kinds[1]} and {kinds[-1]}) are false{condition}; of the {kinds[1]} "
-        "ones alone it may be more"
+        f"on average {most} of all marks together ({kinds[1]} and {kinds[-1]}) are false, {condition}; of the "
+        f"{kinds[1]} ones alone it may be more"
     )
 
 

@@ -15,7 +15,7 @@ from metfa import stats
 from metfa._base.percents import percent
 from metfa._base.provenance import printable
 from metfa._base.read_only import read_only
-from metfa._base.validation import positive_int
+from metfa._base.validation import check_function, check_kind, positive_int
 from metfa.results.cautions import FLIPS_FROM, predicted
 from metfa.results.certified import certified, ranks_within
 from metfa.results.decisions import Decision, decide, samples_for_interval, tested
@@ -27,6 +27,7 @@ from metfa.results.stopping import Stopping, of_a_fixed_number
 from metfa.results.terms import Terms, check_correction, check_fits, filled, of_both_signs
 from metfa.results.thresholds import ruled
 from metfa.results.units import largest_of
+from metfa.stats.validation import as_alternative
 
 if TYPE_CHECKING:
     from metfa.results.summary import Summary
@@ -243,6 +244,7 @@ class AttributionSample:
 
         It raises `TooFewSamplesError`, a ValueError with the smallest N, if nothing could become significant.
         """
+        check_kind(terms, "terms", Terms, "`sample.terms(...)`")
         self._look()
         return decide(self.values, terms, any_time=self.any_time)
 
@@ -328,6 +330,7 @@ class AttributionSample:
             Counts and p-values (batch, \*features). ``.test(0)`` is for signed attributions: its `sign` says on which
             side of zero the median is. After `metfa.Until` a `stats.SequentialTestResult`.
         """
+        alternative = as_alternative(alternative)
         self._look()
         return tested(self.values, self.terms(threshold, split=split), alternative, any_time=self.any_time)[0]
 
@@ -341,12 +344,9 @@ class AttributionSample:
         split : int, optional
             Use only the first `split` samples; by default (and for 0) all of them.
         """
-        if not callable(rule):
-            raise TypeError(f"`rule` must be a function of an input's values, got {type(rule).__name__}: {rule!r}")
-        split = positive_int(split or self.n_samples, "split")
-        if split > self.n_samples:
-            raise ValueError(f"`split` must not exceed the {self.n_samples} samples, got {split}")
-        return ruled(rule, self.values, self.terms().unit, split)[0]
+        check_function(rule, "rule", "rule(values)", None)
+        first = 0 if split is None else positive_int(split, "split", 0, self.n_samples)
+        return ruled(rule, self.values, self.terms().unit, first or self.n_samples)[0]
 
     def significance_map(
         self,

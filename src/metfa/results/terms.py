@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from metfa import stats
 from metfa._arrays import as_array, to_host
-from metfa._base.validation import did_you_mean, positive_int
+from metfa._base.validation import check_number, did_you_mean, positive_int, shown
 from metfa.results.units import checked_unit
 
 __all__ = [
@@ -181,7 +182,7 @@ def filled(
         threshold, split = own.threshold, own.split
     elif threshold is None:
         threshold = usual
-        if split and not callable(usual):
+        if positive_int(split, "split", 0) and not callable(usual):
             raise ValueError(
                 f"`split` is for choosing a threshold, and that of these attributions is {usual:.4g}, a number that "
                 f"needs no samples, got `split`={split}: leave it out, or give a rule as `threshold`"
@@ -208,7 +209,7 @@ def checked_threshold(threshold: Any) -> float | np.ndarray | Callable[..., Any]
     except (TypeError, ValueError):
         host = np.array(None)
     if host.dtype.kind not in "iuf":
-        raise _no_threshold(TypeError, f"{type(threshold).__name__}: {threshold!r:.80}")
+        raise _no_threshold(TypeError, shown(threshold))
     numbers = host.astype(np.float64)
     if not np.isfinite(numbers).all():
         raise _no_threshold(ValueError, str(numbers[~np.isfinite(numbers)].flat[0]))
@@ -227,9 +228,7 @@ def _no_threshold(kind: type[Exception], got: str) -> Exception:
 
 def check_alpha(alpha: float) -> None:
     """Raise unless `alpha` is a level for decisions, in (0, 0.5)."""
-    if isinstance(alpha, bool) or not isinstance(alpha, int | float | np.floating):
-        raise TypeError(f"`alpha` must be a number, got {type(alpha).__name__}: {alpha!r}")
-    if not 0 < alpha < 0.5:
+    if not 0 < check_number(alpha, "alpha", least=-math.inf) < 0.5:
         raise ValueError(f"`alpha` must lie between 0 and 0.5, got {alpha}; 0.05 is usual")
 
 
@@ -239,9 +238,7 @@ def check_correction(correction: Any, *, any_time: bool = False) -> str | None:
     With `any_time` it must be one that holds whenever sampling stops.
     """
     if not isinstance(correction, str | None):
-        raise TypeError(
-            f"`correction` must be a string or None, got {correction!r} of type {type(correction).__name__}"
-        )
+        raise TypeError(f"`correction` must be a string or None, got {shown(correction)}")
     if correction == "none":
         return None
     if correction not in CORRECTIONS:

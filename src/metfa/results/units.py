@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from metfa._base.validation import check_number
+from metfa._base.validation import as_list, check_number
 
 __all__ = ["checked_unit", "largest_of"]
 
@@ -15,12 +15,11 @@ def checked_unit(unit: Any) -> float | np.ndarray | None:
     """`unit` as a float, a read-only array (batch,) of float64, or None; raises for anything else."""
     if unit is None:
         return None
-    numbers = unit if isinstance(unit, np.ndarray | list) else [unit]
-    for number in numbers:
-        check_number(number, "unit")
-    if numbers is not unit:
-        return float(unit)
-    numbers = np.array(unit, dtype=np.float64)
+    if not isinstance(unit, np.ndarray | list):
+        return check_number(unit, "unit")
+    numbers = np.array(
+        [check_number(number, "unit") for number in as_list(unit, "unit", "a number, or one for each input")]
+    )
     if numbers.ndim != 1:
         raise ValueError(f"`unit` must be one number, or one for each input, got shape {numbers.shape}")
     numbers.flags.writeable = False
