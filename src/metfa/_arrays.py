@@ -28,16 +28,39 @@ def is_array(x: Any) -> bool:
 
 
 def as_array(x: Any, name: str = "values") -> Any:
-    """`x` if it is an array of a known library, else a NumPy array made from nested sequences of numbers."""
+    """`x` if it is an array of numbers of a known library, else a NumPy array made from nested sequences of numbers.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it holds anything but numbers, or no data (a sparse tensor, or one on the device "meta").
+    """
     if is_array(x):
-        return x
+        return _checked_array(x, name)
     try:
         converted = np.asarray(x)
-    except ValueError as error:
-        raise ValueError(f"`{name}` must be an array, got {type(x).__name__} that cannot become one: {error}") from None
+    except Exception as error:  # the object's own, whatever it may be
+        kind = ValueError if isinstance(error, ValueError) else TypeError
+        raise kind(f"`{name}` must be an array, got {type(x).__name__} that cannot become one: {error}") from None
     if converted.dtype.kind not in "fiub":
         raise TypeError(f"`{name}` must be an array of real numbers, got {type(x).__name__} of {converted.dtype}")
     return converted
+
+
+def _checked_array(x: Any, name: str) -> Any:
+    if isinstance(x, np.ma.MaskedArray):
+        raise TypeError(f"`{name}` must not be a masked array: its mask would be ignored; pass `{name}`.compressed()")
+    if isinstance(x, np.ndarray | np.generic):
+        if x.dtype.kind in "OSUMm" or x.dtype.names is not None:
+            hint = ": write texts as a list (`.tolist()`)" if x.dtype.kind == "U" else ""
+            raise TypeError(f"`{name}` must hold numbers, got an array of {x.dtype}{hint}")
+        return np.asarray(x) if isinstance(x, np.matrix) else x
+    if compat.is_torch_array(x):
+        if x.layout != sys.modules["torch"].strided:
+            raise TypeError(f"`{name}` must be a dense tensor, got one of {x.layout}: write `{name}.to_dense()`")
+        if x.device.type == "meta":
+            raise ValueError(f"`{name}` is a tensor on the device 'meta', which holds no numbers")
+    return x
 
 
 def namespace(*arrays: Any) -> Any:
@@ -110,5 +133,6 @@ def from_host(host: np.ndarray, like: Any, dtype: Any = None) -> Any:
     xp = namespace(like)
     if compat.is_torch_array(like):
         torch = sys.modules["torch"]
-        return torch.as_tensor(np.require(host, requirements="W")).to(device=like.device, dtype=dtype or like.dtype)
+        held = torch.as_tensor(np.require(host, requirements="W"), device="cpu")  # wherever torch makes new tensors
+        return held.to(device=like.device, dtype=dtype or like.dtype)
     return xp.asarray(host, dtype=dtype or like.dtype, device=device_of(like))

@@ -91,7 +91,7 @@ def test_too_few_samples_and_constant_scores_are_said(sample, tmp_path):
     with pytest.warns(metfa.DegenerateAttributionsWarning):
         path = report.write(tmp_path / "same.html", sample(n=8, values=same, vanilla=same[0]))
     page = path.read_text("utf-8")
-    assert "No threshold separates the scores" in page
+    assert "stands out, so none is decided: all scores are equal." in page
     assert told_in(page)["results"][0]["computed"] is None
 
 

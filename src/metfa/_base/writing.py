@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from metfa._base.locks import locked
+from metfa._base.validation import as_path
 
 __all__ = [
     "changed_file",
@@ -78,7 +79,7 @@ def new_folder(path: str | Path) -> Iterator[Path]:
     OSError
         If writing fails; it names the file, and says that nothing is kept.
     """
-    target = _free(Path(path).expanduser())
+    target = _free(as_path(path, "path"))
     with _named(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         sweep(target.parent)

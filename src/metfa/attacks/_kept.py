@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from metfa._base.validation import as_path
 from metfa.results import files
 
 __all__ = ["Kept"]
@@ -27,7 +28,7 @@ class Kept:
     @classmethod
     def beside(cls, store: str | Path) -> Kept:
         """The folder of an attack whose result will be in `store`; raises if `store` exists."""
-        path = Path(store).expanduser()
+        path = as_path(store, "store")
         if path.exists() or path.is_symlink():
             raise FileExistsError(
                 f"`store` exists already: {path}; `metfa.attacks.load_attack` reads a finished attack, and nothing is "

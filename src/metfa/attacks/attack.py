@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from metfa._arrays import to_host
+from metfa._arrays import as_array, to_host
 from metfa._base.progress import progress_bar
 from metfa._base.provenance import describe, versions
 from metfa._base.validation import positive_int
@@ -308,7 +308,7 @@ def _checked(model: Any, explainer: Any, inputs: Any, defence: Any, knows: Any) 
         )
     if defence is not None and not isinstance(defence, SampledExplainer):
         raise TypeError(f"`defence` must be a metfa.Smoothed, got {type(defence).__name__}")
-    if knows not in (None, "nothing", "defence", "seed"):
+    if not isinstance(knows, str | None) or knows not in (None, "nothing", "defence", "seed"):
         raise ValueError(f"`knows` must be 'nothing', 'defence' or 'seed', got {knows!r}")
     if defence is None and knows in ("defence", "seed"):
         raise ValueError(f"`knows={knows!r}` needs a `defence`, such as metfa.Smoothed(explainer, ...)")
@@ -376,7 +376,7 @@ def _target_map(
         raise ValueError("the explainer's map of a clean image is not finite")
     if target_map is None:
         return benign
-    drawn = torch.as_tensor(target_map, dtype=benign.dtype, device=benign.device).detach()
+    drawn = torch.as_tensor(as_array(target_map, "target_map"), dtype=benign.dtype, device=benign.device).detach()
     shape = tuple(benign.shape[1:])
     if tuple(drawn.shape) not in (shape, (len(images), *shape)):
         raise ValueError(

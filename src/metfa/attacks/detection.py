@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from metfa._base.markdown import aligned
-from metfa._base.validation import did_you_mean
+from metfa._base.validation import one_of
 from metfa.results.sample import AttributionSample
 
 __all__ = ["SIGNS", "Detection", "detect"]
@@ -76,10 +76,7 @@ class Detection:
         return area, float(np.sqrt(max(variance, 0) / (n_attacked * n_clean)))
 
     def _of(self, sign: str) -> tuple[np.ndarray, np.ndarray]:
-        if sign not in self.clean:
-            raise ValueError(
-                f"`sign` must be one of {', '.join(self.clean)}, got {sign!r}{did_you_mean(sign, self.clean)}"
-            )
+        one_of(sign, "sign", self.clean)
         return self.clean[sign], self.attacked[sign]
 
     def __str__(self) -> str:

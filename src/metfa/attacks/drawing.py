@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from metfa._base.validation import did_you_mean, positive_int
+from metfa._base.validation import one_of, positive_int
 
 __all__ = ["SHAPES", "drawn"]
 
+MOST_SIDE = 2**14  # pixels; a map of more would be gigabytes
 SHAPES = ("circle", "square", "cross", "frame", "left", "corner")
 
 
@@ -31,9 +32,8 @@ def drawn(shape: str, height: int, width: int) -> np.ndarray:
     >>> attacks.drawn("square", 4, 6).astype(int).tolist()
     [[0, 0, 0, 0, 0, 0], [0, 0, 1, 1, 0, 0], [0, 0, 1, 1, 0, 0], [0, 0, 0, 0, 0, 0]]
     """
-    if shape not in SHAPES:
-        raise ValueError(f"`shape` must be one of {', '.join(SHAPES)}, got {shape!r}{did_you_mean(str(shape), SHAPES)}")
-    height, width = positive_int(height, "height"), positive_int(width, "width")
+    one_of(shape, "shape", SHAPES)
+    height, width = (positive_int(side, name, 1, MOST_SIDE) for side, name in ((height, "height"), (width, "width")))
     side = min(height, width)
     rows = np.abs(np.arange(height) + 0.5 - height / 2)[:, None]
     columns = np.abs(np.arange(width) + 0.5 - width / 2)[None]

@@ -9,6 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from metfa._base.validation import check_flag
+
 __all__ = ["AttackResult", "Measured", "distance"]
 
 ENOUGH = 0.5  # of the way to the target map; from here on an attack has succeeded
@@ -137,7 +139,7 @@ class AttackResult:
 
     def budget(self, *, rounded: bool = False) -> dict[str, np.ndarray]:
         """Size of the change, (batch,) each: "linf", "l2" and "mean" (the mean absolute change of a pixel value)."""
-        measured = self.rounded if rounded else self.adversarial
+        measured = self.rounded if check_flag(rounded, "rounded") else self.adversarial
         change = np.abs(measured.inputs.astype(np.float64) - self.clean.inputs).reshape(len(self), -1)
         return {"linf": change.max(axis=1), "l2": np.sqrt((change**2).sum(axis=1)), "mean": change.mean(axis=1)}
 

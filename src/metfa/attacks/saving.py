@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from metfa._base.validation import as_path
 from metfa._base.writing import new_folder
 from metfa.attacks.result import AttackResult, Measured
 from metfa.results import files
@@ -38,7 +39,7 @@ def save_attack(result: AttackResult, path: str | Path) -> Path:
                 "provenance": result.provenance,
             },
         )
-    return Path(path).expanduser()
+    return as_path(path, "path")
 
 
 def load_attack(path: str | Path) -> AttackResult:
@@ -49,12 +50,12 @@ def load_attack(path: str | Path) -> AttackResult:
     FileNotFoundError, ValueError
         If there is no such folder, or if it is damaged, tampered with or of a newer version; see `metfa.load`.
     """
-    folder = Path(path).expanduser()
+    folder = as_path(path, "path")
     if not folder.is_dir():
         raise FileNotFoundError(f"no such folder: {folder}")
     manifest = folder / ATTACK
     if not manifest.exists():
-        raise ValueError(f"{folder} is no saved attack: it has no {ATTACK}")
+        raise ValueError(f"`path`: {folder} is no saved attack: it has no {ATTACK}")
     with files.read_manifest(manifest, SCHEMA_VERSION) as about:
         return _assembled(manifest, about)
 

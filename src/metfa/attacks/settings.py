@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
-from metfa._base.validation import check_number, did_you_mean, positive_int
+from metfa._base.validation import MOST_CALLS, check_number, did_you_mean, keep, one_of, positive_int
 
 __all__ = ["PRESETS", "AttackSettings", "settings_of"]
 
@@ -114,17 +114,17 @@ class AttackSettings:
 
     def __post_init__(self) -> None:
         for name, least in (("n_steps", 0), ("n_first_steps", 0), ("n_restarts", 1), ("n_draws", 1)):
-            positive_int(getattr(self, name), name, minimum=least)
+            keep(self, **{name: positive_int(getattr(self, name), name, least, MOST_CALLS)})
         for name in ("check_every", "refresh_every"):
-            positive_int(getattr(self, name), name)
+            keep(self, **{name: positive_int(getattr(self, name), name)})
         for name, choices in CHOICES.items():
-            if getattr(self, name) not in choices:
-                raise ValueError(f"`{name}` must be {' or '.join(map(repr, choices))}, got {getattr(self, name)!r}")
-        check_number(self.step_size, "step_size", above=0)
-        check_number(self.first_step_size, "first_step_size", above=0)
-        check_number(self.margin, "margin")
+            if getattr(self, name) is not None or None not in choices:
+                one_of(getattr(self, name), name, [choice for choice in choices if choice is not None])
+        keep(self, step_size=check_number(self.step_size, "step_size", above=0))
+        keep(self, first_step_size=check_number(self.first_step_size, "first_step_size", above=0))
+        keep(self, margin=check_number(self.margin, "margin"))
         if self.epsilon is not None:
-            check_number(self.epsilon, "epsilon")
+            keep(self, epsilon=check_number(self.epsilon, "epsilon"))
             if self.epsilon > 1:
                 raise ValueError(
                     f"`epsilon` is in pixel values in [0, 1], got {self.epsilon}: for levels of 255 write "

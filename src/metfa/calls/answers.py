@@ -81,7 +81,9 @@ def checked_scores(scores: Any, n_rows: int, model: Any = None, name: str = "mod
     if is_floating(scores):
         missing = to_host(namespace(scores).isnan(scores)).reshape(n_rows, -1).any(axis=1)
         if missing.any():
-            raise ValueError(f"the model's scores are NaN for row {int(missing.argmax())} of {n_rows}")
+            raise ValueError(
+                f"the model's scores are NaN for row {int(missing.argmax())} of {n_rows}: `model` must return numbers"
+            )
     return scores
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from metfa._arrays import from_host, namespace, widen
+from metfa._arrays import as_array, first_not_finite, from_host, namespace, widen
+from metfa._base.validation import shown
 
 __all__ = ["baseline_like", "check_baseline", "mean_colour"]
 
@@ -17,9 +18,9 @@ def check_baseline(baseline: Any, name: str = "baseline") -> None:
     """Raise unless `baseline` is a finite number, or one for each channel."""
     numbers = baseline if isinstance(baseline, tuple | list) else [baseline]
     if not all(isinstance(number, Real) and not isinstance(number, bool) for number in numbers):
-        raise TypeError(f"`{name}` must be a number or a sequence with one for each channel, got {baseline!r}")
+        raise TypeError(f"`{name}` must be a number or a sequence with one for each channel, got {shown(baseline)}")
     if not numbers or not all(map(math.isfinite, numbers)):
-        raise ValueError(f"`{name}` must hold finite numbers, one or one for each channel, got {baseline!r}")
+        raise ValueError(f"`{name}` must hold finite numbers, one or one for each channel, got {shown(baseline)}")
 
 
 def baseline_like(baseline: Any, images: Any, name: str = "baseline") -> Any:
@@ -42,5 +43,10 @@ def mean_colour(images: Any) -> Any:
     >>> mean_colour(torch.tensor([[[[0.0, 1.0]]]]))
     tensor([[[[0.5000, 0.5000]]]])
     """
+    images = as_array(images, "images")
+    if images.ndim != 4:
+        raise ValueError(f"`images` must be (batch, channels, height, width), got shape {tuple(images.shape)}")
+    if first_not_finite(images) is not None:
+        raise ValueError("`images` must be finite, but holds NaN or infinity")
     xp = namespace(images)
     return xp.broadcast_to(xp.mean(widen(images), axis=(2, 3), keepdims=True), images.shape)

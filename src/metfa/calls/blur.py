@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 import torch
 
-from metfa._base.validation import check_number, positive_int
+from metfa._base.validation import check_number, keep, one_of, positive_int
 from metfa.calls.enlargement import resized
 
 __all__ = ["Blur", "blur_and_median"]
@@ -44,11 +44,10 @@ class Blur:
     border: Literal["replicate", "reflect"] = field(default="replicate", kw_only=True)
 
     def __post_init__(self) -> None:
-        check_number(self.sigma, "sigma", above=0)
+        keep(self, sigma=check_number(self.sigma, "sigma", above=0))
         if self.kernel is not None and positive_int(self.kernel, "kernel") % 2 == 0:
             raise ValueError(f"`kernel` must be odd, got {self.kernel}")
-        if self.border not in ("replicate", "reflect"):
-            raise ValueError(f"`border` must be 'replicate' or 'reflect', got {self.border!r}")
+        one_of(self.border, "border", ("replicate", "reflect"))
 
     def __call__(self, images: torch.Tensor) -> torch.Tensor:
         """Images blurred, of the same shape; differentiable."""

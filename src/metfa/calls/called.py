@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import first_not_finite, namespace, to_host, widen
-from metfa._base.validation import check_flag, positive_int
+from metfa._base.validation import check_flag, check_function, positive_int
 from metfa._base.warnings import RowDependenceWarning, warn
 from metfa.calls.answers import about, answered, checked_scores, chosen, softmax, warn_of_probabilities
 from metfa.calls.batches import in_batches
 from metfa.calls.guard import loaded_torch, model_in_evaluation, normalises_by_batch
+from metfa.calls.inputs import batch_of, check_values, require_tensor
 from metfa.calls.one_by_one import RowLook, row_by_row
 from metfa.calls.targets import row_targets, target_indices
 
@@ -82,6 +83,7 @@ class Called:
             )
         if not callable(self.model):
             raise TypeError(f"`model` must be a module or a function inputs -> scores, got {type(self.model).__name__}")
+        check_function(self.model, "model", "model(inputs)", None)
         if self.batch_size is not None:
             positive_int(self.batch_size, "batch_size")
         check_flag(self.softmax, "softmax")
@@ -165,6 +167,7 @@ class Called:
 
     def scores(self, inputs: Any) -> Any:
         """The model's scores of any number of rows, (n, classes), at least float32; `inputs` are left as they are."""
+        inputs = batch_of(inputs)
         parts, xp = [], namespace(inputs)
 
         def ask(start: int, stop: int) -> None:
@@ -234,6 +237,7 @@ class Called:
 
     def _scores_or_the_row_at_fault(self, inputs: Any) -> Any:
         """Scores of the inputs. If the model fails for some rows only, the error names the first of them."""
+        inputs = batch_of(inputs)
         try:
             return self.scores(inputs)
         except ValueError:
@@ -266,6 +270,8 @@ class Called:
         from metfa.calls.differentiation import chosen_scores, weights_frozen
         from metfa.calls.no_gradient import gradient_expected
 
+        require_tensor(inputs)
+        check_values(batch_of(inputs))
         differentiable = inputs.requires_grad and torch.is_grad_enabled()
         with torch.enable_grad(), weights_frozen(self.model), gradient_expected(self.model), self.precision(inputs):
             leaf = self.laid_out(inputs if differentiable else inputs.detach())

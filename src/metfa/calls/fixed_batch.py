@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from metfa._arrays import is_array, namespace
-from metfa._base.validation import positive_int
+from metfa._base.validation import keep, positive_int
 
 __all__ = ["FixedBatch", "explain_fixed_batch"]
 
@@ -50,7 +50,7 @@ class FixedBatch:
     def __post_init__(self) -> None:
         if not callable(self.model):
             raise TypeError(f"`model` must be a module or a function inputs -> scores, got {type(self.model).__name__}")
-        positive_int(self.size, "size")
+        keep(self, size=positive_int(self.size, "size"))
 
     def __call__(self, inputs: Any) -> Any:
         """Scores of any number of rows."""

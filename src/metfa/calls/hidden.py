@@ -10,7 +10,7 @@ import numpy as np
 
 from metfa._arrays import as_array, first_not_finite, from_host, namespace, to_host, widen
 from metfa._base.lazy import needs_extra
-from metfa._base.validation import did_you_mean
+from metfa._base.validation import check_function, did_you_mean
 from metfa.calls.baseline import mean_colour
 from metfa.calls.guard import loaded_torch
 from metfa.calls.inputs import check_values
@@ -81,6 +81,7 @@ class Hidden:
         if isinstance(baseline, str):
             substitutes = _named(baseline, inputs)
         elif callable(baseline):
+            check_function(baseline, "baseline", "baseline(inputs)", None)
             substitutes = detached(baseline(inputs))
             if getattr(substitutes, "shape", None) != inputs.shape:
                 raise ValueError(

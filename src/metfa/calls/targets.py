@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from metfa._arrays import as_array, device_of, namespace, to_host
+from metfa._arrays import as_array, device_of, is_array, namespace, to_host
+from metfa._base.validation import as_list, shown
 
 __all__ = ["row_targets", "stacked_targets", "target_indices"]
 
@@ -28,6 +29,7 @@ def row_targets(target: Any, scores: np.ndarray | None, n_rows: int) -> list[Any
     if not hasattr(entries, "__len__") or getattr(entries, "ndim", 1) == 0:
         targets = [_entry(entries)] * n_rows
     else:
+        entries = as_list(entries, "target", "a class index, or a list with one entry a row")
         if len(entries) != n_rows:
             raise ValueError(
                 f"`target` must be one class index, or one entry for each of the {n_rows} inputs, got {len(entries)} "
@@ -83,8 +85,8 @@ def _entry(entry: Any) -> Any:
         entry = to_host(entry)[()]
     if isinstance(entry, Integral) and not isinstance(entry, bool):
         return int(entry)
-    if isinstance(entry, Number | np.bool_ | str | None):
-        raise TypeError(f"`target` must be a class index (int, tuple or mask), got {type(entry).__name__}: {entry!r}")
+    if isinstance(entry, Number | np.generic | str | None) or not is_array(entry):
+        raise TypeError(f"`target` must be a class index (int, tuple or mask), got {shown(entry)}")
     return entry
 
 

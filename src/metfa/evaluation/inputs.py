@@ -12,7 +12,7 @@ from typing import Any
 
 from metfa._arrays import as_array, is_array, to_host
 from metfa._base.pictures import open_image
-from metfa._base.validation import is_text, positive_int
+from metfa._base.validation import as_path, is_text, positive_int
 from metfa.sampling.rows import Rows
 from metfa.sampling.streams import numbered_ids
 from metfa.text.words import words_of
@@ -108,7 +108,7 @@ def study_inputs(inputs: Any, targets: Any, limit: int | None) -> ImageFiles | A
     if limit is not None:
         positive_int(limit, "limit")
     if isinstance(inputs, str | Path):
-        return _files(Path(inputs).absolute(), targets, limit)
+        return _files(as_path(inputs, "inputs").absolute(), targets, limit)
     if is_array(inputs):
         if inputs.ndim < 2:
             raise ValueError(

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from metfa._base.lazy import needs_extra
+from metfa._base.validation import check_flag
 from metfa.evaluation.layouts import faithfulness_table, samples_table, stability_table
 from metfa.evaluation.selection import Entry, Selection, entry_of, measure_named
 from metfa.evaluation.study import Study
@@ -132,6 +133,7 @@ class Evaluation:
         ValueError
             If the study does not hold what is asked for; the message lists what it holds.
         """
+        check_flag(differences, "differences")
         measure = measure_named(metric, self.study)
         selection = Selection.of(
             self.study, explainer=explainer, sampling=sampling, n_samples=n_samples, confidence_level=confidence_level

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from metfa._base.lazy import needs_extra
 from metfa._base.progress import progress_bar
 from metfa._base.provenance import printable
-from metfa._base.validation import did_you_mean, positive_int
+from metfa._base.validation import check_flag, one_of, positive_int
 from metfa._base.warnings import EqualInputsWarning, FailedUnitsWarning, ModelOutputWarning, warn
 from metfa.evaluation.estimate import Estimate, estimate
 from metfa.evaluation.executors import run_here
@@ -93,6 +93,7 @@ def evaluate(
     (9, ['aggregate', 'clean', 'confidence_level'])
     """
     check_executor(executor, workers)
+    check_flag(progress, "progress")
     return prepare(study, store=store, store_options=store_options).run(executor, workers, progress=progress)
 
 
@@ -184,8 +185,6 @@ class Run:
 
 def check_executor(executor: Any, workers: Any) -> None:
     """Raise unless the executor exists and can have this number of workers."""
-    if executor not in EXECUTORS:
-        known = f"{', '.join(EXECUTORS)}, got {executor!r}{did_you_mean(str(executor), EXECUTORS)}"
-        raise ValueError(f"`executor` must be one of {known}")
+    one_of(executor, "executor", EXECUTORS)
     if positive_int(workers, "workers") > 1 and executor == "local":
         raise ValueError(f"`workers` is {workers}, but `executor='local'` has one: write executor='ray'")

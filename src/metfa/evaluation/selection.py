@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from metfa._base.percents import percent
-from metfa._base.validation import did_you_mean
+from metfa._base.validation import did_you_mean, is_whole, shown
 from metfa.evaluation._measures import Measure
 
 if TYPE_CHECKING:
@@ -105,13 +107,12 @@ def _size_chosen(n: int | None, study: Study) -> tuple[int | None, ...]:
 def _chosen(name: str, value: Any, known: tuple[Any, ...]) -> tuple[Any, ...]:
     if value is None:
         return known
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    for entry in known:
+    number = is_whole(value) or isinstance(value, float | np.floating)
+    for entry in known if number or isinstance(value, str) else ():
         if entry == value or (number and isinstance(entry, float) and math.isclose(entry, value)):
             return (entry,)
-    hint = did_you_mean(value, list(map(str, known))) if isinstance(value, str) else ""
     allowed = f"one of {', '.join(map(str, known))}" if known else "left out, because the study has none"
-    raise ValueError(f"`{name}` must be {allowed}, got {value!r}{hint}")
+    raise ValueError(f"`{name}` must be {allowed}, got {shown(value)}{did_you_mean(value, list(map(str, known)))}")
 
 
 def only_explainer(name: str | None, study: Study) -> str:
@@ -125,9 +126,9 @@ def only_explainer(name: str | None, study: Study) -> str:
 def measure_named(metric: str, study: Study) -> Measure:
     """The study's measure of that name, or the measure that makes the metric of that name."""
     known = {name: measure for measure in study.measures for name in (measure.name, *measure.makes)}
-    if metric not in known:
+    if not isinstance(metric, str) or metric not in known:
         raise ValueError(
-            f"`metric`: the study has no {metric!r}{did_you_mean(metric, known)}; it has {', '.join(known)}"
+            f"`metric`: the study has no {shown(metric)}{did_you_mean(metric, known)}; it has {', '.join(known)}"
         )
     return known[metric]
 

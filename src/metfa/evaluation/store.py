@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from metfa._base.lazy import needs_extra
-from metfa._base.validation import did_you_mean
+from metfa._base.validation import did_you_mean, shown
 
 __all__ = ["UnitStore"]
 
@@ -43,9 +43,9 @@ class UnitStore:
 
     def __init__(self, url: str | Path, options: dict[str, Any] | None = None) -> None:
         if not isinstance(url, str | Path) or not str(url).strip():
-            raise TypeError(f"`store` must be a folder or a URL, got {type(url).__name__}: {url!r}")
+            raise TypeError(f"`store` must be a folder or a URL, got {shown(url)}")
         if not isinstance(options, Mapping | None):
-            raise TypeError(f"`store_options` must be a dict, got {type(options).__name__}: {options!r}")
+            raise TypeError(f"`store_options` must be a dict, got {shown(options)}")
         self.url, self.options = str(url), dict(options or {})
         protocol = self.url.partition("://")[0] if "://" in self.url else "file"
         if "::" in self.url or protocol not in PROTOCOLS:

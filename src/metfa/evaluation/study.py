@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from metfa._base.validation import check_number, did_you_mean, positive_int
+from metfa._base.validation import check_number, did_you_mean, keep, positive_int
 from metfa.by_name.methods import Of, check_method, explainer_of
 from metfa.evaluation._enough_samples import check_enough_samples
 from metfa.evaluation._measures import Measure, check_measures
@@ -136,8 +136,8 @@ class Study:
         if not isinstance(self.model, str) and not callable(getattr(self.model, "module", self.model)):
             raise TypeError(f"`model` must be a name, a LoadedModel or a function, got {type(self.model).__name__}")
         for name in ("n_outer", "batch_size"):
-            positive_int(getattr(self, name), name)
-        positive_int(self.seed, "seed", 0)
+            keep(self, **{name: positive_int(getattr(self, name), name)})
+        keep(self, seed=positive_int(self.seed, "seed", 0, 2**128 - 1))
         for name, value in (("device", self.device), ("version", self.version)):
             if not (isinstance(value, str) and value) and not (name == "version" and value is None):
                 raise TypeError(f"`{name}` must be a string, got {type(value).__name__}: {value!r}")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from metfa._base.lazy import needs_extra
-from metfa._base.validation import did_you_mean
+from metfa._base.validation import as_path, check_flag, did_you_mean
 from metfa.by_name.methods import Of, check_method, check_settings
 from metfa.by_name.noises import noise_of
 from metfa.by_name.thresholds import threshold_of
@@ -57,7 +57,9 @@ def read_study(path: str | Path, *, allow_import: bool = False, allow_download: 
     ValueError
         If the file is not TOML, has unknown entries, or names something that is not allowed.
     """
-    path = Path(path)
+    path = as_path(path, "path")
+    check_flag(allow_import, "allow_import")
+    check_flag(allow_download, "allow_download")
     content = _parsed(path)
     _known(content, TABLES, "the file")
     for name in ("model", "data", "explainers", "metrics"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from metfa._base.validation import as_path, check_kind
 from metfa._base.writing import new_folder
 from metfa.evaluation.results import Evaluation
 
@@ -22,8 +23,8 @@ def write_tables(evaluation: Evaluation, folder: str | Path) -> Path:
     FileExistsError
         If the folder exists and holds something else.
     """
-    folder = Path(folder)
-    tables = evaluation.tables()
+    folder = as_path(folder, "folder")
+    tables = check_kind(evaluation, "evaluation", Evaluation, "`metfa.evaluate`").tables()
     contents = {
         "rows.csv": evaluation.to_dataframe().to_csv(index=False, lineterminator="\n"),
         "tables.md": "\n".join(table.to_markdown() for table in tables),

@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn import functional
 
 from metfa._arrays import to_host, widen
-from metfa._base.validation import check_flag
+from metfa._base.validation import check_flag, keep
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.calls.differentiation import weights_frozen
 from metfa.calls.held import asks_a_model, hold, model_itself, rows_as_the_model
@@ -79,8 +79,8 @@ class CAM:
     def __post_init__(self) -> None:
         hold(self, at_layers="CAM")
         check_layer(None, self.model)
-        check_flag(self.upsample, "upsample")
-        check_flag(self.scale, "scale")
+        keep(self, upsample=check_flag(self.upsample, "upsample"))
+        keep(self, scale=check_flag(self.scale, "scale"))
 
     def __call__(self, inputs: torch.Tensor, target: Any = None) -> tuple[torch.Tensor, torch.Tensor]:
         """Maps and scores of a batch.

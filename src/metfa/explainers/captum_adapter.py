@@ -11,7 +11,7 @@ from typing import Any
 
 from metfa._arrays import to_host
 from metfa._base.lazy import needs_extra
-from metfa._base.validation import did_you_mean
+from metfa._base.validation import did_you_mean, shown
 from metfa._base.warnings import ModelStateWarning, warn
 from metfa.calls.answers import answered, checked_scores
 from metfa.calls.guard import loaded_torch, model_as_found, model_in_evaluation
@@ -132,8 +132,12 @@ def from_captum(
     torch.Size([2, 2, 2])
     """
     methods = _methods()
+    if not isinstance(name, str):
+        raise TypeError(f"`name` must be the name of a class of Captum, such as 'Saliency', got {shown(name)}")
     if name not in methods:
         raise ValueError(_unknown_method(name, methods))
+    if not callable(model):
+        raise TypeError(f"`model` must be a torch.nn.Module, got {shown(model)}")
     kind = methods[name]
     made_with = _settings_of(kind)[1:]  # the first is the model
     called_with = _settings_of(kind.attribute)
@@ -206,4 +210,4 @@ def _unknown_method(name: Any, methods: dict[str, Any]) -> str:
             "`heatmap(lambda inputs, target: ...)`; by name there are " + ", ".join(sorted(methods))
         )
     nearest = did_you_mean(str(name), methods)
-    return f"captum has no method {name!r}{nearest}; by name there are {', '.join(sorted(methods))}"
+    return f"`name`: captum has no method {name!r}{nearest}; by name there are {', '.join(sorted(methods))}"

@@ -13,7 +13,7 @@ from torch import nn
 
 from metfa._arrays import to_host
 from metfa._base.lazy import needs_extra
-from metfa._base.validation import did_you_mean
+from metfa._base.validation import check_function, did_you_mean
 from metfa.calls.answers import answered, checked_scores
 from metfa.calls.called import Called
 from metfa.calls.guard import model_as_found, model_in_evaluation
@@ -184,8 +184,14 @@ def from_gradcam(
         method = _by_name(method, library)
     made = inspect.isclass(method)
     kind: Any = method if made else type(method)
-    if not {"model", "target_layers"} <= inspect.signature(kind).parameters.keys():
+    try:
+        takes = inspect.signature(kind).parameters.keys()
+    except (TypeError, ValueError):  # of some built-in classes
+        takes = set()
+    if not {"model", "target_layers"} <= takes:
         raise TypeError(f"`method` must be a method of grad-cam, got {kind.__name__} that takes no `target_layers`")
+    if target_of is not None:
+        check_function(target_of, "target_of", "target_of(index)", 0)
     if made:
         if not isinstance(model, nn.Module):
             raise TypeError(f"`model` must be a torch.nn.Module, got {type(model).__name__}")
@@ -222,7 +228,7 @@ def _by_name(name: str, library: Any) -> Any:
     known = sorted(known for known in INDEPENDENT + ALONE if hasattr(library, known))
     if name in known:
         return getattr(library, name)
-    raise ValueError(f"grad-cam has no method {name!r}{did_you_mean(name, known)}; it has {', '.join(known)}")
+    raise ValueError(f"`method`: grad-cam has no {name!r}{did_you_mean(name, known)}; it has {', '.join(known)}")
 
 
 def _settings(kind: Any, settings: dict[str, Any], *, made: bool) -> tuple[dict[str, Any], dict[str, Any]]:

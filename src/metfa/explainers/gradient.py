@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from metfa._base.validation import check_flag
+from metfa._base.validation import check_flag, keep
 from metfa.calls.held import asks_a_model, hold, model_itself, rows_as_the_model
 from metfa.explainers.heatmaps import check_channel_axis, check_differentiable, finished, reduce_channels
 
@@ -51,7 +51,7 @@ class Gradient:
     def __post_init__(self) -> None:
         hold(self)
         check_channel_axis(self.channel_axis)
-        check_flag(self.scale, "scale")
+        keep(self, scale=check_flag(self.scale, "scale"))
 
     def __call__(self, inputs: torch.Tensor, target: Any = None) -> tuple[torch.Tensor, torch.Tensor]:
         r"""Maps and scores of a batch.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from metfa._arrays import as_array, first_not_finite, is_array, namespace, widen
-from metfa._base.validation import positive_int
+from metfa._base.validation import is_whole, one_of, positive_int, shown
 from metfa.calls.inputs import check_channels_first, check_values, require_tensor
 from metfa.sampling.protocol import check_explainer, explained_model, known_independent, takes_rngs
 from metfa.stats.contrasts import LEAST_SHARE
@@ -101,6 +101,10 @@ class Heatmap:
         return known_independent(self.explainer)
 
     def __call__(self, inputs: Any, target: Any = None, **row_args: Any) -> Any:
+        if is_array(target):
+            as_array(target, "target")
+        elif not (target is None or is_whole(target) or isinstance(target, tuple | list)):
+            raise TypeError(f"`target` must be a class index, or a list with one entry a row, got {shown(target)}")
         output = self.explainer(inputs, target=target, **row_args)
         attributions, *scores = output if isinstance(output, tuple) else (output,)
         attributions = widen(as_array(attributions, "attributions"))
@@ -164,7 +168,6 @@ def heatmap(
     """
     check_explainer(explainer)
     check_channel_axis(channel_axis)
-    if sign not in ("absolute", "positive"):
-        raise ValueError(f"`sign` must be 'absolute' or 'positive', got {sign!r}")
+    one_of(sign, "sign", ("absolute", "positive"))
     kind = RandomisedHeatmap if takes_rngs(explainer) else Heatmap
     return kind(explainer, channel_axis=channel_axis, sign=sign)

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from metfa._arrays import from_host, widen
-from metfa._base.validation import check_number, positive_int
+from metfa._base.validation import MOST_CALLS, check_number, keep, positive_int
 from metfa.calls.blur import Blur
 from metfa.calls.differentiation import require_graph
 from metfa.calls.enlargement import enlargements, grid_sides, resized
@@ -127,13 +127,13 @@ class IGOS:
 
     def __post_init__(self) -> None:
         check_mask_settings(self)
-        positive_int(self.n_steps, "n_steps")
-        check_number(self.score_weight, "score_weight", above=0)
+        keep(self, n_steps=positive_int(self.n_steps, "n_steps", maximum=MOST_CALLS))
+        keep(self, score_weight=check_number(self.score_weight, "score_weight", above=0))
         for std in self.noise_std if isinstance(self.noise_std, tuple | list) else [self.noise_std]:
             check_number(std, "noise_std")
-        check_number(self.first_step, "first_step", above=0)
-        check_number(self.tv_weight, "tv_weight")
-        check_number(self.tv_beta, "tv_beta", least=1)
+        keep(self, first_step=check_number(self.first_step, "first_step", above=0))
+        keep(self, tv_weight=check_number(self.tv_weight, "tv_weight"))
+        keep(self, tv_beta=check_number(self.tv_beta, "tv_beta", least=1))
 
     def __call__(
         self, inputs: torch.Tensor, target: Any = None, *, rngs: Any = None

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import from_host, namespace, to_host, widen
-from metfa._base.validation import check_flag, check_number, positive_int
+from metfa._base.validation import MOST_CALLS, check_flag, check_number, keep, positive_int
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.calls.answers import one_score
 from metfa.calls.baseline import baseline_like, check_baseline
 from metfa.calls.held import asks_a_model, hold, model_itself
 from metfa.calls.inputs import check_images
+from metfa.calls.targets import target_indices
 from metfa.explainers._segments import check_segmentation, check_several, segments_of
 from metfa.explainers.heatmaps import scale_to_unit
 from metfa.explainers.linear_fits import warn_of_penalty, weighted_ridge
@@ -154,18 +155,18 @@ class LIME:
 
     def __post_init__(self) -> None:
         hold(self)
-        check_flag(self.scale, "scale")
-        positive_int(self.n_perturbations, "n_perturbations", minimum=2)
+        keep(self, scale=check_flag(self.scale, "scale"))
+        keep(self, n_perturbations=positive_int(self.n_perturbations, "n_perturbations", minimum=2, maximum=MOST_CALLS))
         check_segmentation(self.segmentation)
         if self.n_segments_shown is not None:
-            positive_int(self.n_segments_shown, "n_segments_shown")
+            keep(self, n_segments_shown=positive_int(self.n_segments_shown, "n_segments_shown"))
         if isinstance(self.hide, str):
             if self.hide != "mean":
                 raise ValueError(f"`hide` must be 'mean', a number or one number a channel, got {self.hide!r}")
         else:
             check_baseline(self.hide, "hide")
-        check_number(self.kernel_width, "kernel_width", above=0)
-        check_number(self.regularization, "regularization", above=0)
+        keep(self, kernel_width=check_number(self.kernel_width, "kernel_width", above=0))
+        keep(self, regularization=check_number(self.regularization, "regularization", above=0))
 
     def __call__(self, inputs: Any, target: Any = None, *, rngs: Any = None) -> tuple[Any, Any]:
         """Maps and scores of a batch.
@@ -217,6 +218,7 @@ class LIME:
         with self.called.asked():
             scores = self.called.scores(inputs)
             targets = self.called.targets(target, scores)
+            target_indices(targets)  # raises for masks
             surrogates = [
                 self._surrogate(inputs[row : row + 1], labels, entry, rng)
                 for row, (labels, entry, rng) in enumerate(zip(segments, targets, generators, strict=True))

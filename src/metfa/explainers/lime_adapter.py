@@ -260,9 +260,11 @@ def from_lime(
         raise TypeError(f"`explainer` must be an object of {', '.join(KINDS)} of the lime package, got {got}")
     if not callable(predict):
         raise TypeError(f"`predict` must be a function inputs -> probabilities, got {type(predict).__name__}")
-    check_flag(softmax, "softmax")
+    softmax = check_flag(softmax, "softmax")
     known = [name for name in inspect.signature(explainer.explain_instance).parameters if name not in GOVERNED]
     for name in settings:
+        if name in ("num_samples", "num_features"):
+            positive_int(settings[name], name)
         if name not in known:
             raise ValueError(f"{names[0]}.explain_instance has no setting {name!r} here; it has {', '.join(known)}")
     if kind is not LimeImage:

@@ -12,7 +12,7 @@ from torch import nn
 
 from metfa._arrays import widen
 from metfa._base.lazy import needs_extra
-from metfa._base.validation import check_flag
+from metfa._base.validation import check_flag, keep
 from metfa._base.warnings import MetfaWarning, warn
 from metfa.calls.answers import answered, checked_scores
 from metfa.calls.differentiation import chosen_scores, weights_frozen
@@ -109,7 +109,7 @@ class LRP:
 
     def __post_init__(self) -> None:
         hold(self, at_layers="LRP")
-        check_flag(self.scale, "scale")
+        keep(self, scale=check_flag(self.scale, "scale"))
         if not isinstance(self.model, nn.Module):
             raise TypeError(
                 f"`model` must be a torch.nn.Module, got {type(self.model).__name__}: LRP looks at its layers"
@@ -216,7 +216,7 @@ class LRP:
         if not (isinstance(self.bounds, Sequence) and len(self.bounds) == 2):
             raise TypeError(f"`bounds` must be a pair (lowest, highest), got {self.bounds!r}")
         try:
-            low, high = (torch.as_tensor(bound, dtype=torch.float64) for bound in self.bounds)
+            low, high = (torch.as_tensor(bound, dtype=torch.float64, device="cpu") for bound in self.bounds)
             ordered = bool((low < high).all())
         except (TypeError, ValueError, RuntimeError):
             raise TypeError(f"`bounds` must be numbers, or one for each channel, got {self.bounds!r}") from None

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
 import torch
 
 from metfa._arrays import widen
-from metfa._base.validation import check_number, positive_int
+from metfa._base.validation import check_number, keep, one_of, positive_int
 from metfa.calls.blur import Blur, blur_and_median
 from metfa.calls.differentiation import index_of, require_graph, weights_frozen
 from metfa.calls.enlargement import Enlargement, enlargement, enlargements, grid_sides, resized
@@ -148,23 +147,22 @@ class MASK:
 
     def __post_init__(self) -> None:
         check_mask_settings(self)
-        check_number(self.learning_rate, "learning_rate", above=0)
-        check_number(self.tv_weight, "tv_weight")
-        check_number(self.tv_beta, "tv_beta", least=1)
+        keep(self, learning_rate=check_number(self.learning_rate, "learning_rate", above=0))
+        keep(self, tv_weight=check_number(self.tv_weight, "tv_weight"))
+        keep(self, tv_beta=check_number(self.tv_beta, "tv_beta", least=1))
         for name, choices in (
             ("enlargement", ("nearest", "corners", "centres")),
             ("l1_reduction", ("sum", "mean")),
             ("tv_reduction", ("sum", "mean")),
         ):
-            if getattr(self, name) not in choices:
-                raise ValueError(f"`{name}` must be {' or '.join(map(repr, choices))}, got {getattr(self, name)!r}")
+            one_of(getattr(self, name), name, choices)
         if self.mask_blur is not None and not isinstance(self.mask_blur, Blur):
             raise TypeError(f"`mask_blur` must be a Blur or None, got {type(self.mask_blur).__name__}")
-        if self.init != "circle" and not isinstance(self.init, Real):
-            raise TypeError(f"`init` must be 'circle' or a number, got {self.init!r}")
-        if isinstance(self.init, Real) and not 0 <= self.init <= 1:
-            raise ValueError(f"`init` must lie in [0, 1], got {self.init}")
-        positive_int(self.jitter, "jitter", minimum=0)
+        if isinstance(self.init, str):
+            one_of(self.init, "init", ("circle",))
+        else:
+            keep(self, init=check_number(self.init, "init", most=1))
+        keep(self, jitter=positive_int(self.jitter, "jitter", minimum=0))
 
     @classmethod
     def gildenblat(cls, model: Any, **settings: Any) -> MASK:
@@ -200,7 +198,7 @@ class MASK:
     def __call__(
         self, inputs: torch.Tensor, target: Any = None, *, rngs: Any = None
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Maps and scores of a batch, as `IGOS` takes and returns them: 1 - mask, high where hiding lowers the score."""
+        """Maps and scores of a batch, taken and returned as by `IGOS`: 1 - mask, high where hiding lowers the score."""
         self._check(inputs)
         generators = row_generators(inputs, rngs, self.rng)
         masks, scores = optimised(self.called, inputs, target, partial(self._optimised, rngs=generators))

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from metfa._arrays import widen
-from metfa._base.validation import check_flag, check_number, positive_int
+from metfa._base.validation import MOST_CALLS, check_flag, check_number, keep, positive_int
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.calls.baseline import baseline_like, check_baseline
 from metfa.calls.called import Called
@@ -79,10 +79,10 @@ class Blend:
 def check_mask_settings(explainer: Any) -> None:
     """Make the explainer's model a `Called`; raise unless the settings that all these explainers have are valid."""
     hold(explainer)
-    check_flag(explainer.scale, "scale")
-    positive_int(explainer.n_iterations, "n_iterations")
+    keep(explainer, scale=check_flag(explainer.scale, "scale"))
+    keep(explainer, n_iterations=positive_int(explainer.n_iterations, "n_iterations", maximum=MOST_CALLS))
     grid_sides(explainer.grid)
-    check_number(explainer.l1_weight, "l1_weight")
+    keep(explainer, l1_weight=check_number(explainer.l1_weight, "l1_weight"))
     if not callable(explainer.baseline):
         check_baseline(explainer.baseline)
 

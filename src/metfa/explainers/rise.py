@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import from_host, namespace, widen
-from metfa._base.validation import check_flag, check_number, positive_int
+from metfa._base.validation import MOST_CALLS, check_flag, check_number, keep, positive_int
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.calls.answers import one_score
 from metfa.calls.baseline import baseline_like, check_baseline
 from metfa.calls.enlargement import enlargement, grid_sides
 from metfa.calls.held import asks_a_model, hold, model_itself
 from metfa.calls.inputs import check_images
+from metfa.calls.targets import target_indices
 from metfa.explainers.heatmaps import finished
 from metfa.sampling.randomised import row_generators
 
@@ -89,10 +90,10 @@ class RISE:
 
     def __post_init__(self) -> None:
         hold(self)
-        check_flag(self.scale, "scale")
-        positive_int(self.n_masks, "n_masks")
+        keep(self, scale=check_flag(self.scale, "scale"))
+        keep(self, n_masks=positive_int(self.n_masks, "n_masks", maximum=MOST_CALLS))
         grid_sides(self.grid)
-        check_number(self.keep, "keep", above=0)
+        keep(self, keep=check_number(self.keep, "keep", above=0))
         if self.keep >= 1:
             raise ValueError(f"`keep` must lie between 0 and 1, got {self.keep}")
         check_baseline(self.baseline)
@@ -122,6 +123,7 @@ class RISE:
         with self.called.asked():
             scores = self.called.scores(inputs)
             targets = self.called.targets(target, scores)
+            target_indices(targets)  # raises for masks
             maps = [
                 self._map(inputs[row : row + 1], baseline, entry, rng)
                 for row, (entry, rng) in enumerate(zip(targets, generators, strict=True))

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from metfa._arrays import to_host, widen
-from metfa._base.validation import check_flag
+from metfa._base.validation import check_flag, keep, one_of
 from metfa.calls.baseline import baseline_like, check_baseline
 from metfa.calls.differentiation import index_of, of_indices
 from metfa.calls.held import asks_a_model, hold, model_itself, rows_as_the_model
@@ -136,10 +136,9 @@ class ScoreCAM:
 
     def __post_init__(self) -> None:
         hold(self, at_layers="ScoreCAM")
-        check_flag(self.scale, "scale")
+        keep(self, scale=check_flag(self.scale, "scale"))
         check_layer(self.layer, self.model)
-        if self.variant not in VARIANTS:
-            raise ValueError(f"`variant` must be one of {', '.join(VARIANTS)}, got {self.variant!r}")
+        one_of(self.variant, "variant", VARIANTS)
         check_baseline(self.baseline)
         if self.reshape_transform is not None and (self.layer is None or not callable(self.reshape_transform)):
             raise TypeError(

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from metfa._arrays import from_host, to_host
-from metfa._base.validation import check_flag, check_number, positive_int
+from metfa._base.validation import MOST_CALLS, check_flag, check_number, keep, one_of, positive_int
 from metfa.calls.differentiation import weights_frozen
 from metfa.calls.held import asks_a_model, hold, model_itself
 from metfa.calls.targets import row_targets
@@ -69,11 +69,10 @@ class SmoothGrad:
     def __post_init__(self) -> None:
         hold(self)
         check_channel_axis(self.channel_axis)
-        check_flag(self.scale, "scale")
-        positive_int(self.n_perturbations, "n_perturbations")
-        check_number(self.std, "std")
-        if self.average not in ("signed", "absolute"):
-            raise ValueError(f"`average` must be 'signed' or 'absolute', got {self.average!r}")
+        keep(self, scale=check_flag(self.scale, "scale"))
+        keep(self, n_perturbations=positive_int(self.n_perturbations, "n_perturbations", maximum=MOST_CALLS))
+        keep(self, std=check_number(self.std, "std"))
+        one_of(self.average, "average", ("signed", "absolute"))
 
     def __call__(
         self, inputs: torch.Tensor, target: Any = None, *, rngs: Any = None

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from metfa._arrays import from_host, namespace, to_host
-from metfa._base.validation import positive_int
+from metfa._base.validation import MOST_CALLS, positive_int
 from metfa.calls.called import Called
 from metfa.calls.hidden import Baseline, Hidden, checked_attributions, checked_inputs
 from metfa.metrics.scores import NOT_FINITE, Scores, divisor, faults_of, warn_of_missing
@@ -110,7 +110,7 @@ def _curves(
 ) -> list[FaithfulnessCurve]:
     """The curves asked for. Images that two curves share are given to the model once."""
     called = Called.of(model)
-    positive_int(steps, "steps")
+    positive_int(steps, "steps", maximum=MOST_CALLS)
     inputs = checked_inputs(inputs)
     attributions = checked_attributions(attributions, inputs)
     hidden = Hidden.behind(baseline, inputs)

@@ -15,7 +15,7 @@ import numpy as np
 
 from metfa._arrays import as_array, to_host
 from metfa._base.provenance import describe
-from metfa._base.validation import is_text, positive_int
+from metfa._base.validation import MOST_CALLS, check_function, is_text, keep, positive_int
 from metfa.calls.called import Called
 from metfa.calls.guard import model_in_evaluation
 from metfa.calls.hidden import detached
@@ -135,9 +135,8 @@ class robust:  # noqa: N801 - read as a function
         if not callable(self.metric):
             raise TypeError(f"`metric` must be callable, got {type(self.metric).__name__}")
         _check_takes_maps(self.metric)
-        if not callable(self.noise):
-            raise TypeError(f"`noise` must be a function f(x, rng) -> x, got {type(self.noise).__name__}")
-        positive_int(self.n_outer, "n_outer")
+        check_function(self.noise, "noise", "noise(x, rng)", None, None)
+        keep(self, n_outer=positive_int(self.n_outer, "n_outer", maximum=MOST_CALLS))
         object.__setattr__(self, "root", root_entropy(self.rng))
 
     def __call__(self, model: Any, inputs: Any, attributions: Any, target: Any = None, **settings: Any) -> RobustScore:
@@ -186,12 +185,13 @@ class robust:  # noqa: N801 - read as a function
 
 
 def _predicted(called: Called, inputs: Any) -> list[Any] | None:
-    """Targets of the clean inputs, with the model asked as the metric asks it; None for one score a text."""
+    """Targets of the clean inputs, with the model asked as the metric asks it; None for one score a row."""
     if not _are_texts(inputs):
-        return called.target_probabilities(inputs, None)[0]
+        targets = called.target_probabilities(inputs, None)[0]
+        return None if all(target is None for target in targets) else targets
     size, model = called.batch_size or TEXTS_IN_A_CALL, called.model
     with model_in_evaluation(model):
-        parts = [predict_scores(model, deepcopy(inputs[k : k + size])) for k in range(0, len(inputs), size)]
+        parts = [predict_scores(model, deepcopy(inputs[k : k + size]), "model") for k in range(0, len(inputs), size)]
     scores = np.concatenate(parts)
     return None if scores.ndim == 1 else row_targets(None, scores, len(inputs))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metfa._arrays import from_host, to_host
-from metfa._base.validation import positive_int
+from metfa._base.validation import MOST_CALLS, check_flag, check_function, positive_int
 from metfa.calls.called import Called
 from metfa.calls.hidden import checked_attributions, checked_inputs
 from metfa.calls.inputs import require_tensor
@@ -92,9 +92,9 @@ def infidelity(
        Explanations", NeurIPS 2019.
     .. [2] N. Kokhlikyan et al., "Captum: A Unified and Generic Model Interpretability Library for PyTorch", 2020.
     """
-    positive_int(n_perturbations, "n_perturbations")
-    if not callable(noise):
-        raise TypeError(f"`noise` must be a function f(x, rng) -> x, got {type(noise).__name__}")
+    positive_int(n_perturbations, "n_perturbations", maximum=MOST_CALLS)
+    check_flag(normalise, "normalise")
+    check_function(noise, "noise", "noise(x, rng)", None, None)
     called = Called.of(model)
     require_tensor(inputs)
     inputs = checked_inputs(inputs)

@@ -6,6 +6,8 @@ import torch
 from torch import nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval, fuse_linear_bn_eval
 
+from metfa._base.validation import shown
+
 __all__ = ["fold_batch_norm"]
 
 CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
@@ -53,6 +55,8 @@ def fold_batch_norm(model: nn.Module, example: torch.Tensor) -> nn.Module:
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"`model` must be a torch.nn.Module, got {type(model).__name__}")
+    if not isinstance(example, torch.Tensor):
+        raise TypeError(f"`example` must be a batch that the model takes, a torch.Tensor, got {shown(example)}")
     folded = copy.deepcopy(model).eval()
     with torch.no_grad():
         expected, pairs = _fed_directly(folded, example)

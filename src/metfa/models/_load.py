@@ -2,7 +2,7 @@
 
 import torch
 
-from metfa._base.validation import did_you_mean
+from metfa._base.validation import check_flag, did_you_mean
 from metfa.models._loaded_model import LoadedModel
 from metfa.models._normalised import Normalised
 from metfa.models._preprocess import CentreCrop, WholePicture
@@ -60,6 +60,7 @@ def load(name: str, *, pretrained: bool = True) -> LoadedModel:
     """
     if not isinstance(name, str):
         raise TypeError(f"`name` must be a string such as 'efficientnet-lite0', got {type(name).__name__}")
+    check_flag(pretrained, "pretrained")
     source, colon, rest = name.partition(":")
     if colon and source not in {"timm", "torchvision"}:
         return from_callable(name, CentreCrop(224))
@@ -105,6 +106,7 @@ def load_segmentation(name: str, *, pretrained: bool = True) -> LoadedModel:
     """
     if not isinstance(name, str):
         raise TypeError(f"`name` must be a string such as 'package.module:callable', got {type(name).__name__}")
+    check_flag(pretrained, "pretrained")
     source, colon, rest = name.partition(":")
     if not colon or source == "timm":
         raise ValueError(f"`name` {name!r} must be torchvision:NAME or package.module:callable")

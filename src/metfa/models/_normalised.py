@@ -5,6 +5,9 @@ from collections.abc import Sequence
 import torch
 from torch import nn
 
+from metfa._arrays import as_array
+from metfa._base.validation import shown
+
 __all__ = ["Normalised"]
 
 
@@ -46,9 +49,9 @@ class Normalised(nn.Module):
         parameter = next((p for p in model.parameters() if p.is_floating_point()), torch.empty(0))
         channels = []
         for name, values in (("mean", mean), ("std", std)):
-            channel = torch.as_tensor(values, dtype=parameter.dtype, device=parameter.device)
+            channel = torch.as_tensor(as_array(values, name), dtype=parameter.dtype, device=parameter.device)
             if channel.ndim != 1 or not channel.isfinite().all():
-                raise ValueError(f"`{name}` must be one finite number per channel, got {values}")
+                raise ValueError(f"`{name}` must be one finite number per channel, got {shown(values)}")
             channels.append(channel)
         if len(channels[0]) != len(channels[1]):
             raise ValueError(f"`mean` and `std` must have one length, got {len(channels[0])} and {len(channels[1])}")

@@ -2,15 +2,18 @@
 
 from dataclasses import dataclass
 from math import floor
+from typing import Any
 
 import numpy as np
 import torch
 from PIL import Image, ImageOps
 
 from metfa._base.pictures import is_deep, warn_if_dark
-from metfa._base.validation import positive_int
+from metfa._base.validation import check_number, keep, positive_int, shown
 
 __all__ = ["CentreCrop", "WholePicture"]
+
+MOST_SIDE = 2**14  # pixels; a picture of more would be gigabytes
 
 
 @dataclass(frozen=True)
@@ -52,9 +55,9 @@ class CentreCrop:
     interpolation: Image.Resampling = Image.Resampling.BICUBIC
 
     def __post_init__(self) -> None:
-        positive_int(self.size, "size")
-        if not 0 < self.fraction <= 1:
-            raise ValueError(f"`fraction` must be in (0, 1], got {self.fraction}")
+        keep(self, size=positive_int(self.size, "size", maximum=MOST_SIDE))
+        keep(self, fraction=check_number(self.fraction, "fraction", above=0, most=1))
+        _check_filter(self.interpolation)
 
     def __call__(self, image: Image.Image) -> torch.Tensor:
         """Float32 tensor of shape (3, size, size) in [0, 1] of a PIL image."""
@@ -98,12 +101,13 @@ class WholePicture:
     interpolation: Image.Resampling = Image.Resampling.BILINEAR
 
     def __post_init__(self) -> None:
+        _check_filter(self.interpolation)
         if self.size is None:
             return
         if not isinstance(self.size, tuple) or len(self.size) != 2:
-            raise TypeError(f"`size` must be a pair (height, width) or None, got {self.size!r}")
+            raise TypeError(f"`size` must be a pair (height, width) or None, got {shown(self.size)}")
         for side in self.size:
-            positive_int(side, "size")
+            positive_int(side, "size", maximum=MOST_SIDE)
 
     def __call__(self, image: Image.Image) -> torch.Tensor:
         """Float32 tensor of shape (3, height, width) in [0, 1] of a PIL image."""
@@ -111,6 +115,11 @@ class WholePicture:
         if self.size is not None and self.size != (rgb.height, rgb.width):
             rgb = rgb.resize((self.size[1], self.size[0]), self.interpolation)
         return _pixels(rgb)
+
+
+def _check_filter(interpolation: Any) -> None:
+    if not isinstance(interpolation, Image.Resampling):
+        raise TypeError(f"`interpolation` must be a PIL.Image.Resampling, such as BICUBIC, got {shown(interpolation)}")
 
 
 def _pixels(rgb: Image.Image) -> torch.Tensor:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from metfa._arrays import from_host, is_array, is_floating, namespace, to_host
-from metfa._base.validation import check_number
+from metfa._arrays import as_array, from_host, is_array, is_floating, namespace, to_host
+from metfa._base.validation import check_kind, check_number, keep, shown
 
 __all__ = [
     "Bounds",
     "added",
     "check_bounds",
+    "check_generator",
     "clamped",
     "draw_dtype",
     "is_number",
@@ -34,6 +36,7 @@ def draw_dtype(x: Any) -> Any:
             "write np.array(inputs) for numbers; texts need a noise on words, such as metfa.text.Synonyms(0.3); a "
             "tuple or dict of arrays takes one noise for each part, as in `noise=(metfa.noise.Uniform(0.1), None)`"
         )
+    as_array(x, "x")
     if not is_floating(x):
         remedy = (
             "scale the image to floats first, as in `image.astype('float32') / 255`"
@@ -97,22 +100,28 @@ def is_number(value: Any) -> bool:
 def keep_strength(noise: Any, name: str) -> None:
     """Check the strength of a law; one for each column becomes a tuple, so that noises stay values."""
     value = getattr(noise, name)
-    if isinstance(value, str | Mapping) or not hasattr(value, "__iter__") or getattr(value, "ndim", 1) == 0:
-        check_number(value, name)
+    if not (isinstance(value, list | tuple) or (hasattr(value, "__array__") and getattr(value, "ndim", 0) > 0)):
+        keep(noise, **{name: check_number(value, name)})
         return
-    entries = [entry.item() if hasattr(entry, "item") else entry for entry in value]
-    if not entries:
+    column = to_host(as_array(value, name))
+    if column.ndim != 1:
+        raise ValueError(f"`{name}` must be a number or one for each column, got shape {column.shape}")
+    if not len(column):
         raise ValueError(f"`{name}` is empty: it needs one number for each column, or one for all")
-    for entry in entries:
-        check_number(entry, name)
-    object.__setattr__(noise, name, tuple(map(float, entries)))
+    keep(noise, **{name: tuple(check_number(entry, name) for entry in column.tolist())})
+
+
+def check_generator(rng: Any) -> None:
+    """Raise unless a noise is given a generator to draw from."""
+    check_kind(rng, "rng", np.random.Generator, "`numpy.random.default_rng(0)`")
 
 
 def check_bounds(bounds: Any) -> None:
     """Raise unless these are bounds (low, high), or None."""
     if bounds is None:
         return
-    if not isinstance(bounds, tuple) or len(bounds) != 2 or not all(map(is_number, bounds)):
-        raise TypeError(f"`bounds` must be None or a tuple of two numbers (low, high), got {bounds!r}")
-    if not bounds[0] < bounds[1]:
+    if not isinstance(bounds, tuple) or len(bounds) != 2:
+        raise TypeError(f"`bounds` must be None or a tuple of two numbers (low, high), got {shown(bounds)}")
+    low, high = (check_number(bound, "bounds", least=-math.inf) for bound in bounds)
+    if not low < high:
         raise ValueError(f"`bounds` must be a pair (low, high) with low < high, got {bounds}")

@@ -9,8 +9,17 @@ from typing import Any, Literal
 import numpy as np
 
 from metfa._arrays import from_host
-from metfa._base.validation import check_number
-from metfa.noise.draws import Bounds, added, check_bounds, clamped, draw_dtype, keep_strength, require_within
+from metfa._base.validation import MOST, check_function, check_number, keep, one_of, positive_int
+from metfa.noise.draws import (
+    Bounds,
+    added,
+    check_bounds,
+    check_generator,
+    clamped,
+    draw_dtype,
+    keep_strength,
+    require_within,
+)
 
 __all__ = ["Brightness", "Compose", "Gaussian", "Laplace", "Noise", "Uniform"]
 
@@ -48,6 +57,7 @@ class Uniform:
 
     def __call__(self, x: Any, rng: np.random.Generator) -> Any:
         """Noisy copy of the input `x`, with numbers from `rng`."""
+        check_generator(rng)
 
         def draws(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
             numbers = rng.random(shape, dtype)
@@ -80,6 +90,7 @@ class Gaussian:
 
     def __call__(self, x: Any, rng: np.random.Generator) -> Any:
         """Noisy copy of the input `x`, with numbers from `rng`."""
+        check_generator(rng)
         return added(x, rng.standard_normal, "std", self.std, self.bounds)
 
 
@@ -105,6 +116,7 @@ class Laplace:
 
     def __call__(self, x: Any, rng: np.random.Generator) -> Any:
         """Noisy copy of the input `x`, with numbers from `rng`."""
+        check_generator(rng)
 
         def draws(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
             return rng.standard_exponential(shape, dtype) - rng.standard_exponential(shape, dtype)
@@ -137,19 +149,17 @@ class Brightness:
     channel_axis: int | None = 0
 
     def __post_init__(self) -> None:
-        check_number(self.low, "low")
-        check_number(self.high, "high")
+        keep(self, low=check_number(self.low, "low"), high=check_number(self.high, "high"))
         if self.low > self.high:
             raise ValueError(f"`low` must not exceed `high`, got low={self.low} and high={self.high}")
-        if self.per not in ("image", "pixel"):
-            raise ValueError(f"`per` must be 'image' or 'pixel', got {self.per!r}")
+        one_of(self.per, "per", ("image", "pixel"))
         check_bounds(self.bounds)
-        axis = self.channel_axis
-        if axis is not None and (isinstance(axis, bool) or not isinstance(axis, int)):
-            raise TypeError(f"`channel_axis` must be an integer or None, got {type(axis).__name__}: {axis!r}")
+        if self.channel_axis is not None:
+            keep(self, channel_axis=positive_int(self.channel_axis, "channel_axis", -MOST))
 
     def __call__(self, x: Any, rng: np.random.Generator) -> Any:
         """Noisy copy of the input `x`, with numbers from `rng`."""
+        check_generator(rng)
         dtype = draw_dtype(x)
         require_within(x, self.bounds)
         factors = self.low + (self.high - self.low) * rng.random(self._shape_of_factors(x), dtype)
@@ -185,8 +195,7 @@ class Compose:
         if not noises:
             raise ValueError("`noises` is empty: Compose needs at least one noise, such as Compose(Uniform(0.1))")
         for noise in noises:
-            if not callable(noise):
-                raise TypeError(f"`noises` must be functions f(x, rng) -> x, got {type(noise).__name__}: {noise!r}")
+            check_function(noise, "noises", "noise(x, rng)", None, None)
         object.__setattr__(self, "noises", noises)
 
     def __repr__(self) -> str:

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from metfa._arrays import from_host
+from metfa._arrays import as_array, from_host, to_host
+from metfa._base.validation import check_function, check_number
 from metfa.noise.draws import clamped, draw_dtype, is_number, range_outside
 from metfa.noise.laws import Gaussian, Noise
 
@@ -69,8 +70,7 @@ def in_pixel_space(noise: Noise, mean: Sequence[float], std: Sequence[float]) ->
         If `mean` and `std` differ in length or a `std` is not positive; when called, if the image does not become
         pixels in [0, 1] (it was normalised in another way, or not at all).
     """
-    if not callable(noise):
-        raise TypeError(f"`noise` must be a function f(x, rng) -> x, got {type(noise).__name__}: {noise!r}")
+    check_function(noise, "noise", "noise(x, rng)", None, None)
     means, stds = _channel_numbers("mean", mean), _channel_numbers("std", std)
     if len(means) != len(stds):
         raise ValueError(f"`mean` and `std` must have one number a channel, got {len(means)} and {len(stds)} numbers")
@@ -93,9 +93,7 @@ def gaussian_std(noise: Any) -> float | None:
 
 
 def _channel_numbers(name: str, values: Any) -> tuple[float, ...]:
-    if isinstance(values, str) or not hasattr(values, "__iter__"):
-        raise TypeError(f"`{name}` must be a sequence with one number for each channel, got {values!r}")
-    numbers = tuple(map(float, values))
-    if not numbers or not all(map(math.isfinite, numbers)):
-        raise ValueError(f"`{name}` must hold finite numbers, one for each channel, got {numbers}")
-    return numbers
+    given = to_host(as_array(values, name))
+    if given.ndim != 1 or not len(given):
+        raise ValueError(f"`{name}` must be a sequence with one number for each channel, got shape {given.shape}")
+    return tuple(check_number(number, name, least=-math.inf) for number in given.tolist())

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from metfa._base.validation import check_number, did_you_mean, positive_int
+from metfa._base.validation import as_list, as_names, check_function, check_number, did_you_mean, positive_int, shown
 from metfa.noise.laws import Gaussian, Noise
 
 __all__ = ["per_column"]
@@ -60,17 +60,23 @@ def per_column(
     >>> metfa.noise.per_column(table, 0.25, categorical=[2])
     Gaussian(std=(0.25, 5.0, 0.0), bounds=None)
     """
-    check_number(fraction, "fraction")
-    return law([fraction * std for std in _column_stds(data, categorical, feature_names)])
+    fraction = check_number(fraction, "fraction")
+    check_function(law, "law", "law(strengths)", [])
+    made = law([fraction * std for std in _column_stds(data, categorical, feature_names)])
+    check_function(made, "law(strengths)", "noise(x, rng)", None, None)
+    return made
 
 
 def _column_stds(data: Any, categorical: Any, feature_names: Sequence[str] | None) -> list[float]:
     """Standard deviation of each column of `data`, 0 for categorical and for constant ones."""
-    table = np.asarray(data)
+    try:
+        table = np.asarray(data)
+    except Exception as error:  # the object's own, whatever it may be
+        raise TypeError(f"`data` must be a table (rows, columns), got {shown(data)}: {error}") from None
     if table.ndim != 2 or 0 in table.shape:
         raise ValueError(f"`data` must be a table (rows, columns), got {type(data).__name__} of shape {table.shape}")
     n_columns = table.shape[1]
-    names = list(getattr(data, "columns", ()) if feature_names is None else feature_names)
+    names = list(getattr(data, "columns", ()) if feature_names is None else as_names(feature_names, "feature_names"))
     if names and len(names) != n_columns:
         raise ValueError(f"`feature_names` has {len(names)} names, but `data` has {n_columns} columns")
     left_alone = {_position(entry, names, n_columns) for entry in _entries(categorical)}
@@ -112,9 +118,7 @@ def _numbers(column: np.ndarray) -> np.ndarray | None:
 
 
 def _entries(categorical: Any) -> list[Any]:
-    if isinstance(categorical, str) or not hasattr(categorical, "__iter__"):
-        raise TypeError(f"`categorical` must be a list of columns, got {categorical!r}: write [{categorical!r}]")
-    entries = list(categorical)
+    entries = as_list(categorical, "categorical", "a list of columns")
     if any(isinstance(entry, bool | np.bool_) for entry in entries):
         raise TypeError("`categorical` must name columns, got true and false: write `np.flatnonzero(mask)`")
     return entries

@@ -12,7 +12,7 @@ import numpy as np
 from metfa._base.lazy import needs_extra
 from metfa._base.percents import percent
 from metfa._base.provenance import printable
-from metfa._base.validation import positive_int
+from metfa._base.validation import check_kind, positive_int
 from metfa.plot._headings import draw_heading
 from metfa.plot._palettes import LITERAL, Palette, palette_named
 from metfa.plot.images import FAINT
@@ -112,6 +112,7 @@ def bars(
     with needs_extra("a figure"):
         from matplotlib.figure import Figure
 
+    check_kind(sample, "sample", AttributionSample, "`metfa.explain`")
     if len(sample.feature_shape) != 1:
         raise ValueError(
             f"`sample` must have features along one axis to be drawn as bars, got shape {sample.feature_shape}; "

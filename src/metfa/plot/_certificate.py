@@ -9,6 +9,7 @@ import numpy as np
 
 from metfa._base.lazy import needs_extra
 from metfa._base.percents import percent
+from metfa._base.validation import check_kind
 from metfa.plot._headings import draw_heading
 from metfa.plot.images import FAINT, Scale, draw_colour_bar, draw_picture, grey, picture_of, size_of
 from metfa.results.cautions import FLIPS_FROM, cautions, line_of_row
@@ -64,6 +65,7 @@ def certificate(
         from matplotlib import colormaps
         from matplotlib.figure import Figure
 
+    check_kind(sample, "sample", AttributionSample, "`metfa.explain`")
     if len(sample.feature_shape) != 2:
         raise ValueError(
             f"`sample` must hold maps (height, width) to be drawn, got features of shape {sample.feature_shape}"

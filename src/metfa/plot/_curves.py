@@ -9,6 +9,7 @@ import numpy as np
 
 from metfa._base.lazy import needs_extra
 from metfa._base.provenance import printable
+from metfa._base.validation import check_flag, positive_int
 from metfa.metrics.curves import FaithfulnessCurve
 from metfa.plot._headings import draw_heading
 from metfa.plot._palettes import LITERAL
@@ -60,8 +61,9 @@ def curves(
     for name, curve in named.items():
         if not isinstance(curve, FaithfulnessCurve):
             raise TypeError(f"`named[{name!r}]` must be a FaithfulnessCurve, got {type(curve).__name__}")
-        if index is not None and not -len(curve) <= index < len(curve):
+        if index is not None and positive_int(index, "index", 0) >= len(curve):
             raise ValueError(f"`index` must lie in 0..{len(curve) - 1}, got {index}")
+    check_flag(normalised, "normalised")
     fig = Figure(figsize=(6.5, 4.2), layout="constrained")
     ax = fig.subplots()
     for place, (name, curve) in enumerate(named.items()):

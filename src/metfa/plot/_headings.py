@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from metfa._base.validation import shown
 from metfa.plot._palettes import LITERAL
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def draw_heading(
     Below the `title` stands what the figure is `about`: the row and its class. With `cautions` the heading is red.
     """
     if title is not None and not isinstance(title, str):
-        raise TypeError(f"`title` must be a text or None, got {type(title).__name__}: {title!r:.80}")
+        raise TypeError(f"`title` must be a text or None, got {shown(title)}")
     lines = [line for line in (title, about, *cautions) if line]
     if not lines:
         return

@@ -7,6 +7,7 @@ import html
 import io
 import warnings
 
+from metfa._base.validation import check_kind
 from metfa.plot._bars import bars
 from metfa.plot.images import figure
 from metfa.results.sample import AttributionSample
@@ -16,6 +17,7 @@ __all__ = ["notebook_html"]
 
 def notebook_html(sample: AttributionSample) -> str:
     """The figure of the first input and the repr of the sample, everything escaped."""
+    check_kind(sample, "sample", AttributionSample, "`metfa.explain`")
     text = f"<pre>{html.escape(repr(sample))}</pre>"
     draw = {1: bars, 2: figure}.get(len(sample.feature_shape))
     if draw is None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from metfa._base.validation import one_of
+
 __all__ = ["LITERAL", "PALETTES", "SIGNED_SCORES", "Palette", "palette_named"]
 
 
@@ -54,6 +56,4 @@ LITERAL: dict[str, Any] = {"parse_math": False, "usetex": False}  # text of othe
 
 def palette_named(name: str) -> Palette:
     """The palette of that name; a ValueError names the allowed ones."""
-    if name not in PALETTES:
-        raise ValueError(f"`palette` must be one of {sorted(PALETTES)}, got {name!r}")
-    return PALETTES[name]
+    return PALETTES[one_of(name, "palette", sorted(PALETTES))]

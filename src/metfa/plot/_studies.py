@@ -11,6 +11,8 @@ import numpy as np
 from metfa._base.lazy import needs_extra
 from metfa._base.percents import percent
 from metfa._base.provenance import printable
+from metfa._base.validation import check_flag, check_kind, one_of
+from metfa.evaluation.results import Evaluation
 from metfa.evaluation.selection import (
     VANILLA,
     Entry,
@@ -29,7 +31,6 @@ from metfa.stats.student import half_width
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from metfa.evaluation.results import Evaluation
 
 __all__ = ["mstd_ratio", "stability_and_faithfulness"]
 
@@ -82,9 +83,8 @@ def mstd_ratio(
         from matplotlib.figure import Figure
 
     for name, value, allowed in (("against", against, ("n_samples", "alpha")), ("to", to, ("mean", "vanilla"))):
-        if value not in allowed:
-            raise ValueError(f"`{name}` must be one of {', '.join(allowed)}, got {value!r}")
-    study = evaluation.study
+        one_of(value, name, allowed)
+    study = check_kind(evaluation, "evaluation", Evaluation, "`metfa.evaluate`").study
     explainer = only_explainer(explainer, study)
     measure_named("mstd", study)
     if not {"smoothed", to} <= set(study.maps):
@@ -126,7 +126,7 @@ def mstd_ratio(
     ax.set_ylabel(f"mstd, smoothed / {'mean of the same samples' if to == 'mean' else 'vanilla'}")
     _plain(ax)
     _legend(ax, title=_bars(evaluation))
-    draw_heading(fig, title or f"stability of {printable(explainer)}")
+    draw_heading(fig, f"stability of {printable(explainer)}" if title is None else title)
     return fig
 
 
@@ -172,7 +172,8 @@ def stability_and_faithfulness(
         from matplotlib.figure import Figure
         from matplotlib.lines import Line2D
 
-    study = evaluation.study
+    study = check_kind(evaluation, "evaluation", Evaluation, "`metfa.evaluate`").study
+    check_flag(relative, "relative")
     measure_named("mstd", study)
     measure = measure_named(faithfulness, study)
     if measure.of not in ("maps", "maps under noise") or (measure.makes and faithfulness == measure.name):

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from metfa._arrays import as_array, to_host
 from metfa._base.lazy import needs_extra
 from metfa._base.percents import percent
+from metfa._base.validation import check_kind
 from metfa.plot._headings import draw_heading
 from metfa.plot._palettes import LITERAL, SIGNED_SCORES, Palette, palette_named
 from metfa.results.cautions import FLIPS_FROM, cautions, left_out, line_of_row, nothing_stands_out, outside
@@ -101,6 +103,7 @@ def figure(
     with needs_extra("a figure"):
         from matplotlib.figure import Figure
 
+    check_kind(sample, "sample", AttributionSample, "`metfa.explain`")
     if len(sample.feature_shape) != 2:
         raise ValueError(
             f"`sample` must hold maps (height, width) to be drawn, got features of shape {sample.feature_shape}; "
@@ -149,7 +152,7 @@ def picture_of(sample: AttributionSample) -> tuple[np.ndarray, str]:
 
 
 def _checked_picture(picture: Any, sample: AttributionSample) -> np.ndarray:
-    image = np.asarray(picture, dtype=np.float64)
+    image = to_host(as_array(picture, "picture")).astype(np.float64)
     height, width = sample.feature_shape
     if image.shape not in ((height, width), (height, width, 3)):
         raise ValueError(

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from metfa._base.provenance import printable
+from metfa._base.validation import as_path, shown
 from metfa.report._content import Content
 from metfa.report._page import page_of
 from metfa.results.cautions import FLIPS_FROM, check_flips_from
@@ -141,9 +142,7 @@ def _check_levels(terms: dict[str, Terms]) -> None:
 
 def _new_file(path: Any) -> Path:
     """`path` as a new file; raises if no page can be written there, before anything is done."""
-    if not isinstance(path, str | os.PathLike):
-        raise TypeError(f"`path` must be the file to write, a path, got {type(path).__name__}")
-    target = Path(path).expanduser()
+    target = as_path(path, "path")
     if target.suffix.lower() not in (".html", ".htm"):
         raise ValueError(f"`path` must end with .html, got {target.name!r}")
     if target.exists() or target.is_symlink():
@@ -163,7 +162,7 @@ def _one_by_one(results: Any) -> dict[str, Result]:
     if not isinstance(results, Mapping | Sequence) or isinstance(results, str):
         raise TypeError(
             f"`results` must be an AttributionSample, a ContextExplanation, or a sequence or mapping of them, got "
-            f"{type(results).__name__}: {results!r:.80}"
+            f"{shown(results)}"
         )
     named = results.items() if isinstance(results, Mapping) else ((None, result) for result in results)
     found: list[tuple[str, Result]] = []

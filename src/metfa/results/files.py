@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from metfa._base.validation import is_text
+from metfa._base.validation import as_path, is_text
 from metfa._base.writing import new_file, new_folder
 from metfa.results.arrays import KINDS, describe_array, digest_of, read_array, require_plain_file, write_array
 from metfa.results.sample import AttributionSample
@@ -56,7 +56,7 @@ def save(sample: AttributionSample, path: str | Path) -> Path:
             if getattr(sample, name) is not None:
                 write_array(temporary / f"{name}.npy", getattr(sample, name))
         write_manifest(temporary, sample)
-    return Path(path).expanduser()
+    return as_path(path, "path")
 
 
 def load(path: str | Path) -> AttributionSample:
@@ -80,7 +80,7 @@ def load(path: str | Path) -> AttributionSample:
     ValueError
         If the folder is unfinished, damaged, changed or of a newer version; the message names the file.
     """
-    folder = Path(path).expanduser()
+    folder = as_path(path, "path")
     if not folder.is_dir():
         raise FileNotFoundError(f"no such folder: {folder}")
     if MANIFEST not in (names := {entry.name for entry in folder.iterdir()}):
@@ -129,7 +129,6 @@ def write_manifest(folder: Path, sample: AttributionSample) -> None:
             "feature_names": sample.feature_names,
             "provenance": sample.provenance,
             "stopping": None if sample.stopping is None else sample.stopping.written(),
-            "looks": sorted(sample.looks),
             "default_terms": None if sample.default_terms is None else sample.default_terms.written(),
         },
     )
@@ -240,14 +239,7 @@ def _assembled(folder: Path, manifest: dict[str, Any]) -> AttributionSample:
         provenance=_typed(manifest, "provenance", dict),
         stopping=None if manifest.get("stopping") is None else Stopping.read(manifest["stopping"], batch, n),
         default_terms=None if default_terms is None else Terms.read(default_terms, values.shape),
-        looks=_looks(manifest.get("looks", [])),
     )
-
-
-def _looks(written: Any) -> set[int]:
-    if not isinstance(written, list) or not all(type(size) is int and size > 0 for size in written):
-        raise TypeError("looks, which must be a list of numbers of samples")
-    return set(written)
 
 
 def _typed(manifest: dict[str, Any], name: str, kind: type) -> Any:

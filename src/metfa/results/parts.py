@@ -63,8 +63,7 @@ def joined(sample: AttributionSample, other: AttributionSample) -> AttributionSa
         predictions=predictions,
         sample_ids=tuple(ids[i] for i in order),
         stopping=stopping,
-        provenance={**sample.provenance, **made},
-        looks=sample.looks | other.looks,
+        provenance={**sample.provenance, **made, "looks": sorted({*sample.looks, *other.looks})},
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from metfa._base.percents import percent
-from metfa._base.validation import check_number, positive_int
+from metfa._base.validation import check_number, keep, positive_int
 from metfa.results.terms import ANY_TIME, Terms, check_alpha, check_correction, checked_threshold
 from metfa.stats.sequential import MOST_SAMPLES
 from metfa.stats.validation import as_level
@@ -90,7 +90,7 @@ class Until:
     def __post_init__(self) -> None:
         for name in CRITERIA:
             if getattr(self, name) is not None:
-                check_number(getattr(self, name), name)
+                keep(self, **{name: check_number(getattr(self, name), name)})
         if not self.asked:
             raise ValueError("`Until` needs a reason to stop: write `Until(undecided=0.05)`, or `width=` or `change=`")
         if self.undecided is not None and self.undecided >= 1:
@@ -101,15 +101,15 @@ class Until:
         if positive_int(self.max_samples, "max_samples") > MOST_SAMPLES:
             raise ValueError(f"`max_samples` must be at most {MOST_SAMPLES:,}, got {self.max_samples:,}")
         if self.max_seconds is not None:
-            check_number(self.max_seconds, "max_seconds", above=0)
+            keep(self, max_seconds=check_number(self.max_seconds, "max_seconds", above=0))
         if self.first is not None:
-            positive_int(self.first, "first")
+            keep(self, first=positive_int(self.first, "first"))
             if self.first > self.max_samples:
                 raise ValueError(
                     f"`first` must not exceed `max_samples`={self.max_samples}, got {self.first}: write "
                     f"max_samples={self.first} or more, or a smaller `first`"
                 )
-        check_number(self.growth, "growth", above=1)
+        keep(self, growth=check_number(self.growth, "growth", above=1))
         if self.threshold is not None:
             checked_threshold(self.threshold)
         if self.undecided is None:
@@ -303,9 +303,8 @@ class Stopping:
 def of_a_fixed_number(what: str, confidence_level: float) -> ValueError:
     """The error that says why there is no such interval after `Until`, and what to write instead."""
     return ValueError(
-        f"{what} for a number of samples that was fixed beforehand, but here it may depend on what was seen: "
-        f"write `confidence_interval({confidence_level})`, an interval of the median by `stats.sequence_ranks`, which "
-        "holds whenever sampling stops"
+        f"{what} for a number of samples that was fixed beforehand, but here it may depend on what was seen: write "
+        f"`confidence_interval({confidence_level})`, by `stats.sequence_ranks`, which holds whenever sampling stops"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,7 +11,8 @@ import numpy as np
 
 from metfa import stats
 from metfa._arrays import as_array, to_host
-from metfa._base.validation import check_number, did_you_mean, positive_int
+from metfa._base.validation import check_number, did_you_mean, positive_int, shown
+from metfa.results.units import checked_unit
 
 __all__ = [
     "ANY_TIME",
@@ -55,11 +57,10 @@ class Terms:
     correction : {None, "bonferroni", "holm", "bh", "by", "e-bh"}
         Correction for many features: family-wise error (bonferroni, holm) or false discovery rate (bh under positive
         dependence, by under any, e-bh under any and whenever sampling stops). If the threshold comes from the tested
-        samples themselves, all but bh are proven to hold; for bh there is no proof, and a threshold that was chosen to
-        mislead doubled its rate (.021 to .040, simulated). Without one, up to
-        `stats.expected_false_marks` false marks are expected if every median lies at the threshold. As an argument
-        "none" means no correction, and None means that nothing is given. After `metfa.Until` all tests use e-values,
-        and holm, bh and by are refused.
+        samples themselves, all but bh are proven to hold (chosen to mislead, it doubled the rate of bh, .021 to .040).
+        Without one, up to `stats.expected_false_marks` false marks are expected if every median lies at the threshold.
+        As an argument "none" means no correction, and None means that nothing is given. After `metfa.Until` all tests
+        use e-values, and holm, bh and by are refused.
     unit : float, ndarray (batch,), optional
         What counts as a whole score, in the units of the maps: 1 for probabilities. Scores that differ by less than a
         ten-thousandth of it do not differ (`stats.contrast`). So natural breaks find no threshold where all medians
@@ -95,7 +96,7 @@ class Terms:
         if not isinstance(other, Terms):
             return NotImplemented
         same = (self.alpha, self.correction, self.split) == (other.alpha, other.correction, other.split)
-        same = same and (self.unit is None) == (other.unit is None) and np.array_equal(self.unit, other.unit)
+        same = same and np.array_equal(self.unit, other.unit)
         if callable(self.threshold) or callable(other.threshold):
             return same and self.threshold is other.threshold
         return same and np.array_equal(self.threshold, other.threshold)
@@ -139,13 +140,7 @@ class Terms:
         elif isinstance(threshold, np.ndarray):
             threshold = threshold.tolist()
         unit = self.unit.tolist() if isinstance(self.unit, np.ndarray) else self.unit
-        return {
-            "threshold": threshold,
-            "alpha": self.alpha,
-            "correction": self.correction,
-            "split": self.split,
-            "unit": unit,
-        }
+        return {**vars(self), "threshold": threshold, "unit": unit}
 
     @classmethod
     def read(cls, written: Any, shape: tuple[int, ...]) -> Terms:
@@ -187,7 +182,7 @@ def filled(
         threshold, split = own.threshold, own.split
     elif threshold is None:
         threshold = usual
-        if split and not callable(usual):
+        if positive_int(split, "split", 0) and not callable(usual):
             raise ValueError(
                 f"`split` is for choosing a threshold, and that of these attributions is {usual:.4g}, a number that "
                 f"needs no samples, got `split`={split}: leave it out, or give a rule as `threshold`"
@@ -214,28 +209,12 @@ def checked_threshold(threshold: Any) -> float | np.ndarray | Callable[..., Any]
     except (TypeError, ValueError):
         host = np.array(None)
     if host.dtype.kind not in "iuf":
-        raise _no_threshold(TypeError, f"{type(threshold).__name__}: {threshold!r:.80}")
+        raise _no_threshold(TypeError, shown(threshold))
     numbers = host.astype(np.float64)
     if not np.isfinite(numbers).all():
         raise _no_threshold(ValueError, str(numbers[~np.isfinite(numbers)].flat[0]))
     if numbers.ndim == 0:
         return float(numbers)
-    numbers.flags.writeable = False
-    return numbers
-
-
-def checked_unit(unit: Any) -> float | np.ndarray | None:
-    """`unit` as a float, a read-only array (batch,) of float64, or None; raises for anything else."""
-    if unit is None:
-        return None
-    numbers = unit if isinstance(unit, np.ndarray | list) else [unit]
-    for number in numbers:
-        check_number(number, "unit")
-    if numbers is not unit:
-        return float(unit)
-    numbers = np.array(unit, dtype=np.float64)
-    if numbers.ndim != 1:
-        raise ValueError(f"`unit` must be one number, or one for each input, got shape {numbers.shape}")
     numbers.flags.writeable = False
     return numbers
 
@@ -249,9 +228,7 @@ def _no_threshold(kind: type[Exception], got: str) -> Exception:
 
 def check_alpha(alpha: float) -> None:
     """Raise unless `alpha` is a level for decisions, in (0, 0.5)."""
-    if isinstance(alpha, bool) or not isinstance(alpha, int | float | np.floating):
-        raise TypeError(f"`alpha` must be a number, got {type(alpha).__name__}: {alpha!r}")
-    if not 0 < alpha < 0.5:
+    if not 0 < check_number(alpha, "alpha", least=-math.inf) < 0.5:
         raise ValueError(f"`alpha` must lie between 0 and 0.5, got {alpha}; 0.05 is usual")
 
 
@@ -261,9 +238,7 @@ def check_correction(correction: Any, *, any_time: bool = False) -> str | None:
     With `any_time` it must be one that holds whenever sampling stops.
     """
     if not isinstance(correction, str | None):
-        raise TypeError(
-            f"`correction` must be a string or None, got {correction!r} of type {type(correction).__name__}"
-        )
+        raise TypeError(f"`correction` must be a string or None, got {shown(correction)}")
     if correction == "none":
         return None
     if correction not in CORRECTIONS:

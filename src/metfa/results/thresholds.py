@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from metfa import stats
+from metfa._base.validation import shown
 from metfa._base.warnings import DegenerateAttributionsWarning, SignedAttributionsWarning, warn
 from metfa.results.terms import Terms, check_fits, of_both_signs
 from metfa.stats.contrasts import smallest_difference
@@ -108,7 +109,12 @@ def _of_input(
 
 
 def _of_rule(rule: Callable[[np.ndarray], Any], values: np.ndarray) -> float:
-    found = number_of(rule(values))
+    try:
+        returned = rule(values)
+    except Exception as error:  # of a function that is no rule, or the user's own
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"the rule of `threshold` failed: {type(error).__name__}: {error}") from error
+    found = number_of(returned)
     if rule is stats.jenks or math.isnan(found):
         return found
     low, high = float(values.min()), float(values.max())
@@ -128,9 +134,9 @@ def number_of(returned: Any) -> float:
             raise TypeError
         found = float(returned)
     except (TypeError, ValueError):
-        raise TypeError(
-            f"a threshold rule must return one number, got {type(returned).__name__}: {returned!r:.200}"
-        ) from None
+        raise TypeError(f"`threshold`: a threshold rule must return one number, got {shown(returned)}") from None
     if math.isinf(found):
-        raise ValueError(f"a threshold rule must return a finite number, or nan where there is none, got {found}")
+        raise ValueError(
+            f"`threshold`: a threshold rule must return a finite number, or nan where there is none, got {found}"
+        )
     return found

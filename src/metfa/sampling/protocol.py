@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import as_array, is_array, to_host
-from metfa._base.validation import check_number
+from metfa._base.validation import check_function, check_number
 from metfa._base.warnings import ReproducibilityWarning, RowDependenceWarning, warn
 from metfa.calls.answers import answered, checked_scores
 from metfa.calls.behind import loaded_torch, owner_of
@@ -117,6 +117,9 @@ def check_explainer(explainer: Any) -> None:
     if not callable(explainer):
         hint = "; pass its method, as in `Saliency(model).attribute`" if hasattr(explainer, "attribute") else ""
         raise TypeError(f"`explainer` must be callable, got {type(explainer).__name__}{hint}")
+    if isinstance(explainer, type):
+        raise TypeError(f"`explainer` must be an explainer, got the class {explainer.__name__}: make one of a model")
+    check_function(explainer, "explainer", "explainer(inputs, target=target)", None, target=None)
 
 
 def call_explainer(

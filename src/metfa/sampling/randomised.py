@@ -10,6 +10,7 @@ import numpy as np
 
 from metfa._arrays import is_array, namespace
 from metfa._base.provenance import describe
+from metfa._base.validation import as_list, check_kind
 from metfa.calls.guard import model_as_found, seeded_generators
 from metfa.sampling.protocol import call_explainer, check_explainer, explained_model, known_independent
 from metfa.sampling.rows import Rows, count_rows, one_entry, one_row
@@ -23,9 +24,12 @@ def row_generators(inputs: Any, rngs: Sequence[np.random.Generator] | None, rng:
     if rngs is None:
         root = root_entropy(rng)
         return [stream(root, identity, 0, Purpose.EXPLAINER) for identity in Rows(inputs).ids()]
-    if len(rngs) != count_rows(inputs):
-        raise ValueError(f"`rngs` must hold one generator for each of the {count_rows(inputs)} rows, got {len(rngs)}")
-    return list(rngs)
+    given = as_list(rngs, "rngs", "a list of generators, one for each row")
+    if len(given) != count_rows(inputs):
+        raise ValueError(f"`rngs` must hold one generator for each of the {count_rows(inputs)} rows, got {len(given)}")
+    for one in given:
+        check_kind(one, "rngs", np.random.Generator, "`numpy.random.default_rng(0)`")
+    return given
 
 
 @dataclass(frozen=True, repr=False)

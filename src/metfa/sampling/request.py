@@ -8,7 +8,7 @@ from typing import Any
 
 from metfa._arrays import is_array
 from metfa._base.provenance import describe
-from metfa._base.validation import positive_int
+from metfa._base.validation import MOST_CALLS, as_names, check_function, positive_int
 from metfa.calls.guard import loaded_torch
 from metfa.calls.targets import row_targets
 from metfa.results.stopping import Until
@@ -55,8 +55,10 @@ class Request:
         check_explainer(self.explainer)
         if self.predict is not None and not callable(self.predict):
             raise TypeError(f"`predict` must be a function inputs -> scores, got {type(self.predict).__name__}")
+        if self.predict is not None:
+            check_function(self.predict, "predict", "predict(inputs)", None)
         if not isinstance(self.n_samples, Until):
-            self._fill(n_samples=positive_int(self.n_samples, "n_samples"))
+            self._fill(n_samples=positive_int(self.n_samples, "n_samples", maximum=MOST_CALLS))
         after = run.first_sample + self.most
         if after - 1 > MAX_SAMPLE_ID:
             raise ValueError(f"`first_sample` + `n_samples` must not exceed {MAX_SAMPLE_ID + 1}, got {after}")
@@ -145,13 +147,7 @@ def checked_names(given: Any, inputs: Any) -> tuple[str, ...] | None:
     if given is None:
         columns: tuple[Any, ...] = tuple(getattr(inputs, "columns", ()))
         return columns if columns and all(isinstance(name, str) for name in columns) else None
-    if isinstance(given, str) or not hasattr(given, "__iter__"):
-        raise TypeError(f"`feature_names` must be a list of texts, got {type(given).__name__}: {given!r:.80}")
-    names = tuple(given)
-    for name in names:
-        if not isinstance(name, str):
-            raise TypeError(f"`feature_names` must be a list of texts, but holds {type(name).__name__}: {name!r:.80}")
-    return tuple(map(str, names))
+    return as_names(given, "feature_names")
 
 
 def fitting_names(

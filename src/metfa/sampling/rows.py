@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import as_array, first_not_finite, from_host, is_array, namespace, to_host
-from metfa._base.validation import is_text
+from metfa._base.validation import check_function, is_text, shown
 from metfa.sampling.streams import content_digest, numbered_ids
 
 __all__ = ["Rows", "RowsInGraph", "check_like_text", "count_rows", "like_row", "one_entry", "one_row"]
@@ -101,14 +101,14 @@ class Rows:
         """Raise if `noise` cannot be a noise for inputs of this kind."""
         if isinstance(noise, type):
             raise TypeError(f"`noise` must be a noise, such as {self.some_noise}, got the class {noise.__name__}")
-        if noise is None or callable(noise):
+        if noise is None:
+            return
+        if callable(noise):
+            check_function(noise, "noise", "noise(x, rng)", None, None)
             return
         keys = _keys(noise)
         if self.kind not in ("tuple", "dict") or keys is None:
-            raise TypeError(
-                f"`noise` must be a function f(x, rng) -> x, such as {self.some_noise}, got {type(noise).__name__}: "
-                f"{noise!r}"
-            )
+            raise TypeError(f"`noise` must be a function f(x, rng) -> x, such as {self.some_noise}, got {shown(noise)}")
         if keys != set(self.keys):
             raise ValueError(
                 f"`noise` must have one entry (a noise, or None to keep that part as it is) for each of "
@@ -194,6 +194,8 @@ def count_rows(inputs: Any) -> int:
         return count_rows(next(iter(inputs.values())))
     if isinstance(inputs, tuple):
         return count_rows(inputs[0])
+    if not is_array(inputs) and not hasattr(inputs, "__len__"):
+        raise TypeError(f"`inputs` must be arrays, or a list with one object a row, got {shown(inputs)}")
     return inputs.shape[0] if is_array(inputs) else len(inputs)
 
 

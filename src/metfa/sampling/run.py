@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from metfa._base.validation import check_flag, positive_int
+from metfa._base.validation import as_path, check_flag, keep, positive_int
+from metfa.sampling.streams import MAX_SAMPLE_ID
 
 __all__ = ["Run"]
 
@@ -60,10 +60,10 @@ class Run:
     first_sample: int = 0
 
     def __post_init__(self) -> None:
-        if self.store is not None and not isinstance(self.store, str | os.PathLike):
-            raise TypeError(f"`store` must be the path of a folder or None, got {type(self.store).__name__}")
-        check_flag(self.progress, "progress")
-        object.__setattr__(self, "first_sample", positive_int(self.first_sample, "first_sample", minimum=0))
+        if self.store is not None:
+            as_path(self.store, "store")
+        keep(self, progress=check_flag(self.progress, "progress"))
+        object.__setattr__(self, "first_sample", positive_int(self.first_sample, "first_sample", 0, MAX_SAMPLE_ID))
 
     @classmethod
     def checked(cls, run: Any, takes: Sequence[str] = ()) -> Run:

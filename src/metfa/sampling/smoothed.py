@@ -10,7 +10,7 @@ import numpy as np
 
 from metfa import stats
 from metfa._arrays import namespace
-from metfa._base.validation import positive_int
+from metfa._base.validation import MOST_CALLS, keep, positive_int
 from metfa.calls.guard import left_as_found, loaded_torch
 from metfa.sampling.loop import Job, Loop
 from metfa.sampling.protocol import check_explainer, explained_model, prediction_of
@@ -38,8 +38,8 @@ class SampledExplainer:
         check_explainer(self.explainer)
         if not callable(self.noise):
             raise TypeError(f"`noise` must be a function f(x, rng) -> x, got {type(self.noise).__name__}")
-        positive_int(self.n_samples, "n_samples")
-        positive_int(self.batch_size, "batch_size")
+        keep(self, n_samples=positive_int(self.n_samples, "n_samples", maximum=MOST_CALLS))
+        keep(self, batch_size=positive_int(self.batch_size, "batch_size"))
 
     @property
     def model(self) -> Any:

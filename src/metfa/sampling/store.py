@@ -20,6 +20,7 @@ import numpy as np
 
 from metfa._base.owner import LOCK, Owner
 from metfa._base.provenance import describe
+from metfa._base.validation import as_path
 from metfa._base.writing import changed_file, is_temporary, kept_after, new_file, put, sweep
 from metfa.results.arrays import array_offset, map_array, require_plain_file, write_array, write_array_header
 from metfa.results.files import (
@@ -146,7 +147,7 @@ class StoreSink:
 
     def __init__(self, path: str | Path, request: Request) -> None:
         check_inputs(request.rows.host)
-        self.folder = Path(path).expanduser()
+        self.folder = as_path(path, "store")
         self.root = request.root
         self._rule = describe(request.n_samples) if isinstance(request.n_samples, Until) else None
         self._asked = {**request.settings, "until": self._rule, "input_ids": list(request.ids)}

@@ -8,7 +8,6 @@ BLAKE2b digest of the input's id. Numbers are drawn on the host, so they are the
 from __future__ import annotations
 
 import hashlib
-import operator
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import is_array, to_host
+from metfa._base.validation import as_list, is_whole, positive_int, shown
 
 __all__ = [
     "MAX_SAMPLE_ID",
@@ -32,6 +32,7 @@ __all__ = [
 
 SCHEME = "philox-blake2b-1"
 MAX_SAMPLE_ID = 2**32 - 1
+MOST_ENTROPY = 2**128 - 1  # NumPy mixes any seed into 128 bits
 
 
 class Purpose(IntEnum):
@@ -50,12 +51,9 @@ def root_entropy(rng: Any) -> int:
         return int.from_bytes(np.random.SeedSequence().generate_state(4).tobytes(), "little")
     if isinstance(rng, np.random.Generator):
         return int.from_bytes(rng.integers(0, 2**32, size=4, dtype=np.uint32).tobytes(), "little")
-    if isinstance(rng, bool) or not hasattr(rng, "__index__"):
-        raise TypeError(f"`rng` must be None, an int or a numpy.random.Generator, got {type(rng).__name__}: {rng!r}")
-    root = operator.index(rng)
-    if root < 0:
-        raise ValueError(f"`rng` must not be negative, got {root}")
-    return root
+    if not is_whole(rng):
+        raise TypeError(f"`rng` must be None, an int or a numpy.random.Generator, got {shown(rng)}")
+    return positive_int(rng, "rng", 0, MOST_ENTROPY)
 
 
 def address_words(input_id: str) -> tuple[int, ...]:
@@ -115,12 +113,8 @@ def numbered_ids(digests: Iterable[str]) -> tuple[str, ...]:
 
 def checked_ids(input_names: Sequence[Any], n_inputs: int) -> tuple[str, ...]:
     """The caller's ids as strings; raises unless there is one for each input and all differ."""
-    if isinstance(input_names, str) or not hasattr(input_names, "__iter__"):
-        raise TypeError(
-            f"`input_names` must be a sequence with one name for each input, got {type(input_names).__name__}: "
-            f"{input_names!r}"
-        )
-    ids = tuple(str(identity) for identity in getattr(input_names, "tolist", lambda: input_names)())
+    names = as_list(input_names, "input_names", "a sequence with one name for each input")
+    ids = tuple(str(identity.item() if getattr(identity, "shape", None) == () else identity) for identity in names)
     if len(ids) != n_inputs:
         raise ValueError(f"`input_names` must hold one name for each of the {n_inputs} inputs, got {len(ids)}")
     repeated = [identity for identity, count in Counter(ids).items() if count > 1]

@@ -14,6 +14,7 @@ from metfa._base.class_names import class_name
 from metfa._base.lazy import needs_extra
 from metfa._base.markdown import aligned, escaped
 from metfa._base.percents import percent
+from metfa._base.validation import as_list, as_names
 from metfa.calls.called import Called
 from metfa.calls.hidden import Baseline
 from metfa.metrics.robustness import robust
@@ -154,7 +155,7 @@ def context_table(
         raise TypeError(
             "`explanations` must be a sequence of ContextExplanation, got a single one: write `[explanation]`"
         )
-    found = list(explanations)
+    found = as_list(explanations, "explanations", "a list of ContextExplanation")
     for one in found:
         if not isinstance(one, ContextExplanation):
             raise TypeError(f"`explanations` must hold ContextExplanation, got {type(one).__name__}")
@@ -186,13 +187,10 @@ def context_table(
 def _check_names(class_names: Sequence[str] | None, highest: int) -> None:
     if class_names is None:
         return
-    if isinstance(class_names, str):
-        raise TypeError(
-            f"`class_names` must be a sequence of names, one for each class, got the text {class_names!r:.80}"
-        )
-    if len(class_names) <= highest:
+    names = as_names(class_names, "class_names")
+    if len(names) <= highest:
         raise ValueError(
-            f"`class_names` must name all classes of the model, got {len(class_names)} names, and an explanation of "
+            f"`class_names` must name all classes of the model, got {len(names)} names, and an explanation of "
             f"class {highest}"
         )
 

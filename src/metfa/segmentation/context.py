@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from metfa import noise
-from metfa._base.validation import positive_int
+from metfa._base.validation import MOST_CALLS, as_path, positive_int
 from metfa._base.warnings import DegenerateAttributionsWarning, MissedObjectWarning, SmallRegionWarning, warn
 from metfa.calls.called import Called
 from metfa.results import files
@@ -111,7 +111,9 @@ def explain_context(
     run = Run.checked(run, ("store", "progress", "input_names", "first_sample"))
     positive_int(target, "target", minimum=0)
     positive_int(min_pixels, "min_pixels")
-    positive_int(n_samples, "n_samples")  # a rule would count the object's pixels as decided, but they are not tested
+    positive_int(
+        n_samples, "n_samples", maximum=MOST_CALLS
+    )  # a rule would count the object's pixels as decided, but they are not tested
     batch = one_image(image)
     if not callable(method) or explained_model(method) is not None:
         raise TypeError(
@@ -166,9 +168,7 @@ def _folder(store: str | Path | None) -> Path | None:
     """The folder for region and samples; raises if it holds a finished explanation."""
     if store is None:
         return None
-    if not str(store):
-        raise ValueError("`store` must be a folder, got ''")
-    folder = Path(store).expanduser()
+    folder = as_path(store, "store")
     if (folder / SAMPLE / files.MANIFEST).exists():
         raise FileExistsError(
             f"{folder} holds a finished explanation, which `metfa.segmentation.load_context` reads; nothing is "

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metfa import stats
+from metfa._base.validation import as_path
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa._base.writing import new_folder
 from metfa.results import files
@@ -166,8 +167,9 @@ class ContextExplanation:
 
         NaN if the single explanation marks none.
         """
+        marked = self.significant(threshold, **settings).sum()
         single = self.above(threshold, split=settings.get("split")).sum()
-        return float(self.significant(threshold, **settings).sum() / single) if single else float("nan")
+        return float(marked / single) if single else float("nan")
 
     def summary(
         self, threshold: Any = None, *, confidence_level: float = 0.95, flips_from: float = FLIPS_FROM, **settings: Any
@@ -189,7 +191,7 @@ class ContextExplanation:
         with new_folder(path) as folder:
             save_region(self.region, folder)
             self.sample.save(folder / SAMPLE)
-        return Path(path).expanduser()
+        return as_path(path, "path")
 
     def plot(self, **settings: Any) -> Any:
         """Draw the scene, the object's outline and its significant context; see `metfa.plot.context`."""
@@ -273,12 +275,12 @@ def load_context(path: str | Path) -> ContextExplanation:
     FileNotFoundError, ValueError
         If there is no such folder, or if it is unfinished, damaged or tampered with; see `metfa.load`.
     """
-    folder = Path(path).expanduser()
+    folder = as_path(path, "path")
     if not folder.is_dir():
         raise FileNotFoundError(f"no such folder: {folder}")
     if not (folder / CONTEXT).exists():
         hint = ": it holds samples alone, which `metfa.load` reads" if (folder / files.MANIFEST).is_file() else ""
-        raise ValueError(f"{folder} is no saved explanation of a context: it has no {CONTEXT}{hint}")
+        raise ValueError(f"`path`: {folder} is no saved explanation of a context: it has no {CONTEXT}{hint}")
     if (folder / SAMPLE / RUN).exists() and not (folder / SAMPLE / files.MANIFEST).exists():
         raise ValueError(
             f"{folder} holds an unfinished run: repeat the call with `run=metfa.Run(store={str(folder)!r})` to resume "

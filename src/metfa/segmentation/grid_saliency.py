@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from metfa._arrays import first_not_finite, widen
-from metfa._base.validation import check_number, positive_int
+from metfa._base.validation import check_number, keep, positive_int
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.calls.answers import answered
 from metfa.calls.blur import Blur
@@ -142,10 +142,10 @@ class GridSaliency:
         object.__setattr__(self, "called", called)
         check_mask_settings(self)
         if self.target_class is not None:
-            positive_int(self.target_class, "target_class", minimum=0)
-        check_number(self.learning_rate, "learning_rate", above=0)
+            keep(self, target_class=positive_int(self.target_class, "target_class", minimum=0))
+        keep(self, learning_rate=check_number(self.learning_rate, "learning_rate", above=0))
         for name in ("momentum", "init"):
-            check_number(getattr(self, name), name)
+            keep(self, **{name: check_number(getattr(self, name), name)})
         if self.momentum >= 1:
             raise ValueError(f"`momentum` must lie below 1, otherwise steps never end, got {self.momentum}")
         if self.init > 1:

@@ -56,6 +56,8 @@ class RegionModel(torch.nn.Module):
         if isinstance(network, RegionModel):
             raise TypeError("`network` must be a segmentation network, got a RegionModel")
         check_flag(softmax, "softmax")
+        if shown is not None and not isinstance(shown, torch.Tensor):
+            raise TypeError(f"`shown` must be an image, a torch.Tensor, or None, got {type(shown).__name__}")
         self.network = network
         self.region = checked_region(region)
         self.softmax = softmax

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import from_host, real_dtype, to_host
-from metfa._base.validation import check_number, positive_int
+from metfa._base.validation import check_flag, check_number, positive_int
 from metfa.stats._incomplete_beta import log_binomial_tail
 from metfa.stats._ranks import Ranks, median_ranks
-from metfa.stats.sequential import fewest_reaching, log_e_at, log_e_table, sequence_ranks
+from metfa.stats.sequential import MOST_SAMPLES, fewest_reaching, log_e_at, log_e_table, sequence_ranks
 from metfa.stats.validation import as_counts, as_level
 
 __all__ = ["certified_radius", "certified_ranks", "proportion_bound"]
@@ -53,7 +53,8 @@ def proportion_bound(counts: Any, n: int, alpha: float, *, sequential: bool = Fa
     >>> stats.proportion_bound([0, 95, 100], 100, 0.05).round(4)
     array([0.    , 0.8977, 0.9705])
     """
-    n, alpha = positive_int(n, "n"), as_level(alpha, "alpha")
+    n, alpha = positive_int(n, "n", maximum=MOST_SAMPLES), as_level(alpha, "alpha")
+    check_flag(sequential, "sequential")
     counts, host = as_counts(counts, n)
     distinct, place = np.unique(host, return_inverse=True)
     bounds = (_at_any_time if sequential else _clopper_pearson)(distinct, n, alpha)
@@ -118,7 +119,7 @@ def certified_radius(counts: Any, n: int, alpha: float, *, sequential: bool = Fa
     >>> [round(float(stats.certified_radius([n], n, 0.05)[0]), 3) for n in (10, 100, 1000)]
     [0.647, 1.888, 2.749]
     """
-    counts, _ = as_counts(counts, positive_int(n, "n"))
+    counts, _ = as_counts(counts, positive_int(n, "n", maximum=MOST_SAMPLES))
     bounds = to_host(proportion_bound(counts, n, alpha, sequential=sequential)).astype(np.float64)
     distinct, place = np.unique(bounds, return_inverse=True)
     radii = np.array([NORMAL.inv_cdf(bound) if bound > 0.5 else 0.0 for bound in distinct.tolist()])
@@ -162,8 +163,8 @@ def certified_ranks(n: int, radius: float, confidence_level: float = 0.95, *, se
     >>> ranks.low, ranks.high
     (31, 70)
     """
-    n, level = positive_int(n, "n"), as_level(confidence_level, "confidence_level")
-    check_number(radius, "radius")
+    n, level = positive_int(n, "n", maximum=MOST_SAMPLES), as_level(confidence_level, "confidence_level")
+    radius, sequential = check_number(radius, "radius"), check_flag(sequential, "sequential")
     if radius == 0:
         return sequence_ranks(n, level) if sequential else median_ranks(n, level)
     outer, miss = NORMAL.cdf(-radius), (1 - level) / 2

@@ -10,7 +10,7 @@ import numpy as np
 
 from metfa._arrays import from_host, is_floating, real_dtype, to_host
 from metfa._base.validation import positive_int
-from metfa.stats.sign_null import largest_count
+from metfa.stats.sign_null import MOST_SAMPLES, largest_count
 from metfa.stats.validation import as_axis, as_level, as_real
 
 __all__ = ["bh", "bonferroni", "by", "correct", "e_bh", "expected_false_marks", "holm"]
@@ -95,9 +95,7 @@ def bh(pvalues: Any, *, axis: int | None = None) -> Any:
     -------
     array
         Adjusted p-values, of the shape and library of `pvalues` [1]_: the i-th smallest of m becomes the least of
-        ``m p_(j) / j`` over j >= i. Valid for independent tests and under positive dependence; `by` needs neither. For
-        sign tests about a threshold that was chosen from the same samples there is no proof: those of `bonferroni`,
-        `holm`, `by` and `e_bh` add up over single features, which such a threshold does not harm.
+        ``m p_(j) / j`` over j >= i. Proven for positive dependence and a threshold from other samples; `by` needs neither.
 
     Raises
     ------
@@ -280,7 +278,7 @@ def expected_false_marks(n: int, alpha: float, n_features: int) -> float:
     >>> [round(stats.expected_false_marks(n, 0.05, 224 * 224)) for n in (4, 10, 30, 50, 100)]
     [0, 1078, 4954, 3257, 4447]
     """
-    n, n_features = positive_int(n, "n"), positive_int(n_features, "n_features")
+    n, n_features = positive_int(n, "n", maximum=MOST_SAMPLES), positive_int(n_features, "n_features")
     _, tail = largest_count(n, Fraction(as_level(alpha, "alpha")))  # P(B >= k*) = P(B <= n - k*)
     return 2 * tail * n_features / (1 << n)
 

@@ -175,9 +175,7 @@ def min_samples(alpha: float = 0.05, alternative: str = "two-sided", n_tests: in
 
 def _trim(n: Any, confidence_level: Any) -> tuple[int, int, int]:
     """`n`, the number k of samples to drop at either end, and ``2**n * P(B <= k)``."""
-    n = positive_int(n, "n")
-    if n > MOST_SAMPLES:
-        raise ValueError(f"`n` must be at most {MOST_SAMPLES:,}, beyond which exact ranks take minutes, got {n:,}")
+    n = positive_int(n, "n", maximum=MOST_SAMPLES)  # beyond it, exact ranks take minutes
     level = as_level(confidence_level, "confidence_level")
     miss = (1 - Fraction(level)) / 2
     k, tail = largest_count(n, miss)

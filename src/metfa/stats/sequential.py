@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import from_host, namespace, real_dtype
-from metfa._base.validation import check_number, positive_int
+from metfa._base.validation import check_number, positive_int, shown
 from metfa.stats._incomplete_beta import log_beta_ratio
 from metfa.stats._intervals import ConfidenceInterval, median_interval
 from metfa.stats._ranks import Ranks
@@ -295,7 +295,7 @@ def confidence_sequence(
     """
     rows, n = as_rows(samples, axis)
     if not isinstance(looks, Iterable):
-        raise TypeError(f"`looks` must be a sequence of numbers of samples, got {looks!r}: write looks=[{looks!r}]")
+        raise TypeError(f"`looks` must be a sequence of numbers of samples, got {shown(looks)}")
     found: ConfidenceInterval | None = None
     for look in looks:
         if positive_int(look, "looks") > n:
@@ -314,15 +314,11 @@ def confidence_sequence(
 
 
 def _sample_size(n: Any, least: int = 1) -> int:
-    n = positive_int(n, "n", minimum=least)
-    if n > MOST_SAMPLES:
-        raise ValueError(f"e-values need at most {MOST_SAMPLES:,} samples, got {n:,}")
-    return n
+    return positive_int(n, "n", least, MOST_SAMPLES)
 
 
 def _checked_prior(prior: Any) -> Prior:
     if not isinstance(prior, tuple | list) or len(prior) != 2:
-        raise TypeError(f"`prior` must be a pair (a, b) of a Beta law, got {prior!r}")
-    for value in prior:
-        check_number(value, "prior", above=0)
-    return float(prior[0]), float(prior[1])
+        raise TypeError(f"`prior` must be a pair (a, b) of a Beta law, got {shown(prior)}")
+    first, second = (check_number(value, "prior", above=0) for value in prior)
+    return first, second

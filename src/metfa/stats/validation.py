@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import operator
-from numbers import Real
+import math
 from typing import Any
 
 import numpy as np
 
 from metfa._arrays import as_array, namespace, to_host
+from metfa._base.validation import check_number, digits, is_whole, one_of, shown
 
 __all__ = ["as_alternative", "as_axis", "as_counts", "as_level", "as_real", "as_rows", "refuse_nan"]
 
@@ -17,9 +17,7 @@ ALTERNATIVES = ("two-sided", "greater", "less")
 
 def as_level(value: Any, name: str) -> float:
     """A probability strictly between 0 and 1."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
-        raise TypeError(f"`{name}` must be a number between 0 and 1, got {value!r} of type {type(value).__name__}")
-    level = float(value)
+    level = check_number(value, name, least=-math.inf)
     if not 0 < level < 1:
         hint = f"; for {level:g} % write {level / 100:g}" if 1 < level < 100 else ""
         raise ValueError(f"`{name}` must lie strictly between 0 and 1, got {level}{hint}")
@@ -28,31 +26,23 @@ def as_level(value: Any, name: str) -> float:
 
 def as_alternative(value: Any) -> str:
     """One of SciPy's names for the alternative hypothesis."""
-    if not isinstance(value, str):
-        raise TypeError(f"`alternative` must be a string, got {value!r} of type {type(value).__name__}")
-    if value not in ALTERNATIVES:
-        raise ValueError(f"`alternative` must be one of {', '.join(map(repr, ALTERNATIVES))}, got {value!r}")
-    return value
+    return one_of(value, "alternative", ALTERNATIVES)
 
 
 def as_axis(axis: Any, ndim: int) -> int:
     """An axis of an array of `ndim` axes, counted from the front."""
-    try:
-        if isinstance(axis, (bool, np.bool_)):
-            raise TypeError
-        position = operator.index(axis)
-    except TypeError:
-        raise TypeError(f"`axis` must be an integer, got {axis!r} of type {type(axis).__name__}") from None
-    if not -ndim <= position < ndim:
-        raise ValueError(f"`axis` must lie in [{-ndim}, {ndim - 1}] for an array of {ndim} axes, got {position}")
-    return position % ndim
+    if not is_whole(axis):
+        raise TypeError(f"`axis` must be an integer, got {shown(axis)}")
+    if not -ndim <= axis < ndim:
+        raise ValueError(
+            f"`axis` must lie in [{-ndim}, {ndim - 1}] for an array of {ndim} axes, got {digits(int(axis))}"
+        )
+    return int(axis) % ndim
 
 
 def as_real(x: Any, name: str) -> Any:
     """An array of real floating-point numbers, integers or booleans, of any library."""
     x = as_array(x, name)
-    if isinstance(x, np.ma.MaskedArray):
-        raise TypeError(f"`{name}` must not be a masked array: its mask would be ignored; pass `{name}`.compressed()")
     if not namespace(x).isdtype(x.dtype, ("real floating", "integral", "bool")):
         raise TypeError(f"`{name}` must hold real numbers, got {type(x).__name__} of {x.dtype}")
     return x
@@ -71,7 +61,7 @@ def as_rows(samples: Any, axis: Any) -> tuple[Any, int]:
 
 def as_counts(counts: Any, n: int) -> tuple[Any, np.ndarray]:
     """Counts among `n` samples, as an array and as integers on the host."""
-    counts = counts if hasattr(counts, "dtype") else np.asarray(counts)
+    counts = as_array(counts, "counts")
     host = to_host(counts)
     if host.dtype.kind not in "iu":
         raise TypeError(f"`counts` must be integers, got {host.dtype}")

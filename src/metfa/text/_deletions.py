@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from metfa._base.validation import check_flag
+from metfa._base.validation import check_flag, keep
 from metfa._base.warnings import DegenerateAttributionsWarning, RowDependenceWarning, warn
 from metfa.sampling.randomised import row_generators
 from metfa.text._scaling import scaled_words
@@ -42,7 +42,7 @@ keeps_signs = property(
 def hold_text_model(explainer: Any) -> None:
     """Turn the model in the field `called` of a frozen explainer of texts into a `Called`, and check its `scale`."""
     object.__setattr__(explainer, "called", TextModel.of(explainer.called).called)
-    check_flag(explainer.scale, "scale")
+    keep(explainer, scale=check_flag(explainer.scale, "scale"))
 
 
 def explained_rows(

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from metfa._arrays import first_not_finite, to_host
-from metfa._base.validation import check_flag
+from metfa._base.validation import check_flag, keep
 from metfa.calls.differentiation import weights_frozen
 from metfa.calls.targets import row_targets
 from metfa.text._scaling import scaled_words
@@ -80,7 +80,7 @@ class GradientXInput:
                 f"{type(self.model).__name__} has no {', '.join(missing)}: see metfa.text.models.from_transformers, or "
                 "explain any function with metfa.text.LIME"
             )
-        check_flag(self.scale, "scale")
+        keep(self, scale=check_flag(self.scale, "scale"))
 
     @property
     def signed(self) -> bool:

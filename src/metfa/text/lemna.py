@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from metfa._base.validation import check_number, positive_int
+from metfa._base.validation import MOST_CALLS, check_number, keep, positive_int
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.calls.held import model_itself
 from metfa.explainers.linear_fits import without_pull
@@ -155,14 +155,14 @@ class LEMNA:
 
     def __post_init__(self) -> None:
         hold_text_model(self)
-        positive_int(self.n_perturbations, "n_perturbations", minimum=2)
-        positive_int(self.n_components, "n_components")
+        keep(self, n_perturbations=positive_int(self.n_perturbations, "n_perturbations", minimum=2, maximum=MOST_CALLS))
+        keep(self, n_components=positive_int(self.n_components, "n_components"))
         if self.n_components > self.n_perturbations:
             raise ValueError(
                 f"`n_components` must not be more than `n_perturbations` ({self.n_perturbations}), got "
                 f"{self.n_components}"
             )
-        check_number(self.fused, "fused")
+        keep(self, fused=check_number(self.fused, "fused"))
 
     def __call__(self, inputs: Any, target: Any = None, *, rngs: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """Attributions and scores of a batch.

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from metfa._base.validation import check_number, positive_int
+from metfa._base.validation import MOST_CALLS, check_number, keep, positive_int
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.calls.held import model_itself
 from metfa.explainers.linear_fits import warn_of_penalty, weighted_ridge
@@ -135,9 +135,9 @@ class LIME:
 
     def __post_init__(self) -> None:
         hold_text_model(self)
-        positive_int(self.n_perturbations, "n_perturbations", minimum=2)
-        check_number(self.kernel_width, "kernel_width", above=0)
-        check_number(self.regularization, "regularization", above=0)
+        keep(self, n_perturbations=positive_int(self.n_perturbations, "n_perturbations", minimum=2, maximum=MOST_CALLS))
+        keep(self, kernel_width=check_number(self.kernel_width, "kernel_width", above=0))
+        keep(self, regularization=check_number(self.regularization, "regularization", above=0))
 
     def __call__(self, inputs: Any, target: Any = None, *, rngs: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """Attributions and scores of a batch.

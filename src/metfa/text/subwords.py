@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import as_array, first_not_finite, is_floating, to_host
-from metfa._base.validation import positive_int
+from metfa._base.validation import as_list, positive_int
 
 __all__ = ["words_from_tokens"]
 
@@ -45,12 +45,11 @@ def words_from_tokens(attributions: Any, word_index: Sequence[int | None], n_wor
     >>> words_from_tokens([9.0, 1.0, 2.0, -1.0, 9.0], [None, 0, 0, 1, None], 2)
     array([ 3., -1.])
     """
-    n_words = positive_int(n_words, "n_words")
+    n_words = positive_int(n_words, "n_words", maximum=10**6)
     values = as_array(attributions, "attributions")
     if not is_floating(values) or values.ndim < 1:
         raise TypeError(f"`attributions` must be floating point, (tokens, ...), got {values.dtype}, {values.shape}")
-    if isinstance(word_index, str) or not hasattr(word_index, "__len__"):
-        raise TypeError(f"`word_index` must hold the word of each token, got {type(word_index).__name__}")
+    word_index = as_list(word_index, "word_index", "a list with the word of each token")
     host = to_host(values)
     if len(host) != len(word_index):
         raise ValueError(
@@ -64,9 +63,5 @@ def words_from_tokens(attributions: Any, word_index: Sequence[int | None], n_wor
     for index, value in zip(word_index, host.reshape(len(host), -1).sum(axis=1, dtype=np.float64), strict=True):
         if index is None:
             continue
-        if isinstance(index, bool) or not hasattr(index, "__index__"):
-            raise TypeError(f"`word_index` must hold integers or None, got {type(index).__name__}: {index!r}")
-        if not 0 <= index < n_words:
-            raise ValueError(f"`word_index` must hold None or numbers in 0..{n_words - 1}, got {index!r}")
-        words[index] += value
+        words[positive_int(index, "word_index", 0, n_words - 1)] += value
     return words

@@ -6,12 +6,11 @@ from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from metfa._base.validation import check_number, did_you_mean
+from metfa._base.validation import as_path, check_flag, check_function, check_number, did_you_mean, keep, shown
 from metfa.text._wordnet import FILES, PARTS, look_up_in
 from metfa.text.words import Words, words_of
 
@@ -92,13 +91,10 @@ class Synonyms:
     wordnet: Any = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        check_number(self.p, "p")
+        keep(self, p=check_number(self.p, "p"))
         if self.p > 1:
             raise ValueError(f"`p` must be a probability from 0 to 1, got {self.p}")
-        if not isinstance(self.multi_word, bool):
-            raise TypeError(
-                f"`multi_word` must be True or False, got {type(self.multi_word).__name__}: {self.multi_word!r}"
-            )
+        keep(self, multi_word=check_flag(self.multi_word, "multi_word"))
         object.__setattr__(self, "part_of_speech", _kept_parts(self.part_of_speech))
         object.__setattr__(self, "wordnet", _kept_wordnet(self.wordnet))
 
@@ -177,14 +173,16 @@ def _part(name: Any, *others: str) -> str:
 
 def _kept_parts(given: Any) -> Any:
     """`part_of_speech` in the form that is kept: None, a function, or names in a fixed order."""
-    if given is None or callable(given):
+    if given is None:
+        return None
+    if callable(given):
+        check_function(given, "part_of_speech", "part_of_speech(words)", [])
         return given
     if isinstance(given, str):
         return (_part(given),)
     if not isinstance(given, AbstractSet | list | tuple):
         raise TypeError(
-            "`part_of_speech` must be None, a name, a set of names or a function of the words, got "
-            f"{type(given).__name__}: {given!r}"
+            f"`part_of_speech` must be None, a name, a set of names or a function of the words, got {shown(given)}"
         )
     if not given:
         raise ValueError(f"`part_of_speech` is empty: it must name some of {', '.join(PARTS)}, or be None for all")
@@ -195,7 +193,7 @@ def _kept_parts(given: Any) -> Any:
 def _kept_wordnet(given: Any) -> Any:
     """`wordnet` in the form that is kept: None, an absolute path, or an object such as nltk's corpus."""
     if isinstance(given, str | PathLike):
-        folder = Path(given).absolute()
+        folder = as_path(given, "wordnet").absolute()
         missing = [name for name in FILES if not (folder / name).is_file()]
         if missing:
             raise FileNotFoundError(f"`wordnet` must be a folder with WordNet's files, but {folder} lacks {missing[0]}")

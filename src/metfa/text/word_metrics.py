@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import as_array, is_array, to_host
-from metfa._base.validation import is_text, positive_int
+from metfa._base.validation import as_list, is_text, positive_int
 from metfa.calls.targets import row_targets
 from metfa.metrics.scores import NOT_FINITE, Scores, divisor, faults_of, warn_of_missing
 from metfa.sampling.rows import Rows
@@ -117,7 +117,9 @@ def _one_score_a_word(attributions: Any, words: list[Words]) -> list[np.ndarray]
         raise TypeError(
             f"`attributions` must hold one array of scores for each text, got {type(attributions).__name__}"
         )
-    rows = to_host(attributions) if is_array(attributions) else attributions
+    rows = as_list(
+        to_host(attributions) if is_array(attributions) else attributions, "attributions", "one array for each text"
+    )
     if len(rows) != len(words):
         raise ValueError(
             f"`attributions` must hold one array of scores for each of the {len(words)} texts, got {len(rows)}"

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from itertools import compress
 from typing import Any
 
+from metfa._base.validation import shown
+
 __all__ = ["Words", "words_of"]
 
 RUN = re.compile(r"\S+")
@@ -82,14 +84,14 @@ def words_of(text: Any) -> Words:
     elif isinstance(text, list | tuple):
         for token in text:
             if not isinstance(token, str):
-                raise TypeError(f"a list of tokens must hold texts, got {type(token).__name__}: {token!r:.80}")
+                raise TypeError(f"`inputs`: a list of tokens must hold texts, got {shown(token)}")
             if not token:
-                raise ValueError(f"a list of tokens must not hold empty ones: {list(text)!r:.80}")
+                raise ValueError(f"`inputs`: a list of tokens must not hold empty ones: {list(text)!r:.80}")
         parsed = Words(tuple(text), None)
     else:
-        raise TypeError(f"a text must be a string or the list of its tokens, got {type(text).__name__}: {text!r:.80}")
+        raise TypeError(f"`inputs`: a text must be a string or the list of its tokens, got {shown(text)}")
     if not parsed.words:
-        raise ValueError(f"the text {text!r:.80} holds no words: there is nothing to explain")
+        raise ValueError(f"`inputs`: the text {text!r:.80} holds no words: there is nothing to explain")
     return parsed
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from metfa._base.import_path import imported
-from metfa._base.validation import did_you_mean
+from metfa._base.validation import as_path, did_you_mean
 from metfa.text.models.trained import read_model
 
 __all__ = ["load_model"]
@@ -61,12 +61,12 @@ def load_model(name_or_path: str | Path) -> Any:
     if name_or_path in BUNDLED:
         with resources.as_file(resources.files("metfa.text.models") / BUNDLED[str(name_or_path)]) as path:
             return read_model(path)
-    path = Path(name_or_path).expanduser()
+    path = as_path(name_or_path, "name_or_path")
     if isinstance(name_or_path, str) and ":" in name_or_path and path.suffix != ".npz":
         return _from_callable(name_or_path)
     if isinstance(name_or_path, str) and path.suffix != ".npz" and not path.is_file():
         raise ValueError(
-            f"{name_or_path!r} is not a known model{did_you_mean(name_or_path, BUNDLED)}; write "
+            f"`name_or_path` {name_or_path!r} is not a known model{did_you_mean(name_or_path, BUNDLED)}; write "
             f"{', '.join(BUNDLED)}, the path of a .npz file, or package.module:callable"
         )
     return read_model(path)

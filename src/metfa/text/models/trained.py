@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
-from metfa._base.validation import positive_int
+from metfa._base.validation import as_path, positive_int
 from metfa.text.models._tokens import tokens_of
 from metfa.text.models.bilstm import UNKNOWN, BiLSTM
 from metfa.text.models.embedded import probabilities_of_rows
@@ -81,7 +81,7 @@ def save_model(model: TrainedBiLSTM, path: str | Path) -> Path:
     """
     if not isinstance(model, TrainedBiLSTM):
         raise TypeError(f"`model` must be a TrainedBiLSTM, got {type(model).__name__}")
-    path = Path(path)
+    path = as_path(path, "path")
     module = model.module
     about = {
         "version": VERSION,

@@ -1,0 +1,582 @@
+"""A call that works of every public function, class and method, with inputs so small that it takes milliseconds."""
+
+import functools
+import inspect
+import itertools
+import shutil
+import tempfile
+import warnings
+from pathlib import Path
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import nn
+
+import metfa
+from metfa import attacks, evaluation, explainers, metrics, models, noise, plot, report, segmentation, stats, text
+from metfa.explainers import CAM, Gradient
+from metfa.text.models import BiLSTM, TrainedBiLSTM
+
+from .theirs import (
+    explain_pixels,
+    host_maps,
+    linear,
+    mean_of,
+    of_class_maps,
+    pixels_of,
+    probable,
+    scores_of,
+    segments,
+    text_scores,
+)  # fmt: skip
+from .values import ANYTHING, INDEX, NAME, NUMBER, NUMBERS_OR_ONE, Kind, none_or
+from .verdicts import Case, Fresh
+
+SMOOTH = noise.Uniform(0.1, bounds=(0, 1))
+TERMS = {"threshold": 0.5, "alpha": 0.3, "correction": None, "split": None}
+
+
+def two_heads():
+    class TwoHeads(nn.Module):
+        def forward(self, images):
+            scores = network()(images)
+            return {"logits": scores, "depth": scores.mean()}
+
+    return TwoHeads()
+
+
+def class_maps(pretrained=False):
+    return nn.Conv2d(3, 2, 3, padding=1).eval()
+
+
+@functools.cache
+def network(pretrained=False):
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        layers = nn.Conv2d(3, 4, 3, padding=1), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 2)
+        return nn.Sequential(*layers).eval()
+
+
+def made(cls, call):
+    """A function that makes an object of `cls` and then calls it, so that settings meet the work itself."""
+
+    def make_and_call(**settings):
+        return call(cls(**settings))
+
+    make_and_call.__signature__ = inspect.signature(cls)
+    return make_and_call
+
+
+class Folder:
+    """A temporary folder, gone with the process, and names in it that are new."""
+
+    def __init__(self):
+        self.path = Path(tempfile.mkdtemp(prefix="metfa-fuzz-"))
+        self.numbers = itertools.count()
+
+    def new(self, ending=""):
+        return Fresh(lambda: self.path / f"new{next(self.numbers)}{ending}")
+
+    def remove(self):
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+def cases(folder):
+    """All of them; files are written to `folder`."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return [
+            *of_stats(),
+            *of_noise(),
+            *of_sampling(folder),
+            *of_results(folder),
+            *of_explainers(),
+            *of_metrics(),
+            *of_attacks(folder),
+            *of_segmentation(folder),
+            *of_text(folder),
+            *of_models(),
+            *of_evaluation(folder),
+            *of_plot(),
+            *of_report(folder),
+        ]
+
+
+def of_stats():
+    samples = np.random.default_rng(0).random((12, 3))
+    counts = np.array([0, 3, 12])
+    pvalues = np.array([0.01, 0.2, 0.6])
+    prior = {"prior": (0.5, 0.5)}
+    corrected = {"axis": None}
+    yield Case("stats.certified_radius", stats.certified_radius, {"counts": counts, "n": 12, "alpha": 0.1})
+    yield Case("stats.certified_ranks", stats.certified_ranks, {"n": 40, "radius": 0.1, "confidence_level": 0.9})
+    yield Case("stats.confidence_sequence", stats.confidence_sequence,
+               {"samples": samples, "looks": [10, 12], "confidence_level": 0.5, "axis": 0, **prior})  # fmt: skip
+    for name in ("bh", "bonferroni", "by", "holm"):
+        yield Case(f"stats.{name}", getattr(stats, name), {"pvalues": pvalues, **corrected})
+    yield Case("stats.correct", stats.correct, {"pvalues": pvalues, "method": "bh", **corrected},
+               kinds={"method": Kind(lambda value: value is None or value == "none")})  # fmt: skip
+    yield Case("stats.e_bh", stats.e_bh, {"log_e_values": np.array([5.0, 0.1, -1.0]), **corrected})
+    yield Case("stats.expected_false_marks", stats.expected_false_marks, {"n": 12, "alpha": 0.05, "n_features": 9})
+    yield Case("stats.contrast", stats.contrast, {"samples": samples, "unit": None, "axis": 0})
+    yield Case("stats.jenks", stats.jenks, {"values": samples})
+    yield Case("stats.jenks_sorted", stats.jenks_sorted, {"sorted_values": np.sort(samples, axis=None)})
+    yield Case("stats.log_e_values", stats.log_e_values, {"counts": counts, "n": 12, "probability": 0.5, **prior})
+    for name in ("mean_interval", "median_interval", "smoothed_median"):
+        good = {"samples": samples, "confidence_level": 0.9, "axis": 0}
+        yield Case(f"stats.{name}", getattr(stats, name), good)
+    yield Case("stats.median_ranks", stats.median_ranks, {"n": 12, "confidence_level": 0.9})
+    yield Case("stats.paper_ranks", stats.paper_ranks, {"n": 12, "confidence_level": 0.9})
+    yield Case("stats.min_samples", stats.min_samples, {"alpha": 0.05, "alternative": "less", "n_tests": 3})
+    yield Case("stats.proportion_bound", stats.proportion_bound, {"counts": counts, "n": 12, "alpha": 0.1})
+    yield Case("stats.sequence_ranks", stats.sequence_ranks, {"n": 40, "confidence_level": 0.5, **prior})
+    for name in ("sequential_test", "sign_test"):
+        good = {"samples": samples, "threshold": 0.5, "alternative": "two-sided", "axis": 0}
+        yield Case(f"stats.{name}", getattr(stats, name), good, kinds={"threshold": NUMBERS_OR_ONE})
+
+
+def of_noise():
+    row = np.random.default_rng(0).random((3, 8, 8))
+
+    def drawn(made_noise):
+        return made_noise(row, np.random.default_rng(0))
+
+    for name, strength in (("Gaussian", "std"), ("Laplace", "scale"), ("Uniform", "radius")):
+        yield Case(f"noise.{name}", made(getattr(noise, name), drawn), {strength: 0.1, "bounds": (0, 1)},
+                   kinds={strength: NUMBERS_OR_ONE})  # fmt: skip
+        yield Case(f"noise.{name}()", getattr(noise, name)(0.1), {"x": row, "rng": np.random.default_rng(0)})
+    good = {"low": 0.9, "high": 1.1, "per": "image", "bounds": None, "channel_axis": 0}
+    yield Case("noise.Brightness", made(noise.Brightness, drawn), good)
+
+    def composed(first, second):
+        return drawn(noise.Compose(first, second))
+
+    yield Case("noise.Compose", composed, {"first": SMOOTH, "second": noise.Gaussian(0.1)})
+
+    def in_pixels(noise_, mean, std):
+        return drawn(noise.in_pixel_space(noise_, mean, std))
+
+    yield Case("noise.in_pixel_space", in_pixels, {"noise_": SMOOTH, "mean": [0.5] * 3, "std": [0.2] * 3})
+
+    def columns(data, fraction, law, categorical, feature_names):
+        found = noise.per_column(data, fraction, law=law, categorical=categorical, feature_names=feature_names)
+        return found(np.ones(3), np.random.default_rng(0))
+
+    table = np.random.default_rng(0).random((9, 3))
+    good = {"data": table, "fraction": 0.1, "law": noise.Gaussian, "categorical": (), "feature_names": None}
+    yield Case("noise.per_column", columns, good)
+
+
+def of_sampling(folder):
+    inputs = np.ones((1, 3))
+    good = {"explainer": linear, "inputs": inputs, "target": 0, "noise": SMOOTH, "n_samples": 5, "rng": 0}
+    every = {"predict": None, "row_args": None, "batch_size": None, "run": None}
+    yield Case("explain", metfa.explain, {**good, "predict": scores_of}, more=tuple(every))
+    yield Case("explain of torch", metfa.explain,
+               {**good, "explainer": Gradient(network()), "inputs": torch.rand(1, 3, 8, 8)})  # fmt: skip
+    yield Case("explain until", metfa.explain, {**good, "n_samples": metfa.Until(undecided=0.5, max_samples=30)})
+    run = {"store": folder.new(), "progress": False, "input_names": ["a"], "feature_names": ["x", "y", "z"]}
+    yield Case("Run", made(metfa.Run, lambda run: metfa.explain(**good, run=run)), {**run, "first_sample": 0})
+    until = {"undecided": 0.5, "alpha": 0.05, "correction": "e-bh", "max_samples": 30, "growth": 1.5, "first": 5}
+    yield Case("Until", made(metfa.Until, lambda rule: metfa.explain(**{**good, "n_samples": rule})), until,
+               kinds={"width": NUMBER})  # fmt: skip
+    yield Case("Until of width", made(metfa.Until, lambda rule: metfa.explain(**{**good, "n_samples": rule})),
+               {"width": 0.5, "max_samples": 30, "confidence_level": 0.5}, kinds={"width": NUMBER})  # fmt: skip
+    smoothed = {"explainer": linear, "noise": SMOOTH, "n_samples": 10, "batch_size": 10, "rng": 0}
+    yield Case("Smoothed", made(metfa.Smoothed, lambda smooth: smooth(inputs, target=0)), smoothed)
+    yield Case("Smoothed()", metfa.Smoothed(linear, noise=SMOOTH, rng=0), {"inputs": inputs, "target": 0})
+    yield Case("seeded", made(metfa.seeded, lambda seeded: seeded(inputs, 0)), {"explainer": linear, "rng": 0})
+    own = metfa.randomised(lambda inputs, target, rngs: np.stack([rng.random(3) for rng in rngs]), rng=0)
+    yield Case("randomised()", own, {"inputs": inputs, "target": 0, "rngs": None})
+    called = {"batch_size": 2, "softmax": True, "autocast": None, "memory_format": None}
+    pictures = torch.rand(2, 3, 8, 8)
+    yield Case(
+        "Called", made(metfa.Called, lambda asked: asked.probabilities(pictures)), {"model": network(), **called}
+    )
+    rows = np.random.default_rng(0).random((5, 3))
+    yield Case("FixedBatch", made(metfa.FixedBatch, lambda model: model(rows)), {"model": scores_of, "size": 2})
+    asked = metfa.Called(network())
+    for name in ("scores", "probabilities"):
+        yield Case(f"Called.{name}", getattr(asked, name), {"inputs": pictures})
+    for name in ("target_probabilities", "gradient"):
+        yield Case(f"Called.{name}", getattr(asked, name), {"inputs": pictures, "target": 1})
+
+
+def table_sample(n=12, **settings):
+    good = {"noise": noise.Gaussian(0.1), "n_samples": n, "rng": 0, "predict": scores_of, **settings}
+    return metfa.explain(linear, np.ones((2, 3)), 0, **good)
+
+
+def picture_sample(n=8, made_noise=SMOOTH):
+    return metfa.explain(CAM(network()), torch.rand(1, 3, 8, 8), noise=made_noise, n_samples=n, rng=0)
+
+
+def of_results(folder):
+    sample = table_sample()
+    for name in ("terms", "certified_radius", "significance_map", "summary"):
+        yield Case(f"sample.{name}", getattr(sample, name), TERMS)
+    for name in ("mean_interval", "confidence_interval", "smoothed"):
+        yield Case(f"sample.{name}", getattr(sample, name), {"confidence_level": 0.9})
+    yield Case("sample.certified_interval", sample.certified_interval, {"radius": 0.01, "confidence_level": 0.5})
+    yield Case("sample.test", sample.test, {"threshold": 0.5, "alternative": "less", "split": None})
+    yield Case("sample.threshold", sample.threshold, {"rule": stats.jenks, "split": None})
+    yield Case("sample.plan", sample.plan, {"undecided": 0.5, "threshold": 0.5, "alpha": 0.3, "max_samples": 30})
+    yield Case("sample.of_input", sample.of_input, {"index": 1})
+    later = metfa.explain(linear, np.ones((2, 3)), 0, noise=noise.Gaussian(0.1), n_samples=3, rng=0,
+                          predict=scores_of, run=metfa.Run(first_sample=12))  # fmt: skip
+    yield Case("sample.concat", sample.concat, {"other": later})
+    yield Case("sample.decide", sample.decide, {"terms": sample.terms(0.5)})
+    yield Case("sample.too_few_for", sample.too_few_for, {"confidence_level": 0.9})
+    yield Case("sample.save", sample.save, {"path": folder.new()})
+    shown = {"title": "Title", "threshold": 0.5, "alpha": 0.3, "confidence_level": 0.9}
+    yield Case("sample.report", sample.report, {"path": folder.new(".html"), **shown})
+    yield Case("Terms", metfa.Terms, {**TERMS, "split": 0})
+    yield Case(
+        "Terms of a rule", lambda threshold: sample.significance_map(threshold, alpha=0.3), {"threshold": stats.jenks}
+    )
+    saved = folder.path / "saved"
+    sample.save(saved)
+    yield Case("load", metfa.load, {"path": saved})
+
+
+def of_explainers():
+    model, images = network(), torch.rand(1, 3, 8, 8)
+    host = images.double().numpy()
+
+    def shown(explainer):
+        return explainer(images, target=0)
+
+    def shown_host(explainer):
+        return explainer(host, target=0)
+
+    def case(name, **good):
+        cls = getattr(explainers, name)
+        call = shown_host if name in ("RISE", "LIME") else shown
+        asked = pixels_of if name in ("RISE", "LIME") else model
+        yield Case(f"explainers.{name}", made(cls, call), {"called": asked, **good})
+        explainer = cls(asked, **good)
+        yield Case(f"explainers.{name}()", explainer, {"inputs": host if asked is pixels_of else images, "target": 0})
+
+    yield from case("Gradient", channel_axis=1, scale=True)
+    yield from case("SmoothGrad", n_perturbations=2, std=0.1, average="signed", scale=True, rng=0)
+    yield from case("RISE", n_masks=4, grid=2, keep=0.5, baseline=0.0, scale=True, rng=0)
+    yield from case("LIME", n_perturbations=8, segmentation=segments, n_segments_shown=2, hide="mean", rng=0)
+    yield from case("IGOS", n_iterations=2, grid=2, n_steps=2, baseline=0.0, rng=0)
+    yield from case("ScoreCAM", layer="1", variant="original", baseline=0.0, scale=True)
+    yield from case("CAM", upsample=True, scale=True)
+    yield from case("MASK", n_iterations=2, grid=2, baseline=0.0, jitter=1, rng=0)
+    yield from case("LRP", composite="zbox-alpha1beta0", bounds=(0.0, 1.0), channel_axis=1, scale=True)
+
+    def blurred(sigma, kernel, border):
+        return explainers.Blur(sigma, kernel=kernel, border=border)(images)
+
+    yield Case("explainers.Blur", blurred, {"sigma": 1.0, "kernel": 3, "border": "replicate"})
+    yield Case("explainers.mean_colour", explainers.mean_colour, {"images": images})
+
+    def heat(explainer, channel_axis, sign):
+        return explainers.heatmap(explainer, channel_axis=channel_axis, sign=sign)(host, target=0)
+
+    yield Case(
+        "explainers.heatmap", heat, {"explainer": lambda x, target: x - 0.5, "channel_axis": 1, "sign": "absolute"}
+    )
+
+    def captum(model, name, channel_axis, sign):
+        return explainers.from_captum(model, name, channel_axis=channel_axis, sign=sign)(images, target=0)
+
+    yield Case("explainers.from_captum", captum,
+               {"model": model, "name": "Saliency", "channel_axis": 1, "sign": "absolute"})  # fmt: skip
+    from captum.attr import InputXGradient
+    from pytorch_grad_cam import GradCAM
+
+    def reduced(method, target):
+        return explainers.heatmap(method)(images, target=target)
+
+    yield Case("heatmap of Captum's object", reduced, {"method": InputXGradient(model).attribute, "target": 0})
+
+    def gradcam(method, model, layer, target_of):
+        return explainers.from_gradcam(method, model, layer, target_of=target_of)(images, target=0)
+
+    yield Case("explainers.from_gradcam", gradcam,
+               {"method": GradCAM, "model": model, "layer": "1", "target_of": None},
+               kinds={"method": ANYTHING})  # fmt: skip
+    from lime.lime_tabular import LimeTabularExplainer
+
+    table = np.random.default_rng(0).random((30, 3))
+
+    def limed(explainer, predict, softmax, n_segments_shown, rng, num_samples):
+        adapted = explainers.from_lime(
+            explainer, predict, softmax=softmax, n_segments_shown=n_segments_shown, rng=rng, num_samples=num_samples
+        )
+        return adapted(np.ones((1, 3)), target=0)
+
+    good = {"explainer": LimeTabularExplainer(table, random_state=0), "predict": probable, "softmax": False}
+    yield Case("explainers.from_lime", limed, {**good, "n_segments_shown": None, "rng": 0, "num_samples": 20})
+    import shap
+
+    def shapped(explainer, predict):
+        return explainers.from_shap(explainer, predict)(np.ones((1, 3)), target=0)
+
+    kernel = shap.KernelExplainer(scores_of, table[:4], silent=True)
+    yield Case("explainers.from_shap", shapped, {"explainer": kernel, "predict": scores_of},
+               kinds={"predict": Kind(none_or(callable))})  # fmt: skip
+
+
+def of_metrics():
+    images = np.random.default_rng(0).random((2, 3, 8, 8))
+    maps = np.random.default_rng(1).random((2, 8, 8))
+    judged = {"model": pixels_of, "inputs": images, "attributions": maps, "target": 0}
+    for name in ("insertion", "deletion", "overall"):
+        yield Case(f"metrics.{name}", getattr(metrics, name), {**judged, "baseline": "black", "steps": 4, "rng": 0})
+    yield Case("metrics.region_score", metrics.region_score,
+               {"model": pixels_of, "inputs": images, "regions": maps > 0.5, "target": 0,
+                "baseline": "black"})  # fmt: skip
+    pictures = torch.from_numpy(images).float()
+    yield Case("metrics.infidelity", metrics.infidelity,
+               {"model": network(), "inputs": pictures, "attributions": torch.rand(2, 8, 8), "target": 0,
+                "noise": noise.Gaussian(0.1), "n_perturbations": 2, "normalise": True, "rng": 0})  # fmt: skip
+
+    def robustly(metric, noise, n_outer, rng):
+        return metrics.robust(metric, noise=noise, n_outer=n_outer, rng=rng)(pixels_of, images, maps, 0)
+
+    yield Case("metrics.robust", robustly, {"metric": mean_of, "noise": SMOOTH, "n_outer": 2, "rng": 0},
+               kinds={"metric": Kind(callable)})  # fmt: skip
+    yield Case("metrics.robust()", metrics.robust(mean_of, noise=SMOOTH, n_outer=2, rng=0), judged)
+    sample = table_sample()
+    for name in ("max_sensitivity", "mstd"):
+        yield Case(f"metrics.{name}", getattr(metrics, name), {"sample": sample})
+    yield Case("metrics.prediction_agreement", metrics.prediction_agreement, {"sample": picture_sample()})
+    yield Case("metrics.interval_width", metrics.interval_width, {"sample": sample, "confidence_level": 0.9})
+    yield Case("metrics.top_k_overlap", metrics.top_k_overlap, {"sample": sample, "k": 2})
+    yield Case("metrics.certified_radius", metrics.certified_radius, {"sample": sample, **TERMS})
+    yield Case("metrics.certified_share", metrics.certified_share, {"sample": sample, "radius": 0.1, **TERMS})
+    yield Case("metrics.undecided", metrics.undecided, {"sample": sample, **TERMS})
+
+
+def of_attacks(folder):
+    model, images = network(), torch.rand(1, 3, 8, 8)
+    drawn = torch.zeros(8, 8)
+    drawn[:4, :4] = 1
+    attacked = {"model": model, "explainer": Gradient(model), "inputs": images, "target": 0, "target_map": drawn}
+    smooth = metfa.Smoothed(Gradient(model), noise=SMOOTH, n_samples=6)
+    quick = {"n_steps": 2, "check_every": 1, "rng": 0, "batch_size": 2}
+    more = ("step_size", "epsilon", "beta", "softening", "schedule", "unrolled", "n_restarts", "map_weight", "margin")
+    kinds = {"settings": ANYTHING, "softening": ANYTHING}
+    yield Case("attacks.manipulate", attacks.manipulate, {**attacked, **quick}, more, kinds)
+    yield Case("attacks.manipulate the defence", attacks.manipulate,
+               {**attacked, **quick, "defence": smooth, "knows": "defence"}, (), kinds)  # fmt: skip
+    yield Case("attacks.targeted", attacks.targeted,
+               {**attacked, **quick, "target": 1, "settings": "dombrowski", "explainer": CAM(model)},
+               more, kinds)  # fmt: skip
+    good = {"n_steps": 2, "step": "adam", "step_size": 0.01, "prediction_loss": "probabilities", "map_weight": 1.0}
+    kinds = {name: Kind(lambda value: value is None or NUMBERS_OR_ONE.takes(value)) for name in
+             ("map_weight", "prediction_weight", "distance_weight", "defence_weight", "epsilon")}  # fmt: skip
+    first_steps = Kind(INDEX.takes)
+    kinds["n_first_steps"] = first_steps
+
+    def run(settings):
+        return attacks.manipulate(**attacked, settings=settings, rng=0)
+
+    yield Case("attacks.AttackSettings", made(attacks.AttackSettings, run), good, kinds=kinds)
+    yield Case("attacks.drawn", attacks.drawn, {"shape": "frame", "height": 8, "width": 8})
+    result = attacks.manipulate(**attacked, **quick)
+    saved = folder.path / "attack"
+    result.save(saved)
+    yield Case("attacks.load_attack", attacks.load_attack, {"path": saved})
+    yield Case("attack.save", result.save, {"path": folder.new()})
+    yield Case("attack.budget", result.budget, {"rounded": False})
+    yield Case("plot.attack", plot.attack, {"result": result, "index": 0, "title": None, "palette": "paper"})
+    clean, moved = picture_sample(), picture_sample()
+    yield Case("attacks.detect", attacks.detect, {"clean": clean, "attacked": moved, "confidence_level": 0.9})
+    detection = attacks.detect(clean, moved, confidence_level=0.9)
+    for name in ("roc", "auc"):
+        yield Case(f"detection.{name}", getattr(detection, name), {"sign": next(iter(detection.clean))})
+
+
+def of_segmentation(folder):
+    image = torch.rand(3, 8, 8)
+    region = np.zeros((8, 8), dtype=bool)
+    region[2:5, 2:5] = True
+    quick = functools.partial(segmentation.GridSaliency, n_iterations=2)
+    good = {"model": of_class_maps, "image": image, "target": 1, "region": region, "method": quick, "noise": SMOOTH,
+            "n_samples": 6, "min_pixels": 1, "batch_size": 2, "rng": 0}  # fmt: skip
+    yield Case("segmentation.explain_context", segmentation.explain_context, good, ("run",))
+    network = segmentation.RegionModel(nn.Conv2d(3, 2, 3, padding=1).eval(), region)
+    settings = {"n_iterations": 2, "grid": 2, "learning_rate": 0.05, "baseline": 0.0, "scale": False}
+    yield Case("segmentation.GridSaliency", made(segmentation.GridSaliency, lambda e: e(image[None])),
+               {"called": of_class_maps, "target_class": 1, "region": region, **settings})  # fmt: skip
+    yield Case("segmentation.GridSaliency()", segmentation.GridSaliency(network, **settings),
+               {"inputs": image[None], "target": None})  # fmt: skip
+
+    def on_region(network, region, softmax, shown):
+        return segmentation.RegionModel(network, region, softmax=softmax, shown=shown)(image[None])
+
+    good = {"network": nn.Conv2d(3, 2, 3, padding=1).eval(), "region": region, "softmax": True, "shown": None}
+    yield Case("segmentation.RegionModel", on_region, good)
+    yield Case("segmentation.predicted_region", segmentation.predicted_region,
+               {"model": of_class_maps, "image": image, "target": 1})  # fmt: skip
+    images = image[None].double().numpy()
+    context = np.random.default_rng(0).random((1, 8, 8)) > 0.5
+
+    yield Case("segmentation.context_faithfulness", segmentation.context_faithfulness,
+               {"model": host_maps, "inputs": images, "context": context, "target": 1, "region": region,
+                "baseline": "black"})  # fmt: skip
+    found = segmentation.explain_context(of_class_maps, image, 1, region=region, method=quick, n_samples=8,
+                                         min_pixels=1, rng=0)  # fmt: skip
+    yield Case("segmentation.context_table", segmentation.context_table,
+               {"model": of_class_maps, "explanations": [found], "class_names": None, "threshold": 0.5, "alpha": 0.3,
+                "noise": SMOOTH, "n_outer": 2, "rng": 0, "baseline": "black"})  # fmt: skip
+    context_terms = {"threshold": 0.5, "alpha": 0.3}
+    for name in ("terms", "significance_map", "significant", "area_ratio", "summary"):
+        yield Case(f"context.{name}", getattr(found, name), context_terms, ("split", "correction"))
+    yield Case("context.above", found.above, {"threshold": 0.5, "split": None})
+    yield Case("context.threshold", found.threshold, {"rule": stats.jenks, "split": None})
+    for name in ("smoothed", "confidence_interval"):
+        yield Case(f"context.{name}", getattr(found, name), {"confidence_level": 0.9})
+    yield Case("context.save", found.save, {"path": folder.new()})
+    yield Case("context.report", found.report, {"path": folder.new(".html"), "alpha": 0.3}, ("title", "threshold"))
+    saved = folder.path / "context"
+    found.save(saved)
+    yield Case("segmentation.load_context", segmentation.load_context, {"path": saved})
+    yield Case("plot.context", plot.context, {"explanation": found, "title": None, **context_terms, "palette": "paper"})
+
+
+def of_text(folder):
+    texts = ["a good film", "a dull film"]
+
+    def shown(explainer):
+        return explainer(texts[:1], target=0)
+
+    def case(name, **good):
+        cls = getattr(text, name)
+        yield Case(f"text.{name}", made(cls, shown), {"called": text_scores, **good})
+        yield Case(f"text.{name}()", cls(text_scores, **good), {"inputs": texts, "target": 0})
+
+    yield from case("Occlusion", scale=True)
+    yield from case("LIME", scale=True, n_perturbations=20, rng=0, kernel_width=25.0, regularization=1.0)
+    yield from case("LEMNA", scale=True, n_perturbations=20, rng=0, n_components=1, fused=0.1)
+    reader = TrainedBiLSTM(
+        BiLSTM(5, 2, embedding_size=3, n_units=2, n_hidden=2).eval(), ("a", "good", "film"), ("no", "yes")
+    )
+    yield Case("text.GradientXInput", made(text.GradientXInput, shown), {"model": reader, "scale": True})
+    yield Case("text.GradientXInput()", text.GradientXInput(reader), {"inputs": texts, "target": 0})
+    yield Case("text.save_model", text.save_model, {"model": reader, "path": folder.new(".npz")})
+    saved = text.save_model(reader, folder.path / "reader.npz")
+    yield Case("text.load_model", text.load_model, {"name_or_path": saved})
+    synonyms = text.Synonyms(0.5)
+
+    def spoken(made_noise):
+        return made_noise("a good film", np.random.default_rng(0))
+
+    good = {"p": 0.5, "part_of_speech": None, "multi_word": False, "wordnet": None}
+    yield Case("text.Synonyms", made(text.Synonyms, spoken), good)
+    yield Case("text.Synonyms()", synonyms, {"row": "a good film", "rng": np.random.default_rng(0)})
+    for name in ("candidates", "coverage"):
+        yield Case(f"text.Synonyms.{name}", getattr(synonyms, name), {"row": "a good film"})
+    quick = functools.partial(text.LIME, n_perturbations=20)
+    good = {"model": text_scores, "text": "a good film", "target": 0, "method": quick, "noise": synonyms,
+            "n_samples": 6, "batch_size": None, "rng": 0}  # fmt: skip
+    yield Case("text.explain_text", text.explain_text, good, ("run",))
+    judged = {"model": text_scores, "inputs": texts, "attributions": [[1.0, 2, 3], [1, 2, 0.5]], "target": 0, "n": 2}
+    for name in ("fdt", "st"):
+        yield Case(f"text.{name}", getattr(text, name), {**judged, "rng": 0})
+    yield Case("text.fat", text.fat, {**judged, "others": ["the ship was good and old"], "rng": 0})
+    sample = text.explain_text(text_scores, "a good film", 0, method=quick, noise=synonyms, n_samples=8, rng=0)
+    html = {"title": None, "threshold": 0.5, "alpha": 0.3, "confidence_level": 0.9}
+    yield Case("text.render_html", text.render_html, {"sample": sample, **html, "page": False})
+    yield Case("text.render_terminal", text.render_terminal, {"sample": sample, **html, "width": 80, "colour": False})
+    yield Case("text.words_from_tokens", text.words_from_tokens,
+               {"attributions": [9.0, 1.0, 2.0], "word_index": [None, 0, 1], "n_words": 2})  # fmt: skip
+
+
+def of_models():
+    image = Image.fromarray(np.full((16, 16, 3), 128, np.uint8))
+    for name, loaded in (("load", network), ("load_segmentation", class_maps)):
+        found = f"{__name__}:{loaded.__name__}"
+        yield Case(f"models.{name}", getattr(models, name), {"name": found, "pretrained": False})
+    yield Case("models.CentreCrop", made(models.CentreCrop, lambda crop: crop(image)), {"size": 8, "fraction": 0.875})
+    yield Case("models.WholePicture", made(models.WholePicture, lambda whole: whole(image)), {"size": (8, 8)},
+               kinds={"size": ANYTHING})  # fmt: skip
+    yield Case("models.CentreCrop()", models.CentreCrop(8), {"image": image})
+    pictures = torch.rand(1, 3, 8, 8)
+    yield Case("models.Normalised", made(models.Normalised, lambda model: model(pictures)),
+               {"model": network(), "mean": [0.5] * 3, "std": [0.2] * 3})  # fmt: skip
+    yield Case("models.Selected", made(models.Selected, lambda model: model(pictures)),
+               {"model": two_heads(), "output": "logits"})  # fmt: skip
+    yield Case("models.TwoClasses", made(models.TwoClasses, lambda model: model(pictures)),
+               {"model": nn.Sequential(network(), nn.Linear(2, 1))})  # fmt: skip
+    yield Case("models.fold_batch_norm", models.fold_batch_norm, {"model": network(), "example": pictures})
+
+
+def of_evaluation(folder):
+    settings = {
+        "model": pixels_of,
+        "inputs": np.random.default_rng(0).random((2, 3, 8, 8)),
+        "explainers": {"own": explain_pixels},
+        "metrics": ["mstd", "faithfulness"],
+        "sampling": {"u": SMOOTH},
+        "outer": {"u": SMOOTH},
+        "n_samples": 6,
+        "n_outer": 2,
+        "batch_size": 8,
+    }
+    whole = {"limit": None, "targets": None, "seed": 0, "confidence_level": 0.9, "device": "cpu", "version": "1"}
+    more = {"aggregates": ("mean",)}
+    several = Kind(lambda value: value is not None and not isinstance(value, str | bool | bytes))
+    kinds = {"n_samples": several, "confidence_level": several}
+    yield Case("Study", metfa.Study, {**settings, **whole, **more}, kinds=kinds)
+
+    def evaluated(study):
+        store = folder.path / f"store{next(folder.numbers)}"
+        return evaluation.evaluate(study, store=store).to_dataframe()
+
+    yield Case("Study, evaluated", made(metfa.Study, evaluated), {**settings, **whole, **more}, kinds=kinds)
+    settings = {**settings, "n_samples": (6, 8)}
+    study = metfa.Study(**settings, aggregates=("vanilla", "smoothed"), version="1")
+    runs = {"study": study, "store": folder.new(), "store_options": None, "executor": "local", "workers": 1}
+    yield Case("evaluate", evaluation.evaluate, runs, ("progress",))
+    yield Case("evaluation.prepare", evaluation.prepare, {"study": study, "store": folder.new(), "store_options": None})
+    done = evaluation.evaluate(study, store=folder.path / "store")
+    yield Case("evaluation.table", done.table, {"metric": "mstd", "differences": False, "n_samples": 8},
+               ("explainer", "sampling", "confidence_level"),
+               kinds={"explainer": NAME, "metric": NAME})  # fmt: skip
+    yield Case("evaluation.write_tables", evaluation.write_tables, {"evaluation": done, "folder": folder.new()})
+    written = folder.path / "study.toml"
+    Image.fromarray(np.full((8, 8, 3), 128, np.uint8)).save(folder.path / "picture.png")
+    lines = ('[model]\nname = "efficientnet-lite0"', '[data]\ninputs = "."', '[explainers]\nown = "gradient"',
+             "[metrics.mstd]", '[outer]\nu = "uniform:0.1"')  # fmt: skip
+    written.write_text("\n".join(lines), encoding="utf-8")
+    yield Case("evaluation.read_study", evaluation.read_study,
+               {"path": written, "allow_import": False, "allow_download": False})  # fmt: skip
+    yield Case("plot.mstd_ratio", plot.mstd_ratio, {"evaluation": done, "against": "n_samples", "to": "vanilla"},
+               ("explainer", "sampling", "n_samples", "confidence_level", "title"),
+               kinds={"explainer": NAME})  # fmt: skip
+    yield Case("plot.stability_and_faithfulness", plot.stability_and_faithfulness,
+               {"evaluation": done, "faithfulness": "overall", "relative": True},
+               ("explainer", "sampling", "n_samples", "confidence_level", "title"),
+               kinds={"explainer": NAME, "faithfulness": NAME})  # fmt: skip
+
+
+def of_plot():
+    table, picture, gaussian = table_sample(), picture_sample(), picture_sample(12, noise.Gaussian(0.1))
+    terms = {"threshold": 0.5, "alpha": 0.3, "confidence_level": 0.9}
+    yield Case("plot.bars", plot.bars,
+               {"sample": table, "index": 0, "feature_names": None, "title": None, "max_features": 3,
+                "palette": "paper", **terms})  # fmt: skip
+    yield Case("plot.figure", plot.figure,
+               {"sample": picture, "index": 0, "picture": None, "title": None, "palette": "paper",
+                **terms})  # fmt: skip
+    yield Case("plot.certificate", plot.certificate, {"sample": gaussian, "threshold": 0.5, "index": 0, "alpha": 0.3})
+    curve = metrics.insertion(
+        pixels_of, np.random.default_rng(0).random((2, 3, 8, 8)), np.random.default_rng(1).random((2, 8, 8)), 0
+    )
+    yield Case("plot.curves", plot.curves, {"named": {"own": curve}, "normalised": True, "index": None, "title": None})
+    yield Case("plot.notebook_html", plot.notebook_html, {"sample": table})
+    yield Case("sample.plot", table.plot, {"index": 0, "title": None, "threshold": 0.5}, ("alpha", "palette"))
+
+
+def of_report(folder):
+    sample = table_sample()
+    good = {"path": folder.new(".html"), "results": sample, "title": "Title", "threshold": 0.5, "alpha": 0.3}
+    yield Case("report.write", report.write, good)
+    yield Case("report.write of several", report.write, {**good, "results": {"one": sample, "two": sample}})
