@@ -393,7 +393,7 @@ def test_the_share_from_which_a_flip_is_said_is_the_users():
         (20, ValueError, "`flips_from` must be a share above 0 and at most 1, got 20"),
         ("20%", TypeError, "`flips_from` must be a number, got str: '20%'"),
         (True, TypeError, "`flips_from` must be a number, got bool: True"),
-        (float("nan"), ValueError, "`flips_from` must be a share above 0 and at most 1, got nan"),
+        (float("nan"), ValueError, "`flips_from` must be finite, got nan"),
     ],
 )
 def test_bad_shares(share, error, said, tmp_path):
