@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import from_host, namespace, to_host, widen
+from metfa._base.validation import shown
 from metfa.stats._blocks import comparable, reduce_rows
 from metfa.stats._ranks import Ranks, median_ranks
 from metfa.stats.validation import as_level, as_rows, refuse_nan
@@ -201,7 +202,7 @@ def _ranks_for(n: int, confidence_level: float | None, ranks: Ranks | None) -> R
         return median_ranks(n, 0.95 if confidence_level is None else confidence_level)
     if confidence_level is not None:
         raise ValueError(
-            f"`confidence_level`={confidence_level!r} would not be used beside `ranks`, which have a level of their "
+            f"`confidence_level` ({shown(confidence_level)}) would not be used beside `ranks`, which have a level of their "
             "own: give only one of the two"
         )
     if not isinstance(ranks, Ranks):
