@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import from_host, namespace, to_host, widen
-from metfa._base.validation import shown
 from metfa.stats._blocks import comparable, reduce_rows
 from metfa.stats._ranks import Ranks, median_ranks
 from metfa.stats.validation import as_level, as_rows, refuse_nan
@@ -201,9 +200,10 @@ def _ranks_for(n: int, confidence_level: float | None, ranks: Ranks | None) -> R
     if ranks is None:
         return median_ranks(n, 0.95 if confidence_level is None else confidence_level)
     if confidence_level is not None:
+        level = as_level(confidence_level, "confidence_level")
         raise ValueError(
-            f"`confidence_level` ({shown(confidence_level)}) would not be used beside `ranks`, which have a level of their "
-            "own: give only one of the two"
+            f"`confidence_level`={level!r} would not be used beside `ranks`, which have a level of their own: give only "
+            "one of the two"
         )
     if not isinstance(ranks, Ranks):
         raise TypeError(f"`ranks` must be a Ranks, as median_ranks({n}) returns, got {type(ranks).__name__}")

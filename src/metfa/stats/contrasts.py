@@ -126,7 +126,7 @@ def contrast(samples: Any, *, unit: float | None = None, axis: int = 0) -> Contr
     if not values.size:
         raise ValueError(f"`samples` must have features, got shape {values.shape}")
     if unit is not None:
-        unit = check_number(unit, "unit", above=0)
+        unit = check_number(unit, "unit")
     largest = max(max(float(block.max()), -float(block.min())) for block in value_blocks(values, BLOCK))
     exponent = math.frexp(largest)[1]
     scale = math.ldexp(1.0, -exponent) if abs(exponent) > 400 else 1.0  # keeps squares within range, rounds nothing
