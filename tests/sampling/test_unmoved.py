@@ -8,9 +8,7 @@ from metfa import DegenerateAttributionsWarning
 from metfa.text import LEMNA, LIME, Occlusion, explain_text
 
 ROWS = np.random.default_rng(0).random((3, 6))
-NOTHING = (
-    r"no noisy copy differs from the input for 3 of 3 inputs \(20 copies each\), and the maps are all the same"
-)
+NOTHING = r"no noisy copy differs from the input for 3 of 3 inputs \(20 copies each\), and the maps are all the same"
 
 
 def square(inputs, target):

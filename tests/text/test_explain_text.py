@@ -28,7 +28,11 @@ class Model:
         ({"noise": lambda text, rng: text + " too"}, ValueError, "keep the number of words, but made 5 of 4"),
         ({"noise": Synonyms}, TypeError, r"such as metfa\.text\.Synonyms\(0\.3\), or None, got the class Synonyms"),
         ({"noise": None}, ValueError, r"give a noise such as metfa\.text\.Synonyms\(0\.3\)"),
-        ({"method": metfa.seeded(lambda inputs, target: inputs)}, TypeError, r"`lambda model: metfa\.seeded\(metfa\.text\.Occl"),
+        (
+            {"method": metfa.seeded(lambda inputs, target: inputs)},
+            TypeError,
+            r"`lambda model: metfa\.seeded\(metfa\.text\.Occl",
+        ),
         (
             {"method": Occlusion(model)},
             TypeError,

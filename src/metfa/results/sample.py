@@ -240,10 +240,7 @@ class AttributionSample:
         return found
 
     def decide(self, terms: Terms) -> Decision:
-        """Marks of all features on these terms, and the test and the thresholds behind them.
-
-        It raises `TooFewSamplesError`, a ValueError with the smallest N, if nothing could become significant.
-        """
+        """Marks, test and thresholds on these terms; raises `TooFewSamplesError` if nothing could be significant."""
         check_kind(terms, "terms", Terms, "`sample.terms(...)`")
         self._look()
         unmoved = np.isin(self.input_names, self.provenance.get("unmoved", []))

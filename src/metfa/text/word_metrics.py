@@ -270,9 +270,7 @@ def fat(
     positive_int(n, "n")
     ranked = Ranked.by(attributions, inputs, rng)
     found = _others(others, ranked)
-    alone = [
-        fault or (NO_OTHER if soil is None else None) for fault, soil in zip(ranked.degenerate, found, strict=True)
-    ]
+    alone = [fault or (None if soil else NO_OTHER) for fault, soil in zip(ranked.degenerate, found, strict=True)]
     soils = [soil or words for soil, words in zip(found, ranked.words, strict=True)]
 
     def planted(row: int, top: np.ndarray) -> Any:
