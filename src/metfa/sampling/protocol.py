@@ -18,7 +18,7 @@ The target is an integer array in the inputs' library with one entry for each ro
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -109,8 +109,11 @@ def _said(explainer: Any, name: str) -> Any:
     return getattr(owner, name, None)
 
 
-def check_explainer(explainer: Any) -> None:
-    """Raise unless the explainer is callable, and no method of another library that needs an adapter."""
+def check_explainer(explainer: Any, row_args: Iterable[str] | None = None) -> None:
+    """Raise unless the explainer is callable, and no method of another library that needs an adapter.
+
+    `row_args` are the further arguments that it will get; None: any that it needs.
+    """
     adapter = adapter_for(explainer)
     if adapter is not None:
         raise TypeError(f"`explainer` is {adapter}")
@@ -119,7 +122,19 @@ def check_explainer(explainer: Any) -> None:
         raise TypeError(f"`explainer` must be callable, got {type(explainer).__name__}{hint}")
     if isinstance(explainer, type):
         raise TypeError(f"`explainer` must be an explainer, got the class {explainer.__name__}: make one of a model")
-    check_function(explainer, "explainer", "explainer(inputs, target=target)", None, target=None)
+    needed = _needed(explainer)
+    further = {name: None for name in needed if row_args is None or name == "rngs" or name in row_args}
+    check_function(explainer, "explainer", "explainer(inputs, target=target)", None, **{**further, "target": None})
+
+
+def _needed(explainer: Any) -> list[str]:
+    """Names of the arguments after the first that have no default."""
+    try:
+        after = list(inspect.signature(explainer).parameters.values())[1:]
+    except (TypeError, ValueError):
+        return []
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return [each.name for each in after if each.kind in named and each.default is each.empty]
 
 
 def call_explainer(
