@@ -131,7 +131,7 @@ class TestFacts:
         assert sample.provenance["noise"] == "shout"
         assert "unscaled" not in raw.provenance["text"]
         assert metfa.load(tmp_path / "kept").provenance["text"] == facts
-        shown = " ".join(render_terminal(sample, colour=False, width=80).split())
+        shown = " ".join(render_terminal(sample, threshold=0.5, colour=False, width=80).split())
         low, high = (f"{value:.3g}" for value in facts["unscaled"])
         assert f"the text itself: scores from {low} to {high} before they are scaled to [0, 1]; R² of the" in shown
         assert "class 1 (odd), explained by LEMNA; N = 6" in shown
