@@ -422,7 +422,12 @@ def test_show_of_a_saved_sample_with_several_inputs(metfa_command, tmp_path):
 
 def test_show_of_features_that_are_no_image(metfa_command, tmp_path):
     sample = metfa.explain(
-        lambda inputs, target: inputs, np.ones((1, 60)), 0, noise=metfa.noise.Uniform(0.1), n_samples=8, rng=0
+        lambda inputs, target: inputs,
+        np.linspace(1, 3, 60)[None],
+        0,
+        noise=metfa.noise.Uniform(0.1),
+        n_samples=8,
+        rng=0,
     )
     sample.save(tmp_path / "saved")
     assert "60 features" in metfa_command("show", "saved").out
@@ -448,7 +453,7 @@ def test_bfloat16_is_for_methods_of_ours(explain, picture):
         (["--threshold", "otsu"], "`--threshold` must be 'jenks' .* or a number, got 'otsu'"),
         (["--alpha", "0"], r"`alpha` must lie between 0 and 0.5, got 0\.0"),
         (["--alpha", "5"], r"`alpha` must lie between 0 and 0.5, got 5\.0"),
-        (["--alpha", "nan"], "`alpha` must lie between 0 and 0.5, got nan"),
+        (["--alpha", "nan"], "`alpha` must be finite, got nan"),
         (["--confidence", "95"], r"`confidence_level` must lie strictly between 0 and 1, got 95\.0"),
         (["--samples", "5"], r"too few samples for `confidence_level`=0\.95: got 5, at least 6 are needed"),
         (["--samples", "7", "--confidence", "0.99"], "got 7, at least 8 are needed"),
@@ -880,7 +885,12 @@ def test_a_method_whose_maps_are_no_images(metfa_command, picture, tiny, tmp_pat
 
 def test_warnings_are_one_line(metfa_command, tmp_path):
     sample = metfa.explain(
-        lambda inputs, target: inputs - 0.5, np.ones((1, 60)), 0, noise=metfa.noise.Uniform(1), n_samples=8, rng=0
+        lambda inputs, target: inputs - np.linspace(0.5, 3, 60),
+        np.ones((1, 60)),
+        0,
+        noise=metfa.noise.Uniform(1),
+        n_samples=8,
+        rng=0,
     )
     sample.save(tmp_path / "saved")
     with warnings.catch_warnings():

@@ -146,7 +146,9 @@ def _draw_decision(
     ]
     painted = picture if picture.ndim == 3 else np.repeat(picture[..., None], 3, axis=2)
     painted = np.where(region[..., None], painted, grey(picture))
-    strength = {1: 0.75, 0: 0.6, -1: 0.45} if not faint else dict.fromkeys((1, 0, -1), FAINT)
+    strength: dict[int, float] = {1: 0.75, 0: 0.6, -1: 0.45}
+    if faint:
+        strength = dict.fromkeys(strength, FAINT)
     for _, mark, colour in kinds:
         where = np.zeros(region.shape, bool)
         where[~region] = decision.marks[0] == mark

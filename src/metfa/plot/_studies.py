@@ -226,8 +226,7 @@ def stability_and_faithfulness(
     ]  # fmt: skip
     _legend(ax, handles=handles)
     about = [_bars(evaluation)]
-    if len(study.outer_noises) > 1:
-        about.append(f"means over the outer noises {', '.join(study.outer_noises)}")
+    about += [f"means over the outer noises {', '.join(study.outer_noises)}"] if len(study.outer_noises) > 1 else []
     about += [f"not drawn, without a figure: {'; '.join(lost)}"] if lost else []
     caption = "\n".join(textwrap.fill(printable(line), 110) for line in about)
     fig.supxlabel(caption, fontsize="x-small", **LITERAL)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from metfa import stats
 from metfa._base.class_names import class_name
 from metfa._base.percents import percent
 from metfa._base.provenance import printable
+from metfa._base.validation import check_number
 
 if TYPE_CHECKING:
     from metfa.results.sample import AttributionSample
@@ -46,14 +48,13 @@ def predicted(scores: np.ndarray | None) -> np.ndarray | None:
 
 def check_flips_from(flips_from: Any) -> float:
     """`flips_from` as a float; raises unless it is a share."""
-    if isinstance(flips_from, bool) or not isinstance(flips_from, int | float | np.floating):
-        raise TypeError(f"`flips_from` must be a number, got {type(flips_from).__name__}: {flips_from!r:.80}")
-    if not 0 < flips_from <= 1:
+    share = check_number(flips_from, "flips_from", least=-math.inf)
+    if not 0 < share <= 1:
         raise ValueError(
             f"`flips_from` must be a share above 0 and at most 1, got {flips_from}: for 20 % write 0.2, and 1 to be "
             "warned only where the noise changed every prediction"
         )
-    return float(flips_from)
+    return share
 
 
 def cautions(sample: AttributionSample, row: int, flips_from: float = FLIPS_FROM) -> list[str]:
@@ -73,7 +74,7 @@ def _class_explained(sample: AttributionSample, row: int) -> str | None:
         return printable(f"target {target}")
     facts = sample.provenance.get("text")
     name = facts.get("class_name") if isinstance(facts, dict) and len(sample.target) == 1 else None
-    return class_name(int(target), None) + ("" if name is None else printable(f" ({name})"))
+    return class_name(int(target), None) + ("" if name is None else f" ({printable(str(name))})")
 
 
 def explained(sample: AttributionSample, row: int) -> str | None:

@@ -34,9 +34,9 @@ def promise(
         Word for a feature.
     """
     most = f"at most {percent(alpha)}"
-    if correction is None and expected is None:
-        return f"each {noun} is marked falsely on either side with probability {most}, whenever sampling stops"
     if correction is None:
+        if expected is None:
+            return f"each {noun} is marked falsely on either side with probability {most}, whenever sampling stops"
         share = expected / n_features if n_features else 0.0
         return (
             f"up to {_number(expected)} of {_counted(n_features, noun)} marked falsely on average "
