@@ -310,7 +310,8 @@ def test_signs_are_the_explainers_affair_not_the_samples(least):
         return np.array([0.2 + 0.3 * ("fine" in row) + least * ("film" in row) for row in texts])
 
     raw = partial(Occlusion, scale=False)
-    explained = {"noise": lambda row, rng: row, "n_samples": 8, "rng": 0}
+    noise = lambda row, rng: row.replace("fine", str(rng.choice(["finer", "finest"])))  # noqa: E731
+    explained = {"noise": noise, "n_samples": 8, "rng": 0}
     sample = metfa.text.explain_text(model, "a fine film", method=raw, **explained)
     assert sample.signed
     assert "median significantly above 0, 1 word" in render_terminal(sample, colour=False, width=80)
@@ -322,8 +323,8 @@ def test_signs_are_the_explainers_affair_not_the_samples(least):
     assert not metfa.text.explain_text(model, "a fine film", method=Occlusion, **explained).signed
     wrapped = metfa.text.explain_text(model, "a fine film", method=lambda m: metfa.seeded(raw(m)), **explained)
     assert wrapped.signed
-    smooth = metfa.Smoothed(raw(model), noise=lambda row, rng: row)
-    assert metfa.explain(smooth, ["a fine film"], noise=lambda row, rng: row, n_samples=2, rng=0).signed
+    smooth = metfa.Smoothed(raw(model), noise=noise)
+    assert metfa.explain(smooth, ["a fine film"], noise=noise, n_samples=4, rng=0).signed
 
 
 @pytest.mark.slow
@@ -388,7 +389,7 @@ def test_bad_settings():
         (render_terminal, {"colour": "yes"}, TypeError, "`colour` must be True or False, got str"),
         (render_html, {"threshold": "jenks"}, TypeError, r"got the text 'jenks': write metfa\.stats\.jenks"),
         (render_html, {"correction": "foo"}, ValueError, "`correction` must be None or one of .* got 'foo'"),
-        (render_html, {"correction": 3}, TypeError, "`correction` must be a string or None, got 3"),
+        (render_html, {"correction": 3}, TypeError, "`correction` must be a string or None, got int: 3"),
     ],
 )
 def test_unfit_settings(render, settings, error, message):

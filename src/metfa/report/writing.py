@@ -91,7 +91,7 @@ def write(
     """
     target = _new_file(path)
     if not isinstance(title, str):
-        raise TypeError(f"`title` must be a text, got {type(title).__name__}: {title!r:.80}")
+        raise TypeError(f"`title` must be a text, got {type(title).__name__}")
     as_level(confidence_level, "confidence_level")
     check_flips_from(flips_from)
     given: dict[str, Any] = {"alpha": alpha, "correction": correction, "split": split}

@@ -74,7 +74,7 @@ def _class_explained(sample: AttributionSample, row: int) -> str | None:
         return printable(f"target {target}")
     facts = sample.provenance.get("text")
     name = facts.get("class_name") if isinstance(facts, dict) and len(sample.target) == 1 else None
-    return class_name(int(target), None) + ("" if name is None else printable(f" ({name})"))
+    return class_name(int(target), None) + ("" if name is None else f" ({printable(str(name))})")
 
 
 def explained(sample: AttributionSample, row: int) -> str | None:

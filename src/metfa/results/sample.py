@@ -240,13 +240,14 @@ class AttributionSample:
         return found
 
     def decide(self, terms: Terms) -> Decision:
-        """Decide all features on these terms; returns the marks, and the test and the thresholds behind them.
+        """Marks of all features on these terms, and the test and the thresholds behind them.
 
         It raises `TooFewSamplesError`, a ValueError with the smallest N, if nothing could become significant.
         """
         check_kind(terms, "terms", Terms, "`sample.terms(...)`")
         self._look()
-        return decide(self.values, terms, any_time=self.any_time)
+        unmoved = np.isin(self.input_names, self.provenance.get("unmoved", []))
+        return decide(self.values, terms, any_time=self.any_time, unmoved=unmoved)
 
     def certified_radius(
         self,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from metfa._arrays import to_host
+from metfa._arrays import as_array, to_host
 from metfa._base.validation import check_flag, positive_int
 from metfa.calls.answers import answered
 from metfa.calls.called import Called
@@ -58,10 +58,10 @@ class RegionModel(torch.nn.Module):
         check_flag(softmax, "softmax")
         if shown is not None and not isinstance(shown, torch.Tensor):
             raise TypeError(f"`shown` must be an image, a torch.Tensor, or None, got {type(shown).__name__}")
+        self.shown = None if shown is None else as_array(shown, "shown")
         self.network = network
         self.region = checked_region(region)
         self.softmax = softmax
-        self.shown = shown
         self.training = getattr(network, "training", False)
         self._places: dict[torch.device, torch.Tensor] = {}
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import to_host
+from metfa._base.validation import check_number
 from metfa.stats._blocks import feature_blocks, reduce_rows, release, value_blocks
 from metfa.stats.sign_null import upper_tail_table
 from metfa.stats.validation import as_rows
@@ -122,6 +123,10 @@ def contrast(samples: Any, *, unit: float | None = None, axis: int = 0) -> Contr
     """
     rows, n = as_rows(samples, axis)
     values = np.moveaxis(to_host(rows), -1, 0)
+    if not values.size:
+        raise ValueError(f"`samples` must have features, got shape {values.shape}")
+    if unit is not None:
+        unit = check_number(unit, "unit")
     largest = max(max(float(block.max()), -float(block.min())) for block in value_blocks(values, BLOCK))
     exponent = math.frexp(largest)[1]
     far = abs(exponent) > 400

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import from_host, namespace, real_dtype
-from metfa._base.validation import check_number, positive_int, shown
+from metfa._base.validation import as_list, check_number, positive_int, shown
 from metfa.stats._incomplete_beta import log_beta_ratio
 from metfa.stats._intervals import ConfidenceInterval, median_interval
 from metfa.stats._ranks import Ranks
@@ -294,8 +293,7 @@ def confidence_sequence(
     (3.0, 9.0)
     """
     rows, n = as_rows(samples, axis)
-    if not isinstance(looks, Iterable):
-        raise TypeError(f"`looks` must be a sequence of numbers of samples, got {shown(looks)}")
+    looks = as_list(looks, "looks", "a sequence of numbers of samples")
     found: ConfidenceInterval | None = None
     for look in looks:
         if positive_int(look, "looks") > n:
