@@ -152,6 +152,7 @@ def test_unfit_names_and_settings(name, settings, message):
 class TestFlips:
     """The model is asked about the noisy copies where the explainer gives no scores; own explainers give the same."""
 
+    @pytest.mark.filterwarnings("ignore:Input Tensor 0 did not already require gradients")  # Captum's own
     def test_captums_objects_report_them_too(self):
         torch.manual_seed(0)
         model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 3)).eval()
