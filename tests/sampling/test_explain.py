@@ -623,7 +623,11 @@ class TestTarget:
 
     def test_unfit_predictions(self):
         for predict, error, message in (
-            (lambda x: x[:2], ValueError, "`predict` must return one row of scores an input, got 2 for 5"),
+            (
+                lambda x: x[:2],
+                ValueError,
+                r"`predict` must return one row of scores an input, got shape \(2, 12\) for 5 inputs",
+            ),
             (lambda x: x * np.nan, ValueError, "scores of the clean input 0 are not finite"),
             (lambda x: np.zeros(5, int), TypeError, "got one int64 a row, like class labels"),
             (lambda x: np.zeros((5, 2, 3)), ValueError, r"scores have shape \(5, 2, 3\), not \(batch, classes\)"),

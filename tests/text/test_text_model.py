@@ -103,8 +103,8 @@ def test_a_module_is_put_back():
     [
         ([[0.5, 0.5]] * 5, TypeError, r"got list: wrap it, as in `lambda texts: np\.asarray\(model\(texts\)\)`"),
         (None, TypeError, "got NoneType"),
-        ({"logits": np.ones((5, 2))}, TypeError, r"got dict: .*\['logits'\]"),
-        ((np.ones((5, 2)), 0), TypeError, r"got tuple: .*\[0\]"),
+        ({"logits": np.ones((5, 2))}, TypeError, r"got dict with 'logits': .*\['logits'\]"),
+        ((np.ones((5, 2)), 0), TypeError, r"got tuple of 2: .*\[0\]"),
         (np.ones((4, 2)), ValueError, r"got shape \(4, 2\) for 5 inputs"),
         (np.array(0.5), ValueError, r"got shape \(\) for 5 inputs"),
         (np.ones((5, 2, 3)), ValueError, r"got shape \(5, 2, 3\) for 5 texts"),

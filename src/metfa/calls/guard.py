@@ -111,8 +111,8 @@ def _restore_hooks(owner: Any, kinds: tuple[str, ...], found: dict[str, dict[int
 def model_in_evaluation(model: Any) -> Iterator[None]:
     """A torch module in evaluation mode; warns if the caller left it in training mode."""
     module = _module_of(model)
-    modeless = module is None or "train" in vars(module)  # an exported program has no modes, and forbids `eval()`
-    training = [] if modeless else [m for m in module.modules() if m.training]
+    exported = module is not None and "train" in vars(module)  # such a program has no modes, and forbids `eval()`
+    training = [] if module is None or exported else [m for m in module.modules() if m.training]
     if training:
         warn(
             "the model is in training mode: it is explained in evaluation mode and put back afterwards; call "
