@@ -27,7 +27,7 @@ import numpy as np
 from metfa._arrays import as_array, is_array, to_host
 from metfa._base.validation import check_function, check_number
 from metfa._base.warnings import ReproducibilityWarning, RowDependenceWarning, warn
-from metfa.calls.answers import answered, checked_scores
+from metfa.calls.answers import answered, rows_of_scores
 from metfa.calls.behind import loaded_torch, owner_of
 from metfa.calls.called import Called
 from metfa.calls.mixing import SAME, distance, explained_by_rounding, looked_at, mixed, same_but_rounding
@@ -70,7 +70,7 @@ def prediction_of(explainer: Any) -> Callable[[Any], Any] | None:
         if isinstance(called, Called) and is_array(inputs):
             return called.scores(inputs)  # in the batches that the caller has set
         scores = model(*inputs) if isinstance(inputs, tuple) else answered(model, inputs)
-        return checked_scores(scores, count_rows(inputs), model, name)
+        return rows_of_scores(scores, count_rows(inputs), model, name)
 
     return predict
 
@@ -177,7 +177,7 @@ def predict_scores(predict: Callable[[Any], Any], batch: Any, name: str = "predi
     """Scores of one batch on the host, without a graph; `name` is the argument that gave the function."""
     torch = loaded_torch()
     with torch.no_grad() if torch is not None else nullcontext():
-        scores = checked_scores(answered(predict, batch), count_rows(batch), predict, name)
+        scores = rows_of_scores(answered(predict, batch), count_rows(batch), predict, name)
     host = to_host(scores)
     if host.ndim == 1 and host.dtype.kind in "biu":
         raise TypeError(
