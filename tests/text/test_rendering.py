@@ -387,7 +387,7 @@ def test_bad_settings():
         (render_terminal, {"colour": "yes"}, TypeError, "`colour` must be True or False, got str"),
         (render_html, {"threshold": "jenks"}, TypeError, r"got the text 'jenks': write metfa\.stats\.jenks"),
         (render_html, {"correction": "foo"}, ValueError, "`correction` must be None or one of .* got 'foo'"),
-        (render_html, {"correction": 3}, TypeError, "`correction` must be a string or None, got 3"),
+        (render_html, {"correction": 3}, TypeError, "`correction` must be a string or None, got int: 3"),
     ],
 )
 def test_unfit_settings(render, settings, error, message):
