@@ -231,7 +231,7 @@ def test_in_pixel_space_checks_the_normalisation(mean, std, error, message):
 def test_only_functions_are_noises():
     with pytest.raises(TypeError, match=r"`noise` must be a function, called as noise\(x, rng\), got float: 0\.1"):
         in_pixel_space(0.1, MEAN, STD)
-    with pytest.raises(TypeError, match=r"`noises` must be functions f\(x, rng\) -> x, got float: 0\.1"):
+    with pytest.raises(TypeError, match=r"`noises` must be a function, called as noise\(x, rng\), got float: 0\.1"):
         Compose(Uniform(0.1), 0.1)
     with pytest.raises(ValueError, match=r"`noises` is empty.*Compose\(Uniform\(0\.1\)\)"):
         Compose()
@@ -377,7 +377,7 @@ def test_categorical_and_constant_columns_are_left_alone():
 
 def test_columns_by_name():
     assert per_column(FRAME, 0.5, categorical=["town"]).std == (0.5, 10.0, 0.0)
-    assert per_column(TABLE, 0.5, categorical=["c"], feature_names="abcd").std == (0.5, 10.0, 0.0, 0.0)
+    assert per_column(TABLE, 0.5, categorical=["c"], feature_names=list("abcd")).std == (0.5, 10.0, 0.0, 0.0)
     assert per_column(FRAME, 0.5, categorical=[2, "age"]).std == (0.0, 10.0, 0.0)
     assert per_column(torch.tensor(TABLE), 0.5, categorical=[0, 2]).std == (0.0, 10.0, 0.0, 0.0)
 

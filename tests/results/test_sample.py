@@ -485,7 +485,7 @@ def test_the_interval_names_the_smallest_number_and_that_works(level, needed):
     [
         ({"alpha": 0.5}, ValueError, "`alpha` must lie between 0 and 0.5, got 0.5"),
         ({"alpha": 0}, ValueError, "`alpha` must lie between 0 and 0.5, got 0"),
-        ({"alpha": math.nan}, ValueError, "`alpha` must be finite, got nan"),
+        ({"alpha": math.nan}, ValueError, "`alpha` must lie between 0 and 0.5, got nan"),
         ({"alpha": True}, TypeError, "`alpha` must be a number, got bool: True"),
         ({"alpha": "5%"}, TypeError, "`alpha` must be a number, got str: '5%'"),
         ({"threshold": math.nan}, ValueError, "`threshold` must be a number or a rule, got nan"),

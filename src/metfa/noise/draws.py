@@ -36,7 +36,6 @@ def draw_dtype(x: Any) -> Any:
             "write np.array(inputs) for numbers; texts need a noise on words, such as metfa.text.Synonyms(0.3); a "
             "tuple or dict of arrays takes one noise for each part, as in `noise=(metfa.noise.Uniform(0.1), None)`"
         )
-    as_array(x, "x")
     if not is_floating(x):
         remedy = (
             "scale the image to floats first, as in `image.astype('float32') / 255`"
