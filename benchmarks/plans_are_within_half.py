@@ -31,7 +31,7 @@ def taken(sample: metfa.AttributionSample) -> dict[tuple[str, float], int]:
     found: dict[tuple[str, float], int] = {}
     n = 10
     while n <= sample.n_samples:
-        first = replace(sample, values=sample.values[:n], predictions=None, looks=set())
+        first = replace(sample, values=sample.values[:n], predictions=None, provenance={})
         test = first.test()
         counts = np.bincount(np.maximum(test.above, test.below).ravel(), minlength=n + 1)
         for correction in CORRECTIONS:

@@ -63,8 +63,8 @@ def test_printed_text(demo):
     assert "50/50" in done.stderr
     assert re.search(r"^prediction: +espresso \(0\.95\)$", report, re.MULTILINE)
     assert "samples:          50 of each feature's score; 50,176 features" in report
-    assert "exact coverage 96.72% for each median" in report
-    assert "up to 3,257 features expected" in report
+    assert "each holds its median with probability 96.72%" in report
+    assert "up to 3,257 of 50,176 features marked falsely" in report
     assert re.search(r"^time: +\d+\.\d s for 50 explanations, seed 0$", report, re.MULTILINE)
     shares = [number(report, name) for name in ("important", "unimportant", "undecided")]
     assert sum(shares) == pytest.approx(1, abs=2e-4)
@@ -107,7 +107,7 @@ def test_the_same_command_again_takes_another_folder(demo):
     report = (folder.parent / "metfa-demo-2/report.txt").read_text()
     assert re.search(r"^prediction: +tiger cat \(0\.\d\d\)$", report, re.MULTILINE)
     assert "seed 1" in report
-    assert "exact coverage 96.88%" in report
+    assert "each holds its median with probability 96.88%" in report
 
 
 def test_show_reads_it_with_a_correction(demo):

@@ -91,9 +91,13 @@ export class Panel {
     if (correction === "holm") {
       return `The probability that any feature with its median at the threshold is marked is at most ${most} (${count}).`;
     }
-    const condition = { bh: " under positive dependence", by: "", "e-bh": ", whenever sampling stops" }[correction];
+    const condition = {
+      bh: "under positive dependence",
+      by: "under any dependence",
+      "e-bh": "under any dependence and whenever sampling stops",
+    }[correction];
     const [above, below] = [result.kinds[1], result.kinds[-1]];
-    return `On average at most ${most} of all marks together (${above} and ${below}) are false${condition}; of the ${above} ones alone it may be more.`;
+    return `On average at most ${most} of all marks together (${above} and ${below}) are false, ${condition}; of the ${above} ones alone it may be more.`;
   }
 
   /** Figures of one feature. */

@@ -133,5 +133,6 @@ def from_host(host: np.ndarray, like: Any, dtype: Any = None) -> Any:
     xp = namespace(like)
     if compat.is_torch_array(like):
         torch = sys.modules["torch"]
-        return torch.as_tensor(np.require(host, requirements="W")).to(device=like.device, dtype=dtype or like.dtype)
+        held = torch.as_tensor(np.require(host, requirements="W"), device="cpu")  # wherever torch makes new tensors
+        return held.to(device=like.device, dtype=dtype or like.dtype)
     return xp.asarray(host, dtype=dtype or like.dtype, device=device_of(like))

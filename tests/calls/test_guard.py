@@ -478,11 +478,40 @@ class TestModelsBehindFunctions:
         np.testing.assert_array_equal(sample.values, expected.values)
         np.testing.assert_array_equal(sample.scores, expected.scores)
 
+    def test_one_that_nobody_can_find_is_noticed(self):
+        net = nn.Sequential(nn.BatchNorm1d(4)).train()
+        places = {"a": {"b": {"c": {"d": {"e": {"f": {"g": net}}}}}}}
+
+        def explainer(inputs, target):
+            return places["a"]["b"]["c"]["d"]["e"]["f"]["g"](inputs).detach()
+
+        with pytest.warns(ModelStateWarning, match=r"training mode \(Sequential\) is asked.*`\.eval\(\)` on it first"):
+            metfa.explain(explainer, torch.rand(3, 4), 0, noise=metfa.noise.Uniform(0.1), n_samples=2)
+        assert all(module.training for module in net.modules())
+        net.eval()
+        metfa.explain(explainer, torch.rand(3, 4), 0, noise=metfa.noise.Uniform(0.1), n_samples=2)
+
     def test_large_and_strange_objects_are_searched_quickly(self):
         ring = []
         ring.append(ring)
         far = functools.reduce(lambda inner, _: [inner], range(30), NET)
-        for thing in (ring, far, list(range(10**6)), np.zeros(10), torch, nn.Module, sys.modules, type):
+        if not ring:
+            later = None
+
+        def names_what_has_no_value_yet(inputs):
+            return later(inputs)
+
+        for thing in (
+            ring,
+            far,
+            names_what_has_no_value_yet,
+            list(range(10**6)),
+            np.zeros(10),
+            torch,
+            nn.Module,
+            sys.modules,
+            type,
+        ):
             start = time.perf_counter()
             modules_behind(thing)
             assert time.perf_counter() - start < 0.5

@@ -389,6 +389,46 @@ def mean_colours(form, images):
     return form(images.mean((2, 3)))
 
 
+MAPS = PIXELS[:, 0]
+METRICS = {
+    "insertion": lambda model: metrics.insertion(model, IMAGES, MAPS, steps=4),
+    "deletion": lambda model: metrics.deletion(model, IMAGES, MAPS, steps=4),
+    "overall": lambda model: metrics.overall(model, IMAGES, MAPS, steps=4),
+    "region_score": lambda model: metrics.region_score(model, IMAGES, MAPS > 0.5),
+    "infidelity": lambda model: metrics.infidelity(model, IMAGES, MAPS, noise=NOISE),
+    "robust": lambda model: metrics.robust(metrics.deletion, noise=NOISE, rng=0)(model, IMAGES, MAPS),
+}
+
+
+class Answering(nn.Module):
+    def __init__(self, after):
+        super().__init__()
+        self.network, self.after = net(), after
+
+    def forward(self, x):
+        return self.after(self.network(x))
+
+
+@pytest.mark.filterwarnings("ignore::metfa.ModelOutputWarning")
+class TestMetrics:
+    @pytest.mark.parametrize("name", METRICS)
+    def test_answers_that_are_no_array(self, name):
+        model = Answering(lambda scores: {"logits": scores, "loss": None}).eval()
+        with pytest.raises(TypeError, match=r"`model` must .* dict .* `metfa\.models\.Selected\(model, 'logits'\)`"):
+            METRICS[name](model)
+        found, expected = (METRICS[name](model) for model in (Selected(model, "logits"), net()))
+        np.testing.assert_allclose(found.score, expected.score, rtol=1e-5)
+
+    @pytest.mark.parametrize("name", METRICS)
+    @pytest.mark.parametrize("one", [lambda scores: scores[:, :1], lambda scores: scores[:, 0]])
+    def test_one_score_a_row(self, name, one):
+        model = Answering(one).eval()
+        with pytest.raises(ValueError, match=r"write `metfa\.Called\(model, softmax=False\)`.*TwoClasses\(model\)`"):
+            METRICS[name](model)
+        for as_said in (metfa.Called(model, softmax=False), TwoClasses(model)):
+            assert METRICS[name](as_said).score.shape == (5,)
+
+
 class Heads(nn.Module):
     def forward(self, x):
         return {"a": x, "b": x}

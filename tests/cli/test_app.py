@@ -82,13 +82,14 @@ def test_the_report_says_all_that_a_person_needs(explain, picture, tmp_path):
         f"important:        {(marks == 1).mean():7.2%} (median above the threshold, {sample.threshold()[0]:.4g})",
         f"unimportant:      {(marks == -1).mean():7.2%} (median below it)",
         f"undecided:        {(marks == 0).mean():7.2%}",
-        "false marks:      up to 3,528 features expected (7.0%) if every median lay at the threshold: alpha 0.05 a",
-        "intervals:        exact coverage 99.22% for each median, mean width",
+        "false marks:      up to 3,528 of 50,176 features marked falsely on average (7.0%), if every median lay at the",
+        "intervals:        each holds its median with probability 99.22%, more where scores tie; mean width",
         f"prediction flips: {sample.flip_rate[0]:.0%} of the noisy inputs",
     ):
         assert line in report
     assert re.search(r"^time: +\d+\.\d s for 8 explanations, seed 3$", report, re.MULTILINE)
-    assert "explained:" not in report
+    assert "\nexplained:" not in report
+    assert f"class explained:  class {best}, as predicted" in report
 
 
 @pytest.mark.slow
@@ -161,8 +162,11 @@ def test_other_methods_noises_and_settings(explain, picture, tmp_path):
     )
     assert done.code == 0
     assert "median above the threshold, 0.2)" in done.out
-    assert "at most 1% of the marks on average under positive dependence (bh)" in done.out
-    assert "exact coverage 92.97%" in done.out
+    assert (
+        "on average at most 1% of all marks together (important and unimportant) are false, under positive dependence"
+        in done.out
+    )
+    assert "each holds its median with probability 92.97%" in done.out
 
 
 @pytest.mark.slow
@@ -195,7 +199,10 @@ def test_until_enough_is_decided(explain, metfa_command, picture, tmp_path):
     assert sample.n_samples <= 40
     assert sample.stopping.correction == "e-bh"
     assert str(sample.stopping) in done.out
-    assert "under any dependence and whenever sampling stops (e-bh)" in done.out
+    assert (
+        "are false, under any dependence and whenever sampling stops; of the important ones alone it may be more (e-bh)"
+        in done.out
+    )
     assert f"{sample.stopping.thresholds[0]:.4g})" in done.out
     shares = [f"{share:.2%}" for share in shares_of(sample.significance_map())]
     assert re.search(r"^undecided: +([\d.]+%)", done.out, re.MULTILINE).group(1) == shares[0]
@@ -211,7 +218,10 @@ def test_until_intervals_are_narrow_whatever_is_tested_afterwards(explain, pictu
     assert done.code == 0
     assert "as asked (100)" in done.out
     assert "(median above the threshold, 0.3)" in done.out
-    assert "each feature on each side with probability at most 0.1, whenever sampling stops; uncorrected" in done.out
+    assert (
+        "each feature is marked falsely on either side with probability at most 10%, whenever sampling stops"
+        in done.out
+    )
 
 
 @pytest.mark.slow
@@ -347,7 +357,7 @@ def test_show_reads_the_report_again(metfa_command, finished):
     other = metfa_command("show", finished, "--alpha", 0.2, "--threshold", 0.3, "--confidence", 0.5)
     assert "alpha 0.2 a side" in other.out
     assert "the threshold, 0.3)" in other.out
-    assert "exact coverage 71.09%" in other.out
+    assert "each holds its median with probability 71.09%" in other.out
     assert tree(finished) == before
 
 
@@ -401,8 +411,8 @@ def test_show_of_a_saved_sample_with_several_inputs(metfa_command, tmp_path):
     sample.save(tmp_path / "saved")
     done = metfa_command("show", "saved", "--out", "views")
     assert done.code == 0
-    assert "input:            0 of 2" in done.out
-    assert "input:            1 of 2" in done.out
+    assert "row:              input 0 of 2" in done.out
+    assert "row:              input 1 of 2" in done.out
     assert sorted(path.name for path in (tmp_path / "views").iterdir()) == [
         "figure-0.png",
         "figure-1.png",
@@ -412,7 +422,12 @@ def test_show_of_a_saved_sample_with_several_inputs(metfa_command, tmp_path):
 
 def test_show_of_features_that_are_no_image(metfa_command, tmp_path):
     sample = metfa.explain(
-        lambda inputs, target: inputs, np.ones((1, 60)), 0, noise=metfa.noise.Uniform(0.1), n_samples=8, rng=0
+        lambda inputs, target: inputs,
+        np.linspace(1, 3, 60)[None],
+        0,
+        noise=metfa.noise.Uniform(0.1),
+        n_samples=8,
+        rng=0,
     )
     sample.save(tmp_path / "saved")
     assert "60 features" in metfa_command("show", "saved").out
@@ -438,7 +453,7 @@ def test_bfloat16_is_for_methods_of_ours(explain, picture):
         (["--threshold", "otsu"], "`--threshold` must be 'jenks' .* or a number, got 'otsu'"),
         (["--alpha", "0"], r"`alpha` must lie between 0 and 0.5, got 0\.0"),
         (["--alpha", "5"], r"`alpha` must lie between 0 and 0.5, got 5\.0"),
-        (["--alpha", "nan"], "`alpha` must lie between 0 and 0.5, got nan"),
+        (["--alpha", "nan"], "`alpha` must be finite, got nan"),
         (["--confidence", "95"], r"`confidence_level` must lie strictly between 0 and 1, got 95\.0"),
         (["--samples", "5"], r"too few samples for `confidence_level`=0\.95: got 5, at least 6 are needed"),
         (["--samples", "7", "--confidence", "0.99"], "got 7, at least 8 are needed"),
@@ -870,7 +885,12 @@ def test_a_method_whose_maps_are_no_images(metfa_command, picture, tiny, tmp_pat
 
 def test_warnings_are_one_line(metfa_command, tmp_path):
     sample = metfa.explain(
-        lambda inputs, target: inputs - 0.5, np.ones((1, 60)), 0, noise=metfa.noise.Uniform(1), n_samples=8, rng=0
+        lambda inputs, target: inputs - np.linspace(0.5, 3, 60),
+        np.ones((1, 60)),
+        0,
+        noise=metfa.noise.Uniform(1),
+        n_samples=8,
+        rng=0,
     )
     sample.save(tmp_path / "saved")
     with warnings.catch_warnings():

@@ -25,6 +25,9 @@ from metfa.stats.student import t_quantile
 # By hand: an evaluation of given figures
 
 
+ERRORS = "±: 95% interval by Student's t"
+
+
 def untouched(model):
     raise AssertionError
 
@@ -123,10 +126,7 @@ def test_stability_with_averages_over_the_outer_noises():
         [cell(1, 3, 5), cell(2, None, 4), cell(1.5, None, 4.5), cell(2, 2, 2)],
         [cell(0.5, 0.25, None), cell(1.5, 1, None), cell(1, 0.625, None), cell(2, 2, None)],
     ]
-    assert (
-        table.title
-        == "mstd, a (3 inputs), N = 10, 95% (97.9% reached), 10 draws of each outer noise, ±: 95% interval by Student's t"
-    )
+    assert table.title == "mstd, a (3 inputs), N = 10, 95% (97.9% reached), 10 draws of each outer noise, " + ERRORS
     assert table.notes == ("vanilla, o2, average; smoothed, P = P: 1 of 3 missing: dark",)
 
 
@@ -206,7 +206,7 @@ def test_smoothed_and_vanilla_and_mean_side_by_side():
     assert table.maps == ("smoothed", "vanilla", "mean")  # the paper's pair first
     assert table.title == (
         "faithfulness: (smoothed, vanilla, mean) (3 inputs), P = P, N = 10, 95% (97.9% reached), baseline black, "
-        "steps 100, ±: 95% interval by Student's t"
+        "steps 100, " + ERRORS
     )
     assert tuple(map(as_tuple, table.cells[0][1])) == (
         cell(0.1, 2.1, 6.1), cell(0.1, 1.1, 2.1), cell(50.1, 51.1, 52.1)
@@ -277,7 +277,7 @@ def test_several_sizes_levels_and_outer_noises_have_rows_of_their_own():
     assert table.rows[:3] == ("a, N = 6, 80%, O = o1", "a, N = 6, 80%, O = o2", "a, N = 6, 90%, O = o1")
     assert table.title == (
         "robust faithfulness: (smoothed, vanilla) (3 inputs), P = P, 10 draws of each outer noise, baseline black, "
-        "steps 100, ±: 95% interval by Student's t"
+        "steps 100, " + ERRORS
     )
     assert len(table.rows) == 8
     assert [line[0][0].mean for line in table.cells] == pytest.approx([6.8, 6.8, 6.9, 6.9, 10.8, 10.8, 10.9, 10.9])
@@ -362,7 +362,7 @@ def test_the_title_says_the_settings_and_the_model():
     overlap, faithful, infidelity = evaluation(described, []).tables()
     assert (
         overlap.title
-        == "top_k_overlap, a (3 inputs), 4 draws of each outer noise, k 7, model efficientnet-lite0, ±: 95% interval by Student's t"
+        == "top_k_overlap, a (3 inputs), 4 draws of each outer noise, k 7, model efficientnet-lite0, " + ERRORS
     )
     assert "baseline of shape (3, 1, 1), steps 9, model efficientnet-lite0" in faithful.title
     assert "n_perturbations 4" in infidelity.title

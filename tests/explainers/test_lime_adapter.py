@@ -13,7 +13,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import metfa
-from metfa._base.warnings import ModelOutputWarning
+from metfa._base.warnings import DegenerateAttributionsWarning, ModelOutputWarning
 from metfa.explainers.lime_adapter import from_lime
 
 IRIS = load_iris()
@@ -257,6 +257,19 @@ def test_a_text_without_words_is_refused(text):
         )
 
 
+@pytest.mark.parametrize("text", ["good", "good film"])
+def test_the_ridge_of_the_package_decides_in_texts_of_one_or_two_words(text):
+    def model(texts):
+        good = np.array([0.3 + 0.4 * ("good" in row) for row in texts])
+        return np.stack([1 - good, good], axis=1)
+
+    explainer = from_lime(lime_text.LimeTextExplainer(), model, rng=0)
+    with pytest.warns(DegenerateAttributionsWarning, match=r"ridge penalty decides .*take metfa\.text\.LIME"):
+        weights, _ = explainer([text], target=1)
+    assert weights[0, 0] < 0.31  # 0.154 and 0.296
+    np.testing.assert_allclose(metfa.text.LIME(model, scale=False)([text], 1)[0][0, 0], 0.4)  # the advice
+
+
 @pytest.mark.parametrize("bow", [True, False])
 def test_a_text_has_a_weight_for_each_word(bow):
     lime = lime_text.LimeTextExplainer(bow=bow)
@@ -289,8 +302,8 @@ def test_a_noise_that_replaces_words_one_by_one_keeps_the_places():
 
 def test_texts_of_other_lengths_are_refused():
     explainer = from_lime(lime_text.LimeTextExplainer(), REVIEWS.predict_proba, num_samples=50)
-    with pytest.raises(ValueError, match="texts of 2 to 5 distinct words, but every row needs as many"):
-        explainer([TEXTS[0], TEXTS[3]], target=1)
+    with pytest.raises(ValueError, match="texts of 3 to 5 distinct words, but every row needs as many"):
+        explainer([TEXTS[0], TEXTS[1]], target=1)
     with pytest.raises(TypeError, match="`inputs` must be a list of texts, got str"):
         explainer(TEXTS[0], target=1)
 

@@ -44,7 +44,7 @@ def test_all_panels_are_drawn_with_the_outline(channels):
     assert names[3].startswith("significance, threshold 0.")
     for ax in panels(fig).values():
         assert len(ax.collections) == 2  # the outline, white below black
-    assert fig.get_suptitle() == "a $ title"
+    assert fig.get_suptitle() == "a $ title\nexplained: class 1, as predicted"
 
 
 @pytest.mark.parametrize("palette", PALETTES)

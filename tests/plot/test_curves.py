@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 import metfa
 from metfa import DegenerateAttributionsWarning, metrics
 from metfa.plot import curves, mstd_ratio, stability_and_faithfulness
+from metfa.stats.student import half_width
 
 WEIGHTS = np.random.default_rng(1).normal(size=(2 * 6 * 6, 3)) / 2
 IMAGES = np.random.default_rng(0).random((5, 2, 6, 6))
@@ -48,7 +49,7 @@ class TestCurves:
         (band,) = figure.axes[0].collections
         error = self.CURVE.normalised.std(axis=0, ddof=1) / np.sqrt(5)
         top = band.get_paths()[0].vertices[:, 1].max()
-        assert top == pytest.approx((self.CURVE.normalised.mean(axis=0) + 2 * error).max())
+        assert top == pytest.approx((self.CURVE.normalised.mean(axis=0) + 2.776445 * error).max())
         assert labels(figure) == [f"RISE: {self.CURVE.score.mean():.3f}"]
         assert drawn(figure)
 
@@ -201,7 +202,7 @@ class TestStudies:
         lines = [container.lines[0] for container in figure.axes[0].containers]
         assert len({(line.get_marker(), str(line.get_markerfacecolor())) for line in lines}) == len(lines)
         caption = figure.get_supxlabel()
-        assert caption == "bars: ± 2 standard errors over 5 inputs\nmeans over the outer noises normal, none"
+        assert caption == "bars: 95% intervals over 5 inputs (Student's t)\nmeans over the outer noises normal, none"
         assert drawn(figure)
 
     def test_bars_of_the_relative_mstd_are_by_the_jackknife(self):
@@ -212,7 +213,7 @@ class TestStudies:
         ]
         error = np.sqrt((len(IMAGES) - 1) * np.var(left_out))
         bar = stability_and_faithfulness(result).axes[0].containers[0].lines[2][0].get_segments()[0]
-        assert np.ptp(bar[:, 0]) == pytest.approx(4 * error)
+        assert np.ptp(bar[:, 0]) == pytest.approx(2 * half_width(error, len(IMAGES)))
 
     def test_a_map_times_a_thousandth_is_as_stable(self):
         result = studied([rough, small])
@@ -236,7 +237,7 @@ class TestStudies:
         with pytest.raises(ValueError, match="no map has both mstd and overall"):
             stability_and_faithfulness(studied([flat]))
         alone = stability_and_faithfulness(studied(inputs=IMAGES[:1]))
-        assert alone.get_supxlabel() == "one input: no standard errors"
+        assert alone.get_supxlabel() == "one input: no intervals"
         assert drawn(alone)
 
     @pytest.mark.slow

@@ -122,7 +122,7 @@ def test_panels_show_their_maps():
             np.testing.assert_allclose(
                 pixels(panels(fig)[name])[at], weight * colour + (1 - weight) * grey[at], atol=1e-6
             )
-    assert panels(fig)["smoothed"].get_title() == "smoothed\n20 samples, 5 left out on each side"
+    assert panels(fig)["smoothed"].get_title() == "smoothed\n20 samples, 5 + 5 left out"
     assert "of the 95.9% intervals" in panels(fig)["lower bound"].get_title()
 
 

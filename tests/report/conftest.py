@@ -1,5 +1,6 @@
 """Samples to report, and a browser to look at the page in."""
 
+import math
 import shutil
 import warnings
 
@@ -74,12 +75,14 @@ def sample():
 
     def make(shape=(6, 8), n=12, seed=0, **settings):
         rng = np.random.default_rng(seed)
-        values = rng.random((n, 1, *shape)).astype(np.float32)
+        size = math.prod(shape)
+        pattern = np.where(np.arange(size) % 3, 0, np.linspace(0.4, 1, size)).reshape(shape)  # what stands out
+        values = (0.7 * rng.random((n, 1, *shape)) + pattern).astype(np.float32)
         given = {
             "values": values,
             "inputs": rng.random((1, 3, *shape)) if len(shape) == 2 else rng.random((1, *shape)),
             "target": (1,),
-            "vanilla": rng.random((1, *shape)).astype(np.float32),
+            "vanilla": (0.7 * rng.random((1, *shape)) + pattern).astype(np.float32),
             "scores": None,
             "predictions": None,
             "sample_ids": tuple(range(n)),

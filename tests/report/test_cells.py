@@ -81,3 +81,19 @@ def test_many_features_get_few_edges(monkeypatch):
     monkeypatch.setattr(_cells, "COUNTS", 100)
     assert len(Samples.of(RNG.random((4, 10)), [0.5]).edges) == 5
     assert len(Samples.of(RNG.random((4, 1000)), [0.5]).edges) == 3
+
+
+@pytest.mark.parametrize("one_by_one", [True, False])
+def test_scores_at_0_to_rounding_are_on_neither_side_of_it(one_by_one, monkeypatch):
+    """As `Terms.unit` has it: the page counts them as the library does, and has no stop where they would lie beyond."""
+    if not one_by_one:
+        monkeypatch.setattr(_cells, "MOST_CELLS", 0)
+    values = np.where(RNG.random((20, 30)) < 0.5, 1e-7, RNG.normal(size=(20, 30)))
+    samples = Samples.of(values, [0.0], zone=1e-6)
+    (at,) = np.flatnonzero(samples.edges == 0)
+    above, below = counts(samples, at)
+    assert np.array_equal(above, (values > 1e-6).sum(0))
+    assert np.array_equal(below, (values < -1e-6).sum(0))
+    assert not ((np.abs(samples.edges) <= 1e-6) & (samples.edges != 0)).any()
+    near = Samples.of(np.linspace(-5e-7, 5e-7, 40).reshape(20, 2), [0.0], zone=1e-6)
+    assert near.edges.tolist() == [0.0]

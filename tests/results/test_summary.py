@@ -96,8 +96,8 @@ def test_the_text_says_what_is_claimed():
     [
         ("bonferroni", "the probability of any false mark at all is at most 5% (bonferroni)"),
         ("holm", "any feature with its median at the threshold is marked is at most 5% (holm)"),
-        ("bh", "at most 5% of all marks together (important and unimportant) are false under positive dependence"),
-        ("by", "are false; of the important ones alone it may be more (by)"),
+        ("bh", "at most 5% of all marks together (important and unimportant) are false, under positive dependence"),
+        ("by", "are false, under any dependence; of the important ones alone it may be more (by)"),
     ],
 )
 def test_corrections_claim_what_they_control(correction, claim):
@@ -127,7 +127,8 @@ def test_constant_maps_say_that_no_threshold_exists():
     assert len(caught) == 1
     assert math.isnan(summary.threshold)
     assert summary.undecided == 1
-    assert "none exists: all scores are equal" in str(summary)
+    assert "(median above the threshold, none exists)" in str(summary)
+    assert summary.cautions == ("No feature stands out: all scores are equal",)
 
 
 def test_no_flips_are_claimed_where_they_are_unknown():

@@ -151,7 +151,7 @@ class TestInsideExplain:
             return inputs
 
         explainer = which(smoothed(watching, batch_size=1, n_samples=6))
-        metfa.explain(explainer, TABLE[:1], 0, **{**self.settings, "noise": lambda x, rng: x})
+        metfa.explain(explainer, TABLE[:1], 0, **{**self.settings, "noise": None})
         inner = np.concatenate(seen)
         assert len(inner) == 48  # seven maps (one of the clean input) of six samples, and one sample's again, alone
         assert len(np.unique(inner, axis=0)) == 42

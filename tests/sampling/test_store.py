@@ -16,8 +16,8 @@ import pytest
 
 import metfa
 from metfa import stats
-from metfa.results import decisions
 from metfa.results import sample as result
+from metfa.stats import _thresholds
 
 INPUTS = np.linspace(0.2, 0.8, 24).reshape(2, 3, 4)
 N = 9
@@ -632,7 +632,7 @@ def test_memory_is_flat_in_the_number_of_samples(tmp_path):
 def test_natural_breaks_on_file_are_those_in_memory(tmp_path, monkeypatch):
     sample = run(tmp_path / "s")
     expected = [stats.jenks(np.array(sample.values[:, row])) for row in range(2)]
-    monkeypatch.setattr(decisions, "SORTED_IN_MEMORY", 0)
+    monkeypatch.setattr(_thresholds, "SORTED_IN_MEMORY", 0)
     before = sorted((tmp_path / "s").iterdir())
     np.testing.assert_array_equal(sample.threshold(), expected)
     assert sorted((tmp_path / "s").iterdir()) == before

@@ -102,7 +102,7 @@ def test_areas_are_cut_at_the_same_threshold():
 def test_explainers_of_classifiers(explainer):
     found = explained(method=explainer, n_samples=6)
     assert found.vanilla.shape == REGION.shape
-    assert (found.significance_map()[REGION] == 0).all()
+    assert (found.significance_map(0.5)[REGION] == 0).all()
 
 
 def test_no_needed_context_is_an_answer_without_a_warning():

@@ -37,7 +37,7 @@ class Model:
         ({"model": Model}, TypeError, "`model` must be a function .* got the class Model"),
         ({"model": 3}, TypeError, "`model` must be a function .* got int"),
         ({"model": lambda texts: None}, TypeError, "`model` must return an array .* got NoneType"),
-        ({"model": lambda texts: {"logits": model(texts)}}, TypeError, r"as in `lambda inputs: .*\['logits'\]`"),
+        ({"model": lambda texts: {"logits": model(texts)}}, TypeError, r"such as `lambda inputs: .*\['logits'\]`"),
         ({"model": lambda texts: model(texts).argmax(1)}, TypeError, "like class labels: .*`predict_proba`"),
         ({"model": lambda texts: np.array(["no"] * len(texts))}, TypeError, "`model` must return prob.* array of <U2"),
         ({"model": lambda texts: model(texts)[:, :0]}, ValueError, "`model` must return prob.* got shape"),
@@ -53,7 +53,7 @@ def test_tokens_stay_tokens():
     tokens = ["a", "dull", "film"]
     with pytest.raises(TypeError, match="`noise` must return a list of tokens for a list of tokens, got str"):
         explain_text(model, tokens, method=Occlusion, noise=lambda row, rng: " ".join(row))
-    same = explain_text(model, tuple(tokens), method=Occlusion, noise=lambda row, rng: list(row), n_samples=2)
+    same = explain_text(model, tuple(tokens), method=Occlusion, noise=lambda row, rng: [*row[:2], "tale"], n_samples=2)
     assert same.words == tuple(tokens)
 
 
@@ -78,7 +78,8 @@ def test_a_network_is_left_as_found():
 
     net = Net()
     with pytest.warns(metfa.ModelStateWarning, match="training mode"):
-        explain_text(net, TEXT, method=lambda net: lambda texts, target: net(texts).repeat(1, 2), n_samples=2)
+        explain_text(net, TEXT, method=lambda net: lambda texts, target: net(texts).repeat(1, 2), n_samples=2,
+                     noise=shout, rng=0)  # fmt: skip
     assert net.training
 
 
@@ -131,10 +132,10 @@ class TestFacts:
         assert sample.provenance["noise"] == "shout"
         assert "unscaled" not in raw.provenance["text"]
         assert metfa.load(tmp_path / "kept").provenance["text"] == facts
-        shown = " ".join(render_terminal(sample, colour=False, width=80).split())
+        shown = " ".join(render_terminal(sample, threshold=0.5, colour=False, width=80).split())
         low, high = (f"{value:.3g}" for value in facts["unscaled"])
         assert f"the text itself: scores from {low} to {high} before they are scaled to [0, 1]; R² of the" in shown
-        assert "class 1 (odd), explained by LEMNA; N = 6" in shown
+        assert "class 1 (odd); predicted: class 0; explained by LEMNA; N = 6" in shown
 
     def test_of_other_explainers(self):
         sample = explain_text(slight, TEXT, 1, method=Occlusion, noise=shout, n_samples=2, rng=0)

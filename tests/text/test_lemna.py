@@ -11,6 +11,7 @@ import metfa
 from metfa import DegenerateAttributionsWarning, ModelStateWarning, RowDependenceWarning
 from metfa.text import _mixture
 from metfa.text._deletions import deletions
+from metfa.text._fused_lasso import unfused
 from metfa.text._mixture import fit_mixture
 from metfa.text.lemna import LEMNA
 
@@ -260,6 +261,31 @@ def test_a_module_is_put_back():
     with pytest.warns(ModelStateWarning), pytest.raises(RuntimeError, match="no words left"):
         LEMNA(net, **SETTINGS, rng=0)(SENTENCES, 1)
     assert net.training
+
+
+@pytest.mark.parametrize("fused", [0.03, 0.1, 0.3])
+def test_idle_words_have_no_sign(fused):
+    """Fusion alone gives them 1e-5 or more, always above 0: twenty runs called that positive."""
+    text = "a moving film with one good joke and not dull"
+    worth = {"moving": 0.3, "good": 0.1, "dull": -0.2}
+    model = lambda texts: np.array(  # noqa: E731
+        [0.5 + sum(worth.get(word, 0) for word in text.split()) for text in texts], dtype=np.float32
+    )
+    idle = [word not in worth for word in text.split()]
+    runs = np.stack([LEMNA(model, scale=False, fused=fused, rng=seed)([text])[0][0] for seed in range(20)])
+    assert not runs[:, idle].any()
+    assert (np.sign(runs[:, ~np.array(idle)]) == [1, 1, -1]).all()
+
+
+def test_unfused_coefficients_are_least_squares_with_the_same_blocks():
+    rng = np.random.default_rng(0)
+    features, response, weights = rng.integers(0, 2, (60, 5)).astype(float), rng.normal(size=60), rng.random(60)
+    found = unfused(features, response, weights, np.array([1.0, 1.0, 3.0, 3.0, 2.0]))
+    blocks = np.stack([features[:, :2].sum(1), features[:, 2:4].sum(1), features[:, 4], np.ones(60)], axis=1)
+    root = np.sqrt(weights)
+    levels = np.linalg.lstsq(blocks * root[:, None], response * root, rcond=None)[0]
+    np.testing.assert_allclose(found, levels[[0, 0, 1, 1, 2]], atol=1e-8)
+    assert unfused(features[:8], response[:8], weights[:8], np.arange(5.0)) is None
 
 
 def test_one_word_two_words_and_repeated_words():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from metfa import Called, DegenerateAttributionsWarning
+from metfa import Called, DegenerateAttributionsWarning, RowDependenceWarning
 from metfa.text.occlusion import Occlusion
 from metfa.text.words import words_of
 
@@ -104,6 +104,31 @@ def test_rounding_is_no_evidence():
 
     with pytest.warns(DegenerateAttributionsWarning, match="all 0 for 1 of 1 texts"):
         Occlusion(rounding)(TEXTS[:1])
+
+
+def test_idle_words_have_no_sign_in_single_precision():
+    """Kernels round the same copy differently in another place of a batch, always in the same way."""
+
+    def rounding(texts):
+        good = np.array([0.3 + 0.4 * ("moving" in text) for text in texts], dtype=np.float32)
+        return good * (1 + 1.2e-7 * np.array([len(text) % 3 for text in texts], dtype=np.float32))
+
+    falls, _ = Occlusion(rounding, scale=False)(["a moving film , not dull"])
+    np.testing.assert_allclose(falls, [[0, 0.4, 0, 0, 0]], atol=1e-6)
+    np.testing.assert_array_equal(falls != 0, [[False, True, False, False, False]])
+
+
+def test_a_model_that_mixes_the_texts_of_a_call_is_told_of():
+    def padded(texts):
+        """The mean over the words and the padding behind them, as in a batch of a Hugging Face decoder."""
+        longest = max(len(text.split()) for text in texts)
+        return np.array([0.5 + 0.1 * ("moving" in text.split()) / max(longest, 1) for text in texts])
+
+    with pytest.warns(
+        RowDependenceWarning, match=r"depends on the other texts of its call \(by 0\.00\d+; .*batch_size=1"
+    ):
+        Occlusion(padded)(["a moving film not dull"])
+    Occlusion(Called(padded, softmax=False, batch_size=1))(["a moving film not dull"])  # the advice
 
 
 def test_bad_arguments():

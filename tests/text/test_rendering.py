@@ -264,7 +264,7 @@ def test_colours_where_they_are_wanted(monkeypatch, terminal, no_color, term, ex
 def test_lines_are_broken_between_words(width, colour):
     text = "Once   upon a time,\n\nin a land “far, far” away: there was a good film."
     n = len(words_of(text))
-    shown = render_terminal(sampled(text, np.ones(n), spread=0.3), colour=colour, width=width)
+    shown = render_terminal(sampled(text, np.linspace(0.2, 1.8, n), spread=0.3), colour=colour, width=width)
     lines = re.sub(r"\x1b\[[0-9;]+m|[*()]", "", shown).split("\n")
     first = lines.index("")
     body = lines[: lines.index("", first + 1)]
@@ -296,9 +296,10 @@ def test_one_word_and_equal_scores():
     for level in (0.0, 0.3):
         flat = sampled(REVIEW, np.full(6, level), spread=0)
         page = Page(render_html(flat))
-        assert "no threshold exists: all scores are equal" in page.shown
+        assert "No word stands out: all scores are equal" in page.shown
         assert page.words[0][1]["title"] == f"{level:.3g} [{level:.3g}, {level:.3g}], without noise {level:.3g}"
-        assert render_terminal(flat, colour=False, width=80).startswith(REVIEW)
+        shown = render_terminal(flat, colour=False, width=80)
+        assert shown.startswith(f"CAUTION: No word stands out: all scores are equal\n\n{REVIEW}")
 
 
 @pytest.mark.parametrize("least", [0.0, -0.02])
@@ -309,7 +310,8 @@ def test_signs_are_the_explainers_affair_not_the_samples(least):
         return np.array([0.2 + 0.3 * ("fine" in row) + least * ("film" in row) for row in texts])
 
     raw = partial(Occlusion, scale=False)
-    explained = {"noise": lambda row, rng: row, "n_samples": 8, "rng": 0}
+    noise = lambda row, rng: row.replace("fine", str(rng.choice(["finer", "finest"])))  # noqa: E731
+    explained = {"noise": noise, "n_samples": 8, "rng": 0}
     sample = metfa.text.explain_text(model, "a fine film", method=raw, **explained)
     assert sample.signed
     assert "median significantly above 0, 1 word" in render_terminal(sample, colour=False, width=80)
@@ -321,8 +323,8 @@ def test_signs_are_the_explainers_affair_not_the_samples(least):
     assert not metfa.text.explain_text(model, "a fine film", method=Occlusion, **explained).signed
     wrapped = metfa.text.explain_text(model, "a fine film", method=lambda m: metfa.seeded(raw(m)), **explained)
     assert wrapped.signed
-    smooth = metfa.Smoothed(raw(model), noise=lambda row, rng: row)
-    assert metfa.explain(smooth, ["a fine film"], noise=lambda row, rng: row, n_samples=2, rng=0).signed
+    smooth = metfa.Smoothed(raw(model), noise=noise)
+    assert metfa.explain(smooth, ["a fine film"], noise=noise, n_samples=4, rng=0).signed
 
 
 @pytest.mark.slow

@@ -61,6 +61,11 @@ def test_tokens_come_as_lists_of_the_models_own():
     assert rows == [("a", "film"), ["dull"]]
 
 
+def test_nested_lists_of_numbers_are_arrays():
+    asked = TextModel.of(lambda texts: lengths(texts).tolist())
+    np.testing.assert_array_equal(asked.scores(TEXTS), lengths(TEXTS))
+
+
 def test_one_score_a_text():
     asked = TextModel.of(lambda texts: np.array([float(len(text)) for text in texts]))
     scores = asked.scores(TEXTS)
@@ -101,10 +106,11 @@ def test_a_module_is_put_back():
 @pytest.mark.parametrize(
     ("answer", "error", "message"),
     [
-        ([[0.5, 0.5]] * 5, TypeError, r"got list: wrap it, as in `lambda texts: np\.asarray\(model\(texts\)\)`"),
+        ([{"label": "good", "score": 0.5}] * 5, TypeError, r"`metfa\.text\.from_transformers\(pipe\.tokenizer, "),
+        ([[{"label": "good", "score": 0.5}]] * 5, TypeError, r"`metfa\.text\.from_transformers\(pipe\.tokenizer, "),
         (None, TypeError, "got NoneType"),
-        ({"logits": np.ones((5, 2))}, TypeError, r"got dict: .*\['logits'\]"),
-        ((np.ones((5, 2)), 0), TypeError, r"got tuple: .*\[0\]"),
+        ({"logits": np.ones((5, 2))}, TypeError, r"got dict with 'logits': .*\['logits'\]"),
+        ((np.ones((5, 2)), 0), TypeError, r"got tuple of 2: .*\[0\]"),
         (np.ones((4, 2)), ValueError, r"got shape \(4, 2\) for 5 inputs"),
         (np.array(0.5), ValueError, r"got shape \(\) for 5 inputs"),
         (np.ones((5, 2, 3)), ValueError, r"got shape \(5, 2, 3\) for 5 texts"),

@@ -62,17 +62,9 @@ def tokenizer_of(template):
     if template != "$A":
         pairs = [(name, VOCABULARY[name]) for name in SPECIAL if name in template]
         inner.post_processor = tokenizers.processors.TemplateProcessing(single=template, special_tokens=pairs)
-    names = {
-        "pad_token": "<pad>",
-        "bos_token": "<s>",
-        "eos_token": "</s>",
-        "unk_token": "<unk>",
-        "mask_token": "<mask>",
-    }
-    return transformers.PreTrainedTokenizerFast(
-        tokenizer_object=inner, model_input_names=["input_ids", "token_type_ids", "attention_mask"], bos_token="<s>",
-        eos_token="</s>", **names,
-    )  # fmt: skip
+    names = {"pad_token": "<pad>", "bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
+    inputs = ["input_ids", "token_type_ids", "attention_mask"]
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=inner, model_input_names=inputs, **names)
 
 
 def network_of(family, **changes):
@@ -117,6 +109,7 @@ def test_alone_and_batched_are_the_networks_own_answer(family):
     assert not model.alone
 
 
+@pytest.mark.filterwarnings("ignore:LIME's linear model describes")
 @pytest.mark.parametrize("family", EVERY)
 def test_every_method_explains_it_or_says_which_do(family):
     model = from_transformers(tokenizer_of(FAMILIES[family][1]), network_of(family))

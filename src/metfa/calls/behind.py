@@ -11,13 +11,12 @@ from itertools import islice
 from types import CodeType, ModuleType
 from typing import Any
 
-__all__ = ["loaded_torch", "modules_behind", "owner_of"]
+__all__ = ["is_surrogate", "loaded_torch", "modules_behind", "owner_of"]
 
 DEPTH = 6  # steps from the function to the module
 MOST = 2000  # objects that are looked at
 OF_EACH = 64  # entries of a container that are looked at
 LIBRARIES = {"builtins", "metfa", "torch", "numpy", "captum", "shap", "lime", "transformers", "torchvision", "timm"}
-SURROGATES = "captum."  # linear models that are fitted, in training mode, not explained
 PLAIN = (str, bytes, int, float, complex, bool, type(None))
 
 
@@ -31,6 +30,11 @@ def owner_of(function: Any) -> Any:
     while isinstance(function, functools.partial):
         function = function.func
     return function.__self__ if inspect.ismethod(function) else function
+
+
+def is_surrogate(module: Any) -> bool:
+    """Whether a module is one of Captum's linear models, which it fits, in training mode, and does not explain."""
+    return type(module).__module__.startswith("captum.")
 
 
 def modules_behind(*things: Any) -> list[Any]:
@@ -52,7 +56,7 @@ def modules_behind(*things: Any) -> list[Any]:
             continue
         seen[id(thing)] = thing
         if isinstance(thing, torch.nn.Module):
-            if type(thing).__module__.startswith(SURROGATES):
+            if is_surrogate(thing):
                 continue
             found.update((id(part), part) for part in thing.modules())
         elif depth < DEPTH and not isinstance(thing, torch.Tensor):
@@ -83,7 +87,7 @@ def _parts(thing: Any) -> Iterator[Any]:
 
 def _named_by(function: Any) -> Iterator[Any]:
     """What a function's code can reach by name, without the names of libraries, which are large."""
-    yield from inspect.getclosurevars(function).nonlocals.values()
+    yield from map(_content, function.__closure__ or ())
     yield from function.__defaults__ or ()
     yield from (function.__kwdefaults__ or {}).values()
     yield getattr(function, "__wrapped__", None)
@@ -97,6 +101,13 @@ def _named_by(function: Any) -> Iterator[Any]:
             yield from (found for other in names if isinstance(found := vars(value).get(other), torch.nn.Module))
         else:
             yield value
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # a variable without a value yet
+        return None
 
 
 def _of_a_library(thing: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from metfa._base.warnings import ModelStateWarning, ReproducibilityWarning, warn
-from metfa.calls.behind import loaded_torch, modules_behind, owner_of
+from metfa.calls.behind import is_surrogate, loaded_torch, modules_behind, owner_of
 from metfa.calls.ownership import owned
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "owner_of",
     "random_state_as_found",
     "seeded_generators",
+    "training_noticed",
 ]
 
 DEVICES = ("cpu", "cuda", "mps", "xpu")  # whose autocast is looked at
@@ -116,6 +118,41 @@ def model_in_evaluation(*models: Any) -> Iterator[None]:
                 found.training = True
 
 
+@contextmanager
+def training_noticed(*models: Any) -> Iterator[None]:
+    """Warn of a torch module in training mode that is asked inside, where `modules_behind` finds none.
+
+    It is in evaluation mode inside, so that nothing changes before the warning. Only this thread is watched.
+    """
+    torch, me = loaded_torch(), threading.get_ident()
+    if torch is None or modules_behind(*models):
+        yield
+        return
+    found: dict[int, Any] = {}
+
+    def see(module: Any, _: Any) -> None:
+        if threading.get_ident() == me and module.training and not is_surrogate(module):
+            for part in module.modules():
+                if part.training:
+                    found[id(part)] = part
+                    part.training = False
+
+    hook = torch.nn.modules.module.register_module_forward_pre_hook(see)
+    try:
+        yield
+    finally:
+        hook.remove()
+        for part in found.values():
+            part.training = True
+    if found:
+        warn(
+            f"a torch module in training mode ({type(next(iter(found.values()))).__name__}) is asked by a function in "
+            "which metfa does not find it, so that dropout and batch statistics act and change: call `.eval()` on it "
+            "first",
+            ModelStateWarning,
+        )
+
+
 def _same(a: Any, b: Any) -> bool:
     return all(_same(a[key], b[key]) for key in a) if isinstance(a, dict) else bool(np.array_equal(a, b))
 
@@ -200,7 +237,7 @@ def seeded_generators(rng: np.random.Generator) -> Iterator[None]:
 @contextmanager
 def _gradients_and_precision_as_usual() -> Iterator[None]:
     """Without the caller's inference mode, which allows no gradient, and autocast, which changes every number."""
-    torch = loaded_torch()
+    torch: Any = loaded_torch()
     with ExitStack() as stack:
         if torch is not None and torch.is_inference_mode_enabled():
             stack.enter_context(torch.inference_mode(False))

@@ -10,7 +10,7 @@ import numpy as np
 
 from metfa._arrays import is_array, namespace, to_host, widen
 from metfa._base.warnings import RowDependenceWarning, warn
-from metfa.calls.behind import loaded_torch
+from metfa.calls.behind import loaded_torch, modules_behind
 from metfa.calls.mixing import SAME, distance, explained_by_rounding, looked_at, mixed
 
 __all__ = ["RowLook", "row_by_row"]
@@ -49,12 +49,13 @@ class RowLook:
     def seen_to_mix(self, batch: Any, scores: Any) -> bool:
         """Whether the model mixes the rows of this batch; from its scores of it, if that is not known yet.
 
-        Rows that are all equal show nothing, and neither do scores that change from call to call.
+        Rows that are all equal show nothing, and neither do scores that change from call to call. A model in training
+        mode, which nobody guards, mixes rows by design and is not asked again.
         """
         if len(batch) < 2 or self.mixes is not None:
             return len(batch) > 1 and bool(self.mixes)
         rows, xp, torch = looked_at(len(batch)), namespace(batch), loaded_torch()
-        if bool(xp.all(batch == batch[rows[0], ...])):
+        if bool(xp.all(batch == batch[rows[0], ...])) or any(part.training for part in modules_behind(self._model)):
             return False
 
         def ask(indices: Sequence[int]) -> np.ndarray:

@@ -42,19 +42,20 @@ def owned(things: Sequence[Hashable]) -> Iterator[None]:
     RuntimeError
         If two threads wait for each other, because each owns what the other one wants.
     """
-    me = current_owner()
-    with _changed:
-        try:
-            _wait(things, me)
-        finally:
-            _wanted.pop(me, None)
-        for thing in things:
-            _owners[thing] = me, _owners.get(thing, (me, 0))[1] + 1
+    me, taken = current_owner(), []
     try:
+        with _changed:
+            try:
+                _wait(things, me)
+            finally:
+                _wanted.pop(me, None)
+            for thing in things:
+                _owners[thing] = me, _owners.get(thing, (me, 0))[1] + 1
+                taken.append(thing)
         yield
     finally:
         with _changed:
-            for thing in things:
+            for thing in taken:
                 times = _owners[thing][1]
                 if times == 1:
                     del _owners[thing]

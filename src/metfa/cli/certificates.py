@@ -52,4 +52,4 @@ def certificate_figure(sample: AttributionSample, analysis: Analysis, title: str
     """The figure of the radii."""
     from metfa.plot import certificate
 
-    return certificate(sample, title=title, **analysis.given)
+    return certificate(sample, title=title, flips_from=analysis.flips_from, **analysis.given)

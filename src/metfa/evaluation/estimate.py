@@ -10,6 +10,7 @@ from typing import Any
 
 from metfa._base.provenance import printable
 from metfa.calls.guard import left_as_found, loaded_torch
+from metfa.calls.mixing import looked_at
 from metfa.calls.targets import row_targets
 from metfa.evaluation.study import Study
 from metfa.evaluation.units import Unit
@@ -23,7 +24,6 @@ __all__ = ["Estimate", "estimate"]
 
 BYTES_A_ROW = 220
 TRIALS = 5
-PROBES = 5  # maps that sampling needs (with a rule, for each draw) to find out whether rows depend on each other
 
 
 @dataclass(frozen=True)
@@ -97,13 +97,25 @@ def estimate(worker: Worker, units: list[Unit]) -> Estimate:
 def _explanations(study: Study, explainer: Any) -> int:
     """Maps that one unit needs; every sampling has its own vanilla map, and there is at least one sampling."""
     most, sampled, own_randomness = study.most, len(study.noises), takes_rngs(explainer)
-    inner = most if study.rule is None else most + 1 + PROBES * (not known_independent(explainer))
-    total = len(study.sampled) * (1 + most) or 2
+    independent = known_independent(explainer)
+    looks = _looks(study, most, independent)
+    inner = most if study.rule is None else most + 1 + looks
+    total = len(study.sampled) * (1 + most + looks) or 2
     if any(measure.under_outer_noise for measure in study.measures):
+        aggregates = len(study.maps) > ("vanilla" in study.maps)
+        draws = 1 + study.n_outer
+        of_aggregates = sampled * aggregates * (draws + _looks(study, study.n_outer, True)) * inner
+        of_aggregates += sampled * aggregates * looks * (study.rule is None)  # once for all draws
         for noise in study.outer_noises.values():
             vanilla = "vanilla" in study.maps and (noise is not None or own_randomness)
-            total += (1 + study.n_outer) * (vanilla + inner * sampled * (len(study.maps) > ("vanilla" in study.maps)))
+            total += vanilla * (draws + _looks(study, study.n_outer, independent)) + of_aggregates
     return total
+
+
+def _looks(study: Study, n_samples: int, independent: bool) -> int:
+    """Rows that a sampling also explains alone, to find out whether rows depend on each other."""
+    n = min(study.batch_size, n_samples)
+    return len(looked_at(n, one=independent)) if n > 1 else 0
 
 
 def _n_maps(study: Study) -> int:
@@ -161,16 +173,17 @@ def _trial(worker: Worker, unit: Unit) -> _Trial:
     jobs = [Job(0, sample) for sample in range(study.batch_size)]
     copies = loop.cleaned().batch(jobs)
 
-    def explained() -> None:
-        with loop.over(jobs) as chunks:
+    def explained(some: list[Job]) -> None:
+        with loop.over(some) as chunks:
             list(chunks)
 
     with left_as_found(worker.module), _counted(worker.module) as count:
         scores = predict_scores(worker.module, copies)  # warms up as well
         asked = _timed(lambda: predict_scores(worker.module, copies))
         loop = replace(loop, targets=row_targets(study.data.targets[unit.index], scores[:1], 1))
+        explained(jobs[:2])  # the model is looked at once, see `RowLook`
         count.update(forwards=0, backwards=0)
-        seconds = _timed(explained)
+        seconds = _timed(lambda: explained(jobs))
     n = len(jobs)
     return _Trial(count["forwards"] / n, count["backwards"] / n, seconds / n, asked / n)
 

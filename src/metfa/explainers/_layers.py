@@ -99,6 +99,8 @@ class Watch:
         """
         if self.named is None:
             self._require_a_last(instead or f"name the layer by `layer=`, of {_listed(_named_modules(self.model))}")
+            if instead is None:
+                self.channel_axis()
             return self._of_rows(self.output, n_rows)
         self.require_one_call()
         if self.reshape_transform is not None:
@@ -106,7 +108,7 @@ class Watch:
         return self._of_rows(channels_first(self.output) if self.channel_axis() == 3 else self.output, n_rows)
 
     def channel_axis(self) -> int:
-        """Axis of the channels in the output of a named layer, 1 or 3."""
+        """Axis of the channels in the layer's output, 1 or 3; raises where it is not certain."""
         if not isinstance(self.output, torch.Tensor) or self.output.ndim not in (3, 4):
             return 1  # no feature map at all
         shape = tuple(self.output.shape)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from metfa._base.percents import percent
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 
 __all__ = ["Ridge", "warn_of_penalty", "weighted_ridge", "without_pull"]
@@ -81,8 +82,8 @@ def warn_of_penalty(fits: Sequence[Any], what: str, regularization: float, copie
     pulled = [fit for fit in fits if fit.kept < PULLED and fit.r2 * (copies - 1) > len(fit.coefficients)]
     if pulled:
         warn(
-            f"LIME's ridge penalty of {regularization:g} takes {1 - min(fit.kept for fit in pulled):.0%} of the "
-            f"coefficients of {len(pulled)} of {len(fits)} {what}: too few of {copies} copies are close enough to "
+            f"LIME's ridge penalty of {regularization:g} takes {percent(1 - min(fit.kept for fit in pulled), 0)} of "
+            f"the coefficients of {len(pulled)} of {len(fits)} {what}: too few of {copies} copies are close enough to "
             "count; take more `n_perturbations`, a larger `kernel_width` or a smaller `regularization`",
             DegenerateAttributionsWarning,
         )

@@ -216,7 +216,7 @@ class LRP:
         if not (isinstance(self.bounds, Sequence) and len(self.bounds) == 2):
             raise TypeError(f"`bounds` must be a pair (lowest, highest), got {self.bounds!r}")
         try:
-            low, high = (torch.as_tensor(bound, dtype=torch.float64) for bound in self.bounds)
+            low, high = (torch.as_tensor(bound, dtype=torch.float64, device="cpu") for bound in self.bounds)
             ordered = bool((low < high).all())
         except (TypeError, ValueError, RuntimeError):
             raise TypeError(f"`bounds` must be numbers, or one for each channel, got {self.bounds!r}") from None

@@ -198,7 +198,7 @@ class MASK:
     def __call__(
         self, inputs: torch.Tensor, target: Any = None, *, rngs: Any = None
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Maps and scores of a batch, as `IGOS` takes and returns them: 1 - mask, high where hiding lowers the score."""
+        """Maps and scores of a batch, taken and returned as by `IGOS`: 1 - mask, high where hiding lowers the score."""
         self._check(inputs)
         generators = row_generators(inputs, rngs, self.rng)
         masks, scores = optimised(self.called, inputs, target, partial(self._optimised, rngs=generators))

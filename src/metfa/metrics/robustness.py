@@ -185,12 +185,13 @@ class robust:  # noqa: N801 - read as a function
 
 
 def _predicted(called: Called, inputs: Any) -> list[Any] | None:
-    """Targets of the clean inputs, with the model asked as the metric asks it; None for one score a text."""
+    """Targets of the clean inputs, with the model asked as the metric asks it; None for one score a row."""
     if not _are_texts(inputs):
-        return called.target_probabilities(inputs, None)[0]
+        targets = called.target_probabilities(inputs, None)[0]
+        return None if all(target is None for target in targets) else targets
     size, model = called.batch_size or TEXTS_IN_A_CALL, called.model
     with model_in_evaluation(model):
-        parts = [predict_scores(model, deepcopy(inputs[k : k + size])) for k in range(0, len(inputs), size)]
+        parts = [predict_scores(model, deepcopy(inputs[k : k + size]), "model") for k in range(0, len(inputs), size)]
     scores = np.concatenate(parts)
     return None if scores.ndim == 1 else row_targets(None, scores, len(inputs))
 

@@ -16,7 +16,7 @@ from metfa._base.validation import check_kind, positive_int
 from metfa.plot._headings import draw_heading
 from metfa.plot._palettes import LITERAL, Palette, palette_named
 from metfa.plot.images import FAINT
-from metfa.results.cautions import FLIPS_FROM, cautions, line_of_row, outside, trimming
+from metfa.results.cautions import FLIPS_FROM, cautions, line_of_row, nothing_stands_out, outside, trimming
 from metfa.results.decisions import Decision, TooFewSamplesError
 from metfa.results.sample import AttributionSample
 from metfa.sampling.request import checked_names, fitting_names
@@ -152,7 +152,8 @@ def bars(
         title=None if decision is None else decision.question("feature"),
         title_fontsize="small",
     )
-    draw_heading(fig, title, about=line_of_row(sample, index), cautions=warned)
+    flat = [] if decision is None else nothing_stands_out(decision.nothing, 0)
+    draw_heading(fig, title, about=line_of_row(sample, index), cautions=[*warned, *flat])
     return fig
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,8 +11,8 @@ from metfa._base.lazy import needs_extra
 from metfa._base.percents import percent
 from metfa._base.validation import check_kind
 from metfa.plot._headings import draw_heading
-from metfa.plot.images import Scale, draw_colour_bar, draw_picture, grey, picture_of, size_of
-from metfa.results.cautions import cautions, line_of_row
+from metfa.plot.images import FAINT, Scale, draw_colour_bar, draw_picture, grey, picture_of, size_of
+from metfa.results.cautions import FLIPS_FROM, cautions, line_of_row
 from metfa.results.certified import assumption_of, certified
 from metfa.results.sample import AttributionSample
 
@@ -32,6 +33,7 @@ def certificate(
     alpha: float | None = None,
     correction: str | None = None,
     split: int | None = None,
+    flips_from: float = FLIPS_FROM,
 ) -> Figure:
     """Draw the picture, and certified radii above and below the threshold, with one colour scale.
 
@@ -45,6 +47,8 @@ def certificate(
         Which input of the batch.
     title : str, optional
         Heading; shown as plain text.
+    flips_from : float
+        Share of noisy inputs with another prediction, from which on the title says so and the radii are faint.
 
     Returns
     -------
@@ -71,18 +75,20 @@ def certificate(
     radii, decision = certified(one, terms.of_input(index))
     radius, marks = radii[0], decision.marks[0]
     shown, caption = picture_of(one)
+    warned = cautions(one, 0, flips_from)
+    strength = FAINT if warned else 0.85
     fig = Figure(figsize=_flat(*sample.feature_shape), layout="compressed")
     axes = fig.subplots(1, 3)
     draw_picture(axes[0], shown, caption)
     scale = Scale(0.0, float(radius.max()) or 1.0, COLOURS, cut=False)
     for ax, side, name in ((axes[1], 1, decision.kinds[1]), (axes[2], -1, decision.kinds[-1])):
         here = marks == side
-        weight = np.where(here & (radius > 0), 0.85, 0.0)[..., None]
+        weight = np.where(here & (radius > 0), strength, 0.0)[..., None]
         painted = weight * colormaps[COLOURS](radius / scale.high)[..., :3] + (1 - weight) * grey(shown)
         draw_picture(ax, painted, f"{name}, {percent(here.mean(), 1)}\nholds for changes below the radius")
-    said = [terms.level, *filter(None, [assumption_of(terms)])]
-    draw_colour_bar(fig, axes, scale, label="; ".join(["certified radius (L2)", *said]))
-    draw_heading(fig, title, 100, about=line_of_row(sample, index), cautions=cautions(one, 0))
+    said = ["certified radius (L2)", terms.level, *filter(None, [assumption_of(terms)])]
+    draw_colour_bar(fig, axes, scale, label="\n".join(textwrap.fill(line, 40) for line in said))
+    draw_heading(fig, title, 100, about=line_of_row(sample, index), cautions=warned)
     return fig
 
 

@@ -22,7 +22,7 @@ from metfa.plot.images import (
     picture_of,
     size_of,
 )
-from metfa.results.cautions import FLIPS_FROM, cautions, line_of_row, outside, trimming
+from metfa.results.cautions import FLIPS_FROM, cautions, left_out, line_of_row, nothing_stands_out, outside
 from metfa.results.decisions import Decision, TooFewSamplesError
 from metfa.segmentation.explanation import ContextExplanation
 
@@ -86,8 +86,9 @@ def context(
         smoothed = explanation.smoothed(confidence_level).astype(np.float64)
         of_context = explanation.of_context
         contradicted = outside(of_context.vanilla, of_context.confidence_interval(confidence_level)).mean()
-        alone = f"vanilla\nno noise; {percent(contradicted, 1)} outside the intervals"
-        trimmed = f"smoothed\n{n} samples, {trimming(of_context, confidence_level)}"
+        count = left_out(of_context, confidence_level)
+        alone = f"vanilla\n{percent(contradicted, 1)} outside intervals"
+        trimmed = f"smoothed\n{n} samples, {count} + {count} left out"
         maps = [(axes[1], alone, vanilla), (axes[2], trimmed, smoothed)]
     else:
         maps = [(axes[1], "vanilla\none explanation, no noise", vanilla)]
@@ -103,6 +104,7 @@ def context(
     try:
         decision = explanation.decide(terms)
         _draw_decision(fig, axes[3], decision, explanation.region, shown, name, colours, faint=bool(warned))
+        warned = [*warned, *nothing_stands_out(decision.nothing, 0, "pixel")]
     except TooFewSamplesError as error:
         draw_note(axes[3], shown, name, str(error))
     for ax in axes:
@@ -144,7 +146,9 @@ def _draw_decision(
     ]
     painted = picture if picture.ndim == 3 else np.repeat(picture[..., None], 3, axis=2)
     painted = np.where(region[..., None], painted, grey(picture))
-    strength = {1: 0.75, 0: 0.6, -1: 0.45} if not faint else dict.fromkeys((1, 0, -1), FAINT)
+    strength: dict[int, float] = {1: 0.75, 0: 0.6, -1: 0.45}
+    if faint:
+        strength = dict.fromkeys(strength, FAINT)
     for _, mark, colour in kinds:
         where = np.zeros(region.shape, bool)
         where[~region] = decision.marks[0] == mark

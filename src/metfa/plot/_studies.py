@@ -226,8 +226,7 @@ def stability_and_faithfulness(
     ]  # fmt: skip
     _legend(ax, handles=handles)
     about = [_bars(evaluation)]
-    if len(study.outer_noises) > 1:
-        about.append(f"means over the outer noises {', '.join(study.outer_noises)}")
+    about += [f"means over the outer noises {', '.join(study.outer_noises)}"] if len(study.outer_noises) > 1 else []
     about += [f"not drawn, without a figure: {'; '.join(lost)}"] if lost else []
     caption = "\n".join(textwrap.fill(printable(line), 110) for line in about)
     fig.supxlabel(caption, fontsize="x-small", **LITERAL)
@@ -242,11 +241,9 @@ def _stability(evaluation: Evaluation, explainer: str, entry: Entry, *, relative
     if not relative:
         return _ratio(spread)
     levels = _of_inputs(evaluation, "mstd", explainer, entry, outers, "level")
-    if levels and np.mean(list(levels.values())) <= 0:
-        raise ValueError(
-            f"`relative`: the mean level of {explainer}, {entry[0]}, is {np.mean(list(levels.values())):.3g}, which "
-            "does not show the size of its maps: write relative=False"
-        )
+    if levels and (mean := np.mean(list(levels.values()))) <= 0:
+        said = f"the mean level of {explainer}, {entry[0]}, is {mean:.3g}, which does not show the size of its maps"
+        raise ValueError(f"`relative`: {said}: write relative=False")
     return _ratio(spread, levels)
 
 

@@ -14,7 +14,7 @@ from metfa._base.percents import percent
 from metfa._base.validation import check_kind
 from metfa.plot._headings import draw_heading
 from metfa.plot._palettes import LITERAL, SIGNED_SCORES, Palette, palette_named
-from metfa.results.cautions import FLIPS_FROM, cautions, line_of_row, outside, trimming
+from metfa.results.cautions import FLIPS_FROM, cautions, left_out, line_of_row, nothing_stands_out, outside
 from metfa.results.decisions import Decision, TooFewSamplesError
 from metfa.results.sample import AttributionSample
 
@@ -127,7 +127,9 @@ def figure(
     draw_colour_bar(fig, axes, scale)
     name = f"significance\nalpha {terms.alpha:g}, {terms.correction or 'uncorrected'}"
     try:
-        _draw_decision(fig, axes[5], one.decide(terms.of_input(index)), shown, name, colours, faint=bool(warned))
+        decision = one.decide(terms.of_input(index))
+        _draw_decision(fig, axes[5], decision, shown, name, colours, faint=bool(warned))
+        warned = [*warned, *nothing_stands_out(decision.nothing, 0, "pixel")]
     except TooFewSamplesError as error:
         draw_note(axes[5], shown, name, str(error))
     draw_heading(fig, title, 100, about=line_of_row(sample, index), cautions=warned)
@@ -171,9 +173,10 @@ def _score_maps(sample: AttributionSample, confidence_level: float) -> list[tupl
     smoothed = sample.smoothed(confidence_level)[0]
     level = f"of the {'any-time ' * sample.any_time}{percent(interval.confidence_level, 1)} intervals"
     contradicted = percent(outside(sample.vanilla, interval).mean(), 1)
-    trimmed = trimming(sample, confidence_level)
+    count = left_out(sample, confidence_level)
+    trimmed = f"{count} + {count} left out" if count else "none left out"
     return [
-        (f"vanilla\nno noise; {contradicted} outside the intervals", clean),
+        (f"vanilla\n{contradicted} outside intervals", clean),
         (f"smoothed\n{sample.n_samples} samples, {trimmed}", smoothed.astype(np.float64)),
         (f"lower bound\n{level}", interval.low[0].astype(np.float64)),
         (f"upper bound\n{level}", interval.high[0].astype(np.float64)),

@@ -33,13 +33,17 @@ class Samples:
     data: dict[str, Any]
 
     @classmethod
-    def of(cls, values: np.ndarray, thresholds: Sequence[float]) -> Samples:
-        """From samples (n, features); the `thresholds` become edges, and without any there are no edges."""
+    def of(cls, values: np.ndarray, thresholds: Sequence[float], zone: float = 0.0) -> Samples:
+        """From samples (n, features); the `thresholds` become edges, and without any there are no edges.
+
+        Scores up to `zone` from 0 count as 0, as in a decision about the sign (see `Terms.unit`).
+        """
         n, size = values.shape
         one_by_one = n * size <= MOST_CELLS
         most = MOST_EDGES if one_by_one else max(FEWEST_EDGES, min(MOST_EDGES_OF_COUNTS, COUNTS // (2 * size)))
         edges = edges_of(float(values.min()), float(values.max()), thresholds, most) if thresholds else np.empty(0)
-        data = _sorted_cells(values, edges) if one_by_one else _counts(values, edges)
+        edges = edges[(edges == 0) | (np.abs(edges) > zone)]
+        data = _sorted_cells(values, edges, zone) if one_by_one else _counts(values, edges, zone)
         return cls(edges, {"n": n, "size": size, **data})
 
 
@@ -56,33 +60,34 @@ def edges_of(low: float, high: float, thresholds: Sequence[float], most: int) ->
     return np.unique(np.concatenate([grid, wanted]))
 
 
-def _cells(values: np.ndarray, edges: np.ndarray) -> np.ndarray:
+def _cells(values: np.ndarray, edges: np.ndarray, zone: float) -> np.ndarray:
     """Cell of each value; edges and values are compared in float64, which holds both."""
     values = values.astype(np.float64)
+    values[np.abs(values) <= zone] = 0
     before = np.searchsorted(edges, values)
     at_edge = np.append(edges, np.nan)[before] == values
     return (2 * before + at_edge).astype(np.uint8)
 
 
-def _sorted_cells(values: np.ndarray, edges: np.ndarray) -> dict[str, Any]:
+def _sorted_cells(values: np.ndarray, edges: np.ndarray, zone: float) -> dict[str, Any]:
     """Cells of each feature's samples in ascending order; after the first, each as the difference to the one before."""
     cells = np.empty(values.shape, np.uint8)
     rows = max(1, BLOCK // values.shape[1])
     for start in range(0, len(values), rows):
-        cells[start : start + rows] = _cells(values[start : start + rows], edges)
+        cells[start : start + rows] = _cells(values[start : start + rows], edges, zone)
     cells.sort(axis=0)
     cells[1:] = np.diff(cells, axis=0)
     return {"encoding": "cells", "cells": packed(cells)}
 
 
-def _counts(values: np.ndarray, edges: np.ndarray) -> dict[str, Any]:
+def _counts(values: np.ndarray, edges: np.ndarray, zone: float) -> dict[str, Any]:
     """Counts of each feature's samples below each edge, and up to it if any lie at one; each less the edge before."""
     n, size = values.shape
     dtype = np.dtype(np.uint8 if n < 2**8 else "<u2" if n < 2**16 else "<u4")
     histogram = np.empty((2 * len(edges) + 1, size), dtype)
     columns = max(1, BLOCK // n)
     for start in range(0, size, columns):
-        cells = _cells(values[:, start : start + columns], edges)
+        cells = _cells(values[:, start : start + columns], edges, zone)
         width = cells.shape[1]
         places = cells.astype(np.intp) * width + np.arange(width)
         counted = np.bincount(places.ravel(), minlength=len(histogram) * width)

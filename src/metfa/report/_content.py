@@ -23,7 +23,7 @@ from metfa.results.decisions import Decision, TooFewSamplesError, samples_needed
 from metfa.results.sample import AttributionSample
 from metfa.results.summary import Summary, summarise
 from metfa.results.terms import ANY_TIME, CORRECTIONS, Terms
-from metfa.results.thresholds import thresholds_of
+from metfa.results.thresholds import thresholds_of, zone_of
 from metfa.segmentation.explanation import ContextExplanation
 from metfa.stats.sequential import reciprocal_table
 from metfa.stats.sign_null import upper_tail_table
@@ -99,14 +99,15 @@ class Content:
                 f"scores of {largest:.3g}, as of {name!r}, are too large to be drawn: divide them by a number"
             )
         threshold = _threshold(result, terms)
-        if math.isinf(threshold):
-            raise ValueError(f"`threshold` must be finite, but the rule returned {threshold} for {name!r}")
         known = terms if math.isnan(threshold) else replace(terms, threshold=threshold)
         summary, certificate = _decided(result, tested, terms, known, confidence_level, flips_from, region)
-        warned = cautions(sample, 0, flips_from)
+        flips = cautions(sample, 0, flips_from)
+        warned = flips if isinstance(summary, str) else list(summary.cautions)
         stops = [] if math.isnan(threshold) else [threshold, 0.0] if sample.signed else [threshold]
         n_tested = sample.n_samples - terms.split
-        samples = Samples.of(_placed(tested.values[terms.split :, 0], region), stops)
+        zone = float(zone_of(np.zeros(1), terms.unit, tested.values).flat[0]) if 0.0 in stops else 0.0
+        zone = 0.0 if any(0 < abs(stop) <= zone for stop in stops) else zone
+        samples = Samples.of(_placed(tested.values[terms.split :, 0], region), stops, zone)
         at = np.flatnonzero(samples.edges == threshold)
         kind = _kind(sample)
         data = {
@@ -131,7 +132,7 @@ class Content:
                 for correction in (ANY_TIME if sample.any_time else CORRECTIONS)
             },
             "signed": bool(sample.signed),
-            "faint": bool(warned),
+            "faint": bool(flips),
         }
         if kind == "maps":
             data |= _pictured(sample, region)

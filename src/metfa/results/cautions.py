@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +12,7 @@ from metfa import stats
 from metfa._base.class_names import class_name
 from metfa._base.percents import percent
 from metfa._base.provenance import printable
+from metfa._base.validation import check_number
 
 if TYPE_CHECKING:
     from metfa.results.sample import AttributionSample
@@ -20,7 +23,9 @@ __all__ = [
     "cautions",
     "check_flips_from",
     "explained",
+    "left_out",
     "line_of_row",
+    "nothing_stands_out",
     "outside",
     "place",
     "predicted",
@@ -30,6 +35,12 @@ __all__ = [
 FLIPS_FROM = 0.2  # a choice: one copy in five explains another decision than the one that was asked about
 
 
+def nothing_stands_out(nothing: Sequence[str | None], row: int, noun: str = "feature") -> list[str]:
+    """The sentence for a row in which no feature stands out, from `Decision.nothing`; it belongs in titles too."""
+    why = nothing[row] if nothing else None
+    return [] if why is None else [f"No {noun} stands out: {why}"]
+
+
 def predicted(scores: np.ndarray | None) -> np.ndarray | None:
     """Class that scores (batch, classes) of the clean inputs predict, (batch,); None without two classes."""
     return None if scores is None or scores.ndim != 2 or scores.shape[1] < 2 else scores.argmax(axis=1)
@@ -37,20 +48,19 @@ def predicted(scores: np.ndarray | None) -> np.ndarray | None:
 
 def check_flips_from(flips_from: Any) -> float:
     """`flips_from` as a float; raises unless it is a share."""
-    if isinstance(flips_from, bool) or not isinstance(flips_from, int | float | np.floating):
-        raise TypeError(f"`flips_from` must be a number, got {type(flips_from).__name__}: {flips_from!r:.80}")
-    if not 0 < flips_from <= 1:
+    share = check_number(flips_from, "flips_from", least=-math.inf)
+    if not 0 < share <= 1:
         raise ValueError(
             f"`flips_from` must be a share above 0 and at most 1, got {flips_from}: for 20 % write 0.2, and 1 to be "
             "warned only where the noise changed every prediction"
         )
-    return float(flips_from)
+    return share
 
 
 def cautions(sample: AttributionSample, row: int, flips_from: float = FLIPS_FROM) -> list[str]:
     """Sentences that belong in the title of every view of a row; where there are any, its marks are drawn faintly."""
-    rate = sample.flip_rate
-    if rate is None or rate[row] < check_flips_from(flips_from):
+    limit, rate = check_flips_from(flips_from), sample.flip_rate
+    if rate is None or rate[row] < limit:
         return []
     return [f"The noise changed the prediction in {percent(rate[row], 0)} of the noisy copies"]
 
@@ -64,7 +74,7 @@ def _class_explained(sample: AttributionSample, row: int) -> str | None:
         return printable(f"target {target}")
     facts = sample.provenance.get("text")
     name = facts.get("class_name") if isinstance(facts, dict) and len(sample.target) == 1 else None
-    return class_name(int(target), None) + ("" if name is None else printable(f" ({name})"))
+    return class_name(int(target), None) + ("" if name is None else f" ({printable(str(name))})")
 
 
 def explained(sample: AttributionSample, row: int) -> str | None:
@@ -100,7 +110,12 @@ def about_outside(count: int, n_features: int, noun: str = "feature") -> str:
     return f"the score without noise lies outside the interval of {count:,} of {of} ({share})"
 
 
-def trimming(sample: AttributionSample, confidence_level: float) -> str:
+def left_out(sample: AttributionSample, confidence_level: float) -> int:
     """How many samples the smoothed map leaves out on each side; so many wild maps do not move it far."""
-    ranks = stats.median_ranks(sample.n_samples, confidence_level)
-    return "too few to leave any out" if ranks.first == 1 else f"{ranks.first - 1} left out on each side"
+    return stats.median_ranks(sample.n_samples, confidence_level).first - 1
+
+
+def trimming(sample: AttributionSample, confidence_level: float) -> str:
+    """`left_out` in words."""
+    count = left_out(sample, confidence_level)
+    return f"{count} left out on each side" if count else "too few to leave any out"

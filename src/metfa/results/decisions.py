@@ -27,6 +27,7 @@ __all__ = [
     "undecided_share",
 ]
 
+NO_NOISE = "no noisy copy differs from the input"
 AT_ZERO = "most scores of each are 0 to rounding"
 
 
@@ -99,7 +100,7 @@ def kinds_at(threshold: float | None) -> dict[int, str]:
     return {1: above, 0: "undecided", -1: below}
 
 
-def decide(values: np.ndarray, terms: Terms, *, any_time: bool = False) -> Decision:
+def decide(values: np.ndarray, terms: Terms, *, any_time: bool = False, unmoved: np.ndarray | None = None) -> Decision:
     r"""Decide each feature of samples (n, batch, \*features), each input's features as one family.
 
     Parameters
@@ -110,6 +111,9 @@ def decide(values: np.ndarray, terms: Terms, *, any_time: bool = False) -> Decis
         Threshold, alpha, correction and split.
     any_time : bool
         Whether the decision must hold whenever sampling stops. If so, it uses e-values; "e-bh" always does.
+    unmoved : ndarray of bool, (batch,), optional
+        Inputs that the noise does not change, so that N samples are one explanation N times: all features are
+        undecided.
 
     Raises
     ------
@@ -130,7 +134,11 @@ def decide(values: np.ndarray, terms: Terms, *, any_time: bool = False) -> Decis
             f"{needed + terms.split} are needed for anything to become significant"
         )
     test, thresholds, nothing = tested(values, terms, "two-sided", any_time=any_time)
-    return Decision(marks_of(test, terms.alpha, terms.correction), test, thresholds, terms, nothing)
+    marks = marks_of(test, terms.alpha, terms.correction)
+    if unmoved is not None and unmoved.any():
+        marks[unmoved] = 0
+        nothing = tuple(NO_NOISE if still else why for still, why in zip(unmoved, nothing, strict=True))
+    return Decision(marks, test, thresholds, terms, nothing)
 
 
 def tested(

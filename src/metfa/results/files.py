@@ -129,7 +129,6 @@ def write_manifest(folder: Path, sample: AttributionSample) -> None:
             "feature_names": sample.feature_names,
             "provenance": sample.provenance,
             "stopping": None if sample.stopping is None else sample.stopping.written(),
-            "looks": sorted(sample.looks),
             "default_terms": None if sample.default_terms is None else sample.default_terms.written(),
         },
     )
@@ -240,14 +239,7 @@ def _assembled(folder: Path, manifest: dict[str, Any]) -> AttributionSample:
         provenance=_typed(manifest, "provenance", dict),
         stopping=None if manifest.get("stopping") is None else Stopping.read(manifest["stopping"], batch, n),
         default_terms=None if default_terms is None else Terms.read(default_terms, values.shape),
-        looks=_looks(manifest.get("looks", [])),
     )
-
-
-def _looks(written: Any) -> set[int]:
-    if not isinstance(written, list) or not all(type(size) is int and size > 0 for size in written):
-        raise TypeError("looks, which must be a list of numbers of samples")
-    return set(written)
 
 
 def _typed(manifest: dict[str, Any], name: str, kind: type) -> Any:

@@ -43,7 +43,7 @@ def _scale(values: np.ndarray) -> float:
     if values.dtype != np.float64 or values.size == 0:
         return 1.0
     exponent = max(math.frexp(max(float(sample.max()), -float(sample.min())))[1] for sample in values)
-    return math.ldexp(1.0, -exponent) if abs(exponent) > 400 else 1.0
+    return math.ldexp(1.0, max(-1000, min(1000, -exponent))) if abs(exponent) > 400 else 1.0
 
 
 def _mean(values: np.ndarray, scale: float) -> np.ndarray:

@@ -56,6 +56,8 @@ def joined(sample: AttributionSample, other: AttributionSample) -> AttributionSa
     stopping = sample.stopping
     if stopping is not None:
         stopping = replace(stopping, added=stopping.added + other.n_samples)
+    both = [one.provenance.get("unmoved", ()) for one in (sample, other)]
+    unmoved = [name for name in both[0] if name in both[1]]
     made = {"n_samples": len(ids), "first_sample": min(ids), **spent, "seconds": round(spent["seconds"], 3)}
     return replace(
         sample,
@@ -63,8 +65,7 @@ def joined(sample: AttributionSample, other: AttributionSample) -> AttributionSa
         predictions=predictions,
         sample_ids=tuple(ids[i] for i in order),
         stopping=stopping,
-        provenance={**sample.provenance, **made},
-        looks=sample.looks | other.looks,
+        provenance={**sample.provenance, **made, "unmoved": unmoved, "looks": sorted({*sample.looks, *other.looks})},
     )
 
 

@@ -34,9 +34,9 @@ def promise(
         Word for a feature.
     """
     most = f"at most {percent(alpha)}"
-    if correction is None and expected is None:
-        return f"each {noun} is marked falsely on either side with probability {most}, whenever sampling stops"
     if correction is None:
+        if expected is None:
+            return f"each {noun} is marked falsely on either side with probability {most}, whenever sampling stops"
         share = expected / n_features if n_features else 0.0
         return (
             f"up to {_number(expected)} of {_counted(n_features, noun)} marked falsely on average "
@@ -46,10 +46,14 @@ def promise(
         return f"the probability of any false mark at all is {most}"
     if correction == "holm":
         return f"the probability that any {noun} with its median at the threshold is marked is {most}"
-    condition = {"bh": " under positive dependence", "by": "", "e-bh": ", whenever sampling stops"}[correction]
+    condition = {
+        "bh": "under positive dependence",
+        "by": "under any dependence",
+        "e-bh": "under any dependence and whenever sampling stops",
+    }[correction]
     return (
-        f"on average {most} of all marks together ({kinds[1]} and {kinds[-1]}) are false{condition}; of the {kinds[1]} "
-        "ones alone it may be more"
+        f"on average {most} of all marks together ({kinds[1]} and {kinds[-1]}) are false, {condition}; of the "
+        f"{kinds[1]} ones alone it may be more"
     )
 
 

@@ -19,12 +19,14 @@ from metfa._base.validation import check_function, check_kind, positive_int
 from metfa.results.cautions import FLIPS_FROM, predicted
 from metfa.results.certified import certified, ranks_within
 from metfa.results.decisions import Decision, decide, samples_for_interval, tested
+from metfa.results.looks import grown, with_looks
 from metfa.results.moments import mean_of, median_of, std_of
 from metfa.results.outlook import Outlook, outlook
 from metfa.results.parts import input_of, joined
 from metfa.results.stopping import Stopping, of_a_fixed_number
 from metfa.results.terms import Terms, check_correction, check_fits, filled, of_both_signs
 from metfa.results.thresholds import ruled
+from metfa.results.units import largest_of
 from metfa.stats.validation import as_alternative
 
 if TYPE_CHECKING:
@@ -64,9 +66,6 @@ class AttributionSample:
     default_terms : Terms or None
         Terms of its decisions where nothing else is given, such as the threshold 0 for differences; they are saved
         with it. None: the usual ones, see `terms`.
-    looks : set of int
-        Numbers of samples at which marks or intervals of these samples were asked for. Results that show the same
-        samples share it (single inputs of a batch, `with_unit`), `concat` joins it, and files keep it.
     """
 
     values: np.ndarray
@@ -81,9 +80,9 @@ class AttributionSample:
     provenance: dict[str, Any] = field(default_factory=dict)
     stopping: Stopping | None = None
     default_terms: Terms | None = None
-    looks: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "provenance", with_looks(self.provenance))
         for name in ("values", "inputs", "vanilla", "scores", "predictions"):
             object.__setattr__(self, name, read_only(getattr(self, name)))
 
@@ -94,20 +93,22 @@ class AttributionSample:
 
     @property
     def any_time(self) -> bool:
-        """Whether the number of samples may depend on what was seen, so that tests and intervals must hold at any time.
-
-        It may after `metfa.Until`, and where samples were joined after somebody had looked at fewer (`looks`).
-        """
+        """Whether tests and intervals must hold at any time: after `metfa.Until`, or `looks` at fewer samples."""
         return self.stopping is not None or self.grown is not None
+
+    def _look(self) -> None:
+        if self.n_samples not in self.looks:
+            self.looks.append(self.n_samples)
+
+    @property
+    def looks(self) -> list[int]:
+        """Numbers of samples at which marks or intervals of these samples were asked for; files keep them."""
+        return self.provenance["looks"]
 
     @property
     def grown(self) -> str | None:
-        """At which smaller numbers of samples somebody looked before more were joined, in words; None if nobody did."""
-        sizes = sorted(size for size in self.looks if size < self.n_samples)
-        if not sizes:
-            return None
-        listed = ", ".join(map(str, sizes[-5:]))
-        return f"joined from parts after looks at {'..., ' if len(sizes) > 5 else ''}{listed} samples"
+        """At which smaller numbers of samples somebody looked, in words; None if nobody did."""
+        return grown(self.looks, self.n_samples)
 
     @property
     def interval_kind(self) -> str:
@@ -148,36 +149,15 @@ class AttributionSample:
 
     @cached_property
     def unit(self) -> float | np.ndarray:
-        """What counts as a whole score, in the units of the maps, for `Terms.unit`.
-
-        An explainer may say it (an attribute `unit`). Else it is the largest absolute score of each clean map,
-        (batch,). `with_unit` gives another.
-        """
-        known = self.provenance.get("unit")
-        if known is not None:
-            return float(known)
-        flat = np.abs(self.vanilla.reshape(len(self.vanilla), -1).astype(np.float64))
-        return flat.max(axis=1, initial=0.0)
+        """What counts as a whole score (see `Terms`): the explainer's `unit`, else the largest of each clean map."""
+        given = self.default_terms and self.default_terms.unit
+        known = self.provenance.get("unit") if given is None else given
+        return largest_of(self.vanilla) if known is None else known
 
     def with_unit(self, unit: float | np.ndarray) -> AttributionSample:
-        """The same samples, decided in another unit: with 1 for probabilities, .0001 of them counts as nothing.
-
-        Parameters
-        ----------
-        unit : float or ndarray (batch,)
-            See `Terms`.
-
-        Examples
-        --------
-        >>> import numpy as np, metfa
-        >>> sample = metfa.explain(
-        ...     lambda inputs, target: 1e-6 * inputs, np.array([[1.0, -2.0]]), 0, noise=metfa.noise.Uniform(0.1),
-        ...     n_samples=10, rng=0,
-        ... )
-        >>> sample.significance_map(), sample.with_unit(1.0).significance_map()
-        (array([[ 1, -1]], dtype=int8), array([[0, 0]], dtype=int8))
-        """
-        return replace(self, default_terms=replace(self.default_terms or self._usual, unit=unit))
+        """The same samples, decided in another unit, a number or one for each input; 1 for probabilities."""
+        usual = self.default_terms or Terms(0.0 if self.signed else stats.jenks)
+        return replace(self, default_terms=replace(usual, unit=unit))
 
     @cached_property
     def flip_rate(self) -> np.ndarray | None:
@@ -201,12 +181,7 @@ class AttributionSample:
         """Asymptotic interval of the mean (jackknife and central limit theorem), to compare with the exact one.
 
         This is the error bar that the paper's discussion gives SmoothGrad; unlike `confidence_interval` it holds only
-        for large N.
-
-        Raises
-        ------
-        ValueError
-            After `metfa.Until`: it is for a number of samples that was fixed beforehand.
+        for large N, and it is refused where `any_time` holds: it is for a number of samples that was fixed beforehand.
         """
         if self.any_time:
             raise of_a_fixed_number("`mean_interval` is", confidence_level)
@@ -227,24 +202,16 @@ class AttributionSample:
         Raises
         ------
         ValueError
-            If there are too few samples for the level; the message names the smallest number. After `metfa.Until` if
-            `ranks` are for a number of samples that was fixed beforehand.
-
-        Notes
-        -----
-        After `metfa.Until` the ranks are those of `stats.sequence_ranks`, which hold whenever sampling stops.
+            If there are too few samples for the level; the message names the smallest number. Where `any_time` holds if
+            `ranks` are for a number that was fixed beforehand; the usual ones are those of `stats.sequence_ranks`.
         """
-        self.looks.add(self.n_samples)
+        self._look()
         level = 0.95 if confidence_level is None else confidence_level
         if self.any_time and ranks is None:
             return stats.median_interval(self.values, ranks=stats.sequence_ranks(self.n_samples, level))
         if self.any_time and isinstance(ranks, stats.Ranks) and not ranks.sequential:
             raise of_a_fixed_number("`ranks` are", level)
         return stats.median_interval(self.values, confidence_level, ranks=ranks)
-
-    @property
-    def _usual(self) -> Terms:
-        return Terms(0.0 if self.signed else stats.jenks)
 
     def terms(
         self,
@@ -262,32 +229,25 @@ class AttributionSample:
         Parameters
         ----------
         threshold, alpha, correction, split
-            See `Terms`.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If one of them is not allowed, or does not fit these samples.
+            See `Terms`; TypeError or ValueError if one is not allowed, or does not fit these samples.
         """
-        usual = self.default_terms or self._usual
+        usual = self.default_terms or Terms(0.0 if self.signed else stats.jenks)
         own = self.stopping.terms if self.stopping is not None and self.stopping.tested else usual
-        own = replace(own, unit=self.unit if usual.unit is None else usual.unit)
+        own = replace(own, unit=self.unit)
         found = filled(own, usual.threshold, threshold, alpha=alpha, correction=correction, split=split)
         check_correction(found.correction, any_time=self.any_time)
         check_fits(found, self.values.shape)
         return found
 
     def decide(self, terms: Terms) -> Decision:
-        """Decide all features on these terms; returns the marks, and the test and the thresholds behind them.
+        """Marks of all features on these terms, and the test and the thresholds behind them.
 
-        Raises
-        ------
-        TooFewSamplesError
-            If nothing could become significant with so few samples, a ValueError that names the smallest N.
+        It raises `TooFewSamplesError`, a ValueError with the smallest N, if nothing could become significant.
         """
         check_kind(terms, "terms", Terms, "`sample.terms(...)`")
-        self.looks.add(self.n_samples)
-        return decide(self.values, terms, any_time=self.any_time)
+        self._look()
+        unmoved = np.isin(self.input_names, self.provenance.get("unmoved", []))
+        return decide(self.values, terms, any_time=self.any_time, unmoved=unmoved)
 
     def certified_radius(
         self,
@@ -307,8 +267,7 @@ class AttributionSample:
         ----------
         threshold, alpha, split
             As for `terms`; the threshold must be a number that was fixed before the samples, or a rule with `split`.
-            A number that was found by trying several on these samples passes for one that was fixed: the statement is
-            then wrong far more often than alpha says (.21 of the runs, simulated), and nothing can notice.
+            A number found by trying several on these samples passes for a fixed one, and is wrong in up to .21 of runs.
         correction : {None, "none", "bonferroni", "bh", "e-bh"}
             As for `terms`. "bh", "e-bh": if r of m features are selected, each bound has the level r alpha / (2 m).
 
@@ -321,21 +280,19 @@ class AttributionSample:
         Raises
         ------
         ValueError
-            If the noise is not Gaussian with one standard deviation, if the threshold depends on the samples that are
-            tested, or if there are too few samples.
+            For another noise, too few samples, or a threshold that depends on the samples that are tested.
 
         Notes
         -----
-        Randomised smoothing of Cohen et al. 2019, for each feature: see `stats.certified_radius`. Clamping to a range
-        counts as a part of the model, so it is allowed; so is any explainer. The class that is explained is held fixed.
-        The statement is about medians, not about the prediction, nor about a map of N samples.
+        Randomised smoothing of Cohen et al. 2019, for each feature: see `stats.certified_radius`. Clamping counts as a
+        part of the model; the class is fixed. It is about medians, not about the prediction, nor a map of N samples.
         """
         return certified(self, self.terms(threshold, alpha=alpha, correction=correction, split=split))[0]
 
     def certified_interval(self, radius: float, confidence_level: float = 0.95) -> stats.ConfidenceInterval:
         r"""Interval for each median that holds for all changes of the input within a radius, (batch, \*features).
 
-        Gaussian noise only; see `stats.certified_ranks`.
+        Gaussian noise with one standard deviation only, else a ValueError; see `stats.certified_ranks`.
 
         Parameters
         ----------
@@ -344,13 +301,8 @@ class AttributionSample:
             `confidence_interval`.
         confidence_level : float
             Level asked for.
-
-        Raises
-        ------
-        ValueError
-            If the noise is not Gaussian with one standard deviation, or if there are too few samples.
         """
-        self.looks.add(self.n_samples)
+        self._look()
         return stats.median_interval(self.values, ranks=ranks_within(self, radius, confidence_level))
 
     def smoothed(self, confidence_level: float | None = None, *, ranks: stats.Ranks | None = None) -> np.ndarray:
@@ -379,8 +331,8 @@ class AttributionSample:
             Counts and p-values (batch, \*features). ``.test(0)`` is for signed attributions: its `sign` says on which
             side of zero the median is. After `metfa.Until` a `stats.SequentialTestResult`.
         """
-        self.looks.add(self.n_samples)
         alternative = as_alternative(alternative)
+        self._look()
         return tested(self.values, self.terms(threshold, split=split), alternative, any_time=self.any_time)[0]
 
     def threshold(self, rule: Callable[[np.ndarray], Any] = stats.jenks, *, split: int | None = None) -> np.ndarray:
@@ -389,8 +341,7 @@ class AttributionSample:
         Parameters
         ----------
         rule : callable
-            Values (n, \*features) -> float; by default the exact natural break of all values in two classes, nan where
-            no feature stands out (`stats.contrast`).
+            Values (n, \*features) -> float; by default the natural break, nan where no feature stands out.
         split : int, optional
             Use only the first `split` samples; by default (and for 0) all of them.
         """
@@ -414,19 +365,13 @@ class AttributionSample:
         ----------
         threshold, alpha, correction, split
             As for `terms`. With or without a split, the mark of a feature is on the wrong side of the threshold that is
-            used with probability at most alpha for each side (see the notes).
+            used with probability at most alpha for each side: if the median V is at most h, then
+            ``#{e > h} <= #{e > V}``, however h was found. (A break of few samples may lie far from the law's own.)
 
         Raises
         ------
         TooFewSamplesError
             If nothing could become significant with so few samples, a ValueError that names the smallest N.
-
-        Notes
-        -----
-        A threshold h that is chosen from the tested samples themselves does not raise the error of a mark. If the
-        median V of a feature is at most h, then ``#{e > h} <= #{e > V}``, for every h, however it was found. So a false
-        "important" needs ``#{e > V}`` to reach the critical count, which has probability at most alpha. The other side
-        is the mirror image. But a threshold from few values may lie far from the natural break of the whole law.
         """
         return self.decide(self.terms(threshold, alpha=alpha, correction=correction, split=split)).marks
 
@@ -442,14 +387,10 @@ class AttributionSample:
     ) -> Outlook:
         """How many samples it will likely take until at most a share of each input's features is undecided.
 
-        An extrapolation, no promise. The counts of all features together tell how their chances to lie above the
-        threshold are spread (the non-parametric maximum likelihood estimate of this law, by the EM algorithm); the
-        expected counts of more samples are then decided on the same terms. On photographs it is within a factor of 1.5
-        of what it takes (see the benchmarks).
-
-        The number is for a **new** call, with another `rng`: it was chosen by the present samples, and a plan is a look
-        at them (`looks`). If you join more samples to these, decisions rest on e-values, which need more. After
-        `metfa.Until`, or with "e-bh", the number counts the present samples in, and joining is right.
+        An extrapolation, no promise, from the law of all features' chances to lie above the threshold (estimated from
+        their counts by maximum likelihood). For photographs it is within a factor of 1.5 of what it takes.
+        The number is for a **new** call, with another `rng`, because the present samples chose it (`looks`). After
+        `metfa.Until`, and with "e-bh", it counts the present samples in, and more may be joined.
 
         Parameters
         ----------
@@ -464,18 +405,6 @@ class AttributionSample:
         -------
         Outlook
             The likely number, its cost in explanations and seconds, and the shares at smaller numbers.
-
-        Examples
-        --------
-        >>> import numpy as np, metfa
-        >>> weights = np.linspace(-1, 1, 100)
-        >>> sample = metfa.explain(
-        ...     lambda inputs, target: inputs * weights, np.ones((1, 100)), 0, noise=metfa.noise.Gaussian(1.0),
-        ...     n_samples=20, rng=0,
-        ... )
-        >>> outlook = sample.plan(0.05)
-        >>> bool(outlook.n_samples > 20)
-        True
         """
         terms = self.terms(threshold, alpha=alpha, correction=correction, split=split)
         return outlook(self, undecided, terms, max_samples)
@@ -487,13 +416,10 @@ class AttributionSample:
     def concat(self, other: AttributionSample) -> AttributionSample:
         """Join samples of the same inputs from two calls (see `first_sample` of `metfa.explain`), in memory.
 
+        Parts that were joined before anybody looked at one are one sample of a fixed size, with exact tests. After a
+        look (`looks`; one in another session only if the result was saved after it) e-values decide, and intervals hold
+        at any time: the sign test after each of ten joins was wrong for .28 of the null features, .04 at a fixed size.
         Samples that are added to those of `metfa.Until` must come later. All are tested; `stopping` counts the added.
-
-        Parts that were made side by side, and joined before anybody asked for marks or intervals, are one sample of a
-        fixed size: its tests are exact. If you have looked at a part (`looks`), the number of samples may depend on
-        what you saw. The joined result then decides by e-values, and its intervals hold at any time, as after
-        `metfa.Until`. (The sign test after each of ten joins was wrong for .28 of the null features, for .04 at a fixed
-        number.) A look in another session is known only if the result was saved after it.
 
         Raises
         ------

@@ -303,9 +303,8 @@ class Stopping:
 def of_a_fixed_number(what: str, confidence_level: float) -> ValueError:
     """The error that says why there is no such interval after `Until`, and what to write instead."""
     return ValueError(
-        f"{what} for a number of samples that was fixed beforehand, but here it may depend on what was seen: "
-        f"write `confidence_interval({confidence_level})`, an interval of the median by `stats.sequence_ranks`, which "
-        "holds whenever sampling stops"
+        f"{what} for a number of samples that was fixed beforehand, but here it may depend on what was seen: write "
+        f"`confidence_interval({confidence_level})`, by `stats.sequence_ranks`, which holds whenever sampling stops"
     )
 
 
@@ -319,10 +318,9 @@ def _finite(value: Any) -> bool:
 
 
 def _in_words(name: str, value: float | None, asked: float, *, met: bool) -> str:
-    limit = percent(asked) if name == "undecided" else f"{asked:.3g}"
+    limit, most = percent(asked) if name == "undecided" else f"{asked:.3g}", "at most " * met
     if value is None:
         return f"nothing known about {name} ({limit} asked)"
-    most = "at most " if met else ""
     seen = {
         "undecided": f"{most}{percent(value, 1)} undecided",
         "width": f"intervals {most}{value:.3g} wide",

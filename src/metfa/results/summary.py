@@ -9,7 +9,16 @@ import numpy as np
 
 from metfa import stats
 from metfa._base.percents import percent
-from metfa.results.cautions import FLIPS_FROM, about_outside, cautions, explained, outside, place, trimming
+from metfa.results.cautions import (
+    FLIPS_FROM,
+    about_outside,
+    cautions,
+    explained,
+    nothing_stands_out,
+    outside,
+    place,
+    trimming,
+)
 from metfa.results.decisions import Decision, kinds_at
 from metfa.results.promises import promise
 from metfa.results.sample import AttributionSample
@@ -28,7 +37,8 @@ class Summary:
     explained : str or None
         The class that was explained, and the predicted one where it is another.
     cautions : tuple of str
-        What must not be missed, such as a noise that changes the prediction; views show it in the title.
+        What must not be missed, such as a noise that changes the prediction; views show it in the title. Or why no
+        feature stands out.
     n_samples, n_features : int
         N, and the number of features tested.
     stopped : str or None
@@ -162,7 +172,7 @@ def summarise(
         Summary(
             place=place(sample, row),
             explained=explained(sample, row),
-            cautions=tuple(cautions(sample, row, flips_from)),
+            cautions=(*cautions(sample, row, flips_from), *nothing_stands_out(decision.nothing, row)),
             n_samples=sample.n_samples,
             n_features=sample.n_features,
             stopped=sample.grown if sample.stopping is None else str(sample.stopping.of_input(row)),

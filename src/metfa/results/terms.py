@@ -10,7 +10,8 @@ import numpy as np
 
 from metfa import stats
 from metfa._arrays import as_array, to_host
-from metfa._base.validation import as_list, check_number, did_you_mean, is_whole, positive_int, shown
+from metfa._base.validation import did_you_mean, is_whole, positive_int, shown
+from metfa.results.units import checked_unit
 
 __all__ = [
     "ANY_TIME",
@@ -55,11 +56,10 @@ class Terms:
     correction : {None, "bonferroni", "holm", "bh", "by", "e-bh"}
         Correction for many features: family-wise error (bonferroni, holm) or false discovery rate (bh under positive
         dependence, by under any, e-bh under any and whenever sampling stops). If the threshold comes from the tested
-        samples themselves, all but bh are proven to hold; for bh there is no proof, and a threshold that was chosen to
-        mislead doubled its rate (.021 to .040, simulated). Without one, up to
-        `stats.expected_false_marks` false marks are expected if every median lies at the threshold. As an argument
-        "none" means no correction, and None means that nothing is given. After `metfa.Until` all tests use e-values,
-        and holm, bh and by are refused.
+        samples themselves, all but bh are proven to hold (chosen to mislead, it doubled the rate of bh, .021 to .040).
+        Without one, up to `stats.expected_false_marks` false marks are expected if every median lies at the threshold.
+        As an argument "none" means no correction, and None means that nothing is given. After `metfa.Until` all tests
+        use e-values, and holm, bh and by are refused.
     unit : float, ndarray (batch,), optional
         What counts as a whole score, in the units of the maps: 1 for probabilities. Scores that differ by less than a
         ten-thousandth of it do not differ (`stats.contrast`). So natural breaks find no threshold where all medians
@@ -95,7 +95,7 @@ class Terms:
         if not isinstance(other, Terms):
             return NotImplemented
         same = (self.alpha, self.correction, self.split) == (other.alpha, other.correction, other.split)
-        same = same and (self.unit is None) == (other.unit is None) and np.array_equal(self.unit, other.unit)
+        same = same and np.array_equal(self.unit, other.unit)
         if callable(self.threshold) or callable(other.threshold):
             return same and self.threshold is other.threshold
         return same and np.array_equal(self.threshold, other.threshold)
@@ -139,13 +139,7 @@ class Terms:
         elif isinstance(threshold, np.ndarray):
             threshold = threshold.tolist()
         unit = self.unit.tolist() if isinstance(self.unit, np.ndarray) else self.unit
-        return {
-            "threshold": threshold,
-            "alpha": self.alpha,
-            "correction": self.correction,
-            "split": self.split,
-            "unit": unit,
-        }
+        return {**vars(self), "threshold": threshold, "unit": unit}
 
     @classmethod
     def read(cls, written: Any, shape: tuple[int, ...]) -> Terms:
@@ -220,21 +214,6 @@ def checked_threshold(threshold: Any) -> float | np.ndarray | Callable[..., Any]
         raise _no_threshold(ValueError, str(numbers[~np.isfinite(numbers)].flat[0]))
     if numbers.ndim == 0:
         return float(numbers)
-    numbers.flags.writeable = False
-    return numbers
-
-
-def checked_unit(unit: Any) -> float | np.ndarray | None:
-    """`unit` as a float, a read-only array (batch,) of float64, or None; raises for anything else."""
-    if unit is None:
-        return None
-    if not isinstance(unit, np.ndarray | list):
-        return check_number(unit, "unit")
-    numbers = np.array(
-        [check_number(number, "unit") for number in as_list(unit, "unit", "a number, or one for each input")]
-    )
-    if numbers.ndim != 1:
-        raise ValueError(f"`unit` must be one number, or one for each input, got shape {numbers.shape}")
     numbers.flags.writeable = False
     return numbers
 

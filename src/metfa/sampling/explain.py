@@ -25,6 +25,7 @@ from metfa.sampling.request import Request, fitting_names
 from metfa.sampling.rounds import Rounds, rounds_of
 from metfa.sampling.run import Run
 from metfa.sampling.store import Sink, sink_of
+from metfa.sampling.unmoved import unmoved_rows
 
 __all__ = ["explain"]
 
@@ -98,7 +99,8 @@ def explain(
     Warns
     -----
     DegenerateAttributionsWarning
-        If maps are constant.
+        If maps are constant, or the noise changes nothing of an input. If its samples are then all the same, they
+        are one explanation N times: its features stay undecided.
     RowDependenceWarning
         If the explainer, or the model, mixes the rows of a batch, or if the explainer draws random numbers that rows
         may share; it then gets one row a call. The samples are those of rows alone.
@@ -142,6 +144,8 @@ def explain(
         if finished is not None:
             return replace(finished, feature_names=names)
         made = _sampled(request, loop, rounds, sink)
+        sample_ids = tuple(range(request.run.first_sample, request.run.first_sample + made.samples))
+        unmoved = unmoved_rows(loop, sample_ids, sink.values(0, made.samples))
     if made.constant:
         message = f"{made.constant} of {made.maps} maps are constant and say nothing about their features"
         warn(message, DegenerateAttributionsWarning)
@@ -151,7 +155,7 @@ def explain(
         target=tuple(loop.targets),
         vanilla=vanilla,
         scores=given_scores if scores is None else scores,
-        sample_ids=tuple(range(request.run.first_sample, request.run.first_sample + made.samples)),
+        sample_ids=sample_ids,
         input_names=request.ids,
         feature_names=names,
         stopping=rounds.stopping(),
@@ -160,6 +164,7 @@ def explain(
             "rng": hex(sink.root),
             "n_samples": made.samples,
             "signed": known_signed(explainer),
+            "unmoved": [request.ids[row] for row in unmoved],
             "unit": known_unit(explainer),
             "gaussian_std": gaussian_std(noise),
             "batch_size": loop.batch_size,

@@ -15,7 +15,7 @@ import numpy as np
 
 from metfa._arrays import device_of, first_not_finite, is_array, namespace, to_host
 from metfa._base.warnings import RowDependenceWarning, warn
-from metfa.calls.guard import random_state_as_found
+from metfa.calls.guard import random_state_as_found, training_noticed
 from metfa.calls.mixing import explained_by_rounding, looked_at, mixed
 from metfa.calls.ownership import acting_for, current_owner
 from metfa.calls.targets import row_targets, stacked_targets
@@ -133,7 +133,7 @@ class Loop:
             first = first or explained
             return to_host(explained.maps)
 
-        with random_state_as_found() as drawn:
+        with random_state_as_found() as drawn, training_noticed(self.explainer):
             size = safe_batch_size(self.explainer, self.batch_size, len(jobs), run, drawn)
         return replace(loop, batch_size=size, first=first if size > 1 else None), scores
 

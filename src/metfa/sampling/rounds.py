@@ -21,6 +21,7 @@ from metfa.results.decisions import (
 from metfa.results.stopping import CRITERIA, Look, Stopping, Until
 from metfa.results.terms import checked_threshold, of_both_signs
 from metfa.results.thresholds import number_of, ruled, sides
+from metfa.results.units import largest_of
 
 __all__ = ["FixedRound", "Rounds", "RoundsUntil", "rounds_of"]
 
@@ -91,7 +92,7 @@ class RoundsUntil:
         """See `Rounds`."""
         given = self._rule.threshold
         if self._tests is not None and self._tests.unit is None:
-            self._tests.unit = np.abs(vanilla.reshape(len(vanilla), -1).astype(np.float64)).max(axis=1, initial=0.0)
+            self._tests.unit = largest_of(vanilla)
         if self._tests is not None and callable(given) and given is not stats.jenks:
             _try(given, np.repeat(vanilla[:1], min(self._tests.split, FOR_A_RULE), axis=0))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import mmap
 from collections.abc import Callable, Iterator
@@ -52,13 +53,13 @@ def release(values: np.ndarray) -> None:
 
     They stay in the system's cache. Pages of a private copy could hold changes, so only maps of mode "r" are touched.
     """
-    if not isinstance(values, np.memmap) or values.mode != "r" or not hasattr(mmap, "MADV_DONTNEED"):
+    if not isinstance(values, np.memmap) or values.mode != "r" or not hasattr(mmap, "MADV_DONTNEED") or not values.size:
         return
-    owner: Any = values
-    while owner is not None and not isinstance(owner, mmap.mmap):
-        owner = getattr(owner, "base", None)
-    if owner is not None:
-        owner.madvise(mmap.MADV_DONTNEED)
+    reach = [(side - 1) * stride for side, stride in zip(values.shape, values.strides, strict=True)]
+    start = values.ctypes.data + sum(step for step in reach if step < 0)
+    stop = values.ctypes.data + sum(step for step in reach if step > 0) + values.itemsize
+    start -= start % mmap.PAGESIZE
+    ctypes.CDLL(None).madvise(ctypes.c_void_p(start), ctypes.c_size_t(stop - start), mmap.MADV_DONTNEED)
 
 
 def reduce_rows(reduce: Callable[..., tuple[Any, ...]], rows: Any, *per_feature: Any) -> tuple[Any, ...]:

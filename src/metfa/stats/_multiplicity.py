@@ -95,9 +95,7 @@ def bh(pvalues: Any, *, axis: int | None = None) -> Any:
     -------
     array
         Adjusted p-values, of the shape and library of `pvalues` [1]_: the i-th smallest of m becomes the least of
-        ``m p_(j) / j`` over j >= i. Valid for independent tests and under positive dependence; `by` needs neither. For
-        sign tests about a threshold that was chosen from the same samples there is no proof: those of `bonferroni`,
-        `holm`, `by` and `e_bh` add up over single features, which such a threshold does not harm.
+        ``m p_(j) / j`` over j >= i. Proven for positive dependence and a threshold from other samples; `by` needs neither.
 
     Raises
     ------

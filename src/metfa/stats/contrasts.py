@@ -129,7 +129,8 @@ def contrast(samples: Any, *, unit: float | None = None, axis: int = 0) -> Contr
         unit = check_number(unit, "unit")
     largest = max(max(float(block.max()), -float(block.min())) for block in value_blocks(values, BLOCK))
     exponent = math.frexp(largest)[1]
-    scale = math.ldexp(1.0, -exponent) if abs(exponent) > 400 else 1.0  # keeps squares within range, rounds nothing
+    far = abs(exponent) > 400
+    scale = math.ldexp(1.0, min(-exponent, 1023)) if far else 1.0  # keeps squares within range, rounds nothing
     means, norms, total = _described(values, scale)
     spread, level = _spread(values, total, largest if unit is None else unit, unit is None)
     share = _least_share(values.dtype)

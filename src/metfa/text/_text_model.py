@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from metfa._arrays import first_not_finite, is_array, to_host
+from metfa._arrays import first_not_finite, to_host
 from metfa._base.warnings import ModelOutputWarning, warn
 from metfa.calls.answers import checked_scores, warn_of_probabilities
 from metfa.calls.called import Called
@@ -113,24 +113,17 @@ class TextModel:
     def _called(self, texts: Sequence[Any]) -> np.ndarray:
         """Scores of one batch; the model gets a list of its own, which it may change."""
         answer = self.called.model([text if isinstance(text, str) else list(text) for text in texts])
-        if isinstance(answer, list) or (isinstance(answer, tuple) and not any(map(is_array, answer))):
-            if _of_pipeline(answer):
-                raise TypeError(
-                    "`model` must return an array of probabilities (batch, classes), got labels and scores from a "
-                    "pipeline of transformers: write `metfa.text.from_transformers(pipe.tokenizer, pipe.model)` in "
-                    "place of the pipeline"
-                )
+        if _of_pipeline(answer):
             raise TypeError(
-                f"`model` must return an array of probabilities (batch, classes), got {type(answer).__name__}: wrap "
-                "it, as in `lambda texts: np.asarray(model(texts))`"
+                "`model` must return an array of probabilities (batch, classes), got labels and scores from a pipeline "
+                "of transformers: write `metfa.text.from_transformers(pipe.tokenizer, pipe.model)` in place of it"
             )
-        host = to_host(answer) if is_array(answer) else None
-        if host is not None and (host.dtype.kind not in "fiub" or (host.ndim == 1 and host.dtype.kind != "f")):
+        scores = to_host(checked_scores(answer, len(texts), self.called.model))
+        if scores.dtype.kind not in "fiub" or (scores.ndim == 1 and scores.dtype.kind != "f"):
             hint = ", like class labels: pass the function that gives probabilities, such as `predict_proba`"
             raise TypeError(
-                f"`model` must return probabilities, got an array of {host.dtype}{hint if host.ndim == 1 else ''}"
+                f"`model` must return probabilities, got an array of {scores.dtype}{hint if scores.ndim == 1 else ''}"
             )
-        scores = to_host(checked_scores(answer, len(texts)))
         if scores.ndim > 2 or 0 in scores.shape:
             raise ValueError(
                 f"`model` must return probabilities (batch, classes), or one score a text (batch,), got shape "
@@ -142,9 +135,9 @@ class TextModel:
         return scores
 
 
-def _of_pipeline(answer: Sequence[Any]) -> bool:
+def _of_pipeline(answer: Any) -> bool:
     """Whether these are the dictionaries of labels and scores that a pipeline of transformers returns."""
-    first = answer[0] if answer else None
+    first = answer[0] if isinstance(answer, list) and answer else None
     first = first[0] if isinstance(first, list) and first else first
     return isinstance(first, dict) and "score" in first
 

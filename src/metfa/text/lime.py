@@ -29,7 +29,7 @@ from metfa.text.words import Words
 
 __all__ = ["LIME", "WordSurrogate"]
 
-ADDITIVE = 2 / 3  # least R² at which scores of single words describe the answers to all copies
+ADDITIVE = 0.5  # least R² at which scores of single words describe the answers to all copies
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +109,7 @@ class LIME:
 
     Warnings name texts whose probability does not change. With random copies they name fits of which the penalty takes
     more than half, and fits whose R² is at most n_words / (n_perturbations - 1), the average for scores that have
-    nothing to do with the words. If every copy is asked they name fits with an R² below 2/3: words act together there.
+    nothing to do with the words. If every copy is asked they name fits with an R² below 0.5: words act together there.
     `fit` returns the coefficients and R² of each row.
 
     Examples

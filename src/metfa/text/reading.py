@@ -10,7 +10,7 @@ import numpy as np
 
 from metfa import stats
 from metfa._base.percents import percent
-from metfa.results.cautions import about_outside, explained, outside, trimming
+from metfa.results.cautions import about_outside, explained, nothing_stands_out, outside, trimming
 from metfa.results.decisions import Decision, TooFewSamplesError
 from metfa.results.promises import promise
 from metfa.results.sample import AttributionSample
@@ -35,6 +35,7 @@ class Reading:
     outside: np.ndarray  # whether the score without noise lies beyond the ends
     about: list[str]
     marks: list[tuple[str, str]]
+    nothing: list[str]  # why no word stands out, if none does
 
     @classmethod
     def of(cls, sample: AttributionSample, terms: Terms, level: float) -> Reading:
@@ -42,9 +43,12 @@ class Reading:
         words = words_explained(sample)
         scores, ends, called = _scores(sample, level)
         try:
-            kinds, marks, how = _decisions(sample, sample.decide(terms))
+            decision = sample.decide(terms)
+            kinds, marks, how = _decisions(sample, decision)
+            nothing = nothing_stands_out(decision.nothing, 0, "word")
         except TooFewSamplesError as error:
             kinds, marks, how = [NOT_TESTED] * len(words), [], f"no word can be significant: {error}"
+            nothing = []
         if marks and ends is not None:
             how += "; brackets have their own level, so they may differ from the marks at the threshold"
         vanilla, beyond = sample.vanilla[0].astype(np.float64), np.zeros(len(words), bool)
@@ -55,7 +59,7 @@ class Reading:
         of_text = about_the_text(sample)
         if of_text:
             about.insert(1, f"the text itself: {of_text}")
-        return cls(words, scores, kinds, vanilla, ends, beyond, about, marks)
+        return cls(words, scores, kinds, vanilla, ends, beyond, about, marks, nothing)
 
     @property
     def gaps(self) -> tuple[str, ...]:
@@ -120,7 +124,7 @@ def _decisions(sample: AttributionSample, decision: Decision) -> tuple[list[str]
     """Decision about each word, the meanings of the decisions with their counts, and how they were found."""
     terms, threshold, of_mark = decision.terms, decision.threshold, decision.kinds
     if decision.nothing[0] is not None:
-        return [NOT_TESTED] * decision.marks.size, [], f"no word stands out: {decision.nothing[0]}"
+        return [NOT_TESTED] * decision.marks.size, [], "no word is decided"
     at = "a threshold of its own" if threshold is None else f"{threshold:.3g}"
     kinds = [of_mark[mark] for mark in decision.marks[0].tolist()]
     expected = None

@@ -112,7 +112,7 @@ def render_html(
     shown = gaps[0] + "".join(word + gap for word, gap in zip(words, gaps[1:], strict=True))
     named = html.escape(harmless_text(title or "Explained text"))
     heading = "" if title is None else f'<p style="margin:0 0 .6em;font-weight:bold">{named}</p>'
-    heading += "".join(f'<p style="{WARNING}">{html.escape(text)}</p>' for text in warned)
+    heading += "".join(f'<p style="{WARNING}">{html.escape(text)}</p>' for text in [*warned, *reading.nothing])
     background = _span("background", NOT_TESTED, faint, None)
     legend = [background + html.escape(f": {_scale(reading)}; hover over a word for its figures")]
     legend += [
@@ -215,7 +215,7 @@ def render_terminal(
     width = shutil.get_terminal_size().columns if width is None else positive_int(width, "width")
     warned = cautions(sample, 0, flips_from)
     faint = FAINT if warned else 1.0
-    above = [*([] if title is None else [title]), *(f"CAUTION: {text}" for text in warned)]
+    above = [*([] if title is None else [title]), *(f"CAUTION: {text}" for text in [*warned, *reading.nothing])]
     heading = [line for text in above for line in broken(flow(harmless_text(text)), width)]
     heading += [""] if heading else []
     lines = [*heading, *broken(_pieces(reading, colour, faint), width), "", *_table(reading, colour, faint), ""]

@@ -94,13 +94,7 @@ class Transformer:
         return subwords_of(self.tokenizer, row, self.max_length, truncate=self.truncate)
 
     def embed(self, ids: torch.Tensor) -> torch.Tensor:
-        """Vectors of sub-words (batch, length, size); positions are added by the network later.
-
-        Raises
-        ------
-        ValueError
-            If the network cannot be entered there (BART, T5).
-        """
+        """Vectors of sub-words (batch, length, size), without positions; ValueError if it refuses them (BART, T5)."""
         why = self._how_asked.no_vectors
         if why is not None:
             raise ValueError(
@@ -171,16 +165,16 @@ def from_transformers(
     multi_label: bool | None = None,
     class_names: Sequence[str] | None = None,
 ) -> Transformer:
-    """Text model made of a tokeniser and an encoder of Hugging Face's transformers; nothing is downloaded.
+    """Text model made of a tokeniser and a network of Hugging Face's transformers; nothing is downloaded.
 
     Parameters
     ----------
     tokenizer : PreTrainedTokenizerFast
         It knows which characters a sub-word was made of; slow tokenisers do not.
     model : PreTrainedModel
-        An encoder that takes `inputs_embeds` (BERT, DistilBERT, RoBERTa, ELECTRA, MPNet, MiniLM, ...): one for sequence
-        classification, or a bare one with a `head`. Not a decoder: it reads the class from the last place of the
-        filled-up row, even if the row ends before.
+        One for sequence classification, or a bare one with a `head`: encoders (BERT, RoBERTa, DeBERTa, XLNet, ...),
+        decoders (GPT-2, Llama, Mistral, Qwen2, Gemma, OPT, ...), BART and T5. Networks that refuse `inputs_embeds`
+        (BART, T5) have no `GradientXInput`; every other method works.
     head : callable or fitted linear classifier, optional
         From the mean of the last hidden states over a row's sub-words, (batch, size), to logits (batch, classes): a
         module or function in torch, or a fitted ``LogisticRegression`` of scikit-learn. `Transformer.pooled` gives the
@@ -200,8 +194,7 @@ def from_transformers(
     Returns
     -------
     Transformer
-        A list of texts (or of lists of tokens) -> probabilities (batch, classes); an
-        `EmbeddedTextModel`, which `GradientXInput` explains.
+        A list of texts (or lists of tokens) -> probabilities (batch, classes); an `EmbeddedTextModel`.
 
     Raises
     ------
@@ -214,6 +207,10 @@ def from_transformers(
 
     Notes
     -----
+    The probabilities are those that the network gives to the tokenised text alone. Rows of one call have equally many
+    sub-words: decoders read the class from the last place, so a row that is filled up would get another score. One row
+    a call gets a network that refuses several (GPT-2 without a padding token), or answers two rows in another way.
+
     A logistic head on a frozen encoder, with the sentences and labels of your task:
 
     .. code-block:: python

@@ -1,0 +1,31 @@
+"""What counts as a whole score, in the units of the maps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from metfa._base.validation import as_list, check_number
+
+__all__ = ["checked_unit", "largest_of"]
+
+
+def checked_unit(unit: Any) -> float | np.ndarray | None:
+    """`unit` as a float, a read-only array (batch,) of float64, or None; raises for anything else."""
+    if unit is None:
+        return None
+    if not isinstance(unit, np.ndarray | list):
+        return check_number(unit, "unit")
+    numbers = np.array(
+        [check_number(number, "unit") for number in as_list(unit, "unit", "a number, or one for each input")]
+    )
+    if numbers.ndim != 1:
+        raise ValueError(f"`unit` must be one number, or one for each input, got shape {numbers.shape}")
+    numbers.flags.writeable = False
+    return numbers
+
+
+def largest_of(maps: np.ndarray) -> np.ndarray:
+    r"""Largest absolute score of each map (batch, \*features), (batch,) float64."""
+    return np.abs(maps.reshape(len(maps), -1).astype(np.float64)).max(axis=1, initial=0.0)
