@@ -87,7 +87,7 @@ class Selection:
         """Noise, sample size and level; each is shown only if there are several."""
         shown = [f"P = {noise}"] if len(self.noises) > 1 and noise is not None else []
         shown += [f"N = {n}"] if len(self.sizes) > 1 and n is not None else []
-        return [*shown, percent(level)] if len(self.levels) > 1 and level is not None else brief
+        return [*shown, percent(level)] if len(self.levels) > 1 and level is not None else shown
 
 
 def entry_label(entry: Entry, selection: Selection) -> str:
