@@ -9,7 +9,7 @@ import torch
 from PIL import Image, ImageOps
 
 from metfa._base.pictures import is_deep, warn_if_dark
-from metfa._base.validation import check_number, keep, positive_int, shown
+from metfa._base.validation import brief, check_number, keep, positive_int, shown
 
 __all__ = ["CentreCrop", "WholePicture"]
 
@@ -105,7 +105,7 @@ class WholePicture:
         if self.size is None:
             return
         if not isinstance(self.size, tuple) or len(self.size) != 2:
-            raise TypeError(f"`size` must be a pair (height, width) or None, got {shown(self.size)}")
+            raise TypeError(f"`size` must be a pair (height, width) or None, got {brief(self.size)}")
         for side in self.size:
             positive_int(side, "size", maximum=MOST_SIDE)
 
