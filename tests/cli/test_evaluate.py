@@ -153,7 +153,7 @@ def test_downloads_are_refused(evaluate, folder):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--executor", "rey"], "`executor` must be one of local, ray, got 'rey', did you mean 'ray'?"),
+        (["--executor", "rey"], "`executor` must be one of 'local', 'ray', got 'rey', did you mean 'ray'?"),
         (["--workers", "2"], "`workers` is 2, but `executor='local'` has one: write executor='ray'"),
         (["--store", "ftp://host/x"], "`store` must be a folder or a URL of "),
         (["--store", "study.toml"], "`store` must be a folder, but study.toml is a file"),

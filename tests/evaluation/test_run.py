@@ -312,7 +312,7 @@ def never(*arguments):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"executor": "rey"}, ValueError, "`executor` must be one of local, ray, got 'rey', did you mean 'ray'"),
+        ({"executor": "rey"}, ValueError, "`executor` must be one of 'local', 'ray', got 'rey', did you mean 'ray'"),
         ({"workers": 2}, ValueError, "`workers` is 2, but `executor='local'` has one"),
         ({"workers": 0}, ValueError, "`workers` must be at least 1, got 0"),
         ({"workers": 1.5}, TypeError, "`workers` must be an integer, got float: 1.5"),

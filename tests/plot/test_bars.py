@@ -323,7 +323,7 @@ def test_each_input_has_its_own_bars_and_threshold():
         ),
         ({"feature_names": "abcdef"}, TypeError, "must be a list of texts, got str: 'abcdef'"),
         ({"max_features": 0}, ValueError, "`max_features` must be at least 1, got 0"),
-        ({"palette": "rainbow"}, ValueError, r"`palette` must be one of \['colourblind', 'paper'\], got 'rainbow'"),
+        ({"palette": "rainbow"}, ValueError, r"`palette` must be one of 'colourblind', 'paper', got 'rainbow'"),
         ({"alpha": 2}, ValueError, "`alpha` must lie between 0 and 0.5, got 2"),
         ({"correction": "sidak"}, ValueError, "got 'sidak'"),
         ({"confidence_level": 95}, ValueError, "`confidence_level` must lie strictly between 0 and 1, got 95"),

@@ -367,7 +367,7 @@ def test_each_input_has_its_own_figure_and_threshold():
         ({"index": 1}, ValueError, r"`index` must lie in 0\.\.0, got 1"),
         ({"index": -1}, ValueError, "`index` must be at least 0, got -1"),
         ({"index": 0.0}, TypeError, "`index` must be an integer, got float"),
-        ({"palette": "rainbow"}, ValueError, r"`palette` must be one of \['colourblind', 'paper'\], got 'rainbow'"),
+        ({"palette": "rainbow"}, ValueError, r"`palette` must be one of 'colourblind', 'paper', got 'rainbow'"),
         ({"alpha": 2}, ValueError, "`alpha` must lie between 0 and 0.5, got 2"),
         ({"correction": "sidak"}, ValueError, "got 'sidak'"),
         ({"confidence_level": 95}, ValueError, "`confidence_level` must lie strictly between 0 and 1, got 95"),
