@@ -180,8 +180,7 @@ class AttributionSample:
     def mean_interval(self, confidence_level: float = 0.95) -> stats.ConfidenceInterval:
         """Asymptotic interval of the mean (jackknife and central limit theorem), to compare with the exact one.
 
-        This is the error bar that the paper's discussion gives SmoothGrad; unlike `confidence_interval` it holds only
-        for large N, and it is refused where `any_time` holds: it is for a number of samples that was fixed beforehand.
+        It is the error bar that the paper gives SmoothGrad; it holds for large N only, and is refused where `any_time` is.
         """
         if self.any_time:
             raise of_a_fixed_number("`mean_interval` is", confidence_level)
