@@ -328,7 +328,7 @@ def test_every_table_takes_the_same_choices(wrong, message):
 
 def test_choices_of_a_study_without_samples():
     described = Study(model=len, inputs=np.zeros((3, 2)), explainers={"a": untouched}, metrics=["faithfulness"])
-    with pytest.raises(ValueError, match="`sampling` must be left out, because the study has none, got 'P'"):
+    with pytest.raises(ValueError, match="`sampling` must be left out, because the study has none, got str: 'P'"):
         evaluation(described, []).table("faithfulness", sampling="P")
 
 
