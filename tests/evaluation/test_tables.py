@@ -289,11 +289,11 @@ def test_several_sizes_levels_and_outer_noises_have_rows_of_their_own():
 
 CHOICES = [
     ({"explainer": "c"}, "`explainer` must be one of a, b, got str: 'c'"),
-    ({"sampling": "R"}, "`sampling` must be one of P, Q, got 'R'"),
-    ({"n_samples": 11}, "`n_samples` must be one of 10, 20, got 11"),
-    ({"n_samples": "10"}, "`n_samples` must be one of 10, 20, got '10'"),
-    ({"n_samples": True}, "`n_samples` must be one of 10, 20, got True"),
-    ({"confidence_level": 0.99}, "`confidence_level` must be one of 0.9, 0.95, got 0.99"),
+    ({"sampling": "R"}, "`sampling` must be one of P, Q, got str: 'R'"),
+    ({"n_samples": 11}, "`n_samples` must be one of 10, 20, got int: 11"),
+    ({"n_samples": "10"}, "`n_samples` must be one of 10, 20, got str: '10'"),
+    ({"n_samples": True}, "`n_samples` must be one of 10, 20, got bool: True"),
+    ({"confidence_level": 0.99}, "`confidence_level` must be one of 0.9, 0.95, got float: 0.99"),
 ]
 
 

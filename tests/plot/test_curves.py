@@ -278,7 +278,7 @@ class TestStudies:
             (lambda e: mstd_ratio(e, explainer="RISE"), "`explainer` must be one of rough, got str: 'RISE'"),
             (
                 lambda e: stability_and_faithfulness(e, faithfulness="overal"),
-                "the study has no str: 'overal', did you mean 'overall'",
+                "the study has no 'overal', did you mean 'overall'",
             ),
         ],
     )

@@ -128,7 +128,7 @@ def measure_named(metric: str, study: Study) -> Measure:
     known = {name: measure for measure in study.measures for name in (measure.name, *measure.makes)}
     if not isinstance(metric, str) or metric not in known:
         raise ValueError(
-            f"`metric`: the study has no {shown(metric)}{did_you_mean(metric, known)}; it has {', '.join(known)}"
+            f"`metric`: the study has no {metric!r:.80}{did_you_mean(metric, known)}; it has {', '.join(known)}"
         )
     return known[metric]
 
