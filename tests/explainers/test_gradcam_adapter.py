@@ -270,7 +270,7 @@ class TestSettings:
     @pytest.mark.parametrize(
         ("make", "error", "message"),
         [
-            (lambda: from_gradcam("GradCam", NET), ValueError, "no method 'GradCam', did you mean 'GradCAM'"),
+            (lambda: from_gradcam("GradCam", NET), ValueError, "has no 'GradCam', did you mean 'GradCAM'"),
             (lambda: from_gradcam("GradCAM", NET, smooth=1), ValueError, "GradCAM has no setting 'smooth'.*aug_smooth"),
             (lambda: from_gradcam("GradCAM", NET, targets=[]), ValueError, "GradCAM has no setting 'targets'"),
             (lambda: from_gradcam("GradCAM", len), TypeError, r"`model` must be a torch\.nn\.Module, got builtin"),

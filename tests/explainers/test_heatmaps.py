@@ -119,7 +119,7 @@ def test_model_and_promise_are_those_of_the_explainer():
         ({"channel_axis": 0}, ValueError, "`channel_axis` must be at least 1, got 0"),
         ({"channel_axis": -1}, ValueError, "`channel_axis` must be at least 1, got -1"),
         ({"channel_axis": 1.0}, TypeError, r"`channel_axis` must be an integer, got float: 1\.0"),
-        ({"sign": "negative"}, ValueError, "`sign` must be 'absolute' or 'positive', got 'negative'"),
+        ({"sign": "negative"}, ValueError, "`sign` must be one of 'absolute', 'positive', got 'negative'"),
     ],
 )
 def test_settings_are_checked(settings, error, message):

@@ -356,7 +356,7 @@ def test_any_size_and_number_of_channels(shape, variant):
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: ScoreCAM(NET, variant="paper"), ValueError, "original, metfa, grad-cam, torch-cam, got 'paper'"),
+        (lambda: ScoreCAM(NET, variant="paper"), ValueError, "'grad-cam', 'torch-cam', got 'paper'"),
         (lambda: ScoreCAM(NET, 2), TypeError, "`layer` must be a name, a module or None, got int: 2"),
         (lambda: ScoreCAM(NET, baseline="mean"), TypeError, "`baseline` must be a number or .* got 'mean'"),
         (lambda: ScoreCAM(metfa.Called(NET, batch_size=0)), ValueError, "`batch_size` must be at least 1, got 0"),

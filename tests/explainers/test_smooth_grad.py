@@ -85,7 +85,7 @@ def test_differentiable_where_the_inputs_require_it():
         ({"n_perturbations": 0}, ValueError, "`n_perturbations` must be at least 1, got 0"),
         ({"std": -1.0}, ValueError, r"`std` must be finite and not negative, got -1\.0"),
         ({"std": "0.1"}, TypeError, "`std` must be a number, got str"),
-        ({"average": "mean"}, ValueError, "`average` must be 'signed' or 'absolute', got 'mean'"),
+        ({"average": "mean"}, ValueError, "`average` must be one of 'signed', 'absolute', got 'mean'"),
     ],
 )
 def test_unfit(settings, error, message):

@@ -351,7 +351,7 @@ def untouched(images):
             TypeError,
             r"`attributions` must be an array of real numbers, got list of c",
         ),
-        ((IMAGES, MAPS.astype(object)), {}, TypeError, r"`attributions` must be real numbers, .* got object"),
+        ((IMAGES, MAPS.astype(object)), {}, TypeError, r"`attributions` must hold numbers, got an array of object"),
         ((IMAGES + 1j, MAPS), {}, TypeError, r"`inputs` must be floating point, got complex128"),
         ((IMAGES, MAPS), {"baseline": (0, 1)}, ValueError, r"one for each of the 3 channels, .* got 2 numbers"),
         ((IMAGES, MAPS), {"baseline": np.zeros(9)}, ValueError, r"fits one input, \(3, 9, 9\), got 9 numbers;"),

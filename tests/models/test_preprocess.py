@@ -162,8 +162,8 @@ def test_bad_images(image, error, message):
     [
         ({"size": 224.0}, TypeError, r"`size` must be an integer, got float"),
         ({"size": 0}, ValueError, r"`size` must be at least 1, got 0"),
-        ({"size": 8, "fraction": 1.5}, ValueError, r"`fraction` must be in \(0, 1\], got 1\.5"),
-        ({"size": 8, "fraction": 0}, ValueError, r"`fraction` must be in \(0, 1\], got 0"),
+        ({"size": 8, "fraction": 1.5}, ValueError, r"`fraction` must be finite and above 0 and at most 1, got 1\.5"),
+        ({"size": 8, "fraction": 0}, ValueError, r"`fraction` must be finite and above 0 and at most 1, got 0"),
     ],
 )
 def test_bad_settings(settings, error, message):

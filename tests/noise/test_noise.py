@@ -216,11 +216,11 @@ def test_in_pixel_space_refuses_images_that_were_not_normalised_that_way():
         ((0.5,), (0.5, 0.5), ValueError, "got 1 and 2 numbers"),
         ((0.5,), (0.0,), ValueError, r"`std` must be positive, got \(0\.0,\)"),
         ((0.5,), (-1.0,), ValueError, r"`std` must be positive, got \(-1\.0,\)"),
-        ((float("nan"),), (1.0,), ValueError, r"`mean` must hold finite numbers.*\(nan,\)"),
-        ((0.5,), (float("inf"),), ValueError, r"`std` must hold finite numbers.*\(inf,\)"),
-        (0.5, (1.0,), TypeError, r"`mean` must be a sequence.*got 0\.5"),
-        ("0.5", (1.0,), TypeError, r"`mean` must be a sequence.*got '0\.5'"),
-        ((), (), ValueError, r"`mean` must hold finite numbers, one for each channel, got \(\)"),
+        ((float("nan"),), (1.0,), ValueError, "`mean` must be finite, got nan"),
+        ((0.5,), (float("inf"),), ValueError, "`std` must be finite, got inf"),
+        (0.5, (1.0,), TypeError, r"`mean` must be a sequence.*got float: 0\.5"),
+        ("0.5", (1.0,), TypeError, r"`mean` must be a sequence.*got str: '0\.5'"),
+        ((), (), ValueError, r"`mean` must hold finite numbers, one for each channel, got shape \(0,\)"),
     ],
 )
 def test_in_pixel_space_checks_the_normalisation(mean, std, error, message):
@@ -229,9 +229,9 @@ def test_in_pixel_space_checks_the_normalisation(mean, std, error, message):
 
 
 def test_only_functions_are_noises():
-    with pytest.raises(TypeError, match=r"`noise` must be a function f\(x, rng\) -> x, got float: 0\.1"):
+    with pytest.raises(TypeError, match=r"`noise` must be a function, called as noise\(x, rng\), got float: 0\.1"):
         in_pixel_space(0.1, MEAN, STD)
-    with pytest.raises(TypeError, match=r"`noises` must be functions f\(x, rng\) -> x, got float: 0\.1"):
+    with pytest.raises(TypeError, match=r"`noises` must be a function, called as noise\(x, rng\), got float: 0\.1"):
         Compose(Uniform(0.1), 0.1)
     with pytest.raises(ValueError, match=r"`noises` is empty.*Compose\(Uniform\(0\.1\)\)"):
         Compose()
@@ -377,7 +377,7 @@ def test_categorical_and_constant_columns_are_left_alone():
 
 def test_columns_by_name():
     assert per_column(FRAME, 0.5, categorical=["town"]).std == (0.5, 10.0, 0.0)
-    assert per_column(TABLE, 0.5, categorical=["c"], feature_names="abcd").std == (0.5, 10.0, 0.0, 0.0)
+    assert per_column(TABLE, 0.5, categorical=["c"], feature_names=list("abcd")).std == (0.5, 10.0, 0.0, 0.0)
     assert per_column(FRAME, 0.5, categorical=[2, "age"]).std == (0.0, 10.0, 0.0)
     assert per_column(torch.tensor(TABLE), 0.5, categorical=[0, 2]).std == (0.0, 10.0, 0.0, 0.0)
 
@@ -399,8 +399,8 @@ def test_columns_by_name():
         (TABLE, {"categorical": [1.0]}, TypeError, "`categorical` must be an integer, got float: 1.0"),
         (TABLE, {"categorical": ["town"]}, ValueError, "names 'town', which is no column of `data`: its columns"),
         (FRAME, {"categorical": ["twon"]}, ValueError, "names 'twon', .* did you mean 'town'"),
-        (FRAME, {"categorical": "town"}, TypeError, r"must be a list of columns, got 'town': write \['town'\]"),
-        (FRAME, {"categorical": 2}, TypeError, r"must be a list of columns, got 2: write \[2\]"),
+        (FRAME, {"categorical": "town"}, TypeError, r"must be a list of columns, such as \[2\], got str: 'town'"),
+        (FRAME, {"categorical": 2}, TypeError, r"must be a list of columns, such as \[2\], got int: 2"),
         (TABLE, {"categorical": TABLE[0] > 5}, TypeError, r"got true and false: write `np\.flatnonzero\(mask\)`"),
         (TABLE, {"feature_names": ["a"]}, ValueError, "`feature_names` has 1 names, but `data` has 4 columns"),
     ],
@@ -433,17 +433,16 @@ def test_the_fraction_is_checked():
     ],
 )
 def test_bounds_are_checked(law, bounds, error):
-    message = repr(bounds).replace("(", r"\(").replace(")", r"\)").replace("[", r"\[").replace("]", r"\]")
-    with pytest.raises(error, match=f"`bounds` must be .*got {message}"):
+    with pytest.raises(error, match="`bounds` must be .*got (tuple|list|int|str|bool|nan|\\()"):
         law(0.1, bounds=bounds)
-    with pytest.raises(error, match=f"`bounds` must be .*got {message}"):
+    with pytest.raises(error, match="`bounds` must be .*got (tuple|list|int|str|bool|nan|\\()"):
         Brightness(0.9, 1.1, bounds=bounds)
 
 
 def test_brightness_checks_its_own_settings():
     with pytest.raises(ValueError, match=r"low=1\.1 and high=0\.9"):
         Brightness(1.1, 0.9)
-    with pytest.raises(ValueError, match="`per` must be 'image' or 'pixel', got 'channel'"):
+    with pytest.raises(ValueError, match="`per` must be one of 'image', 'pixel', got 'channel'"):
         Brightness(0.9, 1.1, per="channel")
     for axis in ("0", 0.0, True):
         with pytest.raises(TypeError, match=f"`channel_axis` must be an integer or None, got {type(axis).__name__}"):

@@ -275,7 +275,7 @@ class TestStudies:
         [
             (lambda e: mstd_ratio(e, against="n"), "`against` must be one of 'n_samples', 'alpha', got 'n'"),
             (lambda e: mstd_ratio(e, to="median"), "`to` must be one of 'mean', 'vanilla', got 'median'"),
-            (lambda e: mstd_ratio(e, explainer="RISE"), "`explainer` must be one of rough, got str: 'RISE'"),
+            (lambda e: mstd_ratio(e, explainer="RISE"), "`explainer` must be one of rough, got 'RISE'"),
             (
                 lambda e: stability_and_faithfulness(e, faithfulness="overal"),
                 "the study has no 'overal', did you mean 'overall'",

@@ -491,7 +491,7 @@ def test_the_interval_names_the_smallest_number_and_that_works(level, needed):
         ({"threshold": math.nan}, ValueError, "`threshold` must be a number or a rule, got nan"),
         ({"threshold": [math.nan]}, ValueError, "`threshold` must be a number or a rule, got nan"),
         ({"correction": "sidak"}, ValueError, "'bonferroni', 'holm', 'bh', 'by', 'e-bh', got 'sidak'"),
-        ({"correction": 3}, TypeError, "`correction` must be a string or None, got 3 of type int"),
+        ({"correction": 3}, TypeError, "`correction` must be a string or None, got int: 3"),
     ],
 )
 def test_bad_levels_and_corrections(settings, error, message):

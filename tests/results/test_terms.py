@@ -189,7 +189,7 @@ class TestErrors:
                 ValueError,
                 "`correction` must be .* got 'bonferoni', did you mean 'bonferroni'",
             ),
-            ({"correction": 1}, TypeError, "`correction` must be a string or None, got 1 of type int"),
+            ({"correction": 1}, TypeError, "`correction` must be a string or None, got int: 1"),
             ({"split": -1}, ValueError, "`split` must be at least 0, got -1"),
             ({"split": 2.5}, TypeError, "`split` must be an integer, got float: 2.5"),
             ({"split": 20}, ValueError, "`split` must leave samples to test, got 20 of 20"),

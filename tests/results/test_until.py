@@ -478,7 +478,7 @@ class TestRefusals:
         ("settings", "error", "message"),
         [
             ({}, ValueError, "`Until` needs a reason to stop: write `Until(undecided=0.05)`"),
-            ({"undecided": 5}, ValueError, "`undecided` must be a share below 1, got 5: for 5 % write 0.05"),
+            ({"undecided": 5}, ValueError, "`undecided` must be a share below 1, got 5.0: for 5 % write 0.05"),
             ({"undecided": -0.1}, ValueError, "`undecided` must be finite and not negative, got -0.1"),
             ({"undecided": "few"}, TypeError, "`undecided` must be a number, got str: 'few'"),
             ({"width": math.inf}, ValueError, "`width` must be finite"),

@@ -13,7 +13,7 @@ MODEL = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(4, 2)).eval()
 @pytest.mark.parametrize(
     ("settings", "error", "message"),
     [
-        ({"store": 3}, TypeError, "`store` must be the path of a folder or None, got int"),
+        ({"store": 3}, TypeError, "`store` must be a path, a str or pathlib.Path, got int"),
         ({"progress": "yes"}, TypeError, "`progress` must be True or False, got str: 'yes'"),
         ({"first_sample": -1}, ValueError, "`first_sample` must be at least 0, got -1"),
         ({"first_sample": 1.0}, TypeError, "`first_sample` must be an integer, got float: 1.0"),

@@ -94,12 +94,12 @@ class TestLogEValues:
             ({"counts": [1.5]}, TypeError, "`counts` must be integers, got float64"),
             ({"counts": [11]}, ValueError, "`counts` must lie in 0..10, the number of samples, got 11..11"),
             ({"counts": [-1]}, ValueError, "got -1..-1"),
-            ({"n": 2_000_000}, ValueError, "at most 1,000,000 samples, got 2,000,000"),
+            ({"n": 2_000_000}, ValueError, "at most 1,000,000, got 2000000"),
             ({"n": 1.0}, TypeError, "`n` must be an integer, got float: 1.0"),
             ({"probability": 1}, ValueError, "`probability` must lie between 0 and 1, got 1"),
             ({"probability": 0}, ValueError, "`probability` must be finite and above 0, got 0"),
             ({"prior": (1, 0)}, ValueError, "`prior` must be finite and above 0, got 0"),
-            ({"prior": 1}, TypeError, "`prior` must be a pair (a, b) of a Beta law, got 1"),
+            ({"prior": 1}, TypeError, "`prior` must be a pair (a, b) of a Beta law, got int: 1"),
         ],
     )
     def test_bad_input(self, settings, error, message):

@@ -22,6 +22,7 @@ __all__ = [
     "as_list",
     "as_names",
     "as_path",
+    "brief",
     "check_flag",
     "check_function",
     "check_kind",
@@ -51,6 +52,11 @@ def shown(value: Any) -> str:
     except Exception:  # a foreign object may raise anything
         return kind
     return f"{kind}: {text if len(text) <= LONGEST else text[:LONGEST] + '...'}"
+
+
+def brief(value: Any) -> str:
+    """The beginning of the repr of a value on one line, for a message; its type if repr fails."""
+    return shown(value).partition(": ")[2] or type(value).__name__
 
 
 def is_whole(value: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import as_array, first_not_finite, from_host, namespace, widen
-from metfa._base.validation import shown
+from metfa._base.validation import brief
 
 __all__ = ["baseline_like", "check_baseline", "mean_colour"]
 
@@ -18,9 +18,9 @@ def check_baseline(baseline: Any, name: str = "baseline") -> None:
     """Raise unless `baseline` is a finite number, or one for each channel."""
     numbers = baseline if isinstance(baseline, tuple | list) else [baseline]
     if not all(isinstance(number, Real) and not isinstance(number, bool) for number in numbers):
-        raise TypeError(f"`{name}` must be a number or a sequence with one for each channel, got {shown(baseline)}")
+        raise TypeError(f"`{name}` must be a number or a sequence with one for each channel, got {brief(baseline)}")
     if not numbers or not all(map(math.isfinite, numbers)):
-        raise ValueError(f"`{name}` must hold finite numbers, one or one for each channel, got {shown(baseline)}")
+        raise ValueError(f"`{name}` must hold finite numbers, one or one for each channel, got {brief(baseline)}")
 
 
 def baseline_like(baseline: Any, images: Any, name: str = "baseline") -> Any:

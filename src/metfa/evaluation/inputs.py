@@ -146,7 +146,7 @@ def _texts(entries: Sequence[Any]) -> tuple[Any, ...]:
         try:
             words_of(entry)
         except ValueError as error:
-            raise ValueError(f"`inputs[{index}]`: {error}") from error
+            raise ValueError(f"`inputs[{index}]`: {str(error).removeprefix('`inputs`: ')}") from error
     return tuple(entries)
 
 

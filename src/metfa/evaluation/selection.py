@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metfa._base.percents import percent
-from metfa._base.validation import did_you_mean, is_whole, shown
+from metfa._base.validation import brief, did_you_mean, is_whole
 from metfa.evaluation._measures import Measure
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def _chosen(name: str, value: Any, known: tuple[Any, ...]) -> tuple[Any, ...]:
         if entry == value or (number and isinstance(entry, float) and math.isclose(entry, value)):
             return (entry,)
     allowed = f"one of {', '.join(map(str, known))}" if known else "left out, because the study has none"
-    raise ValueError(f"`{name}` must be {allowed}, got {shown(value)}{did_you_mean(value, list(map(str, known)))}")
+    raise ValueError(f"`{name}` must be {allowed}, got {brief(value)}{did_you_mean(value, list(map(str, known)))}")
 
 
 def only_explainer(name: str | None, study: Study) -> str:
@@ -128,7 +128,7 @@ def measure_named(metric: str, study: Study) -> Measure:
     known = {name: measure for measure in study.measures for name in (measure.name, *measure.makes)}
     if not isinstance(metric, str) or metric not in known:
         raise ValueError(
-            f"`metric`: the study has no {metric!r:.80}{did_you_mean(metric, known)}; it has {', '.join(known)}"
+            f"`metric`: the study has no {brief(metric)}{did_you_mean(metric, known)}; it has {', '.join(known)}"
         )
     return known[metric]
 

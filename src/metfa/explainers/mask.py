@@ -158,9 +158,9 @@ class MASK:
             one_of(getattr(self, name), name, choices)
         if self.mask_blur is not None and not isinstance(self.mask_blur, Blur):
             raise TypeError(f"`mask_blur` must be a Blur or None, got {type(self.mask_blur).__name__}")
-        if isinstance(self.init, str):
-            one_of(self.init, "init", ("circle",))
-        else:
+        if isinstance(self.init, str) and self.init != "circle":
+            raise ValueError(f"`init` must be 'circle' or a number, got {self.init!r:.80}")
+        if not isinstance(self.init, str):
             keep(self, init=check_number(self.init, "init", most=1))
         keep(self, jitter=positive_int(self.jitter, "jitter", minimum=0))
 

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from metfa._arrays import as_array
-from metfa._base.validation import shown
+from metfa._base.validation import brief
 
 __all__ = ["Normalised"]
 
@@ -51,7 +51,7 @@ class Normalised(nn.Module):
         for name, values in (("mean", mean), ("std", std)):
             channel = torch.as_tensor(as_array(values, name), dtype=parameter.dtype, device=parameter.device)
             if channel.ndim != 1 or not channel.isfinite().all():
-                raise ValueError(f"`{name}` must be one finite number per channel, got {shown(values)}")
+                raise ValueError(f"`{name}` must be one finite number per channel, got {brief(values)}")
             channels.append(channel)
         if len(channels[0]) != len(channels[1]):
             raise ValueError(f"`mean` and `std` must have one length, got {len(channels[0])} and {len(channels[1])}")

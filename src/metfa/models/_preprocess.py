@@ -9,7 +9,7 @@ import torch
 from PIL import Image, ImageOps
 
 from metfa._base.pictures import is_deep, warn_if_dark
-from metfa._base.validation import check_number, keep, positive_int, shown
+from metfa._base.validation import brief, check_number, keep, positive_int, shown
 
 __all__ = ["CentreCrop", "WholePicture"]
 
@@ -37,8 +37,8 @@ class CentreCrop:
 
     Colours become 8-bit RGB first. The EXIF orientation is applied. Transparency (RGBA, palettes, the transparent
     colour of a PNG) is laid over white. Grey is repeated in three channels; 16-bit grey is scaled by 1/257. If a
-    picture of 16 bits uses at most a quarter of their range, as 12 bits kept in 16 do, a `DarkPictureWarning` says so.
-    CMYK is converted by Pillow's formula. Colour profiles are not applied. Floating-point images (mode F) have no known
+    picture of 16 bits uses at most a quarter of their range, as 12 bits kept in 16 do, a `metfa.DarkPictureWarning`
+    says so. CMYK is converted by Pillow's formula. Colour profiles are not applied. Floating-point images (mode F) have no known
     range and are refused.
 
     Examples
@@ -105,7 +105,7 @@ class WholePicture:
         if self.size is None:
             return
         if not isinstance(self.size, tuple) or len(self.size) != 2:
-            raise TypeError(f"`size` must be a pair (height, width) or None, got {shown(self.size)}")
+            raise TypeError(f"`size` must be a pair (height, width) or None, got {brief(self.size)}")
         for side in self.size:
             positive_int(side, "size", maximum=MOST_SIDE)
 

@@ -36,7 +36,6 @@ def draw_dtype(x: Any) -> Any:
             "write np.array(inputs) for numbers; texts need a noise on words, such as metfa.text.Synonyms(0.3); a "
             "tuple or dict of arrays takes one noise for each part, as in `noise=(metfa.noise.Uniform(0.1), None)`"
         )
-    as_array(x, "x")
     if not is_floating(x):
         remedy = (
             "scale the image to floats first, as in `image.astype('float32') / 255`"
@@ -103,12 +102,12 @@ def keep_strength(noise: Any, name: str) -> None:
     if not (isinstance(value, list | tuple) or (hasattr(value, "__array__") and getattr(value, "ndim", 0) > 0)):
         keep(noise, **{name: check_number(value, name)})
         return
-    column = to_host(as_array(value, name))
-    if column.ndim != 1:
-        raise ValueError(f"`{name}` must be a number or one for each column, got shape {column.shape}")
-    if not len(column):
+    if not isinstance(value, list | tuple):
+        value = to_host(as_array(value, name)).tolist()
+    if not value:
         raise ValueError(f"`{name}` is empty: it needs one number for each column, or one for all")
-    keep(noise, **{name: tuple(check_number(entry, name) for entry in column.tolist())})
+    entries = [entry.item() if getattr(entry, "shape", None) == () else entry for entry in value]
+    keep(noise, **{name: tuple(check_number(entry, name) for entry in entries)})
 
 
 def check_generator(rng: Any) -> None:
@@ -122,6 +121,7 @@ def check_bounds(bounds: Any) -> None:
         return
     if not isinstance(bounds, tuple) or len(bounds) != 2:
         raise TypeError(f"`bounds` must be None or a tuple of two numbers (low, high), got {shown(bounds)}")
-    low, high = (check_number(bound, "bounds", least=-math.inf) for bound in bounds)
-    if not low < high:
+    for bound in bounds:
+        check_number(bound, "bounds", least=-math.inf)
+    if not bounds[0] < bounds[1]:
         raise ValueError(f"`bounds` must be a pair (low, high) with low < high, got {bounds}")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import as_array, from_host, to_host
-from metfa._base.validation import check_function, check_number
+from metfa._base.validation import check_function, check_number, shown
 from metfa.noise.draws import clamped, draw_dtype, is_number, range_outside
 from metfa.noise.laws import Gaussian, Noise
 
@@ -93,7 +93,9 @@ def gaussian_std(noise: Any) -> float | None:
 
 
 def _channel_numbers(name: str, values: Any) -> tuple[float, ...]:
+    if isinstance(values, str) or not hasattr(values, "__len__"):
+        raise TypeError(f"`{name}` must be a sequence with one number for each channel, got {shown(values)}")
     given = to_host(as_array(values, name))
     if given.ndim != 1 or not len(given):
-        raise ValueError(f"`{name}` must be a sequence with one number for each channel, got shape {given.shape}")
+        raise ValueError(f"`{name}` must hold finite numbers, one for each channel, got shape {given.shape}")
     return tuple(check_number(number, name, least=-math.inf) for number in given.tolist())

@@ -118,7 +118,7 @@ def _numbers(column: np.ndarray) -> np.ndarray | None:
 
 
 def _entries(categorical: Any) -> list[Any]:
-    entries = as_list(categorical, "categorical", "a list of columns")
+    entries = as_list(categorical, "categorical", "a list of columns, such as [2]")
     if any(isinstance(entry, bool | np.bool_) for entry in entries):
         raise TypeError("`categorical` must name columns, got true and false: write `np.flatnonzero(mask)`")
     return entries

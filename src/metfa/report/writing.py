@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from metfa._base.provenance import printable
-from metfa._base.validation import as_path, shown
+from metfa._base.validation import as_path, brief, shown
 from metfa.report._content import Content
 from metfa.report._page import page_of
 from metfa.results.cautions import FLIPS_FROM, check_flips_from
@@ -91,7 +91,7 @@ def write(
     """
     target = _new_file(path)
     if not isinstance(title, str):
-        raise TypeError(f"`title` must be a text, got {type(title).__name__}")
+        raise TypeError(f"`title` must be a text, got {type(title).__name__}: {brief(title)}")
     as_level(confidence_level, "confidence_level")
     check_flips_from(flips_from)
     given: dict[str, Any] = {"alpha": alpha, "correction": correction, "split": split}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 
 from metfa import stats
 from metfa._arrays import as_array, to_host
-from metfa._base.validation import check_number, did_you_mean, positive_int, shown
+from metfa._base.validation import did_you_mean, is_whole, positive_int, shown
 from metfa.results.units import checked_unit
 
 __all__ = [
@@ -228,7 +227,9 @@ def _no_threshold(kind: type[Exception], got: str) -> Exception:
 
 def check_alpha(alpha: float) -> None:
     """Raise unless `alpha` is a level for decisions, in (0, 0.5)."""
-    if not 0 < check_number(alpha, "alpha", least=-math.inf) < 0.5:
+    if not (isinstance(alpha, float | np.floating) or is_whole(alpha)):
+        raise TypeError(f"`alpha` must be a number, got {shown(alpha)}")
+    if not 0 < alpha < 0.5:
         raise ValueError(f"`alpha` must lie between 0 and 0.5, got {alpha}; 0.05 is usual")
 
 

@@ -111,9 +111,10 @@ def _of_input(
 def _of_rule(rule: Callable[[np.ndarray], Any], values: np.ndarray) -> float:
     try:
         returned = rule(values)
-    except Exception as error:  # of a function that is no rule, or the user's own
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"the rule of `threshold` failed: {type(error).__name__}: {error}") from error
+    except (TypeError, ValueError) as error:
+        if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
+            raise  # from inside a rule of the user's
+        raise type(error)(f"`threshold` is no rule, a function values -> number, got {shown(rule)}: {error}") from None
     found = number_of(returned)
     if rule is stats.jenks or math.isnan(found):
         return found

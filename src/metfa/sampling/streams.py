@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import is_array, to_host
-from metfa._base.validation import as_list, is_whole, positive_int, shown
+from metfa._base.validation import as_list, digits, is_whole, positive_int, shown
 
 __all__ = [
     "MAX_SAMPLE_ID",
@@ -53,6 +53,8 @@ def root_entropy(rng: Any) -> int:
         return int.from_bytes(rng.integers(0, 2**32, size=4, dtype=np.uint32).tobytes(), "little")
     if not is_whole(rng):
         raise TypeError(f"`rng` must be None, an int or a numpy.random.Generator, got {shown(rng)}")
+    if rng < 0:
+        raise ValueError(f"`rng` must not be negative, got {digits(int(rng))}")
     return positive_int(rng, "rng", 0, MOST_ENTROPY)
 
 

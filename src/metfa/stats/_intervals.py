@@ -202,8 +202,8 @@ def _ranks_for(n: int, confidence_level: float | None, ranks: Ranks | None) -> R
     if confidence_level is not None:
         level = as_level(confidence_level, "confidence_level")
         raise ValueError(
-            f"`confidence_level`={level!r} would not be used beside `ranks`, which have a level of their own: give only "
-            "one of the two"
+            f"`confidence_level`={level!r} would not be used beside `ranks`, which have a level of their own: give "
+            "only one of the two"
         )
     if not isinstance(ranks, Ranks):
         raise TypeError(f"`ranks` must be a Ranks, as median_ranks({n}) returns, got {type(ranks).__name__}")
