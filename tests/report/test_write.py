@@ -102,7 +102,7 @@ def test_too_few_samples_and_constant_scores_are_said(sample, tmp_path):
         ({"results": []}, ValueError, "at least one"),
         ({"results": [3]}, TypeError, "got int"),
         ({"shape": (2, 3, 4)}, ValueError, r"got features \(2, 3, 4\)"),
-        ({"title": 3}, TypeError, "got int: 3"),
+        ({"title": 3}, TypeError, "`title` must be a text, got int"),
         ({"results": None}, TypeError, "got NoneType: None"),
         ({"results": 3}, TypeError, "got int: 3"),
         ({"path": 3}, TypeError, "must be a path, a str or pathlib.Path, got int"),
