@@ -6,6 +6,7 @@ Target: the whole process under 600 MiB, pages of the file included (``ru_maxrss
 """
 
 import argparse
+import math
 import resource
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 import metfa
+from metfa.results.decisions import decide
 
 SHAPES = {"50 maps of 2048 x 2048": (50, 1, 2048, 2048), "4180 maps of 224 x 224": (4180, 1, 224, 224)}
 
@@ -30,36 +32,38 @@ def write(path: Path, shape: tuple[int, ...]) -> None:
     values.flush()
 
 
-def measure(path: str, what: str) -> None:
+def measure(path: Path, what: str) -> None:
     values = np.load(path, mmap_mode="r")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
-    start = time.perf_counter()
-    if what == "jenks":
-        found = metfa.stats.jenks(values)
-    else:
-        terms = metfa.Terms()
-        found = metfa.results.decisions.decide(values, terms).threshold
-    seconds = time.perf_counter() - start
+    start, worked = time.perf_counter(), time.process_time()
+    found = metfa.stats.jenks(values) if what == "jenks" else decide(values, metfa.Terms()).threshold
+    seconds, worked = time.perf_counter() - start, time.process_time() - worked
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
-    print(f"{what}: threshold {found:.6g}, {seconds:.1f} s, peak {peak:.0f} MiB ({before:.0f} MiB before)", flush=True)
+    print(
+        f"{what}: threshold {found:.6g}, {seconds:.1f} s ({worked:.1f} s of one core), peak {peak:.0f} MiB "
+        f"({before:.0f} MiB before)",
+        flush=True,
+    )
+
+
+def main() -> None:
+    for name, shape in SHAPES.items():
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "values.npy"
+            print(f"{name}, {4 * math.prod(shape) / 2**20:.0f} MiB", flush=True)
+            for what in ("write", "jenks", "decision"):  # each in a process of its own, which starts small
+                me = [sys.executable, "-m", "benchmarks.natural_breaks_in_blocks"]
+                subprocess.run([*me, file, what, name], check=True)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("path", nargs="?")
-    parser.add_argument("what", nargs="?")
+    for argument in ("path", "what", "name"):
+        parser.add_argument(argument, nargs="?")
     options = parser.parse_args()
-    if options.path:
-        import metfa.results.decisions
-
-        measure(options.path, options.what)
+    if options.what is None:
+        main()
+    elif options.what == "write":
+        write(Path(options.path), SHAPES[options.name])
     else:
-        for name, shape in SHAPES.items():
-            with tempfile.TemporaryDirectory() as folder:
-                file = Path(folder) / "values.npy"
-                write(file, shape)
-                print(f"{name}, {file.stat().st_size / 2**20:.0f} MiB")
-                for what in ("jenks", "decision"):
-                    subprocess.run(
-                        [sys.executable, "-m", "benchmarks.natural_breaks_in_blocks", file, what], check=True
-                    )
+        measure(Path(options.path), options.what)

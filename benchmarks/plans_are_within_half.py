@@ -69,7 +69,7 @@ def main() -> None:
             within = np.mean([1 / 1.5 <= ratio <= 1.5 for ratio in ratios])
             print(
                 f"{share:.0%} undecided, correction {correction}: planned over taken: median "
-                f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}), within 1.5 in {within:.0%}; "
+                f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}), within 1.5: {within:.0%}; "
                 f"{len(ratios)} photographs (the others take more than {options.most})"
             )
 

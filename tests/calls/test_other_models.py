@@ -116,6 +116,7 @@ class TestFixedBatch:
         free = metfa.explain(MAKERS["RISE"](metfa.Called(self.ANY, softmax=False)), PIXELS, **SETTINGS)
         np.testing.assert_allclose(sample.values, free.values, atol=1e-4)
 
+    @pytest.mark.slow
     def test_in_adapters_predict_and_metrics(self):
         rows = PIXELS.reshape(5, -1)[:, :6]
 
@@ -129,6 +130,9 @@ class TestFixedBatch:
         ):
             found, expected = (metfa.explain(make(model), rows[:2], **SETTINGS) for model in (fixed, free))
             np.testing.assert_allclose(found.values, expected.values, atol=1e-5)
+        alone = from_shap(shap.KernelExplainer(with_rows(onnx_model(1)), rows[3:4]), nsamples=20)
+        with pytest.raises(ValueError, match=r"write `metfa\.FixedBatch\(model, 1\)`"):  # said of SHAP's own calls
+            alone(rows[:1], 0, rngs=[np.random.default_rng(0)])
         with pytest.raises(ValueError, match=r"write `metfa\.FixedBatch\(model, 2\)`"):
             metfa.explain(lambda x, target: x, PIXELS, predict=onnx_model(2), **SETTINGS)
         maps = PIXELS[:, 0]
@@ -140,6 +144,7 @@ class TestFixedBatch:
         ]
         np.testing.assert_allclose(*scores, rtol=1e-4)
 
+    @pytest.mark.slow
     def test_an_exported_program_with_its_gradient(self):
         exported = torch.export.export(net(), (IMAGES[:2],)).module()
         with pytest.raises(ValueError, match=r"write `metfa\.FixedBatch\(model, 2\)`"):
@@ -228,6 +233,7 @@ class TestHiddenLayers:
         ):
             AT_LAYERS[name](make(net()))
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("kind", ["scripted", "traced"])
     @pytest.mark.parametrize("name", MAKERS)
     def test_are_no_matter_where_the_model_is_only_asked(self, name, kind):

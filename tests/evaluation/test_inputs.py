@@ -287,8 +287,8 @@ def test_an_index_of_texts(tmp_path):
     ("inputs", "error", "message"),
     [
         (["a film", 3], TypeError, r"`inputs\[1\]` must be a text or a list of tokens like the first, got 3"),
-        (["a film", "..."], ValueError, r"`inputs\[1\]`: the text '...' holds no words"),
-        (["a film", ["a", ""]], ValueError, r"`inputs\[1\]`: a list of tokens must not hold empty ones"),
+        (["a film", "..."], ValueError, r"`inputs\[1\]`: .*the text '...' holds no words"),
+        (["a film", ["a", ""]], ValueError, r"`inputs\[1\]`: .*a list of tokens must not hold empty ones"),
         (["a.png", "b.JPG"], ValueError, r"holds names of pictures \('a.png', ...\): give a folder"),
     ],
 )
@@ -299,7 +299,7 @@ def test_what_is_no_text(inputs, error, message):
 
 def test_an_index_of_texts_without_words(tmp_path):
     (tmp_path / "index.csv").write_text("text,target\na film,0\n,1\n")
-    with pytest.raises(ValueError, match=r"index\.csv: `inputs\[1\]`: the text '' holds no words"):
+    with pytest.raises(ValueError, match=r"index\.csv: `inputs\[1\]`: .*the text '' holds no words"):
         study_inputs(tmp_path / "index.csv", None, None)
     (tmp_path / "index.csv").write_text("text,path\na film,a.png\n")
     with pytest.raises(ValueError, match=r"must have a column 'path' \(pictures\) or 'text', it has text, path"):

@@ -288,7 +288,7 @@ def test_several_sizes_levels_and_outer_noises_have_rows_of_their_own():
 
 
 CHOICES = [
-    ({"explainer": "c"}, "`explainer` must be one of a, b, got 'c'"),
+    ({"explainer": "c"}, "`explainer` must be one of a, b, got str: 'c'"),
     ({"sampling": "R"}, "`sampling` must be one of P, Q, got 'R'"),
     ({"n_samples": 11}, "`n_samples` must be one of 10, 20, got 11"),
     ({"n_samples": "10"}, "`n_samples` must be one of 10, 20, got '10'"),
@@ -393,7 +393,7 @@ def test_what_there_is_no_table_of():
         result.table("msdt", explainer="a")
     with pytest.raises(ValueError, match="`explainer` must be one of a, b: each has figures of its own"):
         result.table("mstd")
-    with pytest.raises(ValueError, match="`explainer` must be one of a, b, got 'A', did you mean 'a'"):
+    with pytest.raises(ValueError, match="`explainer` must be one of a, b, got str: 'A', did you mean 'a'"):
         result.table("mstd", explainer="A")
     assert faithfulness().table("faithfulness", explainer="a").rows == ("a",)
     samples = evaluation(study("interval_width"), [("x", "a", "interval_width", "samples", "P", None, 1.0, 10, 0.95)])

@@ -147,3 +147,35 @@ def test_model_and_inputs_are_left_as_found_also_after_an_exception():
 def test_unfit_names_and_settings(name, settings, message):
     with pytest.raises(ValueError, match=message):
         from_captum(NET, name, **settings)
+
+
+class TestFlips:
+    """The model is asked about the noisy copies where the explainer gives no scores; own explainers give the same."""
+
+    @pytest.mark.filterwarnings("ignore:Input Tensor 0 did not already require gradients")  # Captum's own
+    def test_captums_objects_report_them_too(self):
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 3)).eval()
+        images = torch.rand(2, 3, 2, 2)
+        settings = {"noise": metfa.noise.Gaussian(1.0), "n_samples": 8, "rng": 0, "batch_size": 3}
+        own = metfa.explain(metfa.explainers.Gradient(model), images, **settings)
+        assert (own.flip_rate > 0).any()
+        for explainer in (attr.Saliency(model).attribute, from_captum(model, "Saliency")):
+            found = metfa.explain(explainer, images, **settings)
+            np.testing.assert_array_equal(found.predictions, own.predictions)
+            np.testing.assert_array_equal(found.flip_rate, own.flip_rate)
+        mapped = metfa.explain(lambda inputs, target: inputs * 2, images, predict=model, **settings)
+        np.testing.assert_array_equal(mapped.predictions, own.predictions)
+        unknown = metfa.explain(lambda inputs, target: inputs * 2, images, 0, **settings)
+        assert unknown.flip_rate is None
+
+    def test_a_model_with_one_output_has_no_class_to_change(self):
+        def model(inputs):
+            return inputs.sum(axis=1, keepdims=True)
+
+        found = metfa.explain(
+            lambda inputs, target: inputs, np.ones((1, 4)), 0, noise=metfa.noise.Gaussian(1.0), n_samples=8, rng=0,
+            predict=model,
+        )  # fmt: skip
+        assert found.flip_rate is None
+        assert "flips" not in str(found.summary(threshold=0.5)[0])

@@ -134,6 +134,7 @@ def test_one_score_a_row(name, shape):
     assert list(both.target) == (scores > 0).astype(int).tolist()
 
 
+@pytest.mark.slow
 def test_a_parallel_model_is_the_model(name):
     assert_same(explained(name, nn.DataParallel(CASES[name].inputs.module())), plain(name))
 
@@ -162,6 +163,7 @@ def test_a_model_that_runs_without_gradients(name):
     assert required(module) == before
 
 
+@pytest.mark.slow
 def test_weights_made_in_inference_mode(name):
     if name == "SHAP's GradientExplainer":
         pytest.skip("SHAP fails when it is made")

@@ -646,7 +646,7 @@ class TestTarget:
             (
                 lambda x: x[:2],
                 ValueError,
-                r"`predict` must return one row of scores an input, got shape \(2, 12\) for 5 inputs",
+                r"return one row of scores an input, got shape \(2, 12\) for 5 inputs",
             ),
             (lambda x: x * np.nan, ValueError, "scores of the clean input 0 are not finite"),
             (lambda x: np.zeros(5, int), TypeError, "got one int64 a row, like class labels"),

@@ -112,6 +112,18 @@ class TestWhoTakesGenerators:
         assert not takes_rngs(np.add)
 
 
+def test_explainers_may_need_generators_and_row_arguments():
+    def between(inputs, target, baselines, *, rngs):
+        return np.stack([row - base for row, base in zip(inputs, baselines, strict=True)])
+
+    settings = {"noise": metfa.noise.Uniform(0.1), "n_samples": 2, "rng": 0}
+    rows = np.ones((2, 3))
+    sample = metfa.explain(between, rows, 0, row_args={"baselines": rows}, **settings)
+    assert sample.values.shape == (2, 2, 3)
+    with pytest.raises(TypeError, match="missing a required argument: 'baselines'"):
+        metfa.explain(between, rows, 0, **settings)
+
+
 class TestPromise:
     def test_ours_and_their_wrappers(self):
         promising = Gradient(NET)

@@ -35,9 +35,9 @@ TEXT_METHODS = {
 }
 SCENE_METHODS = {"grid-saliency": "GridSaliency"}  # in addition to those of images, which explain a region's scores
 NO_SETTINGS = {  # given in other ways; for images also `scale`, because the paper compares maps in [0, 1]
-    "image": {"called", "model", "rng", "scale"},
+    "image": {"called", "model", "rng", "scale", "reshape_transform"},
     "text": {"called", "model", "rng"},
-    "scene": {"called", "model", "rng", "scale", "target_class", "region"},
+    "scene": {"called", "model", "rng", "scale", "reshape_transform", "target_class", "region"},
 }
 BATCHES, PROBABILITIES = ("batch_size",), ("batch_size", "softmax")
 ASKING = {  # settings of the `Called` that matter to a method

@@ -15,7 +15,16 @@ from metfa.calls.fixed_batch import explain_fixed_batch
 from metfa.calls.guard import loaded_torch
 from metfa.calls.inputs import channels_last_message
 
-__all__ = ["about", "answered", "checked_scores", "chosen", "one_score", "softmax", "warn_of_probabilities"]
+__all__ = [
+    "about",
+    "answered",
+    "checked_scores",
+    "chosen",
+    "one_score",
+    "rows_of_scores",
+    "softmax",
+    "warn_of_probabilities",
+]
 
 NAMES_SHOWN = 6
 
@@ -66,6 +75,18 @@ def _explain_channels(batch: Any, error: RuntimeError) -> None:
 
 
 def checked_scores(scores: Any, n_rows: int, model: Any = None, name: str = "model") -> Any:
+    """`rows_of_scores`, of which none is NaN."""
+    scores = rows_of_scores(scores, n_rows, model, name)
+    if is_floating(scores):
+        missing = to_host(namespace(scores).isnan(scores)).reshape(n_rows, -1).any(axis=1)
+        if missing.any():
+            raise ValueError(
+                f"the model's scores are NaN for row {int(missing.argmax())} of {n_rows}: `{name}` must return numbers"
+            )
+    return scores
+
+
+def rows_of_scores(scores: Any, n_rows: int, model: Any = None, name: str = "model") -> Any:
     """What a model returned, if it is one row of scores an input, as an array; raises otherwise.
 
     Nested lists of numbers and what NumPy can read, such as a data frame, become NumPy arrays. Several arrays do not:
@@ -78,12 +99,6 @@ def checked_scores(scores: Any, n_rows: int, model: Any = None, name: str = "mod
         raise ValueError(
             f"`{name}` must return one row of scores an input, got shape {tuple(scores.shape)} for {n_rows} inputs"
         )
-    if is_floating(scores):
-        missing = to_host(namespace(scores).isnan(scores)).reshape(n_rows, -1).any(axis=1)
-        if missing.any():
-            raise ValueError(
-                f"the model's scores are NaN for row {int(missing.argmax())} of {n_rows}: `model` must return numbers"
-            )
     return scores
 
 
@@ -107,11 +122,11 @@ def _of_numbers(row: Any) -> bool:
 
 def _how_to_select(answer: Any, n_rows: int, model: Any, name: str) -> str:
     """End of a message: how to write a model that returns one of several outputs alone."""
-    parts = dict(answer) if isinstance(answer, Mapping) else {}
+    parts: dict[Any, Any] = dict(answer) if isinstance(answer, Mapping) else {}
     if isinstance(answer, tuple | list):
         parts = dict(enumerate(answer))
-    elif not parts and hasattr(answer, "logits"):
-        parts = {"logits": answer.logits}
+    elif not parts:
+        parts = {"logits": getattr(answer, "logits", None)}
     fitting = [key for key, part in parts.items() if is_array(part) and tuple(part.shape[:1]) == (n_rows,)]
     if not fitting:
         return ""

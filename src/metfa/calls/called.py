@@ -32,7 +32,8 @@ class Called:
     Parameters
     ----------
     model : torch.nn.Module or callable
-        Inputs (batch, ...) -> scores (batch, classes).
+        Inputs (batch, ...) -> scores (batch, classes). One that takes only batches of one size is wrapped in a
+        `FixedBatch` first.
     batch_size : int, optional
         Rows in one pass. Changed copies of the inputs, which some explainers and metrics make, are rows too. None: 16
         on a CPU, fewer if images are larger than 256 x 256 pixels (one from 1024 x 1024 on); 256 on a GPU, halved until

@@ -82,7 +82,7 @@ def explain_fixed_batch(model: Any, batch: Any, error: Exception) -> None:
         if 1 <= size <= LARGEST_TRIED and size != len(batch) and _takes(model, size, batch):
             rows = "one row" if size == 1 else f"{size} rows"
             raise ValueError(
-                f"the model takes batches of {rows} and was asked about {len(batch)} ({said[:200]}): write "
+                f"the model takes batches of {rows} and no others ({said[:200]}): write "
                 f"`metfa.FixedBatch(model, {size})` in its place"
             ) from error
 

@@ -139,8 +139,8 @@ def from_gradcam(
     model : torch.nn.Module
         Images (batch, channels, height, width) -> scores (batch, classes).
     layer : str, torch.nn.Module, or a sequence of them, optional
-        As for `ScoreCAM`; several layers are combined as the method does. None: the last feature map. (FullGrad takes
-        all layers with a bias, and none may be named.)
+        As for `ScoreCAM`, also where channels are last; several layers are combined as the method does. None: the last
+        feature map. (FullGrad takes all convolutions and batch normalisations with a bias, and none may be named.)
     target_of : callable, optional
         Turns each row's entry in `target` into a target of grad-cam. None: ``ClassifierOutputTarget``, for class
         indices. FinerCAM needs one: ``target_of=lambda index: FinerWeightedTarget(index, [3, 7], 1.0)``.

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from metfa._arrays import as_array, is_array, to_host
+from metfa._arrays import as_array, is_array, namespace, to_host
+from metfa.calls.fixed_batch import explain_fixed_batch
 from metfa.calls.guard import loaded_torch, model_as_found, model_in_evaluation
 from metfa.calls.no_gradient import gradient_expected
 from metfa.calls.targets import row_targets
@@ -54,7 +55,7 @@ class ShapExplainer:
             name = "model" if self.predict is None else "predict"
             scores = None if model is None else predict_scores(model, inputs, name)
             self._check(model, scores)
-            with gradient_expected(model, inputs):
+            with gradient_expected(model, inputs), _fixed_batch_named(model, inputs):
                 values = _values(self._explained(inputs), tuple(inputs.shape))
         targets = None
         if target is not None or scores is not None:
@@ -138,6 +139,17 @@ def from_shap(explainer: Any, predict: Callable[..., Any] | None = None, **setti
         settings = {"silent": True, **settings}  # no progress bar for every row
     made = ShapExplainer(explainer, predict, settings)
     return made if names & DETERMINISTIC else seeded(made)
+
+
+@contextmanager
+def _fixed_batch_named(model: Any, inputs: Any) -> Iterator[None]:
+    """If SHAP fails because the model takes only batches of one size, the error says so."""
+    try:
+        yield
+    except Exception as error:
+        if model is not None:
+            explain_fixed_batch(model, namespace(inputs).concat([inputs[:1], inputs[:1]], axis=0), error)
+        raise
 
 
 @contextmanager

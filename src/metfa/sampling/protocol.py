@@ -18,7 +18,7 @@ The target is an integer array in the inputs' library with one entry for each ro
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -27,7 +27,7 @@ import numpy as np
 from metfa._arrays import as_array, is_array, to_host
 from metfa._base.validation import check_function, check_number
 from metfa._base.warnings import ReproducibilityWarning, RowDependenceWarning, warn
-from metfa.calls.answers import answered, checked_scores
+from metfa.calls.answers import answered, rows_of_scores
 from metfa.calls.behind import loaded_torch, owner_of
 from metfa.calls.called import Called
 from metfa.calls.mixing import SAME, distance, explained_by_rounding, looked_at, mixed, same_but_rounding
@@ -70,7 +70,7 @@ def prediction_of(explainer: Any) -> Callable[[Any], Any] | None:
         if isinstance(called, Called) and is_array(inputs):
             return called.scores(inputs)  # in the batches that the caller has set
         scores = model(*inputs) if isinstance(inputs, tuple) else answered(model, inputs)
-        return checked_scores(scores, count_rows(inputs), model, name)
+        return rows_of_scores(scores, count_rows(inputs), model, name)
 
     return predict
 
@@ -109,8 +109,11 @@ def _said(explainer: Any, name: str) -> Any:
     return getattr(owner, name, None)
 
 
-def check_explainer(explainer: Any) -> None:
-    """Raise unless the explainer is callable, and no method of another library that needs an adapter."""
+def check_explainer(explainer: Any, row_args: Iterable[str] | None = None) -> None:
+    """Raise unless the explainer is callable, and no method of another library that needs an adapter.
+
+    `row_args` are the further arguments that it will get; None: any that it needs.
+    """
     adapter = adapter_for(explainer)
     if adapter is not None:
         raise TypeError(f"`explainer` is {adapter}")
@@ -119,7 +122,19 @@ def check_explainer(explainer: Any) -> None:
         raise TypeError(f"`explainer` must be callable, got {type(explainer).__name__}{hint}")
     if isinstance(explainer, type):
         raise TypeError(f"`explainer` must be an explainer, got the class {explainer.__name__}: make one of a model")
-    check_function(explainer, "explainer", "explainer(inputs, target=target)", None, target=None)
+    needed = _needed(explainer)
+    further = {name: None for name in needed if row_args is None or name == "rngs" or name in row_args}
+    check_function(explainer, "explainer", "explainer(inputs, target=target)", None, **{**further, "target": None})
+
+
+def _needed(explainer: Any) -> list[str]:
+    """Names of the arguments after the first that have no default."""
+    try:
+        after = list(inspect.signature(explainer).parameters.values())[1:]
+    except (TypeError, ValueError):
+        return []
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return [each.name for each in after if each.kind in named and each.default is each.empty]
 
 
 def call_explainer(
@@ -162,7 +177,7 @@ def predict_scores(predict: Callable[[Any], Any], batch: Any, name: str = "predi
     """Scores of one batch on the host, without a graph; `name` is the argument that gave the function."""
     torch = loaded_torch()
     with torch.no_grad() if torch is not None else nullcontext():
-        scores = checked_scores(answered(predict, batch), count_rows(batch), predict, name)
+        scores = rows_of_scores(answered(predict, batch), count_rows(batch), predict, name)
     host = to_host(scores)
     if host.ndim == 1 and host.dtype.kind in "biu":
         raise TypeError(

@@ -52,7 +52,7 @@ class Request:
 
     def __post_init__(self, inputs: Any, rng: Any) -> None:
         run = self.run
-        check_explainer(self.explainer)
+        check_explainer(self.explainer, self.row_args if isinstance(self.row_args, Mapping) else ())
         if self.predict is not None and not callable(self.predict):
             raise TypeError(f"`predict` must be a function inputs -> scores, got {type(self.predict).__name__}")
         if self.predict is not None:

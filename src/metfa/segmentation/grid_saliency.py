@@ -16,7 +16,7 @@ from metfa.calls.blur import Blur
 from metfa.calls.called import Called
 from metfa.calls.differentiation import require_graph
 from metfa.calls.enlargement import enlargements, grid_sides, resized
-from metfa.calls.held import model_itself, rows_as_the_model
+from metfa.calls.held import asks_a_model, model_itself, rows_as_the_model
 from metfa.calls.targets import row_targets
 from metfa.explainers.heatmaps import finished
 from metfa.explainers.mask_optimisation import (
@@ -34,6 +34,7 @@ from metfa.segmentation.regions import RegionModel
 __all__ = ["GridSaliency"]
 
 
+@asks_a_model
 @dataclass(frozen=True)
 class GridSaliency:
     r"""Context explanation of a segmented object (Hoyer et al. 2019): which surroundings does the network need?

@@ -95,7 +95,7 @@ def bh(pvalues: Any, *, axis: int | None = None) -> Any:
     -------
     array
         Adjusted p-values, of the shape and library of `pvalues` [1]_: the i-th smallest of m becomes the least of
-        ``m p_(j) / j`` over j >= i. Proven for positive dependence and a threshold from other samples; `by` needs neither.
+        ``m p_(j) / j`` over j >= i. Proven for positive dependence and thresholds from other samples; `by` needs neither.
 
     Raises
     ------
