@@ -143,7 +143,7 @@ def test_functions_by_their_signature():
     for value in (len, lambda x: x, lambda x, rng, more: x, int):
         with pytest.raises(TypeError, match=r"^`noise` must be a function.* called as noise\(x, rng\), got "):
             check_function(value, "noise", "noise(x, rng)", None, None)
-    with pytest.raises(TypeError, match="got float: 0.1$"):
+    with pytest.raises(TypeError, match=r"got float: 0.1$"):
         check_function(0.1, "noise", "noise(x, rng)", None, None)
 
 

@@ -109,7 +109,7 @@ def _chosen(name: str, value: Any, known: tuple[Any, ...]) -> tuple[Any, ...]:
         return known
     number = is_whole(value) or isinstance(value, float | np.floating)
     for entry in known if number or isinstance(value, str) else ():
-        if entry == value or (number and isinstance(entry, float) and math.isclose(entry, value)):
+        if entry == value or (number and isinstance(entry, float) and math.isclose(entry, float(value))):
             return (entry,)
     allowed = f"one of {', '.join(map(str, known))}" if known else "left out, because the study has none"
     raise ValueError(f"`{name}` must be {allowed}, got {brief(value)}{did_you_mean(value, list(map(str, known)))}")
