@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from metfa._base.writing import new_file
-from metfa.results.mapped import mapped
+from metfa._base.mapped import mapped
 
 __all__ = [
     "KINDS",

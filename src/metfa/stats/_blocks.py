@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import is_floating, namespace, widen
+from metfa._base.mapped import unload
 
 __all__ = ["comparable", "feature_blocks", "reduce_rows"]
 
 BLOCK_VALUES = 2**18  # 1 MiB of float32
+READ_AT_ONCE = 16  # blocks, so that the part of a sample is many pages of a file long
 LEAST_FEATURES = 1024  # a memory page of float32; narrower blocks would read each page of a file more than once
 
 
@@ -49,9 +51,19 @@ def reduce_rows(reduce: Callable[..., tuple[Any, ...]], rows: Any, *per_feature:
     if not isinstance(rows, np.ndarray) or math.prod(features) <= width:
         return reduce(rows, *per_feature)
     outputs: tuple[np.ndarray, ...] = ()
-    for index in feature_blocks(tuple(features), width):
-        results = reduce(rows[index], *(array[index] for array in per_feature))
-        outputs = outputs or tuple(np.empty(features, result.dtype) for result in results)
-        for output, result in zip(outputs, results, strict=True):
-            output[index] = result
+    for outer in feature_blocks(tuple(features), READ_AT_ONCE * width):
+        part = _read(rows, outer)
+        given = [array[outer] for array in per_feature]
+        for inner in feature_blocks(part.shape[:-1], width):
+            results = reduce(part[inner], *(array[inner] for array in given))
+            outputs = outputs or tuple(np.empty(features, result.dtype) for result in results)
+            for output, result in zip(outputs, results, strict=True):
+                output[outer][inner] = result
     return outputs
+
+
+def _read(rows: np.ndarray, index: tuple[slice, ...]) -> np.ndarray:
+    """A part of `rows`, copied in the order of memory, in which the features of a sample lie together."""
+    part = np.ascontiguousarray(np.moveaxis(rows[index], -1, 0))
+    unload(rows)
+    return np.moveaxis(part, 0, -1)
