@@ -576,7 +576,9 @@ def test_written_tables(tmp_path):
     assert [path.name for path in folder.parent.iterdir()] == ["tables"]
 
 
-@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@sum(a)", "\t=1", "\r=1", "\n=1", "'", "'=1", "NA", "a,b", 'a"b'])
+@pytest.mark.parametrize(
+    "name", ["=1+1", "+1", "-1", "@sum(a)", "\t=1", "\r=1", "\n=1", "'", "'=1", "NA", "a,b", 'a"b']
+)
 def test_no_name_is_a_formula_and_each_is_read_again(name, tmp_path):
     result = evaluate(small(explainers={name: sizes}, outer={name: Gaussian(0.1)}), store=tmp_path / "store")
     folder = write_tables(result, tmp_path / "tables")

@@ -36,7 +36,12 @@ def made(features, inputs, batch=1, **fields):
 def until():
     rule = metfa.Until(undecided=0.2, threshold=0.5, max_samples=60)
     return metfa.explain(
-        lambda inputs, target: np.abs(inputs), np.ones((2, 4)), 0, noise=metfa.noise.Gaussian(0.3), n_samples=rule, rng=0
+        lambda inputs, target: np.abs(inputs),
+        np.ones((2, 4)),
+        0,
+        noise=metfa.noise.Gaussian(0.3),
+        n_samples=rule,
+        rng=0,
     )
 
 
@@ -136,7 +141,7 @@ def test_changed_files_load_and_work_or_are_refused(name, tmp_path):
     for number in range(125):
         folder = tmp_path / str(number)
         shutil.copytree(good, folder)
-        changed = (with_array(folder, manifest, draw) if number % 3 == 2 else with_change(manifest, draw))
+        changed = with_array(folder, manifest, draw) if number % 3 == 2 else with_change(manifest, draw)
         (folder / "manifest.json").write_text(json.dumps(changed))
         try:
             sample = metfa.load(folder)

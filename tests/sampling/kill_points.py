@@ -78,7 +78,9 @@ def forked(folder, expected, signals):
     try:
         Events(folder, signals)
         found = run(folder)
-        code = RIGHT if all(np.array_equal(getattr(found, name), values) for name, values in expected.items()) else WRONG
+        code = (
+            RIGHT if all(np.array_equal(getattr(found, name), values) for name, values in expected.items()) else WRONG
+        )
     except (ValueError, BlockingIOError) as error:
         said = ["another call", "was changed", *([] if LOCKS else ["is missing"])]
         code = REFUSED if any(words in str(error) for words in said) else WRONG

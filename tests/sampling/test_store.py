@@ -527,7 +527,9 @@ def test_a_damaged_description_is_named(text, message, tmp_path):
 def test_a_progress_file_of_a_wrong_length_is_named(length, tmp_path):
     folder = interrupted(tmp_path / "s")
     (folder / "done.bin").write_bytes(b"\1" * length)
-    with pytest.raises(ValueError, match=f"done.bin is damaged.*: it has {length} bytes for 18 maps, 8 each; give another"):
+    with pytest.raises(
+        ValueError, match=f"done.bin is damaged.*: it has {length} bytes for 18 maps, 8 each; give another"
+    ):
         run(folder)
 
 

@@ -12,7 +12,7 @@ from metfa._base.writing import new_folder
 from metfa.results import files
 from metfa.results.arrays import read_array, write_array
 
-__all__ = ["load_attack", "save_attack"]
+__all__ = ["ATTACK", "load_attack", "save_attack"]
 
 ATTACK = "attack.json"
 SCHEMA_VERSION = 1

@@ -99,7 +99,9 @@ def _counts(values: np.ndarray, edges: np.ndarray, region: np.ndarray | None, si
     dtype = np.dtype(np.uint8 if n < 2**8 else "<u2" if n < 2**16 else "<u4")
     below, up_to = np.empty((2, len(edges), size), dtype)
     for columns, block in _blocks(values, region, size):
-        for counts, compare, bounds in zip((below, up_to), (np.less, np.less_equal), _bounds(edges, block), strict=True):
+        for counts, compare, bounds in zip(
+            (below, up_to), (np.less, np.less_equal), _bounds(edges, block), strict=True
+        ):
             before = 0
             for count, bound in zip(counts, bounds, strict=True):
                 found = _count(compare(block, bound), dtype)

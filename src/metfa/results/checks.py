@@ -32,7 +32,9 @@ def misfits(sample: AttributionSample) -> Iterator[tuple[str, str]]:
         "predictions": sample.predictions is None or sample.predictions.shape == (n, batch),
         "feature_names": sample.feature_names is None or features == [len(sample.feature_names)],
     }
-    yield from ((name, f"does not fit values of shape {sample.values.shape}") for name, fits in holds.items() if not fits)
+    yield from (
+        (name, f"does not fit values of shape {sample.values.shape}") for name, fits in holds.items() if not fits
+    )
     if not n or not batch:
         yield "values", f"holds no samples: its shape is {sample.values.shape}"
     for name in ("values", "vanilla"):
