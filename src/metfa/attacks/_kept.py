@@ -82,7 +82,8 @@ class Kept:
         for name, value in call.items():
             if found.get(name) != value:
                 raise FileExistsError(
-                    f"{holds} with {name}={found.get(name)!r:.80}, not {value!r:.80}: give another `store`, or remove it"
+                    f"{holds} with {name}={found.get(name)!r:.80}, not {value!r:.80}: give another `store`, or remove "
+                    "it"
                 )
 
     def read(self, batch: int) -> dict[str, np.ndarray] | None:

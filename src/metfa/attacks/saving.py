@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from metfa.attacks.result import AttackResult, Measured
 from metfa._base.writing import new_folder
+from metfa.attacks.result import AttackResult, Measured
 from metfa.results import files
 from metfa.results.arrays import read_array, write_array
 

@@ -15,6 +15,7 @@ from metfa import stats
 from metfa._base.class_names import class_with_probability
 from metfa._base.provenance import printable
 from metfa._base.validation import is_text
+from metfa._base.writing import is_temporary
 from metfa.by_name.methods import Of, check_method, explainer_of, methods_of
 from metfa.by_name.noises import noise_of
 from metfa.calls.answers import softmax
@@ -39,13 +40,13 @@ __all__ = [
     "check_before_sampling",
     "check_folder",
     "device_of",
+    "drawn_views",
     "explain_picture",
     "explain_words",
     "is_finished",
     "read_folder",
     "report",
     "title_of",
-    "write_views",
 ]
 
 ABOUT, REPORT, FIGURE, WORDS = "about.json", "report.txt", "figure.png", "words.html"
@@ -174,12 +175,12 @@ def check_folder(folder: Path, call: dict[str, Any]) -> None:
         raise NotADirectoryError(f"`--out` must be a folder, but {existing} is a file")
     if not os.access(existing, os.W_OK | os.X_OK):
         raise PermissionError(f"`--out`: nothing can be written in {existing}")
-    if existing == folder and {path.name for path in folder.iterdir()} - {f".{ABOUT}.tmp"}:
+    if existing == folder and not all(is_temporary(path.name) for path in folder.iterdir()):
         raise FileExistsError(f"`--out`: {folder} is not empty and holds no results of such a call; give a new folder")
 
 
 def is_finished(folder: Path) -> bool:
-    """Whether `folder` holds a report of its samples, the first of the views to be written."""
+    """Whether `folder` holds a report of its samples, the last of the views to be written."""
     return (folder / REPORT).exists()
 
 
@@ -270,23 +271,8 @@ def explain_words(
     return sample, about
 
 
-def write_views(sample: Any, about: dict[str, Any], analysis: Analysis, folder: Path) -> tuple[str, list[Path]]:
-    """Write the report, and a figure of each input or the page of a text; nothing is written before all are made.
-
-    Returns the report's text, and where the figures are.
-    """
-    text = report(sample, about, analysis)
-    drawn = _drawn(sample, about, analysis)
-    for name in (REPORT, *drawn):
-        if (folder / name).exists():
-            raise FileExistsError(f"{folder / name} exists already: give another `--out`")
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, content in {REPORT: f"{text}\n".encode(), **drawn}.items():
-        (folder / name).write_bytes(content)
-    return text, [folder / name for name in drawn]
-
-
-def _drawn(sample: Any, about: dict[str, Any], analysis: Analysis) -> dict[str, bytes]:
+def drawn_views(sample: Any, about: dict[str, Any], analysis: Analysis) -> dict[str, bytes]:
+    """A figure of each input, or the page of a text, by the names of their files."""
     if is_of_text(sample):
         return _page(sample, about, analysis)
     return (_figures if isinstance(sample, AttributionSample) else _context_figure)(sample, about, analysis)

@@ -1,4 +1,4 @@
-"""What a result must be like so that every figure, text and page of it can be made: checked when it is saved or read."""
+"""What a result must be like so that each figure, text and page of it can be made, checked when it is saved or read."""
 
 from __future__ import annotations
 

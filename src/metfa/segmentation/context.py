@@ -14,7 +14,6 @@ from metfa import noise
 from metfa._base.validation import positive_int
 from metfa._base.warnings import DegenerateAttributionsWarning, MissedObjectWarning, SmallRegionWarning, warn
 from metfa.calls.called import Called
-from metfa.results import files
 from metfa.sampling.explain import explain
 from metfa.sampling.protocol import explained_model
 from metfa.sampling.run import Run
@@ -163,18 +162,12 @@ def explain_context(
 
 
 def _folder(store: str | Path | None) -> Path | None:
-    """The folder for region and samples; raises if it holds a finished explanation."""
+    """The folder for region and samples."""
     if store is None:
         return None
     if not str(store):
         raise ValueError("`store` must be a folder, got ''")
-    folder = Path(store).expanduser()
-    if (folder / SAMPLE / files.MANIFEST).exists():
-        raise FileExistsError(
-            f"{folder} holds a finished explanation, which `metfa.segmentation.load_context` reads; nothing is "
-            "overwritten"
-        )
-    return folder
+    return Path(store).expanduser()
 
 
 def _warn_if_missed(scores: np.ndarray | None, target: int) -> None:
