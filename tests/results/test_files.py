@@ -130,6 +130,7 @@ def test_samples_are_mapped_and_read_only(saved):
         assert not array.flags.writeable
 
 
+@pytest.mark.slow
 def test_two_thousand_results_need_few_open_files(saved):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
