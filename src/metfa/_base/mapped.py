@@ -37,7 +37,7 @@ def mapped(path: Path, dtype: np.dtype, offset: int, shape: tuple[int, ...]) -> 
         os.close(handle)
     pages = (ctypes.c_char * length).from_address(place)
     weakref.finalize(pages, library.munmap, place, length).atexit = False
-    array = np.frombuffer(pages, dtype, math.prod(shape), offset).reshape(shape).view(np.memmap)
+    array = np.frombuffer(memoryview(pages), dtype, math.prod(shape), offset).reshape(shape).view(np.memmap)
     array.flags.writeable = False
     array.filename, array.offset, array.mode = path.resolve(), offset, "r"
     array._mmap = pages  # NumPy passes the attributes on to views only where this is set
