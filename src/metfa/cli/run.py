@@ -44,6 +44,7 @@ __all__ = [
     "explain_picture",
     "explain_words",
     "is_finished",
+    "note",
     "read_folder",
     "report",
     "title_of",
@@ -184,6 +185,12 @@ def is_finished(folder: Path) -> bool:
     return (folder / REPORT).exists()
 
 
+def note(folder: Path, about: dict[str, Any]) -> None:
+    """Write down what is explained, unless `folder` is finished and so has it."""
+    if not is_finished(folder):
+        write_json(folder / ABOUT, about)
+
+
 def device_of(name: str) -> Any:
     """The torch device of that name; auto is the GPU if there is one."""
     import torch
@@ -211,7 +218,7 @@ def explain_picture(
     module = loaded.module.to(device)
     explainer = explainer_of(settings.method, module, settings.settings, bfloat16=settings.bfloat16)
     folder.mkdir(parents=True, exist_ok=True)
-    write_json(folder / ABOUT, call)
+    note(folder, call)
     if (folder / SAMPLE / MANIFEST).exists():  # interrupted between the samples and the figure
         sample = load(folder / SAMPLE)
         if not np.array_equal(sample.inputs, pixels.cpu().numpy()):
@@ -229,7 +236,7 @@ def explain_picture(
             run=Run(store=folder / SAMPLE, progress=True),
         )
     about = {**call, "weights": loaded.weights, **_prediction(sample, loaded.class_names, as_logits=True)}
-    write_json(folder / ABOUT, about)
+    note(folder, about)
     return sample, about
 
 
@@ -250,7 +257,7 @@ def explain_words(
 
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-        write_json(folder / ABOUT, call)
+        note(folder, call)
     if folder is not None and (folder / SAMPLE / MANIFEST).exists():  # interrupted between the samples and the page
         sample = load(folder / SAMPLE)
     else:
@@ -267,7 +274,7 @@ def explain_words(
         )
     about = {**call, **_prediction(sample, getattr(model, "class_names", None), as_logits=False)}
     if folder is not None:
-        write_json(folder / ABOUT, about)
+        note(folder, about)
     return sample, about
 
 
