@@ -19,7 +19,6 @@ STILL_LONG = {  # each may shrink, and none grow
     "evaluation/study.py": 312,
     "explainers/mask.py": 359,
     "plot/_studies.py": 319,
-    "results/files.py": 384,
     "results/sample.py": 487,
     "results/stopping.py": 330,
     "stats/_multiplicity.py": 319,

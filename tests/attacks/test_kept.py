@@ -1,5 +1,7 @@
 """An interrupted attack goes on to the end that it would have come to."""
 
+from contextlib import suppress
+
 import numpy as np
 import pytest
 
@@ -125,8 +127,54 @@ def test_another_call_does_not_go_on_from_it(network, pictures, corner, tmp_path
         attacks.manipulate(network, explainer, pictures, target_map=corner, **arguments)
 
 
-def test_a_finished_attack_is_not_made_again(network, pictures, corner, tmp_path):
+def test_a_finished_attack_is_returned(network, pictures, corner, tmp_path, monkeypatch):
     arguments = {**QUICK, "n_steps": 2, "run": metfa.Run(store=tmp_path / "found")}
+    first = attacks.manipulate(network, CAM(network), pictures, target_map=corner, **arguments)
+    steps = interrupt(monkeypatch, 10**6)
+    again = attacks.manipulate(network, CAM(network), pictures, target_map=corner, **arguments)
+    equal(again, first)
+    assert steps[0] == 0
+    assert again.provenance["started"] == first.provenance["started"]
+    fresh = attacks.manipulate(network, CAM(network), pictures, target_map=corner, **{**arguments, "rng": None})
+    equal(fresh, first)
+    for changed in ({"n_steps": 3}, {"rng": 77}, {"target_map": 1 - corner}):
+        with pytest.raises(
+            FileExistsError, match=r"found holds a finished attack with \w+=.*: give another `store`, or"
+        ):
+            attacks.manipulate(network, CAM(network), pictures, **{"target_map": corner, **arguments, **changed})
+
+
+def test_what_is_no_attack_is_left_alone(network, pictures, corner, tmp_path):
+    (tmp_path / "found").mkdir()
+    with pytest.raises(FileExistsError, match=r"`store` exists already and holds no attack: .*found; nothing is overw"):
+        attacks.manipulate(
+            network, CAM(network), pictures, target_map=corner, **QUICK, run=metfa.Run(store=tmp_path / "found")
+        )
+
+
+def test_two_calls_do_not_attack_in_one_store(network, pictures, corner, tmp_path, monkeypatch):
+    arguments = {**QUICK, "n_steps": 2, "run": metfa.Run(store=tmp_path / "found")}
+    record = _descent._record
+
+    def again(*state):
+        monkeypatch.setattr(_descent, "_record", record)
+        with pytest.raises(BlockingIOError, match="`store` is being written by another call"):
+            attacks.manipulate(network, CAM(network), pictures, target_map=corner, **arguments)
+        record(*state)
+
+    monkeypatch.setattr(_descent, "_record", again)
     attacks.manipulate(network, CAM(network), pictures, target_map=corner, **arguments)
-    with pytest.raises(FileExistsError, match=r"`metfa\.attacks\.load_attack` reads a finished attack"):
-        attacks.manipulate(network, CAM(network), pictures, target_map=corner, **arguments)
+    assert [path.name for path in tmp_path.iterdir()] == ["found"]
+
+
+@pytest.mark.parametrize("name", ["call.json", "batch_0.npz", ".lock", ".call.json.tmp"])
+def test_nothing_is_written_through_a_link(name, network, pictures, corner, tmp_path):
+    folder = tmp_path / "found.unfinished"
+    folder.mkdir()
+    (tmp_path / "secret").write_text("mine")
+    (folder / name).symlink_to(tmp_path / "secret")
+    with suppress(ValueError, FileExistsError):
+        attacks.manipulate(
+            network, CAM(network), pictures, target_map=corner, **QUICK, run=metfa.Run(store=tmp_path / "found")
+        )
+    assert (tmp_path / "secret").read_text() == "mine"

@@ -354,7 +354,11 @@ class TestRefusals:
             ({"n_restarts": 2}, ValueError, "`epsilon` must be a number for restarts.*`n_restarts=2`"),
             ({"map_weight": (1, 2, 3)}, TypeError, r"`map_weight` must be a pair, got \(1, 2, 3\)"),
             ({"beta": 3}, TypeError, "`beta` must be a pair, got 3"),
-            ({"noise_derivative": "none"}, ValueError, "`noise_derivative` must be one of 'own', 'identity', got 'none'"),
+            (
+                {"noise_derivative": "none"},
+                ValueError,
+                "`noise_derivative` must be one of 'own', 'identity', got 'none'",
+            ),
             ({"unrolled": (4, 0)}, ValueError, "`unrolled` must be at least 1, got 0"),
             ({"batch_size": 0}, ValueError, "`batch_size` must be at least 1, got 0"),
         ],

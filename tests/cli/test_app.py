@@ -323,8 +323,8 @@ def test_typers_runner_sees_the_same(picture, tmp_path, tiny, monkeypatch):
     arguments = ["explain", str(picture), "--model", "tiny:model", "-n", "8"]
     assert CliRunner().invoke(app.app, arguments).exit_code == 0
     again = CliRunner().invoke(app.app, arguments)
-    assert again.exit_code == 2
-    assert "error: metfa-out holds a finished result" in again.output
+    assert again.exit_code == 0
+    assert "metfa-out holds the finished result of this command: nothing is written" in again.output
 
 
 # Reading again
@@ -591,12 +591,45 @@ def test_mistakes_are_found_before_torch_is_loaded(tmp_path):
 @pytest.mark.slow
 def test_finished_results_are_kept(explain, finished, picture):
     before = tree(finished)
+    report, figure = (finished / "report.txt").read_text(), finished / "figure.png"
     done = explain(picture, "--out", finished)
-    assert (
-        done.error
-        == f"error: {finished} holds a finished result: `metfa show {finished}` reads it; give another `--out`"
+    assert done.code == 0
+    assert f"{finished} holds the finished result of this command: nothing is written" in done.err
+    assert done.out == f"{report}\nfigure: {figure}\n"
+    assert tree(finished) == before
+    assert explain(picture, "--out", finished, "--alpha", 0.1).error == (
+        f"error: {finished} holds a finished result on other terms: `metfa show {finished}` reads it; give another "
+        "`--out`"
     )
     assert tree(finished) == before
+    save_picture(picture, seed=9)
+    assert "holds the samples of another picture" in explain(picture, "--out", finished).error
+    assert tree(finished) == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["figure.png", "report.txt"])
+def test_a_command_that_was_killed_while_it_wrote_is_repeated(name, explain, finished, picture):
+    before = tree(finished)
+    (finished / "report.txt").unlink()
+    if name == "figure.png":
+        (finished / name).unlink()
+    assert explain(picture, "--out", finished).code == 0
+    assert tree(finished) == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["about.json", "report.txt", "figure.png", "sample"])
+def test_views_are_not_written_through_links(name, explain, picture, tmp_path):
+    (tmp_path / "out").mkdir()
+    secret = tmp_path / "secret"
+    secret.mkdir() if name == "sample" else secret.write_text("{}")
+    assert explain(picture, "--out", "other").code == 0
+    (tmp_path / "out/about.json").write_bytes((tmp_path / "other/about.json").read_bytes())
+    (tmp_path / "out" / name).unlink(missing_ok=True)
+    (tmp_path / "out" / name).symlink_to(secret)
+    explain(picture, "--out", "out")
+    assert list(secret.iterdir()) == [] if name == "sample" else secret.read_text() == "{}"
 
 
 @pytest.mark.parametrize(
@@ -667,7 +700,7 @@ def test_control_c_is_reported_and_the_command_resumes(picture, tiny, tmp_path, 
     assert process.returncode == 130, err
     assert err.splitlines()[-1] == "interrupted: the samples so far are kept; repeat the command to resume"
     assert "Traceback" not in err
-    assert 0 < sum((tmp_path / "out/sample/done.bin").read_bytes()) < 8
+    assert 0 < sum(map(any, np.split(np.fromfile(tmp_path / "out/sample/done.bin", np.uint8), 8))) < 8
     resumed = explain(*arguments)
     assert resumed.code == 0
     assert explain(picture, "--out", "whole", "--method", "tiny:slow", "--batch-size", "2").code == 0
@@ -723,7 +756,9 @@ def test_an_interruption_of_the_second_picture_keeps_the_first(explain, tmp_path
     assert tree(tmp_path / "out/a") == before
     assert done.out.count("figure: ") == 1
     assert (tmp_path / "out/b/figure.png").exists()
-    assert "out/a holds a finished result" in explain(*pictures, "--out", "out").error
+    again = explain(*pictures, "--out", "out")
+    assert again.code == 0
+    assert again.err.count("holds the finished result of this command: nothing is written") == 2
 
 
 def test_a_picture_that_changed_meanwhile_is_noticed(explain, picture, tmp_path, monkeypatch):

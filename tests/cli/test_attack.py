@@ -54,7 +54,11 @@ def test_a_folder_of_what_came_of_it(attack, tmp_path):
         assert float(probability) == pytest.approx(float(probabilities[int(index)]), abs=0.006)
     assert "figure: metfa-attack/figure.png" in done.out
     again = attack("--target-map", "circle")
-    assert "metfa-attack holds a finished attack; give another `--out`" in again.error
+    assert again.code == 0
+    assert again.out == done.out
+    assert "metfa-attack holds the finished result of this command: nothing is written" in again.err
+    other = attack("--target-map", "circle", "--seed", 5)
+    assert "holds a finished attack with rng='0x0', not '0x5'" in other.error
 
 
 @pytest.mark.slow
@@ -70,7 +74,7 @@ def test_a_finished_attack_without_its_report_gets_one(attack, picture, tmp_path
     Image.fromarray(np.zeros((24, 30, 3), np.uint8)).save(picture)
     other = attack("--target-map", "circle")
     assert other.code == 2
-    assert "metfa-attack holds the attack of another picture" in other.err
+    assert "metfa-attack/attack holds a finished attack with inputs=" in other.err
 
 
 @pytest.mark.slow

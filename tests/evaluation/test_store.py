@@ -237,3 +237,30 @@ def test_nothing_is_written_before_there_is_something(tmp_path):
     store = UnitStore(tmp_path / "new")
     store.read([address(1)])
     assert not (tmp_path / "new").exists()
+
+
+def test_nothing_is_written_through_links(tmp_path):
+    """A folder of results may come from a stranger."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "secret").write_text("mine")
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "units").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match="units is a link or no plain file"):
+        UnitStore(tmp_path / "a").check_writable()
+    folder = tmp_path / "b" / "units" / address(1)[:2]
+    folder.mkdir(parents=True)
+    (folder / f"{address(1)}.json").symlink_to(tmp_path / "secret")
+    store = UnitStore(tmp_path / "b")
+    store.write(address(1), result(1))
+    assert store.read([address(1)]) == {address(1): result(1)}
+    assert (tmp_path / "secret").read_text() == "mine"
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
+def test_a_run_sweeps_what_killed_runs_left(tmp_path):
+    store = UnitStore(tmp_path)
+    store.write(address(1), result(1))
+    (tmp_path / "units" / address(1)[:2] / ".metfa-0123456789abcdef").write_bytes(b"half")
+    store.check_writable()
+    assert not list(tmp_path.rglob(".metfa-*"))
+    assert store.read([address(1)]) == {address(1): result(1)}

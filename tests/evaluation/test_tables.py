@@ -13,12 +13,13 @@ import pandas as pd
 import pytest
 
 from metfa import Study, evaluate, stats
+from metfa._base.cells import from_cell
 from metfa._base.warnings import FailedUnitsWarning
 from metfa.evaluation.results import Evaluation
 from metfa.evaluation.tables import Cell, Table
 from metfa.evaluation.units import Unit
 from metfa.evaluation.worker import COLUMNS
-from metfa.evaluation.written import write_tables
+from metfa.evaluation.written import read_rows, write_tables
 from metfa.noise import Gaussian, Uniform
 from metfa.stats.student import t_quantile
 
@@ -575,10 +576,40 @@ def test_written_tables(tmp_path):
     names = {path.name for path in folder.iterdir()}
     assert names == {"rows.csv", "tables.md", "tables.tex", "table-1.csv", "table-2.csv"}
     read = pd.read_csv(folder / "rows.csv")
-    assert read.explainer.str.replace("\r", "").unique().tolist() == [HOSTILE.replace("\r", "")]
+    assert read.explainer.unique().tolist() == [HOSTILE]
     assert read.score.tolist() == [row["score"] for row in result.rows]
+    pd.testing.assert_frame_equal(read_rows(folder), result.to_dataframe())
     assert (folder / "tables.md").read_text().count("interval width") == 1
     assert [path.name for path in folder.parent.iterdir()] == ["tables"]
+
+
+@pytest.mark.parametrize(
+    "name", ["=1+1", "+1", "-1", "@sum(a)", "\t=1", "\r=1", "\n=1", "'", "'=1", "NA", "a,b", 'a"b']
+)
+def test_no_name_is_a_formula_and_each_is_read_again(name, tmp_path):
+    result = evaluate(small(explainers={name: sizes}, outer={name: Gaussian(0.1)}), store=tmp_path / "store")
+    folder = write_tables(result, tmp_path / "tables")
+    pd.testing.assert_frame_equal(read_rows(folder), result.to_dataframe())
+    pd.testing.assert_frame_equal(read_rows(folder / "rows.csv"), result.to_dataframe())
+    for path in folder.glob("*.csv"):
+        with path.open(newline="") as file:
+            columns, *lines = csv.reader(file)
+        found = [cell for line in lines for cell in line]
+        assert all(len(line) == len(columns) for line in lines)
+        assert not [cell for cell in found if cell.startswith(tuple("=+@\t\r\n"))]
+        assert name in map(from_cell, found)
+
+
+def test_the_bytes_are_those_of_pandas_for_plain_names(tmp_path):
+    result = evaluate(small(), store=tmp_path / "store")
+    folder = write_tables(result, tmp_path / "tables")
+    assert (folder / "rows.csv").read_text() == result.to_dataframe().to_csv(index=False, lineterminator="\n")
+
+
+def test_rows_of_something_else(tmp_path):
+    (tmp_path / "rows.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match=r"rows\.csv holds no rows of a study: its columns are a, b"):
+        read_rows(tmp_path)
 
 
 def test_no_name_leaves_the_folder(tmp_path):

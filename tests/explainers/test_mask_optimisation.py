@@ -52,7 +52,11 @@ class TestBlur:
             ({"sigma": "5"}, TypeError, "`sigma` must be a number, got str: '5'"),
             ({"sigma": 1.0, "kernel": 4}, ValueError, "`kernel` must be odd, got 4"),
             ({"sigma": 1.0, "kernel": 0}, ValueError, "`kernel` must be at least 1, got 0"),
-            ({"sigma": 1.0, "border": "zeros"}, ValueError, "`border` must be one of 'replicate', 'reflect', got 'zeros'"),
+            (
+                {"sigma": 1.0, "border": "zeros"},
+                ValueError,
+                "`border` must be one of 'replicate', 'reflect', got 'zeros'",
+            ),
         ],
     )
     def test_settings_are_checked(self, settings, error, message):

@@ -295,7 +295,11 @@ def test_the_seed():
     ("make", "error", "message"),
     [
         (lambda: robust("insertion", noise=NOISE), TypeError, "`metric` must be callable, got str"),
-        (lambda: robust(insertion, noise=0.1), TypeError, r"`noise` must be a function, called as noise\(x, rng\), got float"),
+        (
+            lambda: robust(insertion, noise=0.1),
+            TypeError,
+            r"`noise` must be a function, called as noise\(x, rng\), got float",
+        ),
         (lambda: robust(insertion, noise=NOISE, n_outer=0), ValueError, "`n_outer` must be at least 1, got 0"),
         (lambda: robust(insertion, noise=NOISE, rng="a"), TypeError, "`rng` must be None, an int or"),
         (lambda: robust(insertion, noise=NOISE)(logits, IMAGES, MAPS * 1j, 0), TypeError, "got complex128"),

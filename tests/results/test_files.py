@@ -1,12 +1,15 @@
 """Saving and loading: exact, all or nothing, and hard on folders that somebody else wrote."""
 
+import gc
 import json
 import os
 import pickle
+import resource
 import subprocess
 import sys
 import textwrap
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -99,7 +102,7 @@ def test_inputs_of_every_kind_come_back(kind, tmp_path):
         {"target": ((1, 2), (0, 3))},
         {"target": (None, None)},
         {"scores": None, "predictions": None},
-        {"feature_names": tuple("abcdefghijkl")},
+        {"feature_names": tuple("abcd"), "shape": (4,)},
         {"dtype": np.float16},
         {"dtype": np.float64},
         {"n": 1, "batch": 1, "shape": (1,), "inputs": np.zeros((1, 1)), "target": (0,)},
@@ -125,6 +128,56 @@ def test_samples_are_mapped_and_read_only(saved):
     assert isinstance(sample.values, np.memmap)
     for array in (sample.values, sample.vanilla, sample.scores, sample.predictions, sample.inputs):
         assert not array.flags.writeable
+
+
+@pytest.mark.slow
+def test_two_thousand_results_need_few_open_files(saved):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    try:
+        held = [metfa.load(saved) for _ in range(2000)]
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert len({float(sample.values.sum()) for sample in held}) == 1
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="it shows which files are mapped")
+def test_a_file_is_mapped_as_long_as_its_samples_are_used(saved):
+    def mapped():
+        return Path("/proc/self/maps").read_text().count(str(saved / "values.npy"))
+
+    sample = metfa.load(saved)
+    row = sample.values[2, 1]
+    expected = row.copy()
+    del sample
+    gc.collect()
+    np.testing.assert_array_equal(row, expected)
+    assert mapped() == 1
+    del row
+    gc.collect()
+    assert mapped() == 0
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"scores": np.zeros((2, 0))}, r"`scores` must be numbers for one or more classes, got float64 \(2, 0\)"),
+        ({"scores": np.full((2, 3), np.nan)}, "`scores` holds NaN"),
+        ({"vanilla": np.full((2, 3, 4), np.inf)}, "`vanilla` holds NaN or infinity"),
+        ({"provenance": {"seconds": "soon"}}, r"`provenance\['seconds'\]` must be a finite number, .*got str: 'soon'"),
+        ({"provenance": {"versions": 5}}, r"`provenance\['versions'\]` must be texts by name, got int: 5"),
+        ({"feature_names": ("a", "b")}, "`feature_names` does not fit values of shape"),
+    ],
+)
+def test_what_could_not_be_read_back_is_not_saved(fields, message, tmp_path):
+    with pytest.raises(ValueError, match=f"{message}.*, so the result cannot be saved"):
+        make(**fields).save(tmp_path / "s")
+    assert not list(tmp_path.iterdir())
+
+
+def test_bytes_are_no_inputs(tmp_path):
+    with pytest.raises(TypeError, match=r"to be saved, got an array of \|S3"):
+        make(inputs=np.array([b"one", b"two"])).save(tmp_path / "s")
 
 
 def test_loading_takes_no_room_for_the_samples(tmp_path):
@@ -407,7 +460,7 @@ def test_manifests_with_entries_of_a_wrong_kind(place, saved):
     allowed = {
         ("target",): ([1, 2], [[1], [2]]),
         ("input_ids",): (["a", "b"],),
-        ("feature_names",): (None, [], ["a", "b"]),
+        ("feature_names",): (None,),
         ("provenance",): ({}, {"a": 1}),
     }.get(place, ())
     for wrong in [*WRONG, ...]:

@@ -1,4 +1,4 @@
-"""Two processes on one store, stopped and killed at chosen points. A script, so that it forks a process without threads.
+"""Two processes on one store, stopped and killed at chosen points. A script: it forks a process without threads.
 
 An event is anything that touches the store: opening, renaming, linking or removing a file, and each write, before it
 and half done. The first process stops before event i, and the second before event j. Then the first goes on until it is
@@ -20,7 +20,7 @@ import numpy as np
 
 import metfa
 from metfa._base import locks
-from metfa.sampling import store
+from metfa.sampling import folder as store
 
 EVENTS = {"open", "os.rename", "os.link", "os.remove", "os.mkdir", "os.truncate"}
 INPUTS = np.linspace(0.2, 0.8, 4).reshape(1, 4)
@@ -85,11 +85,11 @@ def forked(folder, expected, signals):
         said = ["another call", "was changed", *([] if LOCKS else ["is missing"])]
         code = REFUSED if any(words in str(error) for words in said) else WRONG
         if code == WRONG:
-            print(repr(error), file=sys.stderr, flush=True)
+            sys.stderr.write(f"{error!r}\n")
     except FileNotFoundError:
         code = WRONG if LOCKS else REFUSED
     except BaseException as error:
-        print(repr(error), file=sys.stderr, flush=True)
+        sys.stderr.write(f"{error!r}\n")
     os._exit(code)
 
 
@@ -144,7 +144,7 @@ def main(n_rounds):
             found = round_of(place, expected, i, j, k)
             wrong += [] if found is None else [found]
             shutil.rmtree(place)
-        print(json.dumps({"events": n_events, "rounds": n_rounds, "wrong": wrong}))
+        sys.stdout.write(json.dumps({"events": n_events, "rounds": n_rounds, "wrong": wrong}))
 
 
 if __name__ == "__main__":

@@ -173,7 +173,7 @@ KILLED = """
     import numpy as np
     import metfa, test_store
     from metfa.results import files
-    from metfa.sampling import store
+    from metfa.sampling import folder as store
 
     def die(*args, **kwargs):
         os.kill(os.getpid(), signal.SIGKILL)

@@ -2,64 +2,89 @@
 
 from __future__ import annotations
 
-import io as memory
-import os
 import shutil
-from dataclasses import dataclass
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from metfa._base.owner import Owner
 from metfa._base.validation import as_path
+from metfa._base.writing import kept_after, new_file, sweep
+from metfa.attacks.result import AttackResult
+from metfa.attacks.saving import ATTACK, load_attack
 from metfa.results import files
+from metfa.results.arrays import require_plain_file
 
 __all__ = ["Kept"]
 
 CALL = "call.json"
 
 
-@dataclass(frozen=True)
 class Kept:
-    """State of each batch, one file for each, in a folder beside the folder of the result."""
+    """State of each batch, one file for each, in a folder beside the folder of the result, `store`.
 
-    folder: Path
+    Raises
+    ------
+    FileExistsError
+        If `store` holds anything but a finished attack.
+    """
 
-    @classmethod
-    def beside(cls, store: str | Path) -> Kept:
-        """The folder of an attack whose result will be in `store`; raises if `store` exists."""
-        path = as_path(store, "store")
-        if path.exists() or path.is_symlink():
-            raise FileExistsError(
-                f"`store` exists already: {path}; `metfa.attacks.load_attack` reads a finished attack, and nothing is "
-                "overwritten"
-            )
-        return cls(path.with_name(f"{path.name}.unfinished"))
+    def __init__(self, store: str | Path) -> None:
+        self.store = as_path(store, "store")
+        self.folder = self.store.with_name(f"{self.store.name}.unfinished")
+        self.finished: AttackResult | None = None
+        self._owner = ExitStack()
+        if self.store.exists() or self.store.is_symlink():
+            if not (self.store / ATTACK).exists():
+                raise FileExistsError(
+                    f"`store` exists already and holds no attack: {self.store}; nothing is overwritten, give a new one"
+                )
+            self.finished = load_attack(self.store)
+
+    def __enter__(self) -> Kept:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Let other calls go on with it."""
+        self._owner.close()
 
     def root(self) -> int | None:
-        """Seed of the interrupted attack; None if there is none."""
-        if not (self.folder / CALL).exists():
-            return None
-        return int(self._call()["rng"], 16)
+        """Seed of the finished or interrupted attack; None if there is none."""
+        if self.finished is not None:
+            return _root(self.finished.provenance.get("rng"), self.store)
+        return _root(self._call()["rng"], self.folder / CALL) if (self.folder / CALL).exists() else None
 
-    def begin(self, call: dict[str, Any]) -> None:
-        """Go on with an attack by the same call, or begin a new one.
+    def begin(self, call: dict[str, Any]) -> AttackResult | None:
+        """Go on with an attack by the same call, or begin a new one; returns the result if it was finished.
 
         Raises
         ------
         FileExistsError
-            If another call was interrupted there.
+            If another call was interrupted there, or made the result.
+        BlockingIOError
+            If another call attacks there.
         """
-        if not (self.folder / CALL).exists():
-            self.folder.mkdir(parents=True, exist_ok=True)
+        if self.finished is not None:
+            self._check(f"{self.store} holds a finished attack", call, self.finished.provenance.get("call"))
+            return self.finished
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._owner.enter_context(Owner(self.folder, "store"))
+        sweep(self.folder)
+        if (self.folder / CALL).exists():
+            self._check(f"{self.folder} holds an interrupted attack", call, self._call())
+        else:
             files.write_json(self.folder / CALL, call)
-            return
-        found = self._call()
+        return None
+
+    def _check(self, holds: str, call: dict[str, Any], found: Any) -> None:
+        found = found if isinstance(found, dict) else {}  # results did not always say it
         for name, value in call.items():
             if found.get(name) != value:
                 raise FileExistsError(
-                    f"{self.folder} holds an interrupted attack with {name}={found.get(name)!r:.80}, not "
-                    f"{value!r:.80}: give another `store`, or remove it"
+                    f"{holds} with {name}={found.get(name)!r:.80}, not {value!r:.80}: give another `store`, or remove "
+                    "it"
                 )
 
     def read(self, batch: int) -> dict[str, np.ndarray] | None:
@@ -67,7 +92,7 @@ class Kept:
         path = self.folder / f"batch_{batch}.npz"
         if not path.exists():
             return None
-        files.require_plain_file(path)
+        require_plain_file(path)
         try:
             with np.load(path, allow_pickle=False) as arrays:
                 return dict(arrays)
@@ -76,15 +101,16 @@ class Kept:
 
     def write(self, batch: int, state: dict[str, Any]) -> None:
         """Replace the state of a batch, arrays by name, in one step."""
-        buffer = memory.BytesIO()
-        np.savez(buffer, **state)
-        path = self.folder / f"batch_{batch}.npz"
-        temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
-        temporary.write_bytes(buffer.getvalue())
-        temporary.replace(path)
+        with (
+            kept_after("the steps so far are kept: mend it, and repeat the call to go on"),
+            new_file(self.folder / f"batch_{batch}.npz", replace=True) as file,
+        ):
+            np.savez(file, **state)
 
-    def remove(self) -> None:
-        """Remove the folder: the attack is finished."""
+    def finish(self, result: AttackResult) -> None:
+        """Save the result and remove what was kept."""
+        with kept_after("the steps so far are kept: mend it, and repeat the call to go on"):
+            result.save(self.store)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _call(self) -> dict[str, Any]:
@@ -92,3 +118,10 @@ class Kept:
         if not isinstance(call, dict) or not isinstance(call.get("rng"), str):
             raise ValueError(f"{self.folder / CALL} is damaged: remove {self.folder} to begin anew")
         return call
+
+
+def _root(seed: Any, where: Path) -> int:
+    try:
+        return int(seed, 16)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{where} is damaged: its seed is {seed!r:.40}") from error

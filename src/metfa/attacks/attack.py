@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import asdict, replace
 from datetime import datetime, timezone
 from functools import partial
@@ -83,7 +83,8 @@ def manipulate(
         Seed of restarts, of the attacker's noise and of the noise under which defences are measured.
     run : Run, optional
         Only `store` and `progress`, see `metfa.Run`. The store is a new folder for the result, see
-        `metfa.attacks.load_attack`. An interrupted call keeps its state beside it and, if repeated, goes on from there.
+        `metfa.attacks.load_attack`. An interrupted call keeps its state beside it and, if repeated, goes on from there;
+        a finished one returns its result.
     **overrides
         Single settings that replace those of `settings`, such as ``n_steps=300``.
 
@@ -196,7 +197,7 @@ def _attack(
         )
     started, clock = datetime.now(timezone.utc), time.perf_counter()
     run = Run.checked(run, ("store", "progress"))
-    kept = None if run.store is None else Kept.beside(run.store)
+    kept = None if run.store is None else Kept(run.store)
     begun = kept.root() if kept is not None and rng is None else None
     root, images = root_entropy(rng) if begun is None else begun, inputs.detach()
     about = {
@@ -211,7 +212,7 @@ def _attack(
     n_steps = settings.n_restarts * (settings.n_first_steps + settings.n_steps)
     starts = range(0, len(images), batch_size)
     parts: list[tuple[Any, ...]] = []
-    with ExitStack() as stack:
+    with kept or nullcontext(), ExitStack() as stack:
         stack.enter_context(left_as_found(*[found for found in models if found is not None]))
         for found in models:
             stack.enter_context(weights_frozen(found))
@@ -240,48 +241,47 @@ def _attack(
                 "network that is linear piece by piece; write `softening='softplus'` (it replaces ReLU, ReLU6, "
                 "hardtanh and leaky ReLU where the model calls them as torch's modules or functions)"
             )
-        if kept is not None:
-            arrays = {"inputs": images, "scores": scores, "target_map": drawn}  # other scores show another model
-            kept.begin(
-                {
-                    "kind": kind,
-                    "knows": knows,
-                    "settings": describe(settings),
-                    **about,
-                    **{name: describe(to_host(values)) for name, values in arrays.items()},
-                    "asked": asked,
-                    "explained": explained,
-                }
-            )
+        arrays = {"inputs": images, "scores": scores, "target_map": drawn}  # other scores show another model
+        call = {
+            "kind": kind,
+            "knows": knows,
+            "settings": describe(settings),
+            **about,
+            **{name: describe(to_host(values)) for name, values in arrays.items()},
+            "asked": asked,
+            "explained": explained,
+        }
+        if kept is not None and (finished := kept.begin(call)) is not None:
+            return finished
         with progress_bar(
             n_steps * len(starts), 0, shown=run.progress, unit="step", doing="attacking", extra="image"
         ) as bar:
             for start, batch in zip(starts, batches, strict=True):
                 kept_so_far = (None, None) if kept is None else (kept.read(start), partial(kept.write, start))
                 parts.append(batch.attacked(bar, *kept_so_far))
-    measured = [_joined([part[index] for part in parts]) for index in range(3)]
-    result = AttackResult(
-        kind,
-        knows,
-        *measured,
-        target_map=to_host(drawn),
-        asked=tuple(asked),
-        explained=tuple(explained),
-        epsilon=settings.epsilon,
-        curves={name: np.concatenate([part[3][name] for part in parts], axis=2) for name in parts[0][3]},
-        provenance={
-            "settings": asdict(settings),
-            **about,
-            "streams": SCHEME,
-            "device": str(images.device),
-            "started": started.isoformat(timespec="seconds"),
-            "seconds": round(time.perf_counter() - clock, 3),
-            "versions": versions(),
-        },
-    )
-    if run.store is not None and kept is not None:
-        result.save(run.store)
-        kept.remove()
+        measured = [_joined([part[index] for part in parts]) for index in range(3)]
+        result = AttackResult(
+            kind,
+            knows,
+            *measured,
+            target_map=to_host(drawn),
+            asked=tuple(asked),
+            explained=tuple(explained),
+            epsilon=settings.epsilon,
+            curves={name: np.concatenate([part[3][name] for part in parts], axis=2) for name in parts[0][3]},
+            provenance={
+                "settings": asdict(settings),
+                **about,
+                "streams": SCHEME,
+                "device": str(images.device),
+                "started": started.isoformat(timespec="seconds"),
+                "seconds": round(time.perf_counter() - clock, 3),
+                "versions": versions(),
+                "call": call,
+            },
+        )
+        if kept is not None:
+            kept.finish(result)
     return result
 
 

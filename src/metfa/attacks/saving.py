@@ -13,7 +13,7 @@ from metfa.attacks.result import AttackResult, Measured
 from metfa.results import files
 from metfa.results.arrays import read_array, write_array
 
-__all__ = ["load_attack", "save_attack"]
+__all__ = ["ATTACK", "load_attack", "save_attack"]
 
 ATTACK = "attack.json"
 SCHEMA_VERSION = 1

@@ -59,9 +59,9 @@ from metfa.cli.run import (
     read_folder,
     report,
     title_of,
-    write_views,
 )
 from metfa.cli.scenes import Scene, call_of_scene, explain_scene
+from metfa.cli.views import views_of_call, write_views
 from metfa.results.cautions import FLIPS_FROM
 from metfa.text.words import words_of
 
@@ -220,7 +220,6 @@ def explain_text(
     call = call_of(text, sampling)
     if folder is not None:
         check_folder(folder, call)
-        _refuse_finished(folder)
     from metfa.text import load_model
 
     with resumable("samples") if folder is not None else nullcontext():
@@ -229,7 +228,7 @@ def explain_text(
     if folder is None:
         typer.echo(report(sample, about, analysis))
     else:
-        _print_views(*write_views(sample, about, analysis, folder))
+        _print_views(*views_of_call(sample, about, analysis, folder))
 
 
 @app.command("explain-segmentation")
@@ -281,14 +280,13 @@ def explain_segmentation(
     check_before_sampling(sampling, analysis)
     call = call_of_scene(scene, sampling)
     check_folder(folder, call)
-    _refuse_finished(folder)
     check_settings(method, chosen, "scene")
     _keep_freed_memory()
     with resumable("samples"):
         from metfa.models import load_segmentation
 
         explanation, about = explain_scene(scene, load_segmentation(model), call, sampling, analysis, folder)
-        _print_views(*write_views(explanation, about, analysis, folder))
+        _print_views(*views_of_call(explanation, about, analysis, folder))
 
 
 @app.command()
@@ -386,9 +384,8 @@ def _explain(
     check_before_sampling(sampling, analysis)
     for (name, _), folder in zip(pictures, folders, strict=True):
         check_folder(folder, call_of(name, sampling))
-    todo = [(*picture, folder) for picture, folder in zip(pictures, folders, strict=True) if not is_finished(folder)]
-    if not todo:
-        _refuse_finished(folders[0])
+    calls = [(*picture, folder) for picture, folder in zip(pictures, folders, strict=True)]
+    todo = [call for call in calls if not is_finished(call[-1])] or calls
     check_settings(sampling.method, sampling.settings)
     _keep_freed_memory()
     with resumable("samples"):
@@ -399,12 +396,7 @@ def _explain(
         for name, image, folder in todo:
             call = call_of(name, sampling)
             sample, about = explain_picture(image(), call, loaded, device, sampling, analysis, folder)
-            _print_views(*write_views(sample, about, analysis.of_what_was_sampled(sampling), folder))
-
-
-def _refuse_finished(folder: Path) -> None:
-    if is_finished(folder):
-        raise FileExistsError(f"{folder} holds a finished result: `metfa show {folder}` reads it; give another `--out`")
+            _print_views(*views_of_call(sample, about, analysis.of_what_was_sampled(sampling), folder))
 
 
 def _keep_freed_memory() -> None:

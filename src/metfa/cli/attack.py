@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import io
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,6 +23,7 @@ from metfa.cli.options import Confidence, Device, Model, Noise, Samples, Seed, S
 from metfa.cli.parsing import settings_of
 from metfa.cli.reported import resumable
 from metfa.cli.run import device_of
+from metfa.cli.views import check_finished, write_files
 from metfa.sampling.run import Run
 
 __all__ = ["attack_picture"]
@@ -93,8 +95,6 @@ def attack_picture(
     shape = None if target_map is None or target_map in SHAPES else open_image(Path(target_map))
     if to_class is None and target_map is None:
         raise ValueError(f"`--target-map` is needed: {', '.join(SHAPES)}, or a picture")
-    if (folder / "report.txt").exists():
-        raise FileExistsError(f"{folder} holds a finished attack; give another `--out`")
     check_settings(method, chosen)
     if step_size is None and epsilon and preset is None:
         step_size = epsilon / 4
@@ -129,18 +129,15 @@ def attack_picture(
             "run": Run(store=folder / "attack", progress=True),
             **overrides,
         }
-        if (folder / "attack").exists():  # interrupted between the attack and its report
-            result = attacks.load_attack(folder / "attack")
-            if not np.array_equal(result.clean.inputs, pixels.cpu().numpy()):
-                raise FileExistsError(f"{folder} holds the attack of another picture; give another `--out`")
-        elif to_class is None:
+        if to_class is None:
             result = attacks.manipulate(network, explainer, pixels, target_map=wanted, **arguments)
         else:
             result = attacks.targeted(network, explainer, pixels, to_class, target_map=wanted, **arguments)
     text = _report(result, loaded.class_names, str(image), model, method)
-    _save_picture(result.rounded.inputs[0], folder / "adversarial.png")
-    result.plot().savefig(folder / "figure.png", dpi=110)
-    (folder / "report.txt").write_text(f"{text}\n", encoding="utf-8")  # last: it says that all is there
+    if (folder / "report.txt").exists():
+        check_finished(folder, text)
+    else:
+        write_files(folder, {"adversarial.png": _picture(result.rounded.inputs[0]), "figure.png": _drawn(result)}, text)
     typer.echo(text)
     for kind, name in (("picture", "adversarial.png"), ("figure", "figure.png")):
         typer.echo(f"{kind}: {printable(str(folder / name))}")
@@ -169,11 +166,19 @@ def _map(target_map: str, shape: Any, explainer: Any, pixels: Any) -> np.ndarray
     return levels
 
 
-def _save_picture(image: np.ndarray, path: Path) -> None:
+def _picture(image: np.ndarray) -> bytes:
     from PIL import Image
 
     levels = np.rint(255 * image).astype(np.uint8)
-    Image.fromarray(np.moveaxis(levels, 0, -1) if len(levels) == 3 else levels[0]).save(path)
+    buffer = io.BytesIO()
+    Image.fromarray(np.moveaxis(levels, 0, -1) if len(levels) == 3 else levels[0]).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def _drawn(result: Any) -> bytes:
+    buffer = io.BytesIO()
+    result.plot().savefig(buffer, format="png", dpi=110)
+    return buffer.getvalue()
 
 
 def _report(result: Any, class_names: Any, image: str, model: str, method: str) -> str:

@@ -15,6 +15,7 @@ from metfa import stats
 from metfa._base.class_names import class_with_probability
 from metfa._base.provenance import printable
 from metfa._base.validation import is_text
+from metfa._base.writing import is_temporary
 from metfa.by_name.methods import Of, check_method, explainer_of, methods_of
 from metfa.by_name.noises import noise_of
 from metfa.calls.answers import softmax
@@ -40,13 +41,14 @@ __all__ = [
     "check_before_sampling",
     "check_folder",
     "device_of",
+    "drawn_views",
     "explain_picture",
     "explain_words",
     "is_finished",
+    "note",
     "read_folder",
     "report",
     "title_of",
-    "write_views",
 ]
 
 ABOUT, REPORT, FIGURE, WORDS = "about.json", "report.txt", "figure.png", "words.html"
@@ -175,13 +177,19 @@ def check_folder(folder: Path, call: dict[str, Any]) -> None:
         raise NotADirectoryError(f"`--out` must be a folder, but {existing} is a file")
     if not os.access(existing, os.W_OK | os.X_OK):
         raise PermissionError(f"`--out`: nothing can be written in {existing}")
-    if existing == folder and {path.name for path in folder.iterdir()} - {f".{ABOUT}.tmp"}:
+    if existing == folder and not all(is_temporary(path.name) for path in folder.iterdir()):
         raise FileExistsError(f"`--out`: {folder} is not empty and holds no results of such a call; give a new folder")
 
 
 def is_finished(folder: Path) -> bool:
-    """Whether `folder` holds a report of its samples, the first of the views to be written."""
+    """Whether `folder` holds a report of its samples, the last of the views to be written."""
     return (folder / REPORT).exists()
+
+
+def note(folder: Path, about: dict[str, Any]) -> None:
+    """Write down what is explained, unless `folder` is finished and so has it."""
+    if not is_finished(folder):
+        write_json(folder / ABOUT, about)
 
 
 def device_of(name: str) -> Any:
@@ -211,7 +219,7 @@ def explain_picture(
     module = loaded.module.to(device)
     explainer = explainer_of(settings.method, module, settings.settings, bfloat16=settings.bfloat16)
     folder.mkdir(parents=True, exist_ok=True)
-    write_json(folder / ABOUT, call)
+    note(folder, call)
     if (folder / SAMPLE / MANIFEST).exists():  # interrupted between the samples and the figure
         sample = load(folder / SAMPLE)
         if not np.array_equal(sample.inputs, pixels.cpu().numpy()):
@@ -229,7 +237,7 @@ def explain_picture(
             run=Run(store=folder / SAMPLE, progress=True),
         )
     about = {**call, "weights": loaded.weights, **_prediction(sample, loaded.class_names, as_logits=True)}
-    write_json(folder / ABOUT, about)
+    note(folder, about)
     return sample, about
 
 
@@ -250,7 +258,7 @@ def explain_words(
 
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-        write_json(folder / ABOUT, call)
+        note(folder, call)
     if folder is not None and (folder / SAMPLE / MANIFEST).exists():  # interrupted between the samples and the page
         sample = load(folder / SAMPLE)
     else:
@@ -267,27 +275,12 @@ def explain_words(
         )
     about = {**call, **_prediction(sample, getattr(model, "class_names", None), as_logits=False)}
     if folder is not None:
-        write_json(folder / ABOUT, about)
+        note(folder, about)
     return sample, about
 
 
-def write_views(sample: Any, about: dict[str, Any], analysis: Analysis, folder: Path) -> tuple[str, list[Path]]:
-    """Write the report, and a figure of each input or the page of a text; nothing is written before all are made.
-
-    Returns the report's text, and where the figures are.
-    """
-    text = report(sample, about, analysis)
-    drawn = _drawn(sample, about, analysis)
-    for name in (REPORT, *drawn):
-        if (folder / name).exists():
-            raise FileExistsError(f"{folder / name} exists already: give another `--out`")
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, content in {REPORT: f"{text}\n".encode(), **drawn}.items():
-        (folder / name).write_bytes(content)
-    return text, [folder / name for name in drawn]
-
-
-def _drawn(sample: Any, about: dict[str, Any], analysis: Analysis) -> dict[str, bytes]:
+def drawn_views(sample: Any, about: dict[str, Any], analysis: Analysis) -> dict[str, bytes]:
+    """A figure of each input, or the page of a text, by the names of their files."""
     if is_of_text(sample):
         return _page(sample, about, analysis)
     return (_figures if isinstance(sample, AttributionSample) else _context_figure)(sample, about, analysis)

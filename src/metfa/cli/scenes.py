@@ -16,8 +16,8 @@ from metfa._base.validation import did_you_mean
 from metfa.by_name.methods import explainer_of
 from metfa.by_name.noises import noise_of
 from metfa.calls.called import Called
-from metfa.cli.run import ABOUT, SAMPLE, Analysis, Sampling, call_of, check_before_sampling, device_of
-from metfa.results.files import MANIFEST, write_json
+from metfa.cli.run import SAMPLE, Analysis, Sampling, call_of, check_before_sampling, device_of, note
+from metfa.results.files import MANIFEST
 from metfa.results.terms import Terms
 from metfa.sampling.run import Run
 
@@ -71,7 +71,7 @@ def explain_scene(
         raise ValueError(f"the model finds `--class` {scene.target} in all pixels, which leaves no context to explain")
     check_before_sampling(sampling, analysis, int((~region).sum()))
     folder.mkdir(parents=True, exist_ok=True)
-    write_json(folder / ABOUT, call)
+    note(folder, call)
     if (folder / SAMPLE / MANIFEST).exists():  # interrupted between the samples and the figure
         explanation = load_context(folder)
         same = np.array_equal(explanation.sample.inputs[0], image.cpu().numpy())
@@ -106,7 +106,7 @@ def explain_scene(
         "object": f"{region.sum():,} of {region.size:,} pixels",
         "faithfulness": f"m_f {' and '.join(left)} beside the object, all else black ({_at(explanation, terms)})",
     }
-    write_json(folder / ABOUT, about)
+    note(folder, about)
     return explanation, about
 
 

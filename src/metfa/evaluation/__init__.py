@@ -9,6 +9,7 @@ _HOME = {
     "UnitStore": "metfa.evaluation.store",
     "evaluate": "metfa.evaluation.run",
     "prepare": "metfa.evaluation.run",
+    "read_rows": "metfa.evaluation.written",
     "read_study": "metfa.evaluation.toml",
     "write_tables": "metfa.evaluation.written",
 }

@@ -16,7 +16,7 @@ from metfa.evaluation.tables import Table
 from metfa.evaluation.units import Unit
 from metfa.evaluation.worker import COLUMNS
 
-__all__ = ["Evaluation"]
+__all__ = ["ALL_COLUMNS", "FIGURES", "Evaluation", "frame_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,11 +79,7 @@ class Evaluation:
         The column "aggregate" names the map of a row: write ``df["aggregate"]``, because ``df.aggregate`` is a method
         of pandas.
         """
-        with needs_extra("`to_dataframe`", "study"):
-            import pandas as pd
-        return pd.DataFrame(self.rows, columns=["input", "explainer", *COLUMNS]).astype(
-            {**{name: "float64" for name in COLUMNS if name in FIGURES}, "n_samples": "Int64"}
-        )
+        return frame_of(self.rows)
 
     def table(
         self,
@@ -166,5 +162,15 @@ class Evaluation:
         return f"Evaluation({done} of {len(self.units)} units, {len(self.failures)} failed)"
 
 
+def frame_of(rows: list[dict[str, Any]]) -> Any:
+    """Rows of an evaluation as a pandas.DataFrame."""
+    with needs_extra("`to_dataframe`", "study"):
+        import pandas as pd
+    return pd.DataFrame(rows, columns=list(ALL_COLUMNS)).astype(
+        {**{name: "float64" for name in COLUMNS if name in FIGURES}, "n_samples": "Int64"}
+    )
+
+
+ALL_COLUMNS = ("input", "explainer", *COLUMNS)
 NOTHING = dict.fromkeys(COLUMNS)
 FIGURES = {"score", "raw", "clean", "mean_of_ratios", "median_of_ratios", "level", "constant", "confidence_level"}

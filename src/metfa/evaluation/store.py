@@ -12,6 +12,7 @@ from typing import Any
 
 from metfa._base.lazy import needs_extra
 from metfa._base.validation import did_you_mean, shown
+from metfa._base.writing import folder_below, kept_after, new_file, sweep
 
 __all__ = ["UnitStore"]
 
@@ -24,9 +25,15 @@ READ_AT_ONCE = 256
 class UnitStore:
     """Results of units by their address, below one URL.
 
-    A file is written under another name and then renamed, so a file at an address is complete. Its content has a
-    digest; if a file is damaged later, the digest shows it, and the result counts as missing. Writing an address again
-    replaces figures by equal figures, so two processes can use one store.
+    A file at an address is complete: a store of objects (S3, Google's, Azure's) shows an object when all of it is
+    there, and elsewhere a file is written under another name and then renamed. Its content has a digest; if a file is
+    damaged later, the digest shows it, and the result counts as missing. Writing an address again replaces figures by
+    equal figures, so any number of processes can use one store, without locks. Two that run at the same time may
+    measure a unit twice.
+
+    In a folder of this machine nothing is written through links, and a run first removes what killed runs have left.
+    Elsewhere nobody can tell the half file of a killed run (``*.tmp`` over SFTP, SMB or HDFS, a multipart upload in a
+    store of objects) from one that is being written: nothing reads it, and it stays until you remove it.
 
     Parameters
     ----------
@@ -78,7 +85,10 @@ class UnitStore:
         try:
             self._put(path, b"")
             self.fs.rm_file(path)
-        except OSError as error:
+            if self._is_local:
+                for folder in Path(self.root).glob("*/*/"):
+                    sweep(folder)
+        except (OSError, ValueError) as error:
             raise OSError(f"`store`: nothing can be written to {self.url}: {error}") from error
 
     def write(self, address: str, result: dict[str, Any]) -> None:
@@ -134,16 +144,28 @@ class UnitStore:
         return {path: content for path, content in zip(paths, found, strict=True) if isinstance(content, bytes)}
 
     def _put(self, path: str, content: bytes) -> None:
-        if self._has_folders:
-            self.fs.makedirs(path.rpartition("/")[0], exist_ok=True)
-        temporary = f"{path}.{os.urandom(6).hex()}.tmp"
-        self.fs.pipe_file(temporary, content)
-        if self._is_local:  # if a folder has that name, fsspec's own call would move the file into it
-            with suppress(OSError):
-                Path(path).rmdir()
-            Path(temporary).replace(path)
+        if self._is_local:
+            self._put_here(Path(path), content)
+        elif not self._has_folders:  # a store of objects shows an object when all of it is there
+            self.fs.pipe_file(path, content)
         else:
+            self.fs.makedirs(path.rpartition("/")[0], exist_ok=True)
+            temporary = f"{path}.{os.urandom(6).hex()}.tmp"
+            self.fs.pipe_file(temporary, content)
             self.fs.mv(temporary, path)
+
+    def _put_here(self, path: Path, content: bytes) -> None:
+        folder = Path(self.root)
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in path.parent.relative_to(folder).parts:
+            folder = folder_below(folder, name)
+        with suppress(OSError):  # an empty folder of that name
+            path.rmdir()
+        with (
+            kept_after("the units so far are kept: mend it, and repeat the call to go on"),
+            new_file(path, replace=True) as file,
+        ):
+            file.write(content)
 
 
 def _canonical(content: Any) -> bytes:

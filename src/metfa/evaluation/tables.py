@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
+from typing import Any
 
+from metfa._base.cells import csv_of
 from metfa._base.markdown import aligned, escaped
 from metfa._base.provenance import printable
 from metfa.stats.student import half_width
@@ -124,19 +124,20 @@ class Table:
         return "\n".join([*above, *body[1:], *below, r"\end{table}", ""])
 
     def to_csv(self) -> str:
-        """One line for each figure: row, column, map, mean, both errors, inputs, number missing and reasons."""
-        buffer = io.StringIO()
-        writer = csv.writer(buffer, lineterminator="\n")
-        writer.writerow(COLUMNS)
+        """One line for each figure: row, column, map, mean, both errors, inputs, number missing and reasons.
+
+        A name that a spreadsheet would take for a formula, such as ``=1+1``, begins with an apostrophe.
+        """
+        lines: list[list[Any]] = [list(COLUMNS)]
         for row, line in self._lines():
             for column, cells in zip(self.columns, line, strict=True):
                 for place, cell in enumerate(cells):
-                    writer.writerow([
-                        self.title, row, column, place, self.maps[place] if self.maps else "", repr(cell.mean),
-                        repr(cell.standard_error), repr(cell.half_width), cell.n, cell.missing,
-                        "; ".join(f"{reason} ({count})" for reason, count in cell.reasons),
+                    reasons = "; ".join(f"{reason} ({count})" for reason, count in cell.reasons)
+                    lines.append([
+                        self.title, row, column, place, self.maps[place] if self.maps else "", cell.mean,
+                        cell.standard_error, cell.half_width, cell.n, cell.missing, reasons,
                     ])  # fmt: skip
-        return buffer.getvalue()
+        return csv_of(lines)
 
     def _lines(self) -> Iterable[tuple[str, tuple[tuple[Cell, ...], ...]]]:
         return zip(self.rows, self.cells, strict=True)

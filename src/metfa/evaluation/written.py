@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
+from typing import Any
 
+from metfa._base.cells import csv_of, from_cell
 from metfa._base.validation import as_path, check_kind
-from metfa._base.writing import new_folder
-from metfa.evaluation.results import Evaluation
+from metfa._base.writing import new_file, new_folder
+from metfa.evaluation.results import ALL_COLUMNS, FIGURES, Evaluation, frame_of
 
-__all__ = ["write_tables"]
+__all__ = ["read_rows", "write_tables"]
+
+ROWS = "rows.csv"
 
 
 def write_tables(evaluation: Evaluation, folder: str | Path) -> Path:
     """Write rows.csv, tables.md, tables.tex, one CSV a table, and failures.json if there are failures.
 
     It writes all files or nothing, into a new folder. The bytes depend only on the study and the figures of its units:
-    a folder that holds the same bytes already is not changed.
+    a folder that holds the same bytes already is not changed. In the CSV files a name that a spreadsheet would take for
+    a formula, one that begins with ``=``, ``+``, ``-``, ``@``, a tab or a line end, has an apostrophe in front, and so
+    has one that begins with an apostrophe; `read_rows` removes it.
 
     Raises
     ------
@@ -26,7 +33,7 @@ def write_tables(evaluation: Evaluation, folder: str | Path) -> Path:
     folder = as_path(folder, "folder")
     tables = check_kind(evaluation, "evaluation", Evaluation, "`metfa.evaluate`").tables()
     contents = {
-        "rows.csv": evaluation.to_dataframe().to_csv(index=False, lineterminator="\n"),
+        ROWS: _rows_of(evaluation),
         "tables.md": "\n".join(table.to_markdown() for table in tables),
         "tables.tex": "\n".join(table.to_latex() for table in tables),
         **{f"table-{number}.csv": table.to_csv() for number, table in enumerate(tables, start=1)},
@@ -39,8 +46,51 @@ def write_tables(evaluation: Evaluation, folder: str | Path) -> Path:
         raise FileExistsError(f"{folder} exists already and holds something else than these tables: give another one")
     with new_folder(folder) as temporary:
         for name, content in contents.items():
-            (temporary / name).write_text(content, encoding="utf-8", newline="\n")
+            with new_file(temporary / name) as file:
+                file.write(content.encode())
     return folder
+
+
+def read_rows(path: str | Path) -> Any:
+    """Read the rows that `write_tables` wrote: a pandas.DataFrame equal to `Evaluation.to_dataframe`.
+
+    Parameters
+    ----------
+    path : path
+        The folder of the tables, or its file ``rows.csv``.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If it has other columns.
+    """
+    path = Path(path).expanduser()
+    path = path / ROWS if path.is_dir() else path
+    with path.open(encoding="utf-8", newline="") as file:
+        columns, *lines = csv.reader(file)
+    if tuple(columns) != ALL_COLUMNS:
+        raise ValueError(f"{path} holds no rows of a study: its columns are {', '.join(columns)}")
+    return frame_of([{name: _read(name, text) for name, text in zip(columns, line, strict=True)} for line in lines])
+
+
+def _read(name: str, text: str) -> Any:
+    if not text:
+        return None
+    return from_cell(text) if _kind(name) is str else _kind(name)(text)
+
+
+def _kind(name: str) -> type:
+    return float if name in FIGURES else int if name == "n_samples" else str
+
+
+def _rows_of(evaluation: Evaluation) -> str:
+    lines = [
+        [None if (value := row[name]) is None else _kind(name)(value) for name in ALL_COLUMNS]
+        for row in evaluation.rows
+    ]
+    return csv_of([ALL_COLUMNS, *lines])
 
 
 def _holds(folder: Path, contents: dict[str, str]) -> bool:

@@ -139,7 +139,8 @@ def figure(
 def picture_of(sample: AttributionSample) -> tuple[np.ndarray, str]:
     """Picture of the one input, (height, width) or (height, width, 3) in [0, 1], and its caption."""
     height, width = sample.feature_shape
-    image = np.asarray(sample.inputs[0], np.float64) if isinstance(sample.inputs, np.ndarray) else np.zeros(0)
+    numbers = isinstance(sample.inputs, np.ndarray) and sample.inputs.dtype.kind in "biuf"
+    image = np.asarray(sample.inputs[0], np.float64) if numbers else np.zeros(0)
     if image.ndim == 2:
         image = image[None]
     if image.ndim != 3 or image.shape[0] not in (1, 3) or image.shape[1:] != (height, width):

@@ -13,13 +13,14 @@ import numpy as np
 from metfa import stats
 from metfa._base.lazy import needs_extra
 from metfa.plot.images import picture_of
-from metfa.report._cells import Samples
+from metfa.report._cells import Samples, placed
 from metfa.report._certificate import certificate_of
 from metfa.report._layers import layers_of
 from metfa.report._packing import packed
 from metfa.report._words import about_of, kinds_of, lines_of, paragraph_of
 from metfa.results.cautions import cautions, explained
 from metfa.results.decisions import Decision, TooFewSamplesError, samples_needed
+from metfa.results.moments import ends_of
 from metfa.results.sample import AttributionSample
 from metfa.results.summary import Summary, summarise
 from metfa.results.terms import ANY_TIME, CORRECTIONS, Terms
@@ -91,9 +92,7 @@ class Content:
             region, sample, tested = None, result, result
         if not tested.n_features:
             raise ValueError(f"`results`: {name!r} has no features to show")
-        largest = max(
-            float(abs(part(values))) for part in (np.min, np.max) for values in (tested.values, tested.vanilla)
-        )
+        largest = max(abs(end) for values in (tested.values, tested.vanilla) for end in ends_of(values))
         if largest > LARGEST:
             raise ValueError(
                 f"scores of {largest:.3g}, as of {name!r}, are too large to be drawn: divide them by a number"
@@ -107,7 +106,7 @@ class Content:
         n_tested = sample.n_samples - terms.split
         zone = float(zone_of(np.zeros(1), terms.unit, tested.values).flat[0]) if 0.0 in stops else 0.0
         zone = 0.0 if any(0 < abs(stop) <= zone for stop in stops) else zone
-        samples = Samples.of(_placed(tested.values[terms.split :, 0], region), stops, zone)
+        samples = Samples.of(tested.values[terms.split :, 0], stops, region, zone)
         at = np.flatnonzero(samples.edges == threshold)
         kind = _kind(sample)
         data = {
@@ -118,7 +117,7 @@ class Content:
             "rule": _rule(sample, terms, given=given),
             "split": terms.split,
             "samples": samples.data,
-            "layers": layers_of(tested, confidence_level, lambda scores: _placed(scores, region)),
+            "layers": layers_of(tested, confidence_level, lambda scores: placed(scores, region)),
             "certificate": certificate,
             "tails": upper_tail_table(n_tested).tolist(),
             "reciprocals": reciprocal_table(n_tested).tolist(),
@@ -142,15 +141,6 @@ class Content:
         paragraph = paragraph_of(sample, summary, terms, kind, kinds, of_context=region is not None)
         lines = lines_of(summary, kinds)
         return cls(name, kind, data, about_of(sample), paragraph, lines, explained(sample, 0), warned)
-
-
-def _placed(values: np.ndarray, region: np.ndarray | None) -> np.ndarray:
-    """Features (..., features) of an input; those of a context at their places in the map, with 0 in the object."""
-    if region is None:
-        return values.reshape(len(values), -1) if values.ndim > 1 else values
-    whole = np.zeros((*values.shape[:-1], region.size), values.dtype)
-    whole[..., ~region.ravel()] = values
-    return whole
 
 
 def _rule(sample: AttributionSample, terms: Terms, *, given: bool) -> str:
@@ -193,7 +183,7 @@ def _decided(
         decision: Decision = result.decide(known)
     except TooFewSamplesError as error:
         return str(error), None
-    certificate = certificate_of(tested, terms, decision, lambda radii: _placed(radii, region))
+    certificate = certificate_of(tested, terms, decision, lambda radii: placed(radii, region))
     return summarise(tested, decision, confidence_level, flips_from)[0], certificate
 
 

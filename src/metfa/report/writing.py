@@ -12,6 +12,7 @@ import numpy as np
 
 from metfa._base.provenance import printable
 from metfa._base.validation import as_path, brief, shown
+from metfa._base.writing import new_file, sweep
 from metfa.report._content import Content
 from metfa.report._page import page_of
 from metfa.results.cautions import FLIPS_FROM, check_flips_from
@@ -106,12 +107,9 @@ def write(
     ]
     page = page_of(contents, harmless_text(title), terms[0])
     target.parent.mkdir(parents=True, exist_ok=True)
-    with target.open("x", encoding="utf-8") as file:  # fails if another process was faster
-        try:
-            file.write(page)
-        except BaseException:
-            target.unlink(missing_ok=True)
-            raise
+    sweep(target.parent)
+    with new_file(target) as file:  # fails if another process was faster
+        file.write(page.encode())
     return target
 
 

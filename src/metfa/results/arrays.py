@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from metfa._base.mapped import mapped
 from metfa._base.writing import new_file
-from metfa.results.mapped import mapped
 
 __all__ = [
     "KINDS",

@@ -17,6 +17,7 @@ import numpy as np
 from metfa._base.validation import as_path, is_text
 from metfa._base.writing import new_file, new_folder
 from metfa.results.arrays import KINDS, describe_array, digest_of, read_array, require_plain_file, write_array
+from metfa.results.checks import misfits
 from metfa.results.sample import AttributionSample
 from metfa.results.stopping import Stopping
 from metfa.results.terms import Terms
@@ -48,9 +49,12 @@ def save(sample: AttributionSample, path: str | Path) -> Path:
         If `path` exists: nothing is ever overwritten.
     TypeError
         If the inputs are a list of anything but texts or lists of tokens, or a target is not one or several integers.
+    ValueError
+        If a field could not be read back, such as scores that are NaN.
     """
     check_inputs(sample.inputs)
     check_targets(sample.target)
+    _check(sample)  # before a folder is made
     with new_folder(path) as temporary:
         for name in ARRAYS:
             if getattr(sample, name) is not None:
@@ -99,8 +103,15 @@ def load(path: str | Path) -> AttributionSample:
         return _assembled(folder, manifest)
 
 
+def _check(sample: AttributionSample) -> None:
+    """Raise if a field could not be read back."""
+    for name, wrong in misfits(sample):
+        raise ValueError(f"`{name}` {wrong}, so the result cannot be saved")
+
+
 def write_manifest(folder: Path, sample: AttributionSample) -> None:
     """Write the inputs, then at once the manifest: the last file, which makes `folder` a result."""
+    _check(sample)
     described: dict[str, Any] = {}
     inputs = sample.inputs
     about: dict[str, Any] = {"kind": "array" if isinstance(inputs, np.ndarray) else type(inputs).__name__, "keys": []}
@@ -206,27 +217,16 @@ def _assembled(folder: Path, manifest: dict[str, Any]) -> AttributionSample:
         read_array(folder / MANIFEST, name, described[name]) if name in described else None for name in ARRAYS
     )
     names = manifest["feature_names"]
+    if names is not None and not isinstance(names, list):
+        raise TypeError("feature_names, which must be a list")
     ids, input_names, target = (_typed(manifest, name, list) for name in ("sample_ids", "input_ids", "target"))
     check_targets(target)
     if values is None or vanilla is None or values.ndim < 3 or {values.dtype.kind, vanilla.dtype.kind} - set("biuf"):
         raise ValueError(f"{folder / MANIFEST} is damaged: values and vanilla must be numbers (n, batch, *features)")
     n, batch = values.shape[:2]
-    inputs, lengths = _read_inputs(folder, manifest["inputs"], described)
-    holds = {
-        "sample_ids": len(ids) == len(set(ids)) == n and all(type(i) is int and i >= 0 for i in ids),
-        "input_ids": len(input_names) == batch and all(isinstance(i, str) for i in input_names),
-        "inputs": lengths == {batch},
-        "target": len(target) == batch,
-        "vanilla": vanilla.shape == values.shape[1:],
-        "scores": scores is None or len(scores) == batch,
-        "predictions": predictions is None or predictions.shape == (n, batch),
-        "feature_names": names is None or (isinstance(names, list) and all(isinstance(name, str) for name in names)),
-    }
-    for name, fits in holds.items():
-        if not fits:
-            raise ValueError(f"{folder / MANIFEST} is damaged: {name} does not fit values of shape {values.shape}")
+    inputs = _read_inputs(folder, manifest["inputs"], described)
     default_terms = manifest.get("default_terms")
-    return AttributionSample(
+    sample = AttributionSample(
         values=values,
         inputs=inputs,
         target=tuple(tuple(entry) if isinstance(entry, list) else entry for entry in target),
@@ -240,6 +240,14 @@ def _assembled(folder: Path, manifest: dict[str, Any]) -> AttributionSample:
         stopping=None if manifest.get("stopping") is None else Stopping.read(manifest["stopping"], batch, n),
         default_terms=None if default_terms is None else Terms.read(default_terms, values.shape),
     )
+    for name, wrong in misfits(sample):
+        raise ValueError(f"{folder / MANIFEST} is damaged: {name} {wrong}")
+    try:
+        if sample.stopping is not None or sample.default_terms is not None:
+            sample.terms()  # they must agree
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{folder / MANIFEST} is damaged: stopping or default_terms: {error}") from error
+    return sample
 
 
 def _typed(manifest: dict[str, Any], name: str, kind: type) -> Any:
@@ -248,8 +256,7 @@ def _typed(manifest: dict[str, Any], name: str, kind: type) -> Any:
     return manifest[name]
 
 
-def _read_inputs(folder: Path, about: dict[str, Any], arrays: dict[str, Any]) -> tuple[Any, set[int]]:
-    """The inputs, and the lengths of their parts."""
+def _read_inputs(folder: Path, about: dict[str, Any], arrays: dict[str, Any]) -> Any:
     kind, keys = about["kind"], _typed(about, "keys", list)
     if kind == "list":
         texts = read_json(folder / "inputs.json")
@@ -257,11 +264,10 @@ def _read_inputs(folder: Path, about: dict[str, Any], arrays: dict[str, Any]) ->
             raise ValueError(f"{folder / 'inputs.json'} was changed after it was saved")
         if not isinstance(texts, list) or not all(map(is_text, texts)):
             raise ValueError(f"{folder / 'inputs.json'} is damaged: a list of texts is needed")
-        return texts, {len(texts)}
+        return texts
     parts = [np.array(read_array(folder / MANIFEST, f"inputs_{i}", arrays[f"inputs_{i}"])) for i in range(len(keys))]
-    lengths = {len(part) for part in parts}
     if kind == "dict" and all(isinstance(key, str) for key in keys):
-        return dict(zip(keys, parts, strict=True)), lengths
+        return dict(zip(keys, parts, strict=True))
     if kind == "tuple" or (kind == "array" and len(parts) == 1):
-        return (tuple(parts) if kind == "tuple" else parts[0]), lengths
+        return tuple(parts) if kind == "tuple" else parts[0]
     raise ValueError(f"{folder / MANIFEST} is damaged: inputs of kind {kind!r:.40} with {len(keys)} keys")

@@ -7,8 +7,18 @@ import math
 import numpy as np
 
 from metfa import stats
+from metfa._base.mapped import unload
 
-__all__ = ["mean_of", "median_of", "std_of"]
+__all__ = ["ends_of", "mean_of", "median_of", "std_of"]
+
+
+def ends_of(values: np.ndarray) -> tuple[float, float]:
+    r"""Lowest and highest of samples (n, \*shape), one sample at a time; NaN if any is."""
+    low, high = math.inf, -math.inf
+    for sample in values:
+        low, high = float(np.minimum(low, sample.min())), float(np.maximum(high, sample.max()))
+        unload(values)
+    return low, high
 
 
 def median_of(values: np.ndarray) -> np.ndarray:
@@ -35,6 +45,7 @@ def std_of(values: np.ndarray) -> np.ndarray:
     squares = np.zeros_like(mean)
     for sample in values:
         squares += (sample * scale - mean) ** 2
+        unload(values)
     return (np.sqrt(squares / (len(values) - 1)) / scale).astype(_at_least_float32(values.dtype))
 
 
@@ -52,6 +63,7 @@ def _mean(values: np.ndarray, scale: float) -> np.ndarray:
     total = np.zeros_like(first)
     for sample in values[1:]:
         total += sample * scale - first
+        unload(values)
     return first + total / len(values)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from metfa import stats
 from metfa._arrays import as_array, to_host
 from metfa._base.validation import did_you_mean, is_whole, positive_int, shown
+from metfa.results.moments import ends_of
 from metfa.results.units import checked_unit
 
 __all__ = [
@@ -276,7 +277,7 @@ def of_both_signs(values: np.ndarray) -> tuple[int, float, float] | None:
     They are if the lowest lies below 0 by more than 5 % of the highest; less counts as noise of scores with one sign.
     """
     for row in range(values.shape[1] if values.size else 0):
-        lowest = float(values[:, row].min())
-        if lowest < 0 and -lowest > 0.05 * (highest := float(values[:, row].max())):
+        lowest, highest = ends_of(values[:, row])
+        if lowest < 0 and -lowest > 0.05 * highest:
             return row, lowest, highest
     return None

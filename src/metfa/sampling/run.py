@@ -24,9 +24,9 @@ class Run:
     ----------
     store : path, optional
         Folder for the samples. The call writes them there as it goes, so memory does not grow with N. An interrupted
-        call resumes if it is repeated with the same arguments. (Functions are compared by name. Explainer and noise
-        must really be the same; a threshold rule may be another function of the same name, because samples do not
-        depend on it.)
+        call resumes if it is repeated with the same arguments, and a finished one returns its result. Only one call at
+        a time may write into a folder. (Functions are compared by name. Explainer and noise must really be the same; a
+        threshold rule may be another function of the same name, because samples do not depend on it.)
     progress : bool
         Show a bar with rate and time left (needs tqdm).
     input_names : sequence, optional

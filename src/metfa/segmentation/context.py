@@ -14,7 +14,6 @@ from metfa import noise
 from metfa._base.validation import MOST_CALLS, as_path, positive_int
 from metfa._base.warnings import DegenerateAttributionsWarning, MissedObjectWarning, SmallRegionWarning, warn
 from metfa.calls.called import Called
-from metfa.results import files
 from metfa.sampling.explain import explain
 from metfa.sampling.protocol import explained_model
 from metfa.sampling.run import Run
@@ -165,16 +164,8 @@ def explain_context(
 
 
 def _folder(store: str | Path | None) -> Path | None:
-    """The folder for region and samples; raises if it holds a finished explanation."""
-    if store is None:
-        return None
-    folder = as_path(store, "store")
-    if (folder / SAMPLE / files.MANIFEST).exists():
-        raise FileExistsError(
-            f"{folder} holds a finished explanation, which `metfa.segmentation.load_context` reads; nothing is "
-            "overwritten"
-        )
-    return folder
+    """The folder for region and samples."""
+    return None if store is None else as_path(store, "store")
 
 
 def _warn_if_missed(scores: np.ndarray | None, target: int) -> None:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
-import mmap
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from metfa._arrays import is_floating, namespace, widen
+from metfa._base.mapped import unload
 
-__all__ = ["comparable", "feature_blocks", "reduce_rows", "release", "value_blocks"]
+__all__ = ["comparable", "feature_blocks", "reduce_rows", "value_blocks"]
 
 BLOCK_VALUES = 2**18  # 1 MiB of float32
+READ_AT_ONCE = 16  # blocks, so that the part of a sample is many pages of a file long
 LEAST_FEATURES = 1024  # a memory page of float32; narrower blocks would read each page of a file more than once
 
 
@@ -45,21 +45,7 @@ def value_blocks(values: np.ndarray, width: int) -> Iterator[np.ndarray]:
     """All values, flat, in blocks of at most `width`. Pages of a file are given back after each block."""
     for index in feature_blocks(values.shape, width):
         yield values[index].ravel()
-        release(values)
-
-
-def release(values: np.ndarray) -> None:
-    """Give the pages of a read-only memory map back, so that the process does not grow to the size of the file.
-
-    They stay in the system's cache. Pages of a private copy could hold changes, so only maps of mode "r" are touched.
-    """
-    if not isinstance(values, np.memmap) or values.mode != "r" or not hasattr(mmap, "MADV_DONTNEED") or not values.size:
-        return
-    reach = [(side - 1) * stride for side, stride in zip(values.shape, values.strides, strict=True)]
-    start = values.ctypes.data + sum(step for step in reach if step < 0)
-    stop = values.ctypes.data + sum(step for step in reach if step > 0) + values.itemsize
-    start -= start % mmap.PAGESIZE
-    ctypes.CDLL(None).madvise(ctypes.c_void_p(start), ctypes.c_size_t(stop - start), mmap.MADV_DONTNEED)
+        unload(values)
 
 
 def reduce_rows(reduce: Callable[..., tuple[Any, ...]], rows: Any, *per_feature: Any) -> tuple[Any, ...]:
@@ -72,10 +58,19 @@ def reduce_rows(reduce: Callable[..., tuple[Any, ...]], rows: Any, *per_feature:
     if not isinstance(rows, np.ndarray) or math.prod(features) <= width:
         return reduce(rows, *per_feature)
     outputs: tuple[np.ndarray, ...] = ()
-    for index in feature_blocks(tuple(features), width):
-        results = reduce(rows[index], *(array[index] for array in per_feature))
-        outputs = outputs or tuple(np.empty(features, result.dtype) for result in results)
-        for output, result in zip(outputs, results, strict=True):
-            output[index] = result
-        release(rows)
+    for outer in feature_blocks(tuple(features), READ_AT_ONCE * width):
+        part = _read(rows, outer)
+        given = [array[outer] for array in per_feature]
+        for inner in feature_blocks(part.shape[:-1], width):
+            results = reduce(part[inner], *(array[inner] for array in given))
+            outputs = outputs or tuple(np.empty(features, result.dtype) for result in results)
+            for output, result in zip(outputs, results, strict=True):
+                output[outer][inner] = result
     return outputs
+
+
+def _read(rows: np.ndarray, index: tuple[slice, ...]) -> np.ndarray:
+    """A part of `rows`, copied in the order of memory, in which the features of a sample lie together."""
+    part = np.ascontiguousarray(np.moveaxis(rows[index], -1, 0))
+    unload(rows)
+    return np.moveaxis(part, 0, -1)

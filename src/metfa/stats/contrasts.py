@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import to_host
+from metfa._base.mapped import unload
 from metfa._base.validation import check_number
-from metfa.stats._blocks import feature_blocks, reduce_rows, release, value_blocks
+from metfa.stats._blocks import feature_blocks, reduce_rows, value_blocks
 from metfa.stats.sign_null import upper_tail_table
 from metfa.stats.validation import as_rows
 
@@ -204,7 +205,7 @@ def _agreement(values: np.ndarray, means: np.ndarray, norms: np.ndarray, scale: 
             more = block[start : start + size]
             block[: len(more)] += more
         products += block[:size] @ block[:size].T
-        release(values)
+        unload(values)
     pairs = products[np.triu_indices(size, 1)]
     deviation = math.sqrt(float((pairs**2).sum()))
     return float(pairs.sum()) / deviation if deviation > 1e-12 else 0.0

@@ -7,11 +7,14 @@ import math
 import mmap
 import os
 import weakref
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
-__all__ = ["mapped"]
+__all__ = ["mapped", "unload"]
+
+WORTH_UNLOADING = 2**26  # bytes; smaller maps may stay
 
 
 def mapped(path: Path, dtype: np.dtype, offset: int, shape: tuple[int, ...]) -> np.ndarray:
@@ -23,22 +26,41 @@ def mapped(path: Path, dtype: np.dtype, offset: int, shape: tuple[int, ...]) -> 
     length = offset + math.prod(shape) * dtype.itemsize
     if os.name != "posix" or length == offset:
         return np.memmap(path, dtype, "r", offset, shape) if length > offset else np.empty(shape, dtype)
-    library = ctypes.CDLL(None, use_errno=True)
+    library = _system()
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        library.mmap.restype = ctypes.c_void_p
-        library.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
         place = library.mmap(None, length, mmap.PROT_READ, mmap.MAP_SHARED, handle, 0)
         if place in (None, ctypes.c_void_p(-1).value):
             error = ctypes.get_errno()
             raise OSError(error, os.strerror(error), str(path))
     finally:
         os.close(handle)
-    library.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
     pages = (ctypes.c_char * length).from_address(place)
     weakref.finalize(pages, library.munmap, place, length).atexit = False
-    array = np.frombuffer(pages, dtype, math.prod(shape), offset).reshape(shape).view(np.memmap)
+    array = np.frombuffer(memoryview(pages), dtype, math.prod(shape), offset).reshape(shape).view(np.memmap)
     array.flags.writeable = False
     array.filename, array.offset, array.mode = path.resolve(), offset, "r"
     array._mmap = pages  # NumPy passes the attributes on to views only where this is set
     return array
+
+
+def unload(array: np.ndarray) -> None:
+    """Let the system take back the memory into which it has read parts of a large file of `mapped`.
+
+    Call it after each part: then a file never fills more memory than one part of it. For any other array it does
+    nothing. The numbers are read again when they are used.
+    """
+    pages = getattr(array, "_mmap", None)
+    if isinstance(pages, ctypes.Array) and len(pages) > WORTH_UNLOADING and hasattr(mmap, "MADV_DONTNEED"):
+        _system().madvise(ctypes.addressof(pages), len(pages), mmap.MADV_DONTNEED)
+
+
+@cache
+def _system() -> ctypes.CDLL:
+    """The functions of the C library for memory maps."""
+    library = ctypes.CDLL(None, use_errno=True)
+    library.mmap.restype = ctypes.c_void_p
+    library.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+    library.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+    library.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    return library

@@ -1,0 +1,59 @@
+"""The figures, the page and the report of a result, in a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from metfa._base.provenance import printable
+from metfa._base.writing import new_file, sweep
+from metfa.cli import run
+from metfa.results.arrays import require_plain_file
+
+__all__ = ["check_finished", "views_of_call", "write_files", "write_views"]
+
+
+def write_views(sample: Any, about: dict[str, Any], analysis: run.Analysis, folder: Path) -> tuple[str, list[Path]]:
+    """Write a figure of each input or the page of a text, and last the report, into a folder that has none of them.
+
+    Returns the report's text, and where the figures are.
+    """
+    text, drawn = run.report(sample, about, analysis), run.drawn_views(sample, about, analysis)
+    for name in (run.REPORT, *drawn):
+        if (folder / name).exists():
+            raise FileExistsError(f"{folder / name} exists already: give another `--out`")
+    folder.mkdir(parents=True, exist_ok=True)
+    return text, write_files(folder, drawn, text)
+
+
+def views_of_call(sample: Any, about: dict[str, Any], analysis: run.Analysis, folder: Path) -> tuple[str, list[Path]]:
+    """The same in the folder of the samples: what an interrupted command has left is written again.
+
+    If the command was finished, nothing is written, and it says so.
+    """
+    text = run.report(sample, about, analysis)
+    if not run.is_finished(folder):
+        return text, write_files(folder, run.drawn_views(sample, about, analysis), text)
+    check_finished(folder, text)
+    return text, sorted(path for path in folder.iterdir() if path.suffix in (".png", ".html"))
+
+
+def check_finished(folder: Path, text: str) -> None:
+    """Say that a folder holds this report already; raises a FileExistsError if it holds another."""
+    require_plain_file(folder / run.REPORT)
+    if (folder / run.REPORT).read_bytes() != f"{text}\n".encode():
+        raise FileExistsError(
+            f"{folder} holds a finished result on other terms: `metfa show {folder}` reads it; give another `--out`"
+        )
+    typer.echo(f"{printable(str(folder))} holds the finished result of this command: nothing is written", err=True)
+
+
+def write_files(folder: Path, drawn: dict[str, bytes], text: str) -> list[Path]:
+    """Write files of one command in place of those that it may have left, and last the report; where the others are."""
+    sweep(folder)
+    for name, content in {**drawn, run.REPORT: f"{text}\n".encode()}.items():
+        with new_file(folder / name, replace=True) as file:
+            file.write(content)
+    return [folder / name for name in drawn]

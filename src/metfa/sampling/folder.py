@@ -1,0 +1,280 @@
+"""Samples in a folder, from which an interrupted run resumes.
+
+The folder of an unfinished run holds ``run.json`` (what is computed), ``values.npy``, ``vanilla.npy``,
+``predictions.npy`` and ``done.bin``. The last has a digest of each finished map, written after the map's numbers; where
+they do not fit, as after a power failure, the map is made again. ``.lock`` belongs to the call that writes. Files are
+written, not mapped, so that the process's own memory does not grow with N. The last step turns the folder into a saved
+result. The same call again returns it, as it goes on with an unfinished one.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import AbstractContextManager, ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from metfa._base.owner import LOCK, Owner
+from metfa._base.provenance import describe
+from metfa._base.validation import as_path
+from metfa._base.writing import changed_file, is_temporary, kept_after, new_file, put, sweep
+from metfa.results.arrays import array_offset, map_array, write_array, write_array_header
+from metfa.results.files import MANIFEST, check_inputs, check_targets, load, read_json, write_json, write_manifest
+from metfa.results.parts import same_maps
+from metfa.results.sample import AttributionSample
+from metfa.results.stopping import Until
+from metfa.sampling.done import DIGEST, Done, digest_of_map
+from metfa.sampling.request import Request
+
+__all__ = ["RUN", "StoreSink"]
+
+RUN = "run.json"
+DONE = "done.bin"
+PREDICTIONS = "predictions.npy"
+CLASS = np.dtype(np.int64)
+
+
+class StoreSink:
+    """Samples in a folder, which this call alone writes into until it ends.
+
+    Raises
+    ------
+    FileExistsError
+        If the folder holds anything other than a run of this call, finished or not; the message names what differs.
+    BlockingIOError
+        If another call writes into it.
+    ValueError
+        If it holds an unfinished run of another call, or is a link.
+    """
+
+    def __init__(self, path: str | Path, request: Request) -> None:
+        check_inputs(request.rows.host)
+        self.folder = as_path(path, "store")
+        self.root = request.root
+        self._rule = describe(request.n_samples) if isinstance(request.n_samples, Until) else None
+        self._asked = {**request.settings, "until": self._rule, "input_ids": list(request.ids)}
+        self._seed_given = request.seed_given
+        self._n_jobs = request.most * len(request.ids)
+        self.n_done = 0
+        self._finished = (self.folder / MANIFEST).exists()
+        self._open = ExitStack()
+        if not self._finished:
+            self._begin()
+
+    def __enter__(self) -> StoreSink:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """See `Sink`; without an error `result` closes it."""
+        if error[0] is not None:
+            self._open.close()
+
+    def _begin(self) -> None:
+        """Take the folder, and read what is done."""
+        _check_free(self.folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._open.enter_context(Owner(self.folder, "store"))
+        try:
+            sweep(self.folder)
+            if (self.folder / MANIFEST).exists():  # another call has just ended
+                self._finished = True
+                self._open.close()
+            else:
+                if (self.folder / RUN).exists():
+                    self._resume()
+                self._done = Done(self.folder / DONE, self._n_jobs)
+                self.n_done = self._done.number
+        except BaseException:
+            self._open.close()
+            raise
+
+    def _resume(self) -> None:
+        kept = read_json(self.folder / RUN)
+        try:
+            self.root = int(kept["rng"], 16)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{self.folder / RUN} is damaged and cannot be resumed: give another folder") from error
+        for name, asked in self._asked.items():
+            if kept.get(name) != asked and (self._seed_given or name != "rng"):
+                raise self._of_another_call(f"{name}={kept.get(name)}", asked)
+        self._asked["rng"] = kept["rng"]
+
+    def open(self, most_samples: int, vanilla: np.ndarray, targets: list[Any]) -> AttributionSample | None:
+        """See `Sink`."""
+        check_targets(targets)
+        if self._finished:
+            return self._finished_result(vanilla, targets)
+        self._shape = (most_samples, *vanilla.shape)
+        self._dtype = vanilla.dtype
+        if self._done.begun:
+            self._go_on(vanilla, targets)
+        else:
+            write_json(self.folder / RUN, {**self._asked, "target": describe(targets)})
+            self._new_array("values.npy", self._shape, self._dtype)
+            write_array(self.folder / "vanilla.npy", vanilla)
+            self._done.begin()  # last: it shows that the files above are complete
+        self._values = self._open.enter_context(changed_file(self.folder / "values.npy"))
+        self._flags = self._open.enter_context(changed_file(self.folder / DONE))
+        return None
+
+    def _go_on(self, vanilla: np.ndarray, targets: list[Any]) -> None:
+        """Check that the folder holds the same run, and what of it is whole."""
+        run = read_json(self.folder / RUN)
+        if run.get("target") != describe(targets):
+            raise self._of_another_call(f"target={run.get('target')}", describe(targets))
+        if "kept" in run:  # interrupted while files were cut to the samples taken
+            self._resize(self._shape[0])
+            self._forget_after(run["kept"])
+        array_offset(self.folder / "values.npy", self._dtype, self._shape)
+        if not same_maps(map_array(self.folder / "vanilla.npy", vanilla.dtype, vanilla.shape), vanilla):
+            raise ValueError(
+                "`store` holds an unfinished run of another model: the clean input's attributions differ; "
+                "give another folder"
+            )
+        self._done.forget(self._done.damaged(range(self._n_jobs), *self._written(self._shape[0])))
+        self.n_done = self._done.number
+
+    def make_room(self, n_samples: int) -> None:
+        """See `Sink`; files take no room until they are written to."""
+
+    def is_done(self, job: int) -> bool:
+        """See `Sink`."""
+        return self._finished or job in self._done
+
+    def write(self, places: list[tuple[int, int]], maps: np.ndarray, predictions: np.ndarray | None) -> None:
+        """See `Sink`."""
+        jobs = [sample * self._shape[1] + row for sample, row in places]
+        maps = np.ascontiguousarray(maps, self._dtype)
+        classes = [b""] * len(jobs) if predictions is None else [CLASS.type(one).tobytes() for one in predictions]
+        with self._errors():
+            offset = array_offset(self.folder / "values.npy", self._dtype, self._shape)
+            for job, row in zip(jobs, maps, strict=True):
+                put(self._values, offset + job * row.nbytes, row.tobytes())
+            if predictions is not None:
+                self._write_classes(jobs, classes)
+            for job, row, predicted in zip(jobs, maps, classes, strict=True):
+                put(self._flags, DIGEST * job, digest_of_map(row, predicted))
+
+    def values(self, start: int, stop: int) -> np.ndarray:
+        """See `Sink`."""
+        return map_array(self.folder / "values.npy", self._dtype, self._shape)[start:stop]
+
+    def result(self, n_samples: int, **fields: Any) -> AttributionSample:
+        """See `Sink`."""
+        with self._open, self._errors():
+            if n_samples < self._shape[0]:
+                write_json(self.folder / RUN, {**read_json(self.folder / RUN), "kept": n_samples})
+                self._resize(n_samples)
+            # As it is on disk, which another call may have changed where a file system has no locks.
+            done, (maps, classes) = Done(self.folder / DONE, self._n_jobs), self._written(n_samples)
+            jobs = range(n_samples * self._shape[1])
+            lost = sum(job not in done for job in jobs) + len(done.damaged(jobs, maps, classes))
+            if lost:
+                raise ValueError(
+                    f"{self.folder} was changed while it was written: {lost} of {len(jobs)} maps are not what this "
+                    "call wrote; repeat the call, which makes them again"
+                )
+            if self._rule is not None:
+                fields["provenance"] = {**fields["provenance"], "until": self._rule}
+            sample = AttributionSample(values=maps, predictions=classes, **fields)
+            if fields["scores"] is not None:
+                write_array(self.folder / "scores.npy", fields["scores"])
+            write_manifest(self.folder, sample)
+            self._tidy()
+        return load(self.folder)
+
+    def _finished_result(self, vanilla: np.ndarray, targets: list[Any]) -> AttributionSample:
+        """The result that is there, if this call would make it."""
+        found = load(self.folder)
+        made = found.provenance
+        if self._seed_given or not isinstance(made.get("rng"), str):
+            asked = self._asked
+        else:
+            asked = {**self._asked, "rng": made["rng"]}
+        kept = {
+            **{name: made.get(name) for name in asked},
+            "input_ids": list(found.input_names),
+            "target": describe(list(found.target)),
+        }
+        asked = {**asked, "target": describe(targets)}
+        if self._rule is not None:
+            kept["n_samples"] = asked["n_samples"]  # the rule says the largest number
+        for name, value in asked.items():
+            if kept[name] != value:
+                raise self._holds(f"with {name}={kept[name]}, this call has {value}")
+        if found.vanilla.dtype != vanilla.dtype or not same_maps(found.vanilla, vanilla):
+            raise self._holds("of another model: the clean input's attributions differ")
+        with suppress(OSError):  # the call that made it may have been killed in its last step, or may be in it
+            if any((self.folder / name).exists() for name in (RUN, DONE, LOCK)):
+                with Owner(self.folder, "store"):
+                    self._tidy()
+        return found
+
+    def _holds(self, what: str) -> FileExistsError:
+        return FileExistsError(
+            f"`store` holds a finished result {what}: metfa.load({str(self.folder)!r}) reads it; give another folder "
+            "for a new run"
+        )
+
+    def _tidy(self) -> None:
+        """Remove the files that only an unfinished run needs."""
+        for name in (RUN, DONE):
+            (self.folder / name).unlink(missing_ok=True)
+
+    def _written(self, n_samples: int) -> tuple[np.ndarray, np.ndarray | None]:
+        """Maps and classes on disk."""
+        maps = map_array(self.folder / "values.npy", self._dtype, (n_samples, *self._shape[1:]))
+        path = self.folder / PREDICTIONS
+        return maps, np.array(map_array(path, CLASS, maps.shape[:2])) if path.exists() else None
+
+    def _new_array(self, name: str, shape: tuple[int, ...], dtype: np.dtype) -> None:
+        """Make an .npy file of zeros at once; it takes no room until it is written to."""
+        with new_file(self.folder / name, replace=True) as file:
+            write_array_header(file, dtype, shape)
+            file.truncate(file.tell() + math.prod(shape) * dtype.itemsize)
+
+    def _resize(self, n_samples: int) -> None:
+        """Change the files of samples to this many; NumPy's headers leave room for larger counts."""
+        shape = (n_samples, *self._shape[1:])
+        for name, whole, dtype in (("values.npy", shape, self._dtype), (PREDICTIONS, shape[:2], CLASS)):
+            if (self.folder / name).exists():
+                with changed_file(self.folder / name) as file:
+                    write_array_header(file, dtype, whole)
+                    file.truncate(file.tell() + math.prod(whole) * dtype.itemsize)
+
+    def _forget_after(self, n_samples: Any) -> None:
+        """Mark later samples as not done: another rule may have made more, and they may have been cut off."""
+        if type(n_samples) is not int or n_samples not in range(self._shape[0]):
+            raise ValueError(f"{self.folder / RUN} is damaged and cannot be resumed: give another folder")
+        self._done.forget(range(n_samples * self._shape[1], self._n_jobs))
+
+    def _write_classes(self, jobs: list[int], classes: list[bytes]) -> None:
+        path = self.folder / PREDICTIONS
+        if not path.exists():
+            self._new_array(PREDICTIONS, self._shape[:2], CLASS)
+        offset = array_offset(path, CLASS, self._shape[:2])
+        with changed_file(path) as file:
+            for job, predicted in zip(jobs, classes, strict=True):
+                put(file, offset + job * len(predicted), predicted)
+
+    def _errors(self) -> AbstractContextManager[None]:
+        return kept_after("the maps so far are kept: mend it, and repeat the call to resume")
+
+    def _of_another_call(self, kept: str, asked: Any) -> ValueError:
+        return ValueError(
+            f"`store` holds an unfinished run with {kept}, this call has {asked}: repeat the call as it was to resume, "
+            "or give another folder"
+        )
+
+
+def _check_free(folder: Path) -> None:
+    """Raise unless `folder` is new or holds nothing but what an unfinished run may hold."""
+    if folder.is_symlink():
+        raise ValueError(f"`store` must be a folder, and {folder} is a link: write {str(folder.resolve())!r}")
+    if folder.exists() and not folder.is_dir():
+        raise FileExistsError(f"`store` must be a folder, but {folder} is a file")
+    names = {entry.name for entry in folder.iterdir()} if folder.exists() else set()
+    if not {RUN, MANIFEST} & names and any(name != LOCK and not is_temporary(name) for name in names):
+        raise FileExistsError(f"`store` holds files, but no unfinished run: {folder}; give a new or empty folder")
