@@ -180,7 +180,7 @@ class AttributionSample:
     def mean_interval(self, confidence_level: float = 0.95) -> stats.ConfidenceInterval:
         """Asymptotic interval of the mean (jackknife and central limit theorem), to compare with the exact one.
 
-        It is the error bar that the paper gives SmoothGrad; it holds for large N only, and is refused where `any_time` is.
+        The error bar that the paper gives SmoothGrad, for large N; it is refused where `any_time` holds.
         """
         if self.any_time:
             raise of_a_fixed_number("`mean_interval` is", confidence_level)
