@@ -58,7 +58,7 @@ def test_a_folder_of_what_came_of_it(attack, tmp_path):
     assert again.out == done.out
     assert "metfa-attack holds the finished result of this command: nothing is written" in again.err
     other = attack("--target-map", "circle", "--seed", 5)
-    assert "holds a finished attack with rng='0x0', not '0x5'" in other.error
+    assert "holds a finished attack with rng='0x0', not '0x5'" in other.err
 
 
 @pytest.mark.slow
