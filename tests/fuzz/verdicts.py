@@ -183,7 +183,7 @@ def why_unclear(case, error):
 
 def raising(frame):
     """The source of the line that raised, with those before it in the same statement."""
-    lines = [linecache.getline(frame.filename, number) for number in range(max(1, frame.lineno - 2), frame.lineno + 3)]
+    lines = [linecache.getline(frame.filename, number) for number in range(max(1, frame.lineno - 4), frame.lineno + 3)]
     return " ".join(lines)
 
 

@@ -124,6 +124,7 @@ def contrast(samples: Any, *, unit: float | None = None, axis: int = 0) -> Contr
     """
     rows, n = as_rows(samples, axis)
     values = np.moveaxis(to_host(rows), -1, 0)
+    values = values[:, None] if values.ndim == 1 else values
     if not values.size:
         raise ValueError(f"`samples` must have features, got shape {values.shape}")
     if unit is not None:
