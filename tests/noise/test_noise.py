@@ -433,9 +433,9 @@ def test_the_fraction_is_checked():
     ],
 )
 def test_bounds_are_checked(law, bounds, error):
-    with pytest.raises(error, match="`bounds` must be .*got (tuple|list|int|str|bool|nan|\\()"):
+    with pytest.raises(error, match=r"`bounds` must be .*got (tuple|list|int|str|bool|nan|\()"):
         law(0.1, bounds=bounds)
-    with pytest.raises(error, match="`bounds` must be .*got (tuple|list|int|str|bool|nan|\\()"):
+    with pytest.raises(error, match=r"`bounds` must be .*got (tuple|list|int|str|bool|nan|\()"):
         Brightness(0.9, 1.1, bounds=bounds)
 
 
