@@ -1,5 +1,6 @@
 """The caller's model and the process's generators are as found, whatever happens inside."""
 
+import contextvars
 import functools
 import random
 import sys
@@ -18,6 +19,7 @@ from torch import nn
 
 import metfa
 from metfa._base.warnings import ModelStateWarning, ReproducibilityWarning
+from metfa.calls import ownership
 from metfa.calls.behind import modules_behind
 from metfa.calls.guard import (
     left_as_found,
@@ -583,6 +585,28 @@ class TestThreads:
             seen.append("first")
         thread.join(20)
         assert seen == ["first", "second"]
+
+    @pytest.mark.parametrize("in_context", [False, True])
+    def test_threads_of_an_explainer_that_ask_its_model(self, in_context, monkeypatch):
+        """A plain pool would wait for ever; the advice in the error works."""
+        monkeypatch.setattr(ownership, "STUCK", 0.1)
+        monkeypatch.setattr(ownership, "CHECK", 0.06)
+        net = nn.Linear(2, 2).eval()
+        inner = metfa.explainers.Gradient(net, channel_axis=None)
+
+        def pooled(inputs, target):
+            with ThreadPoolExecutor(2) as pool:
+                asked = [pool.submit(contextvars.copy_context().run, inner, row, 1) if in_context else pool.submit(inner, row, 1) for row in inputs.split(1)]
+                return torch.cat([one.result() for one in asked])
+
+        def call():
+            return metfa.explain(pooled, torch.rand(2, 2), 1, noise=metfa.noise.Uniform(0.1), n_samples=2, rng=0)
+
+        if in_context:
+            assert np.isfinite(call().values).all()
+        else:
+            with pytest.raises(RuntimeError, match=r"write `pool\.submit\(contextvars\.copy_context\(\)\.run"):
+                call()
 
     def test_a_thread_that_draws_on_never_meets_its_numbers_again(self):
         """A context that ended in another thread used to put the generators back under its feet."""

@@ -24,7 +24,7 @@ from metfa.results.moments import ends_of
 from metfa.results.sample import AttributionSample
 from metfa.results.summary import Summary, summarise
 from metfa.results.terms import ANY_TIME, CORRECTIONS, Terms
-from metfa.results.thresholds import thresholds_of, zone_of
+from metfa.results.thresholds import resolved, zone_of
 from metfa.segmentation.explanation import ContextExplanation
 from metfa.stats.sequential import reciprocal_table
 from metfa.stats.sign_null import upper_tail_table
@@ -160,7 +160,7 @@ def _rule(sample: AttributionSample, terms: Terms, *, given: bool) -> str:
 def _threshold(result: AttributionSample | ContextExplanation, terms: Terms) -> float:
     if isinstance(result, ContextExplanation):
         return result.threshold_on(terms)
-    thresholds = thresholds_of(result.values, terms)
+    thresholds = resolved(result.values, terms, result.unmoved)[0]
     if thresholds.size != 1:
         raise ValueError(
             f"`threshold` must be one number for each input in a report, got one for each feature "

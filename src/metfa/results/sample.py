@@ -16,6 +16,7 @@ from metfa._base.percents import percent
 from metfa._base.provenance import printable
 from metfa._base.read_only import read_only
 from metfa._base.validation import check_function, check_kind, positive_int
+from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.results.cautions import FLIPS_FROM, predicted
 from metfa.results.certified import certified, ranks_within
 from metfa.results.decisions import Decision, decide, samples_for_interval, tested
@@ -25,7 +26,7 @@ from metfa.results.outlook import Outlook, outlook
 from metfa.results.parts import input_of, joined
 from metfa.results.stopping import Stopping, of_a_fixed_number
 from metfa.results.terms import Terms, check_correction, check_fits, filled, of_both_signs
-from metfa.results.thresholds import ruled
+from metfa.results.thresholds import UNMOVED, ruled
 from metfa.results.units import largest_of
 from metfa.stats.validation import as_alternative
 
@@ -110,17 +111,19 @@ class AttributionSample:
         """At which smaller numbers of samples somebody looked, in words; None if nobody did."""
         return grown(self.looks, self.n_samples)
 
-    @property
-    def interval_kind(self) -> str:
-        """Kind of its intervals: "exact" for this number of samples, or valid at "any-time"."""
-        return "any-time" if self.any_time else "exact"
-
     def too_few_for(self, confidence_level: float) -> str | None:
-        """A message if an interval of that level needs more samples; None if there are enough."""
+        """Why there are no intervals of that level: too few samples, or no noise; None if there are."""
+        if self.unmoved.all():
+            return UNMOVED
         needed = samples_for_interval(confidence_level, any_time=self.any_time)
         if self.n_samples >= needed:
             return None
         return f"{self.n_samples} samples are too few, {percent(confidence_level)} needs {needed}"
+
+    @property
+    def unmoved(self) -> np.ndarray:
+        """Whether the noise changes nothing of an input, so that its samples are one explanation N times, (batch,)."""
+        return np.isin(self.input_names, self.provenance.get("unmoved", []))
 
     @property
     def words(self) -> tuple[str, ...] | None:
@@ -205,6 +208,8 @@ class AttributionSample:
             `ranks` are for a number that was fixed beforehand; the usual ones are those of `stats.sequence_ranks`.
         """
         self._look()
+        if self.unmoved.any():
+            warn(f"intervals of width 0 say nothing: {UNMOVED} ({self.unmoved.sum()})", DegenerateAttributionsWarning)
         level = 0.95 if confidence_level is None else confidence_level
         if self.any_time and ranks is None:
             return stats.median_interval(self.values, ranks=stats.sequence_ranks(self.n_samples, level))
@@ -242,8 +247,7 @@ class AttributionSample:
         """Marks, test and thresholds on these terms; raises `TooFewSamplesError` if nothing could be significant."""
         check_kind(terms, "terms", Terms, "`sample.terms(...)`")
         self._look()
-        unmoved = np.isin(self.input_names, self.provenance.get("unmoved", []))
-        return decide(self.values, terms, any_time=self.any_time, unmoved=unmoved)
+        return decide(self.values, terms, unmoved=self.unmoved, any_time=self.any_time)
 
     def certified_radius(
         self,
@@ -329,7 +333,8 @@ class AttributionSample:
         """
         alternative = as_alternative(alternative)
         self._look()
-        return tested(self.values, self.terms(threshold, split=split), alternative, any_time=self.any_time)[0]
+        terms = self.terms(threshold, split=split)
+        return tested(self.values, terms, alternative, unmoved=self.unmoved, any_time=self.any_time)[0]
 
     def threshold(self, rule: Callable[[np.ndarray], Any] = stats.jenks, *, split: int | None = None) -> np.ndarray:
         r"""Threshold of each input from its own samples, (batch,) float64.

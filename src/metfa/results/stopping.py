@@ -11,13 +11,14 @@ import numpy as np
 from metfa._base.percents import percent
 from metfa._base.validation import check_number, keep, positive_int
 from metfa.results.terms import ANY_TIME, Terms, check_alpha, check_correction, checked_threshold
+from metfa.results.thresholds import UNMOVED
 from metfa.stats.sequential import MOST_SAMPLES
 from metfa.stats.validation import as_level
 
 __all__ = ["CRITERIA", "Look", "Stopping", "Until", "of_a_fixed_number"]
 
 CRITERIA = ("undecided", "width", "change")
-REASONS = ("reached", "max_samples", "max_seconds")
+REASONS = ("reached", "max_samples", "max_seconds", "unmoved")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,7 +155,7 @@ class Until:
 
 @dataclass(frozen=True)
 class Look:
-    """What was seen after a round, the worst of all inputs; None for what was not asked.
+    """What was seen after a round, the worst of all inputs that the noise changes; None for what was not asked.
 
     Attributes
     ----------
@@ -178,8 +179,8 @@ class Stopping:
 
     Attributes
     ----------
-    reason : {"reached", "max_samples", "max_seconds"}
-        Whether all criteria were met, or which budget ended it.
+    reason : {"reached", "max_samples", "max_seconds", "unmoved"}
+        Whether all criteria were met, or which budget ended it, or that the noise changes none of the inputs.
     asked : dict
         Criteria by name.
     alpha, correction, confidence_level
@@ -246,7 +247,7 @@ class Stopping:
         last, n = self.looks[-1], len(self.looks)
         met = self.reason == "reached"
         seen = ", ".join(_in_words(name, getattr(last, name), asked, met=met) for name, asked in self.asked.items())
-        ended = "" if met else f" ({self.reason} ended it)"
+        ended = "" if met else f" ({UNMOVED if self.reason == 'unmoved' else f'{self.reason} ended it'})"
         worst = f", the worst of {self.n_inputs} inputs" if self.n_inputs > 1 else ""
         more = f"; {self.added} more samples were added later" if self.added else ""
         return f"{last.n_samples} samples, {n} look{'s' * (n != 1)}{worst}: {seen}{ended}{self._terms()}{more}"

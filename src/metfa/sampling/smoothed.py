@@ -150,8 +150,8 @@ class SampledExplainer:
         predict = prediction_of(self.explainer) if target is None else None
         loop = Loop(self.explainer, rows, self.noise, addresses, self._safe_batch_size or self.batch_size)
         if self._safe_batch_size is not None:  # an attack asks thousands of times
-            return loop.aimed(target, predict)[0], jobs
-        loop, _ = loop.ready(target, predict, jobs)
+            return replace(loop.aimed(target, predict)[0], predict=None), jobs
+        loop = replace(loop.ready(target, predict, jobs)[0], predict=None)
         if len(jobs) > 1:
             object.__setattr__(self, "_safe_batch_size", loop.batch_size)
         return loop, jobs
