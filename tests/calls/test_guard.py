@@ -20,12 +20,11 @@ from torch import nn
 import metfa
 from metfa._base.warnings import ModelStateWarning, ReproducibilityWarning
 from metfa.calls import ownership
-from metfa.calls.behind import modules_behind
+from metfa.calls.behind import modules_behind, owner_of
 from metfa.calls.guard import (
     left_as_found,
     model_as_found,
     model_in_evaluation,
-    owner_of,
     random_state_as_found,
     seeded_generators,
 )
@@ -596,8 +595,13 @@ class TestThreads:
 
         def pooled(inputs, target):
             with ThreadPoolExecutor(2) as pool:
-                asked = [pool.submit(contextvars.copy_context().run, inner, row, 1) if in_context else pool.submit(inner, row, 1) for row in inputs.split(1)]
-                return torch.cat([one.result() for one in asked])
+                asked = [
+                    pool.submit(contextvars.copy_context().run, inner, row, 1)
+                    if in_context
+                    else pool.submit(inner, row, 1)
+                    for row in inputs.split(1)
+                ]
+                return torch.cat([one.result()[0] for one in asked])
 
         def call():
             return metfa.explain(pooled, torch.rand(2, 2), 1, noise=metfa.noise.Uniform(0.1), n_samples=2, rng=0)

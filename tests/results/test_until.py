@@ -17,6 +17,7 @@ from matplotlib.text import Text
 import metfa
 from metfa import stats
 from metfa.results.decisions import TooFewSamplesError
+from metfa.results.stopping import Stopping
 from metfa.sampling import store
 from metfa.sampling.rounds import RoundsUntil
 
@@ -582,7 +583,8 @@ class TestRefusals:
             assert sample.stopping.reason == "unmoved"
             assert len(sample.stopping.looks) == 1
             assert "(no noisy copy differs from the input)" in str(sample.stopping)
-            assert metfa.results.stopping.Stopping.read(sample.stopping.written(), 2, sample.n_samples) == sample.stopping
+            written = sample.stopping.written()
+            assert Stopping.read(written, len(sample.target), sample.n_samples) == sample.stopping
 
     def test_criteria_have_names(self):
         with pytest.raises(TypeError, match="positional argument"):

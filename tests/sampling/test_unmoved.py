@@ -16,6 +16,10 @@ def square(inputs, target):
     return inputs**2
 
 
+def sloped(inputs, target):
+    return inputs**2 + np.linspace(0, 0.05, 6)
+
+
 def draws(inputs, target, *, rngs=None):
     return inputs + np.stack([rng.random(6) for rng in rngs])
 
@@ -70,7 +74,7 @@ def test_of_a_batch_only_the_rows_that_the_noise_changes_are_decided():
     noise = metfa.noise.Brightness(0.9, 1.1)
     until = metfa.Until(undecided=0.05, threshold=0.1, max_samples=200)
     with pytest.warns(DegenerateAttributionsWarning, match="for 1 of 2 inputs"):
-        sample = metfa.explain(square, rows, 0, noise=noise, n_samples=until, rng=0)
+        sample = metfa.explain(sloped, rows, 0, noise=noise, n_samples=until, rng=0)
     assert sample.stopping.reason == "reached"
     assert not sample.significance_map()[0].any()
     assert sample.significance_map()[1].all()

@@ -11,8 +11,8 @@ import numpy as np
 
 from metfa._arrays import is_array, is_floating, namespace, to_host
 from metfa._base.warnings import ModelOutputWarning, warn
+from metfa.calls.behind import loaded_torch
 from metfa.calls.fixed_batch import explain_fixed_batch
-from metfa.calls.guard import loaded_torch
 from metfa.calls.inputs import channels_last_message
 
 __all__ = [

@@ -11,16 +11,14 @@ from typing import Any
 import numpy as np
 
 from metfa._base.warnings import ModelStateWarning, ReproducibilityWarning, warn
-from metfa.calls.behind import is_surrogate, loaded_torch, modules_behind, owner_of
+from metfa.calls.behind import is_surrogate, loaded_torch, modules_behind
 from metfa.calls.ownership import owned
 
 __all__ = [
     "left_as_found",
-    "loaded_torch",
     "model_as_found",
     "model_in_evaluation",
     "normalises_by_batch",
-    "owner_of",
     "random_state_as_found",
     "seeded_generators",
     "training_noticed",

@@ -12,7 +12,7 @@ from metfa._arrays import as_array, first_not_finite, from_host, namespace, to_h
 from metfa._base.lazy import needs_extra
 from metfa._base.validation import check_function, did_you_mean
 from metfa.calls.baseline import mean_colour
-from metfa.calls.guard import loaded_torch
+from metfa.calls.behind import loaded_torch
 from metfa.calls.inputs import check_values
 
 __all__ = [

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from metfa.calls.guard import loaded_torch, model_in_evaluation
+from metfa.calls.behind import loaded_torch
+from metfa.calls.guard import model_in_evaluation
 
 __all__ = ["NO_GRADIENT", "gradient_expected", "reaches"]
 

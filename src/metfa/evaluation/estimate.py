@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from metfa._base.provenance import printable
-from metfa.calls.guard import left_as_found, loaded_torch
-from metfa.calls.mixing import looked_at
+from metfa.calls.behind import loaded_torch
+from metfa.calls.guard import left_as_found
+from metfa.calls.row_dependence import looked_at
 from metfa.calls.targets import row_targets
 from metfa.evaluation.study import Study
 from metfa.evaluation.units import Unit

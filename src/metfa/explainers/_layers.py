@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from metfa.calls.guard import owner_of
+from metfa.calls.behind import owner_of
 from metfa.explainers._layouts import Layouts, channels_first
 
 __all__ = ["LastUse", "Watch", "check_layer", "last_use", "layer_of", "name_of", "watched"]

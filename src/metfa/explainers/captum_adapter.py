@@ -14,7 +14,8 @@ from metfa._base.lazy import needs_extra
 from metfa._base.validation import did_you_mean, shown
 from metfa._base.warnings import ModelStateWarning, warn
 from metfa.calls.answers import answered, checked_scores
-from metfa.calls.guard import loaded_torch, model_as_found, model_in_evaluation
+from metfa.calls.behind import loaded_torch
+from metfa.calls.guard import model_as_found, model_in_evaluation
 from metfa.calls.inputs import require_tensor
 from metfa.calls.plain import plain_module
 from metfa.calls.targets import row_targets, stacked_targets

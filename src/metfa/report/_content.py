@@ -13,10 +13,9 @@ import numpy as np
 from metfa import stats
 from metfa._base.lazy import needs_extra
 from metfa.plot.images import picture_of
-from metfa.report._cells import Samples, placed
+from metfa.report._cells import Samples, packed, placed
 from metfa.report._certificate import certificate_of
 from metfa.report._layers import layers_of
-from metfa.report._packing import packed
 from metfa.report._words import about_of, kinds_of, lines_of, paragraph_of
 from metfa.results.cautions import cautions, explained
 from metfa.results.decisions import Decision, TooFewSamplesError, samples_needed

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from metfa import stats
+from metfa._base.percents import counted
 from metfa.results.terms import Terms, check_correction, check_fits
 from metfa.results.thresholds import resolved, sides
 from metfa.stats import sequential, sign_tests
@@ -90,8 +91,8 @@ class Decision:
         if None not in self.nothing:
             return f"no {noun} stands out: {self.nothing[0]}"
         compared = "a threshold of its own" if self.threshold is None else f"{self.threshold:.3g}"
-        count = f"1 {noun}" if self.marks.size == 1 else f"{self.marks.size:,} {noun}s"
-        return f"is the median of a {noun} above or below {compared}? ({self.terms.level}; {count})"
+        level = f"{self.terms.level}; {counted(self.marks.size, noun)}"
+        return f"is the median of a {noun} above or below {compared}? ({level})"
 
 
 def kinds_at(threshold: float | None) -> dict[int, str]:

@@ -14,20 +14,17 @@ import numpy as np
 from metfa import stats
 from metfa._base.percents import percent
 from metfa._base.provenance import printable
-from metfa._base.read_only import read_only
 from metfa._base.validation import check_function, check_kind, positive_int
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.results.cautions import FLIPS_FROM, predicted
 from metfa.results.certified import certified, ranks_within
 from metfa.results.decisions import Decision, decide, samples_for_interval, tested
-from metfa.results.looks import grown, with_looks
-from metfa.results.moments import mean_of, median_of, std_of
+from metfa.results.moments import largest_of, mean_of, median_of, std_of
 from metfa.results.outlook import Outlook, outlook
-from metfa.results.parts import input_of, joined
+from metfa.results.parts import grown, input_of, joined, read_only, with_looks
 from metfa.results.stopping import Stopping, of_a_fixed_number
 from metfa.results.terms import Terms, check_correction, check_fits, filled, of_both_signs
 from metfa.results.thresholds import UNMOVED, ruled
-from metfa.results.units import largest_of
 from metfa.stats.validation import as_alternative
 
 if TYPE_CHECKING:

@@ -23,9 +23,7 @@ NONE_FOUND = "the rule found no threshold"
 UNMOVED = "no noisy copy differs from the input"
 
 
-def resolved(
-    values: np.ndarray, terms: Terms, unmoved: np.ndarray
-) -> tuple[np.ndarray, tuple[str | None, ...]]:
+def resolved(values: np.ndarray, terms: Terms, unmoved: np.ndarray) -> tuple[np.ndarray, tuple[str | None, ...]]:
     r"""Thresholds in a shape that broadcasts against (batch, \*features), and why there is none, for each input.
 
     A rule takes the first `split` samples, or all. Inputs that are `unmoved` (batch,), see `AttributionSample.unmoved`,

@@ -15,7 +15,8 @@ from metfa._arrays import device_of
 from metfa._base.progress import progress_bar
 from metfa._base.provenance import versions
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
-from metfa.calls.guard import left_as_found, loaded_torch
+from metfa.calls.behind import loaded_torch
+from metfa.calls.guard import left_as_found
 from metfa.noise.pixel_space import gaussian_std
 from metfa.results.sample import AttributionSample
 from metfa.results.stopping import Until

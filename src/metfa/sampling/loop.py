@@ -17,7 +17,7 @@ import numpy as np
 from metfa._arrays import device_of, first_not_finite, is_array, namespace, to_host
 from metfa._base.warnings import RowDependenceWarning, warn
 from metfa.calls.guard import random_state_as_found, training_noticed
-from metfa.calls.mixing import explained_by_rounding, looked_at, mixed
+from metfa.calls.row_dependence import dependence, explained_by_rounding, looked_at
 from metfa.calls.targets import row_targets, stacked_targets
 from metfa.sampling.protocol import call_explainer, predict_scores, safe_batch_size, takes_rngs
 from metfa.sampling.rows import Rows, count_rows, one_row
@@ -215,7 +215,7 @@ class Loop:
         together = scores[: self.batch_size]
         alone = {row: ask([row])[0] for row in looked_at(len(together))} if len(together) > 1 else {}
         asked = predict
-        if mixed(ask, together, alone, loose=explained_by_rounding(predict)):
+        if dependence(ask, together, alone, loose=explained_by_rounding(predict)):
             warn(
                 "the model's scores of an input change with the inputs beside it, or from call to call: it is asked "
                 "about one input at a time",

@@ -30,8 +30,8 @@ from metfa._base.warnings import ReproducibilityWarning, RowDependenceWarning, w
 from metfa.calls.answers import answered, rows_of_scores
 from metfa.calls.behind import loaded_torch, owner_of
 from metfa.calls.called import Called
-from metfa.calls.mixing import SAME, distance, explained_by_rounding, looked_at, mixed, same_but_rounding
 from metfa.calls.no_gradient import gradient_expected
+from metfa.calls.row_dependence import SAME, dependence, distance, explained_by_rounding, looked_at, same_but_rounding
 from metfa.sampling.foreign import adapter_for
 from metfa.sampling.rows import count_rows
 
@@ -200,9 +200,9 @@ def safe_batch_size(
     """`batch_size`, or 1 if the explainer lets the rows of a batch depend on each other.
 
     Every explainer is looked at, whatever it promises: a batch is explained, then one or two of its rows alone. If the
-    maps differ by more than the rounding of kernels, see `mixed`, then rows go one a call. So do those of an explainer
-    that draws random numbers for itself, because the rows of one call may share them. Here a promise is believed,
-    because such maps cannot be compared.
+    maps differ by more than the rounding of kernels, see `dependence`, then rows go one a call. So do those of an
+    explainer that draws random numbers for itself, because the rows of one call may share them. Here a promise is
+    believed, because such maps cannot be compared.
 
     Parameters
     ----------
@@ -243,7 +243,7 @@ def safe_batch_size(
             )
         seen = "" if believed else "draws random numbers, which the rows of a batch may share"
     else:
-        apart = mixed(run, together, alone, loose=explained_by_rounding(explainer)) if moved else 0.0
+        apart = dependence(run, together, alone, loose=explained_by_rounding(explainer)) if moved else 0.0
         by = "takes another shape" if apart == float("inf") else f"moves by {apart:.2g} of its size"
         seen = f"lets the rows of a batch depend on each other: beside others, the map of a row {by}" if apart else ""
     if not seen:

@@ -18,10 +18,10 @@ from metfa.results.decisions import (
     samples_for_interval,
     samples_needed,
 )
+from metfa.results.moments import largest_of
 from metfa.results.stopping import CRITERIA, Look, Stopping, Until
 from metfa.results.terms import checked_threshold, of_both_signs
 from metfa.results.thresholds import UNMOVED, number_of, ruled, sides
-from metfa.results.units import largest_of
 
 __all__ = ["FixedRound", "Rounds", "RoundsUntil", "rounds_of"]
 

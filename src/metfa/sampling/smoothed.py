@@ -11,7 +11,8 @@ import numpy as np
 from metfa import stats
 from metfa._arrays import namespace
 from metfa._base.validation import MOST_CALLS, keep, positive_int
-from metfa.calls.guard import left_as_found, loaded_torch
+from metfa.calls.behind import loaded_torch
+from metfa.calls.guard import left_as_found
 from metfa.sampling.loop import Job, Loop
 from metfa.sampling.protocol import check_explainer, explained_model, prediction_of
 from metfa.sampling.randomised import row_generators

@@ -1,15 +1,27 @@
-"""Whether the rows of a batch depend on each other: a row beside others against the same row alone."""
+"""Whether the rows of a batch depend on each other, and models of which they do, asked about one row at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
+from metfa._arrays import copied, is_array, namespace, to_host, widen
+from metfa._base.warnings import RowDependenceWarning, warn
 from metfa.calls.behind import loaded_torch, modules_behind, owner_of
 
-__all__ = ["SAME", "distance", "explained_by_rounding", "looked_at", "mixed", "same_but_rounding"]
+__all__ = [
+    "SAME",
+    "RowLook",
+    "dependence",
+    "distance",
+    "explained_by_rounding",
+    "looked_at",
+    "row_by_row",
+    "same_but_rounding",
+]
 
 # Distances of a row alone from the same row beside others. Kernels round otherwise for another number of rows: scores
 # of float32 move by about 1e-7, gradients by up to 1e-4 and, where a rectifier flips, by more.
@@ -58,14 +70,14 @@ def looked_at(n: int, *, one: bool = False) -> tuple[int, ...]:
     return (n // 2,) if one and n > 2 else tuple(sorted({n // 2, n - 1})) if n > 2 else tuple(range(n))
 
 
-def mixed(
+def dependence(
     ask: Callable[[Sequence[int]], np.ndarray],
     together: np.ndarray,
     alone: dict[int, np.ndarray],
     *,
     loose: float,
 ) -> float:
-    r"""How far company moves a row; 0 if it does not.
+    r"""How far the other rows of a batch move a row, as a `distance`; 0 if they do not.
 
     Parameters
     ----------
@@ -99,3 +111,70 @@ def mixed(
         if by_content > STRICT[8] and by_content > 3 * distance(among_others, ask(company)[place]):
             return apart
     return 0.0
+
+
+class RowLook:
+    """Finds out whether rows depend on each other; `dependent` is None until a batch of different rows has come.
+
+    Parameters
+    ----------
+    ask : callable
+        Batch -> scores, in one pass.
+    model : Any
+        The model as its caller has it, to see in which precision it computes.
+    """
+
+    def __init__(self, ask: Callable[[Any], Any], model: Any, dependent: bool | None = None) -> None:
+        self._ask, self._model, self.dependent = ask, model, dependent
+
+    def scores(self, batch: Any) -> Any:
+        """The model's scores of a batch."""
+        if len(batch) < 2 or not is_array(batch):
+            return self._ask(batch)
+        if self.dependent is None:
+            copy = copied(batch)  # the model may overwrite what it is given
+            scores = self._ask(batch)
+            if not self.finds_dependence(copy, scores):
+                return scores
+            batch = copy
+        if not self.dependent:
+            return self._ask(batch)
+        parts = [self._ask(batch[row : row + 1, ...]) for row in range(len(batch))]
+        return namespace(*parts).concat(parts, axis=0)
+
+    def finds_dependence(self, batch: Any, scores: Any) -> bool:
+        """Whether the rows of this batch depend on each other; from its scores, if that is not known yet.
+
+        Rows that are all equal show nothing, and neither do scores that change from call to call. A model in training
+        mode, which nobody guards, mixes rows by design and is not asked again.
+        """
+        if len(batch) < 2 or self.dependent is not None:
+            return len(batch) > 1 and bool(self.dependent)
+        rows, xp, torch = looked_at(len(batch)), namespace(batch), loaded_torch()
+        if bool(xp.all(batch == batch[rows[0], ...])) or any(part.training for part in modules_behind(self._model)):
+            return False
+
+        def ask(indices: Sequence[int]) -> np.ndarray:
+            copies = xp.stack([batch[index, ...] for index in indices])
+            with nullcontext() if torch is None else torch.no_grad():
+                return to_host(widen(self._ask(copies)))
+
+        alone = {row: ask([row])[0] for row in rows}
+        apart = dependence(ask, to_host(widen(scores)), alone, loose=explained_by_rounding(self._model))
+        random = apart and any(distance(ask([row])[0], one) > SAME for row, one in alone.items())
+        self.dependent = bool(apart) and not random
+        if self.dependent:
+            warn(
+                "the model lets the rows of a batch depend on each other: beside others, the scores of a row move by "
+                f"{apart:.2g} of their size, so the model is asked about one row at a time",
+                RowDependenceWarning,
+            )
+        return self.dependent
+
+
+def row_by_row(ask: Callable[[Any, Any], tuple[Any, ...]], inputs: Any, target: Any) -> tuple[Any, ...]:
+    """What ``ask(inputs, target)`` returns, a tuple of arrays with the batch axis first, from one call for each row."""
+    of_rows = isinstance(target, list | tuple) or getattr(target, "ndim", 0) > 0
+    rows = [slice(row, row + 1) for row in range(len(inputs))]
+    parts = [ask(inputs[row], target[row] if of_rows else target) for row in rows]
+    return tuple(namespace(*of_one_kind).concat(of_one_kind, axis=0) for of_one_kind in zip(*parts, strict=True))

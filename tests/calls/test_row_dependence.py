@@ -77,7 +77,7 @@ def test_rounding_is_no_dependence():
     half, _ = counted(lambda rows: independent(rows).astype(np.float16 if len(rows) > 1 else np.float64))
     for called in (rounded, half):
         called(ROWS)
-        assert called.row_look.mixes is False
+        assert called.row_look.dependent is False
 
 
 def test_a_model_in_training_mode_is_not_asked_again():
@@ -85,7 +85,7 @@ def test_a_model_in_training_mode_is_not_asked_again():
     called = metfa.Called(net)
     called(torch.tensor(ROWS, dtype=torch.float32))
     assert int(net[0].num_batches_tracked) == 1
-    assert called.row_look.mixes is None
+    assert called.row_look.dependent is None
 
 
 def test_gradients_of_dependent_rows():
