@@ -281,6 +281,7 @@ class Called:
             scores = checked_scores(answered(self.model, leaf), len(leaf), self.model)
             targeted = chosen_scores(scores, target, leaf)
             (gradient,) = torch.autograd.grad(targeted.sum(), leaf, create_graph=differentiable)
-        if self.row_look.seen_to_mix(inputs.detach(), scores.detach()):
+            mixes = self.row_look.seen_to_mix(inputs.detach(), scores.detach())
+        if mixes:
             return row_by_row(self.gradient, inputs, target)
         return gradient, scores.detach()
