@@ -72,7 +72,7 @@ def draw(sample, title):
         marks = sample.significance_map(correction=correction)[0]
         ax.imshow(marks, cmap=three, vmin=-1, vmax=1, interpolation="nearest")
         ax.set_title(correction or "uncorrected")
-        ax.set_xlabel(f"important {np.mean(marks == 1):.2%}, undecided {np.mean(marks == 0):.1%}", fontsize="small")
+        ax.set_xlabel(f"important: {np.sum(marks == 1)} pixels, undecided: {np.mean(marks == 0):.1%}", fontsize="small")
     for ax in axes.flat:
         ax.set(xticks=[], yticks=[])
     fig.suptitle(title)

@@ -47,7 +47,7 @@ fig, (left, right) = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
 left.hist(scores[:, pixel], bins=25, color="0.8")
 for height, colour, name, interval, centre in (
     (5.2, "tab:blue", f"median, exact {exact.confidence_level:.1%}", exact, median),
-    (4.4, "tab:red", "mean, asymptotic 95 %", asymptotic, mean),
+    (4.4, "tab:red", "mean, asymptotic 95%", asymptotic, mean),
 ):
     left.hlines(height, interval.low[0].flat[pixel], interval.high[0].flat[pixel], colour, linewidth=3, label=name)
     left.plot(centre[pixel], height, "o", color=colour)
@@ -85,7 +85,7 @@ fig, ax = plt.subplots(figsize=(8, 4), layout="constrained")
 ax.plot(sizes, held_exact, "-", color="tab:blue", label="median, exact interval")
 ax.plot(sizes, stated, "o", color="tab:blue", fillstyle="none", label="the coverage that it states")
 ax.plot(sizes, held_asymptotic, "s-", color="tab:red", markersize=4, label="mean, asymptotic interval (SmoothGrad)")
-ax.axhline(0.95, color="black", linestyle=":", label="95 %")
+ax.axhline(0.95, color="black", linestyle=":", label="95%")
 ax.set(xscale="log", xticks=sizes, xlabel="N", ylabel="share of intervals that hold the truth", ylim=(0.7, 1))
 ax.set_xticks(sizes, labels=map(str, sizes))
 ax.minorticks_off()

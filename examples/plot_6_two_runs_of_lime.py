@@ -40,7 +40,7 @@ for ax, run, seed in zip(axes[1:], runs, (1, 2), strict=True):
     ax.imshow(picture * (0.25 + 0.75 * run[..., None].numpy()))
     ax.set_title(f"LIME, seed {seed}")
 for ax in axes:
-    ax.set_axis_off()
+    ax.set(xticks=[], yticks=[])
 both, either = (runs[0] * runs[1]).sum(), ((runs[0] + runs[1]) > 0).sum()
 plt.show()
 print(f"Of the pixels that one of the runs shows, both show {float(both / either):.0%}.")
@@ -59,9 +59,10 @@ figure = sample.plot(threshold=0.5, title="12 runs of LIME")
 
 # %%
 # Green pixels are those that LIME reliably leaves out when the picture is a little noisy. Many pixels that single runs
-# on the clean picture show are green, such as the cheek (the segments also move with the noise). Yellow pixels are
-# those that LIME reliably shows. The network is not sure about this picture, so there are hardly any. For purple
-# pixels, another run may say anything.
+# on the clean picture show are green, such as the cheek (the segments also move with the noise). Yellow pixels would be
+# those that LIME reliably shows. For purple pixels, another run may say anything. The title is red, and the colours are
+# faint, because the network is not sure about this picture: it names another cat in most of the noisy copies, and LIME
+# still explains this one.
 
 print(sample.summary(threshold=0.5)[0])
 

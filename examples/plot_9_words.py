@@ -52,6 +52,7 @@ print(f"{sum(covered)} of {len(covered)} words have synonyms")
 # LEMNA leaves words out 500 times and fits a linear model that draws the scores of neighbouring words together.
 # Positive scores speak for the class, negative scores against it. *Vanilla* is the explanation of the sentence itself;
 # usually one sees nothing else. The bars say how much of it holds when the words change and LEMNA draws other copies.
+# The title is red, and the bars are faint, because strange synonyms change the prediction in a quarter of the copies.
 
 sample = text.explain_text(
     model,

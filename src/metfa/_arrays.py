@@ -10,6 +10,7 @@ import numpy as np
 
 __all__ = [
     "as_array",
+    "copied",
     "device_of",
     "first_not_finite",
     "from_host",
@@ -71,6 +72,11 @@ def namespace(*arrays: Any) -> Any:
 def device_of(x: Any) -> Any:
     """Device of `x`, in the form that its library uses."""
     return compat.device(x)
+
+
+def copied(x: Any) -> Any:
+    """A copy of `x`, which stays in its graph where it has one."""
+    return x.clone() if compat.is_torch_array(x) else namespace(x).asarray(x, copy=True)
 
 
 def is_floating(x: Any) -> bool:

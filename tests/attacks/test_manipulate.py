@@ -278,7 +278,7 @@ class TestRefusals:
         "make",
         [
             lambda model: RISE(model, n_masks=4, rng=0),
-            lambda model: LIME(model, n_perturbations=20, rng=0),
+            lambda model: LIME(model, n_perturbations=20, segmentation="slic", rng=0),
             lambda model: from_gradcam("GradCAM", model),
             lambda model: from_captum(model, "Occlusion", sliding_window_shapes=(3, 2, 2)),
             lambda model: lambda inputs, target: Gradient(model)(inputs.detach(), target),
@@ -457,7 +457,7 @@ class TestHonesty:
         assert (moved < 0.9 * still).all()
 
     def test_budgets_are_of_pixel_values(self, network, pictures, corner):
-        with pytest.raises(ValueError, match=r"got 8: for levels of 255 write `8 / 255`"):
+        with pytest.raises(ValueError, match=r"got 8.0: for levels of 255 write `8 / 255`"):
             attacks.manipulate(network, CAM(network), pictures, target_map=corner, epsilon=8)
         with pytest.raises(TypeError, match=r"write `metfa\.attacks\.drawn\('circle', height, width\)`"):
             attacks.manipulate(network, CAM(network), pictures, target_map="circle", **QUICK)

@@ -257,8 +257,10 @@ class TestHiddenLayers:
 
 @pytest.mark.filterwarnings("ignore:.*deprecated:DeprecationWarning", "ignore:.*are deprecated and will:UserWarning")
 @pytest.mark.filterwarnings("ignore:.*an autograd kernel was not registered:UserWarning")
+@pytest.mark.filterwarnings("ignore:the model lets the rows:metfa._base.warnings.RowDependenceWarning")
 @pytest.mark.parametrize("name", [*MAKERS, *AT_LAYERS])
 def test_an_int8_model(name):
+    """Its range is that of the batch, so its rows do depend on each other."""
     quantised = torch.ao.quantization.quantize_dynamic(net(), {nn.Linear}, dtype=torch.qint8).eval()
     make = {**MAKERS, **AT_LAYERS}[name]
     explainer = make(quantised)

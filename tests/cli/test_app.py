@@ -465,7 +465,7 @@ def test_bfloat16_is_for_methods_of_ours(explain, picture):
         (["--threshold", "otsu"], "`--threshold` must be 'jenks' .* or a number, got 'otsu'"),
         (["--alpha", "0"], r"`alpha` must lie between 0 and 0.5, got 0\.0"),
         (["--alpha", "5"], r"`alpha` must lie between 0 and 0.5, got 5\.0"),
-        (["--alpha", "nan"], "`alpha` must be finite, got nan"),
+        (["--alpha", "nan"], "`alpha` must lie between 0 and 0.5, got nan"),
         (["--confidence", "95"], r"`confidence_level` must lie strictly between 0 and 1, got 95\.0"),
         (["--samples", "5"], r"too few samples for `confidence_level`=0\.95: got 5, at least 6 are needed"),
         (["--samples", "7", "--confidence", "0.99"], "got 7, at least 8 are needed"),

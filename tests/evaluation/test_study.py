@@ -95,7 +95,11 @@ INNER = metfa.Smoothed(lambda inputs, target: inputs, noise=Uniform(0.1))
         ),
         ({"explainers": {"g": 3}}, TypeError, r"`explainers\['g'\]` must be .* a function of the model .* got int"),
         ({"explainers": {"g": Gradient(torch.nn.Identity())}}, TypeError, r"`explainers\['g'\]`.*, got Gradient: "),
-        ({"explainers": {"g": metfa.seeded(lambda inputs, target: np.abs(inputs))}}, TypeError, r"`explainers\['g'\]`.*, got seeded: .*`lambda model"),
+        (
+            {"explainers": {"g": metfa.seeded(lambda inputs, target: np.abs(inputs))}},
+            TypeError,
+            r"`explainers\['g'\]`.*, got seeded: .*`lambda model",
+        ),
         ({"sampling": [Uniform(0.1)]}, TypeError, "`sampling` must be a dict of names, got list"),
         ({"sampling": {"u": None}}, TypeError, r"`sampling\['u'\]` must be a function f\(x, rng\) -> x.*, got None"),
         ({"outer": {"u": 0.1}}, TypeError, r"`outer\['u'\]` must be a function f\(x, rng\) -> x.*, got 0.1"),

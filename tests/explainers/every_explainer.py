@@ -168,7 +168,7 @@ CASES = {
     "lime's LimeImageExplainer": Case(lime_of_the_package, PICTURES, random=True),
     "lime's LimeTabularExplainer": Case(lime_of_a_table, ROWS, random=True, takes_nan=True),
     "LEMNA": Case(of_text(text.LEMNA, n_perturbations=30), TEXTS, random=True),
-    "LIME of texts": Case(of_text(text.LIME, n_perturbations=30), TEXTS, random=True),
+    "LIME of texts": Case(of_text(text.LIME, n_perturbations=15), TEXTS, random=True),  # fewer than all copies
     "Occlusion": Case(of_text(text.Occlusion), TEXTS),
     "GradientXInput": Case(of_text(text.GradientXInput), TEXTS),
 }  # fmt: skip

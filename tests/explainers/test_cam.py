@@ -195,7 +195,7 @@ class TestPrecision:
         net[0].register_forward_pre_hook(lambda _, args: seen.append(args[0].stride(1)))
         explainer = CAM(metfa.Called(net, autocast=torch.bfloat16, memory_format=torch.channels_last))
         maps, scores = explainer(inputs, 0)
-        assert seen == [1]
+        assert set(seen) == {1}
         assert scores.dtype == torch.bfloat16
         assert 0 < (maps - CAM(net)(inputs, 0)[0]).abs().max() < 0.05
 

@@ -12,7 +12,7 @@ from skimage.transform import resize
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import metfa
-from metfa import DegenerateAttributionsWarning, ModelOutputWarning
+from metfa import DegenerateAttributionsWarning, ModelOutputWarning, RowDependenceWarning
 from metfa.calls.enlargement import enlargement
 from metfa.explainers import RISE
 
@@ -106,11 +106,12 @@ def test_scaled_by_default():
 class TestRows:
     def test_never_meet_in_a_forward_pass(self):
         def model(images):  # a neighbour would show
-            return logits(images - images.mean(axis=0))
+            return logits(images - images.mean(axis=0) / 2)
 
         explainer = RISE(metfa.Called(model, batch_size=10), n_masks=10)
         assert explainer.rows_independent
-        together, _ = explainer(IMAGES, 0, rngs=generators())
+        with pytest.warns(RowDependenceWarning, match="the model is asked about one row at a time"):
+            together, _ = explainer(IMAGES, 0, rngs=generators())
         alone, _ = explainer(IMAGES[2:], 0, rngs=generators()[2:])
         np.testing.assert_allclose(alone[0], together[2], rtol=1e-12)
 
@@ -248,7 +249,7 @@ class TestBatches:
 
         maps, _ = RISE(model, n_masks=40, scale=False)(IMAGES[:1], 0, rngs=generators(1))
         np.testing.assert_allclose(maps[0], by_recipe(IMAGES[0], 0, *generators(1), 40, 8, 0.5))
-        assert sizes == [1, 16, 8] + [4] * 10
+        assert sizes == [1, 16, 8, 4, 1, 1] + [4] * 9  # and two masks alone
 
     def test_the_callers_batch_size_is_taken_as_it_is(self):
         def model(images):

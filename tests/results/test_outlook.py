@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import metfa
-from metfa.sampling import store
+from metfa.sampling import folder
 
 WEIGHTS = np.linspace(-1, 3, 2000)
 
@@ -105,7 +105,7 @@ def test_the_time_is_not_known_where_nothing_was_left_to_make(tmp_path, monkeypa
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(store, "write_manifest", dies)
+        patched.setattr(folder, "write_manifest", dies)
         with pytest.raises(KeyboardInterrupt):
             run(30, store=tmp_path / "s")
     found = run(30, store=tmp_path / "s").plan(0.05, threshold=1.0)

@@ -234,7 +234,7 @@ def test_bad_thresholds(threshold, error, message):
 
 
 def test_a_rule_that_is_no_function():
-    with pytest.raises(TypeError, match=r"`rule` must be a function of an input's values, got float: 0\.5"):
+    with pytest.raises(TypeError, match=r"`rule` must be a function, called as rule\(values\), got float: 0\.5"):
         make(scores(12, 2, (4,))).threshold(0.5)
 
 
@@ -390,7 +390,7 @@ def test_bad_splits(split, error, message):
 
 
 def test_no_more_samples_choose_than_there_are():
-    with pytest.raises(ValueError, match="`split` must not exceed the 20 samples, got 21"):
+    with pytest.raises(ValueError, match="`split` must be at most 20, got 21"):
         make(scores(20, 1, (4,))).threshold(split=21)
 
 

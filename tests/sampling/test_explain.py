@@ -650,7 +650,7 @@ class TestTarget:
             ),
             (lambda x: x * np.nan, ValueError, "scores of the clean input 0 are not finite"),
             (lambda x: np.zeros(5, int), TypeError, "got one int64 a row, like class labels"),
-            (lambda x: np.zeros((5, 2, 3)), ValueError, r"scores have shape \(5, 2, 3\), not \(batch, classes\)"),
+            (lambda x: np.zeros((len(x), 2, 3)), ValueError, r"scores have shape \(5, 2, 3\), not \(batch, classes\)"),
         ):
             with pytest.raises(error, match=message):
                 metfa.explain(untouchable, TABLE, noise=NOISE, predict=predict)

@@ -328,6 +328,7 @@ def test_the_area_ratio_cuts_both_at_one_threshold():
     assert found.area_ratio(split=8) == expected
 
 
+@pytest.mark.filterwarnings("error")
 def test_where_no_sample_needs_anything_all_is_marked_so():
     def alone(images):
         return torch.cat([0 * images, 50 * images - 10], 1)

@@ -136,5 +136,5 @@ def test_errors(call, error, message):
 
 
 def test_more_samples_than_exact_ranks_are_made_for():
-    with pytest.raises(ValueError, match=r"`n` must be at most 100,000, .*, got 100,000,000"):
+    with pytest.raises(ValueError, match=r"`n` must be at most 100,000, got 100000000"):
         stats.median_ranks(100_000_000)

@@ -9,6 +9,7 @@ import os
 import weakref
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -37,7 +38,8 @@ def mapped(path: Path, dtype: np.dtype, offset: int, shape: tuple[int, ...]) -> 
         os.close(handle)
     pages = (ctypes.c_char * length).from_address(place)
     weakref.finalize(pages, library.munmap, place, length).atexit = False
-    array = np.frombuffer(memoryview(pages), dtype, math.prod(shape), offset).reshape(shape).view(np.memmap)
+    numbers = np.frombuffer(memoryview(pages), dtype, math.prod(shape), offset)
+    array: Any = numbers.reshape(shape).view(np.memmap)
     array.flags.writeable = False
     array.filename, array.offset, array.mode = path.resolve(), offset, "r"
     array._mmap = pages  # NumPy passes the attributes on to views only where this is set

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from metfa._arrays import first_not_finite, namespace, to_host, widen
+from metfa._arrays import copied, first_not_finite, namespace, to_host, widen
 from metfa._base.validation import check_flag, check_function, positive_int
 from metfa._base.warnings import RowDependenceWarning, warn
 from metfa.calls.answers import about, answered, checked_scores, chosen, softmax, warn_of_probabilities
@@ -169,10 +169,10 @@ class Called:
     def scores(self, inputs: Any) -> Any:
         """The model's scores of any number of rows, (n, classes), at least float32; `inputs` are left as they are."""
         inputs = batch_of(inputs)
-        parts, xp = [], namespace(inputs)
+        parts = []
 
         def ask(start: int, stop: int) -> None:
-            parts.append(widen(self(xp.asarray(inputs[start:stop], copy=True))))
+            parts.append(widen(self(copied(inputs[start:stop]))))
 
         with self.asked():
             self.in_batches(len(inputs), inputs, ask)
@@ -281,6 +281,7 @@ class Called:
             scores = checked_scores(answered(self.model, leaf), len(leaf), self.model)
             targeted = chosen_scores(scores, target, leaf)
             (gradient,) = torch.autograd.grad(targeted.sum(), leaf, create_graph=differentiable)
-        if self.row_look.seen_to_mix(inputs.detach(), scores.detach()):
+            mixes = self.row_look.seen_to_mix(inputs.detach(), scores.detach())
+        if mixes:
             return row_by_row(self.gradient, inputs, target)
         return gradient, scores.detach()

@@ -237,19 +237,21 @@ def seeded_generators(rng: np.random.Generator) -> Iterator[None]:
 @contextmanager
 def _gradients_and_precision_as_usual() -> Iterator[None]:
     """Without the caller's inference mode, which allows no gradient, and autocast, which changes every number."""
-    torch: Any = loaded_torch()
+    torch = loaded_torch()
     with ExitStack() as stack:
-        if torch is not None and torch.is_inference_mode_enabled():
-            stack.enter_context(torch.inference_mode(False))
-        casting = [] if torch is None else [kind for kind in DEVICES if torch.is_autocast_enabled(kind)]
-        if casting:
-            warn(
-                "`torch.autocast` around this call is switched off inside, because it would change the result without "
-                "a trace: write `metfa.Called(model, autocast=torch.bfloat16)` to run the model in lower precision",
-                ModelStateWarning,
-            )
-        for kind in casting:
-            stack.enter_context(torch.autocast(kind, enabled=False))
+        if torch is not None:
+            if torch.is_inference_mode_enabled():
+                stack.enter_context(torch.inference_mode(False))
+            casting = [kind for kind in DEVICES if torch.is_autocast_enabled(kind)]
+            if casting:
+                warn(
+                    "`torch.autocast` around this call is switched off inside, because it would change the result "
+                    "without a trace: write `metfa.Called(model, autocast=torch.bfloat16)` to run the model in lower "
+                    "precision",
+                    ModelStateWarning,
+                )
+            for kind in casting:
+                stack.enter_context(torch.autocast(kind, enabled=False))
         yield
 
 

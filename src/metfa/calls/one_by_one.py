@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from metfa._arrays import is_array, namespace, to_host, widen
+from metfa._arrays import copied, is_array, namespace, to_host, widen
 from metfa._base.warnings import RowDependenceWarning, warn
 from metfa.calls.behind import loaded_torch, modules_behind
 from metfa.calls.mixing import SAME, distance, explained_by_rounding, looked_at, mixed
@@ -34,9 +34,8 @@ class RowLook:
         """The model's scores of a batch."""
         if len(batch) < 2 or not is_array(batch):
             return self._ask(batch)
-        xp = namespace(batch)
         if self.mixes is None:
-            copy = xp.asarray(batch, copy=True)  # the model may overwrite what it is given
+            copy = copied(batch)  # the model may overwrite what it is given
             scores = self._ask(batch)
             if not self.seen_to_mix(copy, scores):
                 return scores

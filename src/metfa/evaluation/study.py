@@ -17,6 +17,7 @@ from metfa.evaluation.inputs import Arrays, ImageFiles, Texts, study_inputs
 from metfa.results.stopping import Until
 from metfa.sampling.protocol import explained_model
 from metfa.sampling.randomised import randomised, seeded
+from metfa.sampling.streams import MOST_ENTROPY
 from metfa.text.word_for_word import WordForWord
 
 __all__ = ["AGGREGATES", "NamedMethod", "Study"]
@@ -137,7 +138,7 @@ class Study:
             raise TypeError(f"`model` must be a name, a LoadedModel or a function, got {type(self.model).__name__}")
         for name in ("n_outer", "batch_size"):
             keep(self, **{name: positive_int(getattr(self, name), name)})
-        keep(self, seed=positive_int(self.seed, "seed", 0, 2**128 - 1))
+        keep(self, seed=positive_int(self.seed, "seed", 0, MOST_ENTROPY))
         for name, value in (("device", self.device), ("version", self.version)):
             if not (isinstance(value, str) and value) and not (name == "version" and value is None):
                 raise TypeError(f"`{name}` must be a string, got {type(value).__name__}: {value!r}")

@@ -107,14 +107,14 @@ class CAM:
         require_tensor(inputs)
         check_images(inputs)
         differentiable = inputs.requires_grad and torch.is_grad_enabled()
-        with (
-            weights_frozen(self.model),
-            torch.set_grad_enabled(differentiable),
-            watched(self.model) as watch,
-            last_use(self.model, (nn.Linear, nn.Conv2d)) as classifier,
-        ):
-            scores = self.called.in_one_pass(inputs.clone())  # a model may work in place on what it gets
-        if self.called.row_look.seen_to_mix(inputs.detach(), scores.detach()):
+        with weights_frozen(self.model), torch.set_grad_enabled(differentiable):
+            with (
+                watched(self.model) as watch,
+                last_use(self.model, (nn.Linear, nn.Conv2d)) as classifier,
+            ):
+                scores = self.called.in_one_pass(inputs.clone())  # a model may work in place on what it gets
+            mixes = self.called.row_look.seen_to_mix(inputs.detach(), scores.detach())
+        if mixes:
             return row_by_row(self, inputs, target)
         features = self._averaged(watch, classifier, scores)
         targets = row_targets(target, to_host(scores), len(scores))

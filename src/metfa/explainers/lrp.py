@@ -180,7 +180,8 @@ class LRP:
                 relevance = forward.relevance(chosen, leaf, create_graph=differentiable)
             finally:
                 forward.close()
-        if self.called.row_look.seen_to_mix(inputs.detach(), scores.detach()):
+            mixes = self.called.row_look.seen_to_mix(inputs.detach(), scores.detach())
+        if mixes:
             return row_by_row(self, inputs, target)
         relevance = relevance.abs() if self.scale else relevance
         maps = relevance if self.channel_axis is None else relevance.sum(dim=self.channel_axis)

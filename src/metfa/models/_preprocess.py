@@ -38,8 +38,8 @@ class CentreCrop:
     Colours become 8-bit RGB first. The EXIF orientation is applied. Transparency (RGBA, palettes, the transparent
     colour of a PNG) is laid over white. Grey is repeated in three channels; 16-bit grey is scaled by 1/257. If a
     picture of 16 bits uses at most a quarter of their range, as 12 bits kept in 16 do, a `metfa.DarkPictureWarning`
-    says so. CMYK is converted by Pillow's formula. Colour profiles are not applied. Floating-point images (mode F) have no known
-    range and are refused.
+    says so. CMYK is converted by Pillow's formula. Colour profiles are not applied. Floating-point images (mode F) have
+    no known range and are refused.
 
     Examples
     --------

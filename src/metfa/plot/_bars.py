@@ -141,7 +141,7 @@ def bars(
     ax = fig.subplots()
     handles = _draw_bars(ax, scores, decision, shown, colours, faint=bool(warned))
     _label_features(ax, one, names, shown)
-    below = [f"attribution score: {scores.called}", *(textwrap.fill(note, 90) for note in notes)]
+    below = [f"attribution score: {scores.called}", *(textwrap.fill(note, 100) for note in notes)]
     ax.set_xlabel("\n".join(below), fontsize="small")
     fig.legend(
         handles=handles,

@@ -16,10 +16,15 @@ from metfa.stats.contrasts import smallest_difference
 from metfa.stats.counts import count_sides
 from metfa.stats.validation import as_rows
 
-__all__ = ["number_of", "resolved", "ruled", "sides", "thresholds_of", "zone_of"]
+__all__ = ["half", "number_of", "resolved", "ruled", "sides", "thresholds_of", "zone_of"]
 
 ALL_EQUAL = "all scores are equal"
 NONE_FOUND = "the rule found no threshold"
+
+
+def half(values: np.ndarray) -> float:  # noqa: ARG001
+    """The rule for masks in [0, 1] that are all 0: nothing is above it, and no warning says so."""
+    return 0.5
 
 
 def resolved(values: np.ndarray, terms: Terms) -> tuple[np.ndarray, tuple[str | None, ...]]:
@@ -116,7 +121,7 @@ def _of_rule(rule: Callable[[np.ndarray], Any], values: np.ndarray) -> float:
             raise  # from inside a rule of the user's
         raise type(error)(f"`threshold` is no rule, a function values -> number, got {shown(rule)}: {error}") from None
     found = number_of(returned)
-    if rule is stats.jenks or math.isnan(found):
+    if rule in (stats.jenks, half) or math.isnan(found):
         return found
     low, high = float(values.min()), float(values.max())
     if not low <= found <= high:

@@ -20,6 +20,7 @@ from metfa._base.validation import as_list, digits, is_whole, positive_int, show
 
 __all__ = [
     "MAX_SAMPLE_ID",
+    "MOST_ENTROPY",
     "SCHEME",
     "Purpose",
     "address_words",
@@ -32,7 +33,7 @@ __all__ = [
 
 SCHEME = "philox-blake2b-1"
 MAX_SAMPLE_ID = 2**32 - 1
-MOST_ENTROPY = 2**128 - 1  # NumPy mixes any seed into 128 bits
+MOST_ENTROPY = 2**256 - 1  # a SHA-256 digest is one; NumPy mixes any seed into 128 bits
 
 
 class Purpose(IntEnum):

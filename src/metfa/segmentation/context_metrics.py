@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from metfa._arrays import as_array, from_host, namespace, to_host
+from metfa._arrays import as_array, copied, from_host, namespace, to_host
 from metfa.calls.answers import chosen
 from metfa.calls.called import Called
 from metfa.calls.hidden import Baseline, Hidden, checked_inputs
@@ -90,7 +90,7 @@ def context_faithfulness(
 
     def judge(start: int, stop: int) -> None:
         rows = slice(start, stop)
-        scores = asked_maps(called, namespace(inputs).asarray(inputs[rows], copy=True), targets[rows], start)
+        scores = asked_maps(called, copied(inputs[rows]), targets[rows], start)
         check_kind(scores, softmax=called.softmax)
         left = asked_maps(called, hidden.keeping(shown[rows], rows), targets[rows], start)
         clean, left = (chosen(called.as_probabilities(maps), [(t,) for t in targets[rows]]) for maps in (scores, left))

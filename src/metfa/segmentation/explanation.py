@@ -21,7 +21,7 @@ from metfa.results.cautions import FLIPS_FROM
 from metfa.results.decisions import Decision
 from metfa.results.sample import AttributionSample
 from metfa.results.terms import Terms, checked_threshold
-from metfa.results.thresholds import thresholds_of
+from metfa.results.thresholds import half, thresholds_of
 from metfa.sampling.store import RUN
 from metfa.segmentation._object import checked_region
 
@@ -137,7 +137,7 @@ class ContextExplanation:
         low, high = self._ends
         if threshold is not stats.jenks or high - low > EQUAL:
             return threshold
-        return _half if max(abs(low), abs(high)) <= EQUAL else _none
+        return half if max(abs(low), abs(high)) <= EQUAL else _none
 
     @cached_property
     def _ends(self) -> tuple[float, float]:
@@ -216,10 +216,6 @@ class ContextExplanation:
             f"ContextExplanation({self.n_samples} samples, class {self.target}, an object of {self.region.sum():,} of "
             f"{height} x {width} pixels)"
         )
-
-
-def _half(values: np.ndarray) -> float:  # noqa: ARG001
-    return 0.5
 
 
 def _none(values: np.ndarray) -> float:

@@ -14,7 +14,7 @@ from metfa._base.mapped import unload
 __all__ = ["comparable", "feature_blocks", "reduce_rows", "value_blocks"]
 
 BLOCK_VALUES = 2**18  # 1 MiB of float32
-READ_AT_ONCE = 16  # blocks, so that the part of a sample is many pages of a file long
+READ_AT_ONCE = 2  # blocks, so that the part of a sample is many pages of a file long
 LEAST_FEATURES = 1024  # a memory page of float32; narrower blocks would read each page of a file more than once
 
 
