@@ -114,5 +114,5 @@ def test_show_reads_it_with_a_correction(demo):
     folder, _ = demo
     shown = run("show", folder, "--correction", "bonferroni", folder=folder.parent)
     assert (shown.returncode, shown.stderr) == (0, "")
-    assert "any at all with probability at most 0.05 (bonferroni over all features)" in shown.stdout
+    assert "the probability of any false mark at all is at most 5%" in shown.stdout
     assert number(shown.stdout, "important") <= number((folder / "report.txt").read_text(), "important")

@@ -53,11 +53,15 @@ def test_a_folder_of_what_came_of_it(attack, tmp_path):
         probabilities = torch.from_numpy(part.scores[0].copy()).softmax(0)
         assert float(probability) == pytest.approx(float(probabilities[int(index)]), abs=0.006)
     assert "figure: metfa-attack/figure.png" in done.out
-    again = attack("--target-map", "circle")
+    again = attack("--target-map", "circle", "--epsilon", 0.02)
     assert again.code == 0
     assert again.out == done.out
     assert "metfa-attack holds the finished result of this command: nothing is written" in again.err
-    other = attack("--target-map", "circle", "--seed", 5)
+    other = attack("--target-map", "circle", "--epsilon", 0.03)
+    assert re.search(
+        r"holds a finished attack with settings=.* step_size=0\.005,.*, not .* step_size=0\.0075,", other.err
+    )
+    other = attack("--target-map", "circle", "--epsilon", 0.02, "--seed", 5)
     assert "holds a finished attack with rng='0x0', not '0x5'" in other.err
 
 

@@ -114,7 +114,7 @@ def test_classes_by_index(explain_segmentation):
 def test_networks_that_give_probabilities(method, explain_segmentation, tmp_path):
     """All that asks the network is told: the region, the explainer and the faithfulness."""
     explain = functools.partial(
-        explain_segmentation, "--method", method, *(("--set", "n_masks=50") * (method == "rise"))
+        explain_segmentation, "--method", method, *(("--set", "n_masks=50", "--threshold", 0.1) * (method == "rise"))
     )
     assert explain("--out", "logits").code == 0
     done = explain("--out", "out", "--probabilities", model="tiny:likely_scenes")

@@ -57,7 +57,10 @@ def test_a_folder_holds_page_report_and_samples(explain_text, metfa_command, tmp
     assert shown.code == 0
     assert shown.out.splitlines()[0] == done.out.splitlines()[0]
     again = explain_text("--out", "out", "--target", 1)
-    assert again.error.startswith("error: out holds a finished result")
+    assert again.code == 0
+    assert again.out == done.out
+    assert "out holds the finished result of this command: nothing is written" in again.err
+    assert explain_text("--out", "out", "--target", 0).error.startswith("error: out holds results with target=1, not 0")
 
 
 def test_views_with_other_levels_without_the_model(explain_text, metfa_command, tmp_path):

@@ -283,7 +283,7 @@ def test_code_that_the_workers_do_not_have(cluster, tmp_path, monkeypatch):
 
 def test_what_the_store_raises_goes_up(cluster, tmp_path):
     (tmp_path / "units").write_text("in the way of a folder")
-    with pytest.raises((FileExistsError, NotADirectoryError)):
+    with pytest.raises(ValueError, match="units is a link or no folder"):
         on_cluster(study(), tmp_path, workers=1)
 
 

@@ -245,7 +245,7 @@ def test_nothing_is_written_through_links(tmp_path):
     (tmp_path / "secret").write_text("mine")
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "units").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(OSError, match="units is a link or no plain file"):
+    with pytest.raises(OSError, match="units is a link or no folder"):
         UnitStore(tmp_path / "a").check_writable()
     folder = tmp_path / "b" / "units" / address(1)[:2]
     folder.mkdir(parents=True)

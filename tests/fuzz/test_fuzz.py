@@ -28,6 +28,7 @@ ELSEWHERE = {  # why not here
     "Noise": "a type",
     "UnitStore": "made by `evaluate`",
     "from_transformers": "makes a network of a real size",
+    "read_rows": "takes a folder of tables alone",
 }
 
 

@@ -164,7 +164,8 @@ class TestRefusals:
 def network():
     with torch.random.fork_rng():
         torch.manual_seed(3)
-        return nn.Sequential(nn.Linear(6, 24), nn.Tanh(), nn.Linear(24, 24), nn.Tanh(), nn.Linear(24, 6)).double()
+        layers = [nn.Linear(6, 24), nn.Tanh(), nn.Linear(24, 24), nn.Tanh(), nn.Linear(24, 6)]
+        return nn.Sequential(*layers).double().eval()
 
 
 class TestAttack:

@@ -18,7 +18,7 @@ import metfa
 from metfa import stats
 from metfa.results.decisions import TooFewSamplesError
 from metfa.results.stopping import Stopping
-from metfa.sampling import store
+from metfa.sampling import folder
 from metfa.sampling.rounds import RoundsUntil
 
 WEIGHTS = np.linspace(-1, 3, 60).reshape(5, 12)
@@ -223,14 +223,14 @@ class TestStore:
 
     @pytest.mark.parametrize("after", ["_resize", "write_manifest"])
     def test_a_run_that_dies_at_its_end_goes_on(self, after, tmp_path, monkeypatch):
-        rule, real = RULES["undecided"], store.StoreSink._resize
+        rule, real = RULES["undecided"], folder.StoreSink._resize
 
         def dies(*arguments):
             if after == "_resize":
                 real(*arguments)
             raise KeyboardInterrupt
 
-        home = store.StoreSink if after == "_resize" else store
+        home = folder.StoreSink if after == "_resize" else folder
         with monkeypatch.context() as patched:
             patched.setattr(home, after, dies)
             with pytest.raises(KeyboardInterrupt):
@@ -252,7 +252,7 @@ class TestStore:
         np.testing.assert_array_equal(other.values, run(rule(2.9)).values)
         assert timeless(other.stopping) == timeless(run(rule(2.9)).stopping)
         with monkeypatch.context() as patched:
-            patched.setattr(store, "write_manifest", lambda *_: run(rule(1.0), Explainer(0)))
+            patched.setattr(folder, "write_manifest", lambda *_: run(rule(1.0), Explainer(0)))
             with pytest.raises(KeyboardInterrupt):  # another rule needs fewer, and dies when the rest is cut off
                 run(rule(2.9), store=tmp_path / "s")
         found, whole = run(rule(1.0), store=tmp_path / "s"), run(rule(1.0))

@@ -233,10 +233,12 @@ def test_a_store_is_a_saved_explanation(tmp_path):
 
 @pytest.mark.slow
 def test_a_store_is_of_one_object(tmp_path):
-    explained(n_samples=2, store=tmp_path / "kept")
+    first = explained(n_samples=2, store=tmp_path / "kept")
     other = np.roll(REGION, 1, axis=0)
-    with pytest.raises(FileExistsError, match=r"finished explanation, which `metfa\.segmentation\.load_context` reads"):
-        explained(n_samples=2, store=tmp_path / "kept")
+    again = explained(n_samples=2, store=tmp_path / "kept")
+    assert np.array_equal(again.sample.values, first.sample.values)
+    with pytest.raises(FileExistsError, match="of another object"):
+        explained(n_samples=2, store=tmp_path / "kept", region=other)
     shutil.copytree(tmp_path / "kept", tmp_path / "unfinished")
     (tmp_path / "unfinished" / "sample" / "manifest.json").rename(tmp_path / "unfinished" / "sample" / "run.json")
     with pytest.raises(FileExistsError, match="samples of another object"):
@@ -245,7 +247,7 @@ def test_a_store_is_of_one_object(tmp_path):
         ValueError, match=r"unfinished run: repeat the call with `run=metfa.Run\(store='.*unfinished'\)` to resume it"
     ):
         load_context(tmp_path / "unfinished")
-    with pytest.raises(ValueError, match="`store` must be a folder, got ''"):
+    with pytest.raises(ValueError, match="`store` must be a path, got a text that is empty"):
         explained(n_samples=2, store="")
     assert np.array_equal(load_context(tmp_path / "kept").region, REGION)
 
@@ -271,7 +273,7 @@ def test_a_region_that_was_changed_is_noticed(tmp_path):
         ("[]", "is damaged: an object is needed, got list"),
         ("{}", "has schema version None; this metfa reads version 1"),
         ('{"schema_version": 1}', "is damaged: KeyError at 'region'"),
-        ('{"schema_version": 1, "region": []}', "is damaged: TypeError at list indices"),
+        ('{"schema_version": 1, "region": []}', "is damaged: TypeError at region, whose shape must be a list"),
         ('{"schema_version": 2, "region": {}}', "has schema version 2; this metfa reads version 1"),
     ],
 )

@@ -198,7 +198,7 @@ def test_bad_tables():
 @pytest.mark.parametrize(
     ("settings", "error", "said"),
     [
-        ({"class_names": "ab"}, TypeError, "sequence of names, one for each class, got the text 'ab'"),
+        ({"class_names": "ab"}, TypeError, "`class_names` must be a list of texts, got str: 'ab'"),
         ({"class_names": ["background"]}, ValueError, "got 1 names, and an explanation of class 1"),
         ({"threshold": "jenks"}, TypeError, "write metfa.stats.jenks"),
         ({"threshold": float("nan")}, ValueError, "a number or a rule, got nan"),

@@ -143,7 +143,7 @@ def folder_below(folder: Path, name: str) -> Path:
     with suppress(FileExistsError):
         below.mkdir()
     if not stat.S_ISDIR(below.lstat().st_mode):
-        raise _not_followed(below)
+        raise ValueError(f"{below} is a link or no folder, and is not followed")
     return below
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from contextlib import ExitStack
+from os.path import commonprefix
 from pathlib import Path
 from typing import Any
 
@@ -82,10 +83,10 @@ class Kept:
         found = found if isinstance(found, dict) else {}  # results did not always say it
         for name, value in call.items():
             if found.get(name) != value:
-                raise FileExistsError(
-                    f"{holds} with {name}={found.get(name)!r:.80}, not {value!r:.80}: give another `store`, or remove "
-                    "it"
-                )
+                was, asked = repr(found.get(name)), repr(value)
+                start = max(0, len(commonprefix([was, asked])) - 40)  # a little before the first difference
+                was, asked = (f"{'...' if start else ''}{text[start : start + 100]}" for text in (was, asked))
+                raise FileExistsError(f"{holds} with {name}={was}, not {asked}: give another `store`, or remove it")
 
     def read(self, batch: int) -> dict[str, np.ndarray] | None:
         """State of a batch; None if there is none."""

@@ -134,47 +134,49 @@ def explain(
     )  # fmt: skip
     rounds = rounds_of(request.n_samples, len(request.rows), signed=known_signed(explainer), unit=known_unit(explainer))
     sink = sink_of(request)
-    with sink, left_as_found(explainer, request.predict):
-        first = list(islice(request.jobs(0, rounds.most, sink.is_done), request.batch_size))
-        loop, scores = request.loop(sink.root).ready(target, request.predict, first)
-        vanilla, given_scores = _vanilla(loop)
-        loop = replace(loop, features=vanilla.shape[1:])
-        names = fitting_names(request.feature_names, vanilla.shape[1:], required=request.run.feature_names is not None)
-        rounds.check(vanilla)
-        finished = sink.open(rounds.most, vanilla, list(loop.targets))
-        if finished is not None:
-            return replace(finished, feature_names=names)
-        made = _sampled(request, loop, rounds, sink)
-    if made.constant:
-        message = f"{made.constant} of {made.maps} maps are constant and say nothing about their features"
-        warn(message, DegenerateAttributionsWarning)
-    return sink.result(
-        made.samples,
-        inputs=request.rows.host,
-        target=tuple(loop.targets),
-        vanilla=vanilla,
-        scores=given_scores if scores is None else scores,
-        sample_ids=tuple(range(request.run.first_sample, request.run.first_sample + made.samples)),
-        input_names=request.ids,
-        feature_names=names,
-        stopping=rounds.stopping(),
-        provenance={
-            **request.settings,
-            "rng": hex(sink.root),
-            "n_samples": made.samples,
-            "signed": known_signed(explainer),
-            "unmoved": [request.ids[row] for row in made.unmoved],
-            "unit": known_unit(explainer),
-            "gaussian_std": gaussian_std(noise),
-            "batch_size": loop.batch_size,
-            "device": None if request.rows.array is None else str(device_of(request.rows.array)),
-            "started": started.isoformat(timespec="seconds"),
-            "seconds": round(time.perf_counter() - clock, 3),
-            "maps_made": made.maps,  # in these seconds, without those of an interrupted run
-            "versions": versions(),
-            **_threads(),
-        },
-    )
+    with sink:  # to its end: until then the store is this call's alone
+        with left_as_found(explainer, request.predict):
+            first = list(islice(request.jobs(0, rounds.most, sink.is_done), request.batch_size))
+            loop, scores = request.loop(sink.root).ready(target, request.predict, first)
+            vanilla, given_scores = _vanilla(loop)
+            loop = replace(loop, features=vanilla.shape[1:])
+            required = request.run.feature_names is not None
+            names = fitting_names(request.feature_names, vanilla.shape[1:], required=required)
+            rounds.check(vanilla)
+            finished = sink.open(rounds.most, vanilla, list(loop.targets))
+            if finished is not None:
+                return replace(finished, feature_names=names)
+            made = _sampled(request, loop, rounds, sink)
+        if made.constant:
+            message = f"{made.constant} of {made.maps} maps are constant and say nothing about their features"
+            warn(message, DegenerateAttributionsWarning)
+        return sink.result(
+            made.samples,
+            inputs=request.rows.host,
+            target=tuple(loop.targets),
+            vanilla=vanilla,
+            scores=given_scores if scores is None else scores,
+            sample_ids=tuple(range(request.run.first_sample, request.run.first_sample + made.samples)),
+            input_names=request.ids,
+            feature_names=names,
+            stopping=rounds.stopping(),
+            provenance={
+                **request.settings,
+                "rng": hex(sink.root),
+                "n_samples": made.samples,
+                "signed": known_signed(explainer),
+                "unmoved": [request.ids[row] for row in made.unmoved],
+                "unit": known_unit(explainer),
+                "gaussian_std": gaussian_std(noise),
+                "batch_size": loop.batch_size,
+                "device": None if request.rows.array is None else str(device_of(request.rows.array)),
+                "started": started.isoformat(timespec="seconds"),
+                "seconds": round(time.perf_counter() - clock, 3),
+                "maps_made": made.maps,  # in these seconds, without those of an interrupted run
+                "versions": versions(),
+                **_threads(),
+            },
+        )
 
 
 class _Made(NamedTuple):

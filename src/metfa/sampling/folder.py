@@ -67,9 +67,8 @@ class StoreSink:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """See `Sink`; without an error `result` closes it."""
-        if error[0] is not None:
-            self._open.close()
+        """Let others write."""
+        self._open.close()
 
     def _begin(self) -> None:
         """Take the folder, and read what is done."""

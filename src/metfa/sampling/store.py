@@ -14,7 +14,7 @@ __all__ = ["RUN", "MemorySink", "Sink", "StoreSink", "sink_of"]
 
 
 class Sink(Protocol):
-    """What the sampling loop needs from the place of its samples. An error that leaves its context closes it."""
+    """What the sampling loop needs from the place of its samples, which nothing else uses within its context."""
 
     root: int  # of the streams; when a run is resumed, its root
     n_done: int
