@@ -31,6 +31,8 @@ from metfa.sampling.streams import root_entropy
 
 __all__ = ["Worker", "load_model"]
 
+FIXED = "no outer noise, and no randomness of the explainer's own"
+
 
 class Aggregate(NamedTuple):
     """Which map is measured: from which samples it is made, and how."""
@@ -220,7 +222,8 @@ class Worker:
             for entry, sample in self._under(explainer, noise, lambda e, n: sampled(e, n, study.n_outer, goal)):
                 for measure in of_samples:
                     if measure.of == "outer samples" or entry.aggregate == "vanilla":
-                        rows = [_fixed(measure)] if sample is None else measure.rows(sample, **measure.settings)
+                        fixed = [{"metric": measure.name, "reason": FIXED}]
+                        rows = fixed if sample is None else measure.rows(sample, **measure.settings)
                         yield from _about(rows, entry, outer)
 
     def _wanted(self, name: str) -> list[Aggregate]:
@@ -288,10 +291,6 @@ def _first(sample: AttributionSample, n: int | None) -> AttributionSample:
 def _map(sample: AttributionSample, entry: Aggregate) -> np.ndarray:
     part = _first(sample, entry.n_samples)
     return part.mean() if entry.aggregate == "mean" else part.smoothed(entry.level)
-
-
-def _fixed(measure: Measure) -> dict[str, Any]:
-    return {"metric": measure.name, "reason": "no outer noise, and no randomness of the explainer's own"}
 
 
 def _about(rows: list[dict[str, Any]], entry: Aggregate, outer: str | None = None) -> list[dict[str, Any]]:
