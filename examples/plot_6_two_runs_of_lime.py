@@ -33,7 +33,7 @@ target = int(network(images).argmax())
 runs = [LIME(called, n_perturbations=100, rng=seed)(images, target)[0][0] for seed in (1, 2)]
 
 picture = images[0].permute(1, 2, 0).numpy()
-fig, axes = plt.subplots(1, 3, figsize=(11, 3.8), layout="constrained")
+fig, axes = plt.subplots(1, 3, figsize=(11, 4.2), layout="constrained")
 axes[0].imshow(picture)
 axes[0].set_title(f"why “{loaded.class_names[target]}”?")
 for ax, run, seed in zip(axes[1:], runs, (1, 2), strict=True):
