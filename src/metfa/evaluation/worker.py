@@ -17,6 +17,7 @@ from metfa._arrays import is_array, namespace
 from metfa._base.provenance import versions
 from metfa._base.warnings import DegenerateAttributionsWarning, ModelOutputWarning
 from metfa.calls.behind import loaded_torch
+from metfa.evaluation._measures import Measure
 from metfa.evaluation.inputs import Texts
 from metfa.evaluation.study import Study
 from metfa.evaluation.units import Unit
@@ -29,8 +30,6 @@ from metfa.sampling.smoothed import SampledExplainer
 from metfa.sampling.streams import root_entropy
 
 __all__ = ["Worker", "load_model"]
-
-FIXED = "no outer noise, and no randomness of the explainer's own"
 
 
 class Aggregate(NamedTuple):
@@ -221,8 +220,7 @@ class Worker:
             for entry, sample in self._under(explainer, noise, lambda e, n: sampled(e, n, study.n_outer, goal)):
                 for measure in of_samples:
                     if measure.of == "outer samples" or entry.aggregate == "vanilla":
-                        fixed = [{"metric": measure.name, "reason": FIXED}]
-                        rows = fixed if sample is None else measure.rows(sample, **measure.settings)
+                        rows = [_fixed(measure)] if sample is None else measure.rows(sample, **measure.settings)
                         yield from _about(rows, entry, outer)
 
     def _wanted(self, name: str) -> list[Aggregate]:
@@ -274,19 +272,21 @@ def _unchanged(x: Any, rng: np.random.Generator) -> Any:  # noqa: ARG001 - a noi
 
 
 def _first(sample: AttributionSample, n: int | None) -> AttributionSample:
-    """The first n samples; None: all that a rule took."""
+    """The first n samples; None: all that a rule took. A study's numbers are fixed beforehand: none is a look."""
     if n is None:
         return sample
-    # All numbers of samples of a study are fixed beforehand, so a look at one is none at the others.
-    kept = {"values": sample.values[:n], "sample_ids": sample.sample_ids[:n]}
-    if sample.predictions is not None:
-        kept["predictions"] = sample.predictions[:n]
-    return replace(sample, **kept, provenance={**sample.provenance, "looks": []})
+    predictions = None if sample.predictions is None else sample.predictions[:n]
+    made, ids = {**sample.provenance, "looks": []}, sample.sample_ids[:n]
+    return replace(sample, values=sample.values[:n], predictions=predictions, sample_ids=ids, provenance=made)
 
 
 def _map(sample: AttributionSample, entry: Aggregate) -> np.ndarray:
     part = _first(sample, entry.n_samples)
     return part.mean() if entry.aggregate == "mean" else part.smoothed(entry.level)
+
+
+def _fixed(measure: Measure) -> dict[str, Any]:
+    return {"metric": measure.name, "reason": "no outer noise, and no randomness of the explainer's own"}
 
 
 def _about(rows: list[dict[str, Any]], entry: Aggregate, outer: str | None = None) -> list[dict[str, Any]]:
