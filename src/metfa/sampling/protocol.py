@@ -222,8 +222,8 @@ def safe_batch_size(
     ValueError
         If a row's map is constant when it is alone, and not beside others: it is explained by means of its neighbours.
     """
-    if min(batch_size, n_rows) < 2:
-        return 1
+    if min(batch_size, n_rows) < 2:  # no two rows will be in one call
+        return batch_size
     together = run(range(n_rows))
     believed = known_independent(explainer)  # ours look at two rows of their model besides
     alone = {row: run([row])[0] for row in looked_at(n_rows, one=believed)}
