@@ -81,9 +81,9 @@ def mixed(
     Notes
     -----
     A distance that is larger than that of float32's rounding and still below `loose` may be either. Then the row is
-    asked about beside other rows, and beside copies of itself. The number of rows is the same, so the kernels and their
-    rounding are, too: what differs then comes from the other rows. Kernels that differ from call to call are allowed
-    three times the distance of two equal calls.
+    asked about beside the other rows, and beside as many copies of itself. The number of rows is the same, so the
+    kernels and their rounding are, too: what differs then comes from the other rows. Kernels that differ from call to
+    call are allowed three times the distance of two equal calls.
     """
     n = len(together)
     for k, one in alone.items():
@@ -92,10 +92,8 @@ def mixed(
         apart = distance(together[k], one)
         if apart > loose:
             return apart
-        company = [(k - 1) % n, k, (k + 1) % n] if n > 2 else [k, 1 - k]
-        place = company.index(k)
-        among_others, among_copies = ask(company)[place], ask([k] * len(company))[place]
+        among_others, among_copies = ask(range(n))[k], ask([k] * n)[k]
         by_content = distance(among_others, among_copies)
-        if by_content > STRICT[8] and by_content > 3 * distance(among_others, ask(company)[place]):
+        if by_content > STRICT[8] and by_content > 3 * distance(among_others, ask(range(n))[k]):
             return apart
     return 0.0

@@ -1,7 +1,8 @@
-"""A model that mixes the rows of a batch is asked about one row at a time; the first batch shows whether it does."""
+"""A model that mixes the rows of a batch is asked about one row at a time; each larger batch shows whether it does."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import copied, is_array, namespace, to_host, widen
-from metfa._base.warnings import RowDependenceWarning, warn
+from metfa._base.warnings import ReproducibilityWarning, RowDependenceWarning, warn
 from metfa.calls.behind import loaded_torch, modules_behind
 from metfa.calls.mixing import SAME, distance, explained_by_rounding, looked_at, mixed
 
@@ -18,6 +19,8 @@ __all__ = ["RowLook", "row_by_row"]
 
 class RowLook:
     """Whether a model has been seen to mix rows: None until it has been asked about a batch of different rows.
+
+    A model may mix rows only where there are many, so each batch that is larger than all before is looked at.
 
     Parameters
     ----------
@@ -29,19 +32,20 @@ class RowLook:
 
     def __init__(self, ask: Callable[[Any], Any], model: Any, mixes: bool | None = None) -> None:
         self._ask, self._model, self.mixes = ask, model, mixes
+        self._looked_at = 1  # rows of the largest batch that has been looked at
 
     def scores(self, batch: Any) -> Any:
         """The model's scores of a batch."""
         if len(batch) < 2 or not is_array(batch):
             return self._ask(batch)
-        if self.mixes is None:
+        if not self.mixes:
+            if len(batch) <= self._looked_at:
+                return self._ask(batch)
             copy = copied(batch)  # the model may overwrite what it is given
             scores = self._ask(batch)
             if not self.seen_to_mix(copy, scores):
                 return scores
             batch = copy
-        if not self.mixes:
-            return self._ask(batch)
         parts = [self._ask(batch[row : row + 1, ...]) for row in range(len(batch))]
         return namespace(*parts).concat(parts, axis=0)
 
@@ -51,7 +55,7 @@ class RowLook:
         Rows that are all equal show nothing, and neither do scores that change from call to call. A model in training
         mode, which nobody guards, mixes rows by design and is not asked again.
         """
-        if len(batch) < 2 or self.mixes is not None:
+        if self.mixes or len(batch) <= self._looked_at:
             return len(batch) > 1 and bool(self.mixes)
         rows, xp, torch = looked_at(len(batch)), namespace(batch), loaded_torch()
         if bool(xp.all(batch == batch[rows[0], ...])) or any(part.training for part in modules_behind(self._model)):
@@ -65,7 +69,14 @@ class RowLook:
         alone = {row: ask([row])[0] for row in rows}
         apart = mixed(ask, to_host(widen(scores)), alone, loose=explained_by_rounding(self._model))
         random = apart and any(distance(ask([row])[0], one) > SAME for row, one in alone.items())
-        self.mixes = bool(apart) and not random
+        self.mixes, self._looked_at = bool(apart) and not random, len(batch)
+        if random:
+            self._looked_at = sys.maxsize  # no batch will show anything
+            warn(
+                "the model gives other scores each time that it is asked about the same row (random numbers or a state "
+                "of its own), so results change from call to call unless these are seeded",
+                ReproducibilityWarning,
+            )
         if self.mixes:
             warn(
                 "the model lets the rows of a batch depend on each other: beside others, the scores of a row move by "
