@@ -119,11 +119,8 @@ class TextModel:
                 "of transformers: write `metfa.text.from_transformers(pipe.tokenizer, pipe.model)` in place of it"
             )
         scores = to_host(checked_scores(answer, len(texts), self.called.model))
-        if scores.dtype.kind not in "fiub" or (scores.ndim == 1 and scores.dtype.kind != "f"):
-            hint = ", like class labels: pass the function that gives probabilities, such as `predict_proba`"
-            raise TypeError(
-                f"`model` must return probabilities, got an array of {scores.dtype}{hint if scores.ndim == 1 else ''}"
-            )
+        if scores.dtype.kind not in "fiub":
+            raise TypeError(f"`model` must return probabilities, got an array of {scores.dtype}")
         if scores.ndim > 2 or 0 in scores.shape:
             raise ValueError(
                 f"`model` must return probabilities (batch, classes), or one score a text (batch,), got shape "
