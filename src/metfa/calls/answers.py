@@ -96,8 +96,10 @@ def rows_of_scores(scores: Any, n_rows: int, model: Any = None, name: str = "mod
     if not is_array(scores):
         scores = _as_array(scores, n_rows, model, name)
     if scores.ndim < 1 or scores.shape[0] != n_rows:
+        dropped = ": keep the batch axis, which `[0]` and `.squeeze()` take away" if scores.ndim < 2 else ""
         raise ValueError(
             f"`{name}` must return one row of scores an input, got shape {tuple(scores.shape)} for {n_rows} inputs"
+            f"{dropped}"
         )
     if scores.ndim == 1 and namespace(scores).isdtype(scores.dtype, ("bool", "integral")):
         raise TypeError(
