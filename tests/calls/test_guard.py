@@ -669,3 +669,34 @@ def in_threads(works):
     with ThreadPoolExecutor(len(works)) as pool:
         for future in [pool.submit(work) for work in works]:
             future.result(timeout=60)
+
+
+class Holder:
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.BatchNorm1d(16), torch.nn.Linear(16, 3))
+
+    @staticmethod
+    def static(x):
+        return Holder.net(x)
+
+    @classmethod
+    def of_class(cls, x):
+        return cls.net(x)
+
+    def __call__(self, x):
+        return self.net(x)
+
+
+class Heir(Holder):
+    pass
+
+
+@pytest.mark.parametrize(
+    "model", [lambda x: Holder.net(x), lambda x: Heir.of_class(x), Holder.static, Heir.of_class, Heir()]
+)
+def test_a_network_that_a_class_holds_is_guarded(model):
+    norm = Holder.net.train()[1]
+    before, images = norm.running_mean.clone(), torch.rand(4, 1, 4, 4)
+    with pytest.warns(ModelStateWarning):
+        metfa.explain(metfa.explainers.Gradient(model), images, 0, noise=metfa.noise.Uniform(0.1), n_samples=6, rng=0)
+    assert norm.training
+    torch.testing.assert_close(norm.running_mean, before, rtol=0, atol=0)

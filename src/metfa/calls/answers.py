@@ -90,14 +90,21 @@ def rows_of_scores(scores: Any, n_rows: int, model: Any = None, name: str = "mod
     """What a model returned, if it is one row of scores an input, as an array; raises otherwise.
 
     Nested lists of numbers and what NumPy can read, such as a data frame, become NumPy arrays. Several arrays do not:
-    which of them holds the scores, the caller must say. `model` is the one that was asked, `name` the argument that
-    gave it.
+    which of them holds the scores, the caller must say. One integer a row is a class label and no score. `model` is the
+    one that was asked, `name` the argument that gave it.
     """
     if not is_array(scores):
         scores = _as_array(scores, n_rows, model, name)
     if scores.ndim < 1 or scores.shape[0] != n_rows:
+        dropped = ": keep the batch axis, which `[0]` and `.squeeze()` take away" if scores.ndim < 2 else ""
         raise ValueError(
             f"`{name}` must return one row of scores an input, got shape {tuple(scores.shape)} for {n_rows} inputs"
+            f"{dropped}"
+        )
+    if scores.ndim == 1 and namespace(scores).isdtype(scores.dtype, ("bool", "integral")):
+        raise TypeError(
+            f"`{name}` must return scores (batch, classes), got one {scores.dtype} a row, like class labels: pass the "
+            "function that gives probabilities, such as `predict_proba`, or return the scores themselves"
         )
     return scores
 

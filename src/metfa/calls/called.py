@@ -152,7 +152,7 @@ class Called:
     def __call__(self, batch: Any) -> Any:
         """The model's scores of one batch, checked, in the model's own precision; the model may overwrite the batch.
 
-        One row of the first batch is also asked about alone, see `RowLook`.
+        Two rows of a batch that is larger than all before are also asked about alone, see `RowLook`.
         """
         return self.row_look.scores(batch)
 

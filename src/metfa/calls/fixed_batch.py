@@ -12,6 +12,7 @@ from metfa._base.validation import keep, positive_int
 __all__ = ["FixedBatch", "explain_fixed_batch"]
 
 LARGEST_TRIED = 256  # rows
+OF_OTHERS = ("out of memory", "metfa.FixedBatch", "one row of scores an input")  # errors with another cause
 ABOUT_SHAPES = re.compile(r"dimension|shape|size|batch", re.IGNORECASE)
 
 
@@ -73,7 +74,7 @@ def explain_fixed_batch(model: Any, batch: Any, error: Exception) -> None:
     Sizes are tried, one row and then the numbers in the model's own error; what is advised has worked.
     """
     said = " ".join(str(error).split())
-    if isinstance(model, FixedBatch) or not is_array(batch) or "out of memory" in said or "metfa.FixedBatch" in said:
+    if isinstance(model, FixedBatch) or not is_array(batch) or any(words in said for words in OF_OTHERS):
         return
     if not ABOUT_SHAPES.search(said):
         return
@@ -82,7 +83,7 @@ def explain_fixed_batch(model: Any, batch: Any, error: Exception) -> None:
         if 1 <= size <= LARGEST_TRIED and size != len(batch) and _takes(model, size, batch):
             rows = "one row" if size == 1 else f"{size} rows"
             raise ValueError(
-                f"the model takes batches of {rows} and no others ({said[:200]}): write "
+                f"the model takes a batch of {rows}, but not this one of {len(batch)} ({said[:200]}): write "
                 f"`metfa.FixedBatch(model, {size})` in its place"
             ) from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import copied, is_array, namespace, to_host, widen
-from metfa._base.warnings import RowDependenceWarning, warn
+from metfa._base.warnings import ReproducibilityWarning, RowDependenceWarning, warn
 from metfa.calls.behind import loaded_torch, modules_behind, owner_of
 
 __all__ = [
@@ -93,9 +94,9 @@ def dependence(
     Notes
     -----
     A distance that is larger than that of float32's rounding and still below `loose` may be either. Then the row is
-    asked about beside other rows, and beside copies of itself. The number of rows is the same, so the kernels and their
-    rounding are, too: what differs then comes from the other rows. Kernels that differ from call to call are allowed
-    three times the distance of two equal calls.
+    asked about beside the other rows, and beside as many copies of itself. The number of rows is the same, so the
+    kernels and their rounding are, too: what differs then comes from the other rows. Kernels that differ from call to
+    call are allowed three times the distance of two equal calls.
     """
     n = len(together)
     for k, one in alone.items():
@@ -104,17 +105,17 @@ def dependence(
         apart = distance(together[k], one)
         if apart > loose:
             return apart
-        company = [(k - 1) % n, k, (k + 1) % n] if n > 2 else [k, 1 - k]
-        place = company.index(k)
-        among_others, among_copies = ask(company)[place], ask([k] * len(company))[place]
+        among_others, among_copies = ask(range(n))[k], ask([k] * n)[k]
         by_content = distance(among_others, among_copies)
-        if by_content > STRICT[8] and by_content > 3 * distance(among_others, ask(company)[place]):
+        if by_content > STRICT[8] and by_content > 3 * distance(among_others, ask(range(n))[k]):
             return apart
     return 0.0
 
 
 class RowLook:
     """Finds out whether rows depend on each other; `dependent` is None until a batch of different rows has come.
+
+    A model may mix rows only where there are many, so each batch that is larger than all before is looked at.
 
     Parameters
     ----------
@@ -126,19 +127,20 @@ class RowLook:
 
     def __init__(self, ask: Callable[[Any], Any], model: Any, dependent: bool | None = None) -> None:
         self._ask, self._model, self.dependent = ask, model, dependent
+        self._looked_at = 1  # rows of the largest batch that has been looked at
 
     def scores(self, batch: Any) -> Any:
         """The model's scores of a batch."""
         if len(batch) < 2 or not is_array(batch):
             return self._ask(batch)
-        if self.dependent is None:
+        if not self.dependent:
+            if len(batch) <= self._looked_at:
+                return self._ask(batch)
             copy = copied(batch)  # the model may overwrite what it is given
             scores = self._ask(batch)
             if not self.finds_dependence(copy, scores):
                 return scores
             batch = copy
-        if not self.dependent:
-            return self._ask(batch)
         parts = [self._ask(batch[row : row + 1, ...]) for row in range(len(batch))]
         return namespace(*parts).concat(parts, axis=0)
 
@@ -148,7 +150,7 @@ class RowLook:
         Rows that are all equal show nothing, and neither do scores that change from call to call. A model in training
         mode, which nobody guards, mixes rows by design and is not asked again.
         """
-        if len(batch) < 2 or self.dependent is not None:
+        if self.dependent or len(batch) <= self._looked_at:
             return len(batch) > 1 and bool(self.dependent)
         rows, xp, torch = looked_at(len(batch)), namespace(batch), loaded_torch()
         if bool(xp.all(batch == batch[rows[0], ...])) or any(part.training for part in modules_behind(self._model)):
@@ -162,7 +164,14 @@ class RowLook:
         alone = {row: ask([row])[0] for row in rows}
         apart = dependence(ask, to_host(widen(scores)), alone, loose=explained_by_rounding(self._model))
         random = apart and any(distance(ask([row])[0], one) > SAME for row, one in alone.items())
-        self.dependent = bool(apart) and not random
+        self.dependent, self._looked_at = bool(apart) and not random, len(batch)
+        if random:
+            self._looked_at = sys.maxsize  # no batch will show anything
+            warn(
+                "the model gives other scores each time that it is asked about the same row (random numbers or a state "
+                "of its own), so results change from call to call unless these are seeded",
+                ReproducibilityWarning,
+            )
         if self.dependent:
             warn(
                 "the model lets the rows of a batch depend on each other: beside others, the scores of a row move by "

@@ -122,9 +122,28 @@ def check_explainer(explainer: Any, row_args: Iterable[str] | None = None) -> No
         raise TypeError(f"`explainer` must be callable, got {type(explainer).__name__}{hint}")
     if isinstance(explainer, type):
         raise TypeError(f"`explainer` must be an explainer, got the class {explainer.__name__}: make one of a model")
+    if _is_model(explainer):
+        raise TypeError(
+            f"`explainer` must be an explainer, got the model itself ({type(explainer).__name__}): make an explainer "
+            "of it, such as `metfa.explainers.Gradient(model)`"
+        )
     needed = _needed(explainer)
     further = {name: None for name in needed if row_args is None or name == "rngs" or name in row_args}
     check_function(explainer, "explainer", "explainer(inputs, target=target)", None, **{**further, "target": None})
+
+
+def _is_model(explainer: Any) -> bool:
+    """Whether this is a `Called`, or a torch module that takes no `target`."""
+    torch = loaded_torch()
+    if isinstance(explainer, Called):
+        return True
+    if torch is None or not isinstance(explainer, torch.nn.Module):
+        return False
+    try:
+        after = list(inspect.signature(explainer.forward).parameters.values())
+    except (TypeError, ValueError):
+        return False
+    return not any(each.name == "target" or each.kind is each.VAR_KEYWORD for each in after)
 
 
 def _needed(explainer: Any) -> list[str]:
@@ -178,13 +197,7 @@ def predict_scores(predict: Callable[[Any], Any], batch: Any, name: str = "predi
     torch = loaded_torch()
     with torch.no_grad() if torch is not None else nullcontext():
         scores = rows_of_scores(answered(predict, batch), count_rows(batch), predict, name)
-    host = to_host(scores)
-    if host.ndim == 1 and host.dtype.kind in "biu":
-        raise TypeError(
-            f"`predict` must return scores (batch, classes), got one {host.dtype} a row, like class labels: pass the "
-            "function that gives probabilities, such as `predict_proba`"
-        )
-    return host
+    return to_host(scores)
 
 
 REPEATS = 5  # looks at a row whose map is constant: random maps that are often zero look like this, too
@@ -237,8 +250,9 @@ def safe_batch_size(
     if drawn() or _draws(alone, run, moved=moved):
         if not drawn():
             warn(
-                "`explainer` gives another map each time from a random generator of its own, which `rng` does not "
-                "govern: let it take the generators that metfa gives it, see `metfa.randomised`",
+                "`explainer` gives another map each time (by a random generator or a state of its own), which `rng` "
+                "does not govern: let it keep no state, and take the generators that metfa gives it, see "
+                "`metfa.randomised`",
                 ReproducibilityWarning,
             )
         seen = "" if believed else "draws random numbers, which the rows of a batch may share"
