@@ -82,7 +82,8 @@ class GradCAMMethod:
         owner = None if made else _inner(self.method)[0]
         reshape = self.made_with.get("reshape_transform") if made else getattr(owner, "reshape_transform", None)
         with torch.no_grad(), ExitStack() as stack:
-            watches = [stack.enter_context(watched(self.model, layer, reshape)) for layer in self.layers]
+            size = inputs.shape[2:]
+            watches = [stack.enter_context(watched(self.model, layer, reshape, size)) for layer in self.layers]
             scores = checked_scores(answered(self.model, inputs.clone()), len(inputs), self.model)
         for watch in watches:
             watch.feature_map(len(inputs), instead=OF_FULLGRAD if _is_fullgrad(self.method) else None)
