@@ -54,7 +54,9 @@ class RowLook:
         if len(batch) < 2 or self.mixes is not None:
             return len(batch) > 1 and bool(self.mixes)
         rows, xp, torch = looked_at(len(batch)), namespace(batch), loaded_torch()
-        if bool(xp.all(batch == batch[rows[0], ...])) or any(part.training for part in modules_behind(self._model)):
+        if bool(xp.all(batch == batch[rows[0], ...])) or any(
+            getattr(part, "training", False) for part in modules_behind(self._model)
+        ):
             return False
 
         def ask(indices: Sequence[int]) -> np.ndarray:

@@ -154,6 +154,10 @@ def from_captum(
     torch: Any = loaded_torch()
     if name in AT_LAYERS:
         model = plain_module(model, f"captum's {name}")
+        if not isinstance(model, torch.nn.Module):
+            raise TypeError(
+                f"`model` must be a torch.nn.Module, because captum's {name} works at its layers, got {shown(model)}"
+            )
     if name in OF_RELU and not any(isinstance(module, torch.nn.ReLU) for module in getattr(model, "modules", list)()):
         warn(
             f"captum's {name} changes the gradient of torch.nn.ReLU alone, which the model does not have (maybe it has "

@@ -68,9 +68,12 @@ def prediction_of(explainer: Any) -> Callable[[Any], Any] | None:
 
     def predict(inputs: Any) -> Any:
         if isinstance(called, Called) and is_array(inputs):
-            return called.scores(inputs)  # in the batches that the caller has set
-        scores = model(*inputs) if isinstance(inputs, tuple) else answered(model, inputs)
-        return rows_of_scores(scores, count_rows(inputs), model, name)
+            scores = called.scores(inputs)  # in the batches that the caller has set
+        else:
+            scores = model(*inputs) if isinstance(inputs, tuple) else answered(model, inputs)
+            scores = rows_of_scores(scores, count_rows(inputs), model, name)
+        _no_labels(to_host(scores), name)
+        return scores
 
     return predict
 
@@ -178,13 +181,16 @@ def predict_scores(predict: Callable[[Any], Any], batch: Any, name: str = "predi
     torch = loaded_torch()
     with torch.no_grad() if torch is not None else nullcontext():
         scores = rows_of_scores(answered(predict, batch), count_rows(batch), predict, name)
-    host = to_host(scores)
-    if host.ndim == 1 and host.dtype.kind in "biu":
+    return _no_labels(to_host(scores), name)
+
+
+def _no_labels(scores: np.ndarray, name: str) -> np.ndarray:
+    if scores.ndim == 1 and scores.dtype.kind in "biu":
         raise TypeError(
-            f"`predict` must return scores (batch, classes), got one {host.dtype} a row, like class labels: pass the "
+            f"`{name}` must return scores (batch, classes), got one {scores.dtype} a row, like class labels: pass the "
             "function that gives probabilities, such as `predict_proba`"
         )
-    return host
+    return scores
 
 
 REPEATS = 5  # looks at a row whose map is constant: random maps that are often zero look like this, too
