@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from captum import attr
 from torch import nn
 
 import metfa
@@ -160,3 +161,18 @@ def test_one_logit_as_two_classes_and_cam():
     with pytest.raises(ValueError, match="CAM needs a model that averages"):
         CAM(two)(IMAGES, 1)
     assert ScoreCAM(two)(IMAGES, 1)[0].shape == (5, 8, 8)
+
+
+def test_what_captum_s_lrp_leaves_on_modules_is_removed():
+    class Odd(nn.Module):
+        def forward(self, x):
+            return x * x.sigmoid()
+
+    model = nn.Sequential(*net(), Odd()).eval()
+    model[-1].weight = nn.Parameter(torch.ones(1))
+    model[0].activations = mine = object()
+    before = [set(vars(part)) for part in model.modules()]
+    with pytest.raises(TypeError, match="has no rule defined"):
+        metfa.explain(attr.LRP(model).attribute, IMAGES, 1, predict=model, **SETTINGS)
+    assert [set(vars(part)) for part in model.modules()] == before
+    assert model[0].activations is mine

@@ -36,6 +36,7 @@ _MODULE_HOOKS = (
     "_backward_hooks",
     "_backward_pre_hooks",
 )
+LEFT_BY_LRP = ("rule", "activations", "activation")  # what Captum's LRP sets on modules, and leaves after a failure
 _TENSOR_HOOKS = ("_backward_hooks", "_post_accumulate_grad_hooks")
 
 
@@ -58,7 +59,7 @@ def model_as_found(*models: Any) -> Iterator[None]:
     """
     parts = modules_behind(*models)
     with owned([id(part) for part in parts]):
-        modules = [(m, _modes(m), _hooks(m, _MODULE_HOOKS)) for m in parts]
+        modules = [(m, _modes(m), _rules(m), _hooks(m, _MODULE_HOOKS)) for m in parts]
         parameters = [(p, p.requires_grad, p.grad, _hooks(p, _TENSOR_HOOKS)) for p in _parameters(parts)]
         for parameter, _, gradient, _ in parameters:
             if gradient is not None:
@@ -66,9 +67,12 @@ def model_as_found(*models: Any) -> Iterator[None]:
         try:
             yield
         finally:
-            for module, modes, hooks in modules:
+            for module, modes, rules, hooks in modules:
                 for name, mode in modes.items():
                     setattr(module, name, mode)
+                for name in LEFT_BY_LRP:
+                    vars(module).pop(name, None)
+                vars(module).update(rules)
                 _restore_hooks(module, _MODULE_HOOKS, hooks)
             for parameter, requires_grad, gradient, hooks in parameters:
                 if parameter.requires_grad != requires_grad:
@@ -80,6 +84,10 @@ def model_as_found(*models: Any) -> Iterator[None]:
 def _modes(module: Any) -> dict[str, Any]:
     """A frozen program of TorchScript has no `training`."""
     return {name: getattr(module, name) for name in ("training", "_is_full_backward_hook") if hasattr(module, name)}
+
+
+def _rules(module: Any) -> dict[str, Any]:
+    return {name: vars(module)[name] for name in LEFT_BY_LRP if name in vars(module)}
 
 
 def _parameters(modules: list[Any]) -> list[Any]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,7 +25,6 @@ __all__ = ["from_captum"]
 RANDOM = {"GradientShap", "KernelShap", "Lime", "ShapleyValueSampling"}
 OF_RELU = {"GuidedBackprop", "Deconvolution"}
 AT_LAYERS = {*OF_RELU, "DeepLift", "DeepLiftShap", "LRP"}
-LEFT_BY_LRP = ("rule", "activations", "activation")  # on the modules, after a failure, and partly after success
 GOVERNED = {
     "self",
     "inputs",
@@ -71,7 +69,6 @@ class CaptumMethod:
         with (
             model_as_found(self.model),
             model_in_evaluation(self.model),
-            _rules_as_found(self.model),
             gradient_expected(self.model, inputs) if by_gradient else nullcontext(),
             graph_kept() if differentiable else nullcontext(),
             warnings.catch_warnings(),
@@ -168,21 +165,6 @@ def from_captum(
     attribution = kind(model, **{key: value for key, value in settings.items() if key in constructor})
     method: Any = CaptumMethod(attribution, {key: value for key, value in settings.items() if key not in constructor})
     return heatmap(seeded(method) if name in RANDOM else method, channel_axis=channel_axis, sign=sign)
-
-
-@contextmanager
-def _rules_as_found(model: Any) -> Iterator[None]:
-    """Put back what Captum's LRP sets on the modules."""
-    torch: Any = loaded_torch()
-    parts = [vars(part) for part in model.modules()] if isinstance(model, torch.nn.Module) else []
-    found = [{name: part[name] for name in LEFT_BY_LRP if name in part} for part in parts]
-    try:
-        yield
-    finally:
-        for part, kept in zip(parts, found, strict=True):
-            for name in LEFT_BY_LRP:
-                part.pop(name, None)
-            part.update(kept)
 
 
 def _methods() -> dict[str, Any]:
