@@ -297,6 +297,25 @@ def test_what_uses_the_map_or_its_size_shows_channels_first():
         torch.testing.assert_close(maps, ScoreCAM(net, "act", reshape_transform=as_it_is)(pixels, TARGETS)[0])
 
 
+def test_heads_of_an_attention_are_no_map():
+    vit = network(
+        lambda: timm.create_model(
+            "vit_tiny_patch16_224",
+            num_classes=5,
+            img_size=(32, 32),
+            patch_size=8,
+            embed_dim=6,
+            depth=1,
+            num_heads=2,
+            qk_norm=True,
+        )
+    )
+    for layer in ("blocks.0.attn.q_norm", "blocks.0.attn.attn_drop"):
+        vit.blocks[0].attn.fused_attn = False
+        with pytest.raises(ValueError, match="gives a map whose channels may be its second or its last axis"):
+            ScoreCAM(vit, layer)(PIXELS[..., :32], TARGETS)
+
+
 ORDINARY = {
     "resnet18": (torchvision.models.resnet18, "layer4"),
     "densenet121": (torchvision.models.densenet121, "features.denseblock2.denselayer3"),

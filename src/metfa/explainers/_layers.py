@@ -68,7 +68,7 @@ class Watch:
         model: Any,
         layer: str | nn.Module | None,
         reshape_transform: Any = None,
-        size: tuple[int, int] | None = None,
+        size: Any = None,
     ) -> None:
         self.model, self.size = model, size
         self.layouts = Layouts()
@@ -170,7 +170,7 @@ def watched(
     model: Any,
     layer: str | nn.Module | None = None,
     reshape_transform: Any = None,
-    size: tuple[int, int] | None = None,
+    size: Any = None,
 ) -> Iterator[Watch]:
     """Watch a layer, or find the last feature map, during one forward pass; all hooks are removed afterwards.
 

@@ -15,23 +15,24 @@ __all__ = ["Layouts", "channels_first"]
 
 # Functions that take and give channels on axis 1.
 AXIS_1 = {
-    "conv2d", "conv_transpose2d", "batch_norm", "group_norm", "instance_norm", "local_response_norm", "prelu",
+    "conv2d", "conv_transpose2d", "batch_norm", "group_norm", "instance_norm", "local_response_norm",
     "max_pool2d", "max_pool2d_with_indices", "avg_pool2d", "lp_pool2d", "adaptive_avg_pool2d", "adaptive_max_pool2d",
-    "interpolate", "grid_sample", "pixel_shuffle", "pixel_unshuffle", "channel_shuffle", "dropout2d", "deform_conv2d",
+    "interpolate", "grid_sample", "pixel_shuffle", "pixel_unshuffle", "channel_shuffle", "deform_conv2d",
 }  # fmt: skip
 NORMS = {"layer_norm", "rms_norm"}
 PRODUCTS = {"linear", "matmul"}  # along the last axis, if the other factor is a matrix
 MOVES = {"permute", "transpose", "swapaxes", "swapdims", "movedim", "moveaxis"}
 # Functions whose output has its axes where the input has them.
 STAYS = {
-    "relu", "relu6", "leaky_relu", "rrelu", "elu", "celu", "selu", "gelu", "silu", "mish", "hardswish", "hardsigmoid",
-    "hardtanh", "sigmoid", "logsigmoid", "tanh", "softplus", "softsign", "threshold", "clamp", "clip", "clamp_min",
-    "clamp_max", "add", "iadd", "radd", "sub", "isub", "rsub", "subtract", "mul", "imul", "rmul", "multiply", "div",
-    "idiv", "truediv", "itruediv", "rtruediv", "divide", "true_divide", "pow", "ipow", "rpow", "square", "sqrt",
-    "rsqrt", "exp", "log", "abs", "neg", "negative", "positive", "maximum", "minimum", "where", "lerp", "addcmul",
-    "addcdiv", "nan_to_num", "masked_fill", "dropout", "alpha_dropout", "softmax", "normalize", "clone", "contiguous",
-    "detach", "to", "type", "float", "double", "half", "bfloat16", "type_as", "requires_grad", "copy", "cat", "concat",
-    "concatenate", "chunk", "split", "tensor_split", "narrow", "roll", "pad", "layer_norm", "rms_norm",
+    "relu", "relu6", "prelu", "leaky_relu", "rrelu", "elu", "celu", "selu", "gelu", "silu", "mish", "hardswish",
+    "hardsigmoid", "hardtanh", "sigmoid", "logsigmoid", "tanh", "softplus", "softsign", "threshold", "clamp", "clip",
+    "clamp_min", "clamp_max", "add", "iadd", "radd", "sub", "isub", "rsub", "subtract", "mul", "imul", "rmul",
+    "multiply", "div", "idiv", "truediv", "itruediv", "rtruediv", "divide", "true_divide", "pow", "ipow", "rpow",
+    "square", "sqrt", "rsqrt", "exp", "log", "abs", "neg", "negative", "positive", "maximum", "minimum", "where",
+    "lerp", "addcmul", "addcdiv", "nan_to_num", "masked_fill", "dropout", "dropout2d", "alpha_dropout", "softmax",
+    "normalize", "clone", "contiguous", "detach", "to", "type", "float", "double", "half", "bfloat16", "type_as",
+    "requires_grad", "copy", "cat", "concat", "concatenate", "chunk", "split", "tensor_split", "narrow", "roll", "flip",
+    "pad", "layer_norm", "rms_norm",
 }  # fmt: skip
 IN_PLACE = (0, 1, 2, 3)
 MOST_EXTRA_TOKENS = 8  # class tokens, registers
@@ -60,7 +61,7 @@ class Layouts(TorchFunctionMode):
     def __init__(self) -> None:
         super().__init__()
         self._seen: Any = WeakTensorKeyDictionary()  # of a tensor: what is seen, and its axes as axes of that
-        self._grids: list[tuple[int, int]] = []
+        self._grids: list[tuple[int, ...]] = []  # of convolutions
         self.since: tuple[int, ...] | None = None  # last shape with channels last; whoever watches sets it back
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -83,7 +84,7 @@ class Layouts(TorchFunctionMode):
         if name in NORMS or name in PRODUCTS:
             self._note_last(name, given, args, kwargs, outputs)
         if name == "conv2d" and outputs:
-            self._grids.append((output.shape[2], output.shape[3]))
+            self._grids.append(tuple(outputs[0].shape[2:]))
         return output
 
     def _of(self, tensor: torch.Tensor) -> tuple[Seen, tuple[int, ...]]:
@@ -126,18 +127,20 @@ class Layouts(TorchFunctionMode):
     def _axis(seen: Seen, order: tuple[int, ...]) -> int | None:
         return order.index(next(iter(seen.axes))) if len(seen.axes) == 1 else None
 
-    def channel_axis(self, tensor: torch.Tensor, size: tuple[int, int] | None = None) -> int | None:
+    def channel_axis(self, tensor: torch.Tensor, size: Any = None) -> int | None:
         """Axis of the channels, 1 or 3, in a map (batch, ., ., .); None where it is not certain.
 
-        Where no function shows it, a map has channels first if it fits the image of that `size` (height, width) so,
-        and does not with channels last.
+        Where no function shows it, a map has channels first if it is as large as a convolution's and fits the image of
+        that `size` (height, width) so, and does not with channels last. One that is shown to have channels last must
+        fit the image: the heads of an attention look alike.
         """
         seen, order = self._of(tensor)
         if seen.axes:
             axis = self._axis(seen, order)
-            return axis if axis in (1, 3) else None
-        shape = tensor.shape
-        return 1 if size and _fits(shape[2:], size) and _cannot_fit(shape[1:3], size) else None
+            return 1 if axis == 1 else 3 if axis == 3 and not _cannot_fit(tensor.shape[1:3], size) else None
+        shape = tuple(tensor.shape)
+        fits = size and shape[2:] in self._grids and _fits(shape[2:], size) and _cannot_fit(shape[1:3], size)
+        return 1 if fits else None
 
     def reshape_for(self, shape: tuple[int, ...]) -> str:
         """What a caller may write as `reshape_transform=` for an output of this shape."""
@@ -182,11 +185,14 @@ def _without_input(kwargs: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in kwargs.items() if name != "input"}
 
 
-def _fits(grid: Any, size: tuple[int, int]) -> bool:
+def _fits(grid: Any, size: Any) -> bool:
     """Whether a grid (height, width) has the image's aspect, up to a pixel."""
     return abs(grid[0] * size[1] / size[0] - grid[1]) <= max(1.0, size[1] / size[0])
 
 
-def _cannot_fit(grid: Any, size: tuple[int, int]) -> bool:
+def _cannot_fit(grid: Any, size: Any) -> bool:
+    """Whether a grid has clearly another aspect than the image; not where no image is given."""
+    if size is None:
+        return False
     aspect = grid[0] * size[1] / (grid[1] * size[0])
     return max(aspect, 1 / aspect) > CLEARLY_OTHER
