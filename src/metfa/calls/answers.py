@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from numbers import Real
@@ -27,6 +28,11 @@ __all__ = [
 ]
 
 NAMES_SHOWN = 6
+ABOUT_SHAPES = re.compile(
+    r"cannot be multiplied|channels|size of tensor|sizes? .*match|invalid for input|expected .*(shape|size|input)"
+    r"|kernel size|dimension",
+    re.IGNORECASE,
+)
 
 
 @contextmanager
@@ -47,7 +53,7 @@ def answered(model: Any, batch: Any) -> Any:
         If torch refuses the batch because the weights have another dtype.
     ValueError
         If the batch has its channels last and torch's convolutions want them first, or if the model takes only batches
-        of one size; see `metfa.FixedBatch`.
+        of one size, see `metfa.FixedBatch`, or if torch says that shapes do not fit.
     """
     try:
         return model(batch)
@@ -56,6 +62,8 @@ def answered(model: Any, batch: Any) -> Any:
             _explain_dtypes(model, batch, error)
             _explain_channels(batch, error)
         explain_fixed_batch(model, batch, error)
+        if isinstance(error, RuntimeError):
+            _explain_shape(batch, error)
         raise
 
 
@@ -72,6 +80,16 @@ def _explain_channels(batch: Any, error: RuntimeError) -> None:
     shape = tuple(getattr(batch, "shape", ()))
     if "channels" in str(error) and len(shape) == 4 and shape[1] > 4 >= shape[3]:
         raise ValueError(channels_last_message(shape)) from error
+
+
+def _explain_shape(batch: Any, error: RuntimeError) -> None:
+    """Of errors that a caller who forgets the batch axis, or turns the axes, gets from torch."""
+    said = " ".join(str(error).split())
+    if is_array(batch) and "out of memory" not in said and ABOUT_SHAPES.search(said):
+        raise ValueError(
+            f"the model fails on inputs of shape {tuple(batch.shape)}: `inputs` must be (batch, ...), as the model "
+            f"takes them; it says: {said[:300]}"
+        ) from error
 
 
 def checked_scores(scores: Any, n_rows: int, model: Any = None, name: str = "model") -> Any:
@@ -95,6 +113,11 @@ def rows_of_scores(scores: Any, n_rows: int, model: Any = None, name: str = "mod
     """
     if not is_array(scores):
         scores = _as_array(scores, n_rows, model, name)
+    elif getattr(scores.dtype, "kind", "f") in "USO" and scores.size and isinstance(scores.flat[0], str | bytes):
+        raise TypeError(
+            f"`{name}` must return numbers (batch, classes), got text such as {str(scores.flat[0])!r}, like labels: "
+            "pass the function that gives probabilities, such as `predict_proba`"
+        )
     if scores.ndim < 1 or scores.shape[0] != n_rows:
         dropped = ": keep the batch axis, which `[0]` and `.squeeze()` take away" if scores.ndim < 2 else ""
         raise ValueError(

@@ -153,7 +153,9 @@ class RowLook:
         if self.dependent or len(batch) <= self._looked_at:
             return len(batch) > 1 and bool(self.dependent)
         rows, xp, torch = looked_at(len(batch)), namespace(batch), loaded_torch()
-        if bool(xp.all(batch == batch[rows[0], ...])) or any(part.training for part in modules_behind(self._model)):
+        if bool(xp.all(batch == batch[rows[0], ...])) or any(
+            getattr(part, "training", False) for part in modules_behind(self._model)
+        ):
             return False
 
         def ask(indices: Sequence[int]) -> np.ndarray:
