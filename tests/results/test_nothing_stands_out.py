@@ -70,11 +70,21 @@ def test_all_samples_are_asked_also_with_a_split():
 
 
 class TestUnit:
-    def test_of_the_clean_map(self):
+    def test_the_smaller_of_clean_score_and_median(self):
         sample = explained([[1.0, -4.0], [0.5, 2.0]])
-        np.testing.assert_array_equal(sample.unit, [4, 2])
-        np.testing.assert_array_equal(sample.terms().unit, [4, 2])
-        np.testing.assert_array_equal(sample.of_input(1).terms().unit, [2])
+        medians = np.abs(sample.median()).max(axis=1)
+        assert medians[0] < 4 < 4.001 * medians[0]
+        np.testing.assert_array_equal(sample.unit, np.minimum(medians, [4, 2]))
+        np.testing.assert_array_equal(sample.terms().unit, sample.unit)
+        np.testing.assert_array_equal(sample.of_input(1).terms().unit, sample.unit[1:])
+
+    def test_a_pole_at_the_clean_input_hides_nothing(self):
+        weights = np.linspace(1, 2, 64)
+        pole = lambda inputs, target: weights / (np.sqrt(abs(inputs)) + 1e-8)  # noqa: E731
+        sample = metfa.explain(pole, np.zeros((1, 64)), 0, noise=NOISE, n_samples=50, rng=0)
+        assert sample.vanilla.max() > 1e8 > 1e6 * sample.unit[0]
+        assert sample.summary()[0].nothing is None
+        assert np.corrcoef(sample.median()[0], weights)[0, 1] > 0.9
 
     def test_that_the_explainer_says(self):
         class Probabilities:

@@ -26,7 +26,7 @@ from metfa.results.parts import input_of, joined
 from metfa.results.stopping import Stopping, of_a_fixed_number
 from metfa.results.terms import Terms, check_correction, check_fits, filled, of_both_signs
 from metfa.results.thresholds import ruled
-from metfa.results.units import largest_of
+from metfa.results.units import unit_of
 from metfa.stats.validation import as_alternative
 
 if TYPE_CHECKING:
@@ -149,10 +149,16 @@ class AttributionSample:
 
     @cached_property
     def unit(self) -> float | np.ndarray:
-        """What counts as a whole score (see `Terms`): the explainer's `unit`, else the largest of each clean map."""
+        """What counts as a whole score (see `Terms`): the explainer's `unit`, else from the maps of each input.
+
+        After `metfa.Until` these are the samples of its first round, so that the looks and the result count alike.
+        """
         given = self.default_terms and self.default_terms.unit
         known = self.provenance.get("unit") if given is None else given
-        return largest_of(self.vanilla) if known is None else known
+        if known is not None:
+            return known
+        first = None if self.stopping is None else self.stopping.looks[0].n_samples
+        return unit_of(self.vanilla, self.values[:first])
 
     def with_unit(self, unit: float | np.ndarray) -> AttributionSample:
         """The same samples, decided in another unit, a number or one for each input; 1 for probabilities."""

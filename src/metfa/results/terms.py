@@ -66,7 +66,7 @@ class Terms:
         ten-thousandth of it do not differ (`stats.contrast`). So natural breaks find no threshold where all medians
         agree to that, and a test about the threshold 0 counts scores as near to 0 as that for neither side.
         `AttributionSample.terms` takes the explainer's attribute `unit`, if it has one, else for each input the largest
-        absolute score of the clean map.
+        absolute score of the clean map or the largest absolute median of the samples, whichever is smaller.
     split : int
         How many of the first samples are left out of the tests. A rule takes the threshold from these alone, so that it
         is a fixed number for the test. Without a split, all samples choose the threshold and are tested. If you give a

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from metfa._base.validation import as_list, check_number
+from metfa.results.moments import median_of
 
-__all__ = ["checked_unit", "largest_of"]
+__all__ = ["checked_unit", "unit_of"]
 
 
 def checked_unit(unit: Any) -> float | np.ndarray | None:
@@ -26,6 +27,15 @@ def checked_unit(unit: Any) -> float | np.ndarray | None:
     return numbers
 
 
-def largest_of(maps: np.ndarray) -> np.ndarray:
+def unit_of(vanilla: np.ndarray, samples: np.ndarray) -> np.ndarray:
+    r"""Unit of each input, (batch,) float64, from its clean map (batch, \*features) and samples (n, batch, \*features).
+
+    It is the smaller of the largest absolute clean score and the largest absolute median: one of the two may be wild,
+    as at a pole or in a saturated place, and a unit that is too large hides what is there.
+    """
+    return np.minimum(_largest_of(vanilla), _largest_of(median_of(samples)))
+
+
+def _largest_of(maps: np.ndarray) -> np.ndarray:
     r"""Largest absolute score of each map (batch, \*features), (batch,) float64."""
     return np.abs(maps.reshape(len(maps), -1).astype(np.float64)).max(axis=1, initial=0.0)

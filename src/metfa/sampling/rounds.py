@@ -21,7 +21,7 @@ from metfa.results.decisions import (
 from metfa.results.stopping import CRITERIA, Look, Stopping, Until
 from metfa.results.terms import checked_threshold, of_both_signs
 from metfa.results.thresholds import number_of, ruled, sides
-from metfa.results.units import largest_of
+from metfa.results.units import unit_of
 
 __all__ = ["FixedRound", "Rounds", "RoundsUntil", "rounds_of"]
 
@@ -91,8 +91,8 @@ class RoundsUntil:
     def check(self, vanilla: np.ndarray) -> None:
         """See `Rounds`."""
         given = self._rule.threshold
-        if self._tests is not None and self._tests.unit is None:
-            self._tests.unit = largest_of(vanilla)
+        if self._tests is not None:
+            self._tests.vanilla = vanilla
         if self._tests is not None and callable(given) and given is not stats.jenks:
             _try(given, np.repeat(vanilla[:1], min(self._tests.split, FOR_A_RULE), axis=0))
 
@@ -175,7 +175,8 @@ class _Counted:
     """Counts of samples above and below each input's threshold: all that has to be kept for decisions."""
 
     def __init__(self, rule: Until, batch: int, signed: bool | None, unit: float | None) -> None:
-        self.unit: Any = unit  # as of `AttributionSample.unit`
+        self.vanilla = np.empty(0)  # maps of the clean inputs, known before the first round
+        self._unit: Any = unit  # as of `AttributionSample.unit`
         self._rule, self._threshold = rule, rule.threshold
         if self._threshold is None and signed is not None:
             self._threshold = 0.0 if signed else stats.jenks
@@ -195,6 +196,8 @@ class _Counted:
 
     def undecided(self, values: Callable[[int, int], np.ndarray], taken: int) -> float:
         """Largest share of undecided features of any input."""
+        if self._unit is None:
+            self._unit = unit_of(self.vanilla, values(0, taken))
         if self.thresholds is None:
             self.thresholds, nothing = self._of_first_round(values(0, self.split))
             for row, threshold in enumerate(self.thresholds.tolist()):
@@ -207,7 +210,7 @@ class _Counted:
         if taken <= self._counted:
             return 1.0
         new = values(self._counted, taken)
-        above, below = sides(new, self.thresholds.reshape(-1, *[1] * (new.ndim - 2)), self.unit)
+        above, below = sides(new, self.thresholds.reshape(-1, *[1] * (new.ndim - 2)), self._unit)
         self._above, self._below, self._counted = self._above + above, self._below + below, taken
         n = taken - self.split
         shares = any_time_undecided(self._above, self._below, n, self._rule.alpha, self._rule.correction)
@@ -217,7 +220,7 @@ class _Counted:
         """Threshold of each input from the samples of the first round, and why there is none."""
         if self._threshold is None and of_both_signs(values) is not None:
             return np.zeros(values.shape[1]), (None,) * values.shape[1]
-        return ruled(self._threshold if callable(self._threshold) else stats.jenks, values, self.unit)
+        return ruled(self._threshold if callable(self._threshold) else stats.jenks, values, self._unit)
 
 
 def _try(rule: Callable[[np.ndarray], Any], values: np.ndarray) -> None:
