@@ -81,6 +81,11 @@ class Decision:
         return kinds_at(self.threshold)
 
     @property
+    def near_zero(self) -> np.ndarray:
+        r"""Features without a sign: most of their scores lie too near to the threshold 0, bool (batch, \*features)."""
+        return (self.thresholds == 0) & (self.test.above + self.test.below < self.test.n / 2)
+
+    @property
     def undecided(self) -> np.ndarray:
         """Share of the features of each input that are undecided, (batch,)."""
         return (self.marks == 0).reshape(len(self.marks), -1).mean(axis=1)

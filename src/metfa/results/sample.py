@@ -331,7 +331,8 @@ class AttributionSample:
         -------
         stats.SignTestResult
             Counts and p-values (batch, \*features). ``.test(0)`` is for signed attributions: its `sign` says on which
-            side of zero the median is. After `metfa.Until` a `stats.SequentialTestResult`.
+            side of zero the median is. Scores within a ten-thousandth of the unit of 0 (`Terms.unit`) are on neither
+            side, however they agree. After `metfa.Until` a `stats.SequentialTestResult`.
         """
         alternative = as_alternative(alternative)
         self._look()

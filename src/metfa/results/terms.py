@@ -17,6 +17,7 @@ from metfa.results.units import checked_unit
 __all__ = [
     "ANY_TIME",
     "CORRECTIONS",
+    "UNPROVEN",
     "Terms",
     "check_alpha",
     "check_correction",
@@ -29,6 +30,7 @@ __all__ = [
 CORRECTIONS = (None, "bonferroni", "holm", "bh", "by", "e-bh")
 ANY_TIME = (None, "bonferroni", "e-bh")  # those that hold whenever sampling stops
 RULES = {"jenks": stats.jenks}  # by their names in files
+UNPROVEN = "unproven with a threshold from the same samples"
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +66,7 @@ class Terms:
     unit : float, ndarray (batch,), optional
         What counts as a whole score, in the units of the maps: 1 for probabilities. Scores that differ by less than a
         ten-thousandth of it do not differ (`stats.contrast`). So natural breaks find no threshold where all medians
-        agree to that, and a test about the threshold 0 counts scores as near to 0 as that for neither side.
+        agree to that, and a test about the threshold 0, also one that you give, counts scores as near to 0 as that for neither side.
         `AttributionSample.terms` takes the explainer's attribute `unit`, if it has one, else for each input the largest
         absolute score of the clean map or the largest absolute median of the samples, whichever is smaller.
     split : int
@@ -107,9 +109,12 @@ class Terms:
     def level(self) -> str:
         """Alpha and correction in words, and what no proof covers."""
         kind = " a side, uncorrected" if self.correction is None else f", {self.correction}"
-        if self.correction == "bh" and callable(self.threshold) and not self.split:
-            kind += ", unproven with a threshold from the same samples"
-        return f"alpha {self.alpha:g}{kind}"
+        return f"alpha {self.alpha:g}{kind}{', ' * self.unproven}{UNPROVEN * self.unproven}"
+
+    @property
+    def unproven(self) -> bool:
+        """Whether no proof covers the correction: "bh" with a threshold from the samples that are tested."""
+        return self.correction == "bh" and callable(self.threshold) and not self.split
 
     def of_input(self, index: int) -> Terms:
         """The same for one input of the batch, as a batch of one."""
