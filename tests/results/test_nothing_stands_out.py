@@ -147,6 +147,14 @@ class TestSigns:
         np.testing.assert_array_equal(sample.test(0).below, [[0, 20, 0, 0, 0]])
         np.testing.assert_array_equal(sample.with_unit(1e-6).significance_map(), [[1, -1, 1, -1, 0]])
 
+    @pytest.mark.parametrize("threshold", [None, 0])
+    def test_the_words_say_why(self, threshold):
+        sample = explained(np.array([0.4, -0.3, 0.2, -0.5, 0.1] + [-1e-9] * 5))
+        assert (sample.values[..., 5:] < 0).all()
+        summary = sample.summary(threshold)[0]
+        assert (summary.near_zero, summary.undecided) == (5, 0.5)
+        assert "no sign:              5 features lie within 5e-05 of 0, which counts as rounding" in str(summary)
+
     def test_until_counts_likewise(self):
         rule = metfa.Until(undecided=0.5, max_samples=30)
         sample = explained(self.LEVELS, n_samples=rule)
@@ -164,12 +172,18 @@ class TestSigns:
         np.testing.assert_array_equal(explained(self.LEVELS).significance_map(per_feature), [[1, -1, 0, 1, 1]])
 
 
-def test_until_refuses_what_cannot_be_decided():
-    with (
-        pytest.warns(DegenerateAttributionsWarning),
-        pytest.raises(ValueError, match=r"found none in the first 10 .* input 0 \(the medians differ .*first=20"),
-    ):
-        explained(FLAT, n_samples=metfa.Until(undecided=0.1))
+def test_until_ends_where_nothing_can_be_decided():
+    with pytest.warns(DegenerateAttributionsWarning):
+        sample = explained(FLAT, n_samples=metfa.Until(undecided=0.1))
+    assert str(sample.stopping).startswith("17 samples, 2 looks: nothing can be decided, as the rule found no thresh")
+    assert sample.summary()[0].nothing.startswith("the medians differ by")
+
+
+@pytest.mark.filterwarnings(IGNORED)
+def test_no_mark_no_false_mark():
+    summary = explained(FLAT).summary()[0]
+    assert summary.expected_false_marks == 0
+    assert "false marks:          none, because nothing is marked" in str(summary)
 
 
 def test_a_map_without_contrast_is_not_scaled_up():

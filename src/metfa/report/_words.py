@@ -144,8 +144,8 @@ def paragraph_of(
     return (
         f"{text} A {noun} is called {above} if its scores lie above {threshold:.3g} more often than chance explains, "
         f"and {below} if they lie below it more often than chance explains ({sure}). So {shares[1]} of the {noun}s are "
-        f"called {above} and {shares[-1]} {below}.{_undecided(summary, shares[0], noun)}{contradicted} This is what the method finds in this model under this noise. It does not say that the "
-        "model is right."
+        f"called {above} and {shares[-1]} {below}.{_undecided(summary, shares[0], noun)}{contradicted} This is what "
+        "the method finds in this model under this noise. It does not say that the model is right."
     )
 
 

@@ -216,7 +216,7 @@ def undecided_share(features: np.ndarray, alpha: float, correction: str | None, 
     else:
         factor = (1 / np.arange(1, round(m) + 1)).sum() if correction == "by" else 1.0
         rejected = (as_large > 0) & (pvalues * factor * m / some <= alpha)
-    return float(1 - (as_large[rejected.argmax()] if rejected.any() else 0) / m)
+    return float((m - (as_large[rejected.argmax()] if rejected.any() else 0)) / m)  # one rounding: 3 of 10 is 0.3
 
 
 def samples_needed(alpha: float, correction: str | None, n_features: int, *, any_time: bool = False) -> int:

@@ -33,7 +33,7 @@ def resolved(values: np.ndarray, terms: Terms) -> tuple[np.ndarray, tuple[str | 
     A rule takes the first `split` samples, or all.
     """
     check_fits(terms, values.shape)
-    given, nothing = terms.threshold, (None,) * values.shape[1]
+    given, nothing = terms.threshold, terms.nothing or (None,) * values.shape[1]
     if callable(given):
         given, nothing = ruled(given, values, terms.unit, terms.split)
     return _for_each_input(np.asarray(given), values.ndim), nothing

@@ -56,13 +56,20 @@ class Contrast:
         if self.spread == 0:
             return "the medians of all features are equal"
         if self.spread < self.least_share * self.unit:
+            share = _below(self.spread / self.unit, self.least_share, "g")
             return (
-                f"the medians differ by {self.spread:.2g}, which is {self.spread / self.unit:.1g} of {self.unit:.3g}, "
+                f"the medians differ by {self.spread:.2g}, which is {share} of {self.unit:.3g}, "
                 f"and less than {self.least_share:.2g} of it counts as rounding"
             )
         if self.agreement < LEAST_Z and not self.single:
-            return f"the samples' maps agree only by chance (z = {self.agreement:.1f})"
+            return f"the samples' maps agree only by chance (z = {_below(self.agreement, LEAST_Z, 'f')})"
         return None
+
+
+def _below(value: float, limit: float, kind: str) -> str:
+    """A number that is below a limit, with one digit, or so many that it looks so."""
+    texts = (f"{value:.{digits}{kind}}" for digits in range(1, 18))
+    return next((text for text in texts if float(text) < limit), repr(value))
 
 
 def smallest_difference(unit: Any, dtype: Any) -> Any:
