@@ -562,7 +562,7 @@ class TestRefusals:
             sample = explained(ramp, ramp, np.ones(40))
         assert sample.stopping.reason == "reached"
         assert [summary.undecided for summary in sample.summary()] == [0, 0, 1]
-        assert "1 of 3 inputs without a threshold (the medians differ by" in str(sample.stopping)
+        assert "the rule found no threshold for 1 of 3 inputs (the medians differ by" in str(sample.stopping)
         assert sample.of_input(2).stopping.reason == "no_threshold"
         np.testing.assert_array_equal(sample.significance_map()[:2], explained(ramp, ramp).significance_map())
         read = metfa.load(sample.save(tmp_path / "one"))

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from metfa._base.percents import percent
 from metfa._base.validation import check_number, keep, positive_int
+from metfa.results.how_it_ended import how_it_ended
 from metfa.results.terms import ANY_TIME, Terms, check_alpha, check_correction, checked_threshold
 from metfa.stats.sequential import MOST_SAMPLES
 from metfa.stats.validation import as_level
@@ -253,31 +253,7 @@ class Stopping:
         return replace(self, thresholds=self.thresholds[index : index + 1], nothing=nothing, reason=reason)
 
     def __str__(self) -> str:
-        last, n = self.looks[-1], len(self.looks)
-        more = f"; {self.added} more samples were added later" if self.added else ""
-        if self.reason == "no_threshold":
-            why = next(why for why in self.nothing if why is not None)
-            found = f"nothing can be decided, as the rule found no threshold ({why}): try a number, or a larger `first`"
-            return f"{last.n_samples} samples, {n} look{'s' * (n != 1)}: {found}{more}"
-        met = self.reason == "reached"
-        seen = ", ".join(_in_words(name, getattr(last, name), asked, met=met) for name, asked in self.asked.items())
-        ended = "" if met else f" ({self.reason} ended it)"
-        worst = f", the worst of {self.n_inputs} inputs" if self.n_inputs > 1 else ""
-        return f"{last.n_samples} samples, {n} look{'s' * (n != 1)}{worst}: {seen}{ended}{self._terms()}{more}"
-
-    def _terms(self) -> str:
-        """The terms of the decisions, in words."""
-        if self.thresholds is None:
-            return ""
-        if not self.tested:
-            return f"; nothing tested: the first {self.split} samples gave the threshold"
-        found = [threshold for threshold in self.thresholds if not math.isnan(threshold)]
-        whys = [why for why in self.nothing if why is not None]
-        low, high = (f"{threshold:.3g}" for threshold in (min(found), max(found)))
-        by = "a side, uncorrected" if self.correction is None else f"by {self.correction}"
-        at = f"threshold {low}" if low == high else f"thresholds {low} to {high}"
-        without = f"; {len(whys)} of {len(self.thresholds)} inputs without a threshold ({whys[0]})" if whys else ""
-        return f"; tested at alpha {self.alpha:g} {by}, {at}{without}"
+        return how_it_ended(self)
 
     def written(self) -> dict[str, Any]:
         """As JSON."""
@@ -346,15 +322,3 @@ def _shortened(value: Any) -> str:
 
 def _finite(value: Any) -> bool:
     return type(value) in (int, float) and math.isfinite(value)
-
-
-def _in_words(name: str, value: float | None, asked: float, *, met: bool) -> str:
-    limit, most = percent(asked) if name == "undecided" else f"{asked:.3g}", "at most " * met
-    if value is None:
-        return f"nothing known about {name} ({limit} asked)"
-    seen = {
-        "undecided": f"{most}{percent(value, 1)} undecided",
-        "width": f"intervals {most}{value:.3g} wide",
-        "change": f"a change of {most}{value:.3g}",
-    }[name]
-    return f"{seen}, as asked ({limit})" if met else f"{seen}, {limit} asked"

@@ -154,13 +154,9 @@ class Terms:
         elif isinstance(threshold, np.ndarray):
             threshold = threshold.tolist()
         unit = self.unit.tolist() if isinstance(self.unit, np.ndarray) else self.unit
-        return {
-            "threshold": threshold,
-            "alpha": self.alpha,
-            "correction": self.correction,
-            "split": self.split,
-            "unit": unit,
-        }
+        return {name: value for name, value in vars(self).items() if name != "nothing"} | {
+            "threshold": threshold, "unit": unit
+        }  # fmt: skip
 
     @classmethod
     def read(cls, written: Any, shape: tuple[int, ...]) -> Terms:
