@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from contextlib import ExitStack
-from os.path import commonprefix
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +83,8 @@ class Kept:
         for name, value in call.items():
             if found.get(name) != value:
                 was, asked = repr(found.get(name)), repr(value)
-                start = max(0, len(commonprefix([was, asked])) - 40)  # a little before the first difference
+                pairs = enumerate(zip(was, asked, strict=False))
+                start = max(0, next((place for place, (a, b) in pairs if a != b), 0) - 40)  # before they differ
                 was, asked = (f"{'...' if start else ''}{text[start : start + 100]}" for text in (was, asked))
                 raise FileExistsError(f"{holds} with {name}={was}, not {asked}: give another `store`, or remove it")
 

@@ -272,17 +272,12 @@ def _unchanged(x: Any, rng: np.random.Generator) -> Any:  # noqa: ARG001 - a noi
 
 
 def _first(sample: AttributionSample, n: int | None) -> AttributionSample:
-    """The first n samples; None: all that a rule took.
-
-    All numbers of samples of a study are fixed beforehand, so a look at one is none at the others.
-    """
+    """The first n samples; None: all that a rule took. A study's numbers are fixed beforehand: none is a look."""
     if n is None:
         return sample
     predictions = None if sample.predictions is None else sample.predictions[:n]
-    return replace(
-        sample, values=sample.values[:n], predictions=predictions, sample_ids=sample.sample_ids[:n],
-        provenance={**sample.provenance, "looks": []},
-    )  # fmt: skip
+    made, ids = {**sample.provenance, "looks": []}, sample.sample_ids[:n]
+    return replace(sample, values=sample.values[:n], predictions=predictions, sample_ids=ids, provenance=made)
 
 
 def _map(sample: AttributionSample, entry: Aggregate) -> np.ndarray:
