@@ -7,6 +7,7 @@ import metfa
 from metfa import stats
 from metfa._base.warnings import DegenerateAttributionsWarning
 from metfa.explainers import heatmap
+from metfa.results.units import unit_of
 
 NOISE = metfa.noise.Gaussian(0.1)
 STANDS_OUT = np.array([0.1, 0.1, 0.1, 0.1, 0.9])
@@ -77,6 +78,15 @@ class TestUnit:
         np.testing.assert_array_equal(sample.unit, np.minimum(medians, [4, 2]))
         np.testing.assert_array_equal(sample.terms().unit, sample.unit)
         np.testing.assert_array_equal(sample.of_input(1).terms().unit, sample.unit[1:])
+
+    @pytest.mark.parametrize("n", [1, 2, 5, 20])
+    def test_the_largest_median_is_found_among_few(self, n):
+        rng = np.random.default_rng(n)
+        for law in (rng.normal, rng.standard_cauchy, rng.random):
+            samples = law(size=(n, 2, 5, 40)) * rng.normal(size=(1, 2, 5, 40))
+            large = np.full(samples.shape[1:], 1e9)
+            medians = np.abs(np.median(samples, 0)).max(axis=(1, 2))
+            np.testing.assert_allclose(unit_of(large, samples), medians, rtol=1e-14)
 
     def test_a_pole_at_the_clean_input_hides_nothing(self):
         weights = np.linspace(1, 2, 64)

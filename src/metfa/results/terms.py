@@ -93,7 +93,7 @@ class Terms:
     def __post_init__(self) -> None:
         missing = np.array([why is not None for why in self.nothing])
         if missing.any():
-            known = checked_threshold(np.where(missing, 0.0, self.threshold))
+            known = np.asarray(checked_threshold(np.where(missing, 0.0, self.threshold)))
             object.__setattr__(self, "threshold", np.where(missing, np.nan, known))
         else:
             object.__setattr__(self, "threshold", checked_threshold(self.threshold))

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from metfa._base.validation import as_list, check_number
-from metfa.results.moments import median_of
+from metfa.results.moments import mean_of, median_of
 
 __all__ = ["checked_unit", "unit_of"]
+
+CANDIDATES = 32  # features with large means, whose medians bound the largest one from below
 
 
 def checked_unit(unit: Any) -> float | np.ndarray | None:
@@ -33,7 +35,32 @@ def unit_of(vanilla: np.ndarray, samples: np.ndarray) -> np.ndarray:
     It is the smaller of the largest absolute clean score and the largest absolute median: one of the two may be wild,
     as at a pole or in a saturated place, and a unit that is too large hides what is there.
     """
-    return np.minimum(_largest_of(vanilla), _largest_of(median_of(samples)))
+    medians = [_largest_median(samples[:, row]) for row in range(samples.shape[1])]
+    return np.minimum(_largest_of(vanilla), medians)
+
+
+def _largest_median(values: np.ndarray) -> float:
+    r"""Largest absolute median of samples (n, \*features).
+
+    The features with the largest means give a bound. Only features with half of their samples beyond it can exceed it,
+    so few medians are computed.
+    """
+    n, shape = values.shape[0], values.shape[1:]
+    means = np.abs(mean_of(values)).ravel()
+    if not means.size:
+        return 0.0
+    bound = _at(values, np.argsort(means, kind="stable")[-CANDIDATES:])
+    beyond = np.zeros(shape, np.int64)
+    for sample in values:
+        beyond += np.abs(sample) > bound
+    more = np.flatnonzero(2 * beyond >= n)
+    return max(bound, _at(values, more)) if more.size else bound
+
+
+def _at(values: np.ndarray, features: np.ndarray) -> float:
+    """Largest absolute median of some features."""
+    chosen = values[(slice(None), *np.unravel_index(features, values.shape[1:]))]
+    return float(np.abs(median_of(chosen)).max())
 
 
 def _largest_of(maps: np.ndarray) -> np.ndarray:
