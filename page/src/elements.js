@@ -30,11 +30,29 @@ export function short(value, digits = 4, unit = 0) {
 
 /** A share in percent; what is not 0 or 1 is never written as 0% or 100%, but with more digits. */
 export function percent(share, digits = 1) {
-  const shown = (100 * share).toFixed(digits);
+  const shown = rounded(share, digits);
   const least = 100 * Math.min(Math.abs(share), Math.abs(1 - share));
   if (least === 0 || !(Number(shown) === 0 || Number(shown) === 100)) return `${shown}%`;
   const needed = -Math.floor(Math.log10(least));
-  return needed > 17 ? `${(100 * share).toExponential(0)}%` : `${(100 * share).toFixed(needed)}%`;
+  return needed > 17 ? `${(100 * share).toExponential(0)}%` : `${rounded(share, needed)}%`;
+}
+
+/** 100 times a share, rounded half to even in decimal numbers, as `metfa` rounds in Python. */
+function rounded(share, digits) {
+  if (!Number.isFinite(share)) return String(share);
+  const [mantissa, exponent] = Math.abs(share).toExponential().split("e");
+  const [whole, behind = ""] = mantissa.split(".");
+  const power = Number(exponent) - behind.length + 2 + digits;
+  let units = BigInt(whole + behind) * 10n ** BigInt(Math.max(0, power));
+  if (power < 0) {
+    const step = 10n ** BigInt(-power);
+    const rest = 2n * (units % step);
+    units /= step;
+    if (rest > step || (rest === step && units % 2n === 1n)) units += 1n;
+  }
+  const text = String(units).padStart(digits + 1, "0");
+  const sign = share < 0 ? "-" : "";
+  return sign + (digits ? `${text.slice(0, -digits)}.${text.slice(-digits)}` : text);
 }
 
 /** A level that somebody chose, in percent with all its digits. */

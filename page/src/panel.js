@@ -92,7 +92,7 @@ export class Panel {
       return `The probability that any feature with its median at the threshold is marked is at most ${most} (${count}).`;
     }
     const condition = {
-      bh: "under positive dependence",
+      bh: `under positive dependence${result.unproven ? " (unproven with a threshold from the same samples)" : ""}`,
       by: "under any dependence",
       "e-bh": "under any dependence and whenever sampling stops",
     }[correction];

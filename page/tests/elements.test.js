@@ -19,3 +19,12 @@ test("only 0 and 1 are written as 0% and 100%", () => {
 test("a level has all the digits that were chosen", () => {
   assert.deepEqual([0.05, 0.025, 0.005, 1e-6, 0.07].map(level), ["5%", "2.5%", "0.5%", "0.0001%", "7%"]);
 });
+
+test("halves are rounded to even, as in Python", () => {
+  const shares = [0.5625, 0.6875, 0.0625, 0.4375, 0.00285, 0.125, 0.0005, 2 / 3, 0];
+  assert.deepEqual(
+    shares.map((share) => percent(share)),
+    ["56.2%", "68.8%", "6.2%", "43.8%", "0.3%", "12.5%", "0.05%", "66.7%", "0.0%"],
+  );
+  assert.deepEqual([0.125, 0.135, 0.5].map((share) => percent(share, 0)), ["12%", "14%", "50%"]);
+});

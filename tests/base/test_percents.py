@@ -76,3 +76,11 @@ def test_no_other_place_writes_percents():
         if re.search(r":[^{}]*%\}|\{100 \*|g\}%", line)
     ]
     assert not found, found
+
+
+def test_halves_are_rounded_to_even_as_on_the_page():
+    """The same shares stand in page/tests/elements.test.js."""
+    shares = [0.5625, 0.6875, 0.0625, 0.4375, 0.00285, 0.125, 0.0005, 2 / 3, 0]
+    shown = ["56.2%", "68.8%", "6.2%", "43.8%", "0.3%", "12.5%", "0.05%", "66.7%", "0.0%"]
+    assert [percent(share, 1) for share in shares] == shown
+    assert [percent(share, 0) for share in (0.125, 0.135, 0.5)] == ["12%", "14%", "50%"]

@@ -7,6 +7,7 @@ import metfa
 from metfa import stats
 from metfa._base.warnings import DegenerateAttributionsWarning
 from metfa.explainers import heatmap
+from metfa.results.units import unit_of
 
 NOISE = metfa.noise.Gaussian(0.1)
 STANDS_OUT = np.array([0.1, 0.1, 0.1, 0.1, 0.9])
@@ -70,11 +71,30 @@ def test_all_samples_are_asked_also_with_a_split():
 
 
 class TestUnit:
-    def test_of_the_clean_map(self):
+    def test_the_smaller_of_clean_score_and_median(self):
         sample = explained([[1.0, -4.0], [0.5, 2.0]])
-        np.testing.assert_array_equal(sample.unit, [4, 2])
-        np.testing.assert_array_equal(sample.terms().unit, [4, 2])
-        np.testing.assert_array_equal(sample.of_input(1).terms().unit, [2])
+        medians = np.abs(sample.median()).max(axis=1)
+        assert medians[0] < 4 < 4.001 * medians[0]
+        np.testing.assert_array_equal(sample.unit, np.minimum(medians, [4, 2]))
+        np.testing.assert_array_equal(sample.terms().unit, sample.unit)
+        np.testing.assert_array_equal(sample.of_input(1).terms().unit, sample.unit[1:])
+
+    @pytest.mark.parametrize("n", [1, 2, 5, 20])
+    def test_the_largest_median_is_found_among_few(self, n):
+        rng = np.random.default_rng(n)
+        for law in (rng.normal, rng.standard_cauchy, rng.random):
+            samples = law(size=(n, 2, 5, 40)) * rng.normal(size=(1, 2, 5, 40))
+            large = np.full(samples.shape[1:], 1e9)
+            medians = np.abs(np.median(samples, 0)).max(axis=(1, 2))
+            np.testing.assert_allclose(unit_of(large, samples), medians, rtol=1e-14)
+
+    def test_a_pole_at_the_clean_input_hides_nothing(self):
+        weights = np.linspace(1, 2, 64)
+        pole = lambda inputs, target: weights / (np.sqrt(abs(inputs)) + 1e-8)  # noqa: E731
+        sample = metfa.explain(pole, np.zeros((1, 64)), 0, noise=NOISE, n_samples=50, rng=0)
+        assert sample.vanilla.max() > 1e8 > 1e6 * sample.unit[0]
+        assert sample.summary()[0].nothing is None
+        assert np.corrcoef(sample.median()[0], weights)[0, 1] > 0.9
 
     def test_that_the_explainer_says(self):
         class Probabilities:
@@ -137,6 +157,14 @@ class TestSigns:
         np.testing.assert_array_equal(sample.test(0).below, [[0, 20, 0, 0, 0]])
         np.testing.assert_array_equal(sample.with_unit(1e-6).significance_map(), [[1, -1, 1, -1, 0]])
 
+    @pytest.mark.parametrize("threshold", [None, 0])
+    def test_the_words_say_why(self, threshold):
+        sample = explained(np.array([0.4, -0.3, 0.2, -0.5, 0.1] + [-1e-9] * 5))
+        assert (sample.values[..., 5:] < 0).all()
+        summary = sample.summary(threshold)[0]
+        assert (summary.near_zero, summary.undecided) == (5, 0.5)
+        assert "no sign:              5 features lie within 5e-05 of 0, which counts as rounding" in str(summary)
+
     def test_until_counts_likewise(self):
         rule = metfa.Until(undecided=0.5, max_samples=30)
         sample = explained(self.LEVELS, n_samples=rule)
@@ -154,12 +182,18 @@ class TestSigns:
         np.testing.assert_array_equal(explained(self.LEVELS).significance_map(per_feature), [[1, -1, 0, 1, 1]])
 
 
-def test_until_refuses_what_cannot_be_decided():
-    with (
-        pytest.warns(DegenerateAttributionsWarning),
-        pytest.raises(ValueError, match=r"found none in the first 10 .* input 0 \(the medians differ .*first=20"),
-    ):
-        explained(FLAT, n_samples=metfa.Until(undecided=0.1))
+def test_until_ends_where_nothing_can_be_decided():
+    with pytest.warns(DegenerateAttributionsWarning):
+        sample = explained(FLAT, n_samples=metfa.Until(undecided=0.1))
+    assert str(sample.stopping).startswith("17 samples, 2 looks: nothing can be decided, as the rule found no thresh")
+    assert sample.summary()[0].nothing.startswith("the medians differ by")
+
+
+@pytest.mark.filterwarnings(IGNORED)
+def test_no_mark_no_false_mark():
+    summary = explained(FLAT).summary()[0]
+    assert summary.expected_false_marks == 0
+    assert "false marks:          none, because nothing is marked" in str(summary)
 
 
 def test_a_map_without_contrast_is_not_scaled_up():

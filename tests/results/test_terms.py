@@ -10,6 +10,7 @@ import pytest
 import metfa
 from metfa import stats
 from metfa._base.warnings import SignedAttributionsWarning
+from metfa.results.promises import promise
 from metfa.results.terms import Terms, checked_threshold, of_both_signs
 
 NOISE = metfa.noise.Gaussian(0.5)
@@ -271,3 +272,11 @@ def test_terms_are_equal_by_value():
     assert Terms(1.0) != 1.0
     with pytest.raises(ValueError, match="read-only"):
         Terms([1.0, 2.0]).threshold[0] = 3.0
+
+
+def test_every_text_says_that_bh_is_unproven_about_a_threshold_from_the_same_samples():
+    assert Terms(correction="bh").unproven
+    assert not any(terms.unproven for terms in (Terms(0.0, correction="bh"), Terms(split=5, correction="bh"), Terms()))
+    for unproven in (True, False):
+        said = promise("bh", 0.05, 10, expected=None, unproven=unproven, kinds={1: "a", -1: "b"})
+        assert ("(unproven with a threshold from the same samples)" in said) == unproven

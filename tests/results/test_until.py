@@ -16,6 +16,7 @@ from matplotlib.text import Text
 
 import metfa
 from metfa import stats
+from metfa._base.warnings import DegenerateAttributionsWarning
 from metfa.results.decisions import TooFewSamplesError
 from metfa.results.stopping import Stopping
 from metfa.sampling import folder
@@ -549,12 +550,44 @@ class TestRefusals:
 
     def test_a_rule_that_finds_no_threshold_ends_it(self):
         explainer = Explainer()
-        with pytest.raises(
-            ValueError,
-            match=r"rule found none in the first 10 samples of input 0 .the rule found no threshold., .*give a number",
-        ):
-            run(metfa.Until(undecided=0.1, threshold=lambda values: math.nan), explainer)
-        assert explainer.rows < 30  # the first round, and no more
+        sample = run(metfa.Until(undecided=0.1, threshold=lambda values: math.nan), explainer)
+        assert sample.stopping.reason == "no_threshold"
+        assert "nothing can be decided, as the rule found no threshold" in str(sample.stopping)
+        assert not sample.significance_map().any()
+        assert sample.n_samples == 17  # as few as could have decided anything
+
+    def test_an_input_without_a_threshold_leaves_the_others_alone(self, tmp_path):
+        ramp = np.linspace(0, 1, 40)
+        rule, nearly = metfa.Until(undecided=0.3), lambda x, rng: x * (1 + 1e-7 * rng.normal(size=x.shape))
+
+        def explained(*levels):
+            return metfa.explain(lambda x, target: x, np.stack(levels), 0, noise=nearly, n_samples=rule, rng=0)
+
+        with pytest.warns(DegenerateAttributionsWarning, match="no feature of input 2 stands out"):
+            sample = explained(ramp, ramp, np.ones(40))
+        assert sample.stopping.reason == "reached"
+        assert [summary.undecided for summary in sample.summary()] == [0, 0, 1]
+        assert "the rule found no threshold for 1 of 3 inputs (the medians differ by" in str(sample.stopping)
+        assert sample.of_input(2).stopping.reason == "no_threshold"
+        np.testing.assert_array_equal(sample.significance_map()[:2], explained(ramp, ramp).significance_map())
+        read = metfa.load(sample.save(tmp_path / "one"))
+        assert (str(read.stopping), read.terms()) == (str(sample.stopping), sample.terms())
+        assert read.summary()[2].nothing == sample.summary()[2].nothing == sample.stopping.nothing[2]
+
+    def test_shares_are_compared_as_counts(self):
+        sample = metfa.explain(
+            lambda x, target: x, np.array([[0.0] * 3 + [5.0] * 7]), 0, noise=metfa.noise.Gaussian(0.1), rng=0,
+            n_samples=metfa.Until(undecided=0.3, threshold=0, correction="none", alpha=0.001, max_samples=60),
+        )  # fmt: skip
+        assert (sample.stopping.reason, sample.stopping.looks[-1].undecided) == ("reached", 0.3)  # 1 - 0.7 is more
+
+    def test_natural_breaks_take_enough_samples_to_ask_for_contrast(self):
+        with pytest.warns(DegenerateAttributionsWarning, match="agree only by chance"):
+            sample = metfa.explain(
+                lambda x, target: x, np.ones((1, 40)), 0, noise=lambda x, rng: rng.random(40), rng=0,
+                n_samples=metfa.Until(undecided=0.3, first=4),
+            )  # fmt: skip
+        assert (sample.stopping.reason, sample.stopping.split) == ("no_threshold", 5)
 
     @pytest.mark.parametrize("returned", ["high", "1.0", None, np.array([1.0, 2.0])])
     def test_a_rule_that_returns_no_number_fails_before_sampling(self, returned, tmp_path):
@@ -625,7 +658,7 @@ class TestThresholdThatIsNotGiven:
     def test_the_first_round_decides(self, signed):
         weights = np.linspace(-1, 1, 8)
         stopping = self.stopping_of(lambda x, target: x * weights if signed else np.abs(x * weights))
-        assert stopping.split == 10
+        assert stopping.split == (0 if signed else 10)  # 0 is no number of these samples
         assert (stopping.thresholds == (0.0, 0.0)) == signed
         assert min(stopping.thresholds) >= 0
 

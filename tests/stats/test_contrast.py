@@ -76,9 +76,10 @@ class TestWhatIsFound:
         found = stats.contrast(samples)
         assert (found.agreement < 2.1, found.single, found.nothing) == (True, True, None)
 
-    @pytest.mark.parametrize(
-        "samples", [np.zeros((20, 30)), RNG.random((20, 1)), np.repeat(RNG.random((20, 1)), 30, axis=1)]
-    )
+    def test_one_feature(self):
+        assert stats.contrast(RNG.random((20, 1))).nothing.startswith("there is one feature")
+
+    @pytest.mark.parametrize("samples", [np.zeros((20, 30)), np.repeat(RNG.random((20, 1)), 30, axis=1)])
     def test_equal_features(self, samples):
         assert stats.contrast(samples).nothing == "the medians of all features are equal"
 
@@ -147,3 +148,8 @@ def test_power(n, m, share, shift, least):
     medians = np.where(np.arange(m) < round(share * m), shift, 0)
     found = [stats.contrast(rng.normal(medians, 1, (n, m))).nothing is None for _ in range(50)]
     assert np.mean(found) >= least
+
+
+def test_a_number_that_is_below_a_limit_looks_so():
+    assert "(z = 2.098)" in stats.contrasts.Contrast(1.0, 1.0, 2.098, False).nothing
+    assert "which is 9.99e-05 of 1" in stats.contrasts.Contrast(9.99e-5, 1.0, 5.0, True).nothing

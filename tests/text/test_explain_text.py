@@ -121,6 +121,7 @@ class Named:
 
 
 class TestFacts:
+    @pytest.mark.filterwarnings("ignore:a sum over the words")  # one of two words, but not both, is no sum
     def test_what_scaling_hides_is_kept_and_shown(self, tmp_path):
         explainer = lambda model: LEMNA(model, n_perturbations=200)  # noqa: E731
         settings = {"noise": shout, "n_samples": 6, "rng": 0}

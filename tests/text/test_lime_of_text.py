@@ -125,8 +125,23 @@ def test_words_that_act_together_are_told():
     def both(texts):
         return np.array([0.2 + 0.6 * (("not" in text) != ("good" in text)) for text in texts])
 
-    with pytest.warns(DegenerateAttributionsWarning, match=r"of 1 of 1 texts badly \(R² .*though every copy was asked"):
+    with pytest.warns(DegenerateAttributionsWarning, match=r"of 1 of 1 texts badly \(R² 0.00 .*every copy was asked"):
         LIME(both, rng=0)(["not good"])
+
+
+@pytest.mark.parametrize("method", [LIME, LEMNA])
+def test_the_weights_of_a_method_do_not_hide_words_that_act_together(method):
+    def turned(texts):
+        return np.array([0.65 if text == "not good" else 0.8 if text == "good" else 0.5 for text in texts])
+
+    with pytest.warns(DegenerateAttributionsWarning, match=r"of 1 of 1 texts badly \(R² 0\.91 over all copies alike"):
+        (fit,), _ = method(turned, rng=0, scale=False).fit(["not good"])
+    copies = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+    answers = np.array([0.5, 0.8, 0.5, 0.65])
+    design = np.column_stack([np.ones(4), copies])
+    rest = answers - design @ np.linalg.lstsq(design, answers, rcond=None)[0]
+    assert fit.additive == pytest.approx(1 - (rest @ rest) / (4 * answers.var()))
+    assert fit.r2 > fit.additive
 
 
 def test_a_penalty_that_decides_is_told():

@@ -96,8 +96,8 @@ def explain_fixed_batch(model: Any, batch: Any, error: Exception) -> None:
         rows = "one row" if size == 1 else f"{size} rows"
         raise ValueError(
             f"the model takes a batch of {rows}, but not this one of {len(batch)} ({said[:200]}): write "
-            f"`metfa.FixedBatch(model, {size})` in its place; explainers at the layers of a model (CAM, ScoreCAM, LRP, from_gradcam, some of Captum) "
-            "cannot take that, and need a model for any number of rows"
+            f"`metfa.FixedBatch(model, {size})` in its place; explainers at the layers of a model (CAM, "
+            "ScoreCAM, LRP, from_gradcam, some of Captum) cannot take that, and need a model for any number of rows"
         ) from error
 
 

@@ -215,7 +215,7 @@ def _report(result: Any, class_names: Any, image: str, model: str, method: str) 
         ("picture", "adversarial.png has the network's pixels, in 8 bits: explain it by metfa explain --no-crop"),
         ("time", f"{result.provenance['seconds']:.1f} s, seed {int(result.provenance['rng'], 16)}"),
     ]
-    return "\n".join(f"{name + ':':<18}{printable(text)}" for name, text in lines)
+    return "\n".join(f"{name + ':':<17} {printable(text)}" for name, text in lines)
 
 
 def _outcome(success: bool, *, in_8_bits: bool = False) -> str:

@@ -377,7 +377,7 @@ def report(sample: Any, about: dict[str, Any], analysis: Analysis) -> str:
     if analysis.certify:
         lines.append(("certified", certificate_line(sample, analysis)))
     lines.append(("time", _time(sample.provenance)))
-    return "\n".join(f"{name + ':':<18}{text}" for name, text in lines)
+    return "\n".join(f"{name + ':':<17} {text}" for name, text in lines)
 
 
 def _time(provenance: dict[str, Any]) -> str:

@@ -121,6 +121,7 @@ class Content:
             "tails": upper_tail_table(n_tested).tolist(),
             "reciprocals": reciprocal_table(n_tested).tolist(),
             "anyTime": sample.any_time,
+            "unproven": replace(terms, correction="bh").unproven,
             "harmonic": float((1 / np.arange(1, tested.n_features + 1)).sum()),
             "needed": {
                 str(correction or "none"): [
@@ -179,7 +180,7 @@ def _decided(
 ) -> tuple[Summary | str, dict[str, Any] | None]:
     """The summary, or why there is none, and the certified radii; `known` are the terms with the threshold found."""
     try:
-        decision: Decision = result.decide(known)
+        decision: Decision = replace(result.decide(known), terms=terms)
     except TooFewSamplesError as error:
         return str(error), None
     certificate = certificate_of(tested, terms, decision, lambda radii: placed(radii, region))

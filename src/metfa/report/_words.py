@@ -8,7 +8,7 @@ from typing import Any
 from metfa import noise as noises
 from metfa._base.percents import percent
 from metfa._base.provenance import printable
-from metfa.results.cautions import about_outside, explained
+from metfa.results.cautions import about_near_zero, about_outside, explained
 from metfa.results.decisions import kinds_at
 from metfa.results.promises import promise
 from metfa.results.sample import AttributionSample
@@ -124,18 +124,37 @@ def paragraph_of(
         chance = f"chance alone marks it in at most {percent(terms.alpha)} of the cases on each side"
         sure = f"if a {noun}'s scores are as likely above as below, {chance}"
     else:
-        said = promise(terms.correction, terms.alpha, summary.n_features, expected=None, kinds=kinds, noun=noun)
+        said = promise(
+            terms.correction,
+            terms.alpha,
+            summary.n_features,
+            expected=None,
+            unproven=terms.unproven,
+            kinds=kinds,
+            noun=noun,
+        )
         sure = f"corrected for looking at {summary.n_features:,} {noun}s at once: {said}"
     shares = {
         mark: percent(share, 1) for mark, share in ((1, summary.above), (0, summary.undecided), (-1, summary.below))
     }
     contradicted = ""
     if summary.outside:
-        contradicted = f" Without noise {about_outside(summary.outside, summary.n_features, noun)}."
+        sentence = about_outside(summary.outside, summary.n_features, noun)
+        contradicted = f" {sentence[0].upper()}{sentence[1:]}."
     return (
         f"{text} A {noun} is called {above} if its scores lie above {threshold:.3g} more often than chance explains, "
         f"and {below} if they lie below it more often than chance explains ({sure}). So {shares[1]} of the {noun}s are "
-        f"called {above} and {shares[-1]} {below}. For the other {shares[0]} the scores do not agree enough to "
-        f"decide.{contradicted} This is what the method finds in this model under this noise. It does not say that the "
-        "model is right."
+        f"called {above} and {shares[-1]} {below}.{_undecided(summary, shares[0], noun)}{contradicted} This is what "
+        "the method finds in this model under this noise. It does not say that the model is right."
     )
+
+
+def _undecided(summary: Summary, share: str, noun: str) -> str:
+    """Why the rest is undecided; an empty text where nothing is."""
+    disagree = "the scores do not agree enough to decide"
+    if not summary.undecided:
+        return ""
+    if not summary.near_zero:
+        return f" For the other {share} {disagree}."
+    rest = "" if round(summary.undecided * summary.n_features) == summary.near_zero else f"; of the rest {disagree}"
+    return f" The other {share} are undecided: {about_near_zero(summary.near_zero, summary.zone, noun)}{rest}."

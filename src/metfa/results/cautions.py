@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FLIPS_FROM",
+    "about_near_zero",
     "about_outside",
     "cautions",
     "check_flips_from",
@@ -101,6 +102,12 @@ def place(sample: AttributionSample, row: int) -> str | None:
 def outside(vanilla: np.ndarray, interval: stats.ConfidenceInterval) -> np.ndarray:
     """Whether the score of the clean input lies outside the interval of the median under the noise."""
     return (vanilla < interval.low) | (vanilla > interval.high)
+
+
+def about_near_zero(count: int, zone: float | None, noun: str = "feature") -> str:
+    """How many features have no sign, because most of their scores lie within a `zone` about 0."""
+    who, have = (f"1 {noun} lies", "has") if count == 1 else (f"{count:,} {noun}s lie", "have")
+    return f"{who} within {zone or 0.0:.2g} of 0, which counts as rounding, and {have} no sign"
 
 
 def about_outside(count: int, n_features: int, noun: str = "feature") -> str:

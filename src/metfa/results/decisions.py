@@ -82,6 +82,11 @@ class Decision:
         return kinds_at(self.threshold)
 
     @property
+    def near_zero(self) -> np.ndarray:
+        r"""Features without a sign: most of their scores lie too near to the threshold 0, bool (batch, \*features)."""
+        return (self.thresholds == 0) & (self.test.above + self.test.below < self.test.n / 2)
+
+    @property
     def undecided(self) -> np.ndarray:
         """Share of the features of each input that are undecided, (batch,)."""
         return (self.marks == 0).reshape(len(self.marks), -1).mean(axis=1)
@@ -207,7 +212,7 @@ def undecided_share(features: np.ndarray, alpha: float, correction: str | None, 
     else:
         factor = (1 / np.arange(1, round(m) + 1)).sum() if correction == "by" else 1.0
         rejected = (as_large > 0) & (pvalues * factor * m / some <= alpha)
-    return float(1 - (as_large[rejected.argmax()] if rejected.any() else 0) / m)
+    return float((m - (as_large[rejected.argmax()] if rejected.any() else 0)) / m)  # one rounding: 3 of 10 is 0.3
 
 
 def samples_needed(alpha: float, correction: str | None, n_features: int, *, any_time: bool = False) -> int:

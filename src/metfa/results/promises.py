@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from metfa._base.percents import counted, percent
+from metfa.results.terms import UNPROVEN
 
 __all__ = ["promise"]
 
@@ -15,6 +16,7 @@ def promise(
     n_features: int,
     *,
     expected: float | None,
+    unproven: bool,
     kinds: Mapping[int, str],
     noun: str = "feature",
 ) -> str:
@@ -28,6 +30,8 @@ def promise(
         Number of features that were tested together.
     expected : float or None
         Without a correction: `stats.expected_false_marks`; None where sampling stopped because of what was seen.
+    unproven : bool
+        `Terms.unproven`.
     kinds : mapping of int to str
         Names of the marks +1 and -1.
     noun : str
@@ -47,7 +51,7 @@ def promise(
     if correction == "holm":
         return f"the probability that any {noun} with its median at the threshold is marked is {most}"
     condition = {
-        "bh": "under positive dependence",
+        "bh": "under positive dependence" + f" ({UNPROVEN})" * unproven,
         "by": "under any dependence",
         "e-bh": "under any dependence and whenever sampling stops",
     }[correction]

@@ -8,17 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from metfa._base.percents import percent
 from metfa._base.validation import check_number, keep, positive_int
+from metfa.results.how_it_ended import how_it_ended
 from metfa.results.terms import ANY_TIME, Terms, check_alpha, check_correction, checked_threshold
-from metfa.results.thresholds import UNMOVED
 from metfa.stats.sequential import MOST_SAMPLES
 from metfa.stats.validation import as_level
 
 __all__ = ["CRITERIA", "Look", "Stopping", "Until", "of_a_fixed_number"]
 
 CRITERIA = ("undecided", "width", "change")
-REASONS = ("reached", "max_samples", "max_seconds", "unmoved")
+REASONS = ("reached", "max_samples", "max_seconds", "unmoved", "no_threshold")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +41,8 @@ class Until:
     threshold : callable, float or array (batch,)
         For `undecided`: a number, one number for each input, or a rule. A rule takes the threshold from the samples of
         the first round; only later ones are tested. (It is tried on the clean map before.) A number costs no samples.
-        None: 0 for signed attributions (as the explainer or the first round says), else natural breaks.
+        None: 0 for signed attributions (as the explainer or the first round says), else natural breaks. An input for
+        which the rule finds none stays undecided, the others go on; if there is no other, sampling ends.
     alpha : float
         For `undecided`: level of the tests, as in `AttributionSample.significance_map`.
     correction : {"e-bh", "bonferroni", None}
@@ -55,7 +55,8 @@ class Until:
     max_seconds : float, optional
         Seconds after which no further round begins. Rounds after the first are made smaller, to end by then.
     first : int, optional
-        Samples of the first round. By default as few as could decide anything, or for a rule 10.
+        Samples of the first round. By default as few as could decide anything, or for a rule 10; for natural breaks at
+        least 5, as fewer cannot show whether anything stands out (`stats.contrast`).
     growth : float
         Factor from the number of samples at one look to that at the next, above 1.
 
@@ -179,8 +180,9 @@ class Stopping:
 
     Attributes
     ----------
-    reason : {"reached", "max_samples", "max_seconds", "unmoved"}
-        Whether all criteria were met, or which budget ended it, or that the noise changes none of the inputs.
+    reason : {"reached", "max_samples", "max_seconds", "unmoved", "no_threshold"}
+        Whether all criteria were met, which budget ended it, that the noise changes none of the inputs, or that no
+        input has a threshold. Inputs without one do not count for `undecided` where others have one.
     asked : dict
         Criteria by name.
     alpha, correction, confidence_level
@@ -188,12 +190,14 @@ class Stopping:
     split : int
         Samples of the first round that gave the thresholds and were not tested.
     thresholds : tuple of float or None
-        Threshold of each input; None where `undecided` was not asked.
+        Threshold of each input, nan where the rule found none; None where `undecided` was not asked.
     looks : tuple of Look
     n_inputs : int
         Number of inputs that were sampled together. Looks show the worst of them, also in the result of one input.
     added : int
         Samples that `AttributionSample.concat` added afterwards: tested like the others, but seen by no look.
+    nothing : tuple of (str or None)
+        Why the rule found no threshold for an input, None where it did; empty if every input has one.
 
     Notes
     -----
@@ -213,6 +217,7 @@ class Stopping:
     looks: tuple[Look, ...]
     n_inputs: int = 1
     added: int = 0
+    nothing: tuple[str | None, ...] = ()
 
     @property
     def tested(self) -> bool:
@@ -237,35 +242,25 @@ class Stopping:
                 f"nothing was tested during sampling: the first {self.split} samples gave the threshold, and then "
                 f"{self.reason} ended it: allow more, or give `Until` a number as `threshold`, which costs no samples"
             )
-        return Terms(np.array(self.thresholds), self.alpha, self.correction, self.split)
+        return Terms(np.array(self.thresholds), self.alpha, self.correction, self.split, nothing=self.nothing)
 
     def of_input(self, index: int) -> Stopping:
         """The same for one input of the batch; the looks still show the worst of all."""
-        return self if self.thresholds is None else replace(self, thresholds=self.thresholds[index : index + 1])
+        if self.thresholds is None:
+            return self
+        nothing = self.nothing[index : index + 1]
+        reason = "no_threshold" if any(nothing) else self.reason
+        return replace(self, thresholds=self.thresholds[index : index + 1], nothing=nothing, reason=reason)
 
     def __str__(self) -> str:
-        last, n = self.looks[-1], len(self.looks)
-        met = self.reason == "reached"
-        seen = ", ".join(_in_words(name, getattr(last, name), asked, met=met) for name, asked in self.asked.items())
-        ended = "" if met else f" ({UNMOVED if self.reason == 'unmoved' else f'{self.reason} ended it'})"
-        worst = f", the worst of {self.n_inputs} inputs" if self.n_inputs > 1 else ""
-        more = f"; {self.added} more samples were added later" if self.added else ""
-        return f"{last.n_samples} samples, {n} look{'s' * (n != 1)}{worst}: {seen}{ended}{self._terms()}{more}"
-
-    def _terms(self) -> str:
-        """The terms of the decisions, in words."""
-        if self.thresholds is None:
-            return ""
-        if not self.tested:
-            return f"; nothing tested: the first {self.split} samples gave the threshold"
-        low, high = (f"{threshold:.3g}" for threshold in (min(self.thresholds), max(self.thresholds)))
-        by = "a side, uncorrected" if self.correction is None else f"by {self.correction}"
-        at = f"threshold {low}" if low == high else f"thresholds {low} to {high}"
-        return f"; tested at alpha {self.alpha:g} {by}, {at}"
+        return how_it_ended(self)
 
     def written(self) -> dict[str, Any]:
         """As JSON."""
-        return asdict(self)
+        written = asdict(self)
+        if self.nothing and self.thresholds is not None:
+            written["thresholds"] = [None if math.isnan(threshold) else threshold for threshold in self.thresholds]
+        return written
 
     @classmethod
     def read(cls, written: Any, batch: int, n_samples: int) -> Stopping:
@@ -275,8 +270,14 @@ class Stopping:
         if "held_out" in written:  # as it was called once
             written = {**written, "split": written["held_out"]}
         looks = tuple(Look(**{field.name: look[field.name] for field in fields(Look)}) for look in written["looks"])
+        written = {"nothing": (), **written}  # which older files do not have
         found = cls(**{**{field.name: written[field.name] for field in fields(cls)}, "looks": looks})
-        thresholds = found.thresholds
+        thresholds, nothing = found.thresholds, tuple(found.nothing)
+        known = [
+            threshold
+            for threshold, why in zip(thresholds or (), nothing or [None] * batch, strict=False)
+            if threshold is not None or why is None
+        ]
         seen = [value for look in looks for name in CRITERIA if (value := getattr(look, name)) is not None]
         sizes = [*found.asked.values(), *seen, *(look.seconds for look in looks)]
         levels = [found.alpha, found.confidence_level]
@@ -286,7 +287,7 @@ class Stopping:
             and found.correction in ANY_TIME
             and bool(found.asked)
             and set(found.asked) <= set(CRITERIA)
-            and all(map(_finite, [*sizes, *levels, *(thresholds or ())]))
+            and all(map(_finite, [*sizes, *levels, *known]))
             and min(sizes) >= 0
             and all(0 < level < 1 for level in levels)
             and all(type(count) is int for count in [found.split, found.n_inputs, found.added, *counts])
@@ -295,10 +296,15 @@ class Stopping:
             and 0 <= found.split <= counts[-1] == n_samples - found.added <= n_samples
             and found.n_inputs >= batch
             and (thresholds is None or len(thresholds) == batch)
+            and (not nothing or (thresholds is not None and len(nothing) == batch))
+            and all(why is None or isinstance(why, str) for why in nothing)
+            and (found.reason != "no_threshold" or any(nothing))
         )
         if not fits:
             raise TypeError("stopping, which does not fit the rest")
-        return cls(**{**vars(found), "thresholds": None if thresholds is None else tuple(thresholds)})
+        if thresholds is not None:
+            thresholds = tuple(math.nan if threshold is None else threshold for threshold in thresholds)
+        return cls(**{**vars(found), "thresholds": thresholds, "nothing": nothing})
 
 
 def of_a_fixed_number(what: str, confidence_level: float) -> ValueError:
@@ -316,15 +322,3 @@ def _shortened(value: Any) -> str:
 
 def _finite(value: Any) -> bool:
     return type(value) in (int, float) and math.isfinite(value)
-
-
-def _in_words(name: str, value: float | None, asked: float, *, met: bool) -> str:
-    limit, most = percent(asked) if name == "undecided" else f"{asked:.3g}", "at most " * met
-    if value is None:
-        return f"nothing known about {name} ({limit} asked)"
-    seen = {
-        "undecided": f"{most}{percent(value, 1)} undecided",
-        "width": f"intervals {most}{value:.3g} wide",
-        "change": f"a change of {most}{value:.3g}",
-    }[name]
-    return f"{seen}, as asked ({limit})" if met else f"{seen}, {limit} asked"

@@ -11,6 +11,7 @@ from metfa import stats
 from metfa._base.percents import percent
 from metfa.results.cautions import (
     FLIPS_FROM,
+    about_near_zero,
     about_outside,
     cautions,
     explained,
@@ -22,7 +23,7 @@ from metfa.results.cautions import (
 from metfa.results.decisions import Decision, kinds_at
 from metfa.results.promises import promise
 from metfa.results.sample import AttributionSample
-from metfa.results.thresholds import UNMOVED
+from metfa.results.thresholds import UNMOVED, zone_of
 
 __all__ = ["Summary", "summarise"]
 
@@ -56,9 +57,15 @@ class Summary:
         Correction for many features.
     above, below, undecided : float
         Shares of the features, which add to 1: the median is decided to lie above the threshold, below it, or neither.
+    near_zero : int
+        Undecided features most of whose scores lie too near to the threshold 0 for a sign.
+    zone : float or None
+        How near to 0 that is; None where no threshold is 0.
+    unproven : bool
+        Whether no proof covers the correction (`Terms.unproven`).
     expected_false_marks : float or None
-        Features to expect with a false mark if every median lies at the threshold; None with a correction, and after
-        `metfa.Until`.
+        Features to expect with a false mark if every median lies at the threshold, 0 where nothing stands out; None
+        with a correction, and after `metfa.Until`.
     level_asked : float
         Level that was asked for the intervals.
     too_few : str or None
@@ -90,6 +97,9 @@ class Summary:
     above: float
     below: float
     undecided: float
+    near_zero: int
+    zone: float | None
+    unproven: bool
     expected_false_marks: float | None
     level_asked: float
     too_few: str | None
@@ -118,6 +128,7 @@ class Summary:
             (kinds[1], f"{percent(self.above, 2):>7} (median above the threshold, {at})"),
             (kinds[-1], f"{percent(self.below, 2):>7} (median below it)"),
             (kinds[0], f"{percent(self.undecided, 2):>7}"),
+            *([("no sign", about_near_zero(self.near_zero, self.zone))] if self.near_zero else []),
             *([] if self.stopped is None else [("stopped", self.stopped)]),
             ("false marks", self._errors()),
             ("intervals", self._intervals()),
@@ -131,11 +142,14 @@ class Summary:
         return lines
 
     def _errors(self) -> str:
+        if self.nothing is not None:
+            return "none, because nothing is marked"
         said = promise(
             self.correction,
             self.alpha,
             self.n_features,
             expected=self.expected_false_marks,
+            unproven=self.unproven,
             kinds=kinds_at(self.threshold),
         )
         how = f"alpha {self.alpha:g} a side, uncorrected" if self.correction is None else self.correction
@@ -169,6 +183,9 @@ def summarise(
     false_marks = None
     if terms.correction is None and not decision.any_time:
         false_marks = stats.expected_false_marks(sample.n_samples - terms.split, terms.alpha, sample.n_features)
+    zones = zone_of(decision.thresholds, terms.unit, sample.values)
+    zones = np.broadcast_to(zones, marks.shape).reshape(batch, -1).max(axis=1, initial=0)
+    near_zero = (decision.near_zero & (marks == 0)).reshape(batch, -1).sum(axis=1)
     return tuple(
         Summary(
             place=place(sample, row),
@@ -185,7 +202,10 @@ def summarise(
             above=float((marks[row] == 1).mean()),
             below=float((marks[row] == -1).mean()),
             undecided=float((marks[row] == 0).mean()),
-            expected_false_marks=false_marks,
+            near_zero=0 if decision.nothing[row] is not None else int(near_zero[row]),
+            zone=float(zones[row]) or None,
+            unproven=terms.unproven,
+            expected_false_marks=0.0 if false_marks is not None and decision.nothing[row] is not None else false_marks,
             level_asked=confidence_level,
             too_few=UNMOVED if sample.unmoved[row] else too_few,
             confidence_level=None if sample.unmoved[row] else level,

@@ -16,6 +16,7 @@ from metfa.results.moments import ends_of
 __all__ = [
     "ANY_TIME",
     "CORRECTIONS",
+    "UNPROVEN",
     "Terms",
     "check_alpha",
     "check_correction",
@@ -28,6 +29,7 @@ __all__ = [
 CORRECTIONS = (None, "bonferroni", "holm", "bh", "by", "e-bh")
 ANY_TIME = (None, "bonferroni", "e-bh")  # those that hold whenever sampling stops
 RULES = {"jenks": stats.jenks}  # by their names in files
+UNPROVEN = "unproven with a threshold from the same samples"
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,13 +65,16 @@ class Terms:
     unit : float, ndarray (batch,), optional
         What counts as a whole score, in the units of the maps: 1 for probabilities. Scores that differ by less than a
         ten-thousandth of it do not differ (`stats.contrast`). So natural breaks find no threshold where all medians
-        agree to that, and a test about the threshold 0 counts scores as near to 0 as that for neither side.
+        agree to that, and a test about the threshold 0, also one that you give, counts scores as near to 0 as
+        that for neither side.
         `AttributionSample.terms` takes the explainer's attribute `unit`, if it has one, else for each input the largest
-        absolute score of the clean map.
+        absolute score of the clean map or the largest absolute median of the samples, whichever is smaller.
     split : int
         How many of the first samples are left out of the tests. A rule takes the threshold from these alone, so that it
         is a fixed number for the test. Without a split, all samples choose the threshold and are tested. If you give a
         number that was taken from first samples, leave these out too.
+    nothing : tuple of (str or None)
+        After `metfa.Until`: why its rule found no threshold for an input, whose `threshold` is nan; else empty.
 
     Raises
     ------
@@ -82,9 +87,15 @@ class Terms:
     correction: str | None = None
     split: int = 0
     unit: Any = None
+    nothing: tuple[str | None, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "threshold", checked_threshold(self.threshold))
+        missing = np.array([why is not None for why in self.nothing])
+        if missing.any():
+            known = np.asarray(checked_threshold(np.where(missing, 0.0, self.threshold)))
+            object.__setattr__(self, "threshold", np.where(missing, np.nan, known))
+        else:
+            object.__setattr__(self, "threshold", checked_threshold(self.threshold))
         object.__setattr__(self, "unit", _checked_unit(self.unit))
         check_alpha(self.alpha)
         object.__setattr__(self, "alpha", float(self.alpha))
@@ -98,7 +109,7 @@ class Terms:
         same = same and np.array_equal(self.unit, other.unit)
         if callable(self.threshold) or callable(other.threshold):
             return same and self.threshold is other.threshold
-        return same and np.array_equal(self.threshold, other.threshold)
+        return same and np.array_equal(self.threshold, other.threshold, equal_nan=True)
 
     __hash__ = None  # pyright: ignore[reportAssignmentType] - it may hold an array
 
@@ -106,9 +117,12 @@ class Terms:
     def level(self) -> str:
         """Alpha and correction in words, and what no proof covers."""
         kind = " a side, uncorrected" if self.correction is None else f", {self.correction}"
-        if self.correction == "bh" and callable(self.threshold) and not self.split:
-            kind += ", unproven with a threshold from the same samples"
-        return f"alpha {self.alpha:g}{kind}"
+        return f"alpha {self.alpha:g}{kind}{', ' * self.unproven}{UNPROVEN * self.unproven}"
+
+    @property
+    def unproven(self) -> bool:
+        """Whether no proof covers the correction: "bh" with a threshold from the samples that are tested."""
+        return self.correction == "bh" and callable(self.threshold) and not self.split
 
     def of_input(self, index: int) -> Terms:
         """The same for one input of the batch, as a batch of one."""
@@ -117,7 +131,7 @@ class Terms:
             for name in ("threshold", "unit")
             if isinstance(value := getattr(self, name), np.ndarray)
         }
-        return replace(self, **rows) if rows else self
+        return replace(self, **rows, nothing=self.nothing[index : index + 1]) if rows else self
 
     def written(self) -> dict[str, Any]:
         """As JSON.
@@ -139,7 +153,9 @@ class Terms:
         elif isinstance(threshold, np.ndarray):
             threshold = threshold.tolist()
         unit = self.unit.tolist() if isinstance(self.unit, np.ndarray) else self.unit
-        return {**vars(self), "threshold": threshold, "unit": unit}
+        return {name: value for name, value in vars(self).items() if name != "nothing"} | {
+            "threshold": threshold, "unit": unit
+        }  # fmt: skip
 
     @classmethod
     def read(cls, written: Any, shape: tuple[int, ...]) -> Terms:
@@ -192,6 +208,7 @@ def filled(
         own.correction if correction is None else correction,
         0 if split is None else split,
         own.unit,
+        own.nothing if threshold is own.threshold else (),
     )
 
 

@@ -35,7 +35,7 @@ def resolved(values: np.ndarray, terms: Terms, unmoved: np.ndarray) -> tuple[np.
     get none, so that their samples, one explanation N times, are on neither side.
     """
     check_fits(terms, values.shape)
-    given, nothing = terms.threshold, (None,) * values.shape[1]
+    given, nothing = terms.threshold, terms.nothing or (None,) * values.shape[1]
     if callable(given):
         given, nothing = ruled(given, values, terms.unit, terms.split)
     thresholds = _for_each_input(np.asarray(given), values.ndim)

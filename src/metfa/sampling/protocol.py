@@ -68,12 +68,9 @@ def prediction_of(explainer: Any) -> Callable[[Any], Any] | None:
 
     def predict(inputs: Any) -> Any:
         if isinstance(called, Called) and is_array(inputs):
-            scores = called.scores(inputs)  # in the batches that the caller has set
-        else:
-            scores = model(*inputs) if isinstance(inputs, tuple) else answered(model, inputs)
-            scores = rows_of_scores(scores, count_rows(inputs), model, name)
-        _no_labels(to_host(scores), name)
-        return scores
+            return called.scores(inputs)  # in the batches that the caller has set
+        scores = model(*inputs) if isinstance(inputs, tuple) else answered(model, inputs)
+        return rows_of_scores(scores, count_rows(inputs), model, name)
 
     return predict
 

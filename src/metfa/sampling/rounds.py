@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -18,13 +17,14 @@ from metfa.results.decisions import (
     samples_for_interval,
     samples_needed,
 )
-from metfa.results.moments import largest_of
 from metfa.results.stopping import CRITERIA, Look, Stopping, Until
 from metfa.results.terms import checked_threshold, of_both_signs
 from metfa.results.thresholds import UNMOVED, number_of, ruled, sides
+from metfa.results.units import unit_of
 
 __all__ = ["FixedRound", "Rounds", "RoundsUntil", "rounds_of"]
 
+FOR_CONTRAST = 5  # samples with which `stats.contrast` can ask whether the maps agree
 FOR_A_RULE = 10  # samples for the natural break as threshold: enough values if there are thousands of features
 
 
@@ -94,8 +94,8 @@ class RoundsUntil:
     def check(self, vanilla: np.ndarray) -> None:
         """See `Rounds`."""
         given = self._rule.threshold
-        if self._tests is not None and self._tests.unit is None:
-            self._tests.unit = largest_of(vanilla)
+        if self._tests is not None:
+            self._tests.vanilla = vanilla
         if self._tests is not None and callable(given) and given is not stats.jenks:
             _try(given, np.repeat(vanilla[:1], min(self._tests.split, FOR_A_RULE), axis=0))
 
@@ -105,7 +105,7 @@ class RoundsUntil:
             return None
         rule, tests = self._rule, self._tests
         if taken == 0:
-            return min(rule.first or self._least(), self.most)
+            return min(max(rule.first or self._least(), 0 if tests is None else tests.split), self.most)
         if tests is not None and taken == tests.split:
             return min(taken + tests.needed, self.most)
         wanted = rule.after(taken)
@@ -156,6 +156,8 @@ class RoundsUntil:
         self._looks.append(Look(taken, seconds=round(seconds, 3), **seen))
         if all((value := seen[name]) is not None and value <= asked for name, asked in rule.asked.items()):
             self._reason = "reached"
+        elif self._tests is not None and taken > self._tests.split and self._tests.hopeless:
+            self._reason = "no_threshold"
         elif taken == self.most:
             self._reason = "max_samples"
         elif rule.max_seconds is not None and seconds >= rule.max_seconds:
@@ -176,6 +178,7 @@ class RoundsUntil:
             thresholds=None if tests is None or tests.thresholds is None else tuple(tests.thresholds.tolist()),
             looks=tuple(self._looks),
             n_inputs=self._batch,
+            nothing=() if tests is None else tests.nothing,
         )
 
 
@@ -183,11 +186,15 @@ class _Counted:
     """Counts of samples above and below each input's threshold: all that has to be kept for decisions."""
 
     def __init__(self, rule: Until, batch: int, signed: bool | None, unit: float | None) -> None:
-        self.unit: Any = unit  # as of `AttributionSample.unit`
+        self.vanilla = np.empty(0)  # maps of the clean inputs, known before the first round
+        self._unit: Any = unit  # as of `AttributionSample.unit`
         self._rule, self._threshold = rule, rule.threshold
         if self._threshold is None and signed is not None:
             self._threshold = 0.0 if signed else stats.jenks
-        self.split = (rule.first or FOR_A_RULE) if self._threshold is None or callable(self._threshold) else 0
+        least = FOR_CONTRAST if self._threshold in (None, stats.jenks) else 1
+        of_samples = self._threshold is None or callable(self._threshold)
+        self.split = max(rule.first or FOR_A_RULE, least) if of_samples else 0
+        self.nothing: tuple[str | None, ...] = ()  # as in `Stopping`
         self.needed = samples_needed(rule.alpha, rule.correction, 1, any_time=True)
         self.thresholds: np.ndarray | None = None if self.split else _one_an_input(self._threshold, batch)
         if self.split + self.needed > rule.max_samples:
@@ -202,29 +209,32 @@ class _Counted:
         self._below: Any = 0
 
     def undecided(self, values: Callable[[int, int], np.ndarray], taken: int) -> np.ndarray:
-        """Share of undecided features of each input, (batch,)."""
+        """Share of undecided features of each input, (batch,); 0 without a threshold where others have one."""
+        if self._unit is None:
+            self._unit = unit_of(self.vanilla, values(0, taken))
         if self.thresholds is None:
             self.thresholds, nothing = self._of_first_round(values(0, self.split))
-            for row, threshold in enumerate(self.thresholds.tolist()):
-                if not math.isfinite(threshold):
-                    raise ValueError(
-                        f"`threshold`: the rule found none in the first {self.split} samples of input {row} "
-                        f"({nothing[row]}), so that nothing can ever be decided: give a number, or "
-                        f"first={2 * self.split} to see more before it"
-                    )
+            self.nothing = nothing if any(nothing) else ()
         if taken <= self._counted:
             return np.ones(len(self.thresholds))
         new = values(self._counted, taken)
-        above, below = sides(new, self.thresholds.reshape(-1, *[1] * (new.ndim - 2)), self.unit)
+        above, below = sides(new, self.thresholds.reshape(-1, *[1] * (new.ndim - 2)), self._unit)
         self._above, self._below, self._counted = self._above + above, self._below + below, taken
         n = taken - self.split
-        return any_time_undecided(self._above, self._below, n, self._rule.alpha, self._rule.correction)
+        shares = any_time_undecided(self._above, self._below, n, self._rule.alpha, self._rule.correction)
+        return np.where(np.isnan(self.thresholds), float(self.hopeless), shares)
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether no input has a threshold, so that nothing can ever be decided."""
+        return self.thresholds is not None and bool(np.isnan(self.thresholds).all())
 
     def _of_first_round(self, values: np.ndarray) -> tuple[np.ndarray, tuple[str | None, ...]]:
         """Threshold of each input from the samples of the first round, and why there is none."""
         if self._threshold is None and of_both_signs(values) is not None:
+            self.split = self._counted = 0  # 0 is no number of these samples, so they are tested too
             return np.zeros(values.shape[1]), (None,) * values.shape[1]
-        return ruled(self._threshold if callable(self._threshold) else stats.jenks, values, self.unit)
+        return ruled(self._threshold if callable(self._threshold) else stats.jenks, values, self._unit)
 
 
 def _try(rule: Callable[[np.ndarray], Any], values: np.ndarray) -> None:

@@ -42,6 +42,8 @@ class Contrast:
         Whether a single feature differs from the middle of its map in significantly many samples.
     least_share : float
         Share of the unit below which scores do not differ.
+    n_features : int
+        Number of features.
     """
 
     spread: float
@@ -49,20 +51,30 @@ class Contrast:
     agreement: float
     single: bool
     least_share: float = LEAST_SHARE
+    n_features: int = 2
 
     @property
     def nothing(self) -> str | None:
         """Why no feature stands out, in words; None if one does."""
+        if self.n_features == 1:
+            return "there is one feature, and it cannot stand out of others"
         if self.spread == 0:
             return "the medians of all features are equal"
         if self.spread < self.least_share * self.unit:
+            share = _below(self.spread / self.unit, self.least_share, "g")
             return (
-                f"the medians differ by {self.spread:.2g}, which is {self.spread / self.unit:.1g} of {self.unit:.3g}, "
+                f"the medians differ by {self.spread:.2g}, which is {share} of {self.unit:.3g}, "
                 f"and less than {self.least_share:.2g} of it counts as rounding"
             )
         if self.agreement < LEAST_Z and not self.single:
-            return f"the samples' maps agree only by chance (z = {self.agreement:.1f})"
+            return f"the samples' maps agree only by chance (z = {_below(self.agreement, LEAST_Z, 'f')})"
         return None
+
+
+def _below(value: float, limit: float, kind: str) -> str:
+    """A number that is below a limit, with one digit, or so many that it looks so."""
+    texts = (f"{value:.{digits}{kind}}" for digits in range(1, 18))
+    return next((text for text in texts if float(text) < limit), repr(value))
 
 
 def smallest_difference(unit: Any, dtype: Any) -> Any:
@@ -135,12 +147,12 @@ def contrast(samples: Any, *, unit: float | None = None, axis: int = 0) -> Contr
     scale = math.ldexp(1.0, min(-exponent, 1023)) if far else 1.0  # keeps squares within range, rounds nothing
     means, norms, total = _described(values, scale)
     spread, level = _spread(values, total, largest if unit is None else unit, unit is None)
-    share = _least_share(values.dtype)
+    share, size = _least_share(values.dtype), math.prod(values.shape[1:])
     if n < 5 or spread < share * level:
-        return Contrast(spread, level, math.inf, True, share)
+        return Contrast(spread, level, math.inf, True, share, size)
     agreement = _agreement(values, means, norms, scale)
     single = agreement < LEAST_Z and _single(values)
-    return Contrast(spread, level, agreement, single, share)
+    return Contrast(spread, level, agreement, single, share, size)
 
 
 def _described(values: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -18,6 +18,7 @@ from metfa.text.words import Words
 __all__ = [
     "SINGLE",
     "Ask",
+    "additive_share",
     "deletions",
     "every_copy",
     "explained_rows",
@@ -25,11 +26,13 @@ __all__ = [
     "hold_text_model",
     "keeps_signs",
     "warn_of_luck",
+    "warn_of_words_together",
     "warn_of_zeros",
     "word_maps",
 ]
 
 ROUNDING = 1e-3  # the kernels of a model may change a probability by so much from batch to batch
+ADDITIVE = 0.95  # a choice: least R² at which scores of single words describe the answers to all copies
 SINGLE = 4 * float(np.finfo(np.float32).eps)  # most models answer in single precision and round batch by batch
 
 Ask = Callable[[np.ndarray], np.ndarray]
@@ -103,6 +106,35 @@ def warn_of_luck(fits: Sequence[Any], name: str, copies: int) -> None:
             f"{name}'s linear model fits the probabilities of {len(poor)} of {len(fits)} texts no better than it would "
             f"fit unrelated numbers (R² {worst.r2:.2f} with {len(worst.words)} words and {copies} copies): take "
             "more `n_perturbations`",
+            DegenerateAttributionsWarning,
+        )
+
+
+def additive_share(kept: np.ndarray, response: np.ndarray) -> float | None:
+    """R² of a sum over the words where each distinct copy counts once; None unless all 2^n_words copies were asked.
+
+    The weights of a method hide words that act together, because few copies weigh much. Over all copies the columns of
+    `kept` are orthogonal, so each word's coefficient is a difference of two means.
+    """
+    n_words = kept.shape[1]
+    if 2**n_words > len(kept):
+        return None
+    codes, first = np.unique(kept @ (1 << np.arange(n_words)), return_index=True)
+    variance = float(response[first].astype(np.float64).var())
+    if len(codes) < 2**n_words or variance == 0:
+        return None
+    effects = 4 * ((kept[first] - 0.5) * response[first, None].astype(np.float64)).mean(axis=0)
+    return float((effects**2).sum() / 4 / variance)
+
+
+def warn_of_words_together(fits: Sequence[Any], name: str) -> None:
+    """Warn of texts where all copies were asked and a sum over the words does not describe the answers."""
+    poor = [fit.additive for fit in fits if fit.additive is not None and fit.additive < ADDITIVE]
+    if poor:
+        warn(
+            f"a sum over the words describes the probabilities of {len(poor)} of {len(fits)} texts badly (R² "
+            f"{min(poor):.2f} over all copies alike, and every copy was asked): words act together there, and {name}'s "
+            "scores of single words cannot say how; look at the copies themselves",
             DegenerateAttributionsWarning,
         )
 

@@ -13,12 +13,14 @@ from metfa.calls.held import model_itself
 from metfa.explainers.linear_fits import without_pull
 from metfa.text._deletions import (
     Ask,
+    additive_share,
     deletions,
     explained_rows,
     flat,
     hold_text_model,
     keeps_signs,
     warn_of_luck,
+    warn_of_words_together,
     warn_of_zeros,
     word_maps,
 )
@@ -54,6 +56,8 @@ class WordMixture:
     mixture : Mixture
         All components: ``.shares``, ``.intercepts``, ``.coefficients`` and ``.deviations``. A component that the fit
         did not need has share 0.
+    additive : float or None
+        R² of a sum over the words over all copies alike, without weights; None where not every copy was asked.
     """
 
     words: tuple[str, ...]
@@ -63,6 +67,7 @@ class WordMixture:
     component: int
     responsibilities: np.ndarray
     mixture: Mixture
+    additive: float | None = None
 
 
 @dataclass(frozen=True)
@@ -125,9 +130,10 @@ class LEMNA:
     Memory grows with `n_perturbations` by a few numbers a word; only one batch of texts exists at a time. The fit
     takes seconds for 1000 words and most of a minute for 2000; longer texts are refused.
 
-    `fit` returns the mixture and R² of each row. Three kinds of text raise a warning: the probability does not change;
+    `fit` returns the mixture and R² of each row. Four kinds of text raise a warning: the probability does not change;
     all words get the same coefficient; R² is at most n_words / (n_perturbations - 1), the average, without fusion, for
-    scores that have nothing to do with the words.
+    scores that have nothing to do with the words; every copy of a short text was asked, and a sum over the words
+    describes the answers to all of them with an R² below 0.95.
 
     Examples
     --------
@@ -209,6 +215,7 @@ class LEMNA:
         coefficients = [fit.coefficients for fit in fits]
         warn_of_zeros(coefficients, "LEMNA's coefficients", "the class probability does not depend on the words")
         warn_of_luck(fits, "LEMNA", self.n_perturbations)
+        warn_of_words_together(fits, "LEMNA")
         self._warn_of_equal(fits)
         return fits, scores
 
@@ -239,6 +246,7 @@ class LEMNA:
             component,
             responsibilities[0],
             mixture,
+            additive_share(kept, response),
         )
 
     def _warn_of_equal(self, fits: list[WordMixture]) -> None:

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from metfa._base.validation import MOST_CALLS, check_number, keep, positive_int
-from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.calls.held import model_itself
 from metfa.explainers.linear_fits import warn_of_penalty, weighted_ridge
 from metfa.text._deletions import (
     SINGLE,
     Ask,
+    additive_share,
     deletions,
     every_copy,
     explained_rows,
@@ -22,14 +22,13 @@ from metfa.text._deletions import (
     hold_text_model,
     keeps_signs,
     warn_of_luck,
+    warn_of_words_together,
     warn_of_zeros,
     word_maps,
 )
 from metfa.text.words import Words
 
 __all__ = ["LIME", "WordSurrogate"]
-
-ADDITIVE = 0.5  # least R² at which scores of single words describe the answers to all copies
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +47,8 @@ class WordSurrogate:
         Weighted coefficient of determination of the fit, at most 1; 0 where the probability does not vary.
     kept : float
         Share of the coefficients that the ridge penalty leaves; 1 where there is none.
+    additive : float or None
+        R² of a sum over the words over all copies alike, without weights; None where not every copy was asked.
     """
 
     words: tuple[str, ...]
@@ -55,6 +56,7 @@ class WordSurrogate:
     intercept: float
     r2: float
     kept: float = 1.0
+    additive: float | None = None
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,8 @@ class LIME:
 
     Warnings name texts whose probability does not change. With random copies they name fits of which the penalty takes
     more than half, and fits whose R² is at most n_words / (n_perturbations - 1), the average for scores that have
-    nothing to do with the words. If every copy is asked they name fits with an R² below 0.5: words act together there.
+    nothing to do with the words. If every copy is asked they name texts where a sum over the words describes the
+    answers to all copies, without weights, with an R² below 0.95: words act together there.
     `fit` returns the coefficients and R² of each row.
 
     Examples
@@ -178,7 +181,7 @@ class LIME:
         coefficients = [fit.coefficients for fit in fits]
         warn_of_zeros(coefficients, "LIME's coefficients", "the class probability does not depend on the words")
         if self._asks_all(len(fits[0].words)):
-            _warn_of_words_together(fits)
+            warn_of_words_together(fits, "LIME")
         else:
             warn_of_luck(fits, "LIME", self.n_perturbations)
             warn_of_penalty(fits, "texts", self.regularization, self.n_perturbations)
@@ -202,7 +205,7 @@ class LIME:
         fit = weighted_ridge(kept[:, reads], response, closeness * _expected_numbers(kept, copies), 0.0)
         coefficients = np.zeros(n_words)
         coefficients[reads] = fit.coefficients
-        return WordSurrogate(words.words, coefficients, *fit[1:])
+        return WordSurrogate(words.words, coefficients, *fit[1:], additive=additive_share(kept, response))
 
 
 def _words_that_count(response: np.ndarray, n_words: int) -> np.ndarray:
@@ -220,16 +223,3 @@ def _expected_numbers(kept: np.ndarray, copies: int) -> np.ndarray:
     n_words = kept.shape[1]
     equal = np.array([n_words * comb(n_words, left_out) for left_out in range(n_words + 1)], dtype=np.float64)
     return np.where(kept.all(axis=1), 1.0, (copies - 1) / equal[n_words - kept.sum(axis=1)])
-
-
-def _warn_of_words_together(fits: list[WordSurrogate]) -> None:
-    """Warn of texts where all copies were asked and a sum over the words does not describe the answers."""
-    poor = [fit for fit in fits if fit.coefficients.any() and fit.r2 < ADDITIVE]
-    if poor:
-        worst = min(fit.r2 for fit in poor)
-        warn(
-            f"LIME's linear model describes the probabilities of {len(poor)} of {len(fits)} texts badly (R² "
-            f"{worst:.2f}, though every copy was asked): words act together there, and scores of single words cannot "
-            "say how; look at the copies themselves",
-            DegenerateAttributionsWarning,
-        )

@@ -130,7 +130,15 @@ def _decisions(sample: AttributionSample, decision: Decision) -> tuple[list[str]
     expected = None
     if terms.correction is None and not decision.any_time:
         expected = stats.expected_false_marks(sample.n_samples - terms.split, terms.alpha, len(kinds))
-    promised = promise(terms.correction, terms.alpha, len(kinds), expected=expected, kinds=of_mark, noun="word")
+    promised = promise(
+        terms.correction,
+        terms.alpha,
+        len(kinds),
+        expected=expected,
+        unproven=False,  # the level says so
+        kinds=of_mark,
+        noun="word",
+    )
     how = f"decided at {terms.level}: {promised}"
     meanings = {of_mark[1]: f"median significantly above {at}", of_mark[-1]: f"median significantly below {at}"}
     meanings["undecided"] = "neither"

@@ -1,0 +1,45 @@
+"""What counts as a whole score, in the units of the maps."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from metfa.results.moments import largest_of, mean_of, median_of
+
+__all__ = ["unit_of"]
+
+CANDIDATES = 32  # features with large means, whose medians bound the largest one from below
+
+
+def unit_of(vanilla: np.ndarray, samples: np.ndarray) -> np.ndarray:
+    r"""Unit of each input, (batch,) float64, from its clean map (batch, \*features) and samples (n, batch, \*features).
+
+    It is the smaller of the largest absolute clean score and the largest absolute median: one of the two may be wild,
+    as at a pole or in a saturated place, and a unit that is too large hides what is there.
+    """
+    medians = [_largest_median(samples[:, row]) for row in range(samples.shape[1])]
+    return np.minimum(largest_of(vanilla), medians)
+
+
+def _largest_median(values: np.ndarray) -> float:
+    r"""Largest absolute median of samples (n, \*features).
+
+    The features with the largest means give a bound. Only features with half of their samples beyond it can exceed it,
+    so few medians are computed.
+    """
+    n, shape = values.shape[0], values.shape[1:]
+    means = np.abs(mean_of(values)).ravel()
+    if not means.size:
+        return 0.0
+    bound = _at(values, np.argsort(means, kind="stable")[-CANDIDATES:])
+    beyond = np.zeros(shape, np.int64)
+    for sample in values:
+        beyond += np.abs(sample) > bound
+    more = np.flatnonzero(2 * beyond >= n)
+    return max(bound, _at(values, more)) if more.size else bound
+
+
+def _at(values: np.ndarray, features: np.ndarray) -> float:
+    """Largest absolute median of some features."""
+    chosen = values[(slice(None), *np.unravel_index(features, values.shape[1:]))]
+    return float(np.abs(median_of(chosen)).max())
