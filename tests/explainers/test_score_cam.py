@@ -157,10 +157,10 @@ class TestFlatChannels:
         net = copy.deepcopy(NET)
         net.register_forward_pre_hook(lambda _, args: seen.append(len(args[0])))
         ScoreCAM(net)(PICTURES, 0)
-        assert sum(seen) == 3 + 2 + 3 * 5  # two rows are asked about alone
+        assert sum(seen) == 3 + 2 + 3 * 5 + 2  # two rows are asked about alone
         seen.clear()
         ScoreCAM(net, variant="grad-cam")(PICTURES, 0)
-        assert sum(seen) == 3 + 2 + 3 * 5 + 1  # the hidden image, once
+        assert sum(seen) == 3 + 2 + 3 * 5 + 2 + 1  # the hidden image, once
 
     @pytest.mark.parametrize("variant", VARIANTS)
     def test_a_dead_layer_gives_zeros_and_one_warning(self, variant):

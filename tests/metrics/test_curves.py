@@ -188,7 +188,7 @@ class TestAgainstASlowImplementation:
             return logits(images)
 
         overall(model, IMAGES, MAPS, steps=10)
-        assert len(seen) == 3 * (1 + 10 + 9) + 2  # whole, insertion from black, deletion; and two of them alone, once
+        assert len(seen) == 3 * (1 + 10 + 9) + 4  # whole, insertion from black, deletion; and two of them alone, twice
         assert len(set(seen)) == 3 * (1 + 10 + 9) - 2  # the three black images
 
     @pytest.mark.parametrize("batch_size", [1, 4, 1000])
