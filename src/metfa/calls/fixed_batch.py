@@ -8,9 +8,14 @@ from typing import Any
 
 from metfa._arrays import is_array, namespace
 from metfa._base.validation import keep, positive_int
+from metfa.calls.behind import loaded_torch
 
 __all__ = ["FixedBatch", "explain_fixed_batch"]
 
+AT_LAYERS = (
+    "; explainers at the layers of a model (CAM, ScoreCAM, LRP, from_gradcam, some of Captum) cannot take that, and "
+    "need a model for any number of rows"
+)
 LARGEST_TRIED = 256  # rows
 OF_OTHERS = ("out of memory", "metfa.FixedBatch", "one row of scores an input")  # errors with another cause
 ABOUT_SHAPES = re.compile(r"dimension|shape|size|batch", re.IGNORECASE)
@@ -94,10 +99,11 @@ def explain_fixed_batch(model: Any, batch: Any, error: Exception) -> None:
     size = _size_taken(model, said, batch, not_size=len(batch))
     if size is not None:
         rows = "one row" if size == 1 else f"{size} rows"
+        torch = loaded_torch()
+        of_torch = torch is not None and isinstance(model, torch.nn.Module)
         raise ValueError(
             f"the model takes a batch of {rows}, but not this one of {len(batch)} ({said[:200]}): write "
-            f"`metfa.FixedBatch(model, {size})` in its place; explainers at the layers of a model (CAM, "
-            "ScoreCAM, LRP, from_gradcam, some of Captum) cannot take that, and need a model for any number of rows"
+            f"`metfa.FixedBatch(model, {size})` in its place{AT_LAYERS if of_torch else ''}"
         ) from error
 
 

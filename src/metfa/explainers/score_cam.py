@@ -74,8 +74,8 @@ class ScoreCAM:
         module, in the order of execution, that is as high and wide as the last convolution's: behind its batch
         normalisation, activation and residual sum, before pooling. It is the authors' choice for VGG16
         (``features.29``) and ResNet (``layer4``). A transformer has none such, so name a layer there. Channels last,
-        (batch, height, width, channels), are recognised from the functions that work on the layer's output; where that
-        is not certain, and for tokens, an error asks for `reshape_transform`.
+        (batch, height, width, channels), are recognised from the functions around the layer, such as a convolution or
+        ``permute``; where that is not certain, and for tokens, an error asks for `reshape_transform`.
     variant : {"original", "metfa", "grad-cam", "torch-cam"}
         The definition, see Notes. "grad-cam" and "torch-cam" always use scores as they are, without a softmax.
     baseline : float or sequence of float
