@@ -1044,7 +1044,7 @@ def _asked_of(name, of, number, of_inputs, corrections, certified=False):
             sample.threshold(), sample.threshold(stats.jenks, split=12), sample.threshold(np.mean),
         ],
         "one input": lambda sample: sample.of_input(1),
-        "in a line": lambda sample: [repr(sample), sample.interval_kind],
+        "in a line": lambda sample: [repr(sample)],
         "saved": _saved,
         "plan": lambda sample: [
             sample.plan(0.05, number, alpha=0.05, correction=None, max_samples=400),

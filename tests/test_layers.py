@@ -48,7 +48,7 @@ SHIMS = {
 ALLOWED_LIBRARIES = {0: {"numpy"}, 1: {"numpy", "array_api_compat"}, 2: {"numpy"}, 3: {"numpy"}, 5: {"numpy"}}
 
 # Names with an underscore that other libraries hand out: Python's, NumPy's, and those of torch's modules.
-FOREIGN = {"_asdict", "_getframe", "_mmap"} | {
+FOREIGN = {"_asdict", "_current_frames", "_getframe", "_mmap"} | {
     *("_BatchNorm", "_DropoutNd", "_ConstantPadNd", "_ReflectionPadNd", "_ReplicationPadNd"),
     *("_parameters", "_modules", "_is_full_backward_hook"),
 }

@@ -47,7 +47,7 @@ def test_settings_reach_the_explainer(model):
     [
         ("rise", {"masks": 5}, "rise has no setting 'masks', did you mean 'n_masks'.; it has .*n_masks"),
         ("gradient", {"model": 5}, "gradient has no setting 'model'"),
-        ("rise", {"keep": 2}, "`keep` must lie between 0 and 1, got 2"),
+        ("rise", {"keep": 2}, "`keep` must lie strictly between 0 and 1, got 2"),
         ("own:slow", {"pace": 5}, "own:slow has no setting 'pace'"),
     ],
 )

@@ -193,6 +193,7 @@ def test_a_metric_s_model_that_works_in_place_gets_copies():
         (lambda s: s.sum(), ValueError, r"one row of scores an input, got shape \(\) for"),
         (lambda s: s[:0], ValueError, r"got shape \(0, 5\) for"),
         (lambda s: s * torch.nan, ValueError, "the model's scores are NaN for row 0"),
+        (lambda s: s.argmax(1), TypeError, "got one torch.int64 a row, like class labels: .*`predict_proba`"),
     ],
 )
 @pytest.mark.parametrize("name", [*MAKERS, "Gradient", "LRP"])
@@ -202,6 +203,16 @@ def test_what_are_no_scores(name, after, error, message):
     maker = {**MAKERS, "Gradient": Gradient, "LRP": LRP}[name]
     with pytest.raises(error, match=message):
         maker(Around(after=after).eval())(IMAGES, target=1)
+
+
+def test_labels_are_no_scores_without_a_softmax_either():
+    called = metfa.Called(Around(after=lambda s: s.argmax(1)).eval(), softmax=False)
+    with pytest.raises(TypeError, match="like class labels"):
+        metfa.explainers.RISE(called)(IMAGES, target=0)
+    with pytest.raises(TypeError, match="like class labels"):
+        metfa.metrics.insertion(called, IMAGES, IMAGES[:, 0], 0)
+    with pytest.raises(TypeError, match="like class labels"):
+        called.probabilities(IMAGES)
 
 
 @pytest.mark.parametrize("after", [lambda s: s.detach(), lambda s: (s == s.amax(1, keepdim=True)).to(s.dtype)])
@@ -224,8 +235,11 @@ def test_weights_of_another_precision(name):
 
 
 def test_other_errors_of_a_model_stay_what_they_are():
-    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
-        Gradient(nn.Linear(4, 2).eval())(IMAGES, target=1)
+    def broken(images):
+        raise RuntimeError("the licence has run out")
+
+    with pytest.raises(RuntimeError, match=r"^the licence has run out$"):
+        Gradient(broken)(IMAGES, target=1)
 
 
 def test_a_module_may_say_that_it_mixes_rows():

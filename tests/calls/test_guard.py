@@ -1,5 +1,6 @@
 """The caller's model and the process's generators are as found, whatever happens inside."""
 
+import contextvars
 import functools
 import random
 import sys
@@ -18,12 +19,12 @@ from torch import nn
 
 import metfa
 from metfa._base.warnings import ModelStateWarning, ReproducibilityWarning
-from metfa.calls.behind import modules_behind
+from metfa.calls import ownership
+from metfa.calls.behind import modules_behind, owner_of
 from metfa.calls.guard import (
     left_as_found,
     model_as_found,
     model_in_evaluation,
-    owner_of,
     random_state_as_found,
     seeded_generators,
 )
@@ -584,6 +585,33 @@ class TestThreads:
         thread.join(20)
         assert seen == ["first", "second"]
 
+    @pytest.mark.parametrize("in_context", [False, True])
+    def test_threads_of_an_explainer_that_ask_its_model(self, in_context, monkeypatch):
+        """A plain pool would wait for ever; the advice in the error works."""
+        monkeypatch.setattr(ownership, "STUCK", 0.1)
+        monkeypatch.setattr(ownership, "CHECK", 0.06)
+        net = nn.Linear(2, 2).eval()
+        inner = metfa.explainers.Gradient(net, channel_axis=None)
+
+        def pooled(inputs, target):
+            with ThreadPoolExecutor(2) as pool:
+                asked = [
+                    pool.submit(contextvars.copy_context().run, inner, row, 1)
+                    if in_context
+                    else pool.submit(inner, row, 1)
+                    for row in inputs.split(1)
+                ]
+                return torch.cat([one.result()[0] for one in asked])
+
+        def call():
+            return metfa.explain(pooled, torch.rand(2, 2), 1, noise=metfa.noise.Uniform(0.1), n_samples=2, rng=0)
+
+        if in_context:
+            assert np.isfinite(call().values).all()
+        else:
+            with pytest.raises(RuntimeError, match=r"write `pool\.submit\(contextvars\.copy_context\(\)\.run"):
+                call()
+
     def test_a_thread_that_draws_on_never_meets_its_numbers_again(self):
         """A context that ended in another thread used to put the generators back under its feet."""
         numbers, other_is_inside, drawn = [], threading.Event(), threading.Event()
@@ -641,3 +669,34 @@ def in_threads(works):
     with ThreadPoolExecutor(len(works)) as pool:
         for future in [pool.submit(work) for work in works]:
             future.result(timeout=60)
+
+
+class Holder:
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.BatchNorm1d(16), torch.nn.Linear(16, 3))
+
+    @staticmethod
+    def static(x):
+        return Holder.net(x)
+
+    @classmethod
+    def of_class(cls, x):
+        return cls.net(x)
+
+    def __call__(self, x):
+        return self.net(x)
+
+
+class Heir(Holder):
+    pass
+
+
+@pytest.mark.parametrize(
+    "model", [lambda x: Holder.net(x), lambda x: Heir.of_class(x), Holder.static, Heir.of_class, Heir()]
+)
+def test_a_network_that_a_class_holds_is_guarded(model):
+    norm = Holder.net.train()[1]
+    before, images = norm.running_mean.clone(), torch.rand(4, 1, 4, 4)
+    with pytest.warns(ModelStateWarning):
+        metfa.explain(metfa.explainers.Gradient(model), images, 0, noise=metfa.noise.Uniform(0.1), n_samples=6, rng=0)
+    assert norm.training
+    torch.testing.assert_close(norm.running_mean, before, rtol=0, atol=0)

@@ -90,6 +90,19 @@ def onnx_model(batch):
     return lambda images: session.run(["probabilities"], {"images": images.astype(np.float32)})[0]
 
 
+@pytest.mark.parametrize("n", [1, 2, 4])
+@pytest.mark.parametrize("answer", [lambda scores: scores[0], lambda scores: scores.squeeze()])
+def test_a_model_without_a_batch_axis_takes_no_fixed_batch(answer, n):
+    class Dropped(torch.nn.Sequential):
+        def forward(self, inputs):
+            return answer(super().forward(inputs))
+
+    images = torch.rand(n, 1, 4, 4)
+    model = Dropped(torch.nn.Flatten(), torch.nn.Linear(16, 3)).eval()
+    with pytest.raises(ValueError, match=r"^`model` must return one row of scores .*keep the batch axis"):
+        metfa.explain(Gradient(model), images, 0, noise=metfa.noise.Uniform(0.1), n_samples=6, rng=0)
+
+
 class TestFixedBatch:
     ANY = staticmethod(onnx_model("rows"))
 
@@ -103,7 +116,7 @@ class TestFixedBatch:
     @pytest.mark.parametrize("name", ["RISE", "LIME"])
     def test_the_error_of_explain_names_what_works(self, name, size):
         model, make = onnx_model(size), MAKERS[name]
-        with pytest.raises(ValueError, match=rf"takes batches of .* write `metfa\.FixedBatch\(model, {size}\)`"):
+        with pytest.raises(ValueError, match=rf"takes a batch of .* write `metfa\.FixedBatch\(model, {size}\)`"):
             metfa.explain(make(metfa.Called(model, softmax=False)), PIXELS, **SETTINGS)
         fixed = metfa.explain(make(metfa.Called(FixedBatch(model, size), softmax=False)), PIXELS, **SETTINGS)
         free = metfa.explain(make(metfa.Called(self.ANY, softmax=False)), PIXELS, **SETTINGS)

@@ -303,7 +303,7 @@ def test_rules_and_certificates_that_cannot_be_met(explain, picture, tmp_path, s
     ("settings", "message"),
     [
         (["n_mask=8"], "rise has no setting 'n_mask', did you mean 'n_masks'?"),
-        (["keep=3"], "`keep` must lie between 0 and 1, got 3"),
+        (["keep=3"], "`keep` must lie strictly between 0 and 1, got 3"),
         (["keep"], "`--set` must be key=value, such as n_masks=500, got 'keep'"),
     ],
 )

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from metfa import Study, evaluate, stats
-from metfa._base.cells import from_cell
+from metfa._base.tables import from_cell
 from metfa._base.warnings import FailedUnitsWarning
 from metfa.evaluation.results import Evaluation
 from metfa.evaluation.tables import Cell, Table

@@ -11,6 +11,7 @@ import pytest
 import pytorch_grad_cam
 import timm
 import torch
+import torchvision
 from pytorch_grad_cam.utils.model_targets import ClassifierOutputTarget
 from torch import nn
 from torchvision.models.convnext import CNBlockConfig, ConvNeXt
@@ -18,6 +19,7 @@ from torchvision.models.swin_transformer import SwinTransformer
 from torchvision.models.vision_transformer import VisionTransformer
 
 from metfa.explainers import CAM, LRP, ScoreCAM, from_gradcam
+from metfa.explainers._layers import watched
 from metfa.explainers.heatmaps import scale_to_unit
 
 pytestmark = pytest.mark.filterwarnings("ignore::metfa.DegenerateAttributionsWarning")
@@ -220,24 +222,127 @@ def test_lrp_names_what_it_has_no_rule_for(make):
         LRP(network(make))(PIXELS, TARGETS)
 
 
-def ambiguous():
-    """Eight channels on eight by eight pixels: both readings have one shape."""
+class Parts(nn.Module):
+    """A convolution, a step, an activation that is the layer, another step, and a classifier of `width` numbers."""
 
-    class Mixed(nn.Sequential):
-        def forward(self, x):
-            x = self[0](x)
-            return self[2](self[1](x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)).mean((2, 3))
+    def __init__(self, channels, before, after, width=None):
+        super().__init__()
+        self.conv, self.act = nn.Conv2d(3, channels, 4, 4), nn.ReLU()
+        self.before, self.after, self.fc = before, after, nn.Linear(width or channels, 5)
 
-    return Mixed(nn.Conv2d(3, 8, 4, 4), nn.LayerNorm(8), nn.Identity())
+    def forward(self, x):
+        return self.fc(self.after(self.act(self.before(self.conv(x)))))
 
 
-def test_what_is_not_certain_is_refused():
+def to_last(y):
+    return y.permute(0, 2, 3, 1)
+
+
+WEIGHT = torch.randn(12, 12, generator=torch.Generator().manual_seed(2))
+BEHIND = {
+    "mean": (12, lambda y: y.mean((1, 2))),
+    "amax": (12, lambda y: y.amax((1, 2))),
+    "flat": (12, lambda y: y.flatten(1, 2).mean(1)),
+    "permuted back": (12, lambda y: y.permute(0, 3, 1, 2).mean((2, 3))),
+    "transposed back": (12, lambda y: y.transpose(2, 3).transpose(1, 2).mean((2, 3))),
+    "a product": (12, lambda y: (y @ WEIGHT).mean((1, 2))),
+    "as many channels as rows": (8, lambda y: y.mean((1, 2))),
+}
+
+
+@pytest.mark.parametrize("name", BEHIND)
+@pytest.mark.parametrize("explain", [partial(ScoreCAM, scale=False), partial(from_gradcam, "GradCAM")])
+def test_channels_last_on_a_square_image_are_seen_by_where_they_come_from(name, explain):
+    channels, after = BEHIND[name]
+    net = network(lambda: Parts(channels, to_last, after))
     pixels = PIXELS[..., :32]
-    with pytest.raises(ValueError, match=r"may be its second or its last axis, of shape \(2, 8, 8, 8\): ") as e:
-        ScoreCAM(network(ambiguous), "2")(pixels, TARGETS)
-    assert "reshape_transform=lambda output: output`" in str(e.value)
-    maps, _ = ScoreCAM(network(ambiguous), "2", reshape_transform=lambda output: output)(pixels, TARGETS)
-    assert maps.shape == (2, 32, 32)
+    right = explain(net, "act", reshape_transform=lambda y: y.permute(0, 3, 1, 2))(pixels, TARGETS)[0]
+    torch.testing.assert_close(explain(net, "act")(pixels, TARGETS)[0], right)
+    with pytest.raises(ValueError, match="is not the last of `model`: tokens or a map with channels last"):
+        explain(net)(pixels, TARGETS)
+
+
+def on_grid(shape):
+    return lambda y: y.flatten(1).reshape(-1, *shape)
+
+
+UNKNOWN = {  # behind a reshape nothing shows where the channels are; on a square image, where not even the sizes do
+    "eight": (8, (8, 8, 8)),
+    "channels last": (12, (8, 8, 12)),
+    "a little taller": (12, (12, 8, 8)),
+}
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+@pytest.mark.parametrize("explain", [ScoreCAM, partial(from_gradcam, "GradCAM")])
+def test_what_is_not_certain_is_refused(name, explain):
+    channels, shape = UNKNOWN[name]
+    net = network(lambda: Parts(channels, on_grid(shape), lambda y: y.mean((2, 3)), shape[0]))
+    pixels = PIXELS[..., :32]
+    with pytest.raises(ValueError, match=r"'act' gives a map whose channels may be its second or its last axis") as e:
+        explain(net, "act")(pixels, TARGETS)
+    assert "`reshape_transform=lambda output: output`" in str(e.value)
+    for advice in ("lambda output: output", "lambda output: output.permute(0, 3, 1, 2)"):
+        assert f"`reshape_transform={advice}`" in str(e.value)
+        maps, _ = explain(net, "act", reshape_transform=eval(advice))(pixels, TARGETS)
+        assert maps.shape == (2, 32, 32)
+
+
+def test_what_uses_the_map_or_its_size_shows_channels_first():
+    pooled = nn.AdaptiveAvgPool2d(1)
+    used = network(lambda: Parts(8, on_grid((8, 8, 8)), lambda y: pooled(y.sqrt()).flatten(1)))
+    sizes = network(lambda: Parts(24, on_grid((24, 8, 10)), lambda y: y.mean((2, 3))))
+    for net, pixels in ((used, PIXELS[..., :32]), (sizes, PIXELS)):
+        maps, _ = ScoreCAM(net, "act")(pixels, TARGETS)
+        torch.testing.assert_close(maps, ScoreCAM(net, "act", reshape_transform=as_it_is)(pixels, TARGETS)[0])
+
+
+def test_heads_of_an_attention_are_no_map():
+    vit = network(
+        lambda: timm.create_model(
+            "vit_tiny_patch16_224",
+            num_classes=5,
+            img_size=(32, 32),
+            patch_size=8,
+            embed_dim=6,
+            depth=1,
+            num_heads=2,
+            qk_norm=True,
+        )
+    )
+    for layer in ("blocks.0.attn.q_norm", "blocks.0.attn.attn_drop"):
+        vit.blocks[0].attn.fused_attn = False
+        with pytest.raises(ValueError, match="gives a map whose channels may be its second or its last axis"):
+            ScoreCAM(vit, layer)(PIXELS[..., :32], TARGETS)
+
+
+ORDINARY = {
+    "resnet18": (torchvision.models.resnet18, "layer4"),
+    "densenet121": (torchvision.models.densenet121, "features.denseblock2.denselayer3"),
+    "googlenet": (partial(torchvision.models.googlenet, init_weights=False), "inception4a"),
+    "regnet": (torchvision.models.regnet_y_400mf, "trunk_output.block3"),
+    "shufflenet": (torchvision.models.shufflenet_v2_x0_5, "stage4"),
+    "mobilenet": (torchvision.models.mobilenet_v3_small, "features.8"),
+    "efficientnet": (torchvision.models.efficientnet_b0, "features.6"),
+    "vgg": (torchvision.models.vgg11, "features.14"),
+    "squeezenet": (torchvision.models.squeezenet1_1, "features.7"),
+    "timm's resnet": (partial(timm.create_model, "resnet18"), "layer4"),
+    "timm's efficientnet": (partial(timm.create_model, "efficientnet_b0"), "blocks.5"),
+    "timm's convnext": (timm_convnext, "stages.1"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ORDINARY)
+def test_ordinary_networks_are_read_as_they_are(name):
+    make, layer = ORDINARY[name]
+    net = network(make)
+    pixels = torch.rand(1, 3, 64, 64, generator=torch.Generator().manual_seed(1))
+    for named in (None, layer):
+        with torch.no_grad(), watched(net, named) as watch:
+            net(pixels)
+        assert watch.channel_axis() == 1
+        assert watch.feature_map(1).shape[2] == watch.feature_map(1).shape[3]
 
 
 @pytest.mark.parametrize("given", [{"layer": None}, {"layer": "norm", "reshape_transform": "no"}])

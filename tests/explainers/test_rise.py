@@ -303,7 +303,7 @@ class TestUnfit:
             ({"n_masks": 1.5}, TypeError, "`n_masks` must be an integer, got float"),
             ({"grid": 0}, ValueError, "`grid` must be at least 1, got 0"),
             ({"grid": (3, 4, 5)}, ValueError, r"pair \(rows, columns\), got \(3, 4, 5\)"),
-            ({"keep": 1.0}, ValueError, r"`keep` must lie between 0 and 1, got 1\.0"),
+            ({"keep": 1.0}, ValueError, r"`keep` must lie strictly between 0 and 1, got 1\.0"),
             ({"keep": "half"}, TypeError, "`keep` must be a number, got str: 'half'"),
             ({"baseline": np.nan}, ValueError, r"`baseline` must hold finite numbers.*got nan"),
             ({"baseline": "black"}, TypeError, r"`baseline` must be a number or a sequence.*got 'black'"),

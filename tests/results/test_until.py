@@ -18,6 +18,7 @@ import metfa
 from metfa import stats
 from metfa._base.warnings import DegenerateAttributionsWarning
 from metfa.results.decisions import TooFewSamplesError
+from metfa.results.stopping import Stopping
 from metfa.sampling import folder
 from metfa.sampling.rounds import RoundsUntil
 
@@ -475,6 +476,10 @@ class TestStatements:
         assert wrong / runs <= 0.1 + 3 * math.sqrt(0.1 * 0.9 / runs)
 
 
+def first_feature_alone(x, rng):
+    return x + rng.random() * (np.arange(x.size) == 0).reshape(x.shape)
+
+
 class TestRefusals:
     @pytest.mark.parametrize(
         ("settings", "error", "message"),
@@ -601,7 +606,18 @@ class TestRefusals:
 
         assert run(metfa.Until(undecided=0.6, threshold=rule, max_samples=200)).stopping.split == 10
         with pytest.raises(ZeroDivisionError):
-            run(metfa.Until(undecided=0.6, threshold=rule, max_samples=200), noise=metfa.noise.Uniform(0.0))
+            run(metfa.Until(undecided=0.6, threshold=rule, max_samples=200), noise=first_feature_alone)
+
+    def test_inputs_that_the_noise_does_not_change_end_it(self):
+        """They can never be decided, so asking on would cost `max_samples` maps."""
+        for rule in (metfa.Until(undecided=0.05), metfa.Until(width=0.1), metfa.Until(undecided=0.05, threshold=1.0)):
+            with pytest.warns(metfa.DegenerateAttributionsWarning, match="no noisy copy differs"):
+                sample = run(rule, noise=metfa.noise.Uniform(0.0))
+            assert sample.stopping.reason == "unmoved"
+            assert len(sample.stopping.looks) == 1
+            assert "(no noisy copy differs from the input)" in str(sample.stopping)
+            written = sample.stopping.written()
+            assert Stopping.read(written, len(sample.target), sample.n_samples) == sample.stopping
 
     def test_criteria_have_names(self):
         with pytest.raises(TypeError, match="positional argument"):

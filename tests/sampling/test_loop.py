@@ -180,3 +180,19 @@ def test_smoothed_takes_parts_as_explain_does():
             both, one, 0, noise=noise, n_samples=10, rng=root_entropy(rng), run=metfa.Run(input_names=[""])
         )
         np.testing.assert_allclose(maps[row], sample.smoothed()[0], rtol=1e-12)
+
+
+def test_noisy_rows_too_are_asked_about_one_by_one_where_predict_mixes_rows():
+    sizes = []
+
+    def predict(rows):
+        sizes.append(len(rows))
+        return rows[:, :3] - rows[:, :3].mean(axis=0) * (len(rows) > 1)
+
+    rows = np.random.default_rng(0).random((2, 4))
+    settings = {"noise": metfa.noise.Uniform(0.3), "n_samples": 6, "rng": 0, "predict": predict}
+    with pytest.warns(metfa.RowDependenceWarning, match="asked about one input at a time"):
+        found = metfa.explain(lambda inputs, target: inputs**2, rows, None, batch_size=4, **settings)
+    assert set(sizes[sizes.index(1) + 2 :]) == {1}  # after the look at two rows
+    alone = metfa.explain(lambda inputs, target: inputs**2, rows, None, batch_size=1, **settings)
+    np.testing.assert_array_equal(found.predictions, alone.predictions)

@@ -320,7 +320,7 @@ def test_explainers_that_draw_go_one_row_a_call(explainer):
         assert [probe(explainer)[0] for _ in range(10)] == [1] * 10
     assert {w.category for w in record} == {ReproducibilityWarning, RowDependenceWarning}
     messages = {w.category: str(w.message) for w in record}
-    assert "from a random generator of its own" in messages[ReproducibilityWarning]
+    assert "(by a random generator or a state of its own)" in messages[ReproducibilityWarning]
     assert "draws random numbers, which the rows of a batch may share" in messages[RowDependenceWarning]
 
 
@@ -331,7 +331,7 @@ def test_explainers_that_draw_from_global_generators_go_one_row_a_call():
 
 def test_a_promise_is_believed_of_explainers_that_draw():
     assert probe(noisy_each_from_global_numbers, promise=True)[0] == 10
-    with pytest.warns(ReproducibilityWarning, match=r"a random generator of its own.*metfa.randomised"):
+    with pytest.warns(ReproducibilityWarning, match=r"a random generator or a state of its own.*metfa.randomised"):
         assert probe(noisy_each, promise=True)[0] == 10
 
 
@@ -537,3 +537,20 @@ def test_lime_is_reported_and_seeded_lime_is_reproducible(batch_size):
     seeded = [explained(metfa.seeded(lime), batch_size=size).values for size in (batch_size, 3)]
     np.testing.assert_array_equal(*seeded)
     assert (seeded[0][0] != seeded[0][1]).any()
+
+
+@pytest.mark.parametrize("wrapped", [lambda model: model, metfa.Called])
+def test_a_model_is_no_explainer(wrapped):
+    model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(16, 3)).eval()
+    with pytest.raises(TypeError, match=r"got the model itself .*`metfa.explainers.Gradient\(model\)`"):
+        metfa.explain(wrapped(model), torch.rand(2, 1, 4, 4), 0, noise=metfa.noise.Uniform(0.1), n_samples=6, rng=0)
+
+
+def test_a_module_that_takes_a_target_is_an_explainer():
+    class Explainer(torch.nn.Module):
+        def forward(self, inputs, target):
+            return inputs[:, 0] ** 2
+
+    images = torch.rand(2, 1, 4, 4)
+    sample = metfa.explain(Explainer().eval(), images, 0, noise=metfa.noise.Uniform(0.1), n_samples=6, rng=0)
+    assert sample.values.shape == (6, 2, 4, 4)

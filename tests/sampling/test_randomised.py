@@ -172,5 +172,5 @@ class TestSeeded:
             return inputs + private.normal(size=inputs.shape)
 
         explainer.rows_independent = True
-        with pytest.warns(ReproducibilityWarning, match="a random generator of its own"):
+        with pytest.warns(ReproducibilityWarning, match="a random generator or a state of its own"):
             metfa.explain(explainer, TABLE, 0, noise=metfa.noise.Uniform(0.1), rng=0)

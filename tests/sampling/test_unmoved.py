@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import metfa
+import metfa.plot
 from metfa import DegenerateAttributionsWarning
 from metfa.text import LEMNA, LIME, Occlusion, explain_text
 
@@ -13,6 +14,10 @@ NOTHING = r"no noisy copy differs from the input for 3 of 3 inputs \(20 copies e
 
 def square(inputs, target):
     return inputs**2
+
+
+def sloped(inputs, target):
+    return inputs**2 + np.linspace(0, 0.05, 6)
 
 
 def draws(inputs, target, *, rngs=None):
@@ -36,6 +41,45 @@ def test_all_copies_are_the_input(noise, threshold):
     assert not sample.significance_map(threshold).any()
     assert [one.undecided for one in sample.summary(threshold)] == [1, 1, 1]
     assert sample.decide(sample.terms(threshold)).nothing == ("no noisy copy differs from the input",) * 3
+
+
+def test_every_view_says_it_in_one_way(tmp_path):
+    with pytest.warns(DegenerateAttributionsWarning, match=NOTHING):
+        sample = metfa.explain(square, ROWS, 0, noise=metfa.noise.Gaussian(0.0), n_samples=20, rng=0)
+    why = "no noisy copy differs from the input"
+    for threshold in (None, 0.1, ROWS**2 / 2):
+        test = sample.test(threshold)
+        assert (test.pvalue == 1).all()
+        assert not test.sign.any()
+    assert np.isnan(sample.decide(sample.terms(0.1)).thresholds).all()
+    assert sample.plan(0.05, 0.1).n_samples is None
+    with pytest.warns(DegenerateAttributionsWarning, match=r"intervals of width 0 say nothing: no noisy copy .* \(3\)"):
+        sample.confidence_interval()
+    one = sample.of_input(0)
+    lines = dict(one.summary()[0].lines())
+    assert lines["intervals"] == f"none: {why}"
+    assert lines["nothing stands out"] == why
+    assert "contradicted" not in lines
+    figure = metfa.plot.bars(one, threshold=0.1)
+    shown = [text.get_text() for text in figure.findobj(lambda artist: hasattr(artist, "get_text"))]
+    assert any(f"no error bars: {why}" in text for text in shown)
+    assert any(f"No feature stands out: {why}" in text.replace("\n", " ") for text in shown)
+    page = one.report(tmp_path / "page.html", threshold=0.1).read_text()
+    assert f"No feature stands out, so none is decided: {why}." in page
+    assert '"edges":[]' in page.replace(" ", "")
+
+
+def test_of_a_batch_only_the_rows_that_the_noise_changes_are_decided():
+    rows = np.stack([np.zeros(6), np.full(6, 0.5)])
+    noise = metfa.noise.Brightness(0.9, 1.1)
+    until = metfa.Until(undecided=0.05, threshold=0.1, max_samples=200)
+    with pytest.warns(DegenerateAttributionsWarning, match="for 1 of 2 inputs"):
+        sample = metfa.explain(sloped, rows, 0, noise=noise, n_samples=until, rng=0)
+    assert sample.stopping.reason == "reached"
+    assert not sample.significance_map()[0].any()
+    assert sample.significance_map()[1].all()
+    with pytest.warns(DegenerateAttributionsWarning, match=r"\(1\)"):
+        assert [one.too_few is None for one in sample.summary()] == [False, True]
 
 
 def test_a_black_image_under_a_multiplicative_noise():
@@ -112,6 +156,7 @@ class TestTexts:
             sample = explain_text(self.model, self.text, method=LIME, n_samples=20, rng=0)
         assert not sample.significance_map().any()
 
+    @pytest.mark.filterwarnings("ignore:a sum over the words")
     def test_the_randomness_of_lemna_is_told(self):
         def together(texts):
             found = np.array([[word in text.split() for word in self.text.split()] for text in texts], dtype=float)

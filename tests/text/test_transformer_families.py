@@ -214,3 +214,14 @@ class TestPipeline:
         _, scores = Occlusion(metfa.text.from_transformers(pipe.tokenizer, pipe.model))(["a dull film"], 0)
         named = {entry["label"]: entry["score"] for entry in pipe("a dull film", top_k=None)}
         np.testing.assert_allclose(scores[0], [named[f"LABEL_{index}"] for index in range(3)], atol=1e-6)
+
+
+@pytest.mark.parametrize("family", NO_VECTORS)
+def test_a_tokenizer_without_an_end_token(family):
+    network, tokenizer = network_of(family), tokenizer_of("$A")
+    with pytest.raises(ValueError, match="the network reads the class at the end token '</s>', which `tokenizer`") as e:
+        from_transformers(tokenizer, network, max_length=20)(["a fine film"])
+    exec(str(e.value).split("`")[3], {"tokenizer": tokenizer, "tokenizers": tokenizers})
+    found = from_transformers(tokenizer, network, max_length=20)(["a fine film"])
+    expected = from_transformers(tokenizer_of("$A </s>"), network, max_length=20)(["a fine film"])
+    np.testing.assert_array_equal(found, expected)

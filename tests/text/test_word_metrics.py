@@ -8,7 +8,13 @@ import pytest
 import torch
 
 import metfa
-from metfa import DegenerateAttributionsWarning, ModelOutputWarning, ModelStateWarning
+from metfa import (
+    DegenerateAttributionsWarning,
+    ModelOutputWarning,
+    ModelStateWarning,
+    ReproducibilityWarning,
+    RowDependenceWarning,
+)
 from metfa.metrics import mstd, robust, top_k_overlap
 from metfa.text.word_metrics import fat, fdt, st
 from metfa.text.words import words_of
@@ -61,7 +67,7 @@ def test_fat_plants_the_best_words_at_their_positions():
         return model(texts)
 
     scores = fat(watched, TEXTS[:1], SCORES[:1], 1, others=["good", "We saw it, twice; with dull friends."], n=3)
-    assert asked[1:] == [
+    assert asked[1:4] == [
         "We superb it, twice; with dull friends.",
         "We superb good, twice; with dull friends.",
         "We superb good, twice; slow dull friends.",
@@ -314,3 +320,27 @@ def test_a_text_without_another_to_be_planted_in_has_no_score():
     assert np.isnan(scores.score[1])
     alone = fat(model, texts[:1], maps[:1], target=0, others=others, n=2)
     np.testing.assert_array_equal(scores.curves[0], alone.curves[0])
+
+
+def _reads_padding(texts):
+    """The share of "good", among the words and the padding behind them."""
+    longest = max(len(text.split()) for text in texts)
+    return np.array([0.1 + text.split().count("good") / max(longest, 1) for text in texts])
+
+
+@pytest.mark.parametrize("metric", [fdt, st])
+def test_a_model_that_reads_the_padding_is_asked_about_one_text_at_a_time(metric):
+    texts = ["a good film and good fun", "a long joke that is not so good and takes more than two hours of your time"]
+    maps = [np.arange(len(one.split()), dtype=float) for one in texts]
+    for n in (1, 2):  # one text has copies of several lengths, too
+        with pytest.warns(RowDependenceWarning, match="one text at a time"):
+            found = metric(_reads_padding, texts[:n], maps[:n], rng=0)
+        right = metric(metfa.Called(_reads_padding, softmax=False, batch_size=1), texts[:n], maps[:n], rng=0)
+        np.testing.assert_array_equal(found.curves, right.curves)
+        np.testing.assert_array_equal(found.clean, right.clean)
+
+
+def test_a_random_model_of_texts_is_named_so():
+    rng = np.random.default_rng(0)
+    with pytest.warns(ReproducibilityWarning, match="other scores each time"):
+        fdt(lambda texts: rng.random(len(texts)), ["a good film"], [[0.1, 0.9, 0.2]])

@@ -1,11 +1,11 @@
-"""Shares in percent: the one place where they become text."""
+"""Shares in percent, and counts of things: the one place where they become text."""
 
 from __future__ import annotations
 
 import math
 from decimal import Decimal
 
-__all__ = ["percent"]
+__all__ = ["counted", "percent"]
 
 DIGITS = 6  # of a number that somebody chose, such as alpha: 0.025 is 2.5%, 1/3 is 33.3333%
 MOST_PLACES = 17  # a float below 1 needs no more; smaller shares are written as powers of ten
@@ -44,6 +44,11 @@ def percent(share: float, places: int | None = None) -> str:
             return f"{100 * float(share):.1g}%"
         shown = _rounded(value, needed)
     return f"{shown:f}%"
+
+
+def counted(count: int, noun: str) -> str:
+    """A number of things, such as "1 word" or "1,000 words"."""
+    return f"1 {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def _rounded(value: Decimal, places: int) -> Decimal:

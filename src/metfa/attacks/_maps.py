@@ -13,8 +13,8 @@ import torch
 
 from metfa._base.provenance import describe
 from metfa._base.warnings import DegenerateAttributionsWarning
+from metfa.calls.behind import owner_of
 from metfa.calls.differentiation import graph_kept
-from metfa.calls.guard import owner_of
 from metfa.explainers.cam import CAM
 from metfa.explainers.lrp import LRP
 from metfa.explainers.mask import MASK, MaskState

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metfa._base.markdown import aligned
+from metfa._base.tables import aligned
 from metfa._base.validation import one_of
 from metfa.results.sample import AttributionSample
 

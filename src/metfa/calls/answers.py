@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from numbers import Real
@@ -11,8 +12,8 @@ import numpy as np
 
 from metfa._arrays import is_array, is_floating, namespace, to_host
 from metfa._base.warnings import ModelOutputWarning, warn
+from metfa.calls.behind import loaded_torch
 from metfa.calls.fixed_batch import explain_fixed_batch
-from metfa.calls.guard import loaded_torch
 from metfa.calls.inputs import channels_last_message
 
 __all__ = [
@@ -27,6 +28,11 @@ __all__ = [
 ]
 
 NAMES_SHOWN = 6
+ABOUT_SHAPES = re.compile(
+    r"cannot be multiplied|channels|size of tensor|sizes? .*match|invalid for input|expected .*(shape|size|input)"
+    r"|kernel size|dimension",
+    re.IGNORECASE,
+)
 
 
 @contextmanager
@@ -47,7 +53,7 @@ def answered(model: Any, batch: Any) -> Any:
         If torch refuses the batch because the weights have another dtype.
     ValueError
         If the batch has its channels last and torch's convolutions want them first, or if the model takes only batches
-        of one size; see `metfa.FixedBatch`.
+        of one size, see `metfa.FixedBatch`, or if torch says that shapes do not fit.
     """
     try:
         return model(batch)
@@ -56,6 +62,8 @@ def answered(model: Any, batch: Any) -> Any:
             _explain_dtypes(model, batch, error)
             _explain_channels(batch, error)
         explain_fixed_batch(model, batch, error)
+        if isinstance(error, RuntimeError):
+            _explain_shape(batch, error)
         raise
 
 
@@ -74,6 +82,16 @@ def _explain_channels(batch: Any, error: RuntimeError) -> None:
         raise ValueError(channels_last_message(shape)) from error
 
 
+def _explain_shape(batch: Any, error: RuntimeError) -> None:
+    """Of errors that a caller who forgets the batch axis, or turns the axes, gets from torch."""
+    said = " ".join(str(error).split())
+    if is_array(batch) and "out of memory" not in said and ABOUT_SHAPES.search(said):
+        raise ValueError(
+            f"the model fails on inputs of shape {tuple(batch.shape)}: `inputs` must be (batch, ...), as the model "
+            f"takes them; it says: {said[:300]}"
+        ) from error
+
+
 def checked_scores(scores: Any, n_rows: int, model: Any = None, name: str = "model") -> Any:
     """`rows_of_scores`, of which none is NaN."""
     scores = rows_of_scores(scores, n_rows, model, name)
@@ -90,14 +108,26 @@ def rows_of_scores(scores: Any, n_rows: int, model: Any = None, name: str = "mod
     """What a model returned, if it is one row of scores an input, as an array; raises otherwise.
 
     Nested lists of numbers and what NumPy can read, such as a data frame, become NumPy arrays. Several arrays do not:
-    which of them holds the scores, the caller must say. `model` is the one that was asked, `name` the argument that
-    gave it.
+    which of them holds the scores, the caller must say. One integer a row is a class label and no score. `model` is the
+    one that was asked, `name` the argument that gave it.
     """
     if not is_array(scores):
         scores = _as_array(scores, n_rows, model, name)
+    elif getattr(scores.dtype, "kind", "f") in "USO" and scores.size and isinstance(scores.flat[0], str | bytes):
+        raise TypeError(
+            f"`{name}` must return numbers (batch, classes), got text such as {str(scores.flat[0])!r}, like labels: "
+            "pass the function that gives probabilities, such as `predict_proba`"
+        )
     if scores.ndim < 1 or scores.shape[0] != n_rows:
+        dropped = ": keep the batch axis, which `[0]` and `.squeeze()` take away" if scores.ndim < 2 else ""
         raise ValueError(
             f"`{name}` must return one row of scores an input, got shape {tuple(scores.shape)} for {n_rows} inputs"
+            f"{dropped}"
+        )
+    if scores.ndim == 1 and namespace(scores).isdtype(scores.dtype, ("bool", "integral")):
+        raise TypeError(
+            f"`{name}` must return scores (batch, classes), got one {scores.dtype} a row, like class labels: pass the "
+            "function that gives probabilities, such as `predict_proba`, or return the scores themselves"
         )
     return scores
 

@@ -42,6 +42,7 @@ def modules_behind(*things: Any) -> list[Any]:
 
     Looked at are attributes, the entries of containers, arguments of partial functions, the object of a method, and
     what a function names: variables around it, globals in its code and in the functions inside it, and its defaults.
+    Attributes of a class count where the function names the class, or is a method of it.
     Nothing is called, so a module that a function makes or loads by itself is not found.
     """
     torch = loaded_torch()
@@ -75,7 +76,10 @@ def _parts(thing: Any) -> Iterator[Any]:
         yield from islice(thing.values(), OF_EACH)
     elif isinstance(thing, list | tuple | set | frozenset):
         yield from islice(thing, OF_EACH)
-    elif not isinstance(thing, type | ModuleType):
+    elif isinstance(thing, type):
+        yield from _held_by_class(thing)
+    elif not isinstance(thing, ModuleType):
+        yield from _held_by_class(type(thing))
         yield from islice(getattr(thing, "__dict__", {}).values(), OF_EACH)
         for kind in type(thing).__mro__:
             slots = vars(kind).get("__slots__", ())
@@ -83,6 +87,14 @@ def _parts(thing: Any) -> Iterator[Any]:
             if not _of_a_library(kind):
                 methods = (getattr(value, "fget", value) for value in vars(kind).values())
                 yield from (method for method in methods if inspect.isfunction(method))
+
+
+def _held_by_class(kind: type) -> Iterator[Any]:
+    """Modules, and containers that may hold some, among the attributes of a class."""
+    held = (loaded_torch().nn.Module, dict, list, tuple)
+    for base in kind.__mro__:
+        if not _of_a_library(base):
+            yield from (value for value in vars(base).values() if isinstance(value, held))
 
 
 def _named_by(function: Any) -> Iterator[Any]:
@@ -101,6 +113,10 @@ def _named_by(function: Any) -> Iterator[Any]:
             yield from (found for other in names if isinstance(found := vars(value).get(other), torch.nn.Module))
         else:
             yield value
+        if isinstance(value, type) and not _of_a_library(value):  # `Networks.ask(inputs)`
+            methods = (inspect.getattr_static(value, other, None) for other in names)
+            methods = (getattr(method, "__func__", method) for method in methods)
+            yield from (method for method in methods if inspect.isfunction(method))
 
 
 def _content(cell: Any) -> Any:

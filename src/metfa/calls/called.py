@@ -15,9 +15,10 @@ from metfa._base.validation import check_flag, check_function, positive_int
 from metfa._base.warnings import RowDependenceWarning, warn
 from metfa.calls.answers import about, answered, checked_scores, chosen, softmax, warn_of_probabilities
 from metfa.calls.batches import in_batches
-from metfa.calls.guard import loaded_torch, model_in_evaluation, normalises_by_batch
+from metfa.calls.behind import loaded_torch
+from metfa.calls.guard import model_in_evaluation, normalises_by_batch
 from metfa.calls.inputs import batch_of, check_values, require_tensor
-from metfa.calls.one_by_one import RowLook, row_by_row
+from metfa.calls.row_dependence import RowLook, row_by_row
 from metfa.calls.targets import row_targets, target_indices
 
 __all__ = ["Called"]
@@ -109,12 +110,12 @@ class Called:
         """
         torch = loaded_torch()
         known = torch is not None and isinstance(self.model, torch.nn.Module)
-        return known and getattr(self.model, "rows_independent", True) and not self.row_look.mixes
+        return known and getattr(self.model, "rows_independent", True) and not self.row_look.dependent
 
     @cached_property
     def row_look(self) -> RowLook:
         """Whether the model has been seen to mix rows."""
-        return RowLook(self.in_one_pass, self, mixes=True if normalises_by_batch(self.model) else None)
+        return RowLook(self.in_one_pass, self, dependent=True if normalises_by_batch(self.model) else None)
 
     # Contexts: each call of the model is inside `asked` (or `weights_frozen`, for gradients).
 
@@ -151,7 +152,7 @@ class Called:
     def __call__(self, batch: Any) -> Any:
         """The model's scores of one batch, checked, in the model's own precision; the model may overwrite the batch.
 
-        One row of the first batch is also asked about alone, see `RowLook`.
+        Two rows of a batch that is larger than all before are also asked about alone, see `RowLook`.
         """
         return self.row_look.scores(batch)
 
@@ -281,7 +282,7 @@ class Called:
             scores = checked_scores(answered(self.model, leaf), len(leaf), self.model)
             targeted = chosen_scores(scores, target, leaf)
             (gradient,) = torch.autograd.grad(targeted.sum(), leaf, create_graph=differentiable)
-            mixes = self.row_look.seen_to_mix(inputs.detach(), scores.detach())
-        if mixes:
+            dependent = self.row_look.finds_dependence(inputs.detach(), scores.detach())
+        if dependent:
             return row_by_row(self.gradient, inputs, target)
         return gradient, scores.detach()

@@ -11,7 +11,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from metfa.calls.guard import model_in_evaluation
-from metfa.calls.no_gradient import NO_GRADIENT, reaches
+from metfa.calls.no_gradient import reaches, why_no_gradient
 from metfa.calls.targets import row_targets, target_indices
 
 __all__ = [
@@ -42,7 +42,7 @@ def weights_frozen(model: Any) -> Iterator[None]:
 def require_graph(scores: torch.Tensor, inputs: torch.Tensor) -> None:
     """Raise if scores have no gradient with respect to the inputs; penalties added to them would hide that."""
     if not (scores.requires_grad and reaches(scores.grad_fn, inputs)):
-        raise ValueError(NO_GRADIENT)
+        raise ValueError(why_no_gradient())
 
 
 def chosen_scores(scores: torch.Tensor, target: Any, inputs: torch.Tensor) -> torch.Tensor:

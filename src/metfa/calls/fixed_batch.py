@@ -12,6 +12,7 @@ from metfa._base.validation import keep, positive_int
 __all__ = ["FixedBatch", "explain_fixed_batch"]
 
 LARGEST_TRIED = 256  # rows
+OF_OTHERS = ("out of memory", "metfa.FixedBatch", "one row of scores an input")  # errors with another cause
 ABOUT_SHAPES = re.compile(r"dimension|shape|size|batch", re.IGNORECASE)
 
 
@@ -33,7 +34,7 @@ class FixedBatch:
     Raises
     ------
     ValueError
-        When called, if the model does not return one row of scores an input.
+        When called, if the model takes another size, or does not return one row of scores an input.
 
     Examples
     --------
@@ -54,6 +55,21 @@ class FixedBatch:
 
     def __call__(self, inputs: Any) -> Any:
         """Scores of any number of rows."""
+        try:
+            return self._scores(inputs)
+        except Exception as error:
+            said = _said_of_shapes(error)
+            if said is None or not is_array(inputs):
+                raise
+            size = _size_taken(self.model, said, inputs, not_size=self.size)
+            if size is None:
+                raise
+            raise ValueError(
+                f"`size` is {self.size}, but the model takes batches of {size} ({said[:200]}): write "
+                f"`metfa.FixedBatch(model, {size})`"
+            ) from error
+
+    def _scores(self, inputs: Any) -> Any:
         xp, n = namespace(inputs), len(inputs)
         scores = [self._asked(xp, inputs[start : start + self.size]) for start in range(0, n, self.size)]
         return namespace(scores[0]).concat(scores, axis=0)
@@ -72,24 +88,35 @@ def explain_fixed_batch(model: Any, batch: Any, error: Exception) -> None:
 
     Sizes are tried, one row and then the numbers in the model's own error; what is advised has worked.
     """
+    said = _said_of_shapes(error)
+    if said is None or isinstance(model, FixedBatch) or not is_array(batch):
+        return
+    size = _size_taken(model, said, batch, not_size=len(batch))
+    if size is not None:
+        rows = "one row" if size == 1 else f"{size} rows"
+        raise ValueError(
+            f"the model takes a batch of {rows}, but not this one of {len(batch)} ({said[:200]}): write "
+            f"`metfa.FixedBatch(model, {size})` in its place; explainers at the layers of a model (CAM, ScoreCAM, LRP, from_gradcam, some of Captum) "
+            "cannot take that, and need a model for any number of rows"
+        ) from error
+
+
+def _said_of_shapes(error: Exception) -> str | None:
+    """What an error says, in one line, if it is about shapes and nobody has explained it yet."""
     said = " ".join(str(error).split())
-    if isinstance(model, FixedBatch) or not is_array(batch) or "out of memory" in said or "metfa.FixedBatch" in said:
-        return
-    if not ABOUT_SHAPES.search(said):
-        return
+    return said if ABOUT_SHAPES.search(said) and not any(words in said for words in OF_OTHERS) else None
+
+
+def _size_taken(model: Any, said: str, batch: Any, *, not_size: int) -> int | None:
+    """A size of batches that the model takes, of one row and the numbers in its error."""
     numbers = [int(number) for number in re.findall(r"\d+", said[:1000])]
-    for size in dict.fromkeys([1, *numbers]):
-        if 1 <= size <= LARGEST_TRIED and size != len(batch) and _takes(model, size, batch):
-            rows = "one row" if size == 1 else f"{size} rows"
-            raise ValueError(
-                f"the model takes batches of {rows} and no others ({said[:200]}): write "
-                f"`metfa.FixedBatch(model, {size})` in its place"
-            ) from error
+    sizes = [size for size in dict.fromkeys([1, *numbers]) if 1 <= size <= LARGEST_TRIED and size != not_size]
+    return next((size for size in sizes if _takes(model, size, batch)), None)
 
 
 def _takes(model: Any, size: int, batch: Any) -> bool:
     try:
-        FixedBatch(model, size)(batch)
+        FixedBatch(model, size)._scores(batch)
     except Exception:
         return False
     return True

@@ -11,16 +11,14 @@ from typing import Any
 import numpy as np
 
 from metfa._base.warnings import ModelStateWarning, ReproducibilityWarning, warn
-from metfa.calls.behind import is_surrogate, loaded_torch, modules_behind, owner_of
+from metfa.calls.behind import is_surrogate, loaded_torch, modules_behind
 from metfa.calls.ownership import owned
 
 __all__ = [
     "left_as_found",
-    "loaded_torch",
     "model_as_found",
     "model_in_evaluation",
     "normalises_by_batch",
-    "owner_of",
     "random_state_as_found",
     "seeded_generators",
     "training_noticed",
@@ -36,6 +34,7 @@ _MODULE_HOOKS = (
     "_backward_hooks",
     "_backward_pre_hooks",
 )
+LEFT_BY_LRP = ("rule", "activations", "activation")  # what Captum's LRP sets on modules, and leaves after a failure
 _TENSOR_HOOKS = ("_backward_hooks", "_post_accumulate_grad_hooks")
 
 
@@ -58,7 +57,7 @@ def model_as_found(*models: Any) -> Iterator[None]:
     """
     parts = modules_behind(*models)
     with owned([id(part) for part in parts]):
-        modules = [(m, m.training, m._is_full_backward_hook, _hooks(m, _MODULE_HOOKS)) for m in parts]
+        modules = [(m, _modes(m), _rules(m), _hooks(m, _MODULE_HOOKS)) for m in parts]
         parameters = [(p, p.requires_grad, p.grad, _hooks(p, _TENSOR_HOOKS)) for p in _parameters(parts)]
         for parameter, _, gradient, _ in parameters:
             if gradient is not None:
@@ -66,15 +65,27 @@ def model_as_found(*models: Any) -> Iterator[None]:
         try:
             yield
         finally:
-            for module, training, full_backward, hooks in modules:
-                module.training = training
-                module._is_full_backward_hook = full_backward
+            for module, modes, rules, hooks in modules:
+                for name, mode in modes.items():
+                    setattr(module, name, mode)
+                for name in LEFT_BY_LRP:
+                    vars(module).pop(name, None)
+                vars(module).update(rules)
                 _restore_hooks(module, _MODULE_HOOKS, hooks)
             for parameter, requires_grad, gradient, hooks in parameters:
                 if parameter.requires_grad != requires_grad:
                     parameter.requires_grad_(requires_grad)
                 parameter.grad = gradient
                 _restore_hooks(parameter, _TENSOR_HOOKS, hooks)
+
+
+def _modes(module: Any) -> dict[str, Any]:
+    """A frozen program of TorchScript has no `training`."""
+    return {name: getattr(module, name) for name in ("training", "_is_full_backward_hook") if hasattr(module, name)}
+
+
+def _rules(module: Any) -> dict[str, Any]:
+    return {name: vars(module)[name] for name in LEFT_BY_LRP if name in vars(module)}
 
 
 def _parameters(modules: list[Any]) -> list[Any]:
@@ -102,7 +113,7 @@ def model_in_evaluation(*models: Any) -> Iterator[None]:
     with owned([id(part) for part in parts]):
         exported = [part for part in parts if "train" in vars(part)]  # it has no modes, and forbids `eval()`
         modeless = {id(part) for program in exported for part in program.modules()}
-        training = [part for part in parts if part.training and id(part) not in modeless]
+        training = [part for part in parts if getattr(part, "training", False) and id(part) not in modeless]
         if training:
             warn(
                 "the model is in training mode: it is explained in evaluation mode and put back afterwards; call "
@@ -131,9 +142,9 @@ def training_noticed(*models: Any) -> Iterator[None]:
     found: dict[int, Any] = {}
 
     def see(module: Any, _: Any) -> None:
-        if threading.get_ident() == me and module.training and not is_surrogate(module):
+        if threading.get_ident() == me and getattr(module, "training", False) and not is_surrogate(module):
             for part in module.modules():
-                if part.training:
+                if getattr(part, "training", False):
                     found[id(part)] = part
                     part.training = False
 

@@ -12,8 +12,8 @@ from metfa._arrays import as_array, first_not_finite, from_host, namespace, to_h
 from metfa._base.lazy import needs_extra
 from metfa._base.validation import check_function, did_you_mean
 from metfa.calls.baseline import mean_colour
-from metfa.calls.guard import loaded_torch
-from metfa.calls.inputs import check_values
+from metfa.calls.behind import loaded_torch
+from metfa.calls.inputs import check_channels_first, check_values
 
 __all__ = [
     "Baseline",
@@ -64,6 +64,7 @@ def check_features(features: Any, inputs: Any, name: str) -> None:
             f"`{name}` must have one score for each pixel, {spatial}, got {shape}: reduce the channels first, as "
             "metfa.explainers.heatmap does"
         )
+    check_channels_first(inputs)
     raise ValueError(f"`{name}` must have the shape {spatial} for inputs of shape {whole}, got {shape}")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from metfa._arrays import as_array, first_not_finite, is_array, is_floating
-from metfa.calls.guard import loaded_torch
+from metfa.calls.behind import loaded_torch
 
 __all__ = [
     "batch_of",

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from metfa.calls.guard import loaded_torch, model_in_evaluation
+from metfa.calls.behind import loaded_torch
+from metfa.calls.guard import model_in_evaluation
 
-__all__ = ["NO_GRADIENT", "gradient_expected", "reaches"]
+__all__ = ["gradient_expected", "reaches", "why_no_gradient"]
 
 NO_GRADIENT = (
     "the model's scores have no gradient by its input: it detaches them, runs under `torch.no_grad()`, returns labels, "
@@ -18,6 +19,17 @@ MADE_IN_INFERENCE_MODE = (
     "the model's weights were made in inference mode, so there is no gradient by its input: write "
     "`model = copy.deepcopy(model)` outside of `torch.inference_mode()`"
 )
+
+IN_INFERENCE_MODE = (
+    "`torch.inference_mode()` is on around this call, so there is no gradient by the model's input: call the explainer "
+    "outside of it (`metfa.explain` works inside)"
+)
+
+
+def why_no_gradient() -> str:
+    """What to say where scores have no gradient."""
+    torch = loaded_torch()
+    return IN_INFERENCE_MODE if torch is not None and torch.is_inference_mode_enabled() else NO_GRADIENT
 
 
 def reaches(node: Any, tensor: Any) -> bool:
@@ -43,6 +55,8 @@ def gradient_expected(model: Any, inputs: Any = None) -> Iterator[None]:
     With `inputs`, a tensor, the model is asked once more after an error of any other text: libraries that take the
     gradient fail in many ways where there is none.
     """
+    if why_no_gradient() is IN_INFERENCE_MODE:
+        raise ValueError(IN_INFERENCE_MODE)
     try:
         yield
     except (RuntimeError, AttributeError) as error:

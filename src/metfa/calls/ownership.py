@@ -2,47 +2,57 @@
 
 A thread that guards a model owns all its modules until it lets go, and other threads that guard one of them wait. A
 thread may take again what it owns. Threads that take different models do not meet.
+
+Ownership belongs to a context of `contextvars`. So a thread that runs in a copy of its starter's context may use what
+the starter owns.
 """
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
 
 from metfa._base.warnings import ModelStateWarning, warn
 
-__all__ = ["acting_for", "current_owner", "owned"]
+__all__ = ["owned"]
 
 PATIENCE = 60.0  # seconds of waiting after which the thread says that it waits
+STUCK = 30.0  # seconds in one wait for other threads, after which an owner counts as waiting for this one
+CHECK = 1.0  # seconds from one look at the owners to the next
+
+
+class _Owner:
+    """Somebody who owns things; a new one each time that a thread takes its first."""
+
+    def __init__(self) -> None:
+        self.thread = threading.get_ident()
+
 
 _changed = threading.Condition()
-_owners: dict[Hashable, tuple[int, int]] = {}  # what is owned: by whom, and how often it was taken
-_wanted: dict[int, Sequence[Hashable]] = {}  # what an owner waits for
-_acting = threading.local()
-
-
-def current_owner() -> int:
-    """The owner as which this thread takes things: itself, or the one that it acts for."""
-    return getattr(_acting, "owner", None) or threading.get_ident()
-
-
-def acting_for(owner: int) -> None:
-    """Let this thread, a worker, use what `owner` owns."""
-    _acting.owner = owner
+_owners: dict[Hashable, tuple[_Owner, int]] = {}  # what is owned: by whom, and how often it was taken
+_wanted: dict[_Owner, Sequence[Hashable]] = {}  # what an owner waits for
+_current: ContextVar[_Owner | None] = ContextVar("metfa_owner", default=None)
 
 
 @contextmanager
 def owned(things: Sequence[Hashable]) -> Iterator[None]:
-    """Own all the things, or wait until no other thread owns any of them.
+    """Own all the things, or wait until nobody else owns any of them.
 
     Raises
     ------
     RuntimeError
-        If two threads wait for each other, because each owns what the other one wants.
+        If two threads wait for each other, because each owns what the other one wants, or because the owner waits for
+        threads that it has started.
     """
-    me, taken = current_owner(), []
+    outer = _current.get()
+    me = outer or _Owner()
+    taken = []
+    _current.set(me)
     try:
         with _changed:
             try:
@@ -54,6 +64,7 @@ def owned(things: Sequence[Hashable]) -> Iterator[None]:
                 taken.append(thing)
         yield
     finally:
+        _current.set(outer)
         with _changed:
             for thing in taken:
                 times = _owners[thing][1]
@@ -64,36 +75,52 @@ def owned(things: Sequence[Hashable]) -> Iterator[None]:
             _changed.notify_all()
 
 
-def _wait(things: Sequence[Hashable], me: int) -> None:
+def _wait(things: Sequence[Hashable], me: _Owner) -> None:
     since, said = time.monotonic(), False
+    waits: dict[_Owner, tuple[Any, float]] = {}  # in which wait for other threads each owner stands, and since when
     while in_the_way := _others(things, me):
         _wanted[me] = things
-        if _waits_for(in_the_way, me):
+        if _waits_for(set(in_the_way), me):
             raise RuntimeError(
                 "two threads wait for each other's model: each explains one and asks for the other's. Ask for the "
                 "models in the same order in all threads, or give each thread copies of its own (`copy.deepcopy`)"
             )
-        _changed.wait(timeout=1.0)
+        now = time.monotonic()
+        waits = {owner: _wait_of(owner, waits.get(owner), now) for owner in in_the_way - _wanted.keys()}
+        if any(wait is not None and now - begun > STUCK for wait, begun in waits.values()):
+            raise RuntimeError(
+                "this thread asks for a model that another thread explains, and that one waits for other threads. If "
+                "an explainer starts threads that ask its model, write `pool.submit(contextvars.copy_context().run, "
+                "function, ...)`; otherwise give each thread a copy of the model (`copy.deepcopy`)"
+            )
+        _changed.wait(timeout=CHECK)
         if not said and time.monotonic() - since > PATIENCE:
             said = True
             warn(
-                f"this thread has waited {PATIENCE:.0f} seconds for a model that another thread explains; if that "
-                "thread waits for this one in turn, neither will end: give each thread a copy of the model "
-                "(`copy.deepcopy`)",
+                f"this thread has waited {PATIENCE:.0f} seconds for a model that another thread explains; to work at "
+                "the same time, give each thread a copy of the model (`copy.deepcopy`)",
                 ModelStateWarning,
             )
 
 
-def _others(things: Sequence[Hashable], me: int) -> set[int]:
-    return {owner for thing in things if (owner := _owners.get(thing, (me, 0))[0]) != me}
+def _wait_of(owner: _Owner, before: tuple[Any, float] | None, now: float) -> tuple[Any, float]:
+    """The call in which an owner's thread waits for other threads, None if it does not, and since when."""
+    frame = sys._current_frames().get(owner.thread)
+    if frame is None or frame.f_globals.get("__name__") != "threading":
+        return None, now
+    return before if before is not None and before[0] is frame else (frame, now)
 
 
-def _waits_for(owners: set[int], me: int) -> bool:
+def _others(things: Sequence[Hashable], me: _Owner) -> set[_Owner]:
+    return {owner for thing in things if (owner := _owners.get(thing, (me, 0))[0]) is not me}
+
+
+def _waits_for(owners: set[_Owner], me: _Owner) -> bool:
     """Whether one of the owners waits, perhaps through others, for what I own."""
-    seen: set[int] = set()
+    seen: set[_Owner] = set()
     while owners:
         owner = owners.pop()
-        if owner == me:
+        if owner is me:
             return True
         if owner not in seen:
             seen.add(owner)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from metfa.calls.guard import loaded_torch, owner_of
+from metfa.calls.behind import loaded_torch, owner_of
 
 __all__ = ["hidden_layers", "plain_module", "unwrapped"]
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import is_array, to_host
-from metfa.calls.guard import loaded_torch, owner_of
+from metfa.calls.behind import loaded_torch, owner_of
 
 __all__ = ["identity", "model_identity"]
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from metfa._base.provenance import printable
-from metfa.calls.guard import left_as_found, loaded_torch
-from metfa.calls.mixing import looked_at
+from metfa.calls.behind import loaded_torch
+from metfa.calls.guard import left_as_found
+from metfa.calls.row_dependence import looked_at
 from metfa.calls.targets import row_targets
 from metfa.evaluation.study import Study
 from metfa.evaluation.units import Unit
@@ -181,7 +182,7 @@ def _trial(worker: Worker, unit: Unit) -> _Trial:
         scores = predict_scores(worker.module, copies)  # warms up as well
         asked = _timed(lambda: predict_scores(worker.module, copies))
         loop = replace(loop, targets=row_targets(study.data.targets[unit.index], scores[:1], 1))
-        explained(jobs[:2])  # the model is looked at once, see `RowLook`
+        explained(jobs)  # a batch of this size is looked at once, see `RowLook`
         count.update(forwards=0, backwards=0)
         seconds = _timed(lambda: explained(jobs))
     n = len(jobs)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from metfa._base.validation import check_number, did_you_mean, keep, positive_int
+from metfa._base.validation import did_you_mean, keep, positive_int
 from metfa.by_name.methods import Of, check_method, explainer_of
 from metfa.evaluation._enough_samples import check_enough_samples
 from metfa.evaluation._measures import Measure, check_measures
@@ -18,6 +18,7 @@ from metfa.results.stopping import Until
 from metfa.sampling.protocol import explained_model
 from metfa.sampling.randomised import randomised, seeded
 from metfa.sampling.streams import MOST_ENTROPY
+from metfa.stats.validation import as_level
 from metfa.text.word_for_word import WordForWord
 
 __all__ = ["AGGREGATES", "NamedMethod", "Study"]
@@ -193,7 +194,7 @@ class Study:
     @cached_property
     def levels(self) -> tuple[float, ...]:
         """Confidence levels, ascending."""
-        return _each(self.confidence_level, "confidence_level", _level)
+        return _each(self.confidence_level, "confidence_level", lambda level: as_level(level, "confidence_level"))
 
     @cached_property
     def measures(self) -> tuple[Measure, ...]:
@@ -297,13 +298,6 @@ def _aggregates(aggregates: Any, sampling: Mapping[str, Any]) -> tuple[str, ...]
     if sampling:
         return tuple(dict.fromkeys(aggregates))
     return tuple(entry for entry in dict.fromkeys(aggregates) if entry == "vanilla")
-
-
-def _level(value: Any) -> float:
-    check_number(value, "confidence_level")
-    if not 0 < value < 1:
-        raise ValueError(f"`confidence_level` must lie between 0 and 1, got {value}")
-    return float(value)
 
 
 def _each(value: Any, name: str, check: Callable[[Any], Any]) -> tuple[Any, ...]:

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Any
 
-from metfa._base.cells import csv_of
-from metfa._base.markdown import aligned, escaped
 from metfa._base.provenance import printable
+from metfa._base.tables import aligned, csv_of, escaped
 from metfa.stats.student import half_width
 
 __all__ = ["Cell", "Table"]

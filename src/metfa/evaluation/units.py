@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from metfa.calls.guard import loaded_torch
+from metfa.calls.behind import loaded_torch
 from metfa.evaluation._identity import identity, model_identity
 from metfa.evaluation.inputs import ImageFiles
 from metfa.evaluation.study import Study

@@ -16,7 +16,7 @@ from metfa import stats
 from metfa._arrays import is_array, namespace
 from metfa._base.provenance import versions
 from metfa._base.warnings import DegenerateAttributionsWarning, ModelOutputWarning
-from metfa.calls.guard import loaded_torch
+from metfa.calls.behind import loaded_torch
 from metfa.evaluation._measures import Measure
 from metfa.evaluation.inputs import Texts
 from metfa.evaluation.study import Study

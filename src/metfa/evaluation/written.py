@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from metfa._base.cells import csv_of, from_cell
+from metfa._base.tables import csv_of, from_cell
 from metfa._base.validation import as_path, check_kind
 from metfa._base.writing import new_file, new_folder
 from metfa.evaluation.results import ALL_COLUMNS, FIGURES, Evaluation, frame_of

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from metfa.calls.guard import owner_of
+from metfa.calls.behind import owner_of
 from metfa.explainers._layouts import Layouts, channels_first
 
 __all__ = ["LastUse", "Watch", "check_layer", "last_use", "layer_of", "name_of", "watched"]
@@ -63,8 +63,14 @@ class Watch:
     `reshape_transform`.
     """
 
-    def __init__(self, model: Any, layer: str | nn.Module | None, reshape_transform: Any = None) -> None:
-        self.model = model
+    def __init__(
+        self,
+        model: Any,
+        layer: str | nn.Module | None,
+        reshape_transform: Any = None,
+        size: Any = None,
+    ) -> None:
+        self.model, self.size = model, size
         self.layouts = Layouts()
         self.reshape_transform = reshape_transform
         self.named = None if layer is None else layer_of(model, layer)
@@ -77,6 +83,9 @@ class Watch:
         self.calls[module] += 1
         if self.named is not None:
             self.output = output.clone() if isinstance(output, torch.Tensor) else output
+        elif _is_feature_map(output) and self.layouts.channel_axis(output) == 3:
+            if output.shape[1:3].numel() > 1:
+                self.layouts.since = tuple(output.shape)
         elif _is_feature_map(output) and output.shape[2:].numel() > 1:
             same_size = self.output is not None and output.shape[2:] == self.output.shape[2:]
             if same_size or isinstance(module, nn.Conv2d):
@@ -112,11 +121,12 @@ class Watch:
         if not isinstance(self.output, torch.Tensor) or self.output.ndim not in (3, 4):
             return 1  # no feature map at all
         shape = tuple(self.output.shape)
-        axis = self.layouts.channel_axis(shape) if len(shape) == 4 else None
+        axis = self.layouts.channel_axis(self.output, self.size) if len(shape) == 4 else None
         if axis is None:
             what = "tokens" if len(shape) == 3 else "a map whose channels may be its second or its last axis"
+            named = f"`layer={self.name}` and " if self.named is None else ""
             raise ValueError(
-                f"`layer` {self.name} gives {what}, of shape {shape}: write how it lies in the image, such as "
+                f"`layer` {self.name} gives {what}, of shape {shape}: write {named}how it lies in the image, such as "
                 f"{self.layouts.reshape_for(shape)}; or name another layer"
             )
         return axis
@@ -156,9 +166,17 @@ class Watch:
 
 
 @contextmanager
-def watched(model: Any, layer: str | nn.Module | None = None, reshape_transform: Any = None) -> Iterator[Watch]:
-    """Watch a layer, or find the last feature map, during one forward pass; all hooks are removed afterwards."""
-    watch = Watch(model, layer, reshape_transform)
+def watched(
+    model: Any,
+    layer: str | nn.Module | None = None,
+    reshape_transform: Any = None,
+    size: Any = None,
+) -> Iterator[Watch]:
+    """Watch a layer, or find the last feature map, during one forward pass; all hooks are removed afterwards.
+
+    `size` is that of the images (height, width).
+    """
+    watch = Watch(model, layer, reshape_transform, size)
     modules = owner_of(model).modules() if watch.named is None else (watch.named,)
     hooks = [module.register_forward_hook(watch.see) for module in modules]
     try:

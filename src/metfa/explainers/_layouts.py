@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
+from torch.utils.weak import WeakTensorKeyDictionary
 
 from metfa.calls.functions_as_layers import name_of
 
 __all__ = ["Layouts", "channels_first"]
 
-# Functions that know where channels are. An output of the same shape has them in the same place.
+# Functions that take and give channels on axis 1.
 AXIS_1 = {
-    "conv2d", "conv_transpose2d", "batch_norm", "group_norm", "instance_norm", "max_pool2d", "avg_pool2d",
-    "max_pool2d_with_indices", "adaptive_avg_pool2d", "adaptive_max_pool2d", "interpolate", "pixel_shuffle",
+    "conv2d", "conv_transpose2d", "batch_norm", "group_norm", "instance_norm", "local_response_norm",
+    "max_pool2d", "max_pool2d_with_indices", "avg_pool2d", "lp_pool2d", "adaptive_avg_pool2d", "adaptive_max_pool2d",
+    "interpolate", "grid_sample", "pixel_shuffle", "pixel_unshuffle", "channel_shuffle", "deform_conv2d",
 }  # fmt: skip
 NORMS = {"layer_norm", "rms_norm"}
+PRODUCTS = {"linear", "matmul"}  # along the last axis, if the other factor is a matrix
+MOVES = {"permute", "transpose", "swapaxes", "swapdims", "movedim", "moveaxis"}
+# Functions whose output has its axes where the input has them.
+STAYS = {
+    "relu", "relu6", "prelu", "leaky_relu", "rrelu", "elu", "celu", "selu", "gelu", "silu", "mish", "hardswish",
+    "hardsigmoid", "hardtanh", "sigmoid", "logsigmoid", "tanh", "softplus", "softsign", "threshold", "clamp", "clip",
+    "clamp_min", "clamp_max", "add", "iadd", "radd", "sub", "isub", "rsub", "subtract", "mul", "imul", "rmul",
+    "multiply", "div", "idiv", "truediv", "itruediv", "rtruediv", "divide", "true_divide", "pow", "ipow", "rpow",
+    "square", "sqrt", "rsqrt", "exp", "log", "abs", "neg", "negative", "positive", "maximum", "minimum", "where",
+    "lerp", "addcmul", "addcdiv", "nan_to_num", "masked_fill", "dropout", "dropout2d", "alpha_dropout", "softmax",
+    "normalize", "clone", "contiguous", "detach", "to", "type", "float", "double", "half", "bfloat16", "type_as",
+    "requires_grad", "copy", "cat", "concat", "concatenate", "chunk", "split", "tensor_split", "narrow", "roll", "flip",
+    "pad", "layer_norm", "rms_norm",
+}  # fmt: skip
+IN_PLACE = (0, 1, 2, 3)
 MOST_EXTRA_TOKENS = 8  # class tokens, registers
+CLEARLY_OTHER = 1.5  # ratio of two aspects, beyond any that strides and paddings give
 
 
 def channels_first(features: torch.Tensor) -> torch.Tensor:
@@ -25,50 +44,103 @@ def channels_first(features: torch.Tensor) -> torch.Tensor:
     return features.permute(0, 3, 1, 2)
 
 
+@dataclass(eq=False)
+class Seen:
+    """What is seen of the channels in tensors that differ by the order of their axes alone."""
+
+    axes: set[int] = field(default_factory=set)
+
+
 class Layouts(TorchFunctionMode):
-    """Sees, in one forward pass, which functions work on tensors of which shape, and so where channels are."""
+    """Follows tensors with four axes through one forward pass, and sees which functions work along which axis.
+
+    Functions such as convolutions show where the channels of their inputs and outputs are. What is seen of a tensor
+    holds for those that are made of it by functions that keep or exchange its axes, and for those it was made of.
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        self._axes: dict[tuple[int, ...], set[int]] = {}
-        self._grids: list[tuple[int, int]] = []
-        self._channels_last = False  # whether anything works along the last axis of a map or of tokens
-        self.since: tuple[int, ...] | None = None  # shape of the last such thing; whoever watches sets it back
+        self._seen: Any = WeakTensorKeyDictionary()  # of a tensor: what is seen, and its axes as axes of that
+        self._grids: list[tuple[int, ...]] = []  # of convolutions
+        self.since: tuple[int, ...] | None = None  # last shape with channels last; whoever watches sets it back
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Call a function of torch, and note the shapes."""
+        """Call a function of torch, and note what it shows."""
         kwargs = kwargs or {}
         output = func(*args, **kwargs)
         name, given = name_of(func), args[0] if args else kwargs.get("input")
-        for tensor in (given, output):
-            if isinstance(tensor, torch.Tensor) and tensor.ndim in (3, 4):
-                self._note(name, tuple(tensor.shape), args, kwargs)
-        if name == "conv2d" and isinstance(output, torch.Tensor) and output.ndim == 4:
-            self._grids.append((output.shape[2], output.shape[3]))
+        outputs = [one for one in (output if isinstance(output, tuple | list) else [output]) if _has_axes(one, 4)]
+        if name in AXIS_1:
+            for tensor in (given, *outputs):
+                if _has_axes(tensor, 4):
+                    self._note(tensor, 1)
+        elif name in MOVES and _has_axes(given, 4):
+            seen, order = self._of(given)
+            probe = func(torch.empty(0, 1, 2, 3, device="meta"), *args[1:], **_without_input(kwargs))
+            for tensor in outputs:
+                self._seen[tensor] = seen, tuple(order[axis] for axis in probe.shape)
+        elif name in STAYS or (name == "getitem" and _keeps_axes(args[1])):
+            self._carry(_tensors((*args, *kwargs.values())), outputs)
+        if name in NORMS or name in PRODUCTS:
+            self._note_last(name, given, args, kwargs, outputs)
+        if name == "conv2d" and outputs:
+            self._grids.append(tuple(outputs[0].shape[2:]))
         return output
 
-    def _note(self, name: str, shape: tuple[int, ...], args: Any, kwargs: Any) -> None:
-        if name in AXIS_1 and len(shape) == 4:
-            self._axes.setdefault(shape, set()).add(1)
-        elif name in NORMS or name == "linear":
-            normalised = args[1] if len(args) > 1 else kwargs.get("normalized_shape")
-            if name in NORMS and len(normalised) > 1:
-                self._axes.setdefault(shape, set()).add(1)  # the whole map is normalised: channels are where they were
-                return
-            if name in NORMS:
-                self._axes.setdefault(shape, set()).add(len(shape) - 1)
-            if torch.Size(shape[1:-1]).numel() > 1:
-                self._channels_last, self.since = True, shape
+    def _of(self, tensor: torch.Tensor) -> tuple[Seen, tuple[int, ...]]:
+        if tensor not in self._seen:
+            self._seen[tensor] = Seen(), IN_PLACE
+        return self._seen[tensor]
 
-    def channel_axis(self, shape: tuple[int, ...]) -> int | None:
+    def _note(self, tensor: torch.Tensor, axis: int) -> None:
+        seen, order = self._of(tensor)
+        seen.axes.add(order[axis])
+
+    def _carry(self, sources: list[torch.Tensor], outputs: list[torch.Tensor]) -> None:
+        """What is seen of the first source that shows something, or of the first, holds for the outputs."""
+        if not sources or not outputs:
+            return
+        alike = [source for source in sources if source.shape == outputs[0].shape]  # others are gates, weights, parts
+        found = [self._of(source) for source in alike or sources]
+        known = [(seen, order) for seen, order in found if seen.axes]
+        if len({self._axis(seen, order) for seen, order in known}) > 1:
+            known = [(Seen({1, 3}), IN_PLACE)]
+        for output in outputs:
+            if not any(output is source for source in sources):
+                self._seen[output] = (known or found)[0]
+
+    def _note_last(self, name: str, given: Any, args: Any, kwargs: Any, outputs: list[torch.Tensor]) -> None:
+        if not (_has_axes(given, 3) or _has_axes(given, 4)):
+            return
+        other = args[1] if len(args) > 1 else kwargs.get("normalized_shape", kwargs.get("other"))
+        if name in NORMS and len(other) > 1:
+            return  # the whole map is normalised, which shows no axis
+        if name == "matmul" and not _has_axes(other, 2):
+            return
+        for tensor in (given, *outputs):
+            if _has_axes(tensor, 4):
+                self._note(tensor, 3)
+        if given.shape[1:-1].numel() > 1:
+            self.since = tuple(given.shape)
+
+    @staticmethod
+    def _axis(seen: Seen, order: tuple[int, ...]) -> int | None:
+        return order.index(next(iter(seen.axes))) if len(seen.axes) == 1 else None
+
+    def channel_axis(self, tensor: torch.Tensor, size: Any = None) -> int | None:
         """Axis of the channels, 1 or 3, in a map (batch, ., ., .); None where it is not certain.
 
-        In a model that never works along the last axis it is 1, the convention of torch.
+        Where no function shows it, a map has channels first if it is as large as a convolution's and fits the image of
+        that `size` (height, width) so, and does not with channels last. One that is shown to have channels last must
+        fit the image: the heads of an attention look alike.
         """
-        axes = self._axes.get(shape, set())
-        if len(axes) == 1:
-            return next(iter(axes))
-        return None if axes or self._channels_last else 1
+        seen, order = self._of(tensor)
+        if seen.axes:
+            axis = self._axis(seen, order)
+            return 1 if axis == 1 else 3 if axis == 3 and not _cannot_fit(tensor.shape[1:3], size) else None
+        shape = tuple(tensor.shape)
+        fits = size and shape[2:] in self._grids and _fits(shape[2:], size) and _cannot_fit(shape[1:3], size)
+        return 1 if fits else None
 
     def reshape_for(self, shape: tuple[int, ...]) -> str:
         """What a caller may write as `reshape_transform=` for an output of this shape."""
@@ -90,3 +162,37 @@ class Layouts(TorchFunctionMode):
             "`reshape_transform=lambda tokens: tokens.unflatten(1, (height, width)).movedim(-1, 1)` for height x width "
             "tokens"
         )
+
+
+def _has_axes(value: Any, n: int) -> bool:
+    return isinstance(value, torch.Tensor) and value.ndim == n
+
+
+def _tensors(values: Any) -> list[torch.Tensor]:
+    """Tensors of four axes among arguments, and in lists of them."""
+    found: list[torch.Tensor] = []
+    for value in values:
+        found += _tensors(value) if isinstance(value, tuple | list) else [value] if _has_axes(value, 4) else []
+    return found
+
+
+def _keeps_axes(index: Any) -> bool:
+    """Whether an index takes a part of a tensor with all its axes."""
+    return all(isinstance(one, slice) or one is Ellipsis for one in (index if isinstance(index, tuple) else (index,)))
+
+
+def _without_input(kwargs: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in kwargs.items() if name != "input"}
+
+
+def _fits(grid: Any, size: Any) -> bool:
+    """Whether a grid (height, width) has the image's aspect, up to a pixel."""
+    return abs(grid[0] * size[1] / size[0] - grid[1]) <= max(1.0, size[1] / size[0])
+
+
+def _cannot_fit(grid: Any, size: Any) -> bool:
+    """Whether a grid has clearly another aspect than the image; not where no image is given."""
+    if size is None:
+        return False
+    aspect = grid[0] * size[1] / (grid[1] * size[0])
+    return max(aspect, 1 / aspect) > CLEARLY_OTHER

@@ -13,7 +13,8 @@ import numpy as np
 from metfa._arrays import as_array, from_host, is_floating, to_host
 from metfa._base.warnings import DegenerateAttributionsWarning, ModelOutputWarning, warn
 from metfa.calls.answers import softmax
-from metfa.calls.guard import loaded_torch, model_in_evaluation
+from metfa.calls.behind import loaded_torch
+from metfa.calls.guard import model_in_evaluation
 from metfa.calls.inputs import check_images
 from metfa.calls.targets import row_targets
 from metfa.explainers._segments import check_several

@@ -15,7 +15,7 @@ from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.calls.differentiation import weights_frozen
 from metfa.calls.held import asks_a_model, hold, model_itself, rows_as_the_model
 from metfa.calls.inputs import check_images, require_tensor
-from metfa.calls.one_by_one import row_by_row
+from metfa.calls.row_dependence import row_by_row
 from metfa.calls.targets import row_targets
 from metfa.explainers._layers import LastUse, Watch, check_layer, last_use, name_of, watched
 from metfa.explainers.heatmaps import finished
@@ -113,8 +113,8 @@ class CAM:
                 last_use(self.model, (nn.Linear, nn.Conv2d)) as classifier,
             ):
                 scores = self.called.in_one_pass(inputs.clone())  # a model may work in place on what it gets
-            mixes = self.called.row_look.seen_to_mix(inputs.detach(), scores.detach())
-        if mixes:
+            dependent = self.called.row_look.finds_dependence(inputs.detach(), scores.detach())
+        if dependent:
             return row_by_row(self, inputs, target)
         features = self._averaged(watch, classifier, scores)
         targets = row_targets(target, to_host(scores), len(scores))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +13,8 @@ from metfa._base.lazy import needs_extra
 from metfa._base.validation import did_you_mean, shown
 from metfa._base.warnings import ModelStateWarning, warn
 from metfa.calls.answers import answered, checked_scores
-from metfa.calls.guard import loaded_torch, model_as_found, model_in_evaluation
+from metfa.calls.behind import loaded_torch
+from metfa.calls.guard import model_as_found, model_in_evaluation
 from metfa.calls.inputs import require_tensor
 from metfa.calls.plain import plain_module
 from metfa.calls.targets import row_targets, stacked_targets
@@ -26,7 +26,6 @@ __all__ = ["from_captum"]
 RANDOM = {"GradientShap", "KernelShap", "Lime", "ShapleyValueSampling"}
 OF_RELU = {"GuidedBackprop", "Deconvolution"}
 AT_LAYERS = {*OF_RELU, "DeepLift", "DeepLiftShap", "LRP"}
-LEFT_BY_LRP = ("rule", "activations", "activation")  # on the modules, after a failure, and partly after success
 GOVERNED = {
     "self",
     "inputs",
@@ -71,7 +70,6 @@ class CaptumMethod:
         with (
             model_as_found(self.model),
             model_in_evaluation(self.model),
-            _rules_as_found(self.model),
             gradient_expected(self.model, inputs) if by_gradient else nullcontext(),
             graph_kept() if differentiable else nullcontext(),
             warnings.catch_warnings(),
@@ -154,6 +152,10 @@ def from_captum(
     torch: Any = loaded_torch()
     if name in AT_LAYERS:
         model = plain_module(model, f"captum's {name}")
+        if not isinstance(model, torch.nn.Module):
+            raise TypeError(
+                f"`model` must be a torch.nn.Module, because captum's {name} works at its layers, got {shown(model)}"
+            )
     if name in OF_RELU and not any(isinstance(module, torch.nn.ReLU) for module in getattr(model, "modules", list)()):
         warn(
             f"captum's {name} changes the gradient of torch.nn.ReLU alone, which the model does not have (maybe it has "
@@ -164,21 +166,6 @@ def from_captum(
     attribution = kind(model, **{key: value for key, value in settings.items() if key in constructor})
     method: Any = CaptumMethod(attribution, {key: value for key, value in settings.items() if key not in constructor})
     return heatmap(seeded(method) if name in RANDOM else method, channel_axis=channel_axis, sign=sign)
-
-
-@contextmanager
-def _rules_as_found(model: Any) -> Iterator[None]:
-    """Put back what Captum's LRP sets on the modules."""
-    torch: Any = loaded_torch()
-    parts = [vars(part) for part in model.modules()] if isinstance(model, torch.nn.Module) else []
-    found = [{name: part[name] for name in LEFT_BY_LRP if name in part} for part in parts]
-    try:
-        yield
-    finally:
-        for part, kept in zip(parts, found, strict=True):
-            for name in LEFT_BY_LRP:
-                part.pop(name, None)
-            part.update(kept)
 
 
 def _methods() -> dict[str, Any]:

@@ -62,6 +62,8 @@ class GradCAMMethod:
         """Maps (batch, height, width) in [0, 1] and the model's scores (batch, classes)."""
         require_tensor(inputs)
         check_images(inputs)
+        if torch.bfloat16 in {inputs.dtype, *(weight.dtype for weight in self.model.parameters())}:
+            raise TypeError("grad-cam cannot explain in torch.bfloat16: write `model.float()` and `inputs.float()`")
         leaf = inputs.detach().requires_grad_()  # else there is no backward pass where the weights are frozen
         with (
             model_as_found(self.model),
@@ -82,7 +84,8 @@ class GradCAMMethod:
         owner = None if made else _inner(self.method)[0]
         reshape = self.made_with.get("reshape_transform") if made else getattr(owner, "reshape_transform", None)
         with torch.no_grad(), ExitStack() as stack:
-            watches = [stack.enter_context(watched(self.model, layer, reshape)) for layer in self.layers]
+            size = inputs.shape[2:]
+            watches = [stack.enter_context(watched(self.model, layer, reshape, size)) for layer in self.layers]
             scores = checked_scores(answered(self.model, inputs.clone()), len(inputs), self.model)
         for watch in watches:
             watch.feature_map(len(inputs), instead=OF_FULLGRAD if _is_fullgrad(self.method) else None)
@@ -102,10 +105,8 @@ class GradCAMMethod:
         axes = {watch.channel_axis() for watch in watches if watch.named is not None and reshape is None}
         if axes - {1}:
             if len(axes) > 1:
-                raise ValueError(
-                    "`layer` names layers of which some give channels first and some channels last: explain by each "
-                    "alone"
-                )
+                mixed = "some give channels first and some channels last"
+                raise ValueError(f"`layer` names layers of which {mixed}: explain by each alone")
             reshape = channels_first
             if "ablation_layer" in inspect.signature(self.method).parameters:
                 from pytorch_grad_cam.ablation_layer import AblationLayerVit

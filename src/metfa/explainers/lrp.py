@@ -18,7 +18,7 @@ from metfa.calls.answers import answered, checked_scores
 from metfa.calls.differentiation import chosen_scores, weights_frozen
 from metfa.calls.held import asks_a_model, hold, model_itself, rows_as_the_model
 from metfa.calls.no_gradient import gradient_expected
-from metfa.calls.one_by_one import row_by_row
+from metfa.calls.row_dependence import row_by_row
 from metfa.explainers._composites import BOXED, PAPER, box_at_first_layer, composite_named, composite_names
 from metfa.explainers._relevance import RelevancePass
 from metfa.explainers._supported_layers import check_layers
@@ -180,8 +180,8 @@ class LRP:
                 relevance = forward.relevance(chosen, leaf, create_graph=differentiable)
             finally:
                 forward.close()
-            mixes = self.called.row_look.seen_to_mix(inputs.detach(), scores.detach())
-        if mixes:
+            dependent = self.called.row_look.finds_dependence(inputs.detach(), scores.detach())
+        if dependent:
             return row_by_row(self, inputs, target)
         relevance = relevance.abs() if self.scale else relevance
         maps = relevance if self.channel_axis is None else relevance.sum(dim=self.channel_axis)

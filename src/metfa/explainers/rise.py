@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import from_host, namespace, widen
-from metfa._base.validation import MOST_CALLS, check_flag, check_number, keep, positive_int
+from metfa._base.validation import MOST_CALLS, check_flag, keep, positive_int
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.calls.answers import one_score
 from metfa.calls.baseline import baseline_like, check_baseline
@@ -19,6 +19,7 @@ from metfa.calls.inputs import check_images
 from metfa.calls.targets import target_indices
 from metfa.explainers.heatmaps import finished
 from metfa.sampling.randomised import row_generators
+from metfa.stats.validation import as_level
 
 __all__ = ["RISE"]
 
@@ -93,9 +94,7 @@ class RISE:
         keep(self, scale=check_flag(self.scale, "scale"))
         keep(self, n_masks=positive_int(self.n_masks, "n_masks", maximum=MOST_CALLS))
         grid_sides(self.grid)
-        keep(self, keep=check_number(self.keep, "keep", above=0))
-        if self.keep >= 1:
-            raise ValueError(f"`keep` must lie between 0 and 1, got {self.keep}")
+        keep(self, keep=as_level(self.keep, "keep"))
         check_baseline(self.baseline)
 
     def __call__(self, inputs: Any, target: Any = None, *, rngs: Any = None) -> tuple[Any, Any]:

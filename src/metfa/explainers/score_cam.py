@@ -200,9 +200,9 @@ class ScoreCAM:
 
         def look(start: int, stop: int) -> None:
             nonlocal name
-            with watched(self.model, self.layer, self.reshape_transform) as watch:
+            with watched(self.model, self.layer, self.reshape_transform, inputs.shape[2:]) as watch:
                 scores = widen(self.called.in_one_pass(inputs[start:stop].clone()))  # it may work in place on its input
-            if self.called.row_look.seen_to_mix(inputs[start:stop], scores):
+            if self.called.row_look.finds_dependence(inputs[start:stop], scores):
                 for row in range(start, stop):
                     look(row, row + 1)
                 return

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import as_array, is_array, namespace, to_host
+from metfa.calls.behind import loaded_torch
 from metfa.calls.fixed_batch import explain_fixed_batch
-from metfa.calls.guard import loaded_torch, model_as_found, model_in_evaluation
+from metfa.calls.guard import model_as_found, model_in_evaluation
 from metfa.calls.no_gradient import gradient_expected
 from metfa.calls.targets import row_targets
 from metfa.sampling.protocol import predict_scores

@@ -58,7 +58,7 @@ class Normalised(nn.Module):
         if not (channels[1] > 0).all():
             raise ValueError(f"`std` must be positive, got {std}")
         self.model = model
-        self.training = model.training
+        self.training = getattr(model, "training", False)
         self.register_buffer("mean", channels[0][:, None, None].clone())
         self.register_buffer("std", channels[1][:, None, None].clone())
 

@@ -46,7 +46,7 @@ class Selected(nn.Module):
         if not isinstance(output, str | int) or isinstance(output, bool):
             raise TypeError(f"`output` must be a name or an index, got {type(output).__name__}: {output!r}")
         self.model, self.output = model, output
-        self.training = model.training
+        self.training = getattr(model, "training", False)
 
     def forward(self, x: Any) -> Any:
         """The output of the model that is used."""
@@ -96,7 +96,7 @@ class TwoClasses(nn.Module):
         if not isinstance(model, nn.Module):
             raise TypeError(f"`model` must be a torch.nn.Module, got {type(model).__name__}")
         self.model = model
-        self.training = model.training
+        self.training = getattr(model, "training", False)
 
     def forward(self, x: Any) -> torch.Tensor:
         """Scores (batch, 2) of class 0 and class 1."""

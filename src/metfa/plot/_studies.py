@@ -25,8 +25,7 @@ from metfa.evaluation.selection import (
 from metfa.plot._curves import COLOURS
 from metfa.plot._headings import draw_heading
 from metfa.plot._palettes import LITERAL
-from metfa.stats.ratios import ratio_of_means
-from metfa.stats.student import half_width
+from metfa.stats.student import half_width, ratio_of_means
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

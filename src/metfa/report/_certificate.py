@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from metfa.report._packing import packed
+from metfa.report._cells import packed
 from metfa.results.certified import check_certifiable, noise_deviation, radii_of
 from metfa.results.decisions import Decision
 from metfa.results.sample import AttributionSample

@@ -13,10 +13,9 @@ import numpy as np
 from metfa import stats
 from metfa._base.lazy import needs_extra
 from metfa.plot.images import picture_of
-from metfa.report._cells import Samples, placed
+from metfa.report._cells import Samples, packed, placed
 from metfa.report._certificate import certificate_of
 from metfa.report._layers import layers_of
-from metfa.report._packing import packed
 from metfa.report._words import about_of, kinds_of, lines_of, paragraph_of
 from metfa.results.cautions import cautions, explained
 from metfa.results.decisions import Decision, TooFewSamplesError, samples_needed
@@ -24,7 +23,7 @@ from metfa.results.moments import ends_of
 from metfa.results.sample import AttributionSample
 from metfa.results.summary import Summary, summarise
 from metfa.results.terms import ANY_TIME, CORRECTIONS, Terms
-from metfa.results.thresholds import thresholds_of, zone_of
+from metfa.results.thresholds import resolved, zone_of
 from metfa.segmentation.explanation import ContextExplanation
 from metfa.stats.sequential import reciprocal_table
 from metfa.stats.sign_null import upper_tail_table
@@ -161,7 +160,7 @@ def _rule(sample: AttributionSample, terms: Terms, *, given: bool) -> str:
 def _threshold(result: AttributionSample | ContextExplanation, terms: Terms) -> float:
     if isinstance(result, ContextExplanation):
         return result.threshold_on(terms)
-    thresholds = thresholds_of(result.values, terms)
+    thresholds = resolved(result.values, terms, result.unmoved)[0]
     if thresholds.size != 1:
         raise ValueError(
             f"`threshold` must be one number for each input in a report, got one for each feature "

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from metfa.plot.images import scale_end
-from metfa.report._packing import packed
+from metfa.report._cells import packed
 from metfa.results.sample import AttributionSample
 
 __all__ = ["layers_of"]

@@ -10,7 +10,7 @@ import numpy as np
 
 from metfa import stats
 from metfa._base.class_names import class_name
-from metfa._base.percents import percent
+from metfa._base.percents import counted, percent
 from metfa._base.provenance import printable
 from metfa._base.validation import check_number
 
@@ -112,9 +112,8 @@ def about_near_zero(count: int, zone: float | None, noun: str = "feature") -> st
 
 def about_outside(count: int, n_features: int, noun: str = "feature") -> str:
     """How many clean scores contradict their own intervals."""
-    of = f"1 {noun}" if n_features == 1 else f"{n_features:,} {noun}s"
     share = percent(count / n_features if n_features else 0.0, 1)
-    return f"the score without noise lies outside the interval of {count:,} of {of} ({share})"
+    return f"the score without noise lies outside the interval of {count:,} of {counted(n_features, noun)} ({share})"
 
 
 def left_out(sample: AttributionSample, confidence_level: float) -> int:

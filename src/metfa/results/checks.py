@@ -128,6 +128,7 @@ PROVENANCE: dict[str, Kind] = {
     **dict.fromkeys(("seconds", "gaussian_std"), SIZE),
     "rng": (_is_seed, "a hexadecimal number such as '0x1f'"),
     "signed": (lambda value: isinstance(value, bool), "true or false"),
+    "unmoved": (lambda value: isinstance(value, list) and all(map(_is_text, value)), "a list of input names"),
     "versions": (_are_texts, "texts by name"),
     "text": (_are_facts, "facts of a text"),
 }

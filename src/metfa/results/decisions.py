@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from metfa import stats
+from metfa._base.percents import counted
 from metfa.results.terms import Terms, check_correction, check_fits
 from metfa.results.thresholds import resolved, sides
 from metfa.stats import sequential, sign_tests
@@ -27,7 +28,6 @@ __all__ = [
     "undecided_share",
 ]
 
-NO_NOISE = "no noisy copy differs from the input"
 AT_ZERO = "most scores of each are 0 to rounding"
 
 
@@ -46,7 +46,8 @@ class Decision:
     test : stats.SignTestResult
         The test behind them; a `stats.SequentialTestResult` where it holds at any time.
     thresholds : ndarray of float64
-        Broadcasts against the marks; nan where a rule found none, as for constant attributions.
+        Broadcasts against the marks; nan where a rule found none, as for constant attributions,
+        and where the noise changes nothing.
     terms : Terms
         Terms of the decision.
     nothing : tuple of (str or None)
@@ -95,8 +96,8 @@ class Decision:
         if None not in self.nothing:
             return f"no {noun} stands out: {self.nothing[0]}"
         compared = "a threshold of its own" if self.threshold is None else f"{self.threshold:.3g}"
-        count = f"1 {noun}" if self.marks.size == 1 else f"{self.marks.size:,} {noun}s"
-        return f"is the median of a {noun} above or below {compared}? ({self.terms.level}; {count})"
+        level = f"{self.terms.level}; {counted(self.marks.size, noun)}"
+        return f"is the median of a {noun} above or below {compared}? ({level})"
 
 
 def kinds_at(threshold: float | None) -> dict[int, str]:
@@ -105,7 +106,7 @@ def kinds_at(threshold: float | None) -> dict[int, str]:
     return {1: above, 0: "undecided", -1: below}
 
 
-def decide(values: np.ndarray, terms: Terms, *, any_time: bool = False, unmoved: np.ndarray | None = None) -> Decision:
+def decide(values: np.ndarray, terms: Terms, *, unmoved: np.ndarray, any_time: bool = False) -> Decision:
     r"""Decide each feature of samples (n, batch, \*features), each input's features as one family.
 
     Parameters
@@ -114,11 +115,10 @@ def decide(values: np.ndarray, terms: Terms, *, any_time: bool = False, unmoved:
         The samples; the first `terms.split` are not tested.
     terms : Terms
         Threshold, alpha, correction and split.
+    unmoved : ndarray of bool, (batch,)
+        See `AttributionSample.unmoved`: all features of such an input are undecided.
     any_time : bool
         Whether the decision must hold whenever sampling stops. If so, it uses e-values; "e-bh" always does.
-    unmoved : ndarray of bool, (batch,), optional
-        Inputs that the noise does not change, so that N samples are one explanation N times: all features are
-        undecided.
 
     Raises
     ------
@@ -138,19 +138,15 @@ def decide(values: np.ndarray, terms: Terms, *, any_time: bool = False, unmoved:
             f"too few samples for `alpha`={terms.alpha} ({tests}): got {len(values)}{kept}, at least "
             f"{needed + terms.split} are needed for anything to become significant"
         )
-    test, thresholds, nothing = tested(values, terms, "two-sided", any_time=any_time)
-    marks = marks_of(test, terms.alpha, terms.correction)
-    if unmoved is not None and unmoved.any():
-        marks[unmoved] = 0
-        nothing = tuple(NO_NOISE if still else why for still, why in zip(unmoved, nothing, strict=True))
-    return Decision(marks, test, thresholds, terms, nothing)
+    test, thresholds, nothing = tested(values, terms, "two-sided", unmoved=unmoved, any_time=any_time)
+    return Decision(marks_of(test, terms.alpha, terms.correction), test, thresholds, terms, nothing)
 
 
 def tested(
-    values: np.ndarray, terms: Terms, alternative: str, *, any_time: bool
+    values: np.ndarray, terms: Terms, alternative: str, *, unmoved: np.ndarray, any_time: bool
 ) -> tuple[stats.SignTestResult, np.ndarray, tuple[str | None, ...]]:
     r"""Test of samples (n, batch, \*features) about the threshold of the terms; the thresholds; `Decision.nothing`."""
-    thresholds, nothing = resolved(values, terms)
+    thresholds, nothing = resolved(values, terms, unmoved)
     rest = values[terms.split :]
     above, below = sides(rest, thresholds, terms.unit)
     result_of = sequential.result_of if any_time else sign_tests.result_of

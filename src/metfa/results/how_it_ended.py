@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from metfa._base.percents import percent
+from metfa.results.thresholds import UNMOVED
 
 if TYPE_CHECKING:
     from metfa.results.stopping import Stopping
@@ -23,7 +24,7 @@ def how_it_ended(stopping: Stopping) -> str:
         return f"{made}: nothing can be decided, as {_without(stopping)}: {advice}{more}"
     met = stopping.reason == "reached"
     seen = ", ".join(_seen(name, getattr(last, name), asked, met=met) for name, asked in stopping.asked.items())
-    ended = "" if met else f" ({stopping.reason} ended it)"
+    ended = "" if met else f" ({UNMOVED if stopping.reason == 'unmoved' else f'{stopping.reason} ended it'})"
     worst = f", the worst of {stopping.n_inputs} inputs" if stopping.n_inputs > 1 else ""
     return f"{made}{worst}: {seen}{ended}{_terms(stopping)}{more}"
 

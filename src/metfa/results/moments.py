@@ -1,4 +1,4 @@
-"""Median, mean and standard deviation of samples."""
+"""Median, mean, standard deviation and ends of samples."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from metfa import stats
 from metfa._base.mapped import unload
 
-__all__ = ["ends_of", "mean_of", "median_of", "std_of"]
+__all__ = ["ends_of", "largest_of", "mean_of", "median_of", "std_of"]
 
 
 def ends_of(values: np.ndarray) -> tuple[float, float]:
@@ -19,6 +19,11 @@ def ends_of(values: np.ndarray) -> tuple[float, float]:
         low, high = float(np.minimum(low, sample.min())), float(np.maximum(high, sample.max()))
         unload(values)
     return low, high
+
+
+def largest_of(maps: np.ndarray) -> np.ndarray:
+    r"""Largest absolute score of each map (batch, \*features), (batch,) float64."""
+    return np.abs(maps.reshape(len(maps), -1).astype(np.float64)).max(axis=1, initial=0.0)
 
 
 def median_of(values: np.ndarray) -> np.ndarray:

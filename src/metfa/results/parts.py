@@ -1,4 +1,4 @@
-"""Samples of one input out of a batch, and samples of two calls joined."""
+"""Parts of results: samples of one input, of two calls joined, and the numbers of samples at which somebody looked."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from metfa._base.validation import positive_int
 if TYPE_CHECKING:
     from metfa.results.sample import AttributionSample
 
-__all__ = ["input_of", "joined", "same_maps"]
+__all__ = ["grown", "input_of", "joined", "read_only", "same_maps", "with_looks"]
 
 
 def input_of(sample: AttributionSample, index: int) -> AttributionSample:
@@ -35,6 +35,17 @@ def input_of(sample: AttributionSample, index: int) -> AttributionSample:
         default_terms=None if sample.default_terms is None else sample.default_terms.of_input(index),
         provenance={**sample.provenance, "signed": sample.signed},
     )
+
+
+def read_only(value: Any) -> Any:
+    """`value` with the NumPy arrays in it, also in tuples and dicts, as views that cannot be written to."""
+    if isinstance(value, np.ndarray):
+        view = value.view()
+        view.flags.writeable = False
+        return view
+    if isinstance(value, tuple):
+        return tuple(map(read_only, value))
+    return {key: read_only(part) for key, part in value.items()} if isinstance(value, dict) else value
 
 
 def _rows(inputs: Any, rows: slice) -> Any:
@@ -67,6 +78,25 @@ def joined(sample: AttributionSample, other: AttributionSample) -> AttributionSa
         stopping=stopping,
         provenance={**sample.provenance, **made, "unmoved": unmoved, "looks": sorted({*sample.looks, *other.looks})},
     )
+
+
+def with_looks(provenance: dict[str, Any]) -> dict[str, Any]:
+    """The provenance with the list "looks", which results of the same samples share; TypeError for another thing."""
+    looks = provenance.get("looks")
+    if looks is None:
+        return {**provenance, "looks": []}
+    if not isinstance(looks, list) or not all(type(size) is int and size > 0 for size in looks):
+        raise TypeError(f"looks in the provenance, which must be a list of numbers of samples, got {looks!r:.80}")
+    return provenance
+
+
+def grown(looks: list[int], n_samples: int) -> str | None:
+    """At which numbers below `n_samples` somebody looked before more were joined, in words; None if nobody did."""
+    sizes = sorted({size for size in looks if size < n_samples})
+    if not sizes:
+        return None
+    listed = ("..., " if len(sizes) > 5 else "") + ", ".join(map(str, sizes[-5:]))
+    return f"joined from parts after looks at {listed} samples"
 
 
 def _check_joins(sample: AttributionSample, other: AttributionSample) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from metfa._base.percents import percent
+from metfa._base.percents import counted, percent
 from metfa.results.terms import UNPROVEN
 
 __all__ = ["promise"]
@@ -43,7 +43,7 @@ def promise(
             return f"each {noun} is marked falsely on either side with probability {most}, whenever sampling stops"
         share = expected / n_features if n_features else 0.0
         return (
-            f"up to {_number(expected)} of {_counted(n_features, noun)} marked falsely on average "
+            f"up to {_number(expected)} of {counted(n_features, noun)} marked falsely on average "
             f"({percent(share, 1)}), if every median lay at the threshold"
         )
     if correction == "bonferroni":
@@ -64,7 +64,3 @@ def promise(
 def _number(expected: float) -> str:
     """An expected number, with digits behind the point where it is small."""
     return f"{expected:,.0f}" if expected >= 10 else f"{expected:.2g}"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"1 {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -14,18 +14,17 @@ import numpy as np
 from metfa import stats
 from metfa._base.percents import percent
 from metfa._base.provenance import printable
-from metfa._base.read_only import read_only
 from metfa._base.validation import check_function, check_kind, positive_int
+from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.results.cautions import FLIPS_FROM, predicted
 from metfa.results.certified import certified, ranks_within
 from metfa.results.decisions import Decision, decide, samples_for_interval, tested
-from metfa.results.looks import grown, with_looks
 from metfa.results.moments import mean_of, median_of, std_of
 from metfa.results.outlook import Outlook, outlook
-from metfa.results.parts import input_of, joined
+from metfa.results.parts import grown, input_of, joined, read_only, with_looks
 from metfa.results.stopping import Stopping, of_a_fixed_number
 from metfa.results.terms import Terms, check_correction, check_fits, filled, of_both_signs
-from metfa.results.thresholds import ruled
+from metfa.results.thresholds import UNMOVED, ruled
 from metfa.results.units import unit_of
 from metfa.stats.validation import as_alternative
 
@@ -110,17 +109,19 @@ class AttributionSample:
         """At which smaller numbers of samples somebody looked, in words; None if nobody did."""
         return grown(self.looks, self.n_samples)
 
-    @property
-    def interval_kind(self) -> str:
-        """Kind of its intervals: "exact" for this number of samples, or valid at "any-time"."""
-        return "any-time" if self.any_time else "exact"
-
     def too_few_for(self, confidence_level: float) -> str | None:
-        """A message if an interval of that level needs more samples; None if there are enough."""
+        """Why there are no intervals of that level: too few samples, or no noise; None if there are."""
+        if self.unmoved.all():
+            return UNMOVED
         needed = samples_for_interval(confidence_level, any_time=self.any_time)
         if self.n_samples >= needed:
             return None
         return f"{self.n_samples} samples are too few, {percent(confidence_level)} needs {needed}"
+
+    @property
+    def unmoved(self) -> np.ndarray:
+        """Whether the noise changes nothing of an input, so that its samples are one explanation N times, (batch,)."""
+        return np.isin(self.input_names, self.provenance.get("unmoved", []))
 
     @property
     def words(self) -> tuple[str, ...] | None:
@@ -152,7 +153,7 @@ class AttributionSample:
         """What counts as a whole score (see `Terms`): the explainer's `unit`, else from the maps of each input."""
         given = self.default_terms and self.default_terms.unit
         known = self.provenance.get("unit") if given is None else given
-        first = None if self.stopping is None else self.stopping.looks[0].n_samples  # its looks count with this unit
+        first = self.stopping and self.stopping.looks[0].n_samples  # its looks count with this unit
         return unit_of(self.vanilla, self.values[:first]) if known is None else known
 
     def with_unit(self, unit: float | np.ndarray) -> AttributionSample:
@@ -206,6 +207,8 @@ class AttributionSample:
             `ranks` are for a number that was fixed beforehand; the usual ones are those of `stats.sequence_ranks`.
         """
         self._look()
+        if self.unmoved.any():
+            warn(f"intervals of width 0 say nothing: {UNMOVED} ({self.unmoved.sum()})", DegenerateAttributionsWarning)
         level = 0.95 if confidence_level is None else confidence_level
         if self.any_time and ranks is None:
             return stats.median_interval(self.values, ranks=stats.sequence_ranks(self.n_samples, level))
@@ -243,8 +246,7 @@ class AttributionSample:
         """Marks, test and thresholds on these terms; raises `TooFewSamplesError` if nothing could be significant."""
         check_kind(terms, "terms", Terms, "`sample.terms(...)`")
         self._look()
-        unmoved = np.isin(self.input_names, self.provenance.get("unmoved", []))
-        return decide(self.values, terms, any_time=self.any_time, unmoved=unmoved)
+        return decide(self.values, terms, unmoved=self.unmoved, any_time=self.any_time)
 
     def certified_radius(
         self,
@@ -326,12 +328,12 @@ class AttributionSample:
         -------
         stats.SignTestResult
             Counts and p-values (batch, \*features). ``.test(0)`` is for signed attributions: its `sign` says on which
-            side of zero the median is. Scores as near to 0 as a ten-thousandth of `Terms.unit` are on neither. After
-            `metfa.Until` a `stats.SequentialTestResult`.
+            side of zero the median is; scores within 1e-4 of `Terms.unit` on neither. Or `stats.SequentialTestResult`.
         """
         alternative = as_alternative(alternative)
         self._look()
-        return tested(self.values, self.terms(threshold, split=split), alternative, any_time=self.any_time)[0]
+        terms = self.terms(threshold, split=split)
+        return tested(self.values, terms, alternative, unmoved=self.unmoved, any_time=self.any_time)[0]
 
     def threshold(self, rule: Callable[[np.ndarray], Any] = stats.jenks, *, split: int | None = None) -> np.ndarray:
         r"""Threshold of each input from its own samples, (batch,) float64.
@@ -386,9 +388,8 @@ class AttributionSample:
         """How many samples it will likely take until at most a share of each input's features is undecided.
 
         An extrapolation, no promise, from the law of all features' chances to lie above the threshold (estimated from
-        their counts by maximum likelihood). For photographs it is within a factor of 1.5 of what it takes. Many
-        medians near the threshold and a small share make it too small: 343 for 929 (normal scores about 0, "by", 5 %).
-        The number is for a **new** call, with another `rng`, because the present samples chose it (`looks`). After
+        their counts by maximum likelihood). For photographs it is within a factor of 1.5 of what it takes.
+        It is for a **new** call, with another `rng`, because the present samples chose it (`looks`). After
         `metfa.Until`, and with "e-bh", it counts the present samples in, and more may be joined.
 
         Parameters

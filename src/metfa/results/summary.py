@@ -23,7 +23,7 @@ from metfa.results.cautions import (
 from metfa.results.decisions import Decision, kinds_at
 from metfa.results.promises import promise
 from metfa.results.sample import AttributionSample
-from metfa.results.thresholds import zone_of
+from metfa.results.thresholds import UNMOVED, zone_of
 
 __all__ = ["Summary", "summarise"]
 
@@ -69,7 +69,7 @@ class Summary:
     level_asked : float
         Level that was asked for the intervals.
     too_few : str or None
-        Why there are no intervals, where N is too small for the level asked.
+        Why there are no intervals: N is too small for the level asked, or the noise changes nothing.
     confidence_level : float or None
         Exact level of the intervals (after `metfa.Until` the level that holds at any time); None without intervals.
     mean_interval_width : float or None
@@ -207,10 +207,10 @@ def summarise(
             unproven=terms.unproven,
             expected_false_marks=0.0 if false_marks is not None and decision.nothing[row] is not None else false_marks,
             level_asked=confidence_level,
-            too_few=too_few,
-            confidence_level=level,
-            mean_interval_width=None if width is None else float(width[row]),
-            outside=None if contradicted is None else int(contradicted[row]),
+            too_few=UNMOVED if sample.unmoved[row] else too_few,
+            confidence_level=None if sample.unmoved[row] else level,
+            mean_interval_width=None if width is None or sample.unmoved[row] else float(width[row]),
+            outside=None if contradicted is None or sample.unmoved[row] else int(contradicted[row]),
             trimming=trimmed,
             flip_rate=None if sample.flip_rate is None else float(sample.flip_rate[row]),
         )

@@ -16,10 +16,11 @@ from metfa.stats.contrasts import smallest_difference
 from metfa.stats.counts import count_sides
 from metfa.stats.validation import as_rows
 
-__all__ = ["half", "number_of", "resolved", "ruled", "sides", "thresholds_of", "zone_of"]
+__all__ = ["UNMOVED", "half", "number_of", "resolved", "ruled", "sides", "zone_of"]
 
 ALL_EQUAL = "all scores are equal"
 NONE_FOUND = "the rule found no threshold"
+UNMOVED = "no noisy copy differs from the input"
 
 
 def half(values: np.ndarray) -> float:  # noqa: ARG001
@@ -27,21 +28,21 @@ def half(values: np.ndarray) -> float:  # noqa: ARG001
     return 0.5
 
 
-def resolved(values: np.ndarray, terms: Terms) -> tuple[np.ndarray, tuple[str | None, ...]]:
+def resolved(values: np.ndarray, terms: Terms, unmoved: np.ndarray) -> tuple[np.ndarray, tuple[str | None, ...]]:
     r"""Thresholds in a shape that broadcasts against (batch, \*features), and why there is none, for each input.
 
-    A rule takes the first `split` samples, or all.
+    A rule takes the first `split` samples, or all. Inputs that are `unmoved` (batch,), see `AttributionSample.unmoved`,
+    get none, so that their samples, one explanation N times, are on neither side.
     """
     check_fits(terms, values.shape)
     given, nothing = terms.threshold, terms.nothing or (None,) * values.shape[1]
     if callable(given):
         given, nothing = ruled(given, values, terms.unit, terms.split)
-    return _for_each_input(np.asarray(given), values.ndim), nothing
-
-
-def thresholds_of(values: np.ndarray, terms: Terms) -> np.ndarray:
-    r"""Thresholds in a shape that broadcasts against (batch, \*features); nan where a rule finds none."""
-    return resolved(values, terms)[0]
+    thresholds = _for_each_input(np.asarray(given), values.ndim)
+    if unmoved.any():
+        thresholds = np.where(_for_each_input(unmoved, values.ndim), math.nan, thresholds)
+        nothing = tuple(UNMOVED if still else why for still, why in zip(unmoved, nothing, strict=True))
+    return thresholds, nothing
 
 
 def _for_each_input(numbers: np.ndarray, ndim: int) -> np.ndarray:

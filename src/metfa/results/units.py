@@ -7,26 +7,11 @@ from typing import Any
 import numpy as np
 
 from metfa._base.validation import as_list, check_number
-from metfa.results.moments import mean_of, median_of
+from metfa.results.moments import largest_of, mean_of, median_of
 
 __all__ = ["checked_unit", "unit_of"]
 
 CANDIDATES = 32  # features with large means, whose medians bound the largest one from below
-
-
-def checked_unit(unit: Any) -> float | np.ndarray | None:
-    """`unit` as a float, a read-only array (batch,) of float64, or None; raises for anything else."""
-    if unit is None:
-        return None
-    if not isinstance(unit, np.ndarray | list):
-        return check_number(unit, "unit")
-    numbers = np.array(
-        [check_number(number, "unit") for number in as_list(unit, "unit", "a number, or one for each input")]
-    )
-    if numbers.ndim != 1:
-        raise ValueError(f"`unit` must be one number, or one for each input, got shape {numbers.shape}")
-    numbers.flags.writeable = False
-    return numbers
 
 
 def unit_of(vanilla: np.ndarray, samples: np.ndarray) -> np.ndarray:
@@ -36,7 +21,7 @@ def unit_of(vanilla: np.ndarray, samples: np.ndarray) -> np.ndarray:
     as at a pole or in a saturated place, and a unit that is too large hides what is there.
     """
     medians = [_largest_median(samples[:, row]) for row in range(samples.shape[1])]
-    return np.minimum(_largest_of(vanilla), medians)
+    return np.minimum(largest_of(vanilla), medians)
 
 
 def _largest_median(values: np.ndarray) -> float:
@@ -63,6 +48,16 @@ def _at(values: np.ndarray, features: np.ndarray) -> float:
     return float(np.abs(median_of(chosen)).max())
 
 
-def _largest_of(maps: np.ndarray) -> np.ndarray:
-    r"""Largest absolute score of each map (batch, \*features), (batch,) float64."""
-    return np.abs(maps.reshape(len(maps), -1).astype(np.float64)).max(axis=1, initial=0.0)
+def checked_unit(unit: Any) -> float | np.ndarray | None:
+    """`unit` as a float, a read-only array (batch,) of float64, or None; raises for anything else."""
+    if unit is None:
+        return None
+    if not isinstance(unit, np.ndarray | list):
+        return check_number(unit, "unit")
+    numbers = np.array(
+        [check_number(number, "unit") for number in as_list(unit, "unit", "a number, or one for each input")]
+    )
+    if numbers.ndim != 1:
+        raise ValueError(f"`unit` must be one number, or one for each input, got shape {numbers.shape}")
+    numbers.flags.writeable = False
+    return numbers

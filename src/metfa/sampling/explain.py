@@ -15,7 +15,8 @@ from metfa._arrays import device_of
 from metfa._base.progress import progress_bar
 from metfa._base.provenance import versions
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
-from metfa.calls.guard import left_as_found, loaded_torch
+from metfa.calls.behind import loaded_torch
+from metfa.calls.guard import left_as_found
 from metfa.noise.pixel_space import gaussian_std
 from metfa.results.sample import AttributionSample
 from metfa.results.stopping import Until
@@ -25,7 +26,7 @@ from metfa.sampling.request import Request, fitting_names
 from metfa.sampling.rounds import Rounds, rounds_of
 from metfa.sampling.run import Run
 from metfa.sampling.store import Sink, sink_of
-from metfa.sampling.unmoved import unmoved_rows
+from metfa.sampling.unmoved import not_moved, of_one_map, warn_of_unmoved
 
 __all__ = ["explain"]
 
@@ -146,8 +147,6 @@ def explain(
             if finished is not None:
                 return replace(finished, feature_names=names)
             made = _sampled(request, loop, rounds, sink)
-            sample_ids = tuple(range(request.run.first_sample, request.run.first_sample + made.samples))
-            unmoved = unmoved_rows(loop, sample_ids, sink.values(0, made.samples))
         if made.constant:
             message = f"{made.constant} of {made.maps} maps are constant and say nothing about their features"
             warn(message, DegenerateAttributionsWarning)
@@ -157,7 +156,7 @@ def explain(
             target=tuple(loop.targets),
             vanilla=vanilla,
             scores=given_scores if scores is None else scores,
-            sample_ids=sample_ids,
+            sample_ids=tuple(range(request.run.first_sample, request.run.first_sample + made.samples)),
             input_names=request.ids,
             feature_names=names,
             stopping=rounds.stopping(),
@@ -166,7 +165,7 @@ def explain(
                 "rng": hex(sink.root),
                 "n_samples": made.samples,
                 "signed": known_signed(explainer),
-                "unmoved": [request.ids[row] for row in unmoved],
+                "unmoved": [request.ids[row] for row in made.unmoved],
                 "unit": known_unit(explainer),
                 "gaussian_std": gaussian_std(noise),
                 "batch_size": loop.batch_size,
@@ -181,11 +180,14 @@ def explain(
 
 
 class _Made(NamedTuple):
-    """How many samples there are, how many maps this call made for them, and how many of these are constant."""
+    """How many samples there are, how many maps this call made for them, how many of these are constant, and the rows
+    that no noisy copy moves and that have one map.
+    """
 
     samples: int
     maps: int
     constant: int
+    unmoved: list[int]
 
 
 def _vanilla(loop: Loop) -> tuple[np.ndarray, np.ndarray | None]:
@@ -199,6 +201,7 @@ def _vanilla(loop: Loop) -> tuple[np.ndarray, np.ndarray | None]:
 def _sampled(request: Request, loop: Loop, rounds: Rounds, sink: Sink) -> _Made:
     """Sample in rounds until there are enough."""
     n_rows = len(request.rows)
+    first, kept, unmoved = request.run.first_sample, list(range(n_rows)), []
     taken = made = constant = 0
     total = rounds.most * n_rows
     with progress_bar(
@@ -210,13 +213,16 @@ def _sampled(request: Request, loop: Loop, rounds: Rounds, sink: Sink) -> _Made:
             with loop.over(jobs) as chunks:
                 for chunk in chunks:
                     scores = chunk.class_scores
-                    places = [(job.sample_id - request.run.first_sample, job.row) for job in chunk.jobs]
+                    places = [(job.sample_id - first, job.row) for job in chunk.jobs]
                     sink.write(places, chunk.maps, None if scores is None or scores.shape[1] < 2 else scores.argmax(1))
                     constant += chunk.constant
                     bar.update(len(places))
+            kept = not_moved(loop, kept, range(first + taken, first + upto))
+            unmoved = of_one_map(kept, sink.values(0, upto))
             made, taken = made + len(jobs), upto
-            bar.set_postfix_str(rounds.look(sink.values, taken))
-    return _Made(taken, made, constant)
+            bar.set_postfix_str(rounds.look(sink.values, taken, unmoved))
+    warn_of_unmoved(kept, unmoved, (taken, n_rows))
+    return _Made(taken, made, constant, unmoved)
 
 
 def _threads() -> dict[str, int]:

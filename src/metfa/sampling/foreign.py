@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from metfa.calls.guard import owner_of
+from metfa.calls.behind import owner_of
 from metfa.calls.plain import hidden_layers
 
 __all__ = ["adapter_for"]

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import Any, NamedTuple
@@ -16,11 +17,10 @@ import numpy as np
 from metfa._arrays import device_of, first_not_finite, is_array, namespace, to_host
 from metfa._base.warnings import RowDependenceWarning, warn
 from metfa.calls.guard import random_state_as_found, training_noticed
-from metfa.calls.mixing import explained_by_rounding, looked_at, mixed
-from metfa.calls.ownership import acting_for, current_owner
+from metfa.calls.row_dependence import dependence, explained_by_rounding, looked_at
 from metfa.calls.targets import row_targets, stacked_targets
 from metfa.sampling.protocol import call_explainer, predict_scores, safe_batch_size, takes_rngs
-from metfa.sampling.rows import Rows
+from metfa.sampling.rows import Rows, count_rows, one_row
 from metfa.sampling.streams import Purpose, stream
 
 __all__ = ["Explained", "Job", "Loop"]
@@ -84,7 +84,8 @@ class Loop:
     first : Explained, optional
         Maps of the first jobs, if `ready` has made them.
     predict : callable or None
-        Inputs -> scores, asked about every batch for which the explainer gives no scores; None: nobody is asked.
+        Inputs -> scores, asked about every noisy batch for which the explainer gives no scores, see `aimed`; None:
+        nobody is asked.
     """
 
     explainer: Callable[..., Any]
@@ -100,9 +101,14 @@ class Loop:
     predict: Callable[[Any], Any] | None = None
 
     def aimed(self, target: Any, predict: Callable[[Any], Any] | None) -> tuple[Loop, np.ndarray | None]:
-        """The same loop with a target for each row, and the clean scores; see `ready`."""
-        scores = None if predict is None else self._clean_scores(predict)
-        return replace(self, targets=row_targets(target, scores, len(self.rows))), scores
+        """The same loop with a target for each row and a function to ask about noisy rows, and the clean scores; see
+        `ready`.
+        """
+        scores = None
+        if predict is not None:
+            scores, predict = self._clean_scores(predict)
+        asked = None if self.noise is None else predict  # without noise the prediction cannot change
+        return replace(self, targets=row_targets(target, scores, len(self.rows)), predict=asked), scores
 
     def ready(
         self, target: Any, predict: Callable[[Any], Any] | None, jobs: Sequence[Job]
@@ -122,8 +128,6 @@ class Loop:
         jobs = jobs[: self.batch_size]
         noisy = self._noisy(jobs)  # a noise that does not fit fails here, before the model is called
         loop, scores = self.aimed(target, predict)
-        if self.noise is not None:  # without noise the prediction cannot change
-            loop = replace(loop, predict=predict)
         first: Explained | None = None
 
         def run(indices: Sequence[int]) -> np.ndarray:
@@ -198,7 +202,8 @@ class Loop:
     def _chunks(self, jobs: Sequence[Any]) -> Iterator[Sequence[Any]]:
         return (jobs[start : start + self.batch_size] for start in range(0, len(jobs), self.batch_size))
 
-    def _clean_scores(self, predict: Callable[[Any], Any]) -> np.ndarray:
+    def _clean_scores(self, predict: Callable[[Any], Any]) -> tuple[np.ndarray, Callable[[Any], Any]]:
+        """Scores of the clean rows; and `predict`, from one call for each row if it mixes the rows of a batch."""
         clean, n = self.cleaned(), len(self.rows)
 
         def ask(rows: Sequence[int]) -> np.ndarray:
@@ -209,17 +214,19 @@ class Loop:
             raise ValueError(f"`predict` must return one row of scores an input, got {len(scores)} for {n}")
         together = scores[: self.batch_size]
         alone = {row: ask([row])[0] for row in looked_at(len(together))} if len(together) > 1 else {}
-        if mixed(ask, together, alone, loose=explained_by_rounding(predict)):
+        asked = predict
+        if dependence(ask, together, alone, loose=explained_by_rounding(predict)):
             warn(
                 "the model's scores of an input change with the inputs beside it, or from call to call: it is asked "
-                "about one clean input at a time",
+                "about one input at a time",
                 RowDependenceWarning,
             )
-            scores = np.concatenate([ask([row]) for row in range(n)])
+            asked = _row_by_row(predict)
+            scores = asked(clean.batch([Job(row, 0) for row in range(n)]))
         bad = first_not_finite(scores)
         if bad is not None:
             raise ValueError(f"the model's scores of the clean input {bad} are not finite")
-        return scores
+        return scores, asked
 
     def _alike(self, explained: Iterable[Explained]) -> Iterator[Explained]:
         """The same, after a check that all have the same features."""
@@ -233,6 +240,13 @@ class Loop:
                     "features"
                 )
             yield one
+
+
+def _row_by_row(predict: Callable[[Any], Any]) -> Callable[[Any], np.ndarray]:
+    """The same scores on the host, from one call for each row."""
+    return lambda inputs: np.concatenate(
+        [predict_scores(predict, one_row(inputs, row)) for row in range(count_rows(inputs))]
+    )
 
 
 def _taken(values: Any, indices: list[int]) -> Any:
@@ -258,16 +272,17 @@ def _in_turn(work: Callable[[Any], Any], items: Iterator[Any]) -> Iterator[Itera
 def _ahead(work: Callable[..., Any], items: Iterator[Any]) -> Iterator[Iterator[tuple[Any, Any]]]:
     """The same, with threads that work ahead. All of them end with the context, each after the noise that it draws."""
     stopping = threading.Event()
-    pool = ThreadPoolExecutor(
-        AHEAD, thread_name_prefix="metfa-noise", initializer=acting_for, initargs=(current_owner(),)
-    )
+    pool = ThreadPoolExecutor(AHEAD, thread_name_prefix="metfa-noise")
+
+    def begun(item: Any) -> Any:  # in this thread's context: a noise may ask the model that is explained
+        return item, pool.submit(copy_context().run, work, item, stopping.is_set)
 
     def results() -> Iterator[tuple[Any, Any]]:
-        drawing = deque((item, pool.submit(work, item, stopping.is_set)) for item in islice(items, AHEAD))
+        drawing = deque(map(begun, islice(items, AHEAD)))
         while drawing:
             item, future = drawing.popleft()
             result = future.result()
-            drawing.extend((after, pool.submit(work, after, stopping.is_set)) for after in islice(items, 1))
+            drawing.extend(map(begun, islice(items, 1)))
             yield item, result
 
     try:

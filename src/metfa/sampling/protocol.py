@@ -30,8 +30,8 @@ from metfa._base.warnings import ReproducibilityWarning, RowDependenceWarning, w
 from metfa.calls.answers import answered, rows_of_scores
 from metfa.calls.behind import loaded_torch, owner_of
 from metfa.calls.called import Called
-from metfa.calls.mixing import SAME, distance, explained_by_rounding, looked_at, mixed, same_but_rounding
 from metfa.calls.no_gradient import gradient_expected
+from metfa.calls.row_dependence import SAME, dependence, distance, explained_by_rounding, looked_at, same_but_rounding
 from metfa.sampling.foreign import adapter_for
 from metfa.sampling.rows import count_rows
 
@@ -68,9 +68,12 @@ def prediction_of(explainer: Any) -> Callable[[Any], Any] | None:
 
     def predict(inputs: Any) -> Any:
         if isinstance(called, Called) and is_array(inputs):
-            return called.scores(inputs)  # in the batches that the caller has set
-        scores = model(*inputs) if isinstance(inputs, tuple) else answered(model, inputs)
-        return rows_of_scores(scores, count_rows(inputs), model, name)
+            scores = called.scores(inputs)  # in the batches that the caller has set
+        else:
+            scores = model(*inputs) if isinstance(inputs, tuple) else answered(model, inputs)
+            scores = rows_of_scores(scores, count_rows(inputs), model, name)
+        _no_labels(to_host(scores), name)
+        return scores
 
     return predict
 
@@ -122,9 +125,28 @@ def check_explainer(explainer: Any, row_args: Iterable[str] | None = None) -> No
         raise TypeError(f"`explainer` must be callable, got {type(explainer).__name__}{hint}")
     if isinstance(explainer, type):
         raise TypeError(f"`explainer` must be an explainer, got the class {explainer.__name__}: make one of a model")
+    if _is_model(explainer):
+        raise TypeError(
+            f"`explainer` must be an explainer, got the model itself ({type(explainer).__name__}): make an explainer "
+            "of it, such as `metfa.explainers.Gradient(model)`"
+        )
     needed = _needed(explainer)
     further = {name: None for name in needed if row_args is None or name == "rngs" or name in row_args}
     check_function(explainer, "explainer", "explainer(inputs, target=target)", None, **{**further, "target": None})
+
+
+def _is_model(explainer: Any) -> bool:
+    """Whether this is a `Called`, or a torch module that takes no `target`."""
+    torch = loaded_torch()
+    if isinstance(explainer, Called):
+        return True
+    if torch is None or not isinstance(explainer, torch.nn.Module):
+        return False
+    try:
+        after = list(inspect.signature(explainer.forward).parameters.values())
+    except (TypeError, ValueError):
+        return False
+    return not any(each.name == "target" or each.kind is each.VAR_KEYWORD for each in after)
 
 
 def _needed(explainer: Any) -> list[str]:
@@ -178,13 +200,7 @@ def predict_scores(predict: Callable[[Any], Any], batch: Any, name: str = "predi
     torch = loaded_torch()
     with torch.no_grad() if torch is not None else nullcontext():
         scores = rows_of_scores(answered(predict, batch), count_rows(batch), predict, name)
-    host = to_host(scores)
-    if host.ndim == 1 and host.dtype.kind in "biu":
-        raise TypeError(
-            f"`predict` must return scores (batch, classes), got one {host.dtype} a row, like class labels: pass the "
-            "function that gives probabilities, such as `predict_proba`"
-        )
-    return host
+    return to_host(scores)
 
 
 REPEATS = 5  # looks at a row whose map is constant: random maps that are often zero look like this, too
@@ -200,9 +216,9 @@ def safe_batch_size(
     """`batch_size`, or 1 if the explainer lets the rows of a batch depend on each other.
 
     Every explainer is looked at, whatever it promises: a batch is explained, then one or two of its rows alone. If the
-    maps differ by more than the rounding of kernels, see `mixed`, then rows go one a call. So do those of an explainer
-    that draws random numbers for itself, because the rows of one call may share them. Here a promise is believed,
-    because such maps cannot be compared.
+    maps differ by more than the rounding of kernels, see `dependence`, then rows go one a call. So do those of an
+    explainer that draws random numbers for itself, because the rows of one call may share them. Here a promise is
+    believed, because such maps cannot be compared.
 
     Parameters
     ----------
@@ -222,8 +238,8 @@ def safe_batch_size(
     ValueError
         If a row's map is constant when it is alone, and not beside others: it is explained by means of its neighbours.
     """
-    if min(batch_size, n_rows) < 2:
-        return 1
+    if min(batch_size, n_rows) < 2:  # no two rows will be in one call
+        return batch_size
     together = run(range(n_rows))
     believed = known_independent(explainer)  # ours look at two rows of their model besides
     alone = {row: run([row])[0] for row in looked_at(n_rows, one=believed)}
@@ -237,13 +253,14 @@ def safe_batch_size(
     if drawn() or _draws(alone, run, moved=moved):
         if not drawn():
             warn(
-                "`explainer` gives another map each time from a random generator of its own, which `rng` does not "
-                "govern: let it take the generators that metfa gives it, see `metfa.randomised`",
+                "`explainer` gives another map each time (by a random generator or a state of its own), which `rng` "
+                "does not govern: let it keep no state, and take the generators that metfa gives it, see "
+                "`metfa.randomised`",
                 ReproducibilityWarning,
             )
         seen = "" if believed else "draws random numbers, which the rows of a batch may share"
     else:
-        apart = mixed(run, together, alone, loose=explained_by_rounding(explainer)) if moved else 0.0
+        apart = dependence(run, together, alone, loose=explained_by_rounding(explainer)) if moved else 0.0
         by = "takes another shape" if apart == float("inf") else f"moves by {apart:.2g} of its size"
         seen = f"lets the rows of a batch depend on each other: beside others, the map of a row {by}" if apart else ""
     if not seen:

@@ -9,7 +9,7 @@ from typing import Any
 from metfa._arrays import is_array
 from metfa._base.provenance import describe
 from metfa._base.validation import MOST_CALLS, as_names, check_function, positive_int
-from metfa.calls.guard import loaded_torch
+from metfa.calls.behind import loaded_torch
 from metfa.calls.targets import row_targets
 from metfa.results.stopping import Until
 from metfa.sampling.loop import Job, Loop

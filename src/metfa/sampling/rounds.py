@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,7 +19,7 @@ from metfa.results.decisions import (
 )
 from metfa.results.stopping import CRITERIA, Look, Stopping, Until
 from metfa.results.terms import checked_threshold, of_both_signs
-from metfa.results.thresholds import number_of, ruled, sides
+from metfa.results.thresholds import UNMOVED, number_of, ruled, sides
 from metfa.results.units import unit_of
 
 __all__ = ["FixedRound", "Rounds", "RoundsUntil", "rounds_of"]
@@ -41,8 +41,11 @@ class Rounds(Protocol):
         """Number of samples after the next round; None: enough. Of the samples `taken`, this call has `made` some."""
         ...
 
-    def look(self, values: Callable[[int, int], np.ndarray], taken: int) -> str:
-        """Look at the samples through a function (start, stop) -> samples; returns a text for the progress bar."""
+    def look(self, values: Callable[[int, int], np.ndarray], taken: int, unmoved: Sequence[int]) -> str:
+        """Look at the samples through a function (start, stop) -> samples; returns a text for the progress bar.
+
+        Inputs that are `unmoved` (`AttributionSample.unmoved`) show nothing.
+        """
         ...
 
     def stopping(self) -> Stopping | None:
@@ -63,7 +66,7 @@ class FixedRound:
         """See `Rounds`."""
         return self.most if taken < self.most else None
 
-    def look(self, values: Callable[[int, int], np.ndarray], taken: int) -> str:  # noqa: ARG002
+    def look(self, values: Callable[[int, int], np.ndarray], taken: int, unmoved: Sequence[int]) -> str:  # noqa: ARG002
         """See `Rounds`."""
         return ""
 
@@ -129,20 +132,25 @@ class RoundsUntil:
             least.append(samples_for_interval(rule.confidence_level))
         return max(least)
 
-    def look(self, values: Callable[[int, int], np.ndarray], taken: int) -> str:
+    def look(self, values: Callable[[int, int], np.ndarray], taken: int, unmoved: Sequence[int]) -> str:
         """See `Rounds`."""
         rule = self._rule
+        moved = np.setdiff1d(np.arange(self._batch), unmoved)
+        if not len(moved):
+            self._reason = "unmoved"
+            self._looks.append(Look(taken, None, None, None, round(time.perf_counter() - self._clock, 3)))
+            return UNMOVED
         seen: dict[str, float | None] = dict.fromkeys(CRITERIA)
         if self._tests is not None:
-            seen["undecided"] = self._tests.undecided(values, taken)
+            seen["undecided"] = float(self._tests.undecided(values, taken)[moved].max())
         if rule.width is not None and taken >= samples_for_interval(rule.confidence_level, any_time=True):
             ranks = stats.sequence_ranks(taken, rule.confidence_level)
             interval = stats.median_interval(values(0, taken), ranks=ranks)
-            seen["width"] = _worst(np.subtract(interval.high, interval.low, dtype=np.float64))
+            seen["width"] = _worst(np.subtract(interval.high[moved], interval.low[moved], dtype=np.float64))
         if rule.change is not None and taken >= samples_for_interval(rule.confidence_level):
             smoothed = stats.smoothed_median(values(0, taken), rule.confidence_level)
             if self._smoothed is not None:
-                seen["change"] = _worst(np.abs(smoothed - self._smoothed))
+                seen["change"] = _worst(np.abs(smoothed - self._smoothed)[moved])
             self._smoothed = smoothed
         seconds = time.perf_counter() - self._clock
         self._looks.append(Look(taken, seconds=round(seconds, 3), **seen))
@@ -183,7 +191,7 @@ class _Counted:
         self._rule, self._threshold = rule, rule.threshold
         if self._threshold is None and signed is not None:
             self._threshold = 0.0 if signed else stats.jenks
-        least = FOR_CONTRAST if self._threshold in (None, stats.jenks) else 1
+        least = FOR_CONTRAST if self._threshold is None or self._threshold is stats.jenks else 1
         of_samples = self._threshold is None or callable(self._threshold)
         self.split = max(rule.first or FOR_A_RULE, least) if of_samples else 0
         self.nothing: tuple[str | None, ...] = ()  # as in `Stopping`
@@ -200,22 +208,21 @@ class _Counted:
         self._above: Any = 0
         self._below: Any = 0
 
-    def undecided(self, values: Callable[[int, int], np.ndarray], taken: int) -> float:
-        """Largest share of undecided features of any input."""
+    def undecided(self, values: Callable[[int, int], np.ndarray], taken: int) -> np.ndarray:
+        """Share of undecided features of each input, (batch,); 0 where there is no threshold but for others."""
         if self._unit is None:
             self._unit = unit_of(self.vanilla, values(0, taken))
         if self.thresholds is None:
             self.thresholds, nothing = self._of_first_round(values(0, self.split))
             self.nothing = nothing if any(nothing) else ()
         if taken <= self._counted:
-            return 1.0
+            return np.ones(len(self.thresholds))
         new = values(self._counted, taken)
         above, below = sides(new, self.thresholds.reshape(-1, *[1] * (new.ndim - 2)), self._unit)
         self._above, self._below, self._counted = self._above + above, self._below + below, taken
         n = taken - self.split
         shares = any_time_undecided(self._above, self._below, n, self._rule.alpha, self._rule.correction)
-        known = ~np.isnan(self.thresholds)
-        return float(shares[known].max(initial=0)) if known.any() else 1.0
+        return shares if self.hopeless else np.where(np.isnan(self.thresholds), 0.0, shares)
 
     @property
     def hopeless(self) -> bool:

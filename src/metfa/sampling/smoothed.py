@@ -11,7 +11,8 @@ import numpy as np
 from metfa import stats
 from metfa._arrays import namespace
 from metfa._base.validation import MOST_CALLS, keep, positive_int
-from metfa.calls.guard import left_as_found, loaded_torch
+from metfa.calls.behind import loaded_torch
+from metfa.calls.guard import left_as_found
 from metfa.sampling.loop import Job, Loop
 from metfa.sampling.protocol import check_explainer, explained_model, prediction_of
 from metfa.sampling.randomised import row_generators
@@ -32,7 +33,7 @@ class SampledExplainer:
     rng: Any = field(default=None, kw_only=True, repr=False)
 
     rows_independent = True
-    _safe_batch_size = None  # that of the first call, which looks whether rows depend on each other
+    _safe = (1, 0)  # maps in a call that are safe, and the largest number of them that has been looked at
 
     def __post_init__(self) -> None:
         check_explainer(self.explainer)
@@ -148,12 +149,14 @@ class SampledExplainer:
         addresses = [(root_entropy(rng), "") for rng in row_generators(inputs, rngs, self.rng)]
         jobs = [Job(row, sample) for row in range(len(rows)) for sample in range(self.n_samples)]
         predict = prediction_of(self.explainer) if target is None else None
-        loop = Loop(self.explainer, rows, self.noise, addresses, self._safe_batch_size or self.batch_size)
-        if self._safe_batch_size is not None:  # an attack asks thousands of times
-            return loop.aimed(target, predict)[0], jobs
-        loop, _ = loop.ready(target, predict, jobs)
-        if len(jobs) > 1:
-            object.__setattr__(self, "_safe_batch_size", loop.batch_size)
+        size, looked_at = self._safe
+        together = min(len(jobs), self.batch_size)
+        loop = Loop(self.explainer, rows, self.noise, addresses, self.batch_size)
+        if size < looked_at or together <= looked_at:  # an attack asks thousands of times
+            return replace(replace(loop, batch_size=size).aimed(target, predict)[0], predict=None), jobs
+        loop = replace(loop.ready(target, predict, jobs)[0], predict=None)
+        if together > 1:
+            object.__setattr__(self, "_safe", (min(loop.batch_size, together), together))
         return loop, jobs
 
     def _samples(self, maps: list[Any]) -> Any:

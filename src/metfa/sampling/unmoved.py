@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,29 +11,28 @@ from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.sampling.loop import Loop
 from metfa.sampling.streams import Purpose, stream
 
-__all__ = ["unmoved_rows"]
+__all__ = ["not_moved", "of_one_map", "warn_of_unmoved"]
 
 ROUNDING = 1e-5  # of the largest score: maps of equal inputs differ so much at most, by the kernels of other batches
 
 
-def unmoved_rows(loop: Loop, sample_ids: Sequence[int], values: np.ndarray) -> list[int]:
-    r"""Rows whose samples are all the same, because every noisy copy equals the row; warns of every such noise.
+def not_moved(loop: Loop, rows: Iterable[int], sample_ids: Iterable[int]) -> list[int]:
+    """Those of the rows whose noisy copies of these ids all equal the row.
 
-    Parameters
-    ----------
-    loop : Loop
-        It draws the copies again, up to the first that differs: one copy of each row, if the noise is any good.
-    sample_ids : sequence of int
-        Ids of the samples.
-    values : ndarray, (n_samples, batch, \*features)
-        Their maps.
+    Copies are drawn again, up to the first that differs: one of each row, if the noise is any good. Without a noise
+    the explainer's own randomness is what is asked about, and there are no such rows.
     """
-    if loop.noise is None:
-        return []  # the explainer's own randomness is what is asked about
-    n_rows = len(loop.rows)
-    kept = [row for row in range(n_rows) if not _moved(loop, row, sample_ids)]
-    same = [row for row in kept if _all_same(values[:, row])]
-    found = f"of {n_rows} inputs ({len(sample_ids)} copies each)"
+    return [] if loop.noise is None else [row for row in rows if not _moved(loop, row, sample_ids)]
+
+
+def of_one_map(rows: Iterable[int], values: np.ndarray) -> list[int]:
+    r"""Those of the rows whose samples (n, batch, \*features) are all the same to rounding; one sample says nothing."""
+    return [row for row in rows if len(values) > 1 and _all_same(values[:, row])]
+
+
+def warn_of_unmoved(rows: Sequence[int], same: Sequence[int], shape: tuple[int, ...]) -> None:
+    r"""Warn of the rows that no copy moves, of which `same` have one map; `shape` (n, batch, \*features)."""
+    found = f"of {shape[1]} inputs ({shape[0]} copies each)"
     advice = (
         "take a noise that changes it (for texts, `metfa.text.Synonyms.coverage` says what has synonyms), or write "
         "`noise=None` to sample the explainer's own randomness"
@@ -44,16 +43,15 @@ def unmoved_rows(loop: Loop, sample_ids: Sequence[int], values: np.ndarray) -> l
             f"nothing about uncertainty, and all features stay undecided; {advice}",
             DegenerateAttributionsWarning,
         )
-    if len(kept) > len(same):
+    if len(rows) > len(same):
         warn(
-            f"no noisy copy differs from the input for {len(kept) - len(same)} {found}: the samples hold only the "
+            f"no noisy copy differs from the input for {len(rows) - len(same)} {found}: the samples hold only the "
             f"explainer's own randomness; {advice}",
             DegenerateAttributionsWarning,
         )
-    return same
 
 
-def _moved(loop: Loop, row: int, sample_ids: Sequence[int]) -> bool:
+def _moved(loop: Loop, row: int, sample_ids: Iterable[int]) -> bool:
     """Whether a noisy copy of the row differs from it."""
     draws = (stream(*loop.addresses[row], number, Purpose.NOISE) for number in sample_ids)
     copies = (loop.rows.noisy(row, loop.noise, rng, f"input {row}") for rng in draws)
@@ -61,9 +59,8 @@ def _moved(loop: Loop, row: int, sample_ids: Sequence[int]) -> bool:
 
 
 def _all_same(maps: np.ndarray) -> bool:
-    """Whether maps (n, ...) of equal inputs are equal to rounding; a single one says nothing."""
     allowed = ROUNDING * np.abs(maps[0]).max(initial=0)
-    return len(maps) > 1 and all(np.abs(one - maps[0]).max(initial=0) <= allowed for one in maps[1:])
+    return all(np.abs(one - maps[0]).max(initial=0) <= allowed for one in maps[1:])
 
 
 def _equal(a: Any, b: Any) -> bool:

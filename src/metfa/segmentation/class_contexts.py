@@ -12,16 +12,15 @@ import torch
 from metfa import noise as noises
 from metfa._base.class_names import class_name
 from metfa._base.lazy import needs_extra
-from metfa._base.markdown import aligned, escaped
 from metfa._base.percents import percent
+from metfa._base.tables import aligned, escaped
 from metfa._base.validation import as_list, as_names
 from metfa.calls.called import Called
 from metfa.calls.hidden import Baseline
 from metfa.metrics.robustness import robust
 from metfa.segmentation.context_metrics import context_faithfulness
 from metfa.segmentation.explanation import ContextExplanation, check_threshold
-from metfa.stats.ratios import ratio_of_means
-from metfa.stats.student import half_width
+from metfa.stats.student import half_width, ratio_of_means
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -110,9 +110,8 @@ def explain_context(
     run = Run.checked(run, ("store", "progress", "input_names", "first_sample"))
     positive_int(target, "target", minimum=0)
     positive_int(min_pixels, "min_pixels")
-    positive_int(
-        n_samples, "n_samples", maximum=MOST_CALLS
-    )  # a rule would count the object's pixels as decided, but they are not tested
+    # No rule such as `Until`: it would count the object's pixels as decided, but they are not tested.
+    positive_int(n_samples, "n_samples", maximum=MOST_CALLS)
     batch = one_image(image)
     if not callable(method) or explained_model(method) is not None:
         raise TypeError(

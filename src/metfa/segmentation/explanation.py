@@ -21,7 +21,7 @@ from metfa.results.cautions import FLIPS_FROM
 from metfa.results.decisions import Decision
 from metfa.results.sample import AttributionSample
 from metfa.results.terms import Terms, checked_threshold
-from metfa.results.thresholds import half, thresholds_of
+from metfa.results.thresholds import half, resolved
 from metfa.sampling.store import RUN
 from metfa.segmentation._object import checked_region
 
@@ -130,7 +130,7 @@ class ContextExplanation:
     def threshold_on(self, terms: Terms) -> float:
         """The threshold of these terms as a number, also if it is a rule; nan if there is none."""
         meant = replace(terms, threshold=self._meant(terms.threshold))
-        return float(thresholds_of(self.of_context.values, meant).flat[0])
+        return float(resolved(self.of_context.values, meant, self.sample.unmoved)[0].flat[0])
 
     def _meant(self, threshold: Any) -> Any:
         """`threshold`; or, if it is the natural break and the scores have none, a rule that says so."""

@@ -9,8 +9,8 @@ import numpy as np
 __all__ = ["best_break"]
 
 BINS = 2**16
-SAMPLED = 2**20  # values whose quantiles are the edges of the bins
-GATHERED = 2**23  # values of possible winners in memory at once
+SAMPLED = 2**18  # values whose quantiles are the edges of the bins
+GATHERED = 2**20  # values of possible winners in memory at once
 
 
 def best_break(blocks: Callable[[], Iterable[np.ndarray]], size: int) -> tuple[float, float] | None:

@@ -16,7 +16,7 @@ from metfa.stats.validation import as_real
 __all__ = ["jenks", "jenks_sorted"]
 
 SORTED_IN_MEMORY = 2**26  # bytes; more values are not sorted as a whole
-BLOCK = 2**22  # values of them in memory at once
+BLOCK = 2**20  # values of them in memory at once
 CHUNK = 2**16  # the scan's arrays stay in the processor's cache
 
 

@@ -96,9 +96,7 @@ def log_e_values(counts: Any, n: int, *, probability: float = 0.5, prior: Prior 
     array([-1.402,  1.183,  5.888])
     """
     n = _sample_size(n, least=0)
-    check_number(probability, "probability", above=0)
-    if probability >= 1:
-        raise ValueError(f"`probability` must lie between 0 and 1, got {probability}")
+    probability = as_level(probability, "probability")
     counts, host = as_counts(counts, n)
     prior = _checked_prior(prior)
     if host.size > n:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from metfa._arrays import first_not_finite, to_host
-from metfa._base.warnings import ModelOutputWarning, warn
+from metfa._base.warnings import ModelOutputWarning, ReproducibilityWarning, RowDependenceWarning, warn
 from metfa.calls.answers import checked_scores, warn_of_probabilities
 from metfa.calls.called import Called
 from metfa.calls.targets import row_targets
@@ -81,6 +81,35 @@ class TextModel:
         assert found is not None
         return found
 
+    def one_a_call(self, texts: Sequence[Any], scores: np.ndarray) -> TextModel | None:
+        """The same model, asked about one text a call, if its scores of a text depend on the other texts of the call.
+
+        None if they do not. `scores` are those of `texts`, together. Two texts of the first call, which also holds
+        longer ones, are asked about alone; a warning says what was seen.
+        """
+        by_length = sorted(range(min(len(texts), self.texts_a_call)), key=lambda index: len(texts[index]))
+        if len(by_length) < 2:
+            return None
+        for index in {by_length[len(by_length) // 4], by_length[len(by_length) // 2]}:
+            alone = self.probabilities([texts[index]])
+            apart = _apart(self.as_probabilities(scores[index : index + 1]), alone)
+            if apart and _apart(self.probabilities([texts[index]]), alone):
+                warn(
+                    "the model gives other scores each time that it is asked about the same text (random numbers or a "
+                    "state of its own), so results change from call to call unless these are seeded",
+                    ReproducibilityWarning,
+                )
+                return None
+            if apart:
+                warn(
+                    f"the model's answer to a text depends on the other texts of its call (by {apart:.2g}; a network "
+                    "that reads the padding does this, and half precision alone rounds by some thousandths), so it is "
+                    "asked about one text at a time",
+                    RowDependenceWarning,
+                )
+                return TextModel(replace(self.called, batch_size=1))
+        return None
+
     def as_probabilities(self, scores: np.ndarray) -> np.ndarray:
         """Scores as probabilities: their softmax, or the scores themselves (``softmax=False``)."""
         return self.called.as_probabilities(scores)
@@ -119,11 +148,8 @@ class TextModel:
                 "of transformers: write `metfa.text.from_transformers(pipe.tokenizer, pipe.model)` in place of it"
             )
         scores = to_host(checked_scores(answer, len(texts), self.called.model))
-        if scores.dtype.kind not in "fiub" or (scores.ndim == 1 and scores.dtype.kind != "f"):
-            hint = ", like class labels: pass the function that gives probabilities, such as `predict_proba`"
-            raise TypeError(
-                f"`model` must return probabilities, got an array of {scores.dtype}{hint if scores.ndim == 1 else ''}"
-            )
+        if scores.dtype.kind not in "fiub":
+            raise TypeError(f"`model` must return probabilities, got an array of {scores.dtype}")
         if scores.ndim > 2 or 0 in scores.shape:
             raise ValueError(
                 f"`model` must return probabilities (batch, classes), or one score a text (batch,), got shape "
@@ -133,6 +159,12 @@ class TextModel:
         if bad is not None:
             raise ValueError(f"the model's scores are not finite for the text {texts[bad]!r:.80}")
         return scores
+
+
+def _apart(a: np.ndarray, b: np.ndarray) -> float:
+    """Largest distance of two answers; 0 where the rounding of half precision explains it."""
+    apart = float(np.abs(a - b).max())
+    return apart if apart > ROUNDING * max(1.0, float(np.abs(b).max())) else 0.0
 
 
 def _of_pipeline(answer: Any) -> bool:

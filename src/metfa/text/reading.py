@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from metfa import stats
-from metfa._base.percents import percent
+from metfa._base.percents import counted, percent
 from metfa.results.cautions import about_outside, explained, nothing_stands_out, outside, trimming
 from metfa.results.decisions import Decision, TooFewSamplesError
 from metfa.results.promises import promise
@@ -142,7 +142,11 @@ def _decisions(sample: AttributionSample, decision: Decision) -> tuple[list[str]
     how = f"decided at {terms.level}: {promised}"
     meanings = {of_mark[1]: f"median significantly above {at}", of_mark[-1]: f"median significantly below {at}"}
     meanings["undecided"] = "neither"
-    return kinds, [(kind, f"{meaning}, {_words(kinds.count(kind))}") for kind, meaning in meanings.items()], how
+    return (
+        kinds,
+        [(kind, f"{meaning}, {counted(kinds.count(kind), 'word')}") for kind, meaning in meanings.items()],
+        how,
+    )
 
 
 def _origin(sample: AttributionSample) -> str:
@@ -171,12 +175,8 @@ def about_the_text(sample: AttributionSample) -> str:
     if "r2" in facts:
         parts.append(f"R² of the linear fit {facts['r2']:.2f}")
     if "unread" in facts:
-        parts.append(f"{_words(facts['unread'])} not read by the model")
+        parts.append(f"{counted(facts['unread'], 'word')} not read by the model")
     return "; ".join(parts)
-
-
-def _words(count: int) -> str:
-    return "1 word" if count == 1 else f"{count:,} words"
 
 
 def short_number(value: float) -> str:

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from metfa._arrays import as_array, is_array, to_host
-from metfa._base.validation import as_list, is_text, positive_int
+from metfa._base.validation import is_text, positive_int
 from metfa.calls.targets import row_targets
 from metfa.metrics.scores import NOT_FINITE, Scores, divisor, faults_of, warn_of_missing
 from metfa.sampling.rows import Rows
 from metfa.sampling.streams import Purpose, root_entropy, stream
 from metfa.text._text_model import TextModel
+from metfa.text._word_maps import one_score_a_word
 from metfa.text.words import Words, words_of
 
 __all__ = ["WordScores", "fat", "fdt", "st"]
@@ -69,7 +69,7 @@ class Ranked:
     def by(cls, attributions: Any, texts: Any, rng: Any) -> Ranked:
         """Rank the words; the order of equal scores is random and depends only on seed and text, not on the map."""
         words = _parsed(texts, "inputs")
-        maps = _one_score_a_word(attributions, words)
+        maps = one_score_a_word(attributions, words)
         ids, root = Rows(list(texts)).ids(), root_entropy(rng)
         places = []
         for scores, identity in zip(maps, ids, strict=True):
@@ -86,12 +86,20 @@ class Ranked:
         n_words = np.array([len(words) for words in self.words])
         ends = np.minimum(n_words, n)
         asked = [(row, m) for row, end in enumerate(ends) for m in range(1, end + 1)]
+
+        def copies(start: int, stop: int) -> list[Any]:
+            return [changed(row, self.places[row] < m) for row, m in asked[start:stop]]
+
+        def answers(model: TextModel) -> tuple[np.ndarray, list[int | None], np.ndarray]:
+            clean_scores = model.scores(texts)
+            return clean_scores, model.targets(clean_scores, target), model.scores_of(len(asked), copies)
+
+        texts = list(self.texts)
         with model.asked():
-            clean_scores = model.scores(list(self.texts))
-            targets = model.targets(clean_scores, target)
-            scores = model.scores_of(
-                len(asked), lambda start, stop: [changed(row, self.places[row] < m) for row, m in asked[start:stop]]
-            )
+            clean_scores, targets, scores = answers(model)
+            alone = model.one_a_call(texts, clean_scores) or model.one_a_call(copies(0, model.texts_a_call), scores)
+            if alone is not None:
+                clean_scores, targets, scores = answers(alone)
         clean = model.chosen(model.as_probabilities(clean_scores), targets)
         found = model.chosen(model.as_probabilities(scores), [targets[row] for row, _ in asked])
         curves = np.empty((len(ends), n))
@@ -110,28 +118,6 @@ def _parsed(texts: Any, name: str) -> list[Words]:
     if not texts:
         raise ValueError(f"`{name}` is empty: give at least one text")
     return [words_of(text) for text in texts]
-
-
-def _one_score_a_word(attributions: Any, words: list[Words]) -> list[np.ndarray]:
-    if not is_array(attributions) and not isinstance(attributions, list | tuple):
-        raise TypeError(
-            f"`attributions` must hold one array of scores for each text, got {type(attributions).__name__}"
-        )
-    rows = as_list(
-        to_host(attributions) if is_array(attributions) else attributions, "attributions", "one array for each text"
-    )
-    if len(rows) != len(words):
-        raise ValueError(
-            f"`attributions` must hold one array of scores for each of the {len(words)} texts, got {len(rows)}"
-        )
-    maps = [to_host(as_array(scores, f"attributions[{row}]")) for row, scores in enumerate(rows)]
-    for row, (scores, parsed) in enumerate(zip(maps, words, strict=True)):
-        if scores.shape != (len(parsed),):
-            raise ValueError(
-                f"`attributions` must have one score for each word, got shape {scores.shape} for the {len(parsed)} "
-                f"words of input {row} (a noise must keep the number of words)"
-            )
-    return maps
 
 
 def _fault(scores: np.ndarray) -> str | None:
@@ -192,6 +178,11 @@ def fdt(
         For attributions that are not finite, or constant (only the tie rule would order them). Their score is NaN.
     ModelOutputWarning
         For a clean probability below 1e-6, where the normalised score is NaN.
+    RowDependenceWarning
+        For a model whose answer to a text depends on the other texts of its call, such as one that reads the padding.
+        It is asked about one text at a time.
+    ReproducibilityWarning
+        For a model that gives other scores each time.
 
     Examples
     --------

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import torch
@@ -10,7 +11,7 @@ import torch
 from metfa._base.warnings import UnreadWordsWarning, warn
 from metfa.text.words import Words, words_of
 
-__all__ = ["ShortRow", "short_row", "subwords_of"]
+__all__ = ["ShortRow", "end_token_expected", "short_row", "subwords_of"]
 
 SHORT = "a b c"
 
@@ -85,6 +86,22 @@ def short_row(tokenizer: Any, max_length: int) -> ShortRow:
     ids, words = subwords_of(tokenizer, SHORT, max_length, truncate=True)
     kinds = tokenizer(SHORT, truncation=True, max_length=max_length).get("token_type_ids")
     return ShortRow(ids, words, kinds if kinds and any(kinds) and len(kinds) == len(ids) else None)
+
+
+@contextmanager
+def end_token_expected(tokenizer: Any) -> Iterator[None]:
+    """Say what to write where a network (BART, T5) reads the class at the end token, and the tokeniser adds none."""
+    try:
+        yield
+    except Exception as error:
+        if "<eos> token" not in str(error):
+            raise
+        end = tokenizer.eos_token or "</s>"
+        raise ValueError(
+            f"the network reads the class at the end token {end!r}, which `tokenizer` does not add: write "
+            "`tokenizer.backend_tokenizer.post_processor = tokenizers.processors.TemplateProcessing(single='$A "
+            f"{end}', special_tokens=[({end!r}, tokenizer.convert_tokens_to_ids({end!r}))])`"
+        ) from error
 
 
 def _check_all_read(row: Any, word_index: Sequence[Sequence[int | None]], max_length: int, truncate: bool) -> None:

@@ -15,7 +15,7 @@ from metfa._base.validation import positive_int
 from metfa.calls.guard import model_in_evaluation
 from metfa.text.models._heads import in_torch
 from metfa.text.models._probe import HowAsked, probed
-from metfa.text.models._subword_rows import ShortRow, short_row, subwords_of
+from metfa.text.models._subword_rows import ShortRow, end_token_expected, short_row, subwords_of
 from metfa.text.models.embedded import TokenBatch, checked_logits, probabilities, row_by_row
 
 __all__ = ["Transformer", "from_transformers"]
@@ -141,9 +141,9 @@ class Transformer:
         """The network's answer to rows of equal length: all sub-words are read."""
         known = inspect.signature(self.encoder.forward).parameters
         given = {"attention_mask": mask.to(torch.int64), "token_type_ids": self._short.token_types(mask)}
-        return self.encoder(
-            **rows, **{name: given[name] for name in given if name in known and given[name] is not None}
-        )
+        given = {name: given[name] for name in given if name in known and given[name] is not None}
+        with end_token_expected(self.tokenizer):
+            return self.encoder(**rows, **given)
 
     @cached_property
     def _short(self) -> ShortRow:

@@ -1,4 +1,4 @@
-"""CSV files whose names no spreadsheet takes for formulas, and which are read as they were written."""
+"""Tables as text: in Markdown; and in CSV, whose names no spreadsheet takes for formulas."""
 
 from __future__ import annotations
 
@@ -7,7 +7,30 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["as_cell", "csv_of", "from_cell"]
+from metfa._base.provenance import printable
+
+__all__ = ["aligned", "as_cell", "csv_of", "escaped", "from_cell"]
+
+SPECIAL = str.maketrans(
+    {"&": "&amp;", "<": "&lt;", ">": "&gt;", **{character: f"\\{character}" for character in "\\|`*_[]~#$"}}
+)
+
+
+def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
+    """A table in Markdown; the first line holds the names of the columns, and cells are padded to equal width."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    shown = [
+        "| " + " | ".join(entry.ljust(width) for entry, width in zip(line, widths, strict=True)) + " |"
+        for line in lines
+    ]
+    shown.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
+    return shown
+
+
+def escaped(text: str) -> str:
+    """A name with its special characters escaped, so that Markdown shows it as it is."""
+    return printable(text).translate(SPECIAL)
+
 
 FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import metfa
-from metfa import RowDependenceWarning
+from metfa import ReproducibilityWarning, RowDependenceWarning
 
 ROWS = np.random.default_rng(0).random((6, 4))
 SAID = "beside others, the scores of a row move by .* asked about one row at a time"
@@ -64,11 +64,88 @@ def test_equal_rows_show_nothing_so_the_look_comes_later():
         called(ROWS)
 
 
-def test_random_scores_show_nothing():
+def test_random_scores_show_nothing_and_it_is_said_once():
     called, sizes = counted(with_random_numbers)
-    called(ROWS)
+    with pytest.warns(ReproducibilityWarning, match="other scores each time"):
+        called(ROWS[:4])
     called(ROWS)
     assert sizes[-1] == 6
+
+
+def test_a_metric_says_that_the_model_is_random():
+    images = torch.rand(2, 1, 4, 4)
+
+    def model(x):
+        return torch.nn.functional.dropout(x.flatten(1), 0.5)[:, :3]
+
+    with pytest.warns(ReproducibilityWarning, match="other scores each time"):
+        metfa.metrics.insertion(model, images, images[:, 0], 0)
+
+
+def mixing_from(n, change):
+    def model(images):
+        rows = images if len(images) < n else change(images)
+        weights = torch.linspace(-1, 1, 48).sin().reshape(16, 3)
+        return torch.tanh(rows.flatten(1) @ weights)
+
+    return model
+
+
+def by_mean(x):
+    return x - x.mean(0, keepdim=True)
+
+
+def by_largest(x):
+    return x / x.max()
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        lambda called, images: metfa.metrics.insertion(called, images, images[:, 0], 0).score,
+        lambda called, images: metfa.explainers.RISE(called, n_masks=20, grid=2, rng=0)(images, 0)[0],
+    ],
+)
+def test_rows_that_mix_only_in_larger_batches_are_seen(asked):
+    """The first batch of three rows shows nothing; a later one is larger."""
+    images = torch.rand(3, 1, 4, 4, generator=torch.Generator().manual_seed(0))
+    right = asked(mixing_from(100, by_mean), images)
+    with pytest.warns(RowDependenceWarning, match=SAID):
+        np.testing.assert_allclose(asked(mixing_from(4, by_mean), images), right, atol=1e-5)
+
+
+@pytest.mark.parametrize("change", [by_mean, by_largest, lambda x: x - x[:1], lambda x: x + x.roll(1, 0)])
+@pytest.mark.parametrize("n", [3, 10])
+def test_gradients_whose_rows_mix_only_in_larger_batches(change, n):
+    """The clean rows are asked about first. A small change is judged beside as many rows, not beside three."""
+    images = torch.rand(n, 1, 4, 4, generator=torch.Generator().manual_seed(0))
+
+    def values(model):
+        return metfa.explain(
+            metfa.explainers.Gradient(model), images, noise=metfa.noise.Uniform(0.1), n_samples=4, batch_size=10, rng=0
+        ).values
+
+    right = values(mixing_from(100, change))
+    with pytest.warns(RowDependenceWarning):
+        np.testing.assert_allclose(values(mixing_from(8, change)), right, atol=1e-4)
+
+
+def test_a_smoothed_explainer_looks_again_at_more_rows():
+    images = torch.rand(6, 1, 4, 4, generator=torch.Generator().manual_seed(0))
+
+    def smoothed(k):
+        def explainer(inputs, target):
+            return inputs[:, 0] if len(inputs) < k else by_mean(inputs[:, 0])
+
+        return metfa.Smoothed(
+            explainer, noise=metfa.noise.Uniform(0.1), n_samples=2, confidence_level=0.5, batch_size=10, rng=0
+        )
+
+    mixing = smoothed(8)
+    mixing(images[:2], 0)
+    with pytest.warns(RowDependenceWarning):
+        found = mixing(images, 0)
+    np.testing.assert_allclose(found, smoothed(100)(images, 0), atol=1e-6)
 
 
 def test_rounding_is_no_dependence():
@@ -77,7 +154,7 @@ def test_rounding_is_no_dependence():
     half, _ = counted(lambda rows: independent(rows).astype(np.float16 if len(rows) > 1 else np.float64))
     for called in (rounded, half):
         called(ROWS)
-        assert called.row_look.mixes is False
+        assert called.row_look.dependent is False
 
 
 def test_a_model_in_training_mode_is_not_asked_again():
@@ -85,7 +162,7 @@ def test_a_model_in_training_mode_is_not_asked_again():
     called = metfa.Called(net)
     called(torch.tensor(ROWS, dtype=torch.float32))
     assert int(net[0].num_batches_tracked) == 1
-    assert called.row_look.mixes is None
+    assert called.row_look.dependent is None
 
 
 def test_gradients_of_dependent_rows():
