@@ -387,10 +387,9 @@ class AttributionSample:
     ) -> Outlook:
         """How many samples it will likely take until at most a share of each input's features is undecided.
 
-        An extrapolation, no promise, from the law of all features' chances to lie above the threshold (estimated from
-        their counts by maximum likelihood). For photographs it is within a factor of 1.5 of what it takes.
-        It is for a **new** call, with another `rng`, because the present samples chose it (`looks`). After
-        `metfa.Until`, and with "e-bh", it counts the present samples in, and more may be joined.
+        An extrapolation, no promise, from the law of all features' chances to lie above the threshold. For photographs
+        it is within a factor of 1.5 of what it takes. It is for a **new** call, with another `rng`, because the present
+        samples chose it (`looks`). After `metfa.Until`, and with "e-bh", more samples may be joined to the present ones.
 
         Parameters
         ----------
