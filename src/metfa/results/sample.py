@@ -389,7 +389,7 @@ class AttributionSample:
 
         An extrapolation, no promise, from the law of all features' chances to lie above the threshold. For photographs
         it is within a factor of 1.5 of what it takes. It is for a **new** call, with another `rng`, because the present
-        samples chose it (`looks`). After `metfa.Until`, and with "e-bh", more samples may be joined to the present ones.
+        samples chose it (`looks`). After `metfa.Until`, and with "e-bh", more may be joined to these.
 
         Parameters
         ----------
