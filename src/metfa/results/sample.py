@@ -387,9 +387,8 @@ class AttributionSample:
     ) -> Outlook:
         """How many samples it will likely take until at most a share of each input's features is undecided.
 
-        An extrapolation, no promise, from the law of all features' chances to lie above the threshold. For photographs
-        it is within a factor of 1.5 of what it takes. It is for a **new** call, with another `rng`, because the present
-        samples chose it (`looks`). After `metfa.Until`, and with "e-bh", more may be joined to these.
+        An extrapolation, no promise. For photographs it is within a factor of 1.5 of what it takes. It is for a **new**
+        call with another `rng`: the present samples chose it. After `metfa.Until`, and with "e-bh", more may be joined.
 
         Parameters
         ----------
