@@ -156,6 +156,7 @@ class TestTexts:
             sample = explain_text(self.model, self.text, method=LIME, n_samples=20, rng=0)
         assert not sample.significance_map().any()
 
+    @pytest.mark.filterwarnings("ignore:a sum over the words")
     def test_the_randomness_of_lemna_is_told(self):
         def together(texts):
             found = np.array([[word in text.split() for word in self.text.split()] for text in texts], dtype=float)

@@ -153,7 +153,7 @@ class AttributionSample:
         """What counts as a whole score (see `Terms`): the explainer's `unit`, else from the maps of each input."""
         given = self.default_terms and self.default_terms.unit
         known = self.provenance.get("unit") if given is None else given
-        first = None if self.stopping is None else self.stopping.looks[0].n_samples  # its looks count with this unit
+        first = self.stopping and self.stopping.looks[0].n_samples  # its looks count with this unit
         return unit_of(self.vanilla, self.values[:first]) if known is None else known
 
     def with_unit(self, unit: float | np.ndarray) -> AttributionSample:
@@ -328,8 +328,7 @@ class AttributionSample:
         -------
         stats.SignTestResult
             Counts and p-values (batch, \*features). ``.test(0)`` is for signed attributions: its `sign` says on which
-            side of zero the median is. Scores as near to 0 as a ten-thousandth of `Terms.unit` are on neither. After
-            `metfa.Until` a `stats.SequentialTestResult`.
+            side of zero the median is; scores within 1e-4 of `Terms.unit` on neither. Or `stats.SequentialTestResult`.
         """
         alternative = as_alternative(alternative)
         self._look()
@@ -388,11 +387,8 @@ class AttributionSample:
     ) -> Outlook:
         """How many samples it will likely take until at most a share of each input's features is undecided.
 
-        An extrapolation, no promise, from the law of all features' chances to lie above the threshold (estimated from
-        their counts by maximum likelihood). For photographs it is within a factor of 1.5 of what it takes. Many
-        medians near the threshold and a small share make it too small: 343 for 929 (normal scores about 0, "by", 5 %).
-        The number is for a **new** call, with another `rng`, because the present samples chose it (`looks`). After
-        `metfa.Until`, and with "e-bh", it counts the present samples in, and more may be joined.
+        An extrapolation, no promise. For photographs it is within a factor of 1.5 of what it takes. It is for a **new**
+        call with another `rng`: the present samples chose it. After `metfa.Until`, and with "e-bh", more may be joined.
 
         Parameters
         ----------

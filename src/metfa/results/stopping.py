@@ -17,7 +17,7 @@ from metfa.stats.validation import as_level
 __all__ = ["CRITERIA", "Look", "Stopping", "Until", "of_a_fixed_number"]
 
 CRITERIA = ("undecided", "width", "change")
-REASONS = ("reached", "max_samples", "max_seconds", "unmoved", "no_threshold")
+REASONS = ("reached", "max_samples", "max_seconds", "no_threshold", "unmoved")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,9 +180,9 @@ class Stopping:
 
     Attributes
     ----------
-    reason : {"reached", "max_samples", "max_seconds", "unmoved", "no_threshold"}
-        Whether all criteria were met, which budget ended it, that the noise changes none of the inputs, or that no
-        input has a threshold. Inputs without one do not count for `undecided` where others have one.
+    reason : {"reached", "max_samples", "max_seconds", "no_threshold", "unmoved"}
+        Whether all criteria were met, which budget ended it, that no input has a threshold, or that the noise changes
+        none of the inputs. Inputs without a threshold do not count for `undecided` where others have one.
     asked : dict
         Criteria by name.
     alpha, correction, confidence_level

@@ -10,8 +10,9 @@ import numpy as np
 
 from metfa import stats
 from metfa._arrays import as_array, to_host
-from metfa._base.validation import as_list, check_number, did_you_mean, is_whole, positive_int, shown
+from metfa._base.validation import did_you_mean, is_whole, positive_int, shown
 from metfa.results.moments import ends_of
+from metfa.results.units import checked_unit
 
 __all__ = [
     "ANY_TIME",
@@ -96,7 +97,7 @@ class Terms:
             object.__setattr__(self, "threshold", np.where(missing, np.nan, known))
         else:
             object.__setattr__(self, "threshold", checked_threshold(self.threshold))
-        object.__setattr__(self, "unit", _checked_unit(self.unit))
+        object.__setattr__(self, "unit", checked_unit(self.unit))
         check_alpha(self.alpha)
         object.__setattr__(self, "alpha", float(self.alpha))
         object.__setattr__(self, "correction", check_correction(self.correction))
@@ -231,21 +232,6 @@ def checked_threshold(threshold: Any) -> float | np.ndarray | Callable[..., Any]
         raise _no_threshold(ValueError, str(numbers[~np.isfinite(numbers)].flat[0]))
     if numbers.ndim == 0:
         return float(numbers)
-    numbers.flags.writeable = False
-    return numbers
-
-
-def _checked_unit(unit: Any) -> float | np.ndarray | None:
-    """`unit` as a float, a read-only array (batch,) of float64, or None; raises for anything else."""
-    if unit is None:
-        return None
-    if not isinstance(unit, np.ndarray | list):
-        return check_number(unit, "unit")
-    numbers = np.array(
-        [check_number(number, "unit") for number in as_list(unit, "unit", "a number, or one for each input")]
-    )
-    if numbers.ndim != 1:
-        raise ValueError(f"`unit` must be one number, or one for each input, got shape {numbers.shape}")
     numbers.flags.writeable = False
     return numbers
 

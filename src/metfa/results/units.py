@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from metfa._base.validation import as_list, check_number
 from metfa.results.moments import largest_of, mean_of, median_of
 
-__all__ = ["unit_of"]
+__all__ = ["checked_unit", "unit_of"]
 
 CANDIDATES = 32  # features with large means, whose medians bound the largest one from below
 
@@ -43,3 +46,18 @@ def _at(values: np.ndarray, features: np.ndarray) -> float:
     """Largest absolute median of some features."""
     chosen = values[(slice(None), *np.unravel_index(features, values.shape[1:]))]
     return float(np.abs(median_of(chosen)).max())
+
+
+def checked_unit(unit: Any) -> float | np.ndarray | None:
+    """`unit` as a float, a read-only array (batch,) of float64, or None; raises for anything else."""
+    if unit is None:
+        return None
+    if not isinstance(unit, np.ndarray | list):
+        return check_number(unit, "unit")
+    numbers = np.array(
+        [check_number(number, "unit") for number in as_list(unit, "unit", "a number, or one for each input")]
+    )
+    if numbers.ndim != 1:
+        raise ValueError(f"`unit` must be one number, or one for each input, got shape {numbers.shape}")
+    numbers.flags.writeable = False
+    return numbers

@@ -191,7 +191,7 @@ class _Counted:
         self._rule, self._threshold = rule, rule.threshold
         if self._threshold is None and signed is not None:
             self._threshold = 0.0 if signed else stats.jenks
-        least = FOR_CONTRAST if self._threshold in (None, stats.jenks) else 1
+        least = FOR_CONTRAST if self._threshold is None or self._threshold is stats.jenks else 1
         of_samples = self._threshold is None or callable(self._threshold)
         self.split = max(rule.first or FOR_A_RULE, least) if of_samples else 0
         self.nothing: tuple[str | None, ...] = ()  # as in `Stopping`
@@ -209,7 +209,7 @@ class _Counted:
         self._below: Any = 0
 
     def undecided(self, values: Callable[[int, int], np.ndarray], taken: int) -> np.ndarray:
-        """Share of undecided features of each input, (batch,); 0 without a threshold where others have one."""
+        """Share of undecided features of each input, (batch,); 0 where there is no threshold but for others."""
         if self._unit is None:
             self._unit = unit_of(self.vanilla, values(0, taken))
         if self.thresholds is None:
@@ -222,7 +222,7 @@ class _Counted:
         self._above, self._below, self._counted = self._above + above, self._below + below, taken
         n = taken - self.split
         shares = any_time_undecided(self._above, self._below, n, self._rule.alpha, self._rule.correction)
-        return np.where(np.isnan(self.thresholds), float(self.hopeless), shares)
+        return shares if self.hopeless else np.where(np.isnan(self.thresholds), 0.0, shares)
 
     @property
     def hopeless(self) -> bool:
