@@ -148,7 +148,7 @@ def test_labels_of_a_model_are_not_said_of_predict():
         def forward(self, x):
             return self.net(x).argmax(1)
 
-    with pytest.raises(TypeError, match=r"`model` must return scores \(batch, classes\), got one int64 a row"):
+    with pytest.raises(TypeError, match=r"`model` must return scores \(batch, classes\), got one torch.int64 a row"):
         metfa.explain(from_gradcam("GradCAM", Labels().eval(), "net.0"), IMAGES, **SETTINGS)
 
 

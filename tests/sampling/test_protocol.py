@@ -342,8 +342,8 @@ def test_explainers_that_need_company_are_refused(explainer):
 
 
 @pytest.mark.parametrize(("batch_size", "n_rows"), [(1, 5), (10, 1), (10, 0)])
-def test_nothing_to_look_at_goes_one_row_a_call(batch_size, n_rows):
-    assert probe(scaled_by_the_batch, batch_size, ROWS[:n_rows]) == (1, [])
+def test_nothing_to_look_at_leaves_the_size(batch_size, n_rows):
+    assert probe(scaled_by_the_batch, batch_size, ROWS[:n_rows]) == (batch_size, [])
 
 
 def test_other_shapes_in_company_are_a_dependence():

@@ -43,7 +43,11 @@ class Model:
         ({"model": lambda texts: None}, TypeError, "`model` must return an array .* got NoneType"),
         ({"model": lambda texts: {"logits": model(texts)}}, TypeError, r"such as `lambda inputs: .*\['logits'\]`"),
         ({"model": lambda texts: model(texts).argmax(1)}, TypeError, "like class labels: .*`predict_proba`"),
-        ({"model": lambda texts: np.array(["no"] * len(texts))}, TypeError, "`model` must return prob.* array of <U2"),
+        (
+            {"model": lambda texts: np.array(["no"] * len(texts))},
+            TypeError,
+            "`model` must return numbers .* got text such as .no.",
+        ),
         ({"model": lambda texts: model(texts)[:, :0]}, ValueError, "`model` must return prob.* got shape"),
     ],
 )

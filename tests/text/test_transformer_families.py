@@ -109,7 +109,7 @@ def test_alone_and_batched_are_the_networks_own_answer(family):
     assert not model.alone
 
 
-@pytest.mark.filterwarnings("ignore:LIME's linear model describes")
+@pytest.mark.filterwarnings("ignore:LIME's linear model describes", "ignore:a sum over the words describes")
 @pytest.mark.parametrize("family", EVERY)
 def test_every_method_explains_it_or_says_which_do(family):
     model = from_transformers(tokenizer_of(FAMILIES[family][1]), network_of(family))
