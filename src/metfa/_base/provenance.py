@@ -64,9 +64,15 @@ def printable(text: str) -> str:
 
 def versions() -> dict[str, str]:
     """Versions of Python, NumPy, metfa and of the model libraries in use."""
-    found = {"python": platform.python_version(), "numpy": np.__version__, "metfa": metadata.version("metfa")}
+    found = {"python": platform.python_version(), "numpy": np.__version__, "metfa": _own_version()}
     for name in ("torch", "jax", "captum", "zennit", "skimage", "sklearn", "shap", "lime", "onnxruntime"):
         module = sys.modules.get(name)
         if module is not None and hasattr(module, "__version__"):
             found[name] = str(module.__version__)
     return found
+
+
+@functools.cache
+def _own_version() -> str:
+    """It is read from a file, which takes as long as a small explanation."""
+    return metadata.version("metfa")
