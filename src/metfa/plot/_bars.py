@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from metfa._base.lazy import needs_extra
-from metfa._base.percents import percent
 from metfa._base.provenance import printable
 from metfa._base.validation import check_kind, positive_int
 from metfa.plot._headings import draw_heading
 from metfa.plot._palettes import LITERAL, Palette, palette_named
 from metfa.plot.images import FAINT
-from metfa.results.cautions import FLIPS_FROM, cautions, line_of_row, nothing_stands_out, outside, trimming
+from metfa.results.cautions import FLIPS_FROM, cautions, line_of_row, nothing_stands_out
 from metfa.results.decisions import Decision, TooFewSamplesError
 from metfa.results.sample import AttributionSample
+from metfa.results.scores import Scores
 from metfa.sampling.request import checked_names, fitting_names
 
 if TYPE_CHECKING:
@@ -29,18 +28,6 @@ __all__ = ["bars"]
 
 CONTRADICTED = "#e0201b"
 ROW_HEIGHT = 0.34  # inches, room for a name of two lines
-
-
-@dataclass(frozen=True)
-class Scores:
-    """What is drawn for one input, a number for each feature; no ends if there are too few samples."""
-
-    sizes: np.ndarray
-    called: str
-    vanilla: np.ndarray
-    ends: tuple[np.ndarray, np.ndarray] | None
-    interval: str  # what the ends are
-    outside: np.ndarray | None = None  # whether the vanilla score lies beyond them
 
 
 def bars(
@@ -124,7 +111,7 @@ def bars(
     names = fitting_names(names, sample.feature_shape)
     terms = sample.terms(threshold, alpha=alpha, correction=correction, split=split)
     one = sample.of_input(index)
-    scores = _scores(one, confidence_level)
+    scores = Scores.of(one, confidence_level)
     warned = cautions(one, 0, flips_from)
     notes = [] if scores.ends else [f"no error bars: {one.too_few_for(confidence_level)}"]
     try:
@@ -133,7 +120,7 @@ def bars(
         decision, notes = None, [*notes, str(error)]
     if decision is not None and scores.ends is not None:
         notes.append("error bars have a level of their own, so they may differ from the colours at the threshold")
-    order = np.argsort(-np.abs(scores.sizes), kind="stable")
+    order = np.argsort(-np.abs(scores.values), kind="stable")
     shown, rest = order[:max_features], order[max_features:]
     if rest.size:
         notes.append(_not_shown(scores, decision, rest))
@@ -157,23 +144,8 @@ def bars(
     return fig
 
 
-def _scores(sample: AttributionSample, confidence_level: float) -> Scores:
-    vanilla = sample.vanilla[0].astype(np.float64)
-    n = sample.n_samples
-    if sample.too_few_for(confidence_level) is not None:
-        called = "the only sample" if n == 1 else f"median of {n} samples"
-        return Scores(sample.median()[0].astype(np.float64), called, vanilla, None, "")
-    interval = sample.confidence_interval(confidence_level)
-    ends = interval.low[0].astype(np.float64), interval.high[0].astype(np.float64)
-    smoothed = sample.smoothed(confidence_level)[0].astype(np.float64)
-    kind = "any-time " * sample.any_time
-    what = f"{kind}{percent(interval.confidence_level, 1)} interval of the median"
-    called = f"smoothed over {n} samples, {trimming(sample, confidence_level)}"
-    return Scores(smoothed, called, vanilla, ends, what, outside(sample.vanilla, interval)[0])
-
-
 def _not_shown(scores: Scores, decision: Decision | None, rest: np.ndarray) -> str:
-    largest = np.abs(scores.sizes[rest]).max()
+    largest = np.abs(scores.values[rest]).max()
     decided = ""
     if decision is not None:
         counts = [(decision.kinds[mark], int((decision.marks[0, rest] == mark).sum())) for mark in (1, 0, -1)]
@@ -197,7 +169,7 @@ def _draw_bars(
         for name, mark, colour in colours.of_marks(decision.kinds):
             painted[decision.marks[0, shown] == mark] = colour
             handles.append(Patch(color=colour, alpha=opacity, label=f"{name}: {(decision.marks == mark).sum()}"))
-    ax.barh(places, scores.sizes[shown], color=list(painted), alpha=opacity, height=0.72, zorder=2)
+    ax.barh(places, scores.values[shown], color=list(painted), alpha=opacity, height=0.72, zorder=2)
     ax.axvline(0, color="black", linewidth=0.8, zorder=3)
     if decision is not None and decision.threshold and np.isfinite(decision.threshold):
         ax.axvline(decision.threshold, color="black", linestyle=":", zorder=3)
@@ -209,11 +181,11 @@ def _draw_bars(
             for end in (low, high):
                 ax.plot(end, places, "|", color=colour, markersize=8, markeredgewidth=width, zorder=4)
         line: dict[str, Any] = {"color": "black", "linewidth": 1.4, "marker": "|", "markersize": 8}
-        handles.append(Line2D([], [], label=scores.interval, **line))
+        handles.append(Line2D([], [], label=f"{scores.intervals(1)} of the median", **line))
     diamond: dict[str, Any] = {"marker": "D", "markersize": 4.5, "color": "black", "markerfacecolor": "white"}
     ax.plot(scores.vanilla[shown], places, linestyle="none", zorder=5, **diamond)
     handles.append(Line2D([], [], linestyle="none", label="vanilla: one explanation, no noise", **diamond))
-    if scores.outside is not None and scores.outside.any():
+    if scores.outside.any():
         diamond["markerfacecolor"] = CONTRADICTED
         beyond = scores.outside[shown]
         ax.plot(scores.vanilla[shown][beyond], places[beyond], linestyle="none", zorder=5, **diamond)

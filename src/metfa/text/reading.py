@@ -10,10 +10,11 @@ import numpy as np
 
 from metfa import stats
 from metfa._base.percents import counted, percent
-from metfa.results.cautions import about_outside, explained, nothing_stands_out, outside, trimming
+from metfa.results.cautions import about_outside, explained, nothing_stands_out
 from metfa.results.decisions import Decision, TooFewSamplesError
 from metfa.results.promises import promise
 from metfa.results.sample import AttributionSample
+from metfa.results.scores import Scores
 from metfa.results.terms import Terms
 from metfa.text.words import Words, words_of
 
@@ -28,11 +29,8 @@ class Reading:
     """The words of a text, what is shown about each word, and what is shown about all of them."""
 
     words: Words
-    scores: np.ndarray
+    scores: Scores
     kinds: list[str]
-    vanilla: np.ndarray  # scores without noise
-    ends: tuple[np.ndarray, np.ndarray] | None
-    outside: np.ndarray  # whether the score without noise lies beyond the ends
     about: list[str]
     marks: list[tuple[str, str]]
     nothing: list[str]  # why no word stands out, if none does
@@ -41,7 +39,7 @@ class Reading:
     def of(cls, sample: AttributionSample, terms: Terms, level: float) -> Reading:
         """From a sample of one text, decided on these terms, with intervals of a level."""
         words = words_explained(sample)
-        scores, ends, called = _scores(sample, level)
+        scores = Scores.of(sample, level)
         try:
             decision = sample.decide(terms)
             kinds, marks, how = _decisions(sample, decision)
@@ -49,17 +47,17 @@ class Reading:
         except TooFewSamplesError as error:
             kinds, marks, how = [NOT_TESTED] * len(words), [], f"no word can be significant: {error}"
             nothing = []
-        if marks and ends is not None:
+        if marks and scores.ends is not None:
             how += "; brackets have their own level, so they may differ from the marks at the threshold"
-        vanilla, beyond = sample.vanilla[0].astype(np.float64), np.zeros(len(words), bool)
-        about = [_origin(sample), called, how]
-        if ends is not None:
-            beyond = outside(sample.vanilla, sample.confidence_interval(level))[0]
-            about.append(about_outside(int(beyond.sum()), len(words), "word"))
+        few = sample.too_few_for(level)
+        brackets = f"in brackets the {scores.intervals(2)} of its median" if few is None else f"no intervals: {few}"
+        about = [_origin(sample), f"score: {scores.called}; {brackets}", how]
+        if scores.ends is not None:
+            about.append(about_outside(int(scores.outside.sum()), len(words), "word"))
         of_text = about_the_text(sample)
         if of_text:
             about.insert(1, f"the text itself: {of_text}")
-        return cls(words, scores, kinds, vanilla, ends, beyond, about, marks, nothing)
+        return cls(words, scores, kinds, about, marks, nothing)
 
     @property
     def gaps(self) -> tuple[str, ...]:
@@ -69,17 +67,19 @@ class Reading:
     @property
     def strengths(self) -> np.ndarray:
         """Scores divided by the largest absolute value, -1 to 1."""
-        largest = np.abs(self.scores).max()
-        return self.scores / largest if largest > 0 else np.zeros(len(self.scores))
+        values = self.scores.values
+        largest = np.abs(values).max()
+        return values / largest if largest > 0 else np.zeros(len(values))
 
     def figures(self, index: int) -> str:
         """Score, interval and decision of one word, and its score without noise."""
-        interval = (
-            "" if self.ends is None else f" [{short_number(self.ends[0][index])}, {short_number(self.ends[1][index])}]"
-        )
-        beyond = " (outside)" if self.outside[index] else ""
-        clean = f"without noise {short_number(self.vanilla[index])}{beyond}"
-        parts = [f"{short_number(self.scores[index])}{interval}", clean, self.kinds[index]]
+        scores, interval = self.scores, ""
+        if scores.ends is not None:
+            low, high = (short_number(end[index]) for end in scores.ends)
+            interval = f" [{low}, {high}]"
+        beyond = " (outside)" if scores.outside[index] else ""
+        clean = f"without noise {short_number(scores.vanilla[index])}{beyond}"
+        parts = [f"{short_number(scores.values[index])}{interval}", clean, self.kinds[index]]
         return ", ".join(part for part in parts if part)
 
 
@@ -102,22 +102,6 @@ def words_explained(sample: AttributionSample) -> Words:
             "text: name the features by `metfa.Run(feature_names=...)`"
         )
     return words
-
-
-def _scores(sample: AttributionSample, level: float) -> tuple[np.ndarray, Any, str]:
-    """Smoothed scores with the ends of their intervals, or medians if there are too few samples; and what they are."""
-    n = sample.n_samples
-    few = sample.too_few_for(level)
-    if few is not None:
-        kind = "the only sample" if n == 1 else f"median of {n} samples"
-        return sample.median()[0].astype(np.float64), None, f"score: {kind}; no intervals: {few}"
-    interval = sample.confidence_interval(level)
-    ends = interval.low[0].astype(np.float64), interval.high[0].astype(np.float64)
-    smoothed = sample.smoothed(level)[0].astype(np.float64)
-    kind = "any-time " * sample.any_time
-    covered = f"{kind}{percent(interval.confidence_level, 2)} interval of its median"
-    trimmed = trimming(sample, level)
-    return smoothed, ends, f"score: smoothed over {n} samples, {trimmed}; in brackets the {covered}"
 
 
 def _decisions(sample: AttributionSample, decision: Decision) -> tuple[list[str], list[tuple[str, str]], str]:

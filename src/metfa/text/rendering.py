@@ -159,8 +159,8 @@ def _span(text: str, kind: str, strength: float, hover: str | None, *, faint: fl
 
 def _scale(reading: Reading) -> str:
     """The meaning of the background."""
-    largest = np.abs(reading.scores).max()
-    hues = "orange above 0, blue below" if reading.scores.min() < 0 else "orange"
+    largest = np.abs(reading.scores.values).max()
+    hues = "orange above 0, blue below" if reading.scores.values.min() < 0 else "orange"
     return f"score of a word, {hues}; stronger colours are further from 0 (strongest: {short_number(largest)})"
 
 
@@ -259,7 +259,7 @@ def _marked(text: str, kind: str, strength: float, colour: bool, faint: float) -
 
 def _table(reading: Reading, colour: bool, faint: float) -> list[str]:
     """The words with the largest scores by absolute value, with their figures."""
-    order = np.argsort(-np.abs(reading.scores), kind="stable")
+    order = np.argsort(-np.abs(reading.scores.values), kind="stable")
     shown = [int(index) for index in order[:TOP]]
     names = [cut(harmless_text(reading.words.words[index]).replace("\n", " ")) for index in shown]
     strengths, widest = reading.strengths, max(map(columns_of, names))
@@ -270,5 +270,5 @@ def _table(reading: Reading, colour: bool, faint: float) -> list[str]:
     rest = order[TOP:]
     if rest.size:
         words = "1 more word, its score" if rest.size == 1 else f"{rest.size:,} more words, their scores"
-        lines.append(f"and {words} at most {short_number(np.abs(reading.scores[rest]).max())} in size")
+        lines.append(f"and {words} at most {short_number(np.abs(reading.scores.values[rest]).max())} in size")
     return lines

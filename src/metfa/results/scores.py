@@ -1,0 +1,65 @@
+"""The numbers that bars and texts show for the features of one input."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from metfa._base.percents import percent
+from metfa.results.cautions import outside, trimming
+from metfa.results.sample import AttributionSample
+
+__all__ = ["Scores"]
+
+
+@dataclass(frozen=True)
+class Scores:
+    """One number for each feature: smoothed scores, or medians if there are too few samples.
+
+    Attributes
+    ----------
+    values : ndarray
+        The scores, float64.
+    called : str
+        What they are.
+    vanilla : ndarray
+        Scores without noise.
+    ends : tuple of ndarray, or None
+        Lower and upper ends of the intervals; None with too few samples.
+    level : float
+        Level of the intervals that was reached; 0 without any.
+    kind : str
+        "any-time " where the intervals hold at any time, else nothing.
+    outside : ndarray of bool
+        Whether the score without noise lies beyond the ends.
+    """
+
+    values: np.ndarray
+    called: str
+    vanilla: np.ndarray
+    ends: tuple[np.ndarray, np.ndarray] | None
+    level: float
+    kind: str
+    outside: np.ndarray
+
+    @classmethod
+    def of(cls, sample: AttributionSample, confidence_level: float) -> Scores:
+        """From a sample of one input."""
+        vanilla, n = sample.vanilla[0].astype(np.float64), sample.n_samples
+        kind = "any-time " * sample.any_time
+        if sample.too_few_for(confidence_level) is not None:
+            called = "the only sample" if n == 1 else f"median of {n} samples"
+            return cls(
+                sample.median()[0].astype(np.float64), called, vanilla, None, 0.0, kind, np.zeros(vanilla.shape, bool)
+            )
+        interval = sample.confidence_interval(confidence_level)
+        ends = interval.low[0].astype(np.float64), interval.high[0].astype(np.float64)
+        values = sample.smoothed(confidence_level)[0].astype(np.float64)
+        called = f"smoothed over {n} samples, {trimming(sample, confidence_level)}"
+        beyond = outside(sample.vanilla, interval)[0]
+        return cls(values, called, vanilla, ends, interval.confidence_level, kind, beyond)
+
+    def intervals(self, places: int) -> str:
+        """What the ends are, with so many digits of the level in percent."""
+        return f"{self.kind}{percent(self.level, places)} interval"
