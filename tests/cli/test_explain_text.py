@@ -52,7 +52,7 @@ def test_a_folder_holds_page_report_and_samples(explain_text, metfa_command, tmp
     assert "lifeless" in page
     about = json.loads((tmp_path / "out/about.json").read_text())
     assert (about["text"], about["model"]) == (TEXT, "sentiment")
-    assert "positive (0." in about["explained"]
+    assert "positive (< 0.01)" in about["explained"]
     shown = metfa_command("show", "out")
     assert shown.code == 0
     assert shown.out.splitlines()[0] == done.out.splitlines()[0]

@@ -59,8 +59,8 @@ def run(store, explainer=None, **settings):
 def contents(folder):
     files = {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "manifest.json"}
     manifest = json.loads((folder / "manifest.json").read_text())
-    for name in ("started", "seconds", "maps_made"):
-        del manifest["provenance"][name]
+    for name in ("started", "seconds", "maps_made", "versions", "torch_threads"):  # the last two: of what is loaded
+        manifest["provenance"].pop(name, None)
     return {**files, "manifest.json": manifest}
 
 

@@ -159,9 +159,8 @@ class RowLook:
             return False
 
         def ask(indices: Sequence[int]) -> np.ndarray:
-            copies = xp.stack([batch[index, ...] for index in indices])
-            with nullcontext() if torch is None else torch.no_grad():
-                return to_host(widen(self._ask(copies)))
+            with nullcontext() if torch is None else torch.no_grad():  # the copies are in no graph
+                return to_host(widen(self._ask(xp.stack([batch[index, ...] for index in indices]))))
 
         alone = {row: ask([row])[0] for row in rows}
         apart = dependence(ask, to_host(widen(scores)), alone, loose=explained_by_rounding(self._model))

@@ -74,6 +74,8 @@ class GradCAMMethod:
         ):
             watches, scores = self._looked_into(inputs)
             targets = [self.target_of(entry) for entry in row_targets(target, to_host(scores), len(scores))]
+            for made in targets:
+                check_function(made, "the result of target_of", "made(scores)", 1)
             cam = self._made(watches) if inspect.isclass(self.method) else self.method
             maps = cam(leaf, targets, **self.called_with)
         return scale_to_unit(torch.from_numpy(maps).to(inputs.device)), scores
@@ -262,8 +264,7 @@ def _layers_of(cam: Any) -> tuple[nn.Module, ...]:
 def _model_of(cam: Any) -> nn.Module:
     """The model of an object, if its layers can be watched."""
     model = _inner(cam)[0].model
-    hidden = hidden_layers(model)
-    if hidden is not None:
+    if (hidden := hidden_layers(model)) is not None:
         raise ValueError(f"`method` works at the layers of its model, and {hidden}")
     return model
 

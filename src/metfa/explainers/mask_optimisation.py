@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from metfa._arrays import widen
-from metfa._base.validation import MOST_CALLS, check_flag, check_number, keep, positive_int
+from metfa._base.validation import MOST_CALLS, check_flag, check_function, check_number, keep, positive_int
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.calls.baseline import baseline_like, check_baseline
 from metfa.calls.called import Called
@@ -83,7 +83,9 @@ def check_mask_settings(explainer: Any) -> None:
     keep(explainer, n_iterations=positive_int(explainer.n_iterations, "n_iterations", maximum=MOST_CALLS))
     grid_sides(explainer.grid)
     keep(explainer, l1_weight=check_number(explainer.l1_weight, "l1_weight"))
-    if not callable(explainer.baseline):
+    if callable(explainer.baseline):
+        check_function(explainer.baseline, "baseline", "baseline(images)", None)
+    else:
         check_baseline(explainer.baseline)
 
 

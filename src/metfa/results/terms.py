@@ -91,14 +91,14 @@ class Terms:
     nothing: tuple[str | None, ...] = ()
 
     def __post_init__(self) -> None:
+        fits = isinstance(self.nothing, tuple) and all(isinstance(why, str | None) for why in self.nothing)
+        if not fits or (self.nothing and np.shape(self.threshold) != (len(self.nothing),)):
+            raise ValueError(f"`nothing` must be a text or None for each threshold, got {shown(self.nothing)}")
         missing = np.array([why is not None for why in self.nothing])
-        if missing.any():
-            known = np.asarray(checked_threshold(np.where(missing, 0.0, self.threshold)))
-            object.__setattr__(self, "threshold", np.where(missing, np.nan, known))
-        else:
-            object.__setattr__(self, "threshold", checked_threshold(self.threshold))
-        object.__setattr__(self, "unit", checked_unit(self.unit))
+        known = checked_threshold(np.where(missing, 0.0, self.threshold) if missing.any() else self.threshold)
         check_alpha(self.alpha)
+        object.__setattr__(self, "threshold", np.where(missing, np.nan, known) if missing.any() else known)
+        object.__setattr__(self, "unit", checked_unit(self.unit))
         object.__setattr__(self, "alpha", float(self.alpha))
         object.__setattr__(self, "correction", check_correction(self.correction))
         object.__setattr__(self, "split", positive_int(self.split, "split", minimum=0))

@@ -61,6 +61,12 @@ class RegionModel(torch.nn.Module):
         self.shown = None if shown is None else as_array(shown, "shown")
         self.network = network
         self.region = checked_region(region)
+        if shown is not None and (shown.ndim != 3 or tuple(shown.shape[1:]) != self.region.shape or shown.is_complex()):
+            height, width = self.region.shape
+            raise ValueError(
+                f"`shown` must be an image (channels, {height}, {width}), as large as the region, got {shown.dtype} of "
+                f"shape {tuple(shown.shape)}"
+            )
         self.softmax = softmax
         self.training = getattr(network, "training", False)
         self._places: dict[torch.device, torch.Tensor] = {}
