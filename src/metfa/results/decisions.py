@@ -8,7 +8,8 @@ import numpy as np
 
 from metfa import stats
 from metfa._base.percents import counted
-from metfa.results.terms import Terms, check_correction, check_fits
+from metfa.results.corrections import check_correction
+from metfa.results.terms import Terms, check_fits
 from metfa.results.thresholds import resolved, sides
 from metfa.stats import sequential, sign_tests
 from metfa.stats.sequential import fewest_reaching, reciprocal_table

@@ -10,27 +10,20 @@ import numpy as np
 
 from metfa import stats
 from metfa._arrays import as_array, to_host
-from metfa._base.validation import did_you_mean, is_whole, positive_int, shown
+from metfa._base.validation import positive_int, shown
+from metfa.results.corrections import UNPROVEN, check_alpha, check_correction
 from metfa.results.moments import ends_of
 from metfa.results.units import checked_unit
 
 __all__ = [
-    "ANY_TIME",
-    "CORRECTIONS",
-    "UNPROVEN",
     "Terms",
-    "check_alpha",
-    "check_correction",
     "check_fits",
     "checked_threshold",
     "filled",
     "of_both_signs",
 ]
 
-CORRECTIONS = (None, "bonferroni", "holm", "bh", "by", "e-bh")
-ANY_TIME = (None, "bonferroni", "e-bh")  # those that hold whenever sampling stops
 RULES = {"jenks": stats.jenks}  # by their names in files
-UNPROVEN = "unproven with a threshold from the same samples"
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +88,8 @@ class Terms:
         if not fits or (self.nothing and np.shape(self.threshold) != (len(self.nothing),)):
             raise ValueError(f"`nothing` must be a text or None for each threshold, got {shown(self.nothing)}")
         missing = np.array([why is not None for why in self.nothing])
-        known = checked_threshold(np.where(missing, 0.0, self.threshold) if missing.any() else self.threshold)
+        given: Any = self.threshold
+        known = checked_threshold(np.where(missing, 0.0, given) if missing.any() else given)
         check_alpha(self.alpha)
         object.__setattr__(self, "threshold", np.where(missing, np.nan, known) if missing.any() else known)
         object.__setattr__(self, "unit", checked_unit(self.unit))
@@ -241,37 +235,6 @@ def _no_threshold(kind: type[Exception], got: str) -> Exception:
         f"`threshold` must be a number or a rule, got {got}: write metfa.stats.jenks for natural breaks, or a finite "
         "number"
     )
-
-
-def check_alpha(alpha: float) -> None:
-    """Raise unless `alpha` is a level for decisions, in (0, 0.5)."""
-    if not (isinstance(alpha, float | np.floating) or is_whole(alpha)):
-        raise TypeError(f"`alpha` must be a number, got {shown(alpha)}")
-    if not 0 < alpha < 0.5:
-        raise ValueError(f"`alpha` must lie between 0 and 0.5, got {alpha}; 0.05 is usual")
-
-
-def check_correction(correction: Any, *, any_time: bool = False) -> str | None:
-    """`correction`, with "none" as None; raises if there is none of that name.
-
-    With `any_time` it must be one that holds whenever sampling stops.
-    """
-    if not isinstance(correction, str | None):
-        raise TypeError(f"`correction` must be a string or None, got {shown(correction)}")
-    if correction == "none":
-        return None
-    if correction not in CORRECTIONS:
-        names = ["none", *(name for name in CORRECTIONS if name)]
-        raise ValueError(
-            f"`correction` must be None or one of {', '.join(map(repr, names))}, got {correction!r}"
-            f"{did_you_mean(str(correction), names)}"
-        )
-    if any_time and correction not in ANY_TIME:
-        raise ValueError(
-            f"`correction` must hold whenever sampling stops, and {correction!r} is for a number of samples that was "
-            "fixed beforehand: write 'e-bh' (false discovery rate, any dependence), 'bonferroni' or 'none'"
-        )
-    return correction
 
 
 def check_fits(terms: Terms, shape: tuple[int, ...]) -> None:
