@@ -283,7 +283,7 @@ class TestTree:
             tree.inside(2)
         with pytest.raises(ValueError, match="`level` must be at most 0, as the finest has none, got 1"):
             tree.alpha_inside(0, level=1)
-        with pytest.raises(ValueError, match="`alpha` must be finite and above 0 and at most 1, got 2"):
+        with pytest.raises(ValueError, match=r"`alpha` must lie between 0 and 0\.5, got 2"):
             tree.alpha_inside(0, alpha=2)
         with pytest.raises(ValueError, match="`image` must be one picture, got 2"):
             regions.tree(np.stack([PIXELS, PIXELS]), (2, 4))

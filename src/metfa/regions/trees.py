@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from metfa._base.validation import as_list, check_number, positive_int
+from metfa._base.validation import as_list, positive_int
 from metfa.regions._planes import spread
 from metfa.regions.colours import hierarchy, place_names
+from metfa.results.corrections import check_alpha
 from metfa.results.regions import Regions
 
 __all__ = ["RegionTree", "tree"]
@@ -113,7 +114,8 @@ class RegionTree:
         >>> tree.alpha_inside(2, alpha=0.05)
         0.0125
         """
-        share = check_number(alpha, "alpha", above=0, most=1)
+        check_alpha(alpha)
+        share = float(alpha)
         self.children(region, level=level)
         while level > 0:
             region, level = self.parents[level - 1][region], level - 1
@@ -158,10 +160,9 @@ def tree(
     >>> tree = regions.tree(picture, (4, 16), against="rest")
     >>> [len(level) for level in tree.levels]
     [4, 16]
-    >>> tree.children(0)
-    (0, 6)
-    >>> tree.inside(0)
-    Regions(2 regions, mean, against the rest)
+    >>> inside = tree.inside(0)
+    >>> inside.names == tuple(tree.levels[1].names[child] for child in tree.children(0))
+    True
     """
     numbers = tuple(
         positive_int(number, "n_segments", minimum=2)
