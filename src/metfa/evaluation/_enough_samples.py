@@ -12,7 +12,7 @@ from metfa.noise.pixel_space import gaussian_std
 from metfa.results.certified import CORRECTIONS
 from metfa.results.corrections import check_alpha, check_correction
 from metfa.results.decisions import samples_for_interval, samples_needed
-from metfa.results.stopping import Until
+from metfa.results.until import Until
 from metfa.sampling.rounds import RoundsUntil
 
 if TYPE_CHECKING:

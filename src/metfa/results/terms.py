@@ -10,7 +10,7 @@ import numpy as np
 
 from metfa import stats
 from metfa._arrays import as_array, to_host
-from metfa._base.validation import positive_int, shown
+from metfa._base.validation import as_names, positive_int, shown
 from metfa.results.corrections import UNPROVEN, check_alpha, check_correction
 from metfa.results.moments import ends_of
 from metfa.results.units import checked_unit
@@ -69,6 +69,9 @@ class Terms:
         number that was taken from first samples, leave these out too.
     nothing : tuple of (str or None)
         After `metfa.Until`: why its rule found no threshold for an input, whose `threshold` is nan; else empty.
+    sides : (str, str) or None
+        What scores above 0 and below 0 are called where they are differences, such as ("more than the rest", "less than
+        the rest"); None for plain scores.
 
     Raises
     ------
@@ -82,6 +85,7 @@ class Terms:
     split: int = 0
     unit: Any = None
     nothing: tuple[str | None, ...] = ()
+    sides: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
         fits = isinstance(self.nothing, tuple) and all(isinstance(why, str | None) for why in self.nothing)
@@ -89,19 +93,23 @@ class Terms:
             raise ValueError(f"`nothing` must be a text or None for each threshold, got {shown(self.nothing)}")
         missing = np.array([why is not None for why in self.nothing])
         given: Any = self.threshold
-        known = checked_threshold(np.where(missing, 0.0, given) if missing.any() else given)
+        known: Any = checked_threshold(np.where(missing, 0.0, given) if missing.any() else given)
         check_alpha(self.alpha)
         object.__setattr__(self, "threshold", np.where(missing, np.nan, known) if missing.any() else known)
         object.__setattr__(self, "unit", checked_unit(self.unit))
         object.__setattr__(self, "alpha", float(self.alpha))
         object.__setattr__(self, "correction", check_correction(self.correction))
         object.__setattr__(self, "split", positive_int(self.split, "split", minimum=0))
+        if self.sides is not None:
+            object.__setattr__(self, "sides", as_names(self.sides, "sides"))
+            if len(self.sides) != 2:
+                raise ValueError(f"`sides` must be two texts, above and below 0, got {len(self.sides)}")
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Terms):
             return NotImplemented
         same = (self.alpha, self.correction, self.split) == (other.alpha, other.correction, other.split)
-        same = same and np.array_equal(self.unit, other.unit)
+        same = same and self.sides == other.sides and np.array_equal(self.unit, other.unit)
         if callable(self.threshold) or callable(other.threshold):
             return same and self.threshold is other.threshold
         return same and np.array_equal(self.threshold, other.threshold, equal_nan=True)
@@ -165,6 +173,7 @@ class Terms:
                 written["correction"],
                 written["split"],
                 written.get("unit"),
+                sides=written.get("sides"),
             )
             check_fits(found, shape)
         except ValueError as error:
@@ -204,6 +213,7 @@ def filled(
         0 if split is None else split,
         own.unit,
         own.nothing if threshold is own.threshold else (),
+        own.sides,
     )
 
 
