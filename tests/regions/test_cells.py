@@ -82,7 +82,7 @@ def test_of_a_result():
     sample = metfa.explain(lambda x, target: x**2, series, 0, noise=metfa.noise.Uniform(0.1), n_samples=12, rng=0)
     found = regions.windows(sample, 10, against="rest")
     expected = sample.values[:, 0, 10:20].mean(1) - np.delete(sample.values[:, 0], np.s_[10:20], axis=1).mean(1)
-    np.testing.assert_allclose(found.pooled(sample.values[:, 0])[:, 1], expected)
+    np.testing.assert_allclose(sample.over(found).values[:, 0, 1], expected)
     with pytest.raises(
         ValueError, match=r"maps \(height, width\) .* got maps of shape \(30,\); `metfa.regions.windows`"
     ):
