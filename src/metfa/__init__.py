@@ -27,6 +27,7 @@ _HOME = {
     "models": "metfa.models",
     "noise": "metfa.noise",
     "plot": "metfa.plot",
+    "regions": "metfa.regions",
     "report": "metfa.report",
     "randomised": "metfa.sampling.randomised",
     "seeded": "metfa.sampling.randomised",

@@ -6,6 +6,7 @@ from metfa import metrics as metrics
 from metfa import models as models
 from metfa import noise as noise
 from metfa import plot as plot
+from metfa import regions as regions
 from metfa import report as report
 from metfa import segmentation as segmentation
 from metfa import stats as stats
