@@ -307,8 +307,12 @@ class TestTree:
             tree.alpha_inside(0, level=1)
         with pytest.raises(ValueError, match=r"`alpha` must lie between 0 and 0\.5, got 2"):
             tree.alpha_inside(0, alpha=2)
-        with pytest.raises(ValueError, match="`image` must be one picture, got 2"):
-            regions.tree(np.stack([PIXELS, PIXELS]), (2, 4))
+        both = np.stack([PIXELS, PIXELS[::-1]])
+        sample = metfa.explain(lambda x, target: x[:, 0], both, 0, noise=metfa.noise.Uniform(0.1), n_samples=3, rng=0)
+        for of in (both, sample):
+            with pytest.raises(ValueError, match=r"`image` must be one picture, got 2: .* `sample.of_input\(0\)`"):
+                regions.tree(of, (2, 4))
+        assert len(regions.tree(sample.of_input(0), (2, 4)).levels) == 2
         with pytest.raises(TypeError, match="`n_segments` must be numbers of superpixels"):
             regions.tree(PIXELS, 8)
 
