@@ -36,6 +36,7 @@ from metfa.cli.options import (
     Noise,
     Out,
     Palette,
+    RegionsOf,
     Samples,
     Seed,
     Settings,
@@ -44,6 +45,8 @@ from metfa.cli.options import (
 )
 from metfa.cli.pages import write_page
 from metfa.cli.parsing import folders_of, settings_of, size_of, threshold_of
+from metfa.cli.regions import check_regions
+from metfa.cli.report import report
 from metfa.cli.reported import complain, reported, resumable
 from metfa.cli.run import (
     Analysis,
@@ -57,7 +60,6 @@ from metfa.cli.run import (
     is_finished,
     is_of_text,
     read_folder,
-    report,
     title_of,
 )
 from metfa.cli.scenes import Scene, call_of_scene, explain_scene
@@ -98,6 +100,7 @@ def demo(
     folder: Annotated[Path | None, typer.Option("--out", help="New folder for the results.")] = None,
     samples: Samples = 50,
     seed: Seed = 0,
+    regions: RegionsOf = "superpixels:50",
     palette: Palette = Colours.paper,
 ) -> None:
     """Explain a photograph by the gradient of EfficientNet-Lite0, 50 samples under uniform noise of 0.1."""
@@ -105,7 +108,8 @@ def demo(
     sampling = Sampling(
         "efficientnet-lite0", "gradient", {}, None, "uniform:0.1", samples, seed, 10, "auto", bfloat16=False
     )
-    analysis = Analysis(None, 0.95, None, None, palette.value)
+    check_regions(regions)
+    analysis = Analysis(None, 0.95, None, None, palette.value, regions=regions)
     name = f"scikit-image's {photo}"
     folder = folder or demo_folder(name, sampling)
     _explain([(name, lambda: image)], [folder], sampling, analysis)
@@ -147,6 +151,7 @@ def explain(
     ] = None,
     threshold: Threshold = None,
     flips_from: FlipsFrom = FLIPS_FROM,
+    regions: RegionsOf = "superpixels:50",
     seed: Seed = 0,
     batch_size: Batch = 10,
     device: Device = "auto",
@@ -165,7 +170,8 @@ def explain(
     sampling = Sampling(
         model, method, chosen, target, noise, most, seed, batch_size, device, bfloat16, until=until, crop=not no_crop
     )
-    analysis = replace(_analysis(alpha, confidence, correction, threshold, palette, flips_from), certify=certify)
+    analysis = _analysis(alpha, confidence, correction, threshold, palette, flips_from, regions)
+    analysis = replace(analysis, certify=certify)
     if certify:
         check_certificate(sampling, analysis)
     for path in images:
@@ -298,6 +304,7 @@ def show(
     correction: Corrected = None,
     threshold: Threshold = None,
     flips_from: FlipsFrom = FLIPS_FROM,
+    regions: RegionsOf = "superpixels:50",
     palette: Palette = Colours.paper,
     views: Annotated[
         Path | None, typer.Option("--out", help="Folder for a figure and a report with these settings.")
@@ -306,7 +313,7 @@ def show(
     """Show results again, also with other levels, without the model."""
     sample, about = read_folder(folder)
     of_text = is_of_text(sample)
-    analysis = _analysis(alpha, confidence, correction, threshold, palette, flips_from)
+    analysis = _analysis(alpha, confidence, correction, threshold, palette, flips_from, regions)
     if of_text:
         _print_words(sample, about, analysis)
     if views is None:
@@ -373,9 +380,12 @@ def _analysis(
     threshold: str | None,
     palette: Colours,
     flips_from: float,
+    regions: str = "none",
 ) -> Analysis:
+    check_regions(regions)
     given = None if correction is None else correction.value
-    return Analysis(alpha, confidence, given, threshold_of(threshold), palette.value, flips_from=flips_from)
+    rule = threshold_of(threshold)
+    return Analysis(alpha, confidence, given, rule, palette.value, flips_from=flips_from, regions=regions)
 
 
 def _explain(
