@@ -229,7 +229,7 @@ def test_the_advice_that_is_given(sample):
 
 @pytest.mark.slow
 def test_why_a_threshold_from_the_tested_samples_is_refused():
-    """Features at 20 levels far apart: the best of 20 thresholds breaks the bound in .12 of runs, each of them in .04."""
+    """Features at 20 levels far apart: the best of 20 thresholds breaks the bound in .12 of runs, each in .04."""
     rng, n, runs, alpha = np.random.default_rng(0), 60, 400, 0.05
     medians = np.repeat(np.arange(20.0) * 100, 3)
     table = upper_tail_table(n)
