@@ -22,11 +22,12 @@ from metfa.calls.answers import softmax
 from metfa.cli.certificates import certificate_figure, certificate_line
 from metfa.cli.parsing import criteria_of
 from metfa.results.cautions import FLIPS_FROM, check_flips_from
-from metfa.results.decisions import samples_needed
+from metfa.results.corrections import check_correction
+from metfa.results.families import samples_needed
 from metfa.results.files import MANIFEST, load, read_json, write_json
 from metfa.results.sample import AttributionSample
 from metfa.results.stopping import Until
-from metfa.results.terms import Terms, check_correction, filled
+from metfa.results.terms import Terms, filled
 from metfa.sampling import explain as sampling
 from metfa.sampling.rounds import rounds_of
 from metfa.sampling.run import Run
@@ -142,7 +143,7 @@ def check_before_sampling(sampling: Sampling, analysis: Analysis, n_features: in
         stats.median_ranks(number, analysis.confidence)
     except ValueError as error:
         raise ValueError(f"`--samples` {number}, `--confidence` {analysis.confidence}: {error}") from error
-    needed = samples_needed(terms.alpha, terms.correction, n_features or 1)
+    needed = samples_needed(terms, n_features or 1)
     if number < needed:
         tests = (
             f"{terms.correction} over {n_features or 1:,} {FEATURES[sampling.of]}" if terms.correction else "each side"

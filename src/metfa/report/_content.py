@@ -18,11 +18,13 @@ from metfa.report._certificate import certificate_of
 from metfa.report._layers import layers_of
 from metfa.report._words import about_of, kinds_of, lines_of, paragraph_of
 from metfa.results.cautions import cautions, explained
-from metfa.results.decisions import Decision, TooFewSamplesError, samples_needed
+from metfa.results.corrections import ANY_TIME, CORRECTIONS
+from metfa.results.decisions import Decision, TooFewSamplesError
+from metfa.results.families import samples_needed
 from metfa.results.moments import ends_of
 from metfa.results.sample import AttributionSample
 from metfa.results.summary import Summary, summarise
-from metfa.results.terms import ANY_TIME, CORRECTIONS, Terms
+from metfa.results.terms import Terms
 from metfa.results.thresholds import resolved, zone_of
 from metfa.segmentation.explanation import ContextExplanation
 from metfa.stats.sequential import reciprocal_table
@@ -125,7 +127,9 @@ class Content:
             "harmonic": float((1 / np.arange(1, tested.n_features + 1)).sum()),
             "needed": {
                 str(correction or "none"): [
-                    samples_needed(a, correction, tested.n_features, any_time=sample.any_time)
+                    samples_needed(
+                        replace(terms, alpha=a, correction=correction), tested.n_features, any_time=sample.any_time
+                    )
                     for a in alphas_with(terms.alpha)
                 ]
                 for correction in (ANY_TIME if sample.any_time else CORRECTIONS)

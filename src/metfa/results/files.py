@@ -18,6 +18,7 @@ from metfa._base.validation import as_path, is_text
 from metfa._base.writing import new_file, new_folder
 from metfa.results.arrays import KINDS, describe_array, digest_of, read_array, require_plain_file, write_array
 from metfa.results.checks import misfits
+from metfa.results.corrections import BOTH
 from metfa.results.sample import AttributionSample
 from metfa.results.stopping import Stopping
 from metfa.results.terms import Terms
@@ -236,7 +237,7 @@ def _assembled(folder: Path, manifest: dict[str, Any]) -> AttributionSample:
         sample_ids=tuple(ids),
         input_names=tuple(input_names),
         feature_names=None if names is None else tuple(names),
-        provenance=_typed(manifest, "provenance", dict),
+        provenance={"families": BOTH, **_typed(manifest, "provenance", dict)},  # which older files do not have
         stopping=None if manifest.get("stopping") is None else Stopping.read(manifest["stopping"], batch, n),
         default_terms=None if default_terms is None else Terms.read(default_terms, values.shape),
     )

@@ -21,9 +21,10 @@ from metfa.results.certified import certified, ranks_within
 from metfa.results.decisions import Decision, decide, samples_for_interval, tested
 from metfa.results.moments import mean_of, median_of, std_of
 from metfa.results.outlook import Outlook, outlook
-from metfa.results.parts import grown, input_of, joined, read_only, with_looks
+from metfa.results.parts import grown, input_of, joined, read_only, with_record
 from metfa.results.stopping import Stopping, of_a_fixed_number
-from metfa.results.terms import Terms, check_correction, check_fits, filled, of_both_signs
+from metfa.results.corrections import check_correction
+from metfa.results.terms import Terms, check_fits, filled, of_both_signs
 from metfa.results.thresholds import UNMOVED, ruled
 from metfa.results.units import unit_of
 from metfa.stats.validation import as_alternative
@@ -81,7 +82,7 @@ class AttributionSample:
     default_terms: Terms | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "provenance", with_looks(self.provenance))
+        object.__setattr__(self, "provenance", with_record(self.provenance))
         for name in ("values", "inputs", "vanilla", "scores", "predictions"):
             object.__setattr__(self, name, read_only(getattr(self, name)))
 
@@ -103,6 +104,12 @@ class AttributionSample:
     def looks(self) -> list[int]:
         """Numbers of samples at which marks or intervals of these samples were asked for; files keep them."""
         return self.provenance["looks"]
+
+    @property
+    def families(self) -> str:
+        """Which tests a correction takes together, see `Terms`; files keep it, and one without it has "both"."""
+        given = self.default_terms and self.default_terms.families
+        return given or self.provenance["families"]
 
     @property
     def grown(self) -> str | None:
@@ -236,7 +243,7 @@ class AttributionSample:
         """
         usual = self.default_terms or Terms(0.0 if self.signed else stats.jenks)
         own = self.stopping.terms if self.stopping is not None and self.stopping.tested else usual
-        own = replace(own, unit=self.unit)
+        own = replace(own, unit=self.unit, families=self.families)
         found = filled(own, usual.threshold, threshold, alpha=alpha, correction=correction, split=split)
         check_correction(found.correction, any_time=self.any_time)
         check_fits(found, self.values.shape)
@@ -245,6 +252,7 @@ class AttributionSample:
     def decide(self, terms: Terms) -> Decision:
         """Marks, test and thresholds on these terms; raises `TooFewSamplesError` if nothing could be significant."""
         check_kind(terms, "terms", Terms, "`sample.terms(...)`")
+        terms = terms if terms.families else replace(terms, families=self.families)
         self._look()
         return decide(self.values, terms, unmoved=self.unmoved, any_time=self.any_time)
 
@@ -268,7 +276,8 @@ class AttributionSample:
             As for `terms`; the threshold must be a number that was fixed before the samples, or a rule with `split`.
             A number found by trying several on these samples passes for a fixed one, and is wrong in up to .21 of runs.
         correction : {None, "none", "bonferroni", "bh", "e-bh"}
-            As for `terms`. "bh", "e-bh": if r of m features are selected, each bound has the level r alpha / (2 m).
+            As for `terms`. "bh", "e-bh": if r of m features are marked on a side, each of their bounds has the level
+            r alpha / m.
 
         Returns
         -------

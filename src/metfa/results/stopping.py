@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from metfa._base.validation import check_number, keep, positive_int
+from metfa.results.corrections import ANY_TIME, check_alpha, check_correction
 from metfa.results.how_it_ended import how_it_ended
-from metfa.results.terms import ANY_TIME, Terms, check_alpha, check_correction, checked_threshold
+from metfa.results.terms import Terms, checked_threshold
 from metfa.stats.sequential import MOST_SAMPLES
 from metfa.stats.validation import as_level
 

@@ -10,27 +10,20 @@ import numpy as np
 
 from metfa import stats
 from metfa._arrays import as_array, to_host
-from metfa._base.validation import did_you_mean, is_whole, positive_int, shown
+from metfa._base.validation import positive_int, shown
+from metfa.results.corrections import BOTH, UNPROVEN, check_alpha, check_correction, check_families
 from metfa.results.moments import ends_of
 from metfa.results.units import checked_unit
 
 __all__ = [
-    "ANY_TIME",
-    "CORRECTIONS",
-    "UNPROVEN",
     "Terms",
-    "check_alpha",
-    "check_correction",
     "check_fits",
     "checked_threshold",
     "filled",
     "of_both_signs",
 ]
 
-CORRECTIONS = (None, "bonferroni", "holm", "bh", "by", "e-bh")
-ANY_TIME = (None, "bonferroni", "e-bh")  # those that hold whenever sampling stops
 RULES = {"jenks": stats.jenks}  # by their names in files
-UNPROVEN = "unproven with a threshold from the same samples"
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +47,8 @@ class Terms:
         One number for all, one for each input, or one for each feature. Or a rule such as `stats.jenks`: values (n,
         \*features) of an input -> float.
     alpha : float
-        Level of each of the two one-sided tests of a feature (the paper's rule), or with a correction the level for all
-        features of an input together.
+        Level of each of the two statements, "above" and "below": of the one-sided test of one feature (the paper's
+        rule), or with a correction of the tests of all features of an input together.
     correction : {None, "bonferroni", "holm", "bh", "by", "e-bh"}
         Correction for many features: family-wise error (bonferroni, holm) or false discovery rate (bh under positive
         dependence, by under any, e-bh under any and whenever sampling stops). If the threshold comes from the tested
@@ -76,6 +69,12 @@ class Terms:
         number that was taken from first samples, leave these out too.
     nothing : tuple of (str or None)
         After `metfa.Until`: why its rule found no threshold for an input, whose `threshold` is nan; else empty.
+    families : {None, "statements", "both"}
+        Which tests a correction takes together. "statements": the m tests of "above", and on their own the m tests of
+        "below", each at alpha: rates are of those called important, and of those called unimportant, and the family-wise
+        errors of both together have the level 2 alpha. "both": all 2m tests at alpha, as results were decided before
+        there was this choice; a rate is then of all marks together, and the few important ones may be false far more
+        often. None: the rule that is saved with the result, which is "statements" for a new one.
 
     Raises
     ------
@@ -89,6 +88,7 @@ class Terms:
     split: int = 0
     unit: Any = None
     nothing: tuple[str | None, ...] = ()
+    families: str | None = None
 
     def __post_init__(self) -> None:
         fits = isinstance(self.nothing, tuple) and all(isinstance(why, str | None) for why in self.nothing)
@@ -102,11 +102,12 @@ class Terms:
         object.__setattr__(self, "alpha", float(self.alpha))
         object.__setattr__(self, "correction", check_correction(self.correction))
         object.__setattr__(self, "split", positive_int(self.split, "split", minimum=0))
+        object.__setattr__(self, "families", check_families(self.families))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Terms):
             return NotImplemented
-        same = (self.alpha, self.correction, self.split) == (other.alpha, other.correction, other.split)
+        same = all(getattr(self, name) == getattr(other, name) for name in ("alpha", "correction", "split", "families"))
         same = same and np.array_equal(self.unit, other.unit)
         if callable(self.threshold) or callable(other.threshold):
             return same and self.threshold is other.threshold
@@ -116,9 +117,15 @@ class Terms:
 
     @property
     def level(self) -> str:
-        """Alpha and correction in words, and what no proof covers."""
-        kind = " a side, uncorrected" if self.correction is None else f", {self.correction}"
-        return f"alpha {self.alpha:g}{kind}{', ' * self.unproven}{UNPROVEN * self.unproven}"
+        """Alpha and correction in words, of which tests, and what no proof covers."""
+        of = "" if self.together else " a side"
+        by = f"{self.correction or 'uncorrected'}{' over both sides together' * self.together}"
+        return f"alpha {self.alpha:g}{of}, {by}{f', {UNPROVEN}' * self.unproven}"
+
+    @property
+    def together(self) -> bool:
+        """Whether a correction takes the tests of both statements as one family."""
+        return self.correction is not None and self.families == BOTH
 
     @property
     def unproven(self) -> bool:
@@ -171,6 +178,7 @@ class Terms:
                 written["correction"],
                 written["split"],
                 written.get("unit"),
+                families=written.get("families"),
             )
             check_fits(found, shape)
         except ValueError as error:
@@ -241,37 +249,6 @@ def _no_threshold(kind: type[Exception], got: str) -> Exception:
         f"`threshold` must be a number or a rule, got {got}: write metfa.stats.jenks for natural breaks, or a finite "
         "number"
     )
-
-
-def check_alpha(alpha: float) -> None:
-    """Raise unless `alpha` is a level for decisions, in (0, 0.5)."""
-    if not (isinstance(alpha, float | np.floating) or is_whole(alpha)):
-        raise TypeError(f"`alpha` must be a number, got {shown(alpha)}")
-    if not 0 < alpha < 0.5:
-        raise ValueError(f"`alpha` must lie between 0 and 0.5, got {alpha}; 0.05 is usual")
-
-
-def check_correction(correction: Any, *, any_time: bool = False) -> str | None:
-    """`correction`, with "none" as None; raises if there is none of that name.
-
-    With `any_time` it must be one that holds whenever sampling stops.
-    """
-    if not isinstance(correction, str | None):
-        raise TypeError(f"`correction` must be a string or None, got {shown(correction)}")
-    if correction == "none":
-        return None
-    if correction not in CORRECTIONS:
-        names = ["none", *(name for name in CORRECTIONS if name)]
-        raise ValueError(
-            f"`correction` must be None or one of {', '.join(map(repr, names))}, got {correction!r}"
-            f"{did_you_mean(str(correction), names)}"
-        )
-    if any_time and correction not in ANY_TIME:
-        raise ValueError(
-            f"`correction` must hold whenever sampling stops, and {correction!r} is for a number of samples that was "
-            "fixed beforehand: write 'e-bh' (false discovery rate, any dependence), 'bonferroni' or 'none'"
-        )
-    return correction
 
 
 def check_fits(terms: Terms, shape: tuple[int, ...]) -> None:
