@@ -18,7 +18,9 @@ from metfa.sampling.streams import SCHEME
 
 __all__ = ["SCHEMA", "Unit", "units_of"]
 
-SCHEMA = 2  # 2: mstd without its bias for few draws; figures of both never meet in one table
+SCHEMA = (
+    3  # 2: mstd without its bias for few draws, 3: each statement is a family of its own; they never meet in a table
+)
 
 
 @dataclass(frozen=True)

@@ -171,10 +171,7 @@ def any_time_undecided(above: np.ndarray, below: np.ndarray, n: int, terms: Term
     The histograms of the counts decide, n + 1 numbers for each side, so a look costs next to nothing.
     """
     return np.array(
-        [
-            undecided_share(*histograms(*counts, n), terms, any_time=True)
-            for counts in zip(above, below, strict=True)
-        ]
+        [undecided_share(*histograms(*counts, n), terms, any_time=True) for counts in zip(above, below, strict=True)]
     )
 
 

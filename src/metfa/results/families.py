@@ -79,7 +79,9 @@ def samples_needed(terms: Terms, n_features: int, *, any_time: bool = False) -> 
     sides = 2 if terms.together else 1
     n_tests = sides * (n_features if family_wise(correction) else 1)
     if any_time or correction == "e-bh":
-        return fewest_reaching(n_tests / alpha)  # e-BH: if it rejects all tests of a side, each needs E >= sides / alpha
+        return fewest_reaching(
+            n_tests / alpha
+        )  # e-BH: if it rejects all tests of a side, each needs E >= sides / alpha
     factor = _harmonic(n_features) if correction == "by" else 1.0
     return stats.min_samples(alpha / factor, "greater", n_tests)
 

@@ -90,9 +90,7 @@ def with_record(provenance: dict[str, Any]) -> dict[str, Any]:
         If "looks" is another thing.
     """
     looks, families = provenance.get("looks"), provenance.get("families")
-    if looks is not None and (
-        not isinstance(looks, list) or not all(type(size) is int and size > 0 for size in looks)
-    ):
+    if looks is not None and (not isinstance(looks, list) or not all(type(size) is int and size > 0 for size in looks)):
         raise TypeError(f"looks in the provenance, which must be a list of numbers of samples, got {looks!r:.80}")
     if looks is not None and families is not None:
         return provenance

@@ -95,7 +95,8 @@ class Terms:
         if not fits or (self.nothing and np.shape(self.threshold) != (len(self.nothing),)):
             raise ValueError(f"`nothing` must be a text or None for each threshold, got {shown(self.nothing)}")
         missing = np.array([why is not None for why in self.nothing])
-        known = checked_threshold(np.where(missing, 0.0, self.threshold) if missing.any() else self.threshold)
+        given: Any = self.threshold
+        known = checked_threshold(np.where(missing, 0.0, given) if missing.any() else given)
         check_alpha(self.alpha)
         object.__setattr__(self, "threshold", np.where(missing, np.nan, known) if missing.any() else known)
         object.__setattr__(self, "unit", checked_unit(self.unit))
@@ -218,6 +219,7 @@ def filled(
         0 if split is None else split,
         own.unit,
         own.nothing if threshold is own.threshold else (),
+        own.families,
     )
 
 
