@@ -145,9 +145,8 @@ def check_before_sampling(sampling: Sampling, analysis: Analysis, n_features: in
         raise ValueError(f"`--samples` {number}, `--confidence` {analysis.confidence}: {error}") from error
     needed = samples_needed(terms, n_features or 1)
     if number < needed:
-        tests = (
-            f"{terms.correction} over {n_features or 1:,} {FEATURES[sampling.of]}" if terms.correction else "each side"
-        )
+        over = f"{terms.correction} over {n_features or 1:,} {FEATURES[sampling.of]}, " if terms.correction else ""
+        tests = f"{over}each side"
         raise ValueError(
             f"`--samples` {number} are too few for `--alpha` {terms.alpha:g} ({tests}): nothing could "
             f"become significant; at least {needed} are needed"

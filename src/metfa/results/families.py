@@ -1,7 +1,7 @@
 """Families of tests: from which counts on a correction marks features, in histograms of the counts of all features.
 
-The p-value or e-value of a test is a function of a count, 0 to n, so that n + 1 numbers of features decide a map. Marks,
-looks during sampling and plans all ask here.
+The p-value or e-value of a test is a function of a count, 0 to n, so that n + 1 numbers of features decide a map.
+Marks, looks during sampling and plans all ask here.
 """
 
 from __future__ import annotations
@@ -79,9 +79,7 @@ def samples_needed(terms: Terms, n_features: int, *, any_time: bool = False) -> 
     sides = 2 if terms.together else 1
     n_tests = sides * (n_features if family_wise(correction) else 1)
     if any_time or correction == "e-bh":
-        return fewest_reaching(
-            n_tests / alpha
-        )  # e-BH: if it rejects all tests of a side, each needs E >= sides / alpha
+        return fewest_reaching(n_tests / alpha)  # e-BH, if it rejects one side of all features: E >= sides / alpha
     factor = _harmonic(n_features) if correction == "by" else 1.0
     return stats.min_samples(alpha / factor, "greater", n_tests)
 

@@ -70,11 +70,11 @@ class Terms:
     nothing : tuple of (str or None)
         After `metfa.Until`: why its rule found no threshold for an input, whose `threshold` is nan; else empty.
     families : {None, "statements", "both"}
-        Which tests a correction takes together. "statements": the m tests of "above", and on their own the m tests of
-        "below", each at alpha: rates are of those called important, and of those called unimportant, and the family-wise
-        errors of both together have the level 2 alpha. "both": all 2m tests at alpha, as results were decided before
-        there was this choice; a rate is then of all marks together, and the few important ones may be false far more
-        often. None: the rule that is saved with the result, which is "statements" for a new one.
+        Which tests a correction takes together. "statements": the m tests of "above" at alpha, and on their own the m
+        tests of "below". Rates are of those called important, and of those called unimportant; family-wise errors of
+        both together have the level 2 alpha. "both": all 2m tests at alpha, as results were decided before there was
+        this choice. A rate is then of all marks together, and the few important ones may be false far more often.
+        None: the rule that is saved with the result, "statements" for a new one.
 
     Raises
     ------
