@@ -102,7 +102,7 @@ export class Result {
       this.counts = countsAt(this.samples, this.edge);
       this.marks = this.refused
         ? new Int8Array(this.size)
-        : marksOf(this.counts, this.sides, alpha, correction, this.harmonic, this.tested);
+        : marksOf(this.counts, this.sides, alpha, correction, this.harmonic, this.tested, this.together);
     }
     const shares = { 1: 0, 0: 0, "-1": 0 };
     for (let p = 0; p < this.size; p++) if (!this.tested || this.tested[p]) shares[this.marks[p]] += 1;

@@ -82,9 +82,17 @@ test("marks say which side, and only where it is significant", () => {
 test("what is not tested does not count for a correction", () => {
   const counts = { above: Uint32Array.of(10, 0, 0), below: Uint32Array.of(0, 0, 0) };
   const tails = tailsOf(10);
-  const level = 2 * tails[10];
+  const level = tails[10];
   assert.equal(marksOf(counts, tails, level, "bonferroni", 1)[0], 0);
   assert.equal(marksOf(counts, tails, level, "bonferroni", 1, Uint8Array.of(1, 0, 0))[0], 1);
+});
+
+test("each side is a family of its own, or both are one", () => {
+  const counts = { above: Uint32Array.of(9, 0, 0, 0), below: Uint32Array.of(1, 10, 10, 10) };
+  const tails = tailsOf(10);
+  const level = 2 * tails[9] * 1.001; // 4 tests and 1 of rank 1, or 8 tests and 1 of rank 4
+  assert.deepEqual([...marksOf(counts, tails, level, "bh", 1)], [0, -1, -1, -1]);
+  assert.deepEqual([...marksOf(counts, tails, level, "bh", 1, null, true)], [1, -1, -1, -1]);
 });
 
 test("false marks expected", () => {

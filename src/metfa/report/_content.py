@@ -124,6 +124,7 @@ class Content:
             "reciprocals": reciprocal_table(n_tested).tolist(),
             "anyTime": sample.any_time,
             "unproven": replace(terms, correction="bh").unproven,
+            "together": replace(terms, correction="bh").together,
             "harmonic": float((1 / np.arange(1, tested.n_features + 1)).sum()),
             "needed": {
                 str(correction or "none"): [

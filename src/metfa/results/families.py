@@ -58,7 +58,7 @@ def _least(features: np.ndarray, pvalues: np.ndarray, alpha: float, correction: 
     elif correction == "bonferroni":
         rejected = pvalues * m <= alpha
     elif correction == "holm":
-        holds = pvalues * (m - np.append(as_large[1:], 0)) <= alpha
+        holds = pvalues * np.maximum(m - np.append(as_large[1:], 0), 1) <= alpha
         rejected = np.logical_and.accumulate(holds[::-1])[::-1]
     else:
         factor = _harmonic(round(m)) if correction == "by" else 1.0

@@ -52,10 +52,10 @@ def _terms(stopping: Stopping) -> str:
     if not found:
         return f"; {_without(stopping)}"
     low, high = (f"{threshold:.3g}" for threshold in (min(found), max(found)))
-    by = "uncorrected" if stopping.correction is None else f"by {stopping.correction}"
+    by = "a side, uncorrected" if stopping.correction is None else f"by {stopping.correction}"
     at = f"threshold {low}" if low == high else f"thresholds {low} to {high}"
     without = f"; {_without(stopping)}" if len(found) < len(stopping.thresholds) else ""
-    return f"; tested at alpha {stopping.alpha:g} a side, {by}, {at}{without}"
+    return f"; tested at alpha {stopping.alpha:g} {by}, {at}{without}"
 
 
 def _without(stopping: Stopping) -> str:
