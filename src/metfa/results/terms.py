@@ -117,11 +117,15 @@ class Terms:
     __hash__ = None  # pyright: ignore[reportAssignmentType] - it may hold an array
 
     @property
+    def at(self) -> str:
+        """Alpha, and whether it is that of each side, in words."""
+        return f"alpha {self.alpha:g}{'' if self.together else ' a side'}"
+
+    @property
     def level(self) -> str:
         """Alpha and correction in words, of which tests, and what no proof covers."""
-        of = "" if self.together else " a side"
         by = f"{self.correction or 'uncorrected'}{' over both sides together' * self.together}"
-        return f"alpha {self.alpha:g}{of}, {by}{f', {UNPROVEN}' * self.unproven}"
+        return f"{self.at}, {by}{f', {UNPROVEN}' * self.unproven}"
 
     @property
     def together(self) -> bool:
