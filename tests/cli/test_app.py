@@ -486,7 +486,10 @@ def test_bfloat16_is_for_methods_of_ours(explain, picture):
         (["--model", "tiny:none"], "tiny:none"),
         (["--method", "tiny:nothing"], "the method 'tiny:nothing' cannot be imported as .*: .*no attribute 'nothing'"),
         (["--noise", "none"], "`noise` is None"),
-        (["--correction", "bonferroni"], r"too few for .*bonferroni over 50,176 pixels, each side.*at least 20 are needed"),
+        (
+            ["--correction", "bonferroni"],
+            r"too few for .*bonferroni over 50,176 pixels, each side.*at least 20 are needed",
+        ),
         (["--target", "3"], r"`target`.* must .*\b2\b.*, got 3"),
         (["--target", "-1"], r"`target` must .*, got -1"),
     ],

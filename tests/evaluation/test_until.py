@@ -147,7 +147,10 @@ def test_tables_say_the_rule_and_never_a_number_that_was_not_drawn(tmp_path):
         assert "N by Until(undecided=0.1, max" in text
         assert "N = " not in text
         assert "None" not in text
-    assert "threshold 0 of signed scores, natural breaks of others, e-bh correction" in result.table("undecided").title
+    assert (
+        "threshold 0 of signed scores, natural breaks of others, e-bh correction of each side"
+        in result.table("undecided").title
+    )
     assert "95%," not in result.table("sample_size").title
     assert result.table("certified_share").title.endswith("radius 0.02, ±: 95% interval by Student's t")
     with pytest.raises(

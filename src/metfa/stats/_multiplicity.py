@@ -157,8 +157,8 @@ def e_bh(log_e_values: Any, *, axis: int | None = None) -> Any:
     Parameters
     ----------
     log_e_values : array
-        Natural logarithms of e-values, as `log_e_values` returns; those along `axis` form one family. Both sides of a
-        feature belong to the family.
+        Natural logarithms of e-values, as `log_e_values` returns; those along `axis` form one family. Each statement is
+        one: give it the e-values of one side, then those of the other.
     axis : int, optional
         Axis of a family; by default all form one.
 
@@ -237,8 +237,8 @@ def correct(pvalues: Any, method: str | None, *, axis: int | None = None) -> Any
 
     Notes
     -----
-    Give it two-sided p-values. The two one-sided p-values of a feature move in opposite directions, and the condition
-    of "bh" excludes that.
+    Each statement is a family: give it the one-sided p-values of one side, then those of the other. Together, the two
+    of a feature move in opposite directions, which the condition of "bh" excludes.
 
     Examples
     --------
