@@ -78,7 +78,7 @@ export class Panel {
     if (result.refused) {
       return "Sampling stopped because of what was seen, and this correction is for a number of samples that was fixed beforehand: choose e-BH, Bonferroni or none.";
     }
-    const [above, below] = [result.kinds[1], result.kinds[-1]];
+    const [above, below] = [1, -1].map((mark) => (result.kinds[mark].includes(" ") ? `"${result.kinds[mark]}"` : result.kinds[mark]));
     const size = `${result.testedSize.toLocaleString("en")} ${of}`;
     if (correction === "none" && result.anyTime) {
       return `Uncorrected: each of ${size} is called ${above} falsely with probability at most ${level(alpha)}, whenever sampling stops; the same for ${below}.`;

@@ -24,10 +24,11 @@ from metfa.cli.parsing import criteria_of
 from metfa.results.cautions import FLIPS_FROM, check_flips_from
 from metfa.results.corrections import check_correction
 from metfa.results.families import samples_needed
-from metfa.results.files import MANIFEST, load, read_json, write_json
+from metfa.results.files import MANIFEST, load
+from metfa.results.manifests import read_json, write_json
 from metfa.results.sample import AttributionSample
-from metfa.results.stopping import Until
 from metfa.results.terms import Terms, filled
+from metfa.results.until import Until
 from metfa.sampling import explain as sampling
 from metfa.sampling.rounds import rounds_of
 from metfa.sampling.run import Run

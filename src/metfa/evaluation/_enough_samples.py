@@ -13,8 +13,8 @@ from metfa.results.certified import CORRECTIONS
 from metfa.results.corrections import check_alpha, check_correction
 from metfa.results.decisions import samples_for_interval
 from metfa.results.families import samples_needed
-from metfa.results.stopping import Until
 from metfa.results.terms import Terms
+from metfa.results.until import Until
 from metfa.sampling.rounds import RoundsUntil
 
 if TYPE_CHECKING:

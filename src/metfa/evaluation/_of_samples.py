@@ -15,8 +15,8 @@ from metfa.evaluation._figures import Row, plain_row, score_row
 from metfa.results.corrections import check_correction
 from metfa.results.decisions import TooFewSamplesError
 from metfa.results.sample import AttributionSample
-from metfa.results.stopping import Until
 from metfa.results.terms import Terms
+from metfa.results.until import Until
 
 __all__ = [
     "alpha_at",

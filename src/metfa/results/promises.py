@@ -38,7 +38,8 @@ def promise(
     noun : str
         Word for a feature.
     """
-    above, below, alpha, correction = kinds[1], kinds[-1], terms.alpha, terms.correction
+    above, below = (f'"{kind}"' if " " in kind else kind for kind in (kinds[1], kinds[-1]))
+    alpha, correction = terms.alpha, terms.correction
     most = f"at most {percent(alpha)}"
     if correction is None:
         if expected is None:

@@ -20,6 +20,8 @@ from metfa.results.decisions import Decision, decide, tested
 from metfa.results.moments import mean_of, median_of, std_of
 from metfa.results.outlook import Outlook, outlook
 from metfa.results.parts import input_of, joined
+from metfa.results.pooling import pooled_sample
+from metfa.results.regions import regions_of
 from metfa.results.samples import Samples
 from metfa.results.stopping import of_a_fixed_number
 from metfa.results.terms import Terms, check_fits, filled
@@ -63,6 +65,8 @@ class AttributionSample(Samples):
     default_terms : Terms or None
         Terms of its decisions where nothing else is given, such as the threshold 0 for differences; they are saved
         with it. None: the usual ones, see `terms`.
+    regions : Regions or None
+        What its features are, where they are regions (see `over`).
     """
 
     def with_unit(self, unit: float | np.ndarray) -> AttributionSample:
@@ -138,8 +142,9 @@ class AttributionSample(Samples):
             See `Terms`; TypeError or ValueError if one is not allowed, or does not fit these samples.
         """
         usual = self.default_terms or Terms(0.0 if self.signed else stats.jenks)
-        own = self.stopping.terms if self.stopping is not None and self.stopping.tested else usual
-        own = replace(own, unit=self.unit, families=self.families)
+        decided = self.stopping is not None and self.stopping.tested and self.stopping.over in (None, self.regions)
+        own = self.stopping.terms if self.stopping is not None and decided else usual
+        own = replace(own, unit=self.unit, sides=usual.sides, families=self.families)
         found = filled(own, usual.threshold, threshold, alpha=alpha, correction=correction, split=split)
         check_correction(found.correction, any_time=self.any_time)
         check_fits(found, self.values.shape)
@@ -312,6 +317,43 @@ class AttributionSample(Samples):
         terms = self.terms(threshold, alpha=alpha, correction=correction, split=split)
         return outlook(self, undecided, terms, max_samples)
 
+    def over(self, regions: Any = None, *, how: str | None = None, against: Any = None) -> AttributionSample:
+        r"""The samples of regions: the same kind of result, whose features are the regions.
+
+        Every statement holds for them as it stands: tests, intervals, smoothed values, corrections, e-values,
+        certificates. With ``against="rest"`` the question needs no threshold: does a region get more, or less, than the
+        rest of the picture?
+
+        Parameters
+        ----------
+        regions : Regions or array
+            A `Regions`, or what it takes as `masks`: labels (\*features) or masks, bool (regions, \*features). They
+            must not depend on these samples. None: those of `metfa.Until`.
+        how, against
+            Instead of those of `regions`; see `Regions`.
+
+        Returns
+        -------
+        AttributionSample
+            Samples (n, batch, regions) in float64.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For regions that are not of the features' shape, empty, or have no rest.
+
+        Examples
+        --------
+        >>> import numpy as np, metfa
+        >>> sample = metfa.explain(lambda x, target: x**2, np.array([[3.0, 2.0, 1.0, 0.0]]), 0,
+        ...                        noise=metfa.noise.Uniform(0.2), n_samples=20, rng=0)
+        >>> sample.over(np.array([0, 0, 1, 1]), against="rest").significance_map(correction="holm")
+        array([[ 1, -1]], dtype=int8)
+        """
+        if regions is None and self.stopping is not None:
+            regions = self.stopping.over
+        return pooled_sample(self, regions_of(regions, how, against))
+
     def of_input(self, index: int) -> AttributionSample:
         """The samples of one input of the batch alone, as a batch of one."""
         return input_of(self, index)
@@ -378,12 +420,12 @@ class AttributionSample(Samples):
         return (bars if len(self.feature_shape) == 1 else figure)(self, **settings)
 
     def __repr__(self) -> str:
-        features = "×".join(map(str, self.feature_shape))
+        features = f"{'×'.join(map(str, self.feature_shape))} {self.noun}s"
         inputs = "1 input" if self.values.shape[1] == 1 else f"{self.values.shape[1]} inputs"
         made = ", ".join(
             f"{name}={printable(str(self.provenance.get(name))):.120}" for name in ("explainer", "noise", "rng")
         )
-        return f"AttributionSample({self.n_samples} samples of {inputs}, {features} features, {made})"
+        return f"AttributionSample({self.n_samples} samples of {inputs}, {features}, {made})"
 
     def _repr_html_(self) -> str:
         from metfa.plot import notebook_html

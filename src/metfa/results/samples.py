@@ -13,6 +13,7 @@ from metfa._base.percents import percent
 from metfa.results.cautions import predicted
 from metfa.results.decisions import samples_for_interval
 from metfa.results.parts import grown, read_only, with_record
+from metfa.results.regions import Regions
 from metfa.results.stopping import Stopping
 from metfa.results.terms import Terms, of_both_signs
 from metfa.results.thresholds import UNMOVED
@@ -37,6 +38,7 @@ class Samples:
     provenance: dict[str, Any] = field(default_factory=dict)
     stopping: Stopping | None = None
     default_terms: Terms | None = None
+    regions: Regions | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "provenance", with_record(self.provenance))
@@ -86,6 +88,11 @@ class Samples:
     def unmoved(self) -> np.ndarray:
         """Whether the noise changes nothing of an input, so that its samples are one explanation N times, (batch,)."""
         return np.isin(self.input_names, self.provenance.get("unmoved", []))
+
+    @property
+    def noun(self) -> str:
+        """What its features are called in sentences: "region" or "feature"."""
+        return "feature" if self.regions is None else "region"
 
     @property
     def words(self) -> tuple[str, ...] | None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from metfa import stats
 from metfa._arrays import as_array, to_host
-from metfa._base.validation import positive_int, shown
+from metfa._base.validation import as_names, positive_int, shown
 from metfa.results.corrections import BOTH, UNPROVEN, check_alpha, check_correction, check_families
 from metfa.results.moments import ends_of
 from metfa.results.units import checked_unit
@@ -75,6 +75,9 @@ class Terms:
         both together have the level 2 alpha. "both": all 2m tests at alpha, as results were decided before there was
         this choice. A rate is then of all marks together, and the few important ones may be false far more often.
         None: the rule that is saved with the result, "statements" for a new one.
+    sides : (str, str) or None
+        What scores above 0 and below 0 are called where they are differences, such as ("more than the rest", "less than
+        the rest"); None for plain scores.
 
     Raises
     ------
@@ -89,6 +92,7 @@ class Terms:
     unit: Any = None
     nothing: tuple[str | None, ...] = ()
     families: str | None = None
+    sides: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
         fits = isinstance(self.nothing, tuple) and all(isinstance(why, str | None) for why in self.nothing)
@@ -96,7 +100,7 @@ class Terms:
             raise ValueError(f"`nothing` must be a text or None for each threshold, got {shown(self.nothing)}")
         missing = np.array([why is not None for why in self.nothing])
         given: Any = self.threshold
-        known = checked_threshold(np.where(missing, 0.0, given) if missing.any() else given)
+        known: Any = checked_threshold(np.where(missing, 0.0, given) if missing.any() else given)
         check_alpha(self.alpha)
         object.__setattr__(self, "threshold", np.where(missing, np.nan, known) if missing.any() else known)
         object.__setattr__(self, "unit", checked_unit(self.unit))
@@ -104,11 +108,16 @@ class Terms:
         object.__setattr__(self, "correction", check_correction(self.correction))
         object.__setattr__(self, "split", positive_int(self.split, "split", minimum=0))
         object.__setattr__(self, "families", check_families(self.families))
+        if self.sides is not None:
+            object.__setattr__(self, "sides", as_names(self.sides, "sides"))
+            if len(self.sides) != 2:
+                raise ValueError(f"`sides` must be two texts, above and below 0, got {len(self.sides)}")
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Terms):
             return NotImplemented
-        same = all(getattr(self, name) == getattr(other, name) for name in ("alpha", "correction", "split", "families"))
+        named = ("alpha", "correction", "split", "families", "sides")
+        same = all(getattr(self, name) == getattr(other, name) for name in named)
         same = same and np.array_equal(self.unit, other.unit)
         if callable(self.threshold) or callable(other.threshold):
             return same and self.threshold is other.threshold
@@ -184,6 +193,7 @@ class Terms:
                 written["split"],
                 written.get("unit"),
                 families=written.get("families"),
+                sides=written.get("sides"),
             )
             check_fits(found, shape)
         except ValueError as error:
@@ -224,6 +234,7 @@ def filled(
         own.unit,
         own.nothing if threshold is own.threshold else (),
         own.families,
+        own.sides,
     )
 
 
