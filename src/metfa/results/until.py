@@ -75,7 +75,7 @@ class Until:
     ...     n_samples=metfa.Until(undecided=0.05, threshold=1.0, max_samples=200), rng=0,
     ... )
     >>> print(sample.stopping)
-    7 samples, 1 look: at most 0.0% undecided, as asked (5%); tested at alpha 0.05 by e-bh, threshold 1
+    8 samples, 2 looks: at most 0.0% undecided, as asked (5%); tested at alpha 0.05 by e-bh, threshold 1
     """
 
     undecided: float | None = None
