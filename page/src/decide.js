@@ -39,7 +39,8 @@ export function twoSided(tails) {
  *
  * @param {number[]} table p-values by the count, which fall
  * @param {Uint32Array} features how many features have each count
- * @param {string} correction bonferroni, holm, bh or by; e-bh is bh of the reciprocals of e-values
+ * @param {string} correction bonferroni, holm, bh or by; e-bh is bh of the reciprocals of e-values, and so is a
+ *   first answer for closed-e-bh
  * @param {number} harmonic 1 + 1/2 + ... + 1/m for "by"
  */
 export function adjusted(table, features, correction, harmonic) {
@@ -73,10 +74,40 @@ export function adjusted(table, features, correction, harmonic) {
 /** Corrections that need a number of samples that was fixed beforehand. */
 export const FIXED_ONLY = ["holm", "bh", "by"];
 
-/** Which counts are significant in one family; arguments as for `adjusted`. */
-function significant(table, features, alpha, correction, harmonic) {
+/** Which counts are significant in one family; arguments as for `adjusted`, and e-values by the count for "closed-e-bh". */
+function significant(table, features, alpha, correction, harmonic, eValues) {
   const pvalues = correction === "none" ? table : adjusted(table, features, correction, harmonic);
-  return Array.from(pvalues, (value) => value <= alpha);
+  const found = Array.from(pvalues, (value) => value <= alpha);
+  return correction === "closed-e-bh" ? closed(eValues, features, alpha, found) : found;
+}
+
+/**
+ * Which counts closed e-BH rejects, of which e-BH has `found` some: see `_least_closed` in metfa's results/families.py.
+ *
+ * The same sums in the same order, so that the browser decides as Python does.
+ */
+export function closed(eValues, features, alpha, found) {
+  const some = [...features.keys()].filter((count) => features[count]);
+  const sizes = some.map((count) => features[count]);
+  const m = sizes.reduce((sum, size) => sum + size, 0);
+  const values = some.map((count) => Math.min(alpha * eValues[count], m));
+  const before = [[0, 0]];
+  sizes.forEach((size, k) => before.push([before[k][0] + size, before[k][1] + size * values[k]]));
+  for (let first = 0; first < some.length; first++) {
+    if (eValues[some[first]] <= 1) continue;
+    if (found[some[first]]) break;
+    const r = m - before[first][0];
+    let [held, worth, others, allowed] = [0, 0, 0, true];
+    for (let k = first; k < some.length && allowed; k++) {
+      held += sizes[k];
+      worth += sizes[k] * values[k];
+      const owed = held / r;
+      while (others < first && values[others] < owed) others += 1;
+      allowed = worth + before[others][1] >= owed * (held + before[others][0]);
+    }
+    if (allowed) return found.map((_, count) => count >= some[first]);
+  }
+  return found;
 }
 
 /** How many features have each count; those that are not tested are not counted. */
@@ -91,16 +122,17 @@ function histogramOf(counts, bins, tested) {
  *
  * Each side is tested at alpha: without a correction each feature, with one all features, as a family of their own. If
  * the sides are corrected `together`, as older results were, alpha is the level of both. Features that are not tested
- * (`tested` is false there) get 0 and are not counted.
+ * (`tested` is false there) get 0 and are not counted. "closed-e-bh" needs the `eValues` by the count.
  */
-export function marksOf({ above, below }, tails, alpha, correction, harmonic, tested = null, together = false) {
+export function marksOf({ above, below }, tails, alpha, correction, harmonic, { tested = null, together = false, eValues = null } = {}) {
   const bins = tails.length;
   let up, down;
   if (together && correction !== "none") {
-    const larger = above.map((count, p) => Math.max(count, below[p]));
-    up = down = significant(twoSided(tails), histogramOf(larger, bins, tested), alpha, correction, harmonic);
+    const larger = above.map((count, p) => (2 * Math.max(count, below[p]) > bins - 1 ? Math.max(count, below[p]) : 0));
+    const halved = eValues?.map((value) => value / 2);
+    up = down = significant(twoSided(tails), histogramOf(larger, bins, tested), alpha, correction, harmonic, halved);
   } else {
-    [up, down] = [above, below].map((counts) => significant(tails, histogramOf(counts, bins, tested), alpha, correction, harmonic));
+    [up, down] = [above, below].map((counts) => significant(tails, histogramOf(counts, bins, tested), alpha, correction, harmonic, eValues));
   }
   const marks = new Int8Array(above.length);
   for (let p = 0; p < above.length; p++) {

@@ -100,6 +100,7 @@ export class Panel {
       bh: `under positive dependence${result.unproven ? " (unproven with a threshold from the same samples)" : ""}`,
       by: "under any dependence",
       "e-bh": "under any dependence and whenever sampling stops",
+      "closed-e-bh": `under any dependence and whenever sampling stops${result.saw ? " (decided by e-BH: closed e-BH is for a threshold chosen without these samples)" : ""}`,
     }[correction];
     if (result.together) {
       return `On average at most ${most} of all marks together (${above} and ${below}) are false, ${condition}; of the ${above} ones alone it may be more.`;

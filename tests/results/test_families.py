@@ -13,16 +13,24 @@ from metfa.results.decisions import any_time_undecided
 from metfa.results.families import histograms, least_counts, samples_needed, undecided_share
 from metfa.results.outlook import SidesLaw
 from metfa.results.terms import Terms
-from metfa.stats.sequential import reciprocal_table
+from metfa.stats.sequential import log_e_table, reciprocal_table
 from metfa.stats.sign_null import upper_tail_table
 
-FIXED = (None, "bonferroni", "holm", "bh", "by", "e-bh")
-ANY_TIME = (None, "bonferroni", "e-bh")
+FIXED = (None, "bonferroni", "holm", "bh", "by", "e-bh", "closed-e-bh")
+ANY_TIME = (None, "bonferroni", "e-bh", "closed-e-bh")
 CASES = [*product([False], FIXED), *product([True], ANY_TIME)]
 
 
 def slow_marks(above, below, n, terms, *, any_time):
-    """Marks of one input by `stats.correct`, which sorts all p-values of a family."""
+    """Marks of one input by `stats.correct` and `stats.closed_e_bh`, which sort all features of a family."""
+    if terms.correction == "closed-e-bh":
+        logs = log_e_table(n)
+        if terms.families == "both":
+            larger = np.maximum(above, below)
+            rejected = stats.closed_e_bh(np.where(2 * larger > n, logs[larger], logs[0]) - np.log(2), terms.alpha)
+            return np.where(rejected & (logs[larger] > np.log(2)), np.sign(above - below), 0)
+        up, down = (stats.closed_e_bh(logs[counts], terms.alpha) & (logs[counts] > 0) for counts in (above, below))
+        return up.astype(int) - down
     e_values = any_time or terms.correction == "e-bh"
     tails = reciprocal_table(n) if e_values else upper_tail_table(n)
     method = "bh" if terms.correction == "e-bh" else terms.correction
@@ -75,11 +83,18 @@ def test_the_least_number_of_samples_is_that_of_the_rule(any_time, correction, f
 
 @pytest.mark.parametrize(
     ("correction", "m", "needed"),
-    [("holm", 50, 10), ("bonferroni", 50_176, 20), (None, 50_176, 5), ("bh", 50_176, 5), ("e-bh", 50_176, 6)],
+    [
+        ("holm", 50, 10),
+        ("bonferroni", 50_176, 20),
+        (None, 50_176, 5),
+        ("bh", 50_176, 5),
+        ("e-bh", 50_176, 6),
+        ("closed-e-bh", 50_176, 6),
+    ],
 )
 def test_least_numbers_that_the_documentation_names(correction, m, needed):
     assert samples_needed(Terms(correction=correction), m) == needed
-    old = {"holm": 11, "bonferroni": 21, None: 5, "bh": 6, "e-bh": 7}[correction]
+    old = {"holm": 11, "bonferroni": 21, None: 5, "bh": 6, "e-bh": 7, "closed-e-bh": 7}[correction]
     assert samples_needed(Terms(correction=correction, families="both"), m) == old
 
 
@@ -199,3 +214,62 @@ def test_expected_counts_of_more_samples_are_those_of_the_law():
     fresh = SidesLaw.of(above, below).counts(30, 30, afresh=True)
     for expected, counts in zip(fresh, (above, below), strict=True):
         assert expected @ np.arange(31) == pytest.approx(counts.sum(), rel=0.05)
+
+
+class TestClosed:
+    def test_marks_no_fewer_than_e_bh(self):
+        rng, more = np.random.default_rng(3), 0
+        for _ in range(40):
+            above, below = drawn(rng, 30, 200)
+            up, down = histograms(above, below, 30)
+            closed, plain = (
+                least_counts(up, down, Terms(0.0, correction=name), any_time=True) for name in ANY_TIME[:1:-1]
+            )
+            assert np.less_equal(closed, plain).all()
+            assert min(closed) > 15
+            more += closed != plain
+        assert more > 10
+
+    def test_a_threshold_from_the_tested_samples_is_decided_by_e_bh_and_says_so(self, tmp_path):
+        sample = sample_of()
+        rule = np.median
+        closed, plain = (sample.decide(sample.terms(rule, correction=name)) for name in ("closed-e-bh", "e-bh"))
+        np.testing.assert_array_equal(closed.marks, plain.marks)
+        assert (closed.terms.in_effect, closed.terms.unproven) == ("e-bh", True)
+        said = "alpha 0.05 a side, closed-e-bh, unproven with a threshold from the same samples and so decided by e-bh"
+        assert closed.terms.level == said
+        assert said in str(sample.summary(rule, correction="closed-e-bh")[0])
+        page = (
+            sample.of_input(0).report(tmp_path / "r.html", threshold=rule, correction="closed-e-bh").read_text("utf-8")
+        )
+        assert "(unproven with a threshold from the same samples and so decided by e-bh)" in page
+        for fixed in ({"threshold": rule, "split": 5}, {"threshold": 1.0}):
+            found = sample.terms(**fixed, correction="closed-e-bh")
+            assert (found.in_effect, found.unproven) == ("closed-e-bh", False)
+        assert "(threshold given; assumed chosen without these samples)" in str(
+            sample.summary(1.0, correction="closed-e-bh")[0]
+        )
+        assert "assumed" not in str(sample.summary(rule, split=5, correction="closed-e-bh")[0])
+
+    def test_until_decides_by_it(self):
+        found = sample_of(metfa.Until(undecided=0.2, max_samples=200))
+        assert found.stopping.correction == found.terms().in_effect == "closed-e-bh"
+        assert (found.significance_map() == 0).mean(1).max() == found.stopping.looks[-1].undecided <= 0.2
+        radius, marks = found.certified_radius(), found.significance_map()
+        assert not radius[marks == 0].any()
+        assert (radius[found.significance_map(correction="e-bh") != 0] > 0).all()
+
+    def test_the_rate_of_dependent_features_that_are_looked_at(self):
+        """Blocks of 8 equal features, half of them null, stopped at the look with the most important ones."""
+        rng, shares = np.random.default_rng(4), []
+        terms = Terms(0.0, 0.1, "closed-e-bh")
+        for _ in range(400):
+            chances = np.where(np.arange(20) < 10, 0.5, 0.8)
+            samples, best = np.repeat(rng.random((60, 20)) < chances, 8, axis=1), (-1, 0.0)
+            for n in (8, 12, 20, 35, 60):
+                above = samples[:n].sum(0)
+                least, _ = least_counts(*histograms(above, n - above, n), terms, any_time=True)
+                marked = above >= least
+                best = max(best, (int(marked.sum()), float(marked[:80].sum() / max(marked.sum(), 1))))
+            shares.append(best[1])
+        assert np.mean(shares) <= 0.1 + 3.8 * np.std(shares) / np.sqrt(len(shares))

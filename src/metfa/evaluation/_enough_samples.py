@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["check_enough_samples"]
 
-STRICTER = (None, "e-bh", "bonferroni")  # corrections that hold at any time, each stricter than those before
+STRICTER = (None, "closed-e-bh", "e-bh", "bonferroni")  # they hold at any time, each is stricter than those before
 
 
 def check_enough_samples(study: Study) -> None:

@@ -23,6 +23,7 @@ NAMES = {
     "bh": "BH: share of false marks (positive dependence)",
     "by": "BY: share of false marks (any dependence)",
     "e-bh": "e-BH: share of false marks (any dependence, whenever sampling stops)",
+    "closed-e-bh": "closed e-BH: the same, no fewer marks, for a threshold chosen without these samples",
 }
 
 

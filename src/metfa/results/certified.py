@@ -9,6 +9,7 @@ import numpy as np
 
 from metfa import stats
 from metfa._base.validation import check_number
+from metfa.results.corrections import E_VALUES
 from metfa.results.decisions import Decision
 from metfa.results.terms import Terms
 
@@ -26,7 +27,7 @@ __all__ = [
 ]
 
 ASSUMED = "threshold given; assumed chosen without these samples"
-CORRECTIONS = (None, "bonferroni", "bh", "e-bh")  # those for which the levels of the bounds are known
+CORRECTIONS = (None, "bonferroni", "bh", *E_VALUES)  # those for which the levels of the bounds are known
 
 
 def noise_deviation(sample: AttributionSample) -> float:
@@ -83,7 +84,11 @@ def radii_of(decision: Decision, deviation: float) -> np.ndarray:
 
 
 def _level(terms: Terms, n_features: int, n_marked: int, n_of_both: int) -> float:
-    """Level of the bounds of one side's marks: r alpha / m if r of m are selected (Benjamini and Yekutieli 2005)."""
+    """Level of the bounds of one side's marks: r alpha / m if r of m are selected.
+
+    By Benjamini and Yekutieli 2005; for bounds that are e-values also for any other selection, such as that of closed
+    e-BH (Xu, Wang and Ramdas 2022), some of whose marks have no bound above 1/2 and so the radius 0.
+    """
     if terms.correction is None:
         return terms.alpha
     selected = 1 if terms.correction == "bonferroni" else max(n_of_both if terms.together else n_marked, 1)

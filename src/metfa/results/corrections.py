@@ -12,6 +12,7 @@ __all__ = [
     "ANY_TIME",
     "BOTH",
     "CORRECTIONS",
+    "E_VALUES",
     "STATEMENTS",
     "UNPROVEN",
     "check_alpha",
@@ -20,8 +21,9 @@ __all__ = [
     "family_wise",
 ]
 
-CORRECTIONS = (None, "bonferroni", "holm", "bh", "by", "e-bh")
-ANY_TIME = (None, "bonferroni", "e-bh")  # those that hold whenever sampling stops
+E_VALUES = ("e-bh", "closed-e-bh")  # those that always use e-values
+CORRECTIONS = (None, "bonferroni", "holm", "bh", "by", *E_VALUES)
+ANY_TIME = (None, "bonferroni", *E_VALUES)  # those that hold whenever sampling stops
 UNPROVEN = "unproven with a threshold from the same samples"
 STATEMENTS, BOTH = "statements", "both"  # each statement is a family of its own; one family for both
 
@@ -57,7 +59,8 @@ def check_correction(correction: Any, *, any_time: bool = False) -> str | None:
     if any_time and correction not in ANY_TIME:
         raise ValueError(
             f"`correction` must hold whenever sampling stops, and {correction!r} is for a number of samples that was "
-            "fixed beforehand: write 'e-bh' (false discovery rate, any dependence), 'bonferroni' or 'none'"
+            "fixed beforehand: write 'closed-e-bh' or 'e-bh' (false discovery rate, any dependence), 'bonferroni' or "
+            "'none'"
         )
     return correction
 

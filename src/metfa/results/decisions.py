@@ -8,6 +8,7 @@ import numpy as np
 
 from metfa import stats
 from metfa._base.percents import counted
+from metfa.results.corrections import E_VALUES
 from metfa.results.families import histograms, least_counts, samples_needed, undecided_share
 from metfa.results.terms import Terms, check_fits
 from metfa.results.thresholds import resolved, sides
@@ -124,7 +125,8 @@ def decide(values: np.ndarray, terms: Terms, *, unmoved: np.ndarray, any_time: b
     unmoved : ndarray of bool, (batch,)
         See `AttributionSample.unmoved`: all features of such an input are undecided.
     any_time : bool
-        Whether the decision must hold whenever sampling stops. If so, it uses e-values; "e-bh" always does.
+        Whether the decision must hold whenever sampling stops. If so, it uses e-values, as "e-bh" and
+        "closed-e-bh" always do.
 
     Raises
     ------
@@ -132,7 +134,7 @@ def decide(values: np.ndarray, terms: Terms, *, unmoved: np.ndarray, any_time: b
         If nothing could become significant with so few samples.
     """
     check_fits(terms, values.shape)
-    any_time = any_time or terms.correction == "e-bh"
+    any_time = any_time or terms.correction in E_VALUES
     n_features = int(np.prod(values.shape[2:]))
     needed = samples_needed(terms, n_features, any_time=any_time)
     if len(values) - terms.split < needed:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 
 from metfa._base.percents import counted, percent
+from metfa.results.certified import assumption_of
 from metfa.results.corrections import UNPROVEN, family_wise
 from metfa.results.terms import Terms
 
@@ -63,10 +64,15 @@ def promise(
             return f"no {noun} with its median at the threshold is marked, {sure}"
         return f"no {noun} is called {above} or {below} falsely, {sure}"
     condition = {
-        "bh": "under positive dependence" + f" ({UNPROVEN})" * (unproven and terms.unproven),
+        "bh": "under positive dependence",
         "by": "under any dependence",
         "e-bh": "under any dependence and whenever sampling stops",
+        "closed-e-bh": "under any dependence and whenever sampling stops",
     }[correction]
+    if unproven and terms.unproven:
+        condition += f" ({UNPROVEN}{' and so decided by e-bh' * (terms.in_effect != correction)})"
+    elif correction == "closed-e-bh" and (assumed := assumption_of(terms)) is not None:
+        condition += f" ({assumed})"
     if terms.together:
         return (
             f"on average {most} of all marks together ({above} and {below}) are false, {condition}; of the {above} "

@@ -176,9 +176,9 @@ class AttributionSample(Samples):
         threshold, alpha, split
             As for `terms`; the threshold must be a number that was fixed before the samples, or a rule with `split`.
             A number found by trying several on these samples passes for a fixed one, and is wrong in up to .21 of runs.
-        correction : {None, "none", "bonferroni", "bh", "e-bh"}
-            As for `terms`. "bh", "e-bh": if r of m features are marked on a side, each of their bounds has the level
-            r alpha / m.
+        correction : {None, "none", "bonferroni", "bh", "e-bh", "closed-e-bh"}
+            As for `terms`. For the last three: if r of m features are marked on a side, each of their bounds has the
+            level r alpha / m; then a mark of closed e-BH may have the radius 0.
 
         Returns
         -------
@@ -275,8 +275,8 @@ class AttributionSample(Samples):
         ----------
         threshold, alpha, correction, split
             As for `terms`. With or without a split, the mark of a feature is on the wrong side of the threshold that is
-            used with probability at most alpha for each side: if the median V is at most h, then
-            ``#{e > h} <= #{e > V}``, however h was found. (A break of few samples may lie far from the law's own.)
+            used with probability at most alpha for each side (but see "closed-e-bh"): if the median V is at most h,
+            then ``#{e > h} <= #{e > V}``, however h was found. (A break of few samples may lie far from the law's own.)
 
         Raises
         ------
@@ -298,7 +298,7 @@ class AttributionSample(Samples):
         """How many samples it will likely take until at most a share of each input's features is undecided.
 
         An extrapolation, no promise. For photographs it is within a factor of 1.5 of what it takes. It is for a **new**
-        call with another `rng`: the present samples chose it. After `metfa.Until`, and with "e-bh", more may be joined.
+        call with another `rng`: the present samples chose it. After `metfa.Until`, and by e-values, more may be joined.
 
         Parameters
         ----------
