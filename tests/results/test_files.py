@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import metfa
-from metfa.results import files
+from metfa.results import files, manifests
 from metfa.results.arrays import digest_of
 from metfa.results.sample import AttributionSample
 
