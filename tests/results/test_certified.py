@@ -90,15 +90,19 @@ class TestRadius:
     def test_after_until_it_holds_at_any_time(self, tmp_path):
         rule = metfa.Until(undecided=0.4, threshold=lambda values: 0.5 + 0 * values.mean(), max_samples=300)
         sample = run(n_samples=rule)
-        radius = sample.certified_radius(correction="e-bh")
         tested = stats.sequential_test(sample.values[10:], 0.5)
-        for row, decided in enumerate(sample.significance_map() != 0):
-            counts = np.maximum(tested.above, tested.below)[row]
-            level = 0.05 * decided.sum() / 80
-            expected = 0.5 * stats.certified_radius(counts, sample.n_samples - 10, level, sequential=True)
-            np.testing.assert_allclose(radius[row], expected * decided)
         sample.save(tmp_path / "saved")
-        np.testing.assert_array_equal(metfa.load(tmp_path / "saved").certified_radius(correction="e-bh"), radius)
+        for correction in ("e-bh", "closed-e-bh"):
+            radius = sample.certified_radius(correction=correction)
+            for row, marks in enumerate(sample.significance_map(correction=correction)):
+                for side, counts in ((1, tested.above[row]), (-1, tested.below[row])):
+                    marked = marks == side
+                    level = 0.05 * marked.sum() / 40
+                    expected = 0.5 * stats.certified_radius(counts, sample.n_samples - 10, level, sequential=True)
+                    np.testing.assert_allclose(radius[row][marked], expected[marked])
+                assert not radius[row][marks == 0].any()
+            again = metfa.load(tmp_path / "saved").certified_radius(correction=correction)
+            np.testing.assert_array_equal(again, radius)
 
 
 class TestInterval:
