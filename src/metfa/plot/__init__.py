@@ -3,13 +3,13 @@
 `AttributionSample.plot` chooses: images go to :func:`figure`, features along one axis to :func:`bars`.
 """
 
+from metfa._base.palettes import PALETTES
 from metfa.plot._attacks import attack
 from metfa.plot._bars import bars
 from metfa.plot._certificate import certificate
 from metfa.plot._context import context
 from metfa.plot._curves import curves
 from metfa.plot._notebook import notebook_html
-from metfa.plot._palettes import PALETTES
 from metfa.plot._studies import mstd_ratio, stability_and_faithfulness
 from metfa.plot.images import figure
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metfa._base.lazy import needs_extra
+from metfa._base.palettes import DEFAULT_PALETTE, Palette, palette_named
 from metfa._base.provenance import printable
 from metfa._base.validation import check_kind, positive_int
-from metfa.plot._headings import draw_heading
-from metfa.plot._palettes import LITERAL, Palette, palette_named
+from metfa.plot._headings import LITERAL, draw_heading
 from metfa.plot.images import FAINT
 from metfa.results.cautions import FLIPS_FROM, cautions, line_of_row, nothing_stands_out
 from metfa.results.decisions import Decision, TooFewSamplesError
@@ -42,7 +42,7 @@ def bars(
     split: int | None = None,
     confidence_level: float = 0.95,
     max_features: int = 20,
-    palette: str = "paper",
+    palette: str = DEFAULT_PALETTE,
     flips_from: float = FLIPS_FROM,
 ) -> Figure:
     """Draw each feature: its smoothed score as a bar, the exact interval as error bar, the vanilla score as a diamond.
@@ -73,8 +73,8 @@ def bars(
         Level of each interval; the legend names the exact level reached.
     max_features : int
         How many features are shown at most; the figure says how many are left out, and how large these are.
-    palette : {"paper", "colourblind"}
-        Colours: the paper's, or a colour-blind-safe set.
+    palette : {"colourblind", "paper"}
+        Colours of the marks: a set for all colour visions and for grey prints, or the paper's.
     flips_from : float
         Share of noisy inputs with another prediction, from which on the title says so and the marks are faint.
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from metfa._arrays import as_array, to_host
 from metfa._base.lazy import needs_extra
+from metfa._base.palettes import DEFAULT_PALETTE, SCORES, SIGNED_SCORES, Palette, palette_named
 from metfa._base.percents import percent
 from metfa._base.validation import check_kind
-from metfa.plot._headings import draw_heading
-from metfa.plot._palettes import LITERAL, SIGNED_SCORES, Palette, palette_named
+from metfa.plot._headings import LITERAL, draw_heading
 from metfa.results.cautions import FLIPS_FROM, cautions, left_out, line_of_row, nothing_stands_out, outside
 from metfa.results.decisions import Decision, TooFewSamplesError
 from metfa.results.sample import AttributionSample
@@ -61,7 +61,7 @@ def figure(
     correction: str | None = None,
     split: int | None = None,
     confidence_level: float = 0.95,
-    palette: str = "paper",
+    palette: str = DEFAULT_PALETTE,
     flips_from: float = FLIPS_FROM,
 ) -> Figure:
     """Draw picture, vanilla, smoothed, lower bound, upper bound and significance map of one image.
@@ -85,8 +85,8 @@ def figure(
         As for `AttributionSample.terms`.
     confidence_level : float
         As for `AttributionSample.confidence_interval`.
-    palette : {"paper", "colourblind"}
-        Colours: the paper's, or a colour-blind-safe set.
+    palette : {"colourblind", "paper"}
+        Colours of the marks: a set for all colour visions and for grey prints, or the paper's.
     flips_from : float
         Share of noisy inputs with another prediction, from which on the title says so and the marks are faint.
 
@@ -115,7 +115,7 @@ def figure(
     warned = cautions(one, 0, flips_from)
     shown, caption = picture_of(one) if picture is None else (_checked_picture(picture, one), "picture")
     maps = _score_maps(one, confidence_level)
-    scale = common_scale([scores for _, scores in maps if scores is not None], colours.scores)
+    scale = common_scale([scores for _, scores in maps if scores is not None])
     fig = Figure(figsize=size_of(*sample.feature_shape), layout="compressed")
     axes = fig.subplots(2, 3).ravel()
     draw_picture(axes[0], shown, caption)
@@ -184,14 +184,14 @@ def _score_maps(sample: AttributionSample, confidence_level: float) -> list[tupl
     ]
 
 
-def common_scale(maps: list[np.ndarray], colour_map: str) -> Scale:
+def common_scale(maps: list[np.ndarray]) -> Scale:
     """One scale for several maps; 1 score in 1,000 lies beyond its end."""
     scores = np.stack(maps)
     high = scale_end(scores)
     cut = float(np.abs(scores).max()) > high
     if float(scores.min()) < 0:
         return Scale(-high, high, SIGNED_SCORES, cut)
-    return Scale(0.0, high, colour_map, cut)
+    return Scale(0.0, high, SCORES, cut)
 
 
 def scale_end(scores: np.ndarray) -> float:
