@@ -64,8 +64,8 @@ def page_of(contents: Sequence[Content], title: str, terms: Terms) -> str:
 
 def _colours() -> str:
     """The colours of marks as variables of the style sheet, such as --important."""
-    written = "".join(f"--{mark.replace('_', '-')}:{colour};" for mark, colour in vars(PALETTES[DEFAULT_PALETTE]).items())
-    return f":root{{{written}}}\n"
+    colours = vars(PALETTES[DEFAULT_PALETTE]).items()
+    return ":root{" + "".join(f"--{mark.replace('_', '-')}:{colour};" for mark, colour in colours) + "}\n"
 
 
 def _hash(text: str) -> str:

@@ -412,10 +412,10 @@ class AttributionSample(Samples):
         return write(path, self, **settings)
 
     def plot(self, **settings: Any) -> Any:
-        """Draw the maps of an image (`metfa.plot.figure`), or bars of features along one axis (`metfa.plot.bars`)."""
-        from metfa.plot import bars, figure
+        """Draw an image's maps (`metfa.plot.figure`) or its regions (`metfa.plot.regions`), else `metfa.plot.bars`."""
+        from metfa.plot import drawing_of
 
-        return (bars if len(self.feature_shape) == 1 else figure)(self, **settings)
+        return drawing_of(self)(self, **settings)
 
     def __repr__(self) -> str:
         features = f"{'×'.join(map(str, self.feature_shape))} {self.noun}s"
