@@ -1,8 +1,11 @@
 """One thread a process, and the tier of tests that are slow or ask for something large."""
 
+import gc
 import os
 from collections import Counter
 from pathlib import Path
+
+import pytest
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when NumPy and torch are loaded; two processes share two cores
 
@@ -30,6 +33,20 @@ def pytest_collection_modifyitems(items):
             item.add_marker(MARK_OF_FIXTURE[fixture])
         if item.nodeid in slow:
             item.add_marker("slow")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Loads all without the garbage collector, which would look through torch again and again: half of the time.
+
+    What is loaded stays, and the tests' own collections need not look through it either.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_runtest_logreport(report):
