@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when NumPy and torch are loaded; two processes share two cores
-os.environ.setdefault("NUMBA_DISABLE_JIT", "1")  # shap's masks, which take longer to compile than all tests that use them
+os.environ.setdefault("NUMBA_DISABLE_JIT", "1")  # shap's masks take longer to compile than to use
 
 # Who asks for one of these fixtures needs what the mark says. `make check` leaves all marks out, see CONTRIBUTING.md.
 MARK_OF_FIXTURE = {
