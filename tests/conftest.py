@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from metfa.allocator import keep_freed_memory
+
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when NumPy and torch are loaded; two processes share two cores
 os.environ.setdefault("NUMBA_DISABLE_JIT", "1")  # shap's masks take longer to compile than to use
 
@@ -21,6 +23,7 @@ MARK_OF_FIXTURE = {
 MEASURED = Path(__file__).with_name("slow_tests.txt")  # written by `make slow-tests`, never by hand
 SLOW = 0.15  # seconds; such tests are one in fourteen, and take two thirds of the time
 seconds = Counter()
+keep_freed_memory()  # else each pass through a network takes its pages anew
 
 
 def pytest_addoption(parser):
