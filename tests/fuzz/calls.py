@@ -413,7 +413,7 @@ def of_attacks(folder):
     yield Case("attacks.load_attack", attacks.load_attack, {"path": saved})
     yield Case("attack.save", result.save, {"path": folder.new()})
     yield Case("attack.budget", result.budget, {"rounded": False})
-    yield Case("plot.attack", plot.attack, {"result": result, "index": 0, "title": None, "palette": "paper"})
+    yield Case("plot.attack", plot.attack, {"result": result, "index": 0, "title": None})
     clean, moved = picture_sample(), picture_sample()
     yield Case("attacks.detect", attacks.detect, {"clean": clean, "attacked": moved, "confidence_level": 0.9})
     detection = attacks.detect(clean, moved, confidence_level=0.9)
@@ -625,11 +625,15 @@ def of_plot():
     yield Case("plot.figure", plot.figure,
                {"sample": picture, "index": 0, "picture": None, "title": None, "palette": "paper",
                 **terms})  # fmt: skip
+    yield Case("plot.regions", plot.regions,
+               {"sample": picture.over(np.arange(2).repeat(32).reshape(8, 8)), "index": 0, "pixels": picture,
+                "picture": None, "title": None, "palette": "paper", **terms})  # fmt: skip
     yield Case("plot.certificate", plot.certificate, {"sample": gaussian, "threshold": 0.5, "index": 0, "alpha": 0.3})
     curve = metrics.insertion(
         pixels_of, np.random.default_rng(0).random((2, 3, 8, 8)), np.random.default_rng(1).random((2, 8, 8)), 0
     )
     yield Case("plot.curves", plot.curves, {"named": {"own": curve}, "normalised": True, "index": None, "title": None})
+    yield Case("plot.drawing_of", plot.drawing_of, {"sample": table})
     yield Case("plot.notebook_html", plot.notebook_html, {"sample": table})
     yield Case("sample.plot", table.plot, {"index": 0, "title": None, "threshold": 0.5}, ("alpha", "palette"))
 
