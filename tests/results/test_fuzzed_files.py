@@ -126,7 +126,9 @@ def views(sample, folder):
     if len(sample.feature_shape) == 1 and isinstance(sample.inputs, list):
         metfa.text.render_html(sample)
         metfa.text.render_terminal(sample)
-    sample.of_input(0).plot().savefig(io.BytesIO(), dpi=10)
+    figure = sample.of_input(0).plot()
+    figure.set_layout_engine("none")  # it takes longer than all other views
+    figure.savefig(io.BytesIO(), dpi=10)
     sample.report(folder / "report.html")
     sample.save(folder / "again")
     metfa.load(folder / "again")
