@@ -19,7 +19,7 @@ from metfa.evaluation.tables import Cell, Table
 
 if TYPE_CHECKING:
     from metfa.evaluation.results import Evaluation
-    from metfa.results.stopping import Until
+    from metfa.results.until import Until
 
 __all__ = ["faithfulness_table", "samples_table", "stability_table"]
 
@@ -205,7 +205,8 @@ def _terms_shown(measure: Measure, rule: Until | None) -> list[str]:
     else:
         named = "natural breaks" if threshold is stats.jenks else _shown(threshold)
     of_first = f" of the first {split} samples" if split else ""
-    return [f"threshold {named}{of_first}", f"{correction_of(measure.settings, rule) or 'no'} correction"]
+    correction = correction_of(measure.settings, rule)
+    return [f"threshold {named}{of_first}", f"{correction} correction of each side" if correction else "no correction"]
 
 
 def _shown(value: Any) -> str:

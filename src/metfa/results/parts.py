@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metfa._base.validation import positive_int
+from metfa.results.corrections import STATEMENTS
 
 if TYPE_CHECKING:
     from metfa.results.sample import AttributionSample
 
-__all__ = ["grown", "input_of", "joined", "read_only", "same_maps", "with_looks"]
+__all__ = ["grown", "input_of", "joined", "read_only", "same_maps", "with_record"]
 
 
 def input_of(sample: AttributionSample, index: int) -> AttributionSample:
@@ -33,6 +34,7 @@ def input_of(sample: AttributionSample, index: int) -> AttributionSample:
         input_names=sample.input_names[row],
         stopping=None if sample.stopping is None else sample.stopping.of_input(index),
         default_terms=None if sample.default_terms is None else sample.default_terms.of_input(index),
+        regions=None if sample.regions is None else sample.regions.of_input(index),
         provenance={**sample.provenance, "signed": sample.signed},
     )
 
@@ -80,14 +82,20 @@ def joined(sample: AttributionSample, other: AttributionSample) -> AttributionSa
     )
 
 
-def with_looks(provenance: dict[str, Any]) -> dict[str, Any]:
-    """The provenance with the list "looks", which results of the same samples share; TypeError for another thing."""
-    looks = provenance.get("looks")
-    if looks is None:
-        return {**provenance, "looks": []}
-    if not isinstance(looks, list) or not all(type(size) is int and size > 0 for size in looks):
+def with_record(provenance: dict[str, Any]) -> dict[str, Any]:
+    """The provenance with the list "looks", which results of the same samples share, and with the rule of families.
+
+    Raises
+    ------
+    TypeError
+        If "looks" is another thing.
+    """
+    looks, families = provenance.get("looks"), provenance.get("families")
+    if looks is not None and (not isinstance(looks, list) or not all(type(size) is int and size > 0 for size in looks)):
         raise TypeError(f"looks in the provenance, which must be a list of numbers of samples, got {looks!r:.80}")
-    return provenance
+    if looks is not None and families is not None:
+        return provenance
+    return {**provenance, "looks": [] if looks is None else looks, "families": families or STATEMENTS}
 
 
 def grown(looks: list[int], n_samples: int) -> str | None:
@@ -129,6 +137,8 @@ def _check_joins(sample: AttributionSample, other: AttributionSample) -> None:
             )
     if sample.default_terms != other.default_terms:
         raise ValueError(f"`other` has other `default_terms`: {other.default_terms} against {sample.default_terms}")
+    if sample.regions != other.regions:
+        raise ValueError(f"`other` has other `regions`: {other.regions} against {sample.regions}")
     if not same_maps(sample.vanilla, other.vanilla):
         raise ValueError("`other` explains another model: the attributions of the clean inputs differ")
 
