@@ -59,7 +59,7 @@ print(f"important to both: {np.sum((marks == 1) & (other_marks == 1))}")
 # rejection. "bh" and "by" bound the expected share of false marks among the marks ("bh" under positive dependence
 # between pixels, "by" under any dependence).
 
-colours = metfa.plot.PALETTES["paper"]
+colours = metfa.plot.PALETTES["colourblind"]
 three = ListedColormap([colours.unimportant, colours.undecided, colours.important])
 picture = np.moveaxis(sample.inputs[0], 0, -1)
 
@@ -78,7 +78,7 @@ def draw(sample, title):
     fig.suptitle(title)
 
 
-draw(sample, "50 samples: important yellow, unimportant green, undecided purple")
+draw(sample, "50 samples: important amber, unimportant dark blue, undecided grey")
 plt.show()
 
 # %%
