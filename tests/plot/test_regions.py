@@ -129,7 +129,9 @@ class TestWhatIsDecided:
         assert map_of(drawn).get_title() == f"more than the rest: 3 of 20 regions\n{share:.0%} of the picture"
         for name, mark in (("more than the rest", 1), ("undecided", 0), ("less than the rest", -1)):
             assert f"{name}: {(marks == mark).sum()}" in legend(drawn)
-        assert said(drawn).startswith("is the median of a region above or below 0? (alpha 0.05 a side, holm; 20 regions)")
+        assert said(drawn).startswith(
+            "is the median of a region above or below 0? (alpha 0.05 a side, holm; 20 regions)"
+        )
         assert "important" not in " ".join([*legend(drawn), said(drawn), map_of(drawn).get_title()])
 
     def test_the_chart_is_sorted_by_the_smoothed_score_with_exact_intervals(self, sample, drawn):
