@@ -200,7 +200,7 @@ class TestWhatIsDecided:
         assert np.ptp(painted(fig), axis=-1).max() < 1e-9  # grey
         assert len(fig.legends) == 1
         notes = " ".join(" ".join(text.get_text().split()) for ax in fig.axes for text in ax.texts)
-        assert "32000" in notes
+        assert "`alpha`=0.05 (each side): got 4, at least 5 are needed" in notes
 
     def test_nothing_stands_out(self):
         flat = make(high=(), low=())
@@ -285,12 +285,16 @@ class TestWhere:
 
 class TestPixels:
     def test_maps_of_the_pixels_stand_beside(self, sample):
-        fig = regions(pooled(sample), pixels=sample, alpha=0.01, title="with pixels")
+        fig = regions(pooled(sample), pixels=sample, alpha=0.01, correction="holm", title="with pixels")
         assert {"picture", "smoothed", "significance"} <= set(panels(fig))
         marks = sample.significance_map(alpha=0.01)[0]
         assert f"important {(marks == 1).mean():.1%}" in legend(fig, 1)
         assert said(fig, 1).endswith("(alpha 0.01 a side, uncorrected; 32,000 pixels)")
-        assert "alpha 0.01 a side" in said(fig)
+        assert "alpha 0.01 a side, holm" in said(fig)
+        own = dataclasses.replace(sample, default_terms=sample.terms(1.5, correction="by"))
+        assert "above or below 1.5? (alpha 0.05 a side, by; 32,000 pixels)" in said(
+            regions(pooled(sample), pixels=own), 1
+        )
 
     def test_others_are_refused(self, sample):
         with pytest.raises(
