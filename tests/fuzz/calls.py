@@ -156,7 +156,8 @@ def of_stats():
     )
     for name in ("sequential_test", "sign_test"):
         good = {"samples": samples, "threshold": 0.5, "alternative": "two-sided", "axis": 0}
-        yield Case(f"stats.{name}", getattr(stats, name), good, kinds={"threshold": NUMBERS_OR_ONE})
+        nan_too = Kind(lambda value: NUMBERS_OR_ONE.takes(value) or (isinstance(value, float) and value != value))
+        yield Case(f"stats.{name}", getattr(stats, name), good, kinds={"threshold": nan_too})  # on neither side of nan
 
 
 def of_noise():

@@ -71,20 +71,17 @@ def test_every_decision_is_that_of_python(one_by_one, stopping, sample, open_pag
             assert not any(opened.marks())
             continue
         for place in range(5, len(levels), 3):
-            opened.slide("[name=alpha]", place)
-            for edge in chosen:
-                opened.slide(".threshold input", edge)
+            for edge, (marks, text) in zip(chosen, opened.marks_at(place, chosen), strict=True):
                 in_effect = correction
                 if correction == "closed-e-bh" and not (edge == computed and stopping):
                     in_effect = "e-bh"  # the threshold was chosen by these samples, or by whoever moves the slider
                 expected = marks_or_none(found, edges[edge], levels[place], in_effect)
-                text = opened.page.inner_text(".panel")
                 if expected is None:
                     assert "nothing can become significant" in text
                     expected = np.zeros((1, 9, 14))
                 else:
                     assert ("decided by e-BH: closed e-BH is for a threshold" in text) == (in_effect != correction)
-                assert opened.marks() == expected.ravel().tolist(), (correction, levels[place], edges[edge])
+                assert marks == expected.ravel().tolist(), (correction, levels[place], edges[edge])
                 if in_effect == "closed-e-bh":
                     more += bool((expected != marks_or_none(found, edges[edge], levels[place], "e-bh")).any())
     assert bool(more) == bool(stopping)
