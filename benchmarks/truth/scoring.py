@@ -46,20 +46,20 @@ def marks(sample: AttributionSample, task: np.ndarray, model: np.ndarray, *, ima
     for rule, threshold in RULES.items() if images else [*RULES.items(), (f"> {FIXED:g}", FIXED)]:
         for correction in CORRECTIONS:
             decision = _decided(sizes, threshold, correction)
-            row = _row(flat(decision.marks), task, model)
+            important, unimportant = (flat(decision.marks) == mark for mark in (1, -1))
             missing = np.isnan(np.broadcast_to(decision.thresholds, decision.marks.shape)).reshape(len(task), -1)
-            important = flat(decision.marks) == 1
-            row |= {"no_threshold": float(missing.all(axis=1).mean())}
+            row = {"no_threshold": float(missing.all(axis=1).mean()), **_row(important, task, model)}
+            row["task_unimportant"] = _mean_ratio((unimportant & task).sum(axis=1), task.sum(axis=1))
+            row["model_unimportant"] = _mean_ratio((unimportant & model).sum(axis=1), model.sum(axis=1))
             row |= _controls(important.sum(axis=1), flat(sizes.vanilla), mean, task)
             yield {"rule": rule, "correction": correction or "none", **row}
     for rule, found in UNTESTED.items():
         one = flat(sizes.vanilla) if rule.startswith("vanilla") else mean
         above = np.array([values > _quiet(found, values) for values in one])
-        yield {"rule": rule, "correction": "untested", **_row(above.astype(np.int8), task, model)}
+        yield {"rule": rule, "correction": "untested", **_row(above, task, model)}
     if not images:
         for name, one in (("vanilla", flat(sizes.vanilla)), ("mean", mean)):
-            row = _row((one > FIXED).astype(np.int8), task, model)
-            yield {"rule": f"{name} > {FIXED:g}", "correction": "untested", **row}
+            yield {"rule": f"{name} > {FIXED:g}", "correction": "untested", **_row(one > FIXED, task, model)}
         for correction in CORRECTIONS:
             decided = _decided(sample, 0.0, correction)
             yield {"rule": SIGN, "correction": correction or "none", **_row(flat(decided.marks) != 0, task, model)}
@@ -76,14 +76,12 @@ def _quiet(function: Any, given: Any) -> Any:
         return function(given)
 
 
-def _row(decided: np.ndarray, task: np.ndarray, model: np.ndarray) -> dict[str, float]:
-    """Number of marks, and for both truths the share of false marks, power, and what is used but marked unimportant."""
-    important, unimportant = decided == 1, decided == -1
+def _row(important: np.ndarray, task: np.ndarray, model: np.ndarray) -> dict[str, float]:
+    """Number of marks, inputs without any, and for both truths the share of false marks and power."""
     row = {"marks": float(important.sum(axis=1).mean()), "unmarked": float((~important.any(axis=1)).mean())}
     for name, truth in (("task", task), ("model", model)):
         row[f"{name}_fdp"] = _mean_ratio((important & ~truth).sum(axis=1), important.sum(axis=1))
         row[f"{name}_power"] = _mean_ratio((important & truth).sum(axis=1), truth.sum(axis=1))
-        row[f"{name}_unimportant"] = _mean_ratio((unimportant & truth).sum(axis=1), truth.sum(axis=1))
     return row
 
 
