@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import metfa
-from metfa import explainers, text
+from metfa import explainers, regions, text
 
 
 def fresh(code):
@@ -36,7 +36,7 @@ def test_sampling_and_statistics_load_neither():
     assert not {"torch", "matplotlib", "jax", "tqdm", "PIL", "scipy"} & set(loaded)
 
 
-@pytest.mark.parametrize("package", [metfa, explainers, text], ids=lambda package: package.__name__)
+@pytest.mark.parametrize("package", [metfa, explainers, regions, text], ids=lambda package: package.__name__)
 class TestNames:
     def test_resolve(self, package):
         for name in package.__all__:

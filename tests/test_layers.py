@@ -29,6 +29,7 @@ LAYERS = [
     {"metrics"},
     {"attacks"},
     {"text", "segmentation"},
+    {"regions"},
     {"by_name"},
     {"evaluation"},
     {"plot"},

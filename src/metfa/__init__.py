@@ -10,6 +10,7 @@ _HOME = {
     "AttributionSample": "metfa.results.sample",
     "Called": "metfa.calls.called",
     "FixedBatch": "metfa.calls.fixed_batch",
+    "Regions": "metfa.results.regions",
     "Run": "metfa.sampling.run",
     "Smoothed": "metfa.sampling.smoothed",
     "Study": "metfa.evaluation.study",
@@ -26,13 +27,14 @@ _HOME = {
     "models": "metfa.models",
     "noise": "metfa.noise",
     "plot": "metfa.plot",
+    "regions": "metfa.regions",
     "report": "metfa.report",
     "randomised": "metfa.sampling.randomised",
     "seeded": "metfa.sampling.randomised",
     "segmentation": "metfa.segmentation",
     "stats": "metfa.stats",
     "text": "metfa.text",
-    "Until": "metfa.results.stopping",
+    "Until": "metfa.results.until",
 }
 
 _HOME |= {name: "metfa._base.warnings" for name in _warnings.__all__ if name.endswith("Warning")}

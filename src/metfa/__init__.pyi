@@ -6,6 +6,7 @@ from metfa import metrics as metrics
 from metfa import models as models
 from metfa import noise as noise
 from metfa import plot as plot
+from metfa import regions as regions
 from metfa import report as report
 from metfa import segmentation as segmentation
 from metfa import stats as stats
@@ -30,9 +31,10 @@ from metfa.evaluation.run import evaluate as evaluate
 from metfa.evaluation.study import Study as Study
 from metfa.results.decisions import TooFewSamplesError as TooFewSamplesError
 from metfa.results.files import load as load
+from metfa.results.regions import Regions as Regions
 from metfa.results.sample import AttributionSample as AttributionSample
-from metfa.results.stopping import Until as Until
 from metfa.results.terms import Terms as Terms
+from metfa.results.until import Until as Until
 from metfa.sampling.explain import explain as explain
 from metfa.sampling.randomised import randomised as randomised
 from metfa.sampling.randomised import seeded as seeded

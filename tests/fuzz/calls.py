@@ -14,7 +14,20 @@ from PIL import Image
 from torch import nn
 
 import metfa
-from metfa import attacks, evaluation, explainers, metrics, models, noise, plot, report, segmentation, stats, text
+from metfa import (
+    attacks,
+    evaluation,
+    explainers,
+    metrics,
+    models,
+    noise,
+    plot,
+    regions,
+    report,
+    segmentation,
+    stats,
+    text,
+)
 from metfa.explainers import CAM, Gradient
 from metfa.text.models import BiLSTM, TrainedBiLSTM
 
@@ -30,7 +43,7 @@ from .theirs import (
     segments,
     text_scores,
 )  # fmt: skip
-from .values import ANYTHING, INDEX, NAME, NUMBER, NUMBERS_OR_ONE, Kind, none_or
+from .values import ANYTHING, COUNT, FLAG, INDEX, NAME, NUMBER, NUMBERS_OR_ONE, Kind, none_or
 from .verdicts import Case, Fresh
 
 SMOOTH = noise.Uniform(0.1, bounds=(0, 1))
@@ -96,6 +109,7 @@ def cases(folder):
             *of_attacks(folder),
             *of_segmentation(folder),
             *of_text(folder),
+            *of_regions(),
             *of_models(),
             *of_evaluation(folder),
             *of_plot(),
@@ -487,6 +501,33 @@ def of_text(folder):
     yield Case("text.render_terminal", text.render_terminal, {"sample": sample, **html, "width": 80, "colour": False})
     yield Case("text.words_from_tokens", text.words_from_tokens,
                {"attributions": [9.0, 1.0, 2.0], "word_index": [None, 0, 1], "n_words": 2})  # fmt: skip
+
+
+def of_regions():
+    picture = np.random.default_rng(0).random((3, 12, 12))
+    pooling = {"how": "mean", "against": None}
+    kinds = {"shape": ANYTHING, "against": ANYTHING, "n_segments": COUNT}
+    found = {"method": "slic", "shape": None, **pooling}
+    yield Case("regions.superpixels", regions.superpixels, {"image": picture, "n_segments": 5, **found}, kinds=kinds)
+    tree = {"image": picture, "n_segments": (3, 9), **found}
+    yield Case("regions.tree", regions.tree, tree, kinds={**kinds, "n_segments": ANYTHING})
+    levels = regions.tree(picture, (3, 9))
+    opened = {"region": INDEX, "level": INDEX, "against": ANYTHING}
+    yield Case("tree.inside", levels.inside, {"region": 1, "level": 0, "against": None}, kinds=opened)
+    yield Case("tree.children", levels.children, {"region": 1, "level": 0}, kinds=opened)
+    yield Case("tree.alpha_inside", levels.alpha_inside, {"region": 1, "level": 0, "alpha": 0.05}, kinds=opened)
+    yield Case("regions.grid", regions.grid, {"of": (8, 8), "cells": 2, **pooling}, kinds=kinds)
+    yield Case("regions.blocks", regions.blocks, {"of": (8, 8, 8), "cells": 2, **pooling}, kinds=kinds)
+    windows = {"of": (2, 20), "length": 5, "axis": -1, "together": True, **pooling}
+    yield Case("regions.windows", regions.windows, windows, kinds={**kinds, "length": COUNT, "together": FLAG})
+    boxes = {"of": (8, 8), "corners": [(0, 0, 3, 3)], "names": None, **pooling}
+    yield Case("regions.boxes", regions.boxes, boxes, kinds=kinds)
+    labels = {"segmentation": np.array([[0, 1], [2, 2]]), "names": None, "of": (4, 4), "ignore": 0, **pooling}
+    yield Case("regions.objects", regions.objects, labels, kinds=kinds)
+    yield Case("regions.sentences", regions.sentences, {"of": "One. Two.", "split": None, **pooling}, kinds=kinds)
+    yield Case("regions.phrases", regions.phrases, {"of": "One, two.", **pooling}, kinds=kinds)
+    columns = {"of": ["a=1", "a=2", "b"], "variables": None, "how": "sum", "against": None}
+    yield Case("regions.variables", regions.variables, columns, kinds=kinds)
 
 
 def of_models():

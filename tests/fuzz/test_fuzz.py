@@ -18,7 +18,7 @@ from .verdicts import Case, Fresh, run, table, usual, verdict_of
 
 MADE_BY_US = {  # results and their parts, which nobody makes by hand
     "AttackResult", "AttributionSample", "ClassContext", "ConfidenceInterval", "ContextExplanation", "ContextTable",
-    "Contrast",
+    "Contrast", "RegionTree",
     "Detection", "Evaluation", "FaithfulnessCurve", "LoadedModel", "MaskState", "Measured", "OverallFaithfulness",
     "Ranks", "RobustScore", "Scores", "SequentialTestResult", "SignTestResult", "Stability", "Surrogate", "Table",
     "WordMixture", "WordScores", "WordSurrogate",

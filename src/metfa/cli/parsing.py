@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from metfa.by_name import thresholds
-from metfa.results.stopping import CRITERIA
+from metfa.results.until import CRITERIA
 
 __all__ = ["criteria_of", "folders_of", "settings_of", "size_of", "threshold_of"]
 

@@ -22,11 +22,13 @@ from metfa.calls.answers import softmax
 from metfa.cli.certificates import certificate_figure, certificate_line
 from metfa.cli.parsing import criteria_of
 from metfa.results.cautions import FLIPS_FROM, check_flips_from
+from metfa.results.corrections import check_correction
 from metfa.results.decisions import samples_needed
-from metfa.results.files import MANIFEST, load, read_json, write_json
+from metfa.results.files import MANIFEST, load
+from metfa.results.manifests import read_json, write_json
 from metfa.results.sample import AttributionSample
-from metfa.results.stopping import Until
-from metfa.results.terms import Terms, check_correction, filled
+from metfa.results.terms import Terms, filled
+from metfa.results.until import Until
 from metfa.sampling import explain as sampling
 from metfa.sampling.rounds import rounds_of
 from metfa.sampling.run import Run

@@ -10,9 +10,9 @@ import numpy as np
 from metfa.evaluation._of_samples import alpha_at, correction_of
 from metfa.noise.pixel_space import gaussian_std
 from metfa.results.certified import CORRECTIONS
+from metfa.results.corrections import check_alpha, check_correction
 from metfa.results.decisions import samples_for_interval, samples_needed
-from metfa.results.stopping import Until
-from metfa.results.terms import check_alpha, check_correction
+from metfa.results.until import Until
 from metfa.sampling.rounds import RoundsUntil
 
 if TYPE_CHECKING:

@@ -16,8 +16,9 @@ from metfa.calls.held import SETTINGS
 from metfa.calls.hidden import Hidden, baseline_numbers
 from metfa.evaluation import _of_samples
 from metfa.evaluation._figures import Row, number, plain_row, score_row
+from metfa.results.corrections import check_correction
 from metfa.results.sample import AttributionSample
-from metfa.results.terms import check_correction, checked_threshold
+from metfa.results.terms import checked_threshold
 from metfa.text import word_metrics
 
 __all__ = ["GOVERNED", "MEASURES", "Measure", "check_measures"]

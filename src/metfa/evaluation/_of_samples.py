@@ -12,10 +12,11 @@ import numpy as np
 
 from metfa import metrics
 from metfa.evaluation._figures import Row, plain_row, score_row
+from metfa.results.corrections import check_correction
 from metfa.results.decisions import TooFewSamplesError
 from metfa.results.sample import AttributionSample
-from metfa.results.stopping import Until
-from metfa.results.terms import Terms, check_correction
+from metfa.results.terms import Terms
+from metfa.results.until import Until
 
 __all__ = [
     "alpha_at",

@@ -19,7 +19,7 @@ from metfa.evaluation.tables import Cell, Table
 
 if TYPE_CHECKING:
     from metfa.evaluation.results import Evaluation
-    from metfa.results.stopping import Until
+    from metfa.results.until import Until
 
 __all__ = ["faithfulness_table", "samples_table", "stability_table"]
 

@@ -16,7 +16,7 @@ from metfa.sampling.rounds import RoundsUntil
 
 if TYPE_CHECKING:
     from metfa.evaluation.results import Evaluation
-    from metfa.results.stopping import Until
+    from metfa.results.until import Until
 
 __all__ = ["about_failures", "about_levels", "about_missing", "about_trimming", "counted_inputs"]
 

@@ -16,7 +16,7 @@ from metfa.evaluation._measures import Measure
 if TYPE_CHECKING:
     from metfa.evaluation.results import Evaluation
     from metfa.evaluation.study import Study
-    from metfa.results.stopping import Until
+    from metfa.results.until import Until
 
 __all__ = [
     "FAILED",

@@ -14,7 +14,7 @@ from metfa.by_name.methods import Of, check_method, explainer_of
 from metfa.evaluation._enough_samples import check_enough_samples
 from metfa.evaluation._measures import Measure, check_measures
 from metfa.evaluation.inputs import Arrays, ImageFiles, Texts, study_inputs
-from metfa.results.stopping import Until
+from metfa.results.until import Until
 from metfa.sampling.protocol import explained_model
 from metfa.sampling.randomised import randomised, seeded
 from metfa.sampling.streams import MOST_ENTROPY

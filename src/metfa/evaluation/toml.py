@@ -15,7 +15,7 @@ from metfa.by_name.noises import noise_of
 from metfa.by_name.thresholds import threshold_of
 from metfa.evaluation.inputs import Texts, study_inputs
 from metfa.evaluation.study import NamedMethod, Study
-from metfa.results.stopping import Until
+from metfa.results.until import Until
 
 __all__ = ["read_study"]
 

@@ -22,7 +22,7 @@ from metfa.evaluation.inputs import Texts
 from metfa.evaluation.study import Study
 from metfa.evaluation.units import Unit
 from metfa.results.sample import AttributionSample
-from metfa.results.stopping import Until
+from metfa.results.until import Until
 from metfa.sampling.explain import explain
 from metfa.sampling.protocol import explained_model, takes_rngs
 from metfa.sampling.run import Run

@@ -18,11 +18,12 @@ from metfa.report._certificate import certificate_of
 from metfa.report._layers import layers_of
 from metfa.report._words import about_of, kinds_of, lines_of, paragraph_of
 from metfa.results.cautions import cautions, explained
+from metfa.results.corrections import ANY_TIME, CORRECTIONS
 from metfa.results.decisions import Decision, TooFewSamplesError, samples_needed
 from metfa.results.moments import ends_of
 from metfa.results.sample import AttributionSample
 from metfa.results.summary import Summary, summarise
-from metfa.results.terms import ANY_TIME, CORRECTIONS, Terms
+from metfa.results.terms import Terms
 from metfa.results.thresholds import resolved, zone_of
 from metfa.segmentation.explanation import ContextExplanation
 from metfa.stats.sequential import reciprocal_table

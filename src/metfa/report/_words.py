@@ -29,7 +29,7 @@ def lines_of(summary: Summary | str, kinds: dict[int, str]) -> list[tuple[str, s
     """A summary line by line, or why there is none, with the names of this page."""
     if isinstance(summary, str):
         return [("significance", summary)]
-    names = {name: kinds[mark] for mark, name in kinds_at(summary.threshold).items()}
+    names = {name: kinds[mark] for mark, name in summary.kinds.items()}
     return [(names.get(name, name), text) for name, text in summary.lines()]
 
 

@@ -30,6 +30,8 @@ def misfits(sample: AttributionSample) -> Iterator[tuple[str, str]]:
         "vanilla": sample.vanilla.shape == sample.values.shape[1:],
         "scores": sample.scores is None or sample.scores.shape[:1] == (batch,),
         "predictions": sample.predictions is None or sample.predictions.shape == (n, batch),
+        "regions": sample.regions is None
+        or (features == [len(sample.regions)] and len(sample.regions.masks) in (1, batch)),
         "feature_names": sample.feature_names is None or features == [len(sample.feature_names)],
     }
     yield from (

@@ -8,7 +8,8 @@ import numpy as np
 
 from metfa import stats
 from metfa._base.percents import counted
-from metfa.results.terms import Terms, check_correction, check_fits
+from metfa.results.corrections import check_correction
+from metfa.results.terms import Terms, check_fits
 from metfa.results.thresholds import resolved, sides
 from metfa.stats import sequential, sign_tests
 from metfa.stats.sequential import fewest_reaching, reciprocal_table
@@ -79,7 +80,7 @@ class Decision:
     @property
     def kinds(self) -> dict[int, str]:
         """Names of the features with each mark."""
-        return kinds_at(self.threshold)
+        return kinds_at(self.threshold, self.terms.sides)
 
     @property
     def near_zero(self) -> np.ndarray:
@@ -100,9 +101,17 @@ class Decision:
         return f"is the median of a {noun} above or below {compared}? ({level})"
 
 
-def kinds_at(threshold: float | None) -> dict[int, str]:
-    """Names of the features with each mark: the sign for the threshold 0, else important and unimportant."""
-    above, below = ("positive", "negative") if threshold == 0 else ("important", "unimportant")
+def kinds_at(threshold: float | None, sides: tuple[str, str] | None = None) -> dict[int, str]:
+    """Names of the features with each mark: the sign for the threshold 0, else important and unimportant.
+
+    Scores with `sides` (`Terms.sides`) have these names at the threshold 0, and are no measure of importance elsewhere.
+    """
+    if sides is None:
+        sides = ("positive", "negative") if threshold == 0 else ("important", "unimportant")
+    elif threshold != 0:
+        at = "the threshold" if threshold is None else f"{threshold:.3g}"
+        sides = (f"above {at}", f"below {at}")
+    above, below = sides
     return {1: above, 0: "undecided", -1: below}
 
 

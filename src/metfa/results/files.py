@@ -6,18 +6,19 @@ before it reads a number, follows no symbolic links, and never imports anything 
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from metfa._base.validation import as_path, is_text
-from metfa._base.writing import new_file, new_folder
-from metfa.results.arrays import KINDS, describe_array, digest_of, read_array, require_plain_file, write_array
+from metfa._base.writing import new_folder
+from metfa.results.arrays import KINDS, describe_array, digest_of, read_array, write_array
 from metfa.results.checks import misfits
+from metfa.results.manifests import read_json, read_manifest, write_json
+from metfa.results.regions import Regions
 from metfa.results.sample import AttributionSample
 from metfa.results.stopping import Stopping
 from metfa.results.terms import Terms
@@ -27,16 +28,12 @@ __all__ = [
     "check_inputs",
     "check_targets",
     "load",
-    "read_json",
-    "read_manifest",
     "save",
-    "write_json",
     "write_manifest",
 ]
 
 MANIFEST = "manifest.json"
 SCHEMA_VERSION = 1
-MAX_JSON_BYTES = 64 * 2**20
 ARRAYS = ("values", "vanilla", "scores", "predictions")
 
 
@@ -128,6 +125,11 @@ def write_manifest(folder: Path, sample: AttributionSample) -> None:
     for name in ARRAYS:
         if getattr(sample, name) is not None:
             described[name] = describe_array(folder / f"{name}.npy", getattr(sample, name))
+    about_regions = {}
+    for name, regions in _regions_of(sample).items():
+        about_regions[name], parts = regions.written()
+        for part, array in parts.items():
+            described[f"{name}_{part}"] = write_array(folder / f"{name}_{part}.npy", array)
     write_json(
         folder / MANIFEST,
         {
@@ -141,49 +143,15 @@ def write_manifest(folder: Path, sample: AttributionSample) -> None:
             "provenance": sample.provenance,
             "stopping": None if sample.stopping is None else sample.stopping.written(),
             "default_terms": None if sample.default_terms is None else sample.default_terms.written(),
+            "regions": about_regions,
         },
     )
 
 
-def write_json(path: Path, content: Any) -> None:
-    """Write a JSON file at once: a reader finds the old file or the new one, never half of it."""
-    text = json.dumps(content, indent=1, sort_keys=True, allow_nan=False)
-    if len(text) > MAX_JSON_BYTES:
-        raise ValueError(f"{path} would have {len(text)} bytes, more than the {MAX_JSON_BYTES} that are read back")
-    with new_file(path, replace=True) as file:
-        file.write(text.encode())
-
-
-def read_json(path: Path) -> Any:
-    """Read a JSON file that anybody may have written; if that fails, a ValueError names the file."""
-    require_plain_file(path)
-    if path.stat().st_size > MAX_JSON_BYTES:
-        raise ValueError(f"{path} has {path.stat().st_size} bytes, more than the {MAX_JSON_BYTES} allowed")
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is damaged: {error}") from error
-
-
-@contextmanager
-def read_manifest(path: Path, schema_version: int) -> Iterator[dict[str, Any]]:
-    """The content of the manifest at `path`; the caller makes a result from it within the context.
-
-    Raises
-    ------
-    ValueError
-        If it is not an object of this version, or an entry is missing or of a wrong kind; the message names the file.
-    """
-    manifest = read_json(path)
-    if not isinstance(manifest, dict):
-        raise ValueError(f"{path} is damaged: an object is needed, got {type(manifest).__name__}")
-    version = manifest.get("schema_version")
-    if version != schema_version:
-        raise ValueError(f"{path} has schema version {version!r:.40}; this metfa reads version {schema_version}")
-    try:
-        yield manifest
-    except (KeyError, TypeError, AttributeError, OverflowError) as error:
-        raise ValueError(f"{path} is damaged: {type(error).__name__} at {error}") from error
+def _regions_of(sample: AttributionSample) -> dict[str, Regions]:
+    """What a result knows of regions, by the names of their files: what its features are, what `Until` asked about."""
+    found = {"regions": sample.regions, "over": None if sample.stopping is None else sample.stopping.over}
+    return {name: regions for name, regions in found.items() if regions is not None}
 
 
 def check_targets(targets: Any) -> None:
@@ -226,6 +194,12 @@ def _assembled(folder: Path, manifest: dict[str, Any]) -> AttributionSample:
     n, batch = values.shape[:2]
     inputs = _read_inputs(folder, manifest["inputs"], described)
     default_terms = manifest.get("default_terms")
+    stopping = None if manifest.get("stopping") is None else Stopping.read(manifest["stopping"], batch, n)
+    regions = _read_regions(folder, manifest.get("regions", {}), described)
+    if "over" in regions:
+        if stopping is None:
+            raise TypeError("regions over, which belong to a stopping")
+        stopping = replace(stopping, over=regions["over"])
     sample = AttributionSample(
         values=values,
         inputs=inputs,
@@ -237,8 +211,9 @@ def _assembled(folder: Path, manifest: dict[str, Any]) -> AttributionSample:
         input_names=tuple(input_names),
         feature_names=None if names is None else tuple(names),
         provenance=_typed(manifest, "provenance", dict),
-        stopping=None if manifest.get("stopping") is None else Stopping.read(manifest["stopping"], batch, n),
+        stopping=stopping,
         default_terms=None if default_terms is None else Terms.read(default_terms, values.shape),
+        regions=regions.get("regions"),
     )
     for name, wrong in misfits(sample):
         raise ValueError(f"{folder / MANIFEST} is damaged: {name} {wrong}")
@@ -248,6 +223,19 @@ def _assembled(folder: Path, manifest: dict[str, Any]) -> AttributionSample:
     except (TypeError, ValueError) as error:
         raise ValueError(f"{folder / MANIFEST} is damaged: stopping or default_terms: {error}") from error
     return sample
+
+
+def _read_regions(folder: Path, about: Any, arrays: dict[str, Any]) -> dict[str, Regions]:
+    if not isinstance(about, dict) or set(about) - {"regions", "over"}:
+        raise TypeError("regions, which must be an object")
+
+    def read(name: str, part: str) -> np.ndarray:
+        return np.array(read_array(folder / MANIFEST, f"{name}_{part}", arrays[f"{name}_{part}"]))
+
+    try:
+        return {name: Regions.read(written, partial(read, name)) for name, written in about.items()}
+    except ValueError as error:
+        raise ValueError(f"{folder / MANIFEST} is damaged: regions: {error}") from error
 
 
 def _typed(manifest: dict[str, Any], name: str, kind: type) -> Any:

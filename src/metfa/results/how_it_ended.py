@@ -23,19 +23,22 @@ def how_it_ended(stopping: Stopping) -> str:
         advice = "give a number, or a larger `first`"
         return f"{made}: nothing can be decided, as {_without(stopping)}: {advice}{more}"
     met = stopping.reason == "reached"
-    seen = ", ".join(_seen(name, getattr(last, name), asked, met=met) for name, asked in stopping.asked.items())
+    seen = ", ".join(
+        _seen(name, getattr(last, name), asked, stopping.noun, met=met) for name, asked in stopping.asked.items()
+    )
     ended = "" if met else f" ({UNMOVED if stopping.reason == 'unmoved' else f'{stopping.reason} ended it'})"
     worst = f", the worst of {stopping.n_inputs} inputs" if stopping.n_inputs > 1 else ""
     return f"{made}{worst}: {seen}{ended}{_terms(stopping)}{more}"
 
 
-def _seen(name: str, value: float | None, asked: float, *, met: bool) -> str:
+def _seen(name: str, value: float | None, asked: float, noun: str, *, met: bool) -> str:
     """What the last look saw of a criterion."""
     limit, most = percent(asked) if name == "undecided" else f"{asked:.3g}", "at most " * met
+    of = "" if noun == "feature" else f"of the {noun}s "
     if value is None:
         return f"nothing known about {name} ({limit} asked)"
     seen = {
-        "undecided": f"{most}{percent(value, 1)} undecided",
+        "undecided": f"{most}{percent(value, 1)} {of}undecided",
         "width": f"intervals {most}{value:.3g} wide",
         "change": f"a change of {most}{value:.3g}",
     }[name]

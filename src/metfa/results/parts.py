@@ -33,6 +33,7 @@ def input_of(sample: AttributionSample, index: int) -> AttributionSample:
         input_names=sample.input_names[row],
         stopping=None if sample.stopping is None else sample.stopping.of_input(index),
         default_terms=None if sample.default_terms is None else sample.default_terms.of_input(index),
+        regions=None if sample.regions is None else sample.regions.of_input(index),
         provenance={**sample.provenance, "signed": sample.signed},
     )
 
@@ -129,6 +130,8 @@ def _check_joins(sample: AttributionSample, other: AttributionSample) -> None:
             )
     if sample.default_terms != other.default_terms:
         raise ValueError(f"`other` has other `default_terms`: {other.default_terms} against {sample.default_terms}")
+    if sample.regions != other.regions:
+        raise ValueError(f"`other` has other `regions`: {other.regions} against {sample.regions}")
     if not same_maps(sample.vanilla, other.vanilla):
         raise ValueError("`other` explains another model: the attributions of the clean inputs differ")
 

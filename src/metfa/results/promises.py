@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from metfa._base.percents import counted, percent
-from metfa.results.terms import UNPROVEN
+from metfa.results.corrections import UNPROVEN
 
 __all__ = ["promise"]
 

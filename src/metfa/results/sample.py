@@ -1,31 +1,31 @@
-"""The result of sampling: the samples, and the questions that they answer without the model."""
+"""The result of sampling: the questions that samples answer without the model."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from metfa import stats
-from metfa._base.percents import percent
 from metfa._base.provenance import printable
 from metfa._base.validation import check_function, check_kind, positive_int
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
-from metfa.results.cautions import FLIPS_FROM, predicted
+from metfa.results.cautions import FLIPS_FROM
 from metfa.results.certified import certified, ranks_within
-from metfa.results.decisions import Decision, decide, samples_for_interval, tested
+from metfa.results.corrections import check_correction
+from metfa.results.decisions import Decision, decide, tested
 from metfa.results.moments import mean_of, median_of, std_of
 from metfa.results.outlook import Outlook, outlook
-from metfa.results.parts import grown, input_of, joined, read_only, with_looks
-from metfa.results.stopping import Stopping, of_a_fixed_number
-from metfa.results.terms import Terms, check_correction, check_fits, filled, of_both_signs
+from metfa.results.parts import input_of, joined
+from metfa.results.pooling import pooled_sample
+from metfa.results.regions import regions_of
+from metfa.results.samples import Samples
+from metfa.results.stopping import of_a_fixed_number
+from metfa.results.terms import Terms, check_fits, filled
 from metfa.results.thresholds import UNMOVED, ruled
-from metfa.results.units import unit_of
 from metfa.stats.validation import as_alternative
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ __all__ = ["AttributionSample"]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class AttributionSample:
+class AttributionSample(Samples):
     r"""N attributions of each input under noise, with the exact statistics of their medians.
 
     Made by `metfa.explain` or `metfa.load`; arrays are NumPy and read-only.
@@ -65,107 +65,14 @@ class AttributionSample:
     default_terms : Terms or None
         Terms of its decisions where nothing else is given, such as the threshold 0 for differences; they are saved
         with it. None: the usual ones, see `terms`.
+    regions : Regions or None
+        What its features are, where they are regions (see `over`).
     """
-
-    values: np.ndarray
-    inputs: Any
-    target: tuple[Any, ...]
-    vanilla: np.ndarray
-    scores: np.ndarray | None
-    predictions: np.ndarray | None
-    sample_ids: tuple[int, ...]
-    input_names: tuple[str, ...]
-    feature_names: tuple[str, ...] | None = None
-    provenance: dict[str, Any] = field(default_factory=dict)
-    stopping: Stopping | None = None
-    default_terms: Terms | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "provenance", with_looks(self.provenance))
-        for name in ("values", "inputs", "vanilla", "scores", "predictions"):
-            object.__setattr__(self, name, read_only(getattr(self, name)))
-
-    @property
-    def n_samples(self) -> int:
-        """Number of samples N of each input."""
-        return len(self.values)
-
-    @property
-    def any_time(self) -> bool:
-        """Whether tests and intervals must hold at any time: after `metfa.Until`, or `looks` at fewer samples."""
-        return self.stopping is not None or self.grown is not None
-
-    def _look(self) -> None:
-        if self.n_samples not in self.looks:
-            self.looks.append(self.n_samples)
-
-    @property
-    def looks(self) -> list[int]:
-        """Numbers of samples at which marks or intervals of these samples were asked for; files keep them."""
-        return self.provenance["looks"]
-
-    @property
-    def grown(self) -> str | None:
-        """At which smaller numbers of samples somebody looked, in words; None if nobody did."""
-        return grown(self.looks, self.n_samples)
-
-    def too_few_for(self, confidence_level: float) -> str | None:
-        """Why there are no intervals of that level: too few samples, or no noise; None if there are."""
-        if self.unmoved.all():
-            return UNMOVED
-        needed = samples_for_interval(confidence_level, any_time=self.any_time)
-        if self.n_samples >= needed:
-            return None
-        return f"{self.n_samples} samples are too few, {percent(confidence_level)} needs {needed}"
-
-    @property
-    def unmoved(self) -> np.ndarray:
-        """Whether the noise changes nothing of an input, so that its samples are one explanation N times, (batch,)."""
-        return np.isin(self.input_names, self.provenance.get("unmoved", []))
-
-    @property
-    def words(self) -> tuple[str, ...] | None:
-        """Words of an explained text: another name for `feature_names`."""
-        return self.feature_names
-
-    @property
-    def feature_shape(self) -> tuple[int, ...]:
-        """Shape of one map."""
-        return self.values.shape[2:]
-
-    @property
-    def n_features(self) -> int:
-        """Number of features of one input."""
-        return math.prod(self.feature_shape)
-
-    @cached_property
-    def signed(self) -> bool:
-        """Whether scores above 0 speak for the target, and scores below 0 against it.
-
-        An explainer may say so (an attribute `signed`, which those of texts have). Else it holds if the samples of any
-        input reach below 0 by more than 5 % of their highest. One input taken from a batch keeps the batch's answer.
-        """
-        known = self.provenance.get("signed")
-        return of_both_signs(self.values) is not None if known is None else bool(known)
-
-    @cached_property
-    def unit(self) -> float | np.ndarray:
-        """What counts as a whole score (see `Terms`): the explainer's `unit`, else from the maps of each input."""
-        given = self.default_terms and self.default_terms.unit
-        known = self.provenance.get("unit") if given is None else given
-        first = self.stopping and self.stopping.looks[0].n_samples  # its looks count with this unit
-        return unit_of(self.vanilla, self.values[:first]) if known is None else known
 
     def with_unit(self, unit: float | np.ndarray) -> AttributionSample:
         """The same samples, decided in another unit, a number or one for each input; 1 for probabilities."""
         usual = self.default_terms or Terms(0.0 if self.signed else stats.jenks)
         return replace(self, default_terms=replace(usual, unit=unit))
-
-    @cached_property
-    def flip_rate(self) -> np.ndarray | None:
-        """Share of noisy inputs whose predicted class differs from the clean one, (batch,); None where unknown."""
-        clean = predicted(self.scores)
-        return None if self.predictions is None or clean is None else (self.predictions != clean).mean(axis=0)
 
     def median(self) -> np.ndarray:
         r"""Sample median of each feature, (batch, \*features)."""
@@ -235,8 +142,9 @@ class AttributionSample:
             See `Terms`; TypeError or ValueError if one is not allowed, or does not fit these samples.
         """
         usual = self.default_terms or Terms(0.0 if self.signed else stats.jenks)
-        own = self.stopping.terms if self.stopping is not None and self.stopping.tested else usual
-        own = replace(own, unit=self.unit)
+        decided = self.stopping is not None and self.stopping.tested and self.stopping.over in (None, self.regions)
+        own = self.stopping.terms if self.stopping is not None and decided else usual
+        own = replace(own, unit=self.unit, sides=usual.sides)
         found = filled(own, usual.threshold, threshold, alpha=alpha, correction=correction, split=split)
         check_correction(found.correction, any_time=self.any_time)
         check_fits(found, self.values.shape)
@@ -407,6 +315,43 @@ class AttributionSample:
         terms = self.terms(threshold, alpha=alpha, correction=correction, split=split)
         return outlook(self, undecided, terms, max_samples)
 
+    def over(self, regions: Any = None, *, how: str | None = None, against: Any = None) -> AttributionSample:
+        r"""The samples of regions: the same kind of result, whose features are the regions.
+
+        Every statement holds for them as it stands: tests, intervals, smoothed values, corrections, e-values,
+        certificates. With ``against="rest"`` the question needs no threshold: does a region get more, or less, than the
+        rest of the picture?
+
+        Parameters
+        ----------
+        regions : Regions or array
+            A `Regions`, or what it takes as `masks`: labels (\*features) or masks, bool (regions, \*features). They
+            must not depend on these samples. None: those of `metfa.Until`.
+        how, against
+            Instead of those of `regions`; see `Regions`.
+
+        Returns
+        -------
+        AttributionSample
+            Samples (n, batch, regions) in float64.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For regions that are not of the features' shape, empty, or have no rest.
+
+        Examples
+        --------
+        >>> import numpy as np, metfa
+        >>> sample = metfa.explain(lambda x, target: x**2, np.array([[3.0, 2.0, 1.0, 0.0]]), 0,
+        ...                        noise=metfa.noise.Uniform(0.2), n_samples=20, rng=0)
+        >>> sample.over(np.array([0, 0, 1, 1]), against="rest").significance_map(correction="holm")
+        array([[ 1, -1]], dtype=int8)
+        """
+        if regions is None and self.stopping is not None:
+            regions = self.stopping.over
+        return pooled_sample(self, regions_of(regions, how, against))
+
     def of_input(self, index: int) -> AttributionSample:
         """The samples of one input of the batch alone, as a batch of one."""
         return input_of(self, index)
@@ -473,12 +418,12 @@ class AttributionSample:
         return (bars if len(self.feature_shape) == 1 else figure)(self, **settings)
 
     def __repr__(self) -> str:
-        features = "×".join(map(str, self.feature_shape))
+        features = f"{'×'.join(map(str, self.feature_shape))} {self.noun}s"
         inputs = "1 input" if self.values.shape[1] == 1 else f"{self.values.shape[1]} inputs"
         made = ", ".join(
             f"{name}={printable(str(self.provenance.get(name))):.120}" for name in ("explainer", "noise", "rng")
         )
-        return f"AttributionSample({self.n_samples} samples of {inputs}, {features} features, {made})"
+        return f"AttributionSample({self.n_samples} samples of {inputs}, {features}, {made})"
 
     def _repr_html_(self) -> str:
         from metfa.plot import notebook_html

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from metfa import stats
-from metfa._base.percents import percent
+from metfa._base.percents import counted, percent
 from metfa.results.cautions import (
     FLIPS_FROM,
     about_near_zero,
@@ -81,6 +81,10 @@ class Summary:
         How many samples the smoothed map leaves out, in words; None without intervals.
     flip_rate : float or None
         Share of noisy inputs whose predicted class differs from the clean one.
+    noun : str
+        What a feature is called: "feature" or "region".
+    sides : (str, str) or None
+        What lies above and below the threshold 0, where the scores are differences (`Terms.sides`).
     """
 
     place: str | None
@@ -108,9 +112,18 @@ class Summary:
     outside: int | None
     trimming: str | None
     flip_rate: float | None
+    noun: str = "feature"
+    sides: tuple[str, str] | None = None
+
+    @property
+    def kinds(self) -> dict[int, str]:
+        """Names of the features with each mark."""
+        return kinds_at(self.threshold, self.sides)
 
     def __str__(self) -> str:
-        return "\n".join(f"{name + ':':<22}{text}" for name, text in self.lines())
+        lines = self.lines()
+        width = max(22, *(len(name) + 2 for name, _ in lines))
+        return "\n".join(f"{name + ':':<{width}}{text}" for name, text in lines)
 
     def lines(self) -> list[tuple[str, str]]:
         """Names and texts of the summary's lines."""
@@ -118,25 +131,25 @@ class Summary:
         at = "one for each feature" if self.threshold is None else f"{self.threshold:.4g}"
         if self.threshold is not None and math.isnan(self.threshold):
             at = "none exists"
-        kinds = kinds_at(self.threshold)
+        kinds = self.kinds
         lines = [
             *(("caution", text) for text in self.cautions),
             *([] if self.place is None else [("row", self.place)]),
             *([] if self.explained is None else [("class explained", self.explained)]),
-            ("samples", f"{self.n_samples} of each feature's score{kept}; {self.n_features:,} features"),
+            ("samples", f"{self.n_samples} of each {self.noun}'s score{kept}; {counted(self.n_features, self.noun)}"),
             *([] if self.nothing is None else [("nothing stands out", self.nothing)]),
             (kinds[1], f"{percent(self.above, 2):>7} (median above the threshold, {at})"),
             (kinds[-1], f"{percent(self.below, 2):>7} (median below it)"),
             (kinds[0], f"{percent(self.undecided, 2):>7}"),
-            *([("no sign", about_near_zero(self.near_zero, self.zone))] if self.near_zero else []),
+            *([("no sign", about_near_zero(self.near_zero, self.zone, self.noun))] if self.near_zero else []),
             *([] if self.stopped is None else [("stopped", self.stopped)]),
             ("false marks", self._errors()),
             ("intervals", self._intervals()),
         ]
         if self.outside is not None:
-            lines.append(("contradicted", about_outside(self.outside, self.n_features)))
+            lines.append(("contradicted", about_outside(self.outside, self.n_features, self.noun)))
         if self.trimming is not None:
-            lines.append(("smoothed map", f"mean of the {self.n_samples} samples of each feature, {self.trimming}"))
+            lines.append(("smoothed map", f"mean of the {self.n_samples} samples of each {self.noun}, {self.trimming}"))
         if self.flip_rate is not None:
             lines.append(("prediction flips", f"{percent(self.flip_rate, 0)} of the noisy inputs"))
         return lines
@@ -150,7 +163,8 @@ class Summary:
             self.n_features,
             expected=self.expected_false_marks,
             unproven=self.unproven,
-            kinds=kinds_at(self.threshold),
+            noun=self.noun,
+            kinds=self.kinds,
         )
         how = f"alpha {self.alpha:g} a side, uncorrected" if self.correction is None else self.correction
         return f"{said} ({how})"
@@ -190,7 +204,7 @@ def summarise(
         Summary(
             place=place(sample, row),
             explained=explained(sample, row),
-            cautions=(*cautions(sample, row, flips_from), *nothing_stands_out(decision.nothing, row)),
+            cautions=(*cautions(sample, row, flips_from), *nothing_stands_out(decision.nothing, row, sample.noun)),
             n_samples=sample.n_samples,
             n_features=sample.n_features,
             stopped=sample.grown if sample.stopping is None else str(sample.stopping.of_input(row)),
@@ -213,6 +227,8 @@ def summarise(
             outside=None if contradicted is None or sample.unmoved[row] else int(contradicted[row]),
             trimming=trimmed,
             flip_rate=None if sample.flip_rate is None else float(sample.flip_rate[row]),
+            noun=sample.noun,
+            sides=terms.sides,
         )
         for row in range(batch)
     )

@@ -10,27 +10,20 @@ import numpy as np
 
 from metfa import stats
 from metfa._arrays import as_array, to_host
-from metfa._base.validation import did_you_mean, is_whole, positive_int, shown
+from metfa._base.validation import as_names, positive_int, shown
+from metfa.results.corrections import UNPROVEN, check_alpha, check_correction
 from metfa.results.moments import ends_of
 from metfa.results.units import checked_unit
 
 __all__ = [
-    "ANY_TIME",
-    "CORRECTIONS",
-    "UNPROVEN",
     "Terms",
-    "check_alpha",
-    "check_correction",
     "check_fits",
     "checked_threshold",
     "filled",
     "of_both_signs",
 ]
 
-CORRECTIONS = (None, "bonferroni", "holm", "bh", "by", "e-bh")
-ANY_TIME = (None, "bonferroni", "e-bh")  # those that hold whenever sampling stops
 RULES = {"jenks": stats.jenks}  # by their names in files
-UNPROVEN = "unproven with a threshold from the same samples"
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +69,9 @@ class Terms:
         number that was taken from first samples, leave these out too.
     nothing : tuple of (str or None)
         After `metfa.Until`: why its rule found no threshold for an input, whose `threshold` is nan; else empty.
+    sides : (str, str) or None
+        What scores above 0 and below 0 are called where they are differences, such as ("more than the rest", "less than
+        the rest"); None for plain scores.
 
     Raises
     ------
@@ -89,25 +85,31 @@ class Terms:
     split: int = 0
     unit: Any = None
     nothing: tuple[str | None, ...] = ()
+    sides: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
         fits = isinstance(self.nothing, tuple) and all(isinstance(why, str | None) for why in self.nothing)
         if not fits or (self.nothing and np.shape(self.threshold) != (len(self.nothing),)):
             raise ValueError(f"`nothing` must be a text or None for each threshold, got {shown(self.nothing)}")
         missing = np.array([why is not None for why in self.nothing])
-        known = checked_threshold(np.where(missing, 0.0, self.threshold) if missing.any() else self.threshold)
+        given: Any = self.threshold
+        known: Any = checked_threshold(np.where(missing, 0.0, given) if missing.any() else given)
         check_alpha(self.alpha)
         object.__setattr__(self, "threshold", np.where(missing, np.nan, known) if missing.any() else known)
         object.__setattr__(self, "unit", checked_unit(self.unit))
         object.__setattr__(self, "alpha", float(self.alpha))
         object.__setattr__(self, "correction", check_correction(self.correction))
         object.__setattr__(self, "split", positive_int(self.split, "split", minimum=0))
+        if self.sides is not None:
+            object.__setattr__(self, "sides", as_names(self.sides, "sides"))
+            if len(self.sides) != 2:
+                raise ValueError(f"`sides` must be two texts, above and below 0, got {len(self.sides)}")
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Terms):
             return NotImplemented
         same = (self.alpha, self.correction, self.split) == (other.alpha, other.correction, other.split)
-        same = same and np.array_equal(self.unit, other.unit)
+        same = same and self.sides == other.sides and np.array_equal(self.unit, other.unit)
         if callable(self.threshold) or callable(other.threshold):
             return same and self.threshold is other.threshold
         return same and np.array_equal(self.threshold, other.threshold, equal_nan=True)
@@ -171,6 +173,7 @@ class Terms:
                 written["correction"],
                 written["split"],
                 written.get("unit"),
+                sides=written.get("sides"),
             )
             check_fits(found, shape)
         except ValueError as error:
@@ -210,6 +213,7 @@ def filled(
         0 if split is None else split,
         own.unit,
         own.nothing if threshold is own.threshold else (),
+        own.sides,
     )
 
 
@@ -241,37 +245,6 @@ def _no_threshold(kind: type[Exception], got: str) -> Exception:
         f"`threshold` must be a number or a rule, got {got}: write metfa.stats.jenks for natural breaks, or a finite "
         "number"
     )
-
-
-def check_alpha(alpha: float) -> None:
-    """Raise unless `alpha` is a level for decisions, in (0, 0.5)."""
-    if not (isinstance(alpha, float | np.floating) or is_whole(alpha)):
-        raise TypeError(f"`alpha` must be a number, got {shown(alpha)}")
-    if not 0 < alpha < 0.5:
-        raise ValueError(f"`alpha` must lie between 0 and 0.5, got {alpha}; 0.05 is usual")
-
-
-def check_correction(correction: Any, *, any_time: bool = False) -> str | None:
-    """`correction`, with "none" as None; raises if there is none of that name.
-
-    With `any_time` it must be one that holds whenever sampling stops.
-    """
-    if not isinstance(correction, str | None):
-        raise TypeError(f"`correction` must be a string or None, got {shown(correction)}")
-    if correction == "none":
-        return None
-    if correction not in CORRECTIONS:
-        names = ["none", *(name for name in CORRECTIONS if name)]
-        raise ValueError(
-            f"`correction` must be None or one of {', '.join(map(repr, names))}, got {correction!r}"
-            f"{did_you_mean(str(correction), names)}"
-        )
-    if any_time and correction not in ANY_TIME:
-        raise ValueError(
-            f"`correction` must hold whenever sampling stops, and {correction!r} is for a number of samples that was "
-            "fixed beforehand: write 'e-bh' (false discovery rate, any dependence), 'bonferroni' or 'none'"
-        )
-    return correction
 
 
 def check_fits(terms: Terms, shape: tuple[int, ...]) -> None:

@@ -18,8 +18,9 @@ from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.calls.behind import loaded_torch
 from metfa.calls.guard import left_as_found
 from metfa.noise.pixel_space import gaussian_std
+from metfa.results.pooling import facts_of, pooled_maps, terms_of
 from metfa.results.sample import AttributionSample
-from metfa.results.stopping import Until
+from metfa.results.until import Until
 from metfa.sampling.loop import Job, Loop
 from metfa.sampling.protocol import known_signed, known_unit
 from metfa.sampling.request import Request, fitting_names
@@ -38,6 +39,7 @@ def explain(
     *,
     noise: Any,
     n_samples: int | Until = 10,
+    over: Any = None,
     predict: Callable[..., Any] | None = None,
     row_args: dict[str, Any] | None = None,
     batch_size: int | None = None,
@@ -69,6 +71,9 @@ def explain(
     n_samples : int or Until
         The paper's N: samples of each input. `metfa.stats.min_samples` gives the smallest N for a level. Or a rule that
         says when to stop, such as ``metfa.Until(undecided=0.05)``.
+    over : Regions or array, optional
+        Regions that each map is pooled over as soon as it is made, so that only the regions' scores are kept; see
+        `AttributionSample.over`, which gives the same from maps that were kept.
     predict : callable, optional
         Inputs -> scores (batch, classes). For metfa's explainers and bound Captum methods it is found without help.
     row_args : dict of arrays, optional
@@ -129,20 +134,25 @@ def explain(
     """
     started, clock = datetime.now(timezone.utc), time.perf_counter()
     request = Request(
-        explainer=explainer, inputs=inputs, target=target, noise=noise, n_samples=n_samples, predict=predict,
-        row_args=row_args, batch_size=batch_size, rng=rng, run=Run.checked(run),
+        explainer=explainer, inputs=inputs, target=target, noise=noise, n_samples=n_samples, over=over,
+        predict=predict, row_args=row_args, batch_size=batch_size, rng=rng, run=Run.checked(run),
     )  # fmt: skip
-    rounds = rounds_of(request.n_samples, len(request.rows), signed=known_signed(explainer), unit=known_unit(explainer))
+    signed, unit = known_signed(explainer), known_unit(explainer)
+    rounds = rounds_of(request.n_samples, len(request.rows), signed=signed, unit=unit, over=request.over)
     sink = sink_of(request)
     with sink:  # to its end: until then the store is this call's alone
         with left_as_found(explainer, request.predict):
             first = list(islice(request.jobs(0, rounds.most, sink.is_done), request.batch_size))
             loop, scores = request.loop(sink.root).ready(target, request.predict, first)
-            vanilla, given_scores = _vanilla(loop)
-            loop = replace(loop, features=vanilla.shape[1:])
+            maps, given_scores = _vanilla(loop)
+            loop = replace(loop, features=maps.shape[1:], regions=request.over)
+            rounds.check(maps)
+            vanilla, terms = maps, None
+            if request.over is not None:
+                vanilla, terms = pooled_maps(maps, request.over), terms_of(request.over, maps, None)
+                signed, unit = facts_of(request.over, signed, unit)
             required = request.run.feature_names is not None
             names = fitting_names(request.feature_names, vanilla.shape[1:], required=required)
-            rounds.check(vanilla)
             finished = sink.open(rounds.most, vanilla, list(loop.targets))
             if finished is not None:
                 return replace(finished, feature_names=names)
@@ -160,13 +170,15 @@ def explain(
             input_names=request.ids,
             feature_names=names,
             stopping=rounds.stopping(),
+            default_terms=terms,
+            regions=request.over,
             provenance={
                 **request.settings,
                 "rng": hex(sink.root),
                 "n_samples": made.samples,
-                "signed": known_signed(explainer),
+                "signed": signed,
                 "unmoved": [request.ids[row] for row in made.unmoved],
-                "unit": known_unit(explainer),
+                "unit": unit,
                 "gaussian_std": gaussian_std(noise),
                 "batch_size": loop.batch_size,
                 "device": None if request.rows.array is None else str(device_of(request.rows.array)),

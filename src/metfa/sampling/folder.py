@@ -21,10 +21,11 @@ from metfa._base.provenance import describe
 from metfa._base.validation import as_path
 from metfa._base.writing import changed_file, is_temporary, kept_after, new_file, put, sweep
 from metfa.results.arrays import array_offset, map_array, write_array, write_array_header
-from metfa.results.files import MANIFEST, check_inputs, check_targets, load, read_json, write_json, write_manifest
+from metfa.results.files import MANIFEST, check_inputs, check_targets, load, write_manifest
+from metfa.results.manifests import read_json, write_json
 from metfa.results.parts import same_maps
 from metfa.results.sample import AttributionSample
-from metfa.results.stopping import Until
+from metfa.results.until import Until
 from metfa.sampling.done import DIGEST, Done, digest_of_map
 from metfa.sampling.request import Request
 

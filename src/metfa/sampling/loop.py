@@ -19,6 +19,8 @@ from metfa._base.warnings import RowDependenceWarning, warn
 from metfa.calls.guard import random_state_as_found, training_noticed
 from metfa.calls.row_dependence import dependence, explained_by_rounding, looked_at
 from metfa.calls.targets import row_targets, stacked_targets
+from metfa.results.pooling import pooled_maps
+from metfa.results.regions import Regions
 from metfa.sampling.protocol import call_explainer, predict_scores, safe_batch_size, takes_rngs
 from metfa.sampling.rows import Rows, count_rows, one_row
 from metfa.sampling.streams import Purpose, stream
@@ -51,6 +53,10 @@ class Explained(NamedTuple):
         flat = self.maps.reshape(len(self.maps), -1)
         return int((flat.min(axis=1) == flat.max(axis=1)).sum()) if flat.shape[1] > 1 else 0
 
+    def over(self, regions: Regions) -> Explained:
+        """The same with the scores of regions as maps."""
+        return Explained(self.jobs, pooled_maps(self.maps, regions, [job.row for job in self.jobs]), self.scores)
+
     @property
     def class_scores(self) -> np.ndarray | None:
         """Scores (jobs, classes) on the host; None if there are none of that shape."""
@@ -59,8 +65,7 @@ class Explained(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Loop:
-    r"""Makes the maps of jobs. `explain`, `Smoothed` and the estimate of a study use it, and do different things with
-    the maps.
+    r"""Makes the maps of jobs, for `explain`, `Smoothed` and the estimate of a study.
 
     Parameters
     ----------
@@ -84,8 +89,9 @@ class Loop:
     first : Explained, optional
         Maps of the first jobs, if `ready` has made them.
     predict : callable or None
-        Inputs -> scores, asked about every noisy batch for which the explainer gives no scores, see `aimed`; None:
-        nobody is asked.
+        Inputs -> scores, asked about each noisy batch for which the explainer gives none; None: nobody is asked.
+    regions : Regions, optional
+        What maps on the host are pooled over, after they were compared with those of rows alone.
     """
 
     explainer: Callable[..., Any]
@@ -99,6 +105,7 @@ class Loop:
     clean: bool = False
     first: Explained | None = None
     predict: Callable[[Any], Any] | None = None
+    regions: Regions | None = None
 
     def aimed(self, target: Any, predict: Callable[[Any], Any] | None) -> tuple[Loop, np.ndarray | None]:
         """The same loop with a target for each row and a function to ask about noisy rows, and the clean scores; see
@@ -152,7 +159,8 @@ class Loop:
         made = self._made(jobs)
         with prepared(self.batch, self._chunks(jobs[len(made.jobs) if made else 0 :])) as batches:
             chunks = (self.explained(chunk, batch) for chunk, batch in batches)
-            yield self._alike(chunks if made is None else chain([made], chunks))
+            alike = self._alike(chunks if made is None else chain([made], chunks))
+            yield alike if self.regions is None else (one.over(self.regions) for one in alike)
 
     def _made(self, jobs: Sequence[Job]) -> Explained | None:
         """Maps that `ready` has made of the first of these jobs; None if there are none."""
@@ -175,7 +183,7 @@ class Loop:
         indices = [job.row for job in jobs]
         row_args = {name: _taken(values, indices) for name, values in self.row_args.items()}
         maps, scores = call_explainer(self.explainer, batch, target, len(jobs), rngs, row_args)
-        if scores is None and self.predict is not None and not self.clean:
+        if scores is None and not self.clean and self.predict is not None:
             scores = predict_scores(self.predict, batch)
         if not namespace(maps).isdtype(maps.dtype, ("bool", "integral", "real floating")):
             raise TypeError(f"`explainer` must return real attributions, got {maps.dtype}")

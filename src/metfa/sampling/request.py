@@ -11,7 +11,8 @@ from metfa._base.provenance import describe
 from metfa._base.validation import MOST_CALLS, as_names, check_function, positive_int
 from metfa.calls.behind import loaded_torch
 from metfa.calls.targets import row_targets
-from metfa.results.stopping import Until
+from metfa.results.regions import regions_of
+from metfa.results.until import Until
 from metfa.sampling.loop import Job, Loop
 from metfa.sampling.protocol import check_explainer, explained_model, prediction_of, takes_rngs
 from metfa.sampling.rows import Rows
@@ -38,6 +39,7 @@ class Request:
     target: Any
     noise: Any
     n_samples: int | Until
+    over: Any
     predict: Callable[..., Any] | None
     row_args: Any
     batch_size: Any
@@ -59,6 +61,17 @@ class Request:
             check_function(self.predict, "predict", "predict(inputs)", None)
         if not isinstance(self.n_samples, Until):
             self._fill(n_samples=positive_int(self.n_samples, "n_samples", maximum=MOST_CALLS))
+        if self.over is not None:
+            self._fill(over=regions_of(self.over))
+            if isinstance(self.n_samples, Until) and self.n_samples.over is not None:
+                raise ValueError(
+                    "`over` and `Until(over=)` are both given: with `over` only the regions' scores are kept"
+                )
+            if run.feature_names is not None:
+                raise ValueError(
+                    "`feature_names` are for single features, and `over` keeps regions alone: write "
+                    "`metfa.Regions(masks, names=...)`"
+                )
         after = run.first_sample + self.most
         if after - 1 > MAX_SAMPLE_ID:
             raise ValueError(f"`first_sample` + `n_samples` must not exceed {MAX_SAMPLE_ID + 1}, got {after}")
@@ -82,7 +95,7 @@ class Request:
             root=root,
             seed_given=rng is not None,
             ids=rows.ids() if run.input_names is None else checked_ids(run.input_names, len(rows)),
-            feature_names=checked_names(run.feature_names, inputs),
+            feature_names=checked_names(run.feature_names, inputs) if self.over is None else self.over.names,
             settings={
                 "explainer": describe(self.explainer),
                 "noise": describe(self.noise),
@@ -90,6 +103,7 @@ class Request:
                 "first_sample": run.first_sample,
                 "rng": hex(root),
                 "streams": SCHEME,
+                **({} if self.over is None else {"over": f"{self.over!r} {self.over.digest}"}),
             },
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,10 +18,13 @@ from metfa.results.decisions import (
     samples_for_interval,
     samples_needed,
 )
-from metfa.results.stopping import CRITERIA, Look, Stopping, Until
+from metfa.results.pooling import facts_of, pooled_maps, pooled_samples, terms_of
+from metfa.results.regions import Regions
+from metfa.results.stopping import Look, Stopping
 from metfa.results.terms import checked_threshold, of_both_signs
 from metfa.results.thresholds import UNMOVED, number_of, ruled, sides
 from metfa.results.units import unit_of
+from metfa.results.until import CRITERIA, Until
 
 __all__ = ["FixedRound", "Rounds", "RoundsUntil", "rounds_of"]
 
@@ -77,8 +81,13 @@ class FixedRound:
 class RoundsUntil:
     """Rounds that grow until a rule is met."""
 
-    def __init__(self, rule: Until, batch: int, *, signed: bool | None = None, unit: float | None = None) -> None:
+    def __init__(
+        self, rule: Until, batch: int, *, signed: bool | None = None, unit: float | None = None, over: Any = None
+    ) -> None:
         self.most = rule.max_samples
+        self._over = rule.over if over is None else over
+        if self._over is not None:
+            signed, unit = facts_of(self._over, signed, unit)
         self._rule, self._batch = rule, batch
         self._clock = time.perf_counter()
         self._looks: list[Look] = []
@@ -94,6 +103,12 @@ class RoundsUntil:
     def check(self, vanilla: np.ndarray) -> None:
         """See `Rounds`."""
         given = self._rule.threshold
+        if self._over is not None:
+            self._over.check_fits(vanilla.shape[1:], len(vanilla))
+            maps, vanilla = vanilla, pooled_maps(vanilla, self._over)
+            terms = terms_of(self._over, maps, None)
+            if self._tests is not None and terms is not None:
+                self._tests.unit = terms.unit
         if self._tests is not None:
             self._tests.vanilla = vanilla
         if self._tests is not None and callable(given) and given is not stats.jenks:
@@ -134,7 +149,9 @@ class RoundsUntil:
 
     def look(self, values: Callable[[int, int], np.ndarray], taken: int, unmoved: Sequence[int]) -> str:
         """See `Rounds`."""
-        rule = self._rule
+        rule, over = self._rule, self._rule.over
+        if over is not None:
+            values = partial(_pooled, values, over)
         moved = np.setdiff1d(np.arange(self._batch), unmoved)
         if not len(moved):
             self._reason = "unmoved"
@@ -179,6 +196,8 @@ class RoundsUntil:
             looks=tuple(self._looks),
             n_inputs=self._batch,
             nothing=() if tests is None else tests.nothing,
+            over=rule.over,
+            noun="feature" if self._over is None else "region",
         )
 
 
@@ -187,7 +206,7 @@ class _Counted:
 
     def __init__(self, rule: Until, batch: int, signed: bool | None, unit: float | None) -> None:
         self.vanilla = np.empty(0)  # maps of the clean inputs, known before the first round
-        self._unit: Any = unit  # as of `AttributionSample.unit`
+        self.unit: Any = unit  # as of `AttributionSample.unit`
         self._rule, self._threshold = rule, rule.threshold
         if self._threshold is None and signed is not None:
             self._threshold = 0.0 if signed else stats.jenks
@@ -210,15 +229,15 @@ class _Counted:
 
     def undecided(self, values: Callable[[int, int], np.ndarray], taken: int) -> np.ndarray:
         """Share of undecided features of each input, (batch,); 0 where there is no threshold but for others."""
-        if self._unit is None:
-            self._unit = unit_of(self.vanilla, values(0, taken))
+        if self.unit is None:
+            self.unit = unit_of(self.vanilla, values(0, taken))
         if self.thresholds is None:
             self.thresholds, nothing = self._of_first_round(values(0, self.split))
             self.nothing = nothing if any(nothing) else ()
         if taken <= self._counted:
             return np.ones(len(self.thresholds))
         new = values(self._counted, taken)
-        above, below = sides(new, self.thresholds.reshape(-1, *[1] * (new.ndim - 2)), self._unit)
+        above, below = sides(new, self.thresholds.reshape(-1, *[1] * (new.ndim - 2)), self.unit)
         self._above, self._below, self._counted = self._above + above, self._below + below, taken
         n = taken - self.split
         shares = any_time_undecided(self._above, self._below, n, self._rule.alpha, self._rule.correction)
@@ -234,7 +253,7 @@ class _Counted:
         if self._threshold is None and of_both_signs(values) is not None:
             self.split = self._counted = 0  # 0 is no number of these samples, so they are tested too
             return np.zeros(values.shape[1]), (None,) * values.shape[1]
-        return ruled(self._threshold if callable(self._threshold) else stats.jenks, values, self._unit)
+        return ruled(self._threshold if callable(self._threshold) else stats.jenks, values, self.unit)
 
 
 def _try(rule: Callable[[np.ndarray], Any], values: np.ndarray) -> None:
@@ -248,16 +267,23 @@ def _try(rule: Callable[[np.ndarray], Any], values: np.ndarray) -> None:
     number_of(returned)
 
 
-def rounds_of(n_samples: Any, batch: int, *, signed: bool | None = None, unit: float | None = None) -> Rounds:
+def rounds_of(
+    n_samples: Any, batch: int, *, signed: bool | None = None, unit: float | None = None, over: Any = None
+) -> Rounds:
     """Rounds for a number of samples, or for a rule; raises if the rule can never be met.
 
-    `signed` and `unit` are what the explainer says of its scores, None where it says nothing.
+    `signed` and `unit` are what the explainer says of its scores, None where it says nothing. `over`: the `Regions`
+    that the samples are pooled over before they are kept.
     """
     return (
-        RoundsUntil(n_samples, batch, signed=signed, unit=unit)
+        RoundsUntil(n_samples, batch, signed=signed, unit=unit, over=over)
         if isinstance(n_samples, Until)
         else FixedRound(n_samples)
     )
+
+
+def _pooled(values: Callable[[int, int], np.ndarray], over: Regions, start: int, stop: int) -> np.ndarray:
+    return pooled_samples(values(start, stop), over)
 
 
 def _worst(of_features: np.ndarray) -> float:

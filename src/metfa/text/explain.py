@@ -10,7 +10,7 @@ from typing import Any
 from metfa.calls.guard import model_as_found, model_in_evaluation
 from metfa.results.files import write_manifest
 from metfa.results.sample import AttributionSample
-from metfa.results.stopping import Until
+from metfa.results.until import Until
 from metfa.sampling.explain import explain
 from metfa.sampling.protocol import explained_model
 from metfa.sampling.randomised import randomised, seeded

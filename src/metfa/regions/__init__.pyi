@@ -1,0 +1,11 @@
+from metfa.regions.cells import blocks as blocks
+from metfa.regions.cells import grid as grid
+from metfa.regions.cells import windows as windows
+from metfa.regions.colours import superpixels as superpixels
+from metfa.regions.columns import variables as variables
+from metfa.regions.rectangles import boxes as boxes
+from metfa.regions.segmentations import objects as objects
+from metfa.regions.texts import phrases as phrases
+from metfa.regions.texts import sentences as sentences
+from metfa.regions.trees import RegionTree as RegionTree
+from metfa.regions.trees import tree as tree

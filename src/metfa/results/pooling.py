@@ -1,0 +1,79 @@
+"""Samples of regions, from samples of features."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from metfa._base.mapped import unload
+from metfa.results.regions import Regions
+from metfa.results.terms import Terms
+
+if TYPE_CHECKING:
+    from metfa.results.sample import AttributionSample
+
+__all__ = ["facts_of", "pooled_maps", "pooled_sample", "pooled_samples", "terms_of"]
+
+AT_A_TIME = 64  # samples that are read from a file before their memory is given back
+
+
+def pooled_sample(sample: AttributionSample, regions: Regions) -> AttributionSample:
+    """See `AttributionSample.over`."""
+    regions.check_fits(sample.feature_shape, sample.values.shape[1])
+    stopping = sample.stopping
+    if stopping is not None and stopping.over != regions:  # its thresholds are for other features
+        noun = stopping.noun if stopping.over is not None else "single feature"
+        stopping = replace(stopping, thresholds=None, nothing=(), over=None, noun=noun)
+    signed, unit = facts_of(regions, sample.signed, sample.provenance.get("unit"))
+    provenance = {**sample.provenance, "signed": signed, "unit": unit}
+    return replace(
+        sample,
+        values=pooled_samples(sample.values, regions),
+        vanilla=pooled_maps(sample.vanilla, regions),
+        feature_names=regions.names,
+        provenance=provenance,
+        stopping=stopping,
+        default_terms=terms_of(regions, sample.vanilla, sample.default_terms),
+        regions=regions,
+    )
+
+
+def pooled_samples(values: np.ndarray, regions: Regions) -> np.ndarray:
+    r"""Scores of regions, (n, batch, regions) float64, in samples (n, batch, \*features)."""
+    found = np.empty((*values.shape[:2], len(regions)))
+    for start in range(0, len(values), AT_A_TIME):
+        part = slice(start, start + AT_A_TIME)
+        for row in range(values.shape[1]):
+            found[part, row] = regions.pooled(values[part, row], row)
+        unload(values)
+    return found
+
+
+def pooled_maps(maps: np.ndarray, regions: Regions, rows: Any = None) -> np.ndarray:
+    r"""Scores of regions, (maps, regions) float64, in maps (maps, \*features) of the inputs `rows`."""
+    rows = range(len(maps)) if rows is None else rows
+    found = [regions.pooled(maps[i : i + 1], row) for i, row in enumerate(rows)]
+    return np.concatenate(found) if found else np.empty((0, len(regions)))
+
+
+def facts_of(regions: Regions, signed: bool | None, unit: float | None) -> tuple[bool | None, float | None]:
+    """Whether the regions' scores are signed, and their unit, from what is known of the features' scores."""
+    if regions.against is not None:
+        return True, None
+    return signed, None if regions.how == "sum" else unit
+
+
+def terms_of(regions: Regions, vanilla: np.ndarray, own: Terms | None) -> Terms | None:
+    r"""Default terms of the regions' scores; `vanilla` (batch, \*features) and `own` are of the features.
+
+    Differences are compared with 0. Their unit is the largest score of a region before something was subtracted. A
+    number for features is one for their means and maxima too.
+    """
+    if regions.against is not None:
+        unit = np.array([np.abs(regions.means(vanilla[row : row + 1], row)).max() for row in range(len(vanilla))])
+        return replace(own or Terms(), threshold=0.0, split=0, unit=unit, nothing=(), sides=regions.sides)
+    if own is None or regions.how == "sum" or (isinstance(own.threshold, np.ndarray) and own.threshold.ndim > 1):
+        return None
+    return own

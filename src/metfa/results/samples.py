@@ -1,0 +1,128 @@
+"""N attributions of each input, and the facts about them that ask for no decision."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from metfa._base.percents import percent
+from metfa.results.cautions import predicted
+from metfa.results.decisions import samples_for_interval
+from metfa.results.parts import grown, read_only, with_looks
+from metfa.results.regions import Regions
+from metfa.results.stopping import Stopping
+from metfa.results.terms import Terms, of_both_signs
+from metfa.results.thresholds import UNMOVED
+from metfa.results.units import unit_of
+
+__all__ = ["Samples"]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Samples:
+    """The fields of an `AttributionSample`, which describes them, and what is known from them at once."""
+
+    values: np.ndarray
+    inputs: Any
+    target: tuple[Any, ...]
+    vanilla: np.ndarray
+    scores: np.ndarray | None
+    predictions: np.ndarray | None
+    sample_ids: tuple[int, ...]
+    input_names: tuple[str, ...]
+    feature_names: tuple[str, ...] | None = None
+    provenance: dict[str, Any] = field(default_factory=dict)
+    stopping: Stopping | None = None
+    default_terms: Terms | None = None
+    regions: Regions | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "provenance", with_looks(self.provenance))
+        for name in ("values", "inputs", "vanilla", "scores", "predictions"):
+            object.__setattr__(self, name, read_only(getattr(self, name)))
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples N of each input."""
+        return len(self.values)
+
+    @property
+    def any_time(self) -> bool:
+        """Whether tests and intervals must hold at any time: after `metfa.Until`, or `looks` at fewer samples."""
+        return self.stopping is not None or self.grown is not None
+
+    def _look(self) -> None:
+        if self.n_samples not in self.looks:
+            self.looks.append(self.n_samples)
+
+    @property
+    def looks(self) -> list[int]:
+        """Numbers of samples at which marks or intervals of these samples were asked for; files keep them."""
+        return self.provenance["looks"]
+
+    @property
+    def grown(self) -> str | None:
+        """At which smaller numbers of samples somebody looked, in words; None if nobody did."""
+        return grown(self.looks, self.n_samples)
+
+    def too_few_for(self, confidence_level: float) -> str | None:
+        """Why there are no intervals of that level: too few samples, or no noise; None if there are."""
+        if self.unmoved.all():
+            return UNMOVED
+        needed = samples_for_interval(confidence_level, any_time=self.any_time)
+        if self.n_samples >= needed:
+            return None
+        return f"{self.n_samples} samples are too few, {percent(confidence_level)} needs {needed}"
+
+    @property
+    def unmoved(self) -> np.ndarray:
+        """Whether the noise changes nothing of an input, so that its samples are one explanation N times, (batch,)."""
+        return np.isin(self.input_names, self.provenance.get("unmoved", []))
+
+    @property
+    def noun(self) -> str:
+        """What its features are called in sentences: "region" or "feature"."""
+        return "feature" if self.regions is None else "region"
+
+    @property
+    def words(self) -> tuple[str, ...] | None:
+        """Words of an explained text: another name for `feature_names`."""
+        return self.feature_names
+
+    @property
+    def feature_shape(self) -> tuple[int, ...]:
+        """Shape of one map."""
+        return self.values.shape[2:]
+
+    @property
+    def n_features(self) -> int:
+        """Number of features of one input."""
+        return math.prod(self.feature_shape)
+
+    @cached_property
+    def signed(self) -> bool:
+        """Whether scores above 0 speak for the target, and scores below 0 against it.
+
+        An explainer may say so (an attribute `signed`, which those of texts have). Else it holds if the samples of any
+        input reach below 0 by more than 5 % of their highest. One input taken from a batch keeps the batch's answer.
+        """
+        known = self.provenance.get("signed")
+        return of_both_signs(self.values) is not None if known is None else bool(known)
+
+    @cached_property
+    def unit(self) -> float | np.ndarray:
+        """What counts as a whole score (see `Terms`): the explainer's `unit`, else from the maps of each input."""
+        given = self.default_terms and self.default_terms.unit
+        known = self.provenance.get("unit") if given is None else given
+        first = self.stopping and self.stopping.looks[0].n_samples  # its looks count with this unit
+        return unit_of(self.vanilla, self.values[:first]) if known is None else known
+
+    @cached_property
+    def flip_rate(self) -> np.ndarray | None:
+        """Share of noisy inputs whose predicted class differs from the clean one, (batch,); None where unknown."""
+        clean = predicted(self.scores)
+        return None if self.predictions is None or clean is None else (self.predictions != clean).mean(axis=0)
