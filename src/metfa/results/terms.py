@@ -16,6 +16,7 @@ from metfa.results.moments import ends_of
 from metfa.results.units import checked_unit
 
 __all__ = [
+    "RULES",
     "Terms",
     "check_fits",
     "checked_threshold",
@@ -23,7 +24,11 @@ __all__ = [
     "of_both_signs",
 ]
 
-RULES = {"jenks": stats.jenks}  # by their names in files
+RULES = {  # by their names in files; they cut any scores in two, also equal ones
+    "jenks": stats.jenks,
+    "jenks_of_medians": stats.jenks_of_medians,
+    "jenks_of_means": stats.jenks_of_means,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,15 +147,16 @@ class Terms:
         Raises
         ------
         TypeError
-            If the threshold is a rule other than `stats.jenks`, which no file can hold.
+            If the threshold is a rule other than `stats.jenks`, `stats.jenks_of_medians` and `stats.jenks_of_means`,
+            which no file can hold.
         """
         threshold = self.threshold
         if callable(threshold):
             names = [name for name, rule in RULES.items() if rule is threshold]
             if not names:
                 raise TypeError(
-                    "`default_terms` must have a number or metfa.stats.jenks as `threshold` to be saved, "
-                    f"got {threshold!r}"
+                    "`default_terms` must have a number or metfa.stats.jenks as `threshold` to be saved (or "
+                    f"jenks_of_medians or jenks_of_means), got {threshold!r}"
                 )
             threshold = names[0]
         elif isinstance(threshold, np.ndarray):

@@ -11,7 +11,7 @@ import numpy as np
 from metfa import stats
 from metfa._base.validation import shown
 from metfa._base.warnings import DegenerateAttributionsWarning, SignedAttributionsWarning, warn
-from metfa.results.terms import Terms, check_fits, of_both_signs
+from metfa.results.terms import RULES, Terms, check_fits, of_both_signs
 from metfa.stats.contrasts import smallest_difference
 from metfa.stats.counts import count_sides
 from metfa.stats.validation import as_rows
@@ -20,7 +20,7 @@ __all__ = ["UNMOVED", "half", "number_of", "resolved", "ruled", "sides", "zone_o
 
 ALL_EQUAL = "all scores are equal"
 NONE_FOUND = "the rule found no threshold"
-BREAKS = (stats.jenks, stats.jenks_of_medians, stats.jenks_of_means)  # they cut any scores, also equal ones
+BREAKS = tuple(RULES.values())
 UNMOVED = "no noisy copy differs from the input"
 
 

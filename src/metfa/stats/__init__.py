@@ -7,7 +7,8 @@ from metfa.stats._certificate import certified_radius, certified_ranks, proporti
 from metfa.stats._intervals import ConfidenceInterval, mean_interval, median_interval, smoothed_median
 from metfa.stats._multiplicity import bh, bonferroni, by, correct, e_bh, expected_false_marks, holm
 from metfa.stats._ranks import Ranks, median_ranks, min_samples, paper_ranks
-from metfa.stats._thresholds import TimesMean, jenks, jenks_of_means, jenks_of_medians, jenks_sorted
+from metfa.stats._threshold_rules import TimesMean, jenks_of_means, jenks_of_medians
+from metfa.stats._thresholds import jenks, jenks_sorted
 from metfa.stats.contrasts import Contrast, contrast
 from metfa.stats.sequential import (
     SequentialTestResult,
