@@ -48,7 +48,9 @@ class Shapley:
 
 
 def lime_of(model: torch.nn.Module, data: Data) -> Callable[..., Any]:
-    table = LimeTabularExplainer(data.train.inputs, mode="regression", discretize_continuous=False)
+    table = LimeTabularExplainer(
+        data.train.inputs, mode="regression", discretize_continuous=False, feature_selection="none"
+    )
     return from_lime(table, lambda rows: model(rows)[:, 0], num_samples=200)
 
 
