@@ -55,10 +55,10 @@ def one(rows: list[dict[str, Any]], **about: Any) -> dict[str, Any]:
     return found[0]
 
 
-def marks(rows: list[dict[str, Any]], explainer: str, rule: str = DEFAULT, **about: Any) -> dict[str, Any]:
-    """Row of the six tasks with 50 samples, uncorrected, at the usual noise, unless `about` says another thing."""
+def marks(rows: list[dict[str, Any]], explainer: str, rule: str | None = None, **about: Any) -> dict[str, Any]:
+    """Row of the six tasks at the default rule, 50 samples, uncorrected, usual noise, unless `about` says otherwise."""
     usual = {"task": SIX, "network": "MLP", "kind": "Gaussian", "std": 0.1, "n": 50, "correction": "none"}
-    return one(rows, explainer=explainer, rule=rule, **(usual | about))
+    return one(rows, explainer=explainer, rule=rule or DEFAULT, **(usual | about))
 
 
 def of_table(rows: list[dict[str, Any]], explainer: str, rule: str, **about: Any) -> dict[str, Any]:
