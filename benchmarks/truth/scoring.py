@@ -44,8 +44,9 @@ def marks(sample: AttributionSample, task: np.ndarray, model: np.ndarray, *, ima
     sizes = sample if images else unsigned(sample)
     mean = flat(sizes.mean())
     for rule, threshold in RULES.items() if images else [*RULES.items(), (f"> {FIXED:g}", FIXED)]:
+        found = _decided(sizes, threshold, None)
         for correction in CORRECTIONS:
-            decision = _decided(sizes, threshold, correction)
+            decision = found if correction is None else _corrected(sizes, found, correction)
             important, unimportant = (flat(decision.marks) == mark for mark in (1, -1))
             missing = np.isnan(np.broadcast_to(decision.thresholds, decision.marks.shape)).reshape(len(task), -1)
             row = {"no_threshold": float(missing.all(axis=1).mean()), **_row(important, task, model)}
@@ -67,6 +68,12 @@ def marks(sample: AttributionSample, task: np.ndarray, model: np.ndarray, *, ima
 
 def _decided(sample: AttributionSample, threshold: Any, correction: str | None) -> Any:
     return _quiet(lambda terms: sample.decide(terms), sample.terms(threshold, correction=correction or "none"))
+
+
+def _corrected(sample: AttributionSample, decision: Any, correction: str) -> Any:
+    """Decided again, at the thresholds that the rule found."""
+    numbers = np.broadcast_to(decision.thresholds.ravel(), len(decision.marks))
+    return sample.decide(replace(decision.terms, threshold=numbers, nothing=decision.nothing, correction=correction))
 
 
 def _quiet(function: Any, given: Any) -> Any:

@@ -53,8 +53,8 @@ def thresholds() -> list[Unit]:
     found = []
     for training in range(5):
         for task in SIX:
-            found += _units([task], training, inputs=50, sizes=(20, 50), names=("Gradient", "IG"), noises=noises)
-            found += _units([task], training, inputs=50, sizes=(20, 50), names=("RISE",))
+            found += _units([task], training, inputs=50, sizes=(50,), names=("Gradient", "IG"), noises=noises)
+            found += _units([task], training, inputs=50, sizes=(50,), names=("RISE",))
     return found
 
 

@@ -31,7 +31,7 @@ def test_every_rule_has_a_colour():
     [
         ("exact SHAP", {"task": "suppressor", "network": "planted", "rule": "> 0.05"}, "task_fdp", 0.1, "associated"),
         ("IG", {"task": page.SIX}, "model_unimportant", 0.1, "Unimportant is not unused"),
-        ("exact SHAP", {"task": "additive rho 0", "network": "MLP", "rule": page.SIGN}, "task_fdp", 0.1, "no test of use"),
+        ("exact SHAP", {"task": "additive rho 0", "network": "MLP", "rule": page.SIGN}, "task_fdp", 0.1, "no test"),
     ],
 )  # fmt: skip
 def test_a_sentence_that_no_longer_holds_stops_it(found, explainer, about, figure, value, message):
