@@ -31,7 +31,7 @@ IMAGE_TASKS = [f"{family} {background}" for family in STRENGTHS for background i
 RADIUS_TASKS = ("MULT white", "XOR white")
 SHOWN = {  # of single tasks, by correction
     "none": ("break of all values", "break of medians", "2 x mean", f"> {FIXED:g}", SIGN),
-    "by": ("break of all values", f"> {FIXED:g}", SIGN),
+    "by": ("break of all values", "break of medians", f"> {FIXED:g}", SIGN),
     "untested": (*UNTESTED, f"vanilla > {FIXED:g}", f"mean > {FIXED:g}"),
 }
 

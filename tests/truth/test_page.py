@@ -3,13 +3,13 @@
 import copy
 
 import pytest
-from benchmarks.truth import page
+from benchmarks.truth import page, reading, sentences
 from benchmarks.truth.rules import RULES
 
 
 @pytest.fixture(scope="module")
 def found():
-    return page.Results()
+    return reading.Results()
 
 
 def test_its_parts_are_made_from_the_tables(found):
@@ -30,8 +30,8 @@ def test_every_rule_has_a_colour():
     ("explainer", "about", "figure", "value", "message"),
     [
         ("exact SHAP", {"task": "suppressor", "network": "planted", "rule": "> 0.05"}, "task_fdp", 0.1, "associated"),
-        ("IG", {"task": page.SIX}, "model_unimportant", 0.1, "Unimportant is not unused"),
-        ("exact SHAP", {"task": "additive rho 0", "network": "MLP", "rule": page.SIGN}, "task_fdp", 0.1, "no test"),
+        ("IG", {"task": sentences.SIX}, "model_unimportant", 0.1, "Unimportant is not unused"),
+        ("exact SHAP", {"task": "additive rho 0", "network": "MLP", "rule": sentences.SIGN}, "task_fdp", 0.1, "test"),
     ],
 )  # fmt: skip
 def test_a_sentence_that_no_longer_holds_stops_it(found, explainer, about, figure, value, message):
@@ -41,10 +41,10 @@ def test_a_sentence_that_no_longer_holds_stops_it(found, explainer, about, figur
         if row["explainer"] == explainer and all(row[name] == wanted for name, wanted in about.items()):
             row[figure] = value
     with pytest.raises(AssertionError, match=f"no longer so: .*{message}"):
-        page.said(changed)
+        sentences.said(changed)
 
 
 def test_it_can_be_made_whatever_rule_is_the_default(found, monkeypatch):
     for rule in ("break of all values", "break of medians"):
-        monkeypatch.setattr(page, "DEFAULT", rule)
+        monkeypatch.setattr(reading, "DEFAULT", rule)
         assert page.parts(found)
