@@ -132,6 +132,13 @@ def of_stats():
     yield Case("stats.correct", stats.correct, {"pvalues": pvalues, "method": "bh", **corrected},
                kinds={"method": Kind(lambda value: value is None or value == "none")})  # fmt: skip
     yield Case("stats.e_bh", stats.e_bh, {"log_e_values": np.array([5.0, 0.1, -1.0]), **corrected})
+    yield Case("stats.closed_e_bh", stats.closed_e_bh,
+               {"log_e_values": np.array([5.0, 0.1, -1.0]), "alpha": 0.05, **corrected})  # fmt: skip
+    yield Case("stats.e_value_bounds", made(stats.e_value_bounds, lambda bounds: bounds.whole),
+               {"log_e_values": np.array([5.0, 0.1, -1.0]), "alpha": 0.05})  # fmt: skip
+    yield Case("stats.simes_bounds", made(stats.simes_bounds, lambda bounds: bounds.whole),
+               {"pvalues": pvalues, "alpha": 0.05, "dependence": "any"})  # fmt: skip
+    yield Case("SimesBounds.among", stats.simes_bounds(pvalues).among, {"regions": np.array([True, False, True])})
     yield Case("stats.expected_false_marks", stats.expected_false_marks, {"n": 12, "alpha": 0.05, "n_features": 9})
     yield Case("stats.contrast", stats.contrast, {"samples": samples, "unit": None, "axis": 0})
     yield Case("stats.jenks", stats.jenks, {"values": samples})
@@ -140,14 +147,17 @@ def of_stats():
     for name in ("mean_interval", "median_interval", "smoothed_median"):
         good = {"samples": samples, "confidence_level": 0.9, "axis": 0}
         yield Case(f"stats.{name}", getattr(stats, name), good)
-    yield Case("stats.median_ranks", stats.median_ranks, {"n": 12, "confidence_level": 0.9})
+    yield Case("stats.median_ranks", stats.median_ranks, {"n": 12, "confidence_level": 0.9, "n_features": 3})
     yield Case("stats.paper_ranks", stats.paper_ranks, {"n": 12, "confidence_level": 0.9})
     yield Case("stats.min_samples", stats.min_samples, {"alpha": 0.05, "alternative": "less", "n_tests": 3})
     yield Case("stats.proportion_bound", stats.proportion_bound, {"counts": counts, "n": 12, "alpha": 0.1})
-    yield Case("stats.sequence_ranks", stats.sequence_ranks, {"n": 40, "confidence_level": 0.5, **prior})
+    yield Case(
+        "stats.sequence_ranks", stats.sequence_ranks, {"n": 40, "confidence_level": 0.5, "n_features": 3, **prior}
+    )
     for name in ("sequential_test", "sign_test"):
         good = {"samples": samples, "threshold": 0.5, "alternative": "two-sided", "axis": 0}
-        yield Case(f"stats.{name}", getattr(stats, name), good, kinds={"threshold": NUMBERS_OR_ONE})
+        nan_too = Kind(lambda value: NUMBERS_OR_ONE.takes(value) or (isinstance(value, float) and value != value))
+        yield Case(f"stats.{name}", getattr(stats, name), good, kinds={"threshold": nan_too})  # on neither side of nan
 
 
 def of_noise():
@@ -233,6 +243,10 @@ def of_results(folder):
     for name in ("mean_interval", "confidence_interval", "smoothed"):
         yield Case(f"sample.{name}", getattr(sample, name), {"confidence_level": 0.9})
     yield Case("sample.certified_interval", sample.certified_interval, {"radius": 0.01, "confidence_level": 0.5})
+    yield Case("sample.guarantee", sample.guarantee, {
+        "region": np.array([True, False, True]), "threshold": 0.5, "alpha": 0.3, "dependence": "any", "split": None,
+    })  # fmt: skip
+    yield Case("sample.scaled", sample.scaled, {"scale": "mean"})
     yield Case("sample.test", sample.test, {"threshold": 0.5, "alternative": "less", "split": None})
     yield Case("sample.threshold", sample.threshold, {"rule": stats.jenks, "split": None})
     yield Case("sample.plan", sample.plan, {"undecided": 0.5, "threshold": 0.5, "alpha": 0.3, "max_samples": 30})
@@ -399,7 +413,7 @@ def of_attacks(folder):
     yield Case("attacks.load_attack", attacks.load_attack, {"path": saved})
     yield Case("attack.save", result.save, {"path": folder.new()})
     yield Case("attack.budget", result.budget, {"rounded": False})
-    yield Case("plot.attack", plot.attack, {"result": result, "index": 0, "title": None, "palette": "paper"})
+    yield Case("plot.attack", plot.attack, {"result": result, "index": 0, "title": None})
     clean, moved = picture_sample(), picture_sample()
     yield Case("attacks.detect", attacks.detect, {"clean": clean, "attacked": moved, "confidence_level": 0.9})
     detection = attacks.detect(clean, moved, confidence_level=0.9)
@@ -508,6 +522,10 @@ def of_regions():
     pooling = {"how": "mean", "against": None}
     kinds = {"shape": ANYTHING, "against": ANYTHING, "n_segments": COUNT}
     found = {"method": "slic", "shape": None, **pooling}
+    halves = {"names": ["left", "right"], "how": "mean", "against": "rest"}
+    yield Case("Regions", metfa.Regions, {"masks": np.array([0, 0, 1, 1]), **halves}, kinds=kinds)
+    sample = table_sample()
+    yield Case("sample.over", sample.over, {"regions": np.array([0, 1, 1]), **pooling}, kinds=kinds)
     yield Case("regions.superpixels", regions.superpixels, {"image": picture, "n_segments": 5, **found}, kinds=kinds)
     tree = {"image": picture, "n_segments": (3, 9), **found}
     yield Case("regions.tree", regions.tree, tree, kinds={**kinds, "n_segments": ANYTHING})
@@ -607,11 +625,15 @@ def of_plot():
     yield Case("plot.figure", plot.figure,
                {"sample": picture, "index": 0, "picture": None, "title": None, "palette": "paper",
                 **terms})  # fmt: skip
+    yield Case("plot.regions", plot.regions,
+               {"sample": picture.over(np.arange(2).repeat(32).reshape(8, 8)), "index": 0, "pixels": picture,
+                "picture": None, "title": None, "palette": "paper", **terms})  # fmt: skip
     yield Case("plot.certificate", plot.certificate, {"sample": gaussian, "threshold": 0.5, "index": 0, "alpha": 0.3})
     curve = metrics.insertion(
         pixels_of, np.random.default_rng(0).random((2, 3, 8, 8)), np.random.default_rng(1).random((2, 8, 8)), 0
     )
     yield Case("plot.curves", plot.curves, {"named": {"own": curve}, "normalised": True, "index": None, "title": None})
+    yield Case("plot.drawing_of", plot.drawing_of, {"sample": table})
     yield Case("plot.notebook_html", plot.notebook_html, {"sample": table})
     yield Case("sample.plot", table.plot, {"index": 0, "title": None, "threshold": 0.5}, ("alpha", "palette"))
 

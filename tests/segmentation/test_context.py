@@ -1,5 +1,6 @@
 """`explain_context`: one object's surroundings under noise, and the statistics of the context alone."""
 
+import functools
 import shutil
 from dataclasses import replace
 from functools import partial
@@ -33,8 +34,15 @@ REGION = (scene()[0] == 0.8).numpy()
 
 
 def explained(store=None, first_sample=0, **settings):
+    if store is None and not first_sample and settings.keys() == {"n_samples"}:
+        return of_samples(**settings)
     run = metfa.Run(store=store, first_sample=first_sample)
     return explain_context(network, scene(), 1, **{"region": REGION, "min_pixels": 1, "rng": 0, "run": run, **settings})
+
+
+@functools.cache
+def of_samples(n_samples):
+    return explain_context(network, scene(), 1, region=REGION, min_pixels=1, rng=0, n_samples=n_samples)
 
 
 @pytest.mark.slow
@@ -72,10 +80,10 @@ def test_statistics_are_of_the_context_alone():
     assert found.threshold() == stats.jenks(outside)
     assert found.of_context.n_features == (~REGION).sum()
     height = found.threshold()
-    outcome = stats.sign_test(outside, height)
     expected = np.zeros(REGION.shape, int)
-    corrected = stats.correct(outcome.pvalue[None], "bonferroni", axis=1)[0]
-    expected[~REGION] = outcome.sign * (corrected <= 0.3)
+    for side, alternative in ((1, "greater"), (-1, "less")):
+        pvalues = stats.sign_test(outside, height, alternative=alternative).pvalue
+        expected[~REGION] += side * (stats.correct(pvalues, "bonferroni") <= 0.3)
     assert np.array_equal(found.significance_map(alpha=0.3, correction="bonferroni"), expected)
     assert np.array_equal(found.smoothed()[~REGION], stats.smoothed_median(outside))
     interval = found.confidence_interval(0.9)

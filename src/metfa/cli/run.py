@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import os
-import warnings
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,11 +17,10 @@ from metfa._base.writing import is_temporary
 from metfa.by_name.methods import Of, check_method, explainer_of, methods_of
 from metfa.by_name.noises import noise_of
 from metfa.calls.answers import softmax
-from metfa.cli.certificates import certificate_figure, certificate_line
 from metfa.cli.parsing import criteria_of
 from metfa.results.cautions import FLIPS_FROM, check_flips_from
 from metfa.results.corrections import check_correction
-from metfa.results.decisions import samples_needed
+from metfa.results.families import samples_needed
 from metfa.results.files import MANIFEST, load
 from metfa.results.manifests import read_json, write_json
 from metfa.results.sample import AttributionSample
@@ -34,7 +31,6 @@ from metfa.sampling.rounds import rounds_of
 from metfa.sampling.run import Run
 from metfa.sampling.store import RUN
 from metfa.segmentation.explanation import CONTEXT, REGION, SAMPLE, load_context
-from metfa.text.reading import about_the_text
 
 __all__ = [
     "Analysis",
@@ -43,17 +39,15 @@ __all__ = [
     "check_before_sampling",
     "check_folder",
     "device_of",
-    "drawn_views",
     "explain_picture",
     "explain_words",
     "is_finished",
     "note",
     "read_folder",
-    "report",
     "title_of",
 ]
 
-ABOUT, REPORT, FIGURE, WORDS = "about.json", "report.txt", "figure.png", "words.html"
+ABOUT, REPORT, FIGURE, MAPS, WORDS = "about.json", "report.txt", "figure.png", "maps.png", "words.html"
 CERTIFIED = "certified.png"
 FEATURES = {"image": "pixels", "text": "words", "scene": "pixels"}
 
@@ -69,6 +63,12 @@ class Analysis:
     palette: str
     certify: bool = False
     flips_from: float = FLIPS_FROM
+    regions: str = "none"
+
+    def of_regions(self, sample: AttributionSample) -> dict[str, Any]:
+        """Terms of the decisions about regions: family-wise, or what holds whenever sampling stops."""
+        usual = "e-bh" if sample.any_time else "holm"
+        return {"alpha": self.alpha, "correction": self.correction or usual}
 
     @property
     def given(self) -> dict[str, Any]:
@@ -144,11 +144,10 @@ def check_before_sampling(sampling: Sampling, analysis: Analysis, n_features: in
         stats.median_ranks(number, analysis.confidence)
     except ValueError as error:
         raise ValueError(f"`--samples` {number}, `--confidence` {analysis.confidence}: {error}") from error
-    needed = samples_needed(terms.alpha, terms.correction, n_features or 1)
+    needed = samples_needed(terms, n_features or 1)
     if number < needed:
-        tests = (
-            f"{terms.correction} over {n_features or 1:,} {FEATURES[sampling.of]}" if terms.correction else "each side"
-        )
+        over = f"{terms.correction} over {n_features or 1:,} {FEATURES[sampling.of]}, " if terms.correction else ""
+        tests = f"{over}each side"
         raise ValueError(
             f"`--samples` {number} are too few for `--alpha` {terms.alpha:g} ({tests}): nothing could "
             f"become significant; at least {needed} are needed"
@@ -281,53 +280,11 @@ def explain_words(
     return sample, about
 
 
-def drawn_views(sample: Any, about: dict[str, Any], analysis: Analysis) -> dict[str, bytes]:
-    """A figure of each input, or the page of a text, by the names of their files."""
-    if is_of_text(sample):
-        return _page(sample, about, analysis)
-    return (_figures if isinstance(sample, AttributionSample) else _context_figure)(sample, about, analysis)
-
-
 def is_of_text(sample: Any) -> bool:
     """Whether the sample explains one text, which is shown word by word."""
     if not isinstance(sample, AttributionSample):
         return False
     return sample.words is not None and isinstance(sample.inputs, list) and is_text(sample.inputs[0])
-
-
-def _page(sample: AttributionSample, about: dict[str, Any], analysis: Analysis) -> dict[str, bytes]:
-    from metfa.text import render_html
-
-    return {WORDS: render_html(sample, title=title_of(about), page=True, **analysis.settings).encode()}
-
-
-def _figures(sample: AttributionSample, about: dict[str, Any], analysis: Analysis) -> dict[str, bytes]:
-    from metfa.plot import figure
-
-    batch = sample.values.shape[1]
-    drawn = {
-        FIGURE if batch == 1 else f"figure-{index}.png": _png(
-            figure(sample, index=index, title=title_of(about), palette=analysis.palette, **analysis.settings)
-        )
-        for index in range(batch)
-    }
-    if analysis.certify:
-        drawn[CERTIFIED] = _png(certificate_figure(sample, analysis, title_of(about)))
-    return drawn
-
-
-def _context_figure(explanation: Any, about: dict[str, Any], analysis: Analysis) -> dict[str, bytes]:
-    from metfa.plot import context
-
-    return {FIGURE: _png(context(explanation, title=title_of(about), palette=analysis.palette, **analysis.settings))}
-
-
-def _png(drawn: Any) -> bytes:
-    buffer = io.BytesIO()
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing from")  # a title in a script that the font lacks
-        drawn.savefig(buffer, format="png", dpi=110)
-    return buffer.getvalue()
 
 
 def read_folder(folder: Path) -> tuple[Any, dict[str, Any]]:
@@ -358,37 +315,6 @@ def _read_about(folder: Path) -> dict[str, Any]:
     if not isinstance(about, dict):
         raise ValueError(f"{folder / ABOUT} is damaged: an object is needed, got {type(about).__name__}")
     return about
-
-
-def report(sample: Any, about: dict[str, Any], analysis: Analysis) -> str:
-    """The report for a reader: the prediction, what is significant, what may be wrong, how it was made."""
-    about = {name: printable(str(value))[:300] for name, value in about.items()}
-    if about.get("settings"):
-        about["method"] = f"{about.get('method', '')} ({about['settings']})"[:300]
-    lines = [(name, about[name]) for name in ("image", "text", "model", "method", "noise") if name in about]
-    if "predicted" in about:
-        lines.append(("prediction", about["predicted"]))
-    if about.get("explained") != about.get("predicted"):
-        lines.append(("explained", about.get("explained", "")))
-    lines += [(name, about[name]) for name in ("object", "faithfulness") if name in about]
-    summaries = sample.summary(**analysis.settings)
-    for summary in summaries:
-        lines += summary.lines()
-    if is_of_text(sample) and about_the_text(sample):
-        lines.append(("the text itself", about_the_text(sample)))
-    if analysis.certify:
-        lines.append(("certified", certificate_line(sample, analysis)))
-    lines.append(("time", _time(sample.provenance)))
-    return "\n".join(f"{name + ':':<17} {text}" for name, text in lines)
-
-
-def _time(provenance: dict[str, Any]) -> str:
-    try:
-        seed = str(int(provenance["rng"], 16))
-        made = int(provenance["maps_made"])  # after a resumed run not all of them
-        return f"{float(provenance['seconds']):.1f} s for {made:,} explanations, seed {seed}"
-    except (KeyError, TypeError, ValueError):
-        return "not recorded"
 
 
 def _prediction(sample: AttributionSample, class_names: Any, *, as_logits: bool) -> dict[str, str]:

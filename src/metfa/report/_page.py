@@ -11,6 +11,7 @@ from importlib import metadata, resources
 from typing import Any
 
 from metfa._base.lazy import needs_extra
+from metfa._base.palettes import DEFAULT_PALETTE, PALETTES
 from metfa.report._content import Content, alphas_with
 from metfa.results.terms import Terms
 
@@ -19,10 +20,11 @@ __all__ = ["page_of"]
 NAMES = {
     None: "none: each side of each feature at alpha",
     "bonferroni": "Bonferroni: any false mark at all",
-    "holm": "Holm: any mark of a feature at the threshold",
-    "bh": "BH: share of false among all marks (positive dependence)",
-    "by": "BY: share of false among all marks (any dependence)",
-    "e-bh": "e-BH: share of false among all marks (any dependence, whenever sampling stops)",
+    "holm": "Holm: any false mark at all, a few more marks",
+    "bh": "BH: share of false marks (positive dependence)",
+    "by": "BY: share of false marks (any dependence)",
+    "e-bh": "e-BH: share of false marks (any dependence, whenever sampling stops)",
+    "closed-e-bh": "closed e-BH: the same, no fewer marks, for a threshold chosen without these samples",
 }
 
 
@@ -36,6 +38,7 @@ def page_of(contents: Sequence[Content], title: str, terms: Terms) -> str:
         from markupsafe import Markup
     here = resources.files("metfa.report")
     style, script = ((here / "assets" / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+    style = _colours() + style
     template = Environment(autoescape=True, undefined=StrictUndefined).from_string(
         (here / "page.html.jinja").read_text(encoding="utf-8")
     )
@@ -58,6 +61,12 @@ def page_of(contents: Sequence[Content], title: str, terms: Terms) -> str:
         version=metadata.version("metfa"),
         made=datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
     )
+
+
+def _colours() -> str:
+    """The colours of marks as variables of the style sheet, such as --important."""
+    colours = vars(PALETTES[DEFAULT_PALETTE]).items()
+    return ":root{" + "".join(f"--{mark.replace('_', '-')}:{colour};" for mark, colour in colours) + "}\n"
 
 
 def _hash(text: str) -> str:

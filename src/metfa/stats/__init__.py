@@ -9,6 +9,8 @@ from metfa.stats._multiplicity import bh, bonferroni, by, correct, e_bh, expecte
 from metfa.stats._ranks import Ranks, median_ranks, min_samples, paper_ranks
 from metfa.stats._threshold_rules import TimesMean, jenks_of_means, jenks_of_medians
 from metfa.stats._thresholds import jenks, jenks_sorted
+from metfa.stats.closed_bounds import EValueBounds, SimesBounds, e_value_bounds, simes_bounds
+from metfa.stats.closed_fdr import closed_e_bh
 from metfa.stats.contrasts import Contrast, contrast
 from metfa.stats.sequential import (
     SequentialTestResult,
@@ -22,19 +24,23 @@ from metfa.stats.sign_tests import SignTestResult, sign_test
 __all__ = [
     "ConfidenceInterval",
     "Contrast",
+    "EValueBounds",
     "Ranks",
     "SequentialTestResult",
     "SignTestResult",
+    "SimesBounds",
     "TimesMean",
     "bh",
     "bonferroni",
     "by",
     "certified_radius",
     "certified_ranks",
+    "closed_e_bh",
     "confidence_sequence",
     "contrast",
     "correct",
     "e_bh",
+    "e_value_bounds",
     "expected_false_marks",
     "holm",
     "jenks",
@@ -51,5 +57,6 @@ __all__ = [
     "sequence_ranks",
     "sequential_test",
     "sign_test",
+    "simes_bounds",
     "smoothed_median",
 ]
