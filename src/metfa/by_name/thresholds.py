@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from metfa.results.terms import RULES
+from metfa.results.rules import RULES
 
 __all__ = ["threshold_of"]
 

@@ -13,22 +13,16 @@ from metfa._arrays import as_array, to_host
 from metfa._base.validation import as_names, positive_int, shown
 from metfa.results.corrections import BOTH, UNPROVEN, check_alpha, check_correction, check_families
 from metfa.results.moments import ends_of
+from metfa.results.rules import RULES
 from metfa.results.units import checked_unit
 
 __all__ = [
-    "RULES",
     "Terms",
     "check_fits",
     "checked_threshold",
     "filled",
     "of_both_signs",
 ]
-
-RULES = {  # by their names in files; they cut any scores in two, also equal ones
-    "jenks": stats.jenks,
-    "jenks_of_medians": stats.jenks_of_medians,
-    "jenks_of_means": stats.jenks_of_means,
-}
 
 
 @dataclass(frozen=True, eq=False)
