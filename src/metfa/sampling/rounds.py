@@ -35,7 +35,7 @@ class Rounds(Protocol):
     most: int
 
     def check(self, vanilla: np.ndarray, usual: str) -> None:
-        """Raise, before samples are made, if the clean maps show that the rule cannot be followed; `usual` as of `Sink`."""
+        """Raise, before any sample, if the clean maps show that the rule cannot be followed; `usual` as of `Sink`."""
         ...
 
     def next(self, taken: int, made: float) -> int | None:
