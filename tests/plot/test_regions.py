@@ -25,7 +25,7 @@ def make(n=30, labels=LABELS, batch=1, seed=0, high=HIGH, low=LOW, **fields):
     rng = np.random.default_rng(seed)
     base = 1 + 2.0 * np.isin(labels, high) - 0.9 * np.isin(labels, low)
     wave = rng.normal(size=(n, batch, int(labels.max()) + 1)) * 0.3
-    values = base + wave[:, :, np.maximum(labels, 0)]
+    values = np.abs(base + wave[:, :, np.maximum(labels, 0)])
     arguments = {
         "inputs": rng.random((batch, 3, *labels.shape)),
         "target": (0,) * batch,
@@ -129,7 +129,9 @@ class TestWhatIsDecided:
         assert map_of(drawn).get_title() == f"more than the rest: 3 of 20 regions\n{share:.0%} of the picture"
         for name, mark in (("more than the rest", 1), ("undecided", 0), ("less than the rest", -1)):
             assert f"{name}: {(marks == mark).sum()}" in legend(drawn)
-        assert said(drawn).startswith("is the median of a region above or below 0? (alpha 0.05, holm; 20 regions)")
+        assert said(drawn).startswith(
+            "is the median of a region above or below 0? (alpha 0.05 a side, holm; 20 regions)"
+        )
         assert "important" not in " ".join([*legend(drawn), said(drawn), map_of(drawn).get_title()])
 
     def test_the_chart_is_sorted_by_the_smoothed_score_with_exact_intervals(self, sample, drawn):
@@ -187,6 +189,7 @@ class TestWhatIsDecided:
         where = HIGH[0] == LABELS
         assert np.ptp(pale[where], axis=-1).mean() < np.ptp(full[where], axis=-1).mean() / 2
 
+    @pytest.mark.slow
     def test_too_few_samples_leave_outlines_and_a_note(self):
         few = make(n=4)
         fig = regions(pooled(few), pixels=few, correction="holm", title="few")
@@ -197,7 +200,7 @@ class TestWhatIsDecided:
         assert np.ptp(painted(fig), axis=-1).max() < 1e-9  # grey
         assert len(fig.legends) == 1
         notes = " ".join(" ".join(text.get_text().split()) for ax in fig.axes for text in ax.texts)
-        assert "32000" in notes
+        assert "`alpha`=0.05 (each side): got 4, at least 5 are needed" in notes
 
     def test_nothing_stands_out(self):
         flat = make(high=(), low=())
@@ -282,12 +285,16 @@ class TestWhere:
 
 class TestPixels:
     def test_maps_of_the_pixels_stand_beside(self, sample):
-        fig = regions(pooled(sample), pixels=sample, alpha=0.01, title="with pixels")
+        fig = regions(pooled(sample), pixels=sample, alpha=0.01, correction="holm", title="with pixels")
         assert {"picture", "smoothed", "significance"} <= set(panels(fig))
         marks = sample.significance_map(alpha=0.01)[0]
         assert f"important {(marks == 1).mean():.1%}" in legend(fig, 1)
         assert said(fig, 1).endswith("(alpha 0.01 a side, uncorrected; 32,000 pixels)")
-        assert "alpha 0.01 a side" in said(fig)
+        assert "alpha 0.01 a side, holm" in said(fig)
+        own = dataclasses.replace(sample, default_terms=sample.terms(1.5, correction="by"))
+        assert "above or below 1.5? (alpha 0.05 a side, by; 32,000 pixels)" in said(
+            regions(pooled(sample), pixels=own), 1
+        )
 
     def test_others_are_refused(self, sample):
         with pytest.raises(
@@ -331,6 +338,7 @@ def test_two_bars_are_not_as_thick_as_the_picture(sample):
 
 
 class TestChoice:
+    @pytest.mark.slow
     def test_a_pooled_sample_of_pictures_is_drawn_with_its_regions(self, sample):
         assert drawing_of(pooled(sample)) is regions
         assert drawing_of(sample) is figure
