@@ -12,7 +12,7 @@ from metfa.results.cautions import about_near_zero, about_outside, explained
 from metfa.results.decisions import kinds_at
 from metfa.results.promises import promise
 from metfa.results.sample import AttributionSample
-from metfa.results.summary import Summary
+from metfa.results.summary import Summary, false_marks_of
 from metfa.results.terms import Terms
 
 __all__ = ["about_of", "kinds_of", "lines_of", "paragraph_of"]
@@ -30,7 +30,8 @@ def lines_of(summary: Summary | str, kinds: dict[int, str]) -> list[tuple[str, s
     if isinstance(summary, str):
         return [("significance", summary)]
     names = {name: kinds[mark] for mark, name in summary.kinds.items()}
-    return [(names.get(name, name), text) for name, text in summary.lines()]
+    promised = {"false marks": false_marks_of(summary, summary.terms, kinds)}
+    return [(names.get(name, name), promised.get(name, text)) for name, text in summary.lines()]
 
 
 def about_of(sample: AttributionSample) -> list[tuple[str, str]]:
