@@ -357,8 +357,8 @@ class TestChoice:
         assert "mean score of a region less that of the rest: smoothed over 20 samples" in about
         assert "not shown: 1 region, its score at most" in about
         assert (
-            "is the median score of a region more than the rest or less than the rest? (alpha 0.05 a side, uncorrected; 3 regions)"
-            in said(fig)
+            "is the median score of a region more than the rest or less than the rest? (alpha 0.05 a side, "
+            "uncorrected; 3 regions)" in said(fig)
         )
         one_each = table.over(metfa.Regions(np.arange(6)))  # as many as the input has numbers: they are not its values
         assert not any("=" in label.get_text() for label in one_each.plot().axes[0].get_yticklabels())
