@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metfa import regions
+from metfa.cli.kinds import is_of_text
 from metfa.results.decisions import TooFewSamplesError
 from metfa.results.in_words import regions_in_words
 from metfa.results.regions import Regions
@@ -33,6 +34,12 @@ def _parsed(text: str) -> tuple[str, Any]:
     if Path(text).is_file():
         return "picture", Path(text)
     raise ValueError(f"`--regions` must be {FORMS}, got {text!r}, and there is no such file")
+
+
+def sentences_of(sample: Any) -> AttributionSample | None:
+    """The samples of the sentences of a text, each against the rest; None for fewer than two."""
+    made = regions.sentences(sample)
+    return sample.over(made, against="rest") if len(made) > 1 else None
 
 
 def pooled(sample: Any, analysis: Analysis) -> tuple[AttributionSample | None, str]:
@@ -63,15 +70,18 @@ def _made(kind: str, given: Any, sample: AttributionSample) -> tuple[Regions, st
 
 def region_lines(sample: Any, analysis: Analysis) -> list[tuple[str, str]]:
     """Lines of the report about the regions, for a reader who reads nothing else."""
-    of_regions, made = pooled(sample, analysis)
+    if is_of_text(sample):
+        of_regions, made, noun, whole = sentences_of(sample), "each against the other words", "sentence", "words"
+    else:
+        (of_regions, made), noun, whole = pooled(sample, analysis), "region", "picture"
     if of_regions is None:
         return []
     terms = of_regions.terms(**analysis.of_regions(of_regions))
     try:
         decision = of_regions.decide(terms)
     except TooFewSamplesError as error:
-        return [("regions", f"undecided: {error}")]
-    sentence = regions_in_words(of_regions, decision)
+        return [(f"{noun}s", f"undecided: {error}")]
+    sentence = regions_in_words(of_regions, decision, noun=noun, whole=whole)
     summary = of_regions.summary(**analysis.of_regions(of_regions))[0]
     sure = dict(summary.lines())["false marks"]
-    return [("regions", sentence), ("of regions", f"{made}; {sure}")]
+    return [(f"{noun}s", sentence), (f"of {noun}s", f"{made}; {sure.replace('region', noun)}")]
