@@ -136,9 +136,12 @@ def figure(
     return fig
 
 
-def picture_of(sample: AttributionSample) -> tuple[np.ndarray, str]:
-    """Picture of the one input, (height, width) or (height, width, 3) in [0, 1], and its caption."""
-    height, width = sample.feature_shape
+def picture_of(sample: AttributionSample, plane: tuple[int, int] | None = None) -> tuple[np.ndarray, str]:
+    """Picture of the one input, (height, width) or (height, width, 3) in [0, 1], and its caption.
+
+    `plane` is its height and width where the features of the sample are no pixels, but regions of them.
+    """
+    height, width = plane or sample.feature_shape
     numbers = isinstance(sample.inputs, np.ndarray) and sample.inputs.dtype.kind in "biuf"
     image = np.asarray(sample.inputs[0], np.float64) if numbers else np.zeros(0)
     if image.ndim == 2:

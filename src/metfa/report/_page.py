@@ -54,6 +54,7 @@ def page_of(contents: Sequence[Content], title: str, terms: Terms) -> str:
         data=Markup(_json(data)),  # noqa: S704 - no < in it
         contents=contents,
         has_maps=any(content.kind == "maps" for content in contents),
+        has_pictures=any("picture" in content.data for content in contents),
         corrections=[(correction or "none", NAMES[correction]) for correction in NAMES],
         version=metadata.version("metfa"),
         made=datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
