@@ -30,7 +30,7 @@ export class Drawing {
     this.paths = [maps.layer, maps.significance].map((one) => this.#onto(one));
     this.settings = { alpha: 0.05, atStart: true };
     drawings += 1;
-    this.said = element("div", { class: "said-of-region", role: "status", "aria-live": "polite" });
+    this.said = element("div", { class: "said-of-region", role: "status", "aria-live": "polite", "aria-label": "what is known about the region" });
     this.hint = element("p", { class: "small" });
     this.size = element("label", { class: "brush" }, "Size ", this.#slider());
     this.clear = element("button", { type: "button", onclick: () => this.#clear() }, "Clear");

@@ -15,7 +15,8 @@ async function start() {
   const controls = document.querySelector(".controls");
   const shown = [];
   for (const section of document.querySelectorAll(".result")) {
-    const result = await Result.of(data.results[Number(section.dataset.index)]);
+    const own = data.results[Number(section.dataset.index)];
+    const result = await Result.of({ ...own, picture: data.pictures[own.picture] });
     const label = section.querySelector("h2").textContent;
     const one = { result, kept: null };
     one.view = new VIEWS[result.kind](result, label, (feature, how) => point(one, feature, how));
