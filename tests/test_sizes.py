@@ -14,8 +14,8 @@ ROOT = Path(metfa.__file__).parent
 MOST_LINES = 300
 STILL_LONG = {  # each may shrink, and none grow
     "attacks/attack.py": 402,
-    "cli/app.py": 424,
-    "cli/run.py": 423,
+    "cli/app.py": 380,
+    "cli/run.py": 391,
     "evaluation/study.py": 307,
     "explainers/mask.py": 359,
     "plot/_studies.py": 319,

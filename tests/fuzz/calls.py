@@ -508,6 +508,10 @@ def of_regions():
     pooling = {"how": "mean", "against": None}
     kinds = {"shape": ANYTHING, "against": ANYTHING, "n_segments": COUNT}
     found = {"method": "slic", "shape": None, **pooling}
+    halves = {"names": ["left", "right"], "how": "mean", "against": "rest"}
+    yield Case("Regions", metfa.Regions, {"masks": np.array([0, 0, 1, 1]), **halves}, kinds=kinds)
+    sample = table_sample()
+    yield Case("sample.over", sample.over, {"regions": np.array([0, 1, 1]), **pooling}, kinds=kinds)
     yield Case("regions.superpixels", regions.superpixels, {"image": picture, "n_segments": 5, **found}, kinds=kinds)
     tree = {"image": picture, "n_segments": (3, 9), **found}
     yield Case("regions.tree", regions.tree, tree, kinds={**kinds, "n_segments": ANYTHING})

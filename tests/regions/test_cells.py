@@ -82,7 +82,7 @@ def test_of_a_result():
     sample = metfa.explain(lambda x, target: x**2, series, 0, noise=metfa.noise.Uniform(0.1), n_samples=12, rng=0)
     found = regions.windows(sample, 10, against="rest")
     expected = sample.values[:, 0, 10:20].mean(1) - np.delete(sample.values[:, 0], np.s_[10:20], axis=1).mean(1)
-    np.testing.assert_allclose(found.pooled(sample.values[:, 0])[:, 1], expected)
+    np.testing.assert_allclose(sample.over(found).values[:, 0, 1], expected)
     with pytest.raises(
         ValueError, match=r"maps \(height, width\) .* got maps of shape \(30,\); `metfa.regions.windows`"
     ):
@@ -96,7 +96,7 @@ def test_of_a_result():
         (lambda: regions.grid((8, 5), (8, 6)), ValueError, "`cells` must be at most the number of columns, 5, got 6"),
         (lambda: regions.grid((8, 8), 0), ValueError, "`cells` must be at least 1, got 0"),
         (lambda: regions.grid((8, 8), 2.0), TypeError, "`cells` must be an integer, or one for each axis"),
-        (lambda: regions.grid((8, 8), (1, 2, 3)), ValueError, r"one for each of rows, columns, got \(1, 2, 3\)"),
+        (lambda: regions.grid((8, 8), (1, 2, 3)), ValueError, r"one for each of rows, columns, got tuple: \(1, 2, 3\)"),
         (lambda: regions.grid((8, 8), 1, against="rest"), ValueError, "covers everything and has no rest"),
         (lambda: regions.grid(np.zeros((8, 8))), TypeError, r"got an array of shape \(8, 8\): write its shape"),
         (lambda: regions.grid(()), ValueError, r"`of` must have at least one axis, such as \(224, 224\)"),
@@ -108,7 +108,7 @@ def test_of_a_result():
         (lambda: regions.windows((8,), 0), ValueError, "`length` must be at least 1, got 0"),
         (lambda: regions.windows((8,), 9), ValueError, "`length` must be at most 8, the length of the series, got 9"),
         (lambda: regions.windows((8, 2), 2, axis=2), ValueError, r"an axis of maps of shape \(8, 2\), got 2"),
-        (lambda: regions.windows((8, 2), 2, axis="time"), TypeError, "`axis` must be an integer, got 'time'"),
+        (lambda: regions.windows((8, 2), 2, axis="time"), TypeError, "`axis` must be an integer, got str: 'time'"),
         (lambda: regions.windows((8, 2), 2, together=1), TypeError, "`together` must be True or False, got int: 1"),
         (lambda: regions.windows((8,), 2, together=1), TypeError, "`together` must be True or False, got int: 1"),
         (lambda: regions.windows((8, 2, 2), 2), ValueError, r"maps \(time,\) or .* got maps of shape \(8, 2, 2\)"),

@@ -157,13 +157,14 @@ class TestMaps:
         )
         found = regions.superpixels(sample, 10, against="rest")
         np.testing.assert_array_equal(found.masks[0], labels_of(images[0], 10))
-        pooled = found.pooled(sample.values[:, 0])
+        pooled = sample.over(found)
         by_hand = [
             sample.values[:, 0, found.masks[0] == k].mean(1, dtype=float)
             - sample.values[:, 0, found.masks[0] != k].mean(1, dtype=float)
             for k in range(10)
         ]
-        np.testing.assert_allclose(pooled, np.stack(by_hand, axis=1), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(pooled.values[:, 0], np.stack(by_hand, axis=1), rtol=1e-5, atol=1e-6)
+        assert pooled.feature_names == found.names
 
     def test_with_channels_a_region_holds_all_of_them(self):
         labels = labels_of(PIXELS, 10)
@@ -263,6 +264,27 @@ class TestTree:
             false += int(((pvalues[:, 0] <= 0.05 / 2) | (pvalues[:, 1:] <= 0.05 / 2 / 4).any(axis=1)).sum())
         assert 0.005 < false / runs <= 0.05
 
+    def test_the_part_that_matters_is_found_from_level_to_level(self):
+        """An explainer whose scores are large in one quarter of one of four squares."""
+        where = np.zeros((32, 32))
+        where[:8, :8] = 1
+        picture, _ = quarters()
+        sample = metfa.explain(
+            lambda x, target: np.abs(x).sum(1) * (0.1 + where), picture[None] + 1, 0,
+            noise=metfa.noise.Uniform(0.5), n_samples=20, rng=0,
+        )  # fmt: skip
+        tree = regions.tree(sample, (4, 16), against="rest")
+        marks = sample.over(tree.levels[0]).significance_map(correction="bonferroni")[0]
+        assert marks.tolist() == [1, -1, -1, -1]
+        inside = tree.inside(0, against="region")
+        pooled = sample.over(inside)
+        marks = pooled.significance_map(alpha=tree.alpha_inside(0), correction="bonferroni")[0]
+        found = inside.as_masks()[marks == 1].any(axis=0)
+        assert where[found].mean() > 0.5
+        assert (marks == 1).any()
+        assert (marks == -1).any()
+        assert pooled.terms().sides == ("more than the other region", "less than the other region")
+
     @pytest.mark.parametrize(
         ("numbers", "message"),
         [
@@ -285,8 +307,12 @@ class TestTree:
             tree.alpha_inside(0, level=1)
         with pytest.raises(ValueError, match=r"`alpha` must lie between 0 and 0\.5, got 2"):
             tree.alpha_inside(0, alpha=2)
-        with pytest.raises(ValueError, match="`image` must be one picture, got 2"):
-            regions.tree(np.stack([PIXELS, PIXELS]), (2, 4))
+        both = np.stack([PIXELS, PIXELS[::-1]])
+        sample = metfa.explain(lambda x, target: x[:, 0], both, 0, noise=metfa.noise.Uniform(0.1), n_samples=3, rng=0)
+        for of in (both, sample):
+            with pytest.raises(ValueError, match=r"`image` must be one picture, got 2: .* `sample.of_input\(0\)`"):
+                regions.tree(of, (2, 4))
+        assert len(regions.tree(sample.of_input(0), (2, 4)).levels) == 2
         with pytest.raises(TypeError, match="`n_segments` must be numbers of superpixels"):
             regions.tree(PIXELS, 8)
 

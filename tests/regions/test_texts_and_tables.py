@@ -125,7 +125,7 @@ def test_of_a_result():
     found = regions.sentences(sample, against="rest")
     assert found.masks[0].tolist() == [0, 0, 0, 1, 1, 1, 1, 1]
     expected = sample.values[:, 0, :3].mean(1) - sample.values[:, 0, 3:].mean(1)
-    np.testing.assert_allclose(found.pooled(sample.values[:, 0])[:, 0], expected)
+    np.testing.assert_allclose(sample.over(found).values[:, 0, 0], expected)
 
 
 @pytest.mark.parametrize("make", [regions.sentences, regions.phrases])
@@ -187,7 +187,7 @@ class TestVariables:
             run=metfa.Run(feature_names=("age", "colour=red", "colour=blue")),
         )  # fmt: skip
         found = regions.variables(sample)
-        np.testing.assert_allclose(found.pooled(sample.values[:, 0])[:, 1], sample.values[:, 0, 1:].sum(1))
+        np.testing.assert_allclose(sample.over(found).values[:, 0, 1], sample.values[:, 0, 1:].sum(1))
         assert regions.variables(sample, how="mean", against="rest").against == "rest"
 
     @pytest.mark.parametrize(

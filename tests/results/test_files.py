@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import metfa
-from metfa.results import files
+from metfa.results import files, manifests
 from metfa.results.arrays import digest_of
 from metfa.results.sample import AttributionSample
 
@@ -298,7 +298,7 @@ def test_what_cannot_be_saved_is_refused_before_anything_is_written(fields, mess
 
 
 def test_more_text_than_is_read_back_is_not_written(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "MAX_JSON_BYTES", 1000)
+    monkeypatch.setattr(manifests, "MAX_JSON_BYTES", 1000)
     with pytest.raises(ValueError, match=r"inputs.json would have \d+ bytes, more than the 1000"):
         make(inputs=["x" * 600, "y" * 600]).save(tmp_path / "s")
     assert list(tmp_path.iterdir()) == []

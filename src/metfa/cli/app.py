@@ -12,7 +12,6 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from metfa._base.lazy import needs_extra
 from metfa._base.pictures import open_image
 from metfa._base.provenance import printable
 from metfa.allocator import keep_freed_memory
@@ -36,6 +35,7 @@ from metfa.cli.options import (
     Noise,
     Out,
     Palette,
+    RegionsOf,
     Samples,
     Seed,
     Settings,
@@ -44,6 +44,8 @@ from metfa.cli.options import (
 )
 from metfa.cli.pages import write_page
 from metfa.cli.parsing import folders_of, settings_of, size_of, threshold_of
+from metfa.cli.regions import check_regions
+from metfa.cli.report import report
 from metfa.cli.reported import complain, reported, resumable
 from metfa.cli.run import (
     Analysis,
@@ -57,10 +59,10 @@ from metfa.cli.run import (
     is_finished,
     is_of_text,
     read_folder,
-    report,
     title_of,
 )
 from metfa.cli.scenes import Scene, call_of_scene, explain_scene
+from metfa.cli.studies import evaluate
 from metfa.cli.views import views_of_call, write_views
 from metfa.results.cautions import FLIPS_FROM
 from metfa.text.words import words_of
@@ -98,6 +100,7 @@ def demo(
     folder: Annotated[Path | None, typer.Option("--out", help="New folder for the results.")] = None,
     samples: Samples = 50,
     seed: Seed = 0,
+    regions: RegionsOf = "superpixels:50",
     palette: Palette = Colours.paper,
 ) -> None:
     """Explain a photograph by the gradient of EfficientNet-Lite0, 50 samples under uniform noise of 0.1."""
@@ -105,7 +108,8 @@ def demo(
     sampling = Sampling(
         "efficientnet-lite0", "gradient", {}, None, "uniform:0.1", samples, seed, 10, "auto", bfloat16=False
     )
-    analysis = Analysis(None, 0.95, None, None, palette.value)
+    check_regions(regions)
+    analysis = Analysis(None, 0.95, None, None, palette.value, regions=regions)
     name = f"scikit-image's {photo}"
     folder = folder or demo_folder(name, sampling)
     _explain([(name, lambda: image)], [folder], sampling, analysis)
@@ -147,6 +151,7 @@ def explain(
     ] = None,
     threshold: Threshold = None,
     flips_from: FlipsFrom = FLIPS_FROM,
+    regions: RegionsOf = "superpixels:50",
     seed: Seed = 0,
     batch_size: Batch = 10,
     device: Device = "auto",
@@ -165,7 +170,8 @@ def explain(
     sampling = Sampling(
         model, method, chosen, target, noise, most, seed, batch_size, device, bfloat16, until=until, crop=not no_crop
     )
-    analysis = replace(_analysis(alpha, confidence, correction, threshold, palette, flips_from), certify=certify)
+    analysis = _analysis(alpha, confidence, correction, threshold, palette, flips_from, regions)
+    analysis = replace(analysis, certify=certify)
     if certify:
         check_certificate(sampling, analysis)
     for path in images:
@@ -298,6 +304,7 @@ def show(
     correction: Corrected = None,
     threshold: Threshold = None,
     flips_from: FlipsFrom = FLIPS_FROM,
+    regions: RegionsOf = "superpixels:50",
     palette: Palette = Colours.paper,
     views: Annotated[
         Path | None, typer.Option("--out", help="Folder for a figure and a report with these settings.")
@@ -306,7 +313,7 @@ def show(
     """Show results again, also with other levels, without the model."""
     sample, about = read_folder(folder)
     of_text = is_of_text(sample)
-    analysis = _analysis(alpha, confidence, correction, threshold, palette, flips_from)
+    analysis = _analysis(alpha, confidence, correction, threshold, palette, flips_from, regions)
     if of_text:
         _print_words(sample, about, analysis)
     if views is None:
@@ -316,54 +323,8 @@ def show(
 
 
 app.command("attack")(reported(attack_picture))
+app.command("evaluate")(reported(evaluate))
 app.command("report")(reported(write_page))
-
-
-@app.command()
-@reported
-def evaluate(
-    study: Annotated[Path, typer.Argument(metavar="STUDY.toml", help="What to measure.", show_default=False)],
-    store: Annotated[str, typer.Option(help="Folder or URL (s3://bucket/folder, ...) of the results; runs resume.")],
-    executor: Annotated[str, typer.Option(help="local, or ray: actors on this machine or a cluster.")] = "local",
-    workers: Annotated[int, typer.Option(min=1, help="Actors of Ray.")] = 1,
-    tables: Annotated[Path | None, typer.Option("--out", help="New folder for the tables.")] = None,
-    only_estimate: Annotated[bool, typer.Option("--estimate", help="Say what it will cost, and stop.")] = False,
-    allow_import: Annotated[bool, typer.Option("--allow-import", help="Run code that the study names.")] = False,
-    allow_download: Annotated[bool, typer.Option("--allow-download", help="Download weights it names.")] = False,
-) -> None:
-    """Measure explainers over a data set: stability, faithfulness, robust faithfulness, with 95% intervals."""
-    from metfa.evaluation import prepare, read_study
-    from metfa.evaluation.run import check_executor
-    from metfa.evaluation.written import write_tables
-
-    check_executor(executor, workers)
-    if store.startswith("memory:"):
-        raise ValueError(f"`--store` {store!r} is this process's memory, which keeps nothing: give a folder or a URL")
-    if tables is not None:
-        with needs_extra("`--out`", "study"):
-            import pandas as pd  # noqa: F401 - the tables need it at the end, perhaps hours later
-    described = read_study(study, allow_import=allow_import, allow_download=allow_download)
-    keep_freed_memory()
-    with resumable("units"):
-        prepared = prepare(described, store=store)
-        if prepared.todo and tables is not None and tables.exists():
-            raise FileExistsError(f"{tables} exists already: give another `--out`")
-        typer.echo(
-            f"{len(prepared.done):,} of {len({unit.address for unit in prepared.units}):,} units are in the store",
-            err=True,
-        )
-        if prepared.todo:
-            typer.echo(str(prepared.estimate()), err=True)
-        if only_estimate:
-            return
-        result = prepared.run(executor, workers, progress=True)
-    for table in result.tables():
-        typer.echo(f"\n{table}")
-    if tables is not None:
-        write_tables(result, tables)
-        typer.echo(f"tables: {printable(str(tables))}")
-    if result.failures:
-        raise typer.Exit(1)
 
 
 def _analysis(
@@ -373,9 +334,12 @@ def _analysis(
     threshold: str | None,
     palette: Colours,
     flips_from: float,
+    regions: str = "none",
 ) -> Analysis:
+    check_regions(regions)
     given = None if correction is None else correction.value
-    return Analysis(alpha, confidence, given, threshold_of(threshold), palette.value, flips_from=flips_from)
+    rule = threshold_of(threshold)
+    return Analysis(alpha, confidence, given, rule, palette.value, flips_from=flips_from, regions=regions)
 
 
 def _explain(

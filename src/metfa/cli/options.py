@@ -10,6 +10,7 @@ import typer
 
 from metfa.by_name.methods import method_forms
 from metfa.by_name.noises import NOISE_FORMS
+from metfa.cli.regions import FORMS
 
 __all__ = [
     "Alpha",
@@ -26,6 +27,7 @@ __all__ = [
     "Noise",
     "Out",
     "Palette",
+    "RegionsOf",
     "Samples",
     "Seed",
     "Settings",
@@ -62,6 +64,12 @@ Settings = Annotated[
 ]
 Target = Annotated[int | None, typer.Option(help="Class index explained; by default the predicted class.")]
 Noise = Annotated[str, typer.Option(help=NOISE_FORMS.replace("[", "\\[") + ", on pixels in 0..1.")]
+RegionsOf = Annotated[
+    str,
+    typer.Option(
+        "--regions", help=f"Regions that are asked about: {FORMS.replace('[', chr(92) + '[')}; each against the rest."
+    ),
+]
 Samples = Annotated[int, typer.Option("--samples", "-n", help="Noisy copies explained, the paper's N.")]
 Alpha = Annotated[
     float | None, typer.Option(help="Level of the tests. By default that of --until if it tested, else 0.05.")

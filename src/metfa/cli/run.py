@@ -19,7 +19,7 @@ from metfa._base.writing import is_temporary
 from metfa.by_name.methods import Of, check_method, explainer_of, methods_of
 from metfa.by_name.noises import noise_of
 from metfa.calls.answers import softmax
-from metfa.cli.certificates import certificate_figure, certificate_line
+from metfa.cli.certificates import certificate_figure
 from metfa.cli.parsing import criteria_of
 from metfa.results.cautions import FLIPS_FROM, check_flips_from
 from metfa.results.corrections import check_correction
@@ -34,7 +34,6 @@ from metfa.sampling.rounds import rounds_of
 from metfa.sampling.run import Run
 from metfa.sampling.store import RUN
 from metfa.segmentation.explanation import CONTEXT, REGION, SAMPLE, load_context
-from metfa.text.reading import about_the_text
 
 __all__ = [
     "Analysis",
@@ -49,7 +48,6 @@ __all__ = [
     "is_finished",
     "note",
     "read_folder",
-    "report",
     "title_of",
 ]
 
@@ -69,6 +67,12 @@ class Analysis:
     palette: str
     certify: bool = False
     flips_from: float = FLIPS_FROM
+    regions: str = "none"
+
+    def of_regions(self, sample: AttributionSample) -> dict[str, Any]:
+        """Terms of the decisions about regions: family-wise, or what holds whenever sampling stops."""
+        usual = "e-bh" if sample.any_time else "holm"
+        return {"alpha": self.alpha, "correction": self.correction or usual}
 
     @property
     def given(self) -> dict[str, Any]:
@@ -358,37 +362,6 @@ def _read_about(folder: Path) -> dict[str, Any]:
     if not isinstance(about, dict):
         raise ValueError(f"{folder / ABOUT} is damaged: an object is needed, got {type(about).__name__}")
     return about
-
-
-def report(sample: Any, about: dict[str, Any], analysis: Analysis) -> str:
-    """The report for a reader: the prediction, what is significant, what may be wrong, how it was made."""
-    about = {name: printable(str(value))[:300] for name, value in about.items()}
-    if about.get("settings"):
-        about["method"] = f"{about.get('method', '')} ({about['settings']})"[:300]
-    lines = [(name, about[name]) for name in ("image", "text", "model", "method", "noise") if name in about]
-    if "predicted" in about:
-        lines.append(("prediction", about["predicted"]))
-    if about.get("explained") != about.get("predicted"):
-        lines.append(("explained", about.get("explained", "")))
-    lines += [(name, about[name]) for name in ("object", "faithfulness") if name in about]
-    summaries = sample.summary(**analysis.settings)
-    for summary in summaries:
-        lines += summary.lines()
-    if is_of_text(sample) and about_the_text(sample):
-        lines.append(("the text itself", about_the_text(sample)))
-    if analysis.certify:
-        lines.append(("certified", certificate_line(sample, analysis)))
-    lines.append(("time", _time(sample.provenance)))
-    return "\n".join(f"{name + ':':<17} {text}" for name, text in lines)
-
-
-def _time(provenance: dict[str, Any]) -> str:
-    try:
-        seed = str(int(provenance["rng"], 16))
-        made = int(provenance["maps_made"])  # after a resumed run not all of them
-        return f"{float(provenance['seconds']):.1f} s for {made:,} explanations, seed {seed}"
-    except (KeyError, TypeError, ValueError):
-        return "not recorded"
 
 
 def _prediction(sample: AttributionSample, class_names: Any, *, as_logits: bool) -> dict[str, str]:

@@ -10,6 +10,7 @@ import typer
 from metfa._base.provenance import printable
 from metfa._base.writing import new_file, sweep
 from metfa.cli import run
+from metfa.cli.report import report
 from metfa.results.arrays import require_plain_file
 
 __all__ = ["check_finished", "views_of_call", "write_files", "write_views"]
@@ -20,7 +21,7 @@ def write_views(sample: Any, about: dict[str, Any], analysis: run.Analysis, fold
 
     Returns the report's text, and where the figures are.
     """
-    text, drawn = run.report(sample, about, analysis), run.drawn_views(sample, about, analysis)
+    text, drawn = report(sample, about, analysis), run.drawn_views(sample, about, analysis)
     for name in (run.REPORT, *drawn):
         if (folder / name).exists():
             raise FileExistsError(f"{folder / name} exists already: give another `--out`")
@@ -33,7 +34,7 @@ def views_of_call(sample: Any, about: dict[str, Any], analysis: run.Analysis, fo
 
     If the command was finished, nothing is written, and it says so.
     """
-    text = run.report(sample, about, analysis)
+    text = report(sample, about, analysis)
     if not run.is_finished(folder):
         return text, write_files(folder, run.drawn_views(sample, about, analysis), text)
     check_finished(folder, text)

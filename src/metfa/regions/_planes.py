@@ -40,11 +40,11 @@ def channel_axis(shape: tuple[int, ...]) -> int | None:
     return 2 if shape[2] in COLOURS and shape[0] not in COLOURS else 0
 
 
-def plane_of(shape: tuple[int, ...]) -> tuple[int, int]:
-    """Height and width of maps; raises unless they are maps of images."""
+def plane_of(shape: tuple[int, ...], name: str) -> tuple[int, int]:
+    """Height and width of maps, which the argument `name` gives; raises unless they are maps of images."""
     if len(shape) not in (2, 3):
         raise ValueError(
-            f"regions of an image need maps (height, width) or (channels, height, width), got maps of shape {shape}; "
+            f"`{name}`: an image has maps (height, width) or (channels, height, width), got maps of shape {shape}; "
             "`metfa.regions.windows` cuts a series, `metfa.regions.blocks` a volume"
         )
     channels = channel_axis(shape)

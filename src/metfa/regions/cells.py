@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from metfa._base.validation import as_list, check_flag, is_whole, positive_int
+from metfa._base.validation import as_list, check_flag, is_whole, positive_int, shown
 from metfa.regions._planes import extent, feature_shape, plane_of, spread
 from metfa.results.regions import Regions
 
@@ -44,7 +44,7 @@ def grid(of: Any, cells: int | tuple[int, int] = 14, *, how: str = "mean", again
     ('rows 0-1, columns 0-3', 'rows 0-1, columns 4-7', 'rows 2-4, columns 0-3', 'rows 2-4, columns 4-7')
     """
     shape = feature_shape(of, "(224, 224)")
-    labels, names = _cut(plane_of(shape), cells, ("rows", "columns"))
+    labels, names = _cut(plane_of(shape, "of"), cells, ("rows", "columns"))
     return Regions(spread(labels, shape), names, how=how, against=against)
 
 
@@ -80,8 +80,8 @@ def blocks(of: Any, cells: int | tuple[int, int, int] = 4, *, how: str = "mean",
     shape = feature_shape(of, "(32, 64, 64)")
     if len(shape) not in (3, 4):
         raise ValueError(
-            "blocks of a volume need maps (depth, height, width) or (channels, depth, height, width), got maps of "
-            f"shape {shape}"
+            "`of`: a volume has maps (depth, height, width) or (channels, depth, height, width), got maps of shape "
+            f"{shape}"
         )
     labels, names = _cut(shape[-3:], cells, ("slices", "rows", "columns"))
     return Regions(np.broadcast_to(labels, shape), names, how=how, against=against)
@@ -125,9 +125,9 @@ def windows(
     """
     shape = feature_shape(of, "(1000,)")
     if len(shape) not in (1, 2):
-        raise ValueError(f"windows of a series need maps (time,) or (channels, time), got maps of shape {shape}")
+        raise ValueError(f"`of`: a series has maps (time,) or (channels, time), got maps of shape {shape}")
     if not is_whole(axis):
-        raise TypeError(f"`axis` must be an integer, got {axis!r:.80}")
+        raise TypeError(f"`axis` must be an integer, got {shown(axis)}")
     if not -len(shape) <= axis < len(shape):
         raise ValueError(f"`axis` must be an axis of maps of shape {shape}, got {axis}")
     steps, together = shape[axis], check_flag(together, "together")
@@ -151,7 +151,7 @@ def _cut(sides: tuple[int, ...], cells: Any, words: tuple[str, ...]) -> tuple[np
     """Labels of shape `sides`, a number of cells along each axis, and the names of the cells in the same order."""
     counts = [cells] * len(sides) if is_whole(cells) else as_list(cells, "cells", "an integer, or one for each axis")
     if len(counts) != len(sides):
-        raise ValueError(f"`cells` must be an integer or one for each of {', '.join(words)}, got {cells!r:.80}")
+        raise ValueError(f"`cells` must be an integer or one for each of {', '.join(words)}, got {shown(cells)}")
     labels, places = np.zeros((1,) * len(sides), np.intp), [{}]
     for axis, (side, count, word) in enumerate(zip(sides, counts, words, strict=True)):
         count = positive_int(count, "cells")

@@ -114,7 +114,7 @@ def hierarchy(
     """
     method = one_of(method, "method", METHODS)
     shape = shape_of_maps(image, shape)
-    pictures = pictures_of(image, None if shape is None else plane_of(shape))
+    pictures = pictures_of(image, None if shape is None else plane_of(shape, "shape"))
     height, width = pictures[0].shape[:2]
     if numbers[-1] > height * width:
         raise ValueError(

@@ -49,7 +49,7 @@ def boxes(of: Any, corners: Any, names: Any = None, *, how: str = "mean", agains
     ('rows 10-59, columns 20-79',)
     """
     shape = feature_shape(of, "(224, 224)")
-    height, width = plane_of(shape)
+    height, width = plane_of(shape, "of")
     found = to_host(as_array(corners, "corners"))
     if found.ndim != 2 or found.shape[1] != 4 or not len(found):
         raise ValueError(

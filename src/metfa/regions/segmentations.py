@@ -91,7 +91,7 @@ def objects(
     else:
         masks, named = _compact(found, names, _ignored(ignore))
     shape = masks.shape[-2:] if of is None else feature_shape(of, "(224, 224)")
-    return Regions(spread(_on_map(masks, plane_of(shape)), shape), named, how=how, against=against)
+    return Regions(spread(_on_map(masks, plane_of(shape, "of")), shape), named, how=how, against=against)
 
 
 def _stack(masks: list[Any]) -> np.ndarray:

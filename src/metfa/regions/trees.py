@@ -17,7 +17,7 @@ from metfa.results.regions import Regions
 __all__ = ["RegionTree", "tree"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RegionTree:
     """Regions of a picture at several levels, from coarse to fine, made by `metfa.regions.tree`.
 
@@ -32,6 +32,9 @@ class RegionTree:
 
     levels: tuple[Regions, ...]
     parents: tuple[tuple[int, ...], ...]
+
+    def __repr__(self) -> str:
+        return f"RegionTree({', '.join(str(len(level)) for level in self.levels)} regions)"
 
     def children(self, region: int, *, level: int = 0) -> tuple[int, ...]:
         """The regions of the next level that lie in a region of `level`."""
@@ -158,8 +161,8 @@ def tree(
     >>> picture = np.zeros((1, 32, 32))
     >>> picture[0, :16, :16] = 1
     >>> tree = regions.tree(picture, (4, 16), against="rest")
-    >>> [len(level) for level in tree.levels]
-    [4, 16]
+    >>> tree
+    RegionTree(4, 16 regions)
     >>> inside = tree.inside(0)
     >>> inside.names == tuple(tree.levels[1].names[child] for child in tree.children(0))
     True
@@ -172,7 +175,9 @@ def tree(
         raise ValueError(f"`n_segments` must be ascending numbers such as (8, 40, 200), got {numbers!r:.80}")
     rows, shape = hierarchy(image, numbers, method, shape, "tree")
     if len(rows) != 1:
-        raise ValueError(f"`image` must be one picture, got {len(rows)}: make a tree of each, `sample.of_input(0)`")
+        raise ValueError(
+            f"`image` must be one picture, got {len(rows)}: make a tree of each, such as of `sample.of_input(0)`"
+        )
     levels = rows[0]
     parents = tuple(
         tuple(coarse.ravel()[np.unique(fine, return_index=True)[1]].tolist()) for coarse, fine in pairwise(levels)

@@ -12,7 +12,7 @@ import numpy as np
 
 from metfa._arrays import as_array, is_array, to_host
 from metfa._base.percents import counted
-from metfa._base.validation import as_names, did_you_mean, keep, positive_int, shown
+from metfa._base.validation import as_names, keep, one_of, positive_int, shown
 
 __all__ = ["HOW", "Regions", "regions_of"]
 
@@ -85,10 +85,7 @@ class Regions:
                 f"`masks` must hold equally many regions for each input, got {', '.join(map(str, numbers))}: ask about "
                 "one input at a time, `sample.of_input(0).over(...)`"
             )
-        if self.how not in HOW:
-            raise ValueError(
-                f"`how` must be one of {', '.join(map(repr, HOW))}, got {self.how!r}{did_you_mean(str(self.how), HOW)}"
-            )
+        one_of(self.how, "how", HOW)
         names = tuple(f"region {i}" for i in range(numbers[0])) if self.names is None else as_names(self.names, "names")
         if len(names) != numbers[0]:
             raise ValueError(f"`names` must name each of the {numbers[0]} regions, got {len(names)}")

@@ -1,0 +1,77 @@
+"""Regions of a picture, as the command line names them, and what is said of them."""
+
+from __future__ import annotations
+
+import re
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from metfa import regions
+from metfa.results.decisions import TooFewSamplesError
+from metfa.results.in_words import regions_in_words
+from metfa.results.regions import Regions
+from metfa.results.sample import AttributionSample
+
+if TYPE_CHECKING:
+    from metfa.cli.run import Analysis
+
+__all__ = ["FORMS", "check_regions", "pooled", "region_lines"]
+
+FORMS = "superpixels[:NUMBER], grid[:ROWS], none, or a picture of labels such as mask.png"
+
+
+def check_regions(text: str) -> None:
+    """Raise if the text names no regions, before anything is sampled."""
+    _parsed(text)
+
+
+def _parsed(text: str) -> tuple[str, Any]:
+    found = re.fullmatch(r"(superpixels|grid|none)(?::(\d+))?", text)
+    if found and not (found[1] == "none" and found[2]):
+        return found[1], None if found[2] is None else int(found[2])
+    if Path(text).is_file():
+        return "picture", Path(text)
+    raise ValueError(f"`--regions` must be {FORMS}, got {text!r}, and there is no such file")
+
+
+def pooled(sample: Any, analysis: Analysis) -> tuple[AttributionSample | None, str]:
+    """The samples of the regions, each against the rest, and a note on what they are; None where none are asked for.
+
+    Only for one picture whose maps lie on it.
+    """
+    if not isinstance(sample, AttributionSample) or len(sample.feature_shape) != 2 or sample.values.shape[1] != 1:
+        return None, ""
+    kind, given = _parsed(analysis.regions)
+    if kind == "none":
+        return None, ""
+    made, note = _made(kind, given, sample)
+    return sample.over(made, against="rest"), note
+
+
+def _made(kind: str, given: Any, sample: AttributionSample) -> tuple[Regions, str]:
+    if kind == "picture":
+        return regions.objects(given, of=sample), f"of {given.name}"
+    fewest = min(sample.feature_shape)
+    if kind == "superpixels" and find_spec("skimage") is not None:
+        number = given or min(50, sample.n_features // 2)
+        return regions.superpixels(sample, number), f"{number} superpixels"
+    cells = min(given or 14, fewest) if kind == "grid" else min(7, fewest)
+    missing = "; superpixels need scikit-image: pip install 'metfa[lime]'" if kind == "superpixels" else ""
+    return regions.grid(sample, cells), f"a grid of {cells} x {cells}{missing}"
+
+
+def region_lines(sample: Any, analysis: Analysis) -> list[tuple[str, str]]:
+    """Lines of the report about the regions, for a reader who reads nothing else."""
+    of_regions, made = pooled(sample, analysis)
+    if of_regions is None:
+        return []
+    terms = of_regions.terms(**analysis.of_regions(of_regions))
+    try:
+        decision = of_regions.decide(terms)
+    except TooFewSamplesError as error:
+        return [("regions", f"undecided: {error}")]
+    sentence = regions_in_words(of_regions, decision)
+    summary = of_regions.summary(**analysis.of_regions(of_regions))[0]
+    sure = dict(summary.lines())["false marks"]
+    return [("regions", sentence), ("of regions", f"{made}; {sure}")]

@@ -1,0 +1,45 @@
+"""The text of a result: what a reader sees first, in the terminal and in report.txt."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from metfa._base.provenance import printable
+from metfa.cli.certificates import certificate_line
+from metfa.cli.regions import region_lines
+from metfa.cli.run import Analysis, is_of_text
+from metfa.text.reading import about_the_text
+
+__all__ = ["report"]
+
+
+def report(sample: Any, about: dict[str, Any], analysis: Analysis) -> str:
+    """The report for a reader: the prediction, what is significant, what may be wrong, how it was made."""
+    about = {name: printable(str(value))[:300] for name, value in about.items()}
+    if about.get("settings"):
+        about["method"] = f"{about.get('method', '')} ({about['settings']})"[:300]
+    lines = [(name, about[name]) for name in ("image", "text", "model", "method", "noise") if name in about]
+    if "predicted" in about:
+        lines.append(("prediction", about["predicted"]))
+    if about.get("explained") != about.get("predicted"):
+        lines.append(("explained", about.get("explained", "")))
+    lines += [(name, about[name]) for name in ("object", "faithfulness") if name in about]
+    lines += region_lines(sample, analysis)
+    summaries = sample.summary(**analysis.settings)
+    for summary in summaries:
+        lines += summary.lines()
+    if is_of_text(sample) and about_the_text(sample):
+        lines.append(("the text itself", about_the_text(sample)))
+    if analysis.certify:
+        lines.append(("certified", certificate_line(sample, analysis)))
+    lines.append(("time", _time(sample.provenance)))
+    return "\n".join(f"{name + ':':<17} {text}" for name, text in lines)
+
+
+def _time(provenance: dict[str, Any]) -> str:
+    try:
+        seed = str(int(provenance["rng"], 16))
+        made = int(provenance["maps_made"])  # after a resumed run not all of them
+        return f"{float(provenance['seconds']):.1f} s for {made:,} explanations, seed {seed}"
+    except (KeyError, TypeError, ValueError):
+        return "not recorded"

@@ -1,0 +1,60 @@
+"""`metfa evaluate`: a study over a data set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from metfa._base.lazy import needs_extra
+from metfa._base.provenance import printable
+from metfa.allocator import keep_freed_memory
+from metfa.cli.reported import resumable
+
+__all__ = ["evaluate"]
+
+
+def evaluate(
+    study: Annotated[Path, typer.Argument(metavar="STUDY.toml", help="What to measure.", show_default=False)],
+    store: Annotated[str, typer.Option(help="Folder or URL (s3://bucket/folder, ...) of the results; runs resume.")],
+    executor: Annotated[str, typer.Option(help="local, or ray: actors on this machine or a cluster.")] = "local",
+    workers: Annotated[int, typer.Option(min=1, help="Actors of Ray.")] = 1,
+    tables: Annotated[Path | None, typer.Option("--out", help="New folder for the tables.")] = None,
+    only_estimate: Annotated[bool, typer.Option("--estimate", help="Say what it will cost, and stop.")] = False,
+    allow_import: Annotated[bool, typer.Option("--allow-import", help="Run code that the study names.")] = False,
+    allow_download: Annotated[bool, typer.Option("--allow-download", help="Download weights it names.")] = False,
+) -> None:
+    """Measure explainers over a data set: stability, faithfulness, robust faithfulness, with 95% intervals."""
+    from metfa.evaluation import prepare, read_study
+    from metfa.evaluation.run import check_executor
+    from metfa.evaluation.written import write_tables
+
+    check_executor(executor, workers)
+    if store.startswith("memory:"):
+        raise ValueError(f"`--store` {store!r} is this process's memory, which keeps nothing: give a folder or a URL")
+    if tables is not None:
+        with needs_extra("`--out`", "study"):
+            import pandas as pd  # noqa: F401 - the tables need it at the end, perhaps hours later
+    described = read_study(study, allow_import=allow_import, allow_download=allow_download)
+    keep_freed_memory()
+    with resumable("units"):
+        prepared = prepare(described, store=store)
+        if prepared.todo and tables is not None and tables.exists():
+            raise FileExistsError(f"{tables} exists already: give another `--out`")
+        typer.echo(
+            f"{len(prepared.done):,} of {len({unit.address for unit in prepared.units}):,} units are in the store",
+            err=True,
+        )
+        if prepared.todo:
+            typer.echo(str(prepared.estimate()), err=True)
+        if only_estimate:
+            return
+        result = prepared.run(executor, workers, progress=True)
+    for table in result.tables():
+        typer.echo(f"\n{table}")
+    if tables is not None:
+        write_tables(result, tables)
+        typer.echo(f"tables: {printable(str(tables))}")
+    if result.failures:
+        raise typer.Exit(1)
