@@ -55,9 +55,10 @@ print(f"important to both: {np.sum((marks == 1) & (other_marks == 1))}")
 #
 # A correction only reads the sample in another way; the model is not asked again. Without a correction, each pixel is
 # tested at level 0.05 a side, as in the paper. If all medians lay at the threshold, this would still mark 3,257 pixels
-# on average. The other rules hold for all pixels together. "bonferroni" and "holm" bound the probability of any false
-# rejection. "bh" and "by" bound the expected share of false marks among the marks ("bh" under positive dependence
-# between pixels, "by" under any dependence).
+# on average. The other rules hold for all pixels, and for each of the two statements: "bonferroni" and "holm" bound the
+# probability that any pixel is called important falsely. "bh" and "by" bound the expected share of false ones among the
+# pixels called important ("bh" under positive dependence between pixels, "by" under any dependence). The same holds for
+# "unimportant".
 
 colours = metfa.plot.PALETTES["paper"]
 three = ListedColormap([colours.unimportant, colours.undecided, colours.important])

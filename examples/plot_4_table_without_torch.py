@@ -24,7 +24,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import metfa
-from metfa import stats
 
 table = load_breast_cancer()
 seen, unseen, seen_class, unseen_class = train_test_split(
@@ -74,12 +73,11 @@ for row in range(2):
 # Signed scores: for, against, undecided
 # --------------------------------------
 #
-# These attributions have a sign, so the question is on which side of zero the median lies: ``test(0)``. With 30
-# features tested at once, Bonferroni's correction keeps the probability of any wrong sign at 5 % at most.
+# These attributions have a sign, so the question is on which side of zero the median lies: the threshold 0. With 30
+# features tested at once, Bonferroni's correction keeps the probability of any false "for" at 5 % at most, and that of
+# any false "against" too.
 
-test = sample.test(0)
-decided = stats.correct(test.pvalue, "bonferroni", axis=1) <= 0.05
-side = test.sign * decided
+side = sample.significance_map(0, correction="bonferroni")
 interval = sample.confidence_interval(0.95)
 smoothed = sample.smoothed()
 

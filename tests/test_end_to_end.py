@@ -114,5 +114,5 @@ def test_show_reads_it_with_a_correction(demo):
     folder, _ = demo
     shown = run("show", folder, "--correction", "bonferroni", folder=folder.parent)
     assert (shown.returncode, shown.stderr) == (0, "")
-    assert "the probability of any false mark at all is at most 5%" in shown.stdout
+    assert "no feature is called important falsely, with probability at least 95%; the same for " in shown.stdout
     assert number(shown.stdout, "important") <= number((folder / "report.txt").read_text(), "important")

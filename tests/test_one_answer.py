@@ -78,7 +78,7 @@ def shares_of(decision):
 
 
 def level_of(terms):
-    return f"alpha {terms.alpha:g}{' a side, uncorrected' if terms.correction is None else f', {terms.correction}'}"
+    return f"alpha {terms.alpha:g} a side, {terms.correction or 'uncorrected'}"
 
 
 def texts_of(figure):
@@ -233,7 +233,8 @@ def test_results_of_different_terms_need_common_ones(tmp_path):
     """A page has one alpha and one correction."""
     results = {"fixed": RESULTS["fixed"](MAPS), "rule": RESULTS["until a rule"](MAPS)}
     with pytest.raises(
-        ValueError, match=r"'fixed' at alpha 0\.05 a side, uncorrected, 'rule' at alpha 0.05, e-bh, and a page has one"
+        ValueError,
+        match=r"'fixed' at alpha 0\.05 a side, uncorrected, 'rule' at alpha 0.05 a side, e-bh, and a page has one",
     ):
         metfa.report.write(tmp_path / "page.html", results)
     page = metfa.report.write(tmp_path / "page.html", results, correction="none").read_text("utf-8")

@@ -39,6 +39,11 @@ def explained(explainer, shape, n_samples, *, flips=0.0, targets=(1,)):
     return replace(sample, scores=np.tile([0.2, 0.7, 0.1], (len(targets), 1)), predictions=predictions)
 
 
+def of_before(sample):
+    """As it was decided before each statement was a family of its own."""
+    return replace(sample, provenance={**sample.provenance, "families": "both"})
+
+
 UNTIL = metfa.Until(undecided=0.4, threshold=1.2, alpha=0.1, correction="bonferroni", max_samples=300)
 CASES = {  # sample, settings
     "unsigned": lambda shape: (explained(unsigned, shape, 20, flips=0.1), {}),
@@ -49,6 +54,10 @@ CASES = {  # sample, settings
     **{
         name: lambda shape, name=name: (explained(signed, shape, 40), {"correction": name, "alpha": 0.025})
         for name in ("bonferroni", "holm", "bh", "by", "e-bh")
+    },
+    **{
+        f"{name}, one family": lambda shape, name=name: (of_before(explained(signed, shape, 40)), {"correction": name})
+        for name in ("bonferroni", "holm", "bh", "e-bh")
     },
     "tiny alpha": lambda shape: (explained(unsigned, shape, 25), {"alpha": 1e-6}),
     "alpha .005, split": lambda shape: (explained(unsigned, shape, 30), {"alpha": 0.005, "split": 8}),
@@ -70,7 +79,7 @@ def is_shown(text, share):
     """Whether `text` is this share in percent, rounded to the digits that it has, and 0 or 100 only for what is."""
     shown = Decimal(text)
     unit = Decimal(1).scaleb(shown.as_tuple().exponent)
-    exact = 100 * Decimal(float(share))
+    exact = 100 * (share if isinstance(share, Decimal) else Decimal(float(share)))
     assert abs(shown - exact) <= unit / 2 * (1 + Decimal("1e-9")) + Decimal("1e-12"), (text, share)
     assert (shown == 0, shown == 100) == (share == 0, share == 1), (text, share)
     return True
@@ -132,19 +141,40 @@ def read_promise(facts, text, noun="feature"):
         assert number(of) == facts.m
         assert is_shown(share, facts.expected / facts.m)
         return
+    family_wise = (
+        rf"no {noun} is called {above} falsely, with probability at least {PERCENT}; the same for {below}; both "
+        rf"together with at least {PERCENT}"
+    )
     patterns = {
         None: (
-            rf"each {noun} is marked falsely on either side with probability at most {PERCENT}, whenever sampling stops"
+            rf"each {noun} is called {above} falsely with probability at most {PERCENT}, whenever sampling stops; the "
+            rf"same for {below}"
         ),
-        "bonferroni": rf"the probability of any false mark at all is at most {PERCENT}",
-        "holm": rf"the probability that any {noun} with its median at the threshold is marked is at most {PERCENT}",
+        "bonferroni": family_wise,
+        "holm": family_wise,
     }
     for name, condition in CONDITIONS.items():
         patterns[name] = (
-            rf"on average at most {PERCENT} of all marks together \({above} and {below}\) are false, {condition}; "
-            rf"of the {above} ones alone it may be more"
+            rf"of those called {above}, at most {PERCENT} on average are false, {condition}; the same for those called "
+            rf"{below}"
         )
-    assert is_shown(re.fullmatch(patterns[terms.correction], text)[1], terms.alpha)
+    alpha = Decimal(repr(terms.alpha))
+    if terms.families == "both" and terms.correction is not None:
+        patterns = {
+            "bonferroni": rf"no {noun} is called {above} or {below} falsely, with probability at least {PERCENT}",
+            "holm": rf"no {noun} with its median at the threshold is marked, with probability at least {PERCENT}",
+        }
+        for name, condition in CONDITIONS.items():
+            patterns[name] = (
+                rf"on average at most {PERCENT} of all marks together \({above} and {below}\) are false, {condition}; "
+                rf"of the {above} ones alone it may be more"
+            )
+    said = re.fullmatch(patterns[terms.correction], text)
+    if terms.correction in ("bonferroni", "holm"):
+        for share, missing in zip(said.groups(), (alpha, 2 * alpha), strict=False):
+            assert is_shown(share, 1 - missing)
+    else:
+        assert is_shown(said[1], terms.alpha)
 
 
 def read_contradiction(facts, text, noun="feature"):
@@ -192,10 +222,12 @@ def read_summary(facts, lines):
         elif name == "stopped":
             assert text == str(facts.sample.stopping.of_input(facts.row))
         elif name == "false marks":
-            said, how = re.fullmatch(r"(.*) \((alpha \S+ a side, uncorrected|[a-z-]+)\)", text).groups()
+            said, at, side, by = re.fullmatch(r"(.*) \(alpha (\S+)( a side)?, ([a-z -]+)\)", text).groups()
             read_promise(facts, said)
-            uncorrected = f"alpha {facts.terms.alpha:g} a side, uncorrected"
-            assert how == (facts.terms.correction or uncorrected)
+            assert at == f"{facts.terms.alpha:g}"
+            assert bool(side) == (facts.terms.correction is None or facts.terms.families == "statements")
+            assert by.removesuffix(" over both sides together") == (facts.terms.correction or "uncorrected")
+            assert by.endswith(" over both sides together") != bool(side)
         elif name == "intervals" and facts.outside is None:
             assert text == f"none: {facts.sample.too_few_for(facts.level)}"
         elif name == "intervals":
@@ -303,7 +335,9 @@ def test_images(name):
         assert f"{facts.n} samples, {facts.trimmed} + {facts.trimmed} left out" in shown
 
 
-@pytest.mark.parametrize("name", ["unsigned", "signed", "until", "by", "tiny alpha", "five features"])
+@pytest.mark.parametrize(
+    "name", ["unsigned", "signed", "until", "by", "holm, one family", "tiny alpha", "five features"]
+)
 def test_reports(name, tmp_path):
     sample, settings = CASES[name]((60,))
     facts = Facts(sample, 0, settings)

@@ -60,6 +60,11 @@ export function level(share) {
   return `${Number((100 * share).toPrecision(6))}%`;
 }
 
+/** What is missing to 1 beside such a level, in percent. */
+export function rest(share) {
+  return `${Number((100 - Number((100 * share).toPrecision(6))).toPrecision(14))}%`;
+}
+
 /** A p-value or a level. */
 export function probability(value) {
   if (value === 0) return "0";

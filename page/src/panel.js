@@ -1,6 +1,6 @@
 // What stands beside a result: its threshold, the shares of the decisions, and the figures of the feature pointed at.
 
-import { element, level, percent, probability, short, svg } from "./elements.js";
+import { element, level, percent, probability, rest, short, svg } from "./elements.js";
 
 const BINS = 32;
 
@@ -78,26 +78,34 @@ export class Panel {
     if (result.refused) {
       return "Sampling stopped because of what was seen, and this correction is for a number of samples that was fixed beforehand: choose e-BH, Bonferroni or none.";
     }
+    const [above, below] = [1, -1].map((mark) => (result.kinds[mark].includes(" ") ? `"${result.kinds[mark]}"` : result.kinds[mark]));
+    const size = `${result.testedSize.toLocaleString("en")} ${of}`;
     if (correction === "none" && result.anyTime) {
-      return `Uncorrected: each of ${result.testedSize.toLocaleString("en")} ${of} is marked falsely on either side with probability at most ${level(alpha)}, whenever sampling stops.`;
+      return `Uncorrected: each of ${size} is called ${above} falsely with probability at most ${level(alpha)}, whenever sampling stops; the same for ${below}.`;
     }
     if (correction === "none") {
       const number = result.expected >= 10 ? Math.round(result.expected).toLocaleString("en") : short(result.expected);
-      return `Uncorrected: up to ${number} of ${result.testedSize.toLocaleString("en")} ${of} are marked falsely on average (${percent(result.expected / result.testedSize)}), if every median lay at the threshold.`;
+      return `Uncorrected: up to ${number} of ${size} are marked falsely on average (${percent(result.expected / result.testedSize)}), if every median lay at the threshold.`;
+    }
+    if (["bonferroni", "holm"].includes(correction)) {
+      const sure = `with probability at least ${rest(alpha)}`;
+      if (!result.together) {
+        return `None of ${size} is called ${above} falsely, ${sure}; the same for ${below}; both together with at least ${rest(2 * alpha)}.`;
+      }
+      if (correction === "holm") return `None of ${size} with its median at the threshold is marked, ${sure}.`;
+      return `None of ${size} is called ${above} or ${below} falsely, ${sure}.`;
     }
     const most = level(alpha);
-    const count = `${of}: ${result.testedSize.toLocaleString("en")}`;
-    if (correction === "bonferroni") return `The probability of any false mark at all is at most ${most} (${count}).`;
-    if (correction === "holm") {
-      return `The probability that any feature with its median at the threshold is marked is at most ${most} (${count}).`;
-    }
     const condition = {
       bh: `under positive dependence${result.unproven ? " (unproven with a threshold from the same samples)" : ""}`,
       by: "under any dependence",
       "e-bh": "under any dependence and whenever sampling stops",
+      "closed-e-bh": `under any dependence and whenever sampling stops${result.saw ? " (decided by e-BH: closed e-BH is for a threshold chosen without these samples)" : ""}`,
     }[correction];
-    const [above, below] = [result.kinds[1], result.kinds[-1]];
-    return `On average at most ${most} of all marks together (${above} and ${below}) are false, ${condition}; of the ${above} ones alone it may be more.`;
+    if (result.together) {
+      return `On average at most ${most} of all marks together (${above} and ${below}) are false, ${condition}; of the ${above} ones alone it may be more.`;
+    }
+    return `Of the ${of} called ${above}, at most ${most} on average are false, ${condition}; the same for those called ${below}.`;
   }
 
   /** Figures of one feature. */

@@ -99,7 +99,9 @@ export class Result {
   decide(alpha, correction, place) {
     Object.assign(this, { alpha, correction });
     this.refused = this.anyTime && FIXED_ONLY.includes(correction);
-    this.byEValues = this.anyTime || correction === "e-bh";
+    this.byEValues = this.anyTime || correction.endsWith("e-bh");
+    this.saw = !this.fixed || this.edge !== this.computed;
+    this.inEffect = this.saw && correction === "closed-e-bh" ? "e-bh" : correction;
     if (!this.edges.length) {
       this.counts = { above: new Uint32Array(this.size), below: new Uint32Array(this.size) };
       this.marks = new Int8Array(this.size);
@@ -107,7 +109,7 @@ export class Result {
       this.counts = countsAt(this.samples, this.edge);
       this.marks = this.refused
         ? new Int8Array(this.size)
-        : marksOf(this.counts, this.sides, alpha, correction, this.harmonic, this.tested);
+        : marksOf(this.counts, this.sides, alpha, this.inEffect, this.harmonic, this);
     }
     const shares = { 1: 0, 0: 0, "-1": 0 };
     for (let p = 0; p < this.size; p++) if (!this.tested || this.tested[p]) shares[this.marks[p]] += 1;

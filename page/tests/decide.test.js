@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { adjusted, countsAt, expectedFalseMarks, histogram, marksOf, twoSided } from "../src/decide.js";
+import { adjusted, closed, countsAt, expectedFalseMarks, histogram, marksOf, twoSided } from "../src/decide.js";
 
 /** P(B >= k) of B ~ Binomial(n, 1/2). */
 function tailsOf(n) {
@@ -71,20 +71,61 @@ for (const correction of ["bonferroni", "holm", "bh", "by", "e-bh"]) {
   });
 }
 
+/** Closed e-BH by its definition: no set of hypotheses may have a mean below its share of the rejected ones. */
+function closedSlowly(eValues, counts, alpha) {
+  const sorted = [...counts].sort((a, b) => b - a);
+  for (let r = sorted.length; r > 0; r--) {
+    if (eValues[sorted[r - 1]] <= 1 || sorted[r] === sorted[r - 1]) continue;
+    let allowed = true;
+    for (let set = 1; set < 2 ** sorted.length && allowed; set++) {
+      const chosen = sorted.map((_, k) => k).filter((k) => (set >> k) & 1);
+      const mean = chosen.reduce((sum, k) => sum + eValues[sorted[k]], 0) / chosen.length;
+      allowed = mean >= (chosen.filter((k) => k < r).length / (alpha * r)) * (1 - 1e-12);
+    }
+    if (allowed) return sorted[r - 1];
+  }
+  return Infinity;
+}
+
+test("closed e-BH by counts is that of its definition", () => {
+  const eValues = [0.01, 0.05, 0.2, 0.7, 3, 9, 30, 110, 900];
+  let more = 0;
+  for (let seed = 1; seed < 60; seed++) {
+    const counts = Array.from({ length: 8 }, (_, k) => (seed * 7919 + k * k * 104729 + k * seed) % 9);
+    const features = new Uint32Array(9);
+    for (const count of counts) features[count] += 1;
+    const alpha = [0.05, 0.2, 0.4][seed % 3];
+    const found = Array.from(adjusted(eValues.map((e) => Math.min(1, 1 / e)), features, "e-bh", 1), (p, count) => features[count] > 0 && p <= alpha);
+    const least = closedSlowly(eValues, counts, alpha);
+    const marked = closed(eValues, features, alpha, found);
+    counts.forEach((count) => assert.equal(marked[count], count >= least));
+    more += counts.some((count) => marked[count] && !found[count]);
+  }
+  assert.ok(more > 5);
+});
+
 test("marks say which side, and only where it is significant", () => {
   const counts = { above: Uint32Array.of(10, 0, 6, 5, 0), below: Uint32Array.of(0, 10, 4, 5, 0) };
   const tails = tailsOf(10);
   assert.deepEqual([...marksOf(counts, tails, 0.05, "none", 1)], [1, -1, 0, 0, 0]);
-  assert.deepEqual([...marksOf(counts, tails, 0.05, "none", 1, Uint8Array.of(0, 1, 1, 1, 1))], [0, -1, 0, 0, 0]);
+  assert.deepEqual([...marksOf(counts, tails, 0.05, "none", 1, { tested: Uint8Array.of(0, 1, 1, 1, 1) })], [0, -1, 0, 0, 0]);
   assert.deepEqual([...marksOf(counts, tails, 0.001, "bonferroni", 1)], [0, 0, 0, 0, 0]);
 });
 
 test("what is not tested does not count for a correction", () => {
   const counts = { above: Uint32Array.of(10, 0, 0), below: Uint32Array.of(0, 0, 0) };
   const tails = tailsOf(10);
-  const level = 2 * tails[10];
+  const level = tails[10];
   assert.equal(marksOf(counts, tails, level, "bonferroni", 1)[0], 0);
-  assert.equal(marksOf(counts, tails, level, "bonferroni", 1, Uint8Array.of(1, 0, 0))[0], 1);
+  assert.equal(marksOf(counts, tails, level, "bonferroni", 1, { tested: Uint8Array.of(1, 0, 0) })[0], 1);
+});
+
+test("each side is a family of its own, or both are one", () => {
+  const counts = { above: Uint32Array.of(9, 0, 0, 0), below: Uint32Array.of(1, 10, 10, 10) };
+  const tails = tailsOf(10);
+  const level = 2 * tails[9] * 1.001; // 4 tests and 1 of rank 1, or 8 tests and 1 of rank 4
+  assert.deepEqual([...marksOf(counts, tails, level, "bh", 1)], [0, -1, -1, -1]);
+  assert.deepEqual([...marksOf(counts, tails, level, "bh", 1, { together: true })], [1, -1, -1, -1]);
 });
 
 test("false marks expected", () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { level, percent } from "../src/elements.js";
+import { level, percent, rest } from "../src/elements.js";
 
 test("only 0 and 1 are written as 0% and 100%", () => {
   for (const digits of [0, 1, 2]) {
@@ -18,6 +18,7 @@ test("only 0 and 1 are written as 0% and 100%", () => {
 
 test("a level has all the digits that were chosen", () => {
   assert.deepEqual([0.05, 0.025, 0.005, 1e-6, 0.07].map(level), ["5%", "2.5%", "0.5%", "0.0001%", "7%"]);
+  assert.deepEqual([0.05, 0.1, 1e-6, 1e-9, 0.07].map(rest), ["95%", "90%", "99.9999%", "99.9999999%", "93%"]);
 });
 
 test("halves are rounded to even, as in Python", () => {

@@ -163,7 +163,7 @@ def test_other_methods_noises_and_settings(explain, picture, tmp_path):
     assert done.code == 0
     assert "median above the threshold, 0.2)" in done.out
     assert (
-        "on average at most 1% of all marks together (important and unimportant) are false, under positive dependence"
+        "of those called important, at most 1% on average are false, under positive dependence; the same for those"
         in done.out
     )
     assert "each holds its median with probability 92.97%" in done.out
@@ -212,15 +212,15 @@ def test_until_enough_is_decided(explain, metfa_command, picture, tmp_path):
     assert sample.stopping.correction == "e-bh"
     assert str(sample.stopping) in done.out
     assert (
-        "are false, under any dependence and whenever sampling stops; of the important ones alone it may be more (e-bh)"
-        in done.out
+        "at most 5% on average are false, under any dependence and whenever sampling stops; the same for those called "
+        "unimportant (alpha 0.05 a side, e-bh)" in done.out
     )
     assert f"{sample.stopping.thresholds[0]:.4g})" in done.out
     shares = [f"{share:.2%}" for share in shares_of(sample.significance_map())]
     assert re.search(r"^undecided: +([\d.]+%)", done.out, re.MULTILINE).group(1) == shares[0]
     shown = metfa_command("show", "out").out  # as it was decided, not as by default
     assert re.search(r"^undecided: +([\d.]+%)", shown, re.MULTILINE).group(1) == shares[0]
-    assert "(e-bh)" in shown
+    assert "(alpha 0.05 a side, e-bh)" in shown
 
 
 @pytest.mark.slow
@@ -486,7 +486,10 @@ def test_bfloat16_is_for_methods_of_ours(explain, picture):
         (["--model", "tiny:none"], "tiny:none"),
         (["--method", "tiny:nothing"], "the method 'tiny:nothing' cannot be imported as .*: .*no attribute 'nothing'"),
         (["--noise", "none"], "`noise` is None"),
-        (["--correction", "bonferroni"], r"too few for .*bonferroni over 50,176 pixels.*at least 21 are needed"),
+        (
+            ["--correction", "bonferroni"],
+            r"too few for .*bonferroni over 50,176 pixels, each side.*at least 20 are needed",
+        ),
         (["--target", "3"], r"`target`.* must .*\b2\b.*, got 3"),
         (["--target", "-1"], r"`target` must .*, got -1"),
     ],
@@ -904,7 +907,7 @@ def test_show_of_what_is_no_result(metfa_command, tmp_path, finished, picture):
     [
         (
             ["--correction", "bonferroni"],
-            r"bonferroni over 50176 features, both sides\): got 8, at least 21 are needed",
+            r"bonferroni over 50176 features, each side\): got 8, at least 20 are needed",
         ),
         (["--alpha", "0.001"], r"`alpha`=0\.001 \(each side\): got 8, at least 10 are needed"),
         (["--alpha", "0.7"], "`alpha` must lie between 0 and 0.5, got 0.7"),

@@ -133,7 +133,10 @@ def test_an_interrupted_run_is_resumed(explain_text, tmp_path):
         (["--noise", "none"], "`noise` is None"),
         (["--set", "words=3"], "occlusion has no setting 'words'"),
         (["--samples", "4"], "too few samples for `confidence_level`=0.95: got 4, at least 6 are needed"),
-        (["--correction", "bonferroni"], r"bonferroni over 8 words.*at least 9 are needed"),
+        (
+            ["--correction", "bonferroni", "--samples", "7"],
+            r"bonferroni over 8 words, each side.*at least 8 are needed",
+        ),
         (["--model", "sentimental"], "is not a known model, did you mean 'sentiment'"),
         (["--model", "nowhere.npz"], "nowhere.npz"),
         (["--model", "tiny:nothing"], "cannot be imported as package.module:callable"),

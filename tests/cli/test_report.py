@@ -113,7 +113,7 @@ def test_a_result_of_until_starts_as_it_was_decided(metfa_command, results, tmp_
     assert (told["alpha"], told["correction"]) == (0.2, "none")
     refused = metfa_command("report", "until", "one", "--out", "c.html")  # decided in different ways
     assert refused.code == 2
-    assert "at alpha 0.1, e-bh, " in refused.err
+    assert "at alpha 0.1 a side, e-bh, " in refused.err
     levels = ("--alpha", "0.05", "--correction", "none")
     assert metfa_command("report", "until", "one", "--out", "c.html", *levels).code == 0
     told = told_in(tmp_path / "c.html")

@@ -147,7 +147,10 @@ def test_tables_say_the_rule_and_never_a_number_that_was_not_drawn(tmp_path):
         assert "N by Until(undecided=0.1, max" in text
         assert "N = " not in text
         assert "None" not in text
-    assert "threshold 0 of signed scores, natural breaks of others, e-bh correction" in result.table("undecided").title
+    assert (
+        "threshold 0 of signed scores, natural breaks of others, e-bh correction of each side"
+        in result.table("undecided").title
+    )
     assert "95%," not in result.table("sample_size").title
     assert result.table("certified_share").title.endswith("radius 0.02, ±: 95% interval by Student's t")
     with pytest.raises(
@@ -177,9 +180,10 @@ def test_the_estimate_is_the_most_that_it_can_come_to(tmp_path):
 
 
 def test_another_rule_is_another_study(tmp_path):
+    given = metfa.Until(undecided=RULE.undecided, threshold=0.3, max_samples=RULE.max_samples, first=7)
     addresses = {
         unit.address
-        for rule in (RULE, dataclasses.replace(RULE, undecided=0.2), dataclasses.replace(RULE, threshold=0.3), 150)
+        for rule in (RULE, dataclasses.replace(RULE, undecided=0.2), given, 150)
         for unit in prepare(study(n_samples=rule, metrics=["interval_width"]), store=tmp_path).units[:1]
     }
     assert len(addresses) == 4
@@ -195,7 +199,7 @@ VERY_SURE = {"metrics": ["interval_width"], "confidence_level": 0.99}
     [
         ({"n_samples": metfa.Until(undecided=0.1, max_seconds=9)}, "leave `max_seconds` out of `Until`"),
         ({"n_samples": [10, RULE]}, "`n_samples` must be an integer, got Until"),
-        ({"n_samples": FEW, **VERY_SURE}, "may stop at 7 samples, and interval_width at .*0.99 needs 10: .*first=10"),
+        ({"n_samples": FEW, **VERY_SURE}, "may stop at 6 samples, and interval_width at .*0.99 needs 10: .*first=10"),
         ({"n_samples": dataclasses.replace(FEW, max_samples=8), **VERY_SURE}, "`max_samples` must be .* 10 .*, got 8"),
         ({"confidence_level": 0.99}, r"decides at alpha 0.05, and may stop too soon for undecided .*, alpha=0.01\)"),
         ({"metrics": {"undecided": {"correction": "bh"}}}, "must hold whenever sampling stops"),

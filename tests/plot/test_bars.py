@@ -188,7 +188,7 @@ def test_corrections_count_all_features():
     fig = bars(sample, correction="bonferroni", max_features=10)
     marks = sample.significance_map(0.0, alpha=0.05, correction="bonferroni")[0]
     assert f"positive: {(marks == 1).sum()}" in legend(fig)
-    assert "(alpha 0.05, bonferroni; 60 features)" in said(fig)
+    assert "(alpha 0.05 a side, bonferroni; 60 features)" in said(fig)
     assert "alpha 0.01 a side" in said(bars(sample, alpha=0.01))
 
 
@@ -284,7 +284,7 @@ def test_too_few_samples_are_said(n):
 def test_too_few_samples_for_a_correction_leave_the_error_bars():
     fig = bars(make(n=6), correction="bonferroni")
     assert len(ends(fig)) == 6
-    assert "(bonferroni over 6 features, both sides): got 6, at least 8 are needed" in said(fig)
+    assert "(bonferroni over 6 features, each side): got 6, at least 7 are needed" in said(fig)
     assert set(colours(fig)) == {to_rgb(PALETTES["paper"].no_sign)}
 
 

@@ -319,8 +319,8 @@ def test_a_correction_that_needs_more_samples_leaves_a_note():
     fig = figure(make(n=8), correction="bonferroni")
     assert_nothing_is_cut(fig)
     said = " ".join(texts(fig).split())
-    assert "alpha 0.05, bonferroni" in said
-    assert "(bonferroni over 108 features, both sides): got 8, at least 13 are needed" in said
+    assert "alpha 0.05 a side, bonferroni" in said
+    assert "(bonferroni over 108 features, each side): got 8, at least 12 are needed" in said
 
 
 def test_half_precision():

@@ -76,12 +76,15 @@ def test_a_batch_is_shown_input_by_input(sample, tmp_path):
 def test_what_it_says_in_words(sample, tmp_path):
     page = report.write(tmp_path / "r.html", sample(), correction="by", alpha=0.1).read_text("utf-8")
     assert "The method E explained the same input 12 times" in page
-    assert "corrected for looking at 48 pixels at once: on average at most 10% of all marks together" in page
+    assert (
+        "corrected for looking at 48 pixels at once: of those called important, at most 10% on average are false"
+        in page
+    )
     assert (
         "noise=metfa.noise.Uniform(radius=0.1), n_samples=12, rng=0x7, run=metfa.Run(input_names=[&#39;a&#39;]))"
         in page
     )
-    assert "of the important ones alone it may be more (by)" in page
+    assert "the same for those called unimportant (alpha 0.1 a side, by)" in page
 
 
 def test_too_few_samples_and_constant_scores_are_said(sample, tmp_path):

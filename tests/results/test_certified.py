@@ -12,7 +12,7 @@ import metfa
 from metfa import stats
 from metfa.noise import Gaussian, Uniform, in_pixel_space
 from metfa.noise.pixel_space import gaussian_std
-from metfa.results.certified import assumption_of
+from metfa.results.certified import assumption_of, certified
 
 WEIGHTS = np.linspace(-1, 2, 40).reshape(5, 8)
 
@@ -46,11 +46,26 @@ class TestRadius:
         expected = 0.5 * stats.certified_radius(counts, 200, 0.05) * marked
         np.testing.assert_allclose(sample.certified_radius(0.5), expected)
         marked = sample.significance_map(0.5, correction="bonferroni") != 0
-        expected = 0.5 * stats.certified_radius(counts, 200, 0.05 / 80) * marked
+        expected = 0.5 * stats.certified_radius(counts, 200, 0.05 / 40) * marked
         np.testing.assert_allclose(sample.certified_radius(0.5, correction="bonferroni"), expected)
-        for row, decided in enumerate(sample.significance_map(0.5, correction="bh") != 0):
-            expected = 0.5 * stats.certified_radius(counts[row], 200, 0.05 * decided.sum() / 80) * decided
-            np.testing.assert_allclose(sample.certified_radius(0.5, correction="bh")[row], expected)
+        found = sample.certified_radius(0.5, correction="bh")
+        for row, marks in enumerate(sample.significance_map(0.5, correction="bh")):
+            for side in (1, -1):
+                marked = marks == side
+                expected = 0.5 * stats.certified_radius(counts[row][marked], 200, 0.05 * marked.sum() / 40)
+                np.testing.assert_allclose(found[row][marked], expected)
+            assert not found[row][marks == 0].any()
+
+    def test_of_one_family_for_both_sides(self):
+        """As results were decided once: r of m features have the level r alpha / (2 m)."""
+        sample = run()
+        terms = replace(sample.terms(0.5, correction="bh"), families="both")
+        marks, test = sample.decide(terms).marks, sample.test(0.5)
+        found = certified(sample, terms)[0]
+        for row in range(2):
+            counts = np.maximum(test.above, test.below)[row]
+            expected = 0.5 * stats.certified_radius(counts, 200, 0.05 * (marks[row] != 0).sum() / 80)
+            np.testing.assert_allclose(found[row], expected * (marks[row] != 0))
 
     def test_is_true_of_a_linear_map(self):
         """There the median is w x, which a change of length |w x - h| / |w| takes to the threshold h."""
@@ -239,11 +254,13 @@ class TestWhatIsAssumed:
             assert assumption_of(terms) is None
 
     def test_a_correction_without_a_proof_says_so(self):
-        unproven = "alpha 0.05, bh, unproven with a threshold from the same samples"
+        unproven = "alpha 0.05 a side, bh, unproven with a threshold from the same samples"
         assert metfa.Terms(correction="bh").level == unproven
         sample = run(Uniform(0.5), n_samples=20)
         assert unproven in sample.decide(sample.terms(lambda values: 0.5, correction="bh")).question("pixel")
         for terms in (metfa.Terms(0.5, correction="bh"), metfa.Terms(correction="bh", split=5)):
-            assert terms.level == "alpha 0.05, bh"
+            assert terms.level == "alpha 0.05 a side, bh"
         for correction in ("by", "e-bh", "bonferroni", "holm"):
-            assert metfa.Terms(correction=correction).level == f"alpha 0.05, {correction}"
+            assert metfa.Terms(correction=correction).level == f"alpha 0.05 a side, {correction}"
+            old = metfa.Terms(correction=correction, families="both")
+            assert old.level == f"alpha 0.05, {correction} over both sides together"

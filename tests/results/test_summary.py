@@ -94,10 +94,10 @@ def test_the_text_says_what_is_claimed():
 @pytest.mark.parametrize(
     ("correction", "claim"),
     [
-        ("bonferroni", "the probability of any false mark at all is at most 5% (bonferroni)"),
-        ("holm", "any feature with its median at the threshold is marked is at most 5% (holm)"),
-        ("bh", "at most 5% of all marks together (important and unimportant) are false, under positive dependence"),
-        ("by", "are false, under any dependence; of the important ones alone it may be more (by)"),
+        ("bonferroni", "no feature is called important falsely, with probability at least 95%; the same for unimp"),
+        ("holm", "; both together with at least 90% (alpha 0.05 a side, holm)"),
+        ("bh", "of those called important, at most 5% on average are false, under positive dependence; the same for"),
+        ("by", "under any dependence; the same for those called unimportant (alpha 0.05 a side, by)"),
     ],
 )
 def test_corrections_claim_what_they_control(correction, claim):

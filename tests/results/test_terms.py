@@ -36,8 +36,9 @@ def signed_sample():
 
 
 def bare(terms):
-    """Terms without the unit, which every result has."""
-    return replace(terms, unit=None)
+    """Terms without the unit and the rule of families, which every result has."""
+    assert terms.families == "statements"
+    return replace(terms, unit=None, families=None)
 
 
 def stopped(**settings):
@@ -83,6 +84,7 @@ class TestWhatHolds:
         assert bare(found.terms(1.0)) == Terms(1.0, 0.1, "bh")
         by_rule = replace(found, default_terms=Terms(stats.jenks, 0.01, split=4))
         assert bare(by_rule.terms()) == by_rule.default_terms
+        assert replace(by_rule, default_terms=Terms(families="both")).terms().families == "both"
         assert bare(by_rule.terms(split=6)) == Terms(stats.jenks, 0.01, split=6)
         assert replace(stopped(), default_terms=own).terms().correction == "e-bh"
 
@@ -219,7 +221,12 @@ class TestErrors:
 
 class TestOnFile:
     @pytest.mark.parametrize(
-        "terms", [Terms(0.0), Terms(np.array([0.5, 0.25]), 0.1, "e-bh", 3), Terms(stats.jenks, 0.01, "by", 2)]
+        "terms",
+        [
+            Terms(0.0),
+            Terms(np.array([0.5, 0.25]), 0.1, "e-bh", 3, families="both"),
+            Terms(stats.jenks, 0.01, "by", 2, families="statements"),
+        ],
     )
     def test_they_come_back(self, terms, tmp_path):
         found = replace(sample_of(), default_terms=terms)
@@ -251,6 +258,8 @@ class TestOnFile:
             {"alpha": 5},
             {"alpha": "0.05"},
             {"correction": "most"},
+            {"families": "some"},
+            {"families": ["both"]},
             {"split": -1},
             {"split": 20},
         ],
@@ -278,5 +287,5 @@ def test_every_text_says_that_bh_is_unproven_about_a_threshold_from_the_same_sam
     assert Terms(correction="bh").unproven
     assert not any(terms.unproven for terms in (Terms(0.0, correction="bh"), Terms(split=5, correction="bh"), Terms()))
     for unproven in (True, False):
-        said = promise("bh", 0.05, 10, expected=None, unproven=unproven, kinds={1: "a", -1: "b"})
+        said = promise(Terms(correction="bh"), 10, expected=None, unproven=unproven, kinds={1: "a", -1: "b"})
         assert ("(unproven with a threshold from the same samples)" in said) == unproven

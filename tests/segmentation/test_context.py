@@ -72,10 +72,10 @@ def test_statistics_are_of_the_context_alone():
     assert found.threshold() == stats.jenks(outside)
     assert found.of_context.n_features == (~REGION).sum()
     height = found.threshold()
-    outcome = stats.sign_test(outside, height)
     expected = np.zeros(REGION.shape, int)
-    corrected = stats.correct(outcome.pvalue[None], "bonferroni", axis=1)[0]
-    expected[~REGION] = outcome.sign * (corrected <= 0.3)
+    for side, alternative in ((1, "greater"), (-1, "less")):
+        pvalues = stats.sign_test(outside, height, alternative=alternative).pvalue
+        expected[~REGION] += side * (stats.correct(pvalues, "bonferroni") <= 0.3)
     assert np.array_equal(found.significance_map(alpha=0.3, correction="bonferroni"), expected)
     assert np.array_equal(found.smoothed()[~REGION], stats.smoothed_median(outside))
     interval = found.confidence_interval(0.9)

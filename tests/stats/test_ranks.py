@@ -3,6 +3,7 @@
 import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
 import scipy.stats
 
@@ -138,3 +139,65 @@ def test_errors(call, error, message):
 def test_more_samples_than_exact_ranks_are_made_for():
     with pytest.raises(ValueError, match=r"`n` must be at most 100,000, got 100000000"):
         stats.median_ranks(100_000_000)
+
+
+# ---- several features together
+
+
+@pytest.mark.parametrize("n", [21, 22, 50, 100])
+def test_of_many_features_the_ranks_are_the_innermost_that_bonferroni_allows(n):
+    ranks = stats.median_ranks(n, n_features=224 * 224)
+    missed = [2 * scipy.stats.binom.cdf(k - 1, n, 0.5) * 224 * 224 for k in (ranks.low, ranks.low + 1)]  # P(B < k)
+    assert missed[0] <= 0.05 < missed[1]
+    assert ranks.high == n + 1 - ranks.low
+    assert ranks.confidence_level == pytest.approx(1 - missed[0], rel=1e-9)
+    assert ranks.confidence_level >= 0.95
+
+
+def test_few_samples_for_many_features_name_the_remedy():
+    message = r"`confidence_level`=0.95 of 50176 features together: got 20, at least 21 are needed, or write confidence"
+    with pytest.raises(ValueError, match=message) as caught:
+        stats.median_ranks(20, n_features=50_176)
+    best = float(str(caught.value).split("confidence_level=")[1].split(",")[0])
+    assert stats.median_ranks(20, best, n_features=50_176).low == 1
+    assert stats.min_samples(n_tests=50_176) == 21
+    with pytest.raises(ValueError, match=r"got 3, at least 21 are needed$"):
+        stats.median_ranks(3, n_features=50_176)
+    for n_features in (0, -1):
+        with pytest.raises(ValueError, match="`n_features` must be at least 1"):
+            stats.median_ranks(50, n_features=n_features)
+
+
+def test_one_feature_is_the_usual_case():
+    assert stats.median_ranks(50, 0.9, n_features=1) == stats.median_ranks(50, 0.9)
+    assert stats.sequence_ranks(50, 0.9, n_features=1) == stats.sequence_ranks(50, 0.9)
+
+
+def test_at_any_time_the_level_is_shared_too():
+    ranks, alone = stats.sequence_ranks(100, n_features=50_176), stats.sequence_ranks(100)
+    assert ranks.sequential
+    assert ranks.low < alone.low
+    logs = stats.log_e_values([100 - ranks.low, 100 - ranks.low + 1], 100)
+    assert logs[0] < math.log(2 * 50_176 / (1 - 0.95)) <= logs[1]
+    needed = r"of 50176 features together at any time: got 10, at least (\d+) are needed"
+    with pytest.raises(ValueError, match=needed) as caught:
+        stats.sequence_ranks(10, n_features=50_176)
+    least = int(str(caught.value).split("at least ")[1].split()[0])
+    assert stats.sequence_ranks(least, n_features=50_176).low == 1
+    with pytest.raises(ValueError, match=f"at least {least} are needed"):
+        stats.sequence_ranks(least - 1, n_features=50_176)
+
+
+def test_all_intervals_cover_together():
+    """Of 40 features, every other the opposite of its neighbour, hardly any interval misses its median."""
+    rng = np.random.default_rng(0)
+    missed = alone = 0
+    for _ in range(200):
+        samples = rng.normal(size=(30, 40))
+        samples[:, 1::2] = -samples[:, ::2]
+        together = stats.median_interval(samples, ranks=stats.median_ranks(30, 0.9, n_features=40))
+        single = stats.median_interval(samples, ranks=stats.median_ranks(30, 0.9))
+        missed += bool(((together.low > 0) | (together.high < 0)).any())
+        alone += bool(((single.low > 0) | (single.high < 0)).any())
+    assert missed <= 32  # of at most 20 expected; false alarm 3e-3 at most
+    assert alone > 100

@@ -272,7 +272,7 @@ class TestEBH:
 
     @pytest.mark.parametrize(("value", "count"), [(np.nan, 1), (np.inf, 1)])
     def test_bad_input(self, value, count):
-        with pytest.raises(ValueError, match=f"`log_e_values` must be finite, got {count}"):
+        with pytest.raises(ValueError, match=f"`log_e_values` must be below infinity, got {count}"):
             stats.e_bh([1.0, value])
 
     def test_is_no_correction_of_pvalues(self):

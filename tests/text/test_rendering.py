@@ -139,7 +139,7 @@ def test_a_text_is_read_as_sampling_stopped():
     for shown in (page, terminal.replace("*", "")):
         assert f"important: median significantly above 0.45, {(marks == 1).sum()} words" in shown
         assert f"unimportant: median significantly below 0.45, {(marks == -1).sum()} words" in shown
-        assert "decided at alpha 0.05, e-bh: on average at most 5% of all marks together" in shown
+        assert "decided at alpha 0.05 a side, e-bh: of those called important, at most 5% on average are false" in shown
 
 
 def test_samples_that_chose_the_threshold_are_not_tested():
@@ -153,7 +153,7 @@ def test_settings_are_named():
     page = Page(render_html(SAMPLE, threshold=0.5, alpha=0.1, correction="holm", confidence_level=0.9))
     assert "important: median significantly above 0.5" in page.shown
     assert (
-        "alpha 0.1, holm: the probability that any word with its median at the threshold is marked is at most 10%"
+        "alpha 0.1 a side, holm: no word is called important falsely, with probability at least 90%; the same for "
         in page.shown
     )
     assert f"the {SAMPLE.confidence_interval(0.9).confidence_level:.2%} interval" in page.shown

@@ -147,7 +147,7 @@ def explain(
     confidence: Confidence = 0.95,
     correction: Annotated[
         Correction | None,
-        typer.Option(help="Correction for testing many pixels. By default e-bh with --until undecided=, else none."),
+        typer.Option(help="Correction for testing many pixels. By default closed-e-bh with --until, else none."),
     ] = None,
     threshold: Threshold = None,
     flips_from: FlipsFrom = FLIPS_FROM,

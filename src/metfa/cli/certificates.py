@@ -30,7 +30,8 @@ def check_certificate(sampling: Sampling, analysis: Analysis) -> None:
             "--until undecided=... take it from its first round"
         )
     if analysis.correction not in (*CORRECTIONS, "none"):
-        raise ValueError(f"`--certify` takes --correction none, bonferroni, bh or e-bh, got {analysis.correction}")
+        names = "none, bonferroni, bh, e-bh or closed-e-bh"
+        raise ValueError(f"`--certify` takes --correction {names}, got {analysis.correction}")
 
 
 def certificate_line(sample: AttributionSample, analysis: Analysis) -> str:

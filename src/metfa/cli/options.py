@@ -45,6 +45,7 @@ class Correction(str, enum.Enum):
     bh = "bh"
     by = "by"
     e_bh = "e-bh"
+    closed_e_bh = "closed-e-bh"
 
 
 class Colours(str, enum.Enum):

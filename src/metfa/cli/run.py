@@ -23,7 +23,7 @@ from metfa.cli.certificates import certificate_figure
 from metfa.cli.parsing import criteria_of
 from metfa.results.cautions import FLIPS_FROM, check_flips_from
 from metfa.results.corrections import check_correction
-from metfa.results.decisions import samples_needed
+from metfa.results.families import samples_needed
 from metfa.results.files import MANIFEST, load
 from metfa.results.manifests import read_json, write_json
 from metfa.results.sample import AttributionSample
@@ -148,11 +148,10 @@ def check_before_sampling(sampling: Sampling, analysis: Analysis, n_features: in
         stats.median_ranks(number, analysis.confidence)
     except ValueError as error:
         raise ValueError(f"`--samples` {number}, `--confidence` {analysis.confidence}: {error}") from error
-    needed = samples_needed(terms.alpha, terms.correction, n_features or 1)
+    needed = samples_needed(terms, n_features or 1)
     if number < needed:
-        tests = (
-            f"{terms.correction} over {n_features or 1:,} {FEATURES[sampling.of]}" if terms.correction else "each side"
-        )
+        over = f"{terms.correction} over {n_features or 1:,} {FEATURES[sampling.of]}, " if terms.correction else ""
+        tests = f"{over}each side"
         raise ValueError(
             f"`--samples` {number} are too few for `--alpha` {terms.alpha:g} ({tests}): nothing could "
             f"become significant; at least {needed} are needed"

@@ -11,7 +11,9 @@ from metfa.evaluation._of_samples import alpha_at, correction_of
 from metfa.noise.pixel_space import gaussian_std
 from metfa.results.certified import CORRECTIONS
 from metfa.results.corrections import check_alpha, check_correction
-from metfa.results.decisions import samples_for_interval, samples_needed
+from metfa.results.decisions import samples_for_interval
+from metfa.results.families import samples_needed
+from metfa.results.terms import Terms
 from metfa.results.until import Until
 from metfa.sampling.rounds import RoundsUntil
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["check_enough_samples"]
 
-STRICTER = (None, "e-bh", "bonferroni")  # corrections that hold at any time, each stricter than those before
+STRICTER = (None, "closed-e-bh", "e-bh", "bonferroni")  # they hold at any time, each is stricter than those before
 
 
 def check_enough_samples(study: Study) -> None:
@@ -78,7 +80,8 @@ def _needed(study: Study, level: float) -> Iterator[tuple[str, int]]:
                 continue  # the rule does not stop before it can decide
             correction = correction_of(measure.settings, study.rule)
             split = measure.settings.get("split") or 0
-            yield f"{measure.name} {at}", split + samples_needed(1 - level, correction, 1, any_time=any_time)
+            needed = samples_needed(Terms(alpha=alpha_at(level), correction=correction), 1, any_time=any_time)
+            yield f"{measure.name} {at}", split + needed
 
 
 def _check_terms_of_rule(measure: Measure, rule: Until, levels: Sequence[float]) -> None:

@@ -205,7 +205,8 @@ def _terms_shown(measure: Measure, rule: Until | None) -> list[str]:
     else:
         named = "natural breaks" if threshold is stats.jenks else _shown(threshold)
     of_first = f" of the first {split} samples" if split else ""
-    return [f"threshold {named}{of_first}", f"{correction_of(measure.settings, rule) or 'no'} correction"]
+    correction = correction_of(measure.settings, rule)
+    return [f"threshold {named}{of_first}", f"{correction} correction of each side" if correction else "no correction"]
 
 
 def _shown(value: Any) -> str:

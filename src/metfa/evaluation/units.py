@@ -18,7 +18,8 @@ from metfa.sampling.streams import SCHEME
 
 __all__ = ["SCHEMA", "Unit", "units_of"]
 
-SCHEMA = 2  # 2: mstd without its bias for few draws; figures of both never meet in one table
+SCHEMA = 3  # figures of two of them never meet in a table
+# 2: mstd without its bias for few draws. 3: each statement is a family of its own.
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,7 @@ def context(
     draw_colour_bar(fig, axes, scale)
     found = explanation.threshold_on(terms)
     at = "no threshold exists" if math.isnan(found) else f"threshold {found:.2g}"
-    name = f"significance, {at}\nalpha {terms.alpha:g}, {terms.correction or 'uncorrected'}"
+    name = f"significance, {at}\n{terms.at}, {terms.correction or 'uncorrected'}"
     try:
         decision = explanation.decide(terms)
         _draw_decision(fig, axes[3], decision, explanation.region, shown, name, colours, faint=bool(warned))

@@ -125,7 +125,7 @@ def figure(
         else:
             draw_scores(ax, shown, scores, name, scale)
     draw_colour_bar(fig, axes, scale)
-    name = f"significance\nalpha {terms.alpha:g}, {terms.correction or 'uncorrected'}"
+    name = f"significance\n{terms.at}, {terms.correction or 'uncorrected'}"
     try:
         decision = one.decide(terms.of_input(index))
         _draw_decision(fig, axes[5], decision, shown, name, colours, faint=bool(warned))

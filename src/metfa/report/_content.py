@@ -20,7 +20,8 @@ from metfa.report._regions import guarantee_of, outlines_of, plane_of
 from metfa.report._words import about_of, kinds_of, lines_of, paragraph_of
 from metfa.results.cautions import cautions, explained
 from metfa.results.corrections import ANY_TIME, CORRECTIONS
-from metfa.results.decisions import Decision, TooFewSamplesError, samples_needed
+from metfa.results.decisions import Decision, TooFewSamplesError
+from metfa.results.families import capped_e_values, samples_needed
 from metfa.results.moments import ends_of
 from metfa.results.sample import AttributionSample
 from metfa.results.summary import Summary, summarise
@@ -103,7 +104,7 @@ class Content:
                 f"scores of {largest:.3g}, as of {name!r}, are too large to be drawn: divide them by a number"
             )
         threshold = _threshold(result, terms)
-        known = terms if math.isnan(threshold) else replace(terms, threshold=threshold)
+        known = terms if math.isnan(threshold) else replace(terms, threshold=threshold, correction=terms.in_effect)
         summary, certificate = _decided(result, tested, terms, known, confidence_level, flips_from, region)
         flips = cautions(sample, 0, flips_from)
         warned = flips if isinstance(summary, str) else list(summary.cautions)
@@ -128,12 +129,17 @@ class Content:
             "certificate": certificate,
             "tails": upper_tail_table(n_tested).tolist(),
             "reciprocals": reciprocal_table(n_tested).tolist(),
+            "eValues": capped_e_values(n_tested).tolist(),
             "anyTime": sample.any_time,
             "unproven": replace(terms, correction="bh").unproven,
+            "fixed": not replace(terms, correction="closed-e-bh").unproven,
+            "together": replace(terms, correction="bh").together,
             "harmonic": float((1 / np.arange(1, tested.n_features + 1)).sum()),
             "needed": {
                 str(correction or "none"): [
-                    samples_needed(a, correction, tested.n_features, any_time=sample.any_time)
+                    samples_needed(
+                        replace(terms, alpha=a, correction=correction), tested.n_features, any_time=sample.any_time
+                    )
                     for a in alphas_with(terms.alpha)
                 ]
                 for correction in (ANY_TIME if sample.any_time else CORRECTIONS)

@@ -19,10 +19,11 @@ __all__ = ["page_of"]
 NAMES = {
     None: "none: each side of each feature at alpha",
     "bonferroni": "Bonferroni: any false mark at all",
-    "holm": "Holm: any mark of a feature at the threshold",
-    "bh": "BH: share of false among all marks (positive dependence)",
-    "by": "BY: share of false among all marks (any dependence)",
-    "e-bh": "e-BH: share of false among all marks (any dependence, whenever sampling stops)",
+    "holm": "Holm: any false mark at all, a few more marks",
+    "bh": "BH: share of false marks (positive dependence)",
+    "by": "BY: share of false marks (any dependence)",
+    "e-bh": "e-BH: share of false marks (any dependence, whenever sampling stops)",
+    "closed-e-bh": "closed e-BH: the same, no fewer marks, for a threshold chosen without these samples",
 }
 
 

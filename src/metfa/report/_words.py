@@ -136,15 +136,7 @@ def paragraph_of(
         chance = f"chance alone marks it in at most {percent(terms.alpha)} of the cases on each side"
         sure = f"if a {noun}'s scores are as likely above as below, {chance}"
     else:
-        said = promise(
-            terms.correction,
-            terms.alpha,
-            summary.n_features,
-            expected=None,
-            unproven=terms.unproven,
-            kinds=kinds,
-            noun=noun,
-        )
+        said = promise(terms, summary.n_features, expected=None, kinds=kinds, noun=noun)
         sure = f"corrected for looking at {summary.n_features:,} {noun}s at once: {said}"
     shares = {
         mark: percent(share, 1) for mark, share in ((1, summary.above), (0, summary.undecided), (-1, summary.below))

@@ -9,6 +9,7 @@ import numpy as np
 
 from metfa import stats
 from metfa._base.validation import check_number
+from metfa.results.corrections import E_VALUES
 from metfa.results.decisions import Decision
 from metfa.results.terms import Terms
 
@@ -26,7 +27,7 @@ __all__ = [
 ]
 
 ASSUMED = "threshold given; assumed chosen without these samples"
-CORRECTIONS = (None, "bonferroni", "bh", "e-bh")  # those for which the levels of the bounds are known
+CORRECTIONS = (None, "bonferroni", "bh", *E_VALUES)  # those for which the levels of the bounds are known
 
 
 def noise_deviation(sample: AttributionSample) -> float:
@@ -69,25 +70,29 @@ def check_certifiable(terms: Terms) -> None:
 
 def radii_of(decision: Decision, deviation: float) -> np.ndarray:
     r"""Certified radius of each feature under Gaussian noise, (batch, \*features) float64."""
-    marks, test, terms = decision.marks, decision.test, decision.terms
-    counts = np.where(marks > 0, test.above, test.below)
+    marks, test = decision.marks, decision.test
     found = np.zeros(marks.shape)
-    for row, level in enumerate(_levels(marks, terms.alpha, terms.correction)):
-        marked = marks[row] != 0
-        found[row][marked] = deviation * stats.certified_radius(
-            counts[row][marked], test.n, level, sequential=decision.any_time
-        )
+    for row, of_row in enumerate(marks):
+        n_marked = {side: int(np.count_nonzero(of_row == side)) for side in (1, -1)}
+        for side, counts in ((1, test.above[row]), (-1, test.below[row])):
+            level = _level(decision.terms, of_row.size, n_marked[side], sum(n_marked.values()))
+            marked = of_row == side
+            found[row][marked] = deviation * stats.certified_radius(
+                counts[marked], test.n, level, sequential=decision.any_time
+            )
     return found
 
 
-def _levels(marks: np.ndarray, alpha: float, correction: str | None) -> list[float]:
-    """Level of each input's bounds: r alpha / (2 m) if r of m features are selected (Benjamini and Yekutieli 2005)."""
-    if correction is None:
-        return [alpha] * len(marks)
-    share = alpha / (2 * marks[0].size)
-    if correction == "bonferroni":
-        return [share] * len(marks)
-    return [share * max(int(np.count_nonzero(row)), 1) for row in marks]
+def _level(terms: Terms, n_features: int, n_marked: int, n_of_both: int) -> float:
+    """Level of the bounds of one side's marks: r alpha / m if r of m are selected.
+
+    By Benjamini and Yekutieli 2005; for bounds that are e-values also for any other selection, such as that of closed
+    e-BH (Xu, Wang and Ramdas 2022), some of whose marks have no bound above 1/2 and so the radius 0.
+    """
+    if terms.correction is None:
+        return terms.alpha
+    selected = 1 if terms.correction == "bonferroni" else max(n_of_both if terms.together else n_marked, 1)
+    return terms.alpha * selected / (n_features * (2 if terms.together else 1))
 
 
 def ranks_within(sample: AttributionSample, radius: float, confidence_level: float) -> stats.Ranks:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metfa._base.mapped import unload
+from metfa.results.corrections import BOTH, STATEMENTS
 
 if TYPE_CHECKING:
     from metfa.results.sample import AttributionSample
@@ -129,6 +130,7 @@ PROVENANCE: dict[str, Kind] = {
     **dict.fromkeys(("n_samples", "first_sample", "batch_size", "maps_made", "torch_threads"), COUNT),
     **dict.fromkeys(("seconds", "gaussian_std"), SIZE),
     "rng": (_is_seed, "a hexadecimal number such as '0x1f'"),
+    "families": (lambda value: value in (STATEMENTS, BOTH), f"'{STATEMENTS}' or '{BOTH}'"),
     "signed": (lambda value: isinstance(value, bool), "true or false"),
     "unmoved": (lambda value: isinstance(value, list) and all(map(_is_text, value)), "a list of input names"),
     "versions": (_are_texts, "texts by name"),

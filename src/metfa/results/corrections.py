@@ -1,4 +1,4 @@
-"""The levels and the corrections for many features that decisions may have."""
+"""Corrections for many features by name: which there are, which tests they take together, and the checks of both."""
 
 from __future__ import annotations
 
@@ -8,11 +8,29 @@ import numpy as np
 
 from metfa._base.validation import did_you_mean, is_whole, shown
 
-__all__ = ["ANY_TIME", "CORRECTIONS", "UNPROVEN", "check_alpha", "check_correction"]
+__all__ = [
+    "ANY_TIME",
+    "BOTH",
+    "CORRECTIONS",
+    "E_VALUES",
+    "STATEMENTS",
+    "UNPROVEN",
+    "check_alpha",
+    "check_correction",
+    "check_families",
+    "family_wise",
+]
 
-CORRECTIONS = (None, "bonferroni", "holm", "bh", "by", "e-bh")
-ANY_TIME = (None, "bonferroni", "e-bh")  # those that hold whenever sampling stops
+E_VALUES = ("e-bh", "closed-e-bh")  # those that always use e-values
+CORRECTIONS = (None, "bonferroni", "holm", "bh", "by", *E_VALUES)
+ANY_TIME = (None, "bonferroni", *E_VALUES)  # those that hold whenever sampling stops
 UNPROVEN = "unproven with a threshold from the same samples"
+STATEMENTS, BOTH = "statements", "both"  # each statement is a family of its own; one family for both
+
+
+def family_wise(correction: str | None) -> bool:
+    """Whether a correction bounds the probability of any false mark, not a share of the marks."""
+    return correction in ("bonferroni", "holm")
 
 
 def check_alpha(alpha: float) -> None:
@@ -41,6 +59,19 @@ def check_correction(correction: Any, *, any_time: bool = False) -> str | None:
     if any_time and correction not in ANY_TIME:
         raise ValueError(
             f"`correction` must hold whenever sampling stops, and {correction!r} is for a number of samples that was "
-            "fixed beforehand: write 'e-bh' (false discovery rate, any dependence), 'bonferroni' or 'none'"
+            "fixed beforehand: write 'closed-e-bh' or 'e-bh' (false discovery rate, any dependence), 'bonferroni' or "
+            "'none'"
         )
     return correction
+
+
+def check_families(families: Any) -> str | None:
+    """`families`; raises unless it is None or the name of a rule."""
+    if not isinstance(families, str | None):
+        raise TypeError(f"`families` must be a string or None, got {shown(families)}")
+    if families not in (None, STATEMENTS, BOTH):
+        raise ValueError(
+            f"`families` must be 'statements' (each statement is a family of its own) or 'both' (one family for both), "
+            f"got {families!r}{did_you_mean(families, [STATEMENTS, BOTH])}"
+        )
+    return families

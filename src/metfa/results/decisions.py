@@ -8,12 +8,12 @@ import numpy as np
 
 from metfa import stats
 from metfa._base.percents import counted
-from metfa.results.corrections import check_correction
+from metfa.results.corrections import E_VALUES
+from metfa.results.families import histograms, least_counts, samples_needed, undecided_share
 from metfa.results.terms import Terms, check_fits
 from metfa.results.thresholds import resolved, sides
 from metfa.stats import sequential, sign_tests
-from metfa.stats.sequential import fewest_reaching, reciprocal_table
-from metfa.stats.sign_null import upper_tail_table
+from metfa.stats.sequential import fewest_reaching
 from metfa.stats.validation import as_level
 
 __all__ = [
@@ -24,9 +24,7 @@ __all__ = [
     "kinds_at",
     "marks_of",
     "samples_for_interval",
-    "samples_needed",
     "tested",
-    "undecided_share",
 ]
 
 AT_ZERO = "most scores of each are 0 to rounding"
@@ -116,18 +114,19 @@ def kinds_at(threshold: float | None, sides: tuple[str, str] | None = None) -> d
 
 
 def decide(values: np.ndarray, terms: Terms, *, unmoved: np.ndarray, any_time: bool = False) -> Decision:
-    r"""Decide each feature of samples (n, batch, \*features), each input's features as one family.
+    r"""Decide each feature of samples (n, batch, \*features); a correction is for the features of one input.
 
     Parameters
     ----------
     values : ndarray
         The samples; the first `terms.split` are not tested.
     terms : Terms
-        Threshold, alpha, correction and split.
+        Threshold, alpha, correction, split and families.
     unmoved : ndarray of bool, (batch,)
         See `AttributionSample.unmoved`: all features of such an input are undecided.
     any_time : bool
-        Whether the decision must hold whenever sampling stops. If so, it uses e-values; "e-bh" always does.
+        Whether the decision must hold whenever sampling stops. If so, it uses e-values, as "e-bh" and
+        "closed-e-bh" always do.
 
     Raises
     ------
@@ -135,20 +134,19 @@ def decide(values: np.ndarray, terms: Terms, *, unmoved: np.ndarray, any_time: b
         If nothing could become significant with so few samples.
     """
     check_fits(terms, values.shape)
-    any_time = any_time or terms.correction == "e-bh"
+    any_time = any_time or terms.correction in E_VALUES
     n_features = int(np.prod(values.shape[2:]))
-    needed = samples_needed(terms.alpha, terms.correction, n_features, any_time=any_time)
+    needed = samples_needed(terms, n_features, any_time=any_time)
     if len(values) - terms.split < needed:
-        tests = (
-            "each side" if terms.correction is None else f"{terms.correction} over {n_features} features, both sides"
-        )
+        of = "both sides together" if terms.together else "each side"
+        tests = of if terms.correction is None else f"{terms.correction} over {n_features} features, {of}"
         kept = f" ({terms.split} kept for the threshold)" if terms.split else ""
         raise TooFewSamplesError(
             f"too few samples for `alpha`={terms.alpha} ({tests}): got {len(values)}{kept}, at least "
             f"{needed + terms.split} are needed for anything to become significant"
         )
     test, thresholds, nothing = tested(values, terms, "two-sided", unmoved=unmoved, any_time=any_time)
-    return Decision(marks_of(test, terms.alpha, terms.correction), test, thresholds, terms, nothing)
+    return Decision(marks_of(test, terms), test, thresholds, terms, nothing)
 
 
 def tested(
@@ -167,76 +165,24 @@ def tested(
     return test, thresholds, nothing
 
 
-def marks_of(test: stats.SignTestResult, alpha: float, correction: str | None) -> np.ndarray:
-    r"""+1, -1 and 0, int8 (batch, \*features); each input's features are one family.
-
-    `test` is two-sided. Without a correction each side is tested at `alpha`. "e-bh" takes the reciprocals of the
-    e-values, of both sides of all features. Only the larger e-value of a feature can be rejected, so it is enough to
-    look at twice its reciprocal, among half as many tests.
-    """
-    if correction is None:
-        significant = test.pvalue <= 2 * alpha  # each side at alpha: the smaller tail is half of it
-    else:
-        flat = test.pvalue.reshape(len(test.pvalue), -1)
-        method = "bh" if correction == "e-bh" else correction
-        significant = (stats.correct(flat, method, axis=1) <= alpha).reshape(test.pvalue.shape)
-    return (test.sign * significant).astype(np.int8)
+def marks_of(test: stats.SignTestResult, terms: Terms) -> np.ndarray:
+    r"""+1, -1 and 0, int8 (batch, \*features), of the counts of a test; each input has families of its own."""
+    marks = np.zeros(test.above.shape, np.int8)
+    any_time = isinstance(test, stats.SequentialTestResult)
+    for row, (above, below) in enumerate(zip(test.above, test.below, strict=True)):
+        up, down = least_counts(*histograms(above, below, test.n), terms, any_time=any_time)
+        marks[row] = np.subtract(above >= up, below >= down, dtype=np.int8)
+    return marks
 
 
-def any_time_undecided(
-    above: np.ndarray, below: np.ndarray, n: int, alpha: float, correction: str | None
-) -> np.ndarray:
+def any_time_undecided(above: np.ndarray, below: np.ndarray, n: int, terms: Terms) -> np.ndarray:
     """Share of each input's features, (batch,), that `marks_of` leaves undecided by e-values of the first `n` samples.
 
-    Only the larger count decides. It takes n + 1 values, so a look needs no more than a histogram.
+    The histograms of the counts decide, n + 1 numbers for each side, so a look costs next to nothing.
     """
-    larger = np.maximum(above, below).reshape(len(above), -1)
     return np.array(
-        [undecided_share(np.bincount(row, minlength=n + 1), alpha, correction, any_time=True) for row in larger]
+        [undecided_share(*histograms(*counts, n), terms, any_time=True) for counts in zip(above, below, strict=True)]
     )
-
-
-def undecided_share(features: np.ndarray, alpha: float, correction: str | None, *, any_time: bool) -> float:
-    """Share of an input's features that `marks_of` leaves undecided.
-
-    Parameters
-    ----------
-    features : ndarray, (n + 1,)
-        How many features have 0, ..., n as the larger of their counts above and below; may be expected numbers.
-    alpha, correction, any_time
-        As for `decide`.
-    """
-    n, m = len(features) - 1, features.sum()
-    tails = reciprocal_table(n) if any_time or correction == "e-bh" else upper_tail_table(n)
-    pvalues = np.minimum(1, 2 * tails)  # they fall as counts grow
-    as_large = features[::-1].cumsum()[::-1]  # features that would be rejected with it
-    some = np.maximum(as_large, 1e-12)
-    if correction is None:
-        rejected = pvalues <= 2 * alpha
-    elif correction == "bonferroni":
-        rejected = pvalues * m <= alpha
-    elif correction == "holm":
-        holds = pvalues * (m - np.append(as_large[1:], 0)) <= alpha
-        rejected = np.logical_and.accumulate(holds[::-1])[::-1]
-    else:
-        factor = (1 / np.arange(1, round(m) + 1)).sum() if correction == "by" else 1.0
-        rejected = (as_large > 0) & (pvalues * factor * m / some <= alpha)
-    return float((m - (as_large[rejected.argmax()] if rejected.any() else 0)) / m)  # one rounding: 3 of 10 is 0.3
-
-
-def samples_needed(alpha: float, correction: str | None, n_features: int, *, any_time: bool = False) -> int:
-    """Smallest N at which any feature could become significant."""
-    correction = check_correction(correction, any_time=any_time)
-    if any_time or correction == "e-bh":
-        # One side alone needs E >= 1 / alpha. e-BH tests both sides of m features: if it rejects one side of each,
-        # it rejects half of its tests, so that each needs E >= 2 / alpha.
-        tests = {None: 1, "e-bh": 2, "bonferroni": 2 * n_features}[correction]
-        return fewest_reaching(tests / alpha)
-    if correction is None:
-        return stats.min_samples(alpha, "greater")
-    n_tests = n_features if correction in ("bonferroni", "holm") else 1
-    factor = float((1 / np.arange(1, n_features + 1)).sum()) if correction == "by" else 1.0
-    return stats.min_samples(alpha / factor, "two-sided", n_tests)
 
 
 def samples_for_interval(confidence_level: float, *, any_time: bool = False) -> int:

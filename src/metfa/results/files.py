@@ -17,6 +17,7 @@ from metfa._base.validation import as_path, is_text
 from metfa._base.writing import new_folder
 from metfa.results.arrays import KINDS, describe_array, digest_of, read_array, write_array
 from metfa.results.checks import misfits
+from metfa.results.corrections import BOTH
 from metfa.results.manifests import read_json, read_manifest, write_json
 from metfa.results.regions import Regions
 from metfa.results.sample import AttributionSample
@@ -210,7 +211,7 @@ def _assembled(folder: Path, manifest: dict[str, Any]) -> AttributionSample:
         sample_ids=tuple(ids),
         input_names=tuple(input_names),
         feature_names=None if names is None else tuple(names),
-        provenance=_typed(manifest, "provenance", dict),
+        provenance={"families": BOTH, **_typed(manifest, "provenance", dict)},  # which older files do not have
         stopping=stopping,
         default_terms=None if default_terms is None else Terms.read(default_terms, values.shape),
         regions=regions.get("regions"),

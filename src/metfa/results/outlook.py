@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from metfa._base.percents import percent
 from metfa._base.validation import check_number, positive_int
-from metfa.results.decisions import undecided_share
+from metfa.results.families import undecided_share
 from metfa.results.sides_law import SidesLaw
 from metfa.results.terms import Terms
 
@@ -81,11 +81,8 @@ def outlook(sample: AttributionSample, asked: float, terms: Terms, max_samples: 
     while path[-1][1] > asked and path[-1][0] < most:
         n = min(max(path[-1][0] + 1, int(path[-1][0] * GROWTH)), most)
         more = n - terms.split if afresh else n - sample.n_samples
-        expected = [law.larger_counts(test.n, more, afresh=afresh) for law in laws]
-        shares = [
-            undecided_share(features, terms.alpha, terms.correction, any_time=decision.any_time)
-            for features in expected
-        ]
+        expected = [law.counts(test.n, more, afresh=afresh) for law in laws]
+        shares = [undecided_share(up, down, decision.terms, any_time=decision.any_time) for up, down in expected]
         path.append((n, max(shares)))
     reached = path[-1][0] if path[-1][1] <= asked else None
     done = reached == sample.n_samples

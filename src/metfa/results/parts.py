@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metfa._base.validation import positive_int
+from metfa.results.corrections import STATEMENTS
 
 if TYPE_CHECKING:
     from metfa.results.sample import AttributionSample
 
-__all__ = ["grown", "input_of", "joined", "read_only", "same_maps", "with_looks"]
+__all__ = ["grown", "input_of", "joined", "read_only", "same_maps", "with_record"]
 
 
 def input_of(sample: AttributionSample, index: int) -> AttributionSample:
@@ -81,14 +82,20 @@ def joined(sample: AttributionSample, other: AttributionSample) -> AttributionSa
     )
 
 
-def with_looks(provenance: dict[str, Any]) -> dict[str, Any]:
-    """The provenance with the list "looks", which results of the same samples share; TypeError for another thing."""
-    looks = provenance.get("looks")
-    if looks is None:
-        return {**provenance, "looks": []}
-    if not isinstance(looks, list) or not all(type(size) is int and size > 0 for size in looks):
+def with_record(provenance: dict[str, Any]) -> dict[str, Any]:
+    """The provenance with the list "looks", which results of the same samples share, and with the rule of families.
+
+    Raises
+    ------
+    TypeError
+        If "looks" is another thing.
+    """
+    looks, families = provenance.get("looks"), provenance.get("families")
+    if looks is not None and (not isinstance(looks, list) or not all(type(size) is int and size > 0 for size in looks)):
         raise TypeError(f"looks in the provenance, which must be a list of numbers of samples, got {looks!r:.80}")
-    return provenance
+    if looks is not None and families is not None:
+        return provenance
+    return {**provenance, "looks": [] if looks is None else looks, "families": families or STATEMENTS}
 
 
 def grown(looks: list[int], n_samples: int) -> str | None:

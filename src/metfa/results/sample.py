@@ -144,7 +144,7 @@ class AttributionSample(Samples):
         usual = self.default_terms or Terms(0.0 if self.signed else stats.jenks)
         decided = self.stopping is not None and self.stopping.tested and self.stopping.over in (None, self.regions)
         own = self.stopping.terms if self.stopping is not None and decided else usual
-        own = replace(own, unit=self.unit, sides=usual.sides)
+        own = replace(own, unit=self.unit, sides=usual.sides, families=self.families)
         found = filled(own, usual.threshold, threshold, alpha=alpha, correction=correction, split=split)
         check_correction(found.correction, any_time=self.any_time)
         check_fits(found, self.values.shape)
@@ -153,6 +153,7 @@ class AttributionSample(Samples):
     def decide(self, terms: Terms) -> Decision:
         """Marks, test and thresholds on these terms; raises `TooFewSamplesError` if nothing could be significant."""
         check_kind(terms, "terms", Terms, "`sample.terms(...)`")
+        terms = terms if terms.families else replace(terms, families=self.families)
         self._look()
         return decide(self.values, terms, unmoved=self.unmoved, any_time=self.any_time)
 
@@ -175,8 +176,9 @@ class AttributionSample(Samples):
         threshold, alpha, split
             As for `terms`; the threshold must be a number that was fixed before the samples, or a rule with `split`.
             A number found by trying several on these samples passes for a fixed one, and is wrong in up to .21 of runs.
-        correction : {None, "none", "bonferroni", "bh", "e-bh"}
-            As for `terms`. "bh", "e-bh": if r of m features are selected, each bound has the level r alpha / (2 m).
+        correction : {None, "none", "bonferroni", "bh", "e-bh", "closed-e-bh"}
+            As for `terms`. For the last three: if r of m features are marked on a side, each of their bounds has the
+            level r alpha / m; then a mark of closed e-BH may have the radius 0.
 
         Returns
         -------
@@ -273,8 +275,8 @@ class AttributionSample(Samples):
         ----------
         threshold, alpha, correction, split
             As for `terms`. With or without a split, the mark of a feature is on the wrong side of the threshold that is
-            used with probability at most alpha for each side: if the median V is at most h, then
-            ``#{e > h} <= #{e > V}``, however h was found. (A break of few samples may lie far from the law's own.)
+            used with probability at most alpha for each side (but see "closed-e-bh"): if the median V is at most h,
+            then ``#{e > h} <= #{e > V}``, however h was found. (A break of few samples may lie far from the law's own.)
 
         Raises
         ------
@@ -296,7 +298,7 @@ class AttributionSample(Samples):
         """How many samples it will likely take until at most a share of each input's features is undecided.
 
         An extrapolation, no promise. For photographs it is within a factor of 1.5 of what it takes. It is for a **new**
-        call with another `rng`: the present samples chose it. After `metfa.Until`, and with "e-bh", more may be joined.
+        call with another `rng`: the present samples chose it. After `metfa.Until`, and by e-values, more may be joined.
 
         Parameters
         ----------

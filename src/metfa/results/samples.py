@@ -12,7 +12,7 @@ import numpy as np
 from metfa._base.percents import percent
 from metfa.results.cautions import predicted
 from metfa.results.decisions import samples_for_interval
-from metfa.results.parts import grown, read_only, with_looks
+from metfa.results.parts import grown, read_only, with_record
 from metfa.results.regions import Regions
 from metfa.results.stopping import Stopping
 from metfa.results.terms import Terms, of_both_signs
@@ -41,7 +41,7 @@ class Samples:
     regions: Regions | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "provenance", with_looks(self.provenance))
+        object.__setattr__(self, "provenance", with_record(self.provenance))
         for name in ("values", "inputs", "vanilla", "scores", "predictions"):
             object.__setattr__(self, name, read_only(getattr(self, name)))
 
@@ -63,6 +63,12 @@ class Samples:
     def looks(self) -> list[int]:
         """Numbers of samples at which marks or intervals of these samples were asked for; files keep them."""
         return self.provenance["looks"]
+
+    @property
+    def families(self) -> str:
+        """Which tests a correction takes together, see `Terms`: as saved; "both" in a file that does not say it."""
+        given = self.default_terms and self.default_terms.families
+        return given or self.provenance["families"]
 
     @property
     def grown(self) -> str | None:

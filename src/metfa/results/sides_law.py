@@ -67,14 +67,14 @@ class SidesLaw:
         some = weights > 1e-9
         return cls(pairs[:, 0], pairs[:, 1], repeats, chances[some], posterior[:, some])
 
-    def larger_counts(self, n: int, more: int, *, afresh: bool) -> np.ndarray:
-        """Expected number of features, (n' + 1,), by the larger of their counts above and below after `more` samples.
+    def counts(self, n: int, more: int, *, afresh: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Expected numbers of features, (n' + 1,) each, by their counts above and by those below after `more` samples.
 
         `afresh` counts the `more` alone (n' = more); else they are added to the `n` that there are (n' = n + more). A
         feature's share of ties stays as it is.
         """
         total = more if afresh else n + more
-        found = np.zeros(total + 1)
+        above, below = np.zeros(total + 1), np.zeros(total + 1)
         untied_more = np.rint(more * np.rint(TIE_SHARES * self.untied / n) / TIE_SHARES).astype(np.int64)
         for size in np.unique(untied_more):
             which = untied_more == size
@@ -83,9 +83,9 @@ class SidesLaw:
             ups = np.arange(size + 1)
             begun_up = np.zeros(which.sum(), np.int64) if afresh else self.above[which]
             begun_down = np.zeros(which.sum(), np.int64) if afresh else self.untied[which] - self.above[which]
-            larger = np.maximum(begun_up[:, None] + ups, begun_down[:, None] + size - ups)
-            np.add.at(found, larger, outcome)
-        return found
+            np.add.at(above, begun_up[:, None] + ups, outcome)
+            np.add.at(below, begun_down[:, None] + size - ups, outcome)
+        return above, below
 
 
 def binomial(n: int, chances: np.ndarray) -> np.ndarray:

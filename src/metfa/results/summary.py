@@ -23,6 +23,7 @@ from metfa.results.cautions import (
 from metfa.results.decisions import Decision, kinds_at
 from metfa.results.promises import promise
 from metfa.results.sample import AttributionSample
+from metfa.results.terms import Terms
 from metfa.results.thresholds import UNMOVED, zone_of
 
 __all__ = ["Summary", "summarise"]
@@ -57,6 +58,8 @@ class Summary:
         Correction for many features.
     above, below, undecided : float
         Shares of the features, which add to 1: the median is decided to lie above the threshold, below it, or neither.
+    false_marks : str
+        What is promised about false marks, and of which, in words.
     near_zero : int
         Undecided features most of whose scores lie too near to the threshold 0 for a sign.
     zone : float or None
@@ -101,6 +104,7 @@ class Summary:
     above: float
     below: float
     undecided: float
+    false_marks: str
     near_zero: int
     zone: float | None
     unproven: bool
@@ -143,7 +147,7 @@ class Summary:
             (kinds[0], f"{percent(self.undecided, 2):>7}"),
             *([("no sign", about_near_zero(self.near_zero, self.zone, self.noun))] if self.near_zero else []),
             *([] if self.stopped is None else [("stopped", self.stopped)]),
-            ("false marks", self._errors()),
+            ("false marks", self.false_marks),
             ("intervals", self._intervals()),
         ]
         if self.outside is not None:
@@ -154,21 +158,6 @@ class Summary:
             lines.append(("prediction flips", f"{percent(self.flip_rate, 0)} of the noisy inputs"))
         return lines
 
-    def _errors(self) -> str:
-        if self.nothing is not None:
-            return "none, because nothing is marked"
-        said = promise(
-            self.correction,
-            self.alpha,
-            self.n_features,
-            expected=self.expected_false_marks,
-            unproven=self.unproven,
-            noun=self.noun,
-            kinds=self.kinds,
-        )
-        how = f"alpha {self.alpha:g} a side, uncorrected" if self.correction is None else self.correction
-        return f"{said} ({how})"
-
     def _intervals(self) -> str:
         if self.too_few is not None or self.confidence_level is None:
             return f"none: {self.too_few}"
@@ -176,6 +165,13 @@ class Summary:
         kind = "more where scores tie" if self.stopped is None else "whenever sampling stops"
         covered = f"{level}, {kind}" if self.stopped is None else f"at least {level}, {kind}"
         return f"each holds its median with probability {covered}; mean width {self.mean_interval_width:.3g}"
+
+
+def _said(sample: AttributionSample, terms: Terms, threshold: float | None, expected: float | None) -> str:
+    """What the level promises about false marks."""
+    kinds = kinds_at(threshold, terms.sides)
+    said = promise(terms, sample.n_features, expected=expected, kinds=kinds, unproven=False, noun=sample.noun)
+    return f"{said} ({terms.level})"  # the level says what is unproven
 
 
 def summarise(
@@ -216,6 +212,9 @@ def summarise(
             above=float((marks[row] == 1).mean()),
             below=float((marks[row] == -1).mean()),
             undecided=float((marks[row] == 0).mean()),
+            false_marks="none, because nothing is marked"
+            if decision.nothing[row] is not None
+            else _said(sample, terms, None if shown is None else float(shown[row]), false_marks),
             near_zero=0 if decision.nothing[row] is not None else int(near_zero[row]),
             zone=float(zones[row]) or None,
             unproven=terms.unproven,

@@ -11,7 +11,7 @@ import numpy as np
 from metfa import stats
 from metfa._arrays import as_array, to_host
 from metfa._base.validation import as_names, positive_int, shown
-from metfa.results.corrections import UNPROVEN, check_alpha, check_correction
+from metfa.results.corrections import BOTH, UNPROVEN, check_alpha, check_correction, check_families
 from metfa.results.moments import ends_of
 from metfa.results.units import checked_unit
 
@@ -47,15 +47,16 @@ class Terms:
         One number for all, one for each input, or one for each feature. Or a rule such as `stats.jenks`: values (n,
         \*features) of an input -> float.
     alpha : float
-        Level of each of the two one-sided tests of a feature (the paper's rule), or with a correction the level for all
-        features of an input together.
-    correction : {None, "bonferroni", "holm", "bh", "by", "e-bh"}
+        Level of each of the two statements, "above" and "below": of the one-sided test of one feature (the paper's
+        rule), or with a correction of the tests of all features of an input together.
+    correction : {None, "bonferroni", "holm", "bh", "by", "e-bh", "closed-e-bh"}
         Correction for many features: family-wise error (bonferroni, holm) or false discovery rate (bh under positive
-        dependence, by under any, e-bh under any and whenever sampling stops). If the threshold comes from the tested
-        samples themselves, all but bh are proven to hold (chosen to mislead, it doubled the rate of bh, .021 to .040).
-        Without one, up to `stats.expected_false_marks` false marks are expected if every median lies at the threshold.
-        As an argument "none" means no correction, and None means that nothing is given. After `metfa.Until` all tests
-        use e-values, and holm, bh and by are refused.
+        dependence, by under any, e-bh and closed-e-bh under any and whenever sampling stops). If the threshold comes
+        from the tested samples themselves, there is no proof for bh (chosen to mislead, it doubled the rate, .021 to
+        .040), and e-bh decides in place of closed-e-bh. That marks no fewer features than e-bh, as a set with this
+        rate; a single mark may be false more often than alpha. Without a correction, up to `stats.expected_false_marks`
+        false marks are expected if every median lies at the threshold. As an argument "none" means no correction, and
+        None means that nothing is given. After `metfa.Until` all tests use e-values, and holm, bh and by are refused.
     unit : float, ndarray (batch,), optional
         What counts as a whole score, in the units of the maps: 1 for probabilities. Scores that differ by less than a
         ten-thousandth of it do not differ (`stats.contrast`). So natural breaks find no threshold where all medians
@@ -69,6 +70,11 @@ class Terms:
         number that was taken from first samples, leave these out too.
     nothing : tuple of (str or None)
         After `metfa.Until`: why its rule found no threshold for an input, whose `threshold` is nan; else empty.
+    families : {None, "statements", "both"}
+        Which tests a correction takes together. "statements": the m tests of "above" at alpha, and on their own those
+        of "below". Rates are of those called important, and of those called unimportant; family-wise errors of both
+        together have the level 2 alpha. "both": all 2m tests, as once; a rate is then of all marks together, and the
+        few important ones may be false far more often. None: as saved with the result, "statements" for a new one.
     sides : (str, str) or None
         What scores above 0 and below 0 are called where they are differences, such as ("more than the rest", "less than
         the rest"); None for plain scores.
@@ -85,6 +91,7 @@ class Terms:
     split: int = 0
     unit: Any = None
     nothing: tuple[str | None, ...] = ()
+    families: str | None = None
     sides: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
@@ -100,6 +107,7 @@ class Terms:
         object.__setattr__(self, "alpha", float(self.alpha))
         object.__setattr__(self, "correction", check_correction(self.correction))
         object.__setattr__(self, "split", positive_int(self.split, "split", minimum=0))
+        object.__setattr__(self, "families", check_families(self.families))
         if self.sides is not None:
             object.__setattr__(self, "sides", as_names(self.sides, "sides"))
             if len(self.sides) != 2:
@@ -108,8 +116,9 @@ class Terms:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Terms):
             return NotImplemented
-        same = (self.alpha, self.correction, self.split) == (other.alpha, other.correction, other.split)
-        same = same and self.sides == other.sides and np.array_equal(self.unit, other.unit)
+        named = ("alpha", "correction", "split", "families", "sides")
+        same = all(getattr(self, name) == getattr(other, name) for name in named)
+        same = same and np.array_equal(self.unit, other.unit)
         if callable(self.threshold) or callable(other.threshold):
             return same and self.threshold is other.threshold
         return same and np.array_equal(self.threshold, other.threshold, equal_nan=True)
@@ -117,15 +126,31 @@ class Terms:
     __hash__ = None  # pyright: ignore[reportAssignmentType] - it may hold an array
 
     @property
+    def at(self) -> str:
+        """Alpha, and whether it is that of each side, in words."""
+        return f"alpha {self.alpha:g}{'' if self.together else ' a side'}"
+
+    @property
     def level(self) -> str:
-        """Alpha and correction in words, and what no proof covers."""
-        kind = " a side, uncorrected" if self.correction is None else f", {self.correction}"
-        return f"alpha {self.alpha:g}{kind}{', ' * self.unproven}{UNPROVEN * self.unproven}"
+        """Alpha and correction in words, of which tests, and what no proof covers."""
+        by = f"{self.correction or 'uncorrected'}{' over both sides together' * self.together}"
+        instead = " and so decided by e-bh" * (self.in_effect != self.correction)
+        return f"{self.at}, {by}{f', {UNPROVEN}{instead}' * self.unproven}"
+
+    @property
+    def together(self) -> bool:
+        """Whether a correction takes the tests of both statements as one family."""
+        return self.correction is not None and self.families == BOTH
 
     @property
     def unproven(self) -> bool:
-        """Whether no proof covers the correction: "bh" with a threshold from the samples that are tested."""
-        return self.correction == "bh" and callable(self.threshold) and not self.split
+        """Whether no proof covers the correction, because the threshold is from the samples that are tested."""
+        return self.correction in ("bh", "closed-e-bh") and callable(self.threshold) and not self.split
+
+    @property
+    def in_effect(self) -> str | None:
+        """The correction that decides: "e-bh" in place of a "closed-e-bh" without a proof."""
+        return "e-bh" if self.unproven and self.correction == "closed-e-bh" else self.correction
 
     def of_input(self, index: int) -> Terms:
         """The same for one input of the batch, as a batch of one."""
@@ -173,6 +198,7 @@ class Terms:
                 written["correction"],
                 written["split"],
                 written.get("unit"),
+                families=written.get("families"),
                 sides=written.get("sides"),
             )
             check_fits(found, shape)
@@ -213,6 +239,7 @@ def filled(
         0 if split is None else split,
         own.unit,
         own.nothing if threshold is own.threshold else (),
+        own.families,
         own.sides,
     )
 

@@ -43,9 +43,9 @@ class Until:
         which the rule finds none stays undecided, the others go on; if there is no other, sampling ends.
     alpha : float
         For `undecided`: level of the tests, as in `AttributionSample.significance_map`.
-    correction : {"e-bh", "bonferroni", None}
-        For `undecided`: correction for many features, one that holds at any time. "e-bh" keeps the false discovery rate
-        under any dependence. "none" is None.
+    correction : {"closed-e-bh", "e-bh", "bonferroni", None}
+        For `undecided`: correction for many features, one that holds at any time. The first two keep the false
+        discovery rate of each statement under any dependence; closed e-BH marks no fewer features. "none" is None.
     confidence_level : float
         Level of the intervals and of the smoothed map.
     max_samples : int
@@ -75,7 +75,7 @@ class Until:
     ...     n_samples=metfa.Until(undecided=0.05, threshold=1.0, max_samples=200), rng=0,
     ... )
     >>> print(sample.stopping)
-    7 samples, 1 look: at most 0.0% undecided, as asked (5%); tested at alpha 0.05 by e-bh, threshold 1
+    8 samples, 2 looks: at most 0.0% undecided, as asked (5%); tested at alpha 0.05 by closed-e-bh, threshold 1
     """
 
     undecided: float | None = None
@@ -83,7 +83,7 @@ class Until:
     change: float | None = None
     threshold: Any = None
     alpha: float = 0.05
-    correction: str | None = "e-bh"
+    correction: str | None = "closed-e-bh"
     confidence_level: float = 0.95
     max_samples: int = 500
     max_seconds: float | None = None

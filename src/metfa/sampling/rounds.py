@@ -12,16 +12,12 @@ import numpy as np
 
 from metfa import stats
 from metfa._base.percents import percent
-from metfa.results.decisions import (
-    TooFewSamplesError,
-    any_time_undecided,
-    samples_for_interval,
-    samples_needed,
-)
+from metfa.results.decisions import TooFewSamplesError, any_time_undecided, samples_for_interval
+from metfa.results.families import samples_needed
 from metfa.results.pooling import facts_of, pooled_maps, pooled_samples, terms_of
 from metfa.results.regions import Regions
 from metfa.results.stopping import Look, Stopping
-from metfa.results.terms import checked_threshold, of_both_signs
+from metfa.results.terms import Terms, checked_threshold, of_both_signs
 from metfa.results.thresholds import UNMOVED, number_of, ruled, sides
 from metfa.results.units import unit_of
 from metfa.results.until import CRITERIA, Until
@@ -214,7 +210,8 @@ class _Counted:
         of_samples = self._threshold is None or callable(self._threshold)
         self.split = max(rule.first or FOR_A_RULE, least) if of_samples else 0
         self.nothing: tuple[str | None, ...] = ()  # as in `Stopping`
-        self.needed = samples_needed(rule.alpha, rule.correction, 1, any_time=True)
+        self._terms = Terms(0.0, rule.alpha, rule.correction)  # of these, what counts decide by
+        self.needed = samples_needed(self._terms, 1, any_time=True)
         self.thresholds: np.ndarray | None = None if self.split else _one_an_input(self._threshold, batch)
         if self.split + self.needed > rule.max_samples:
             kept = f" after {self.split} for the threshold" if self.split else ""
@@ -240,7 +237,7 @@ class _Counted:
         above, below = sides(new, self.thresholds.reshape(-1, *[1] * (new.ndim - 2)), self.unit)
         self._above, self._below, self._counted = self._above + above, self._below + below, taken
         n = taken - self.split
-        shares = any_time_undecided(self._above, self._below, n, self._rule.alpha, self._rule.correction)
+        shares = any_time_undecided(self._above, self._below, n, self._terms)
         return shares if self.hopeless else np.where(np.isnan(self.thresholds), 0.0, shares)
 
     @property

@@ -8,6 +8,8 @@ from metfa.stats._intervals import ConfidenceInterval, mean_interval, median_int
 from metfa.stats._multiplicity import bh, bonferroni, by, correct, e_bh, expected_false_marks, holm
 from metfa.stats._ranks import Ranks, median_ranks, min_samples, paper_ranks
 from metfa.stats._thresholds import jenks, jenks_sorted
+from metfa.stats.closed_bounds import EValueBounds, SimesBounds, e_value_bounds, simes_bounds
+from metfa.stats.closed_fdr import closed_e_bh
 from metfa.stats.contrasts import Contrast, contrast
 from metfa.stats.sequential import (
     SequentialTestResult,
@@ -21,18 +23,22 @@ from metfa.stats.sign_tests import SignTestResult, sign_test
 __all__ = [
     "ConfidenceInterval",
     "Contrast",
+    "EValueBounds",
     "Ranks",
     "SequentialTestResult",
     "SignTestResult",
+    "SimesBounds",
     "bh",
     "bonferroni",
     "by",
     "certified_radius",
     "certified_ranks",
+    "closed_e_bh",
     "confidence_sequence",
     "contrast",
     "correct",
     "e_bh",
+    "e_value_bounds",
     "expected_false_marks",
     "holm",
     "jenks",
@@ -47,5 +53,6 @@ __all__ = [
     "sequence_ranks",
     "sequential_test",
     "sign_test",
+    "simes_bounds",
     "smoothed_median",
 ]

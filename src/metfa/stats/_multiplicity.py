@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from metfa._arrays import from_host, is_floating, real_dtype, to_host
+from metfa._arrays import from_host, is_floating, real_dtype
 from metfa._base.validation import positive_int
 from metfa.stats.sign_null import MOST_SAMPLES, largest_count
-from metfa.stats.validation import as_axis, as_level, as_real
+from metfa.stats.validation import as_axis, as_level, as_log_e_values, as_pvalues
 
 __all__ = ["bh", "bonferroni", "by", "correct", "e_bh", "expected_false_marks", "holm"]
 
@@ -157,8 +157,8 @@ def e_bh(log_e_values: Any, *, axis: int | None = None) -> Any:
     Parameters
     ----------
     log_e_values : array
-        Natural logarithms of e-values, as `log_e_values` returns; those along `axis` form one family. Both sides of a
-        feature belong to the family.
+        Natural logarithms of e-values, as `log_e_values` returns, -inf for the e-value 0; those along `axis` form one
+        family: one statement about each feature, such as "its median lies above the threshold".
     axis : int, optional
         Axis of a family; by default all form one.
 
@@ -171,12 +171,13 @@ def e_bh(log_e_values: Any, *, axis: int | None = None) -> Any:
     Raises
     ------
     ValueError
-        If a value is NaN or infinite.
+        If a value is NaN or +inf.
 
     Notes
     -----
     The rate holds for the e-values of one moment and the set that they reject, at any stopping time. It does not hold
-    for the largest e-values of several looks, or for everything that any of these looks rejected.
+    for the largest e-values of several looks, or for everything that any of these looks rejected. `closed_e_bh` rejects
+    no fewer.
 
     References
     ----------
@@ -190,25 +191,23 @@ def e_bh(log_e_values: Any, *, axis: int | None = None) -> Any:
     >>> stats.e_bh(np.log([100.0, 50.0, 0.1, 2.0])).round(3)
     array([0.04 , 0.04 , 1.   , 0.667])
     """
-    log_e_values = as_real(log_e_values, "log_e_values")
-    logs = to_host(log_e_values).astype(np.float64)
-    bad = np.count_nonzero(~np.isfinite(logs))
-    if bad:
-        raise ValueError(f"`log_e_values` must be finite, got {bad} that are NaN or infinite")
+    log_e_values, logs = as_log_e_values(log_e_values)
     reciprocals = np.exp(-np.maximum(logs, 0))  # nothing is rejected at a level above 1, so 1 is the largest
     dtype = log_e_values.dtype if is_floating(log_e_values) else real_dtype(log_e_values)
     return from_host(bh(reciprocals, axis=axis), log_e_values, dtype)
 
 
 METHODS: dict[str, Callable[..., Any]] = {"bonferroni": bonferroni, "holm": holm, "bh": bh, "by": by}
+E_METHODS = ("e-bh", "closed-e-bh")
 
 
 def check_method(method: Any, name: str) -> None:
     """Raise unless there is a correction called `method`; `name` is the name of the argument."""
     if not isinstance(method, str):
         raise TypeError(f"`{name}` must be a string or None, got {method!r} of type {type(method).__name__}")
-    if method == "e-bh":
-        raise ValueError(f"`{name}` 'e-bh' corrects e-values, not p-values: write metfa.stats.e_bh(log_e_values)")
+    if method in E_METHODS:
+        write = f"metfa.stats.{method.replace('-', '_')}(log_e_values)"
+        raise ValueError(f"`{name}` {method!r} corrects e-values, not p-values: write {write}")
     if method not in METHODS:
         raise ValueError(f"`{name}` must be None or one of {', '.join(map(repr, METHODS))}, got {method!r}")
 
@@ -237,8 +236,8 @@ def correct(pvalues: Any, method: str | None, *, axis: int | None = None) -> Any
 
     Notes
     -----
-    Give it two-sided p-values. The two one-sided p-values of a feature move in opposite directions, and the condition
-    of "bh" excludes that.
+    A family holds one-sided p-values of one statement, or two-sided ones. The two one-sided p-values of a feature move
+    in opposite directions, and the condition of "bh" excludes that in one family.
 
     Examples
     --------
@@ -285,11 +284,7 @@ def expected_false_marks(n: int, alpha: float, n_features: int) -> float:
 
 def _adjust(pvalues: Any, axis: int | None, rule: Callable[[np.ndarray], np.ndarray]) -> Any:
     """Apply `rule` to float64 p-values on the host, families along the last axis, and take the result back."""
-    pvalues = as_real(pvalues, "pvalues")
-    p = to_host(pvalues).astype(np.float64)
-    bad = np.count_nonzero(~((p >= 0) & (p <= 1)))
-    if bad:
-        raise ValueError(f"`pvalues` must lie in [0, 1], got {bad} values that are outside or NaN")
+    pvalues, p = as_pvalues(pvalues)
     families = p.reshape(1, -1) if axis is None else np.moveaxis(p, as_axis(axis, p.ndim), -1)
     adjusted = np.minimum(rule(families), 1)
     adjusted = adjusted.reshape(p.shape) if axis is None else np.moveaxis(adjusted, -1, as_axis(axis, p.ndim))

@@ -11,7 +11,7 @@ from metfa._base.validation import positive_int
 from metfa.stats.sign_null import MOST_SAMPLES, fewest_samples, largest_count
 from metfa.stats.validation import as_alternative, as_level
 
-__all__ = ["Ranks", "median_ranks", "min_samples", "paper_ranks"]
+__all__ = ["Ranks", "median_ranks", "min_samples", "paper_ranks", "together"]
 
 
 @dataclass(frozen=True)
@@ -50,24 +50,26 @@ class Ranks:
                 )
 
 
-def median_ranks(n: int, confidence_level: float = 0.95) -> Ranks:
+def median_ranks(n: int, confidence_level: float = 0.95, *, n_features: int = 1) -> Ranks:
     """Ranks of the shortest symmetric interval that covers the median at a given level.
 
-    With B ~ Binomial(n, 1/2) and k the largest integer for which ``P(B <= k) <= (1 - confidence_level) / 2``, the
-    interval runs from order statistic k + 1 to order statistic n - k. The smoothed value is the mean of these two and
-    all between them.
+    With B ~ Binomial(n, 1/2) and k the largest integer for which ``P(B <= k) <= (1 - confidence_level) / (2 m)``, for m
+    features together, the interval runs from order statistic k + 1 to order statistic n - k. The smoothed value is the
+    mean of these two and all between them.
 
     Parameters
     ----------
     n : int
         Number of samples.
     confidence_level : float, default: 0.95
-        Least probability that the interval covers the median.
+        Least probability that the interval covers the median; of several features, that all of theirs do.
+    n_features : int, default: 1
+        Number m of features whose intervals must cover together, whatever their dependence (Bonferroni's inequality).
 
     Returns
     -------
     Ranks
-        Its ``confidence_level`` is the exact level that is reached, ``1 - 2 P(B <= k)``.
+        Its ``confidence_level`` is the level that is reached, ``1 - 2 m P(B <= k)``: for one feature the exact one.
 
     Raises
     ------
@@ -91,9 +93,12 @@ def median_ranks(n: int, confidence_level: float = 0.95) -> Ranks:
     >>> from metfa import stats
     >>> stats.median_ranks(10)
     Ranks(n=10, low=2, high=9, first=2, last=9, confidence_level=0.978515625, sequential=False)
+    >>> stats.median_ranks(50, n_features=224 * 224).low, stats.median_ranks(50).low
+    (8, 18)
     """
-    n, k, tail = _trim(n, confidence_level)
-    level = ((1 << n) - 2 * tail) / (1 << n)
+    n_features = positive_int(n_features, "n_features")
+    n, k, tail = _trim(n, confidence_level, n_features)
+    level = ((1 << n) - 2 * n_features * tail) / (1 << n)
     return Ranks(n, low=k + 1, high=n - k, first=k + 1, last=n - k, confidence_level=level)
 
 
@@ -173,15 +178,23 @@ def min_samples(alpha: float = 0.05, alternative: str = "two-sided", n_tests: in
     return fewest_samples(share / 2 if as_alternative(alternative) == "two-sided" else share)
 
 
-def _trim(n: Any, confidence_level: Any) -> tuple[int, int, int]:
+def together(n_features: int) -> str:
+    """End of "a level", where it is for several features."""
+    return f" of {n_features} features together" if n_features > 1 else ""
+
+
+def _trim(n: Any, confidence_level: Any, n_features: int = 1) -> tuple[int, int, int]:
     """`n`, the number k of samples to drop at either end, and ``2**n * P(B <= k)``."""
     n = positive_int(n, "n", maximum=MOST_SAMPLES)  # beyond it, exact ranks take minutes
     level = as_level(confidence_level, "confidence_level")
-    miss = (1 - Fraction(level)) / 2
+    miss = (1 - Fraction(level)) / (2 * n_features)
     k, tail = largest_count(n, miss)
     if k < 0:
-        best = f", or write confidence_level={1 - 2.0 ** (1 - n)}, the most that {n} can reach" if n > 1 else ""
+        reached = float(most := 1 - Fraction(2 * n_features, 1 << n))
+        reached = reached if reached <= most else math.nextafter(reached, 0)
+        best = f", or write confidence_level={reached}, the most that {n} can reach" if reached > 0 else ""
         raise ValueError(
-            f"too few samples for `confidence_level`={level}: got {n}, at least {fewest_samples(miss)} are needed{best}"
+            f"too few samples for `confidence_level`={level}{together(n_features)}: got {n}, at least "
+            f"{fewest_samples(miss)} are needed{best}"
         )
     return n, k, tail

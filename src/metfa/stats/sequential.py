@@ -13,7 +13,7 @@ from metfa._arrays import from_host, namespace, real_dtype
 from metfa._base.validation import as_list, check_number, positive_int, shown
 from metfa.stats._incomplete_beta import log_beta_ratio
 from metfa.stats._intervals import ConfidenceInterval, median_interval
-from metfa.stats._ranks import Ranks
+from metfa.stats._ranks import Ranks, together
 from metfa.stats.counts import count_sides, looked_up
 from metfa.stats.sign_tests import SignTestResult
 from metfa.stats.validation import as_alternative, as_counts, as_level, as_rows
@@ -187,7 +187,7 @@ def result_of(above: Any, below: Any, n: int, alternative: str, prior: Prior = P
     return SequentialTestResult(n, above, below, pvalue, alternative, log_e_above, log_e_below)
 
 
-def sequence_ranks(n: int, confidence_level: float = 0.95, *, prior: Prior = PRIOR) -> Ranks:
+def sequence_ranks(n: int, confidence_level: float = 0.95, *, prior: Prior = PRIOR, n_features: int = 1) -> Ranks:
     """Ranks of an interval for the median that holds at all numbers of samples at once.
 
     The interval holds the thresholds that neither of the two e-values of `sequential_test` rejects at half of the
@@ -202,6 +202,8 @@ def sequence_ranks(n: int, confidence_level: float = 0.95, *, prior: Prior = PRI
         Least probability that all intervals, n = 1, 2, ..., cover the median.
     prior : (float, float)
         As for `log_e_values`.
+    n_features : int, default: 1
+        As for `median_ranks`.
 
     Returns
     -------
@@ -225,11 +227,12 @@ def sequence_ranks(n: int, confidence_level: float = 0.95, *, prior: Prior = PRI
     (Ranks(n=20, low=4, high=17, first=4, last=17, confidence_level=0.95, sequential=True), 6)
     """
     n, level, prior = _sample_size(n), as_level(confidence_level, "confidence_level"), _checked_prior(prior)
-    reaching = int(np.searchsorted(log_e_table(n, 0.5, prior), math.log(2 / (1 - level))))
+    needed = 2 * positive_int(n_features, "n_features") / (1 - level)  # of an e-value
+    reaching = int(np.searchsorted(log_e_table(n, 0.5, prior), math.log(needed)))
     if reaching > n:
         raise ValueError(
-            f"too few samples for `confidence_level`={level} at any time: got {n}, at least "
-            f"{fewest_reaching(2 / (1 - level), prior)} are needed"
+            f"too few samples for `confidence_level`={level}{together(n_features)} at any time: got {n}, at least "
+            f"{fewest_reaching(needed, prior)} are needed"
         )
     low = n - reaching + 1
     return Ranks(n, low=low, high=reaching, first=low, last=reaching, confidence_level=level, sequential=True)

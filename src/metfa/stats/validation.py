@@ -10,7 +10,17 @@ import numpy as np
 from metfa._arrays import as_array, namespace, to_host
 from metfa._base.validation import check_number, digits, is_whole, one_of, shown
 
-__all__ = ["as_alternative", "as_axis", "as_counts", "as_level", "as_real", "as_rows", "refuse_nan"]
+__all__ = [
+    "as_alternative",
+    "as_axis",
+    "as_counts",
+    "as_level",
+    "as_log_e_values",
+    "as_pvalues",
+    "as_real",
+    "as_rows",
+    "refuse_nan",
+]
 
 ALTERNATIVES = ("two-sided", "greater", "less")
 
@@ -68,6 +78,26 @@ def as_counts(counts: Any, n: int) -> tuple[Any, np.ndarray]:
     if host.size and not (host.min() >= 0 and host.max() <= n):
         raise ValueError(f"`counts` must lie in 0..{n}, the number of samples, got {host.min()}..{host.max()}")
     return counts, host
+
+
+def as_log_e_values(log_e_values: Any) -> tuple[Any, np.ndarray]:
+    """Logarithms of e-values, as an array and as float64 on the host; -inf, the e-value 0, is one."""
+    log_e_values = as_real(log_e_values, "log_e_values")
+    host = to_host(log_e_values).astype(np.float64)
+    bad = np.count_nonzero(~(host < np.inf))
+    if bad:
+        raise ValueError(f"`log_e_values` must be below infinity, got {bad} that are NaN or +inf")
+    return log_e_values, host
+
+
+def as_pvalues(pvalues: Any) -> tuple[Any, np.ndarray]:
+    """P-values, as an array and as float64 on the host."""
+    pvalues = as_real(pvalues, "pvalues")
+    host = to_host(pvalues).astype(np.float64)
+    bad = np.count_nonzero(~((host >= 0) & (host <= 1)))
+    if bad:
+        raise ValueError(f"`pvalues` must lie in [0, 1], got {bad} values that are outside or NaN")
+    return pvalues, host
 
 
 def refuse_nan(counts: Any, name: str, kind: str = "NaN") -> None:

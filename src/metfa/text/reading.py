@@ -115,14 +115,8 @@ def _decisions(sample: AttributionSample, decision: Decision) -> tuple[list[str]
     if terms.correction is None and not decision.any_time:
         expected = stats.expected_false_marks(sample.n_samples - terms.split, terms.alpha, len(kinds))
     promised = promise(
-        terms.correction,
-        terms.alpha,
-        len(kinds),
-        expected=expected,
-        unproven=False,  # the level says so
-        kinds=of_mark,
-        noun="word",
-    )
+        terms, len(kinds), expected=expected, kinds=of_mark, unproven=False, noun="word"
+    )  # the level says so
     how = f"decided at {terms.level}: {promised}"
     meanings = {of_mark[1]: f"median significantly above {at}", of_mark[-1]: f"median significantly below {at}"}
     meanings["undecided"] = "neither"
