@@ -379,6 +379,7 @@ def of_stats():
             stats.jenks_sorted(np.sort(doubles, axis=None)), stats.jenks(np.ones(4)),
         ],
         "e-BH": lambda: [stats.e_bh(log_e), stats.e_bh(log_e, axis=1)],
+        "closed e-BH": lambda: [stats.closed_e_bh(log_e), stats.closed_e_bh(log_e, axis=1)],
     }  # fmt: skip
     for sequential in (False, True):
         at = {"sequential": sequential}

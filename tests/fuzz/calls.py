@@ -132,6 +132,13 @@ def of_stats():
     yield Case("stats.correct", stats.correct, {"pvalues": pvalues, "method": "bh", **corrected},
                kinds={"method": Kind(lambda value: value is None or value == "none")})  # fmt: skip
     yield Case("stats.e_bh", stats.e_bh, {"log_e_values": np.array([5.0, 0.1, -1.0]), **corrected})
+    yield Case("stats.closed_e_bh", stats.closed_e_bh,
+               {"log_e_values": np.array([5.0, 0.1, -1.0]), "alpha": 0.05, **corrected})  # fmt: skip
+    yield Case("stats.e_value_bounds", made(stats.e_value_bounds, lambda bounds: bounds.whole),
+               {"log_e_values": np.array([5.0, 0.1, -1.0]), "alpha": 0.05})  # fmt: skip
+    yield Case("stats.simes_bounds", made(stats.simes_bounds, lambda bounds: bounds.whole),
+               {"pvalues": pvalues, "alpha": 0.05, "dependence": "any"})  # fmt: skip
+    yield Case("SimesBounds.among", stats.simes_bounds(pvalues).among, {"regions": np.array([True, False, True])})
     yield Case("stats.expected_false_marks", stats.expected_false_marks, {"n": 12, "alpha": 0.05, "n_features": 9})
     yield Case("stats.contrast", stats.contrast, {"samples": samples, "unit": None, "axis": 0})
     yield Case("stats.jenks", stats.jenks, {"values": samples})
@@ -140,11 +147,13 @@ def of_stats():
     for name in ("mean_interval", "median_interval", "smoothed_median"):
         good = {"samples": samples, "confidence_level": 0.9, "axis": 0}
         yield Case(f"stats.{name}", getattr(stats, name), good)
-    yield Case("stats.median_ranks", stats.median_ranks, {"n": 12, "confidence_level": 0.9})
+    yield Case("stats.median_ranks", stats.median_ranks, {"n": 12, "confidence_level": 0.9, "n_features": 3})
     yield Case("stats.paper_ranks", stats.paper_ranks, {"n": 12, "confidence_level": 0.9})
     yield Case("stats.min_samples", stats.min_samples, {"alpha": 0.05, "alternative": "less", "n_tests": 3})
     yield Case("stats.proportion_bound", stats.proportion_bound, {"counts": counts, "n": 12, "alpha": 0.1})
-    yield Case("stats.sequence_ranks", stats.sequence_ranks, {"n": 40, "confidence_level": 0.5, **prior})
+    yield Case(
+        "stats.sequence_ranks", stats.sequence_ranks, {"n": 40, "confidence_level": 0.5, "n_features": 3, **prior}
+    )
     for name in ("sequential_test", "sign_test"):
         good = {"samples": samples, "threshold": 0.5, "alternative": "two-sided", "axis": 0}
         yield Case(f"stats.{name}", getattr(stats, name), good, kinds={"threshold": NUMBERS_OR_ONE})
@@ -233,6 +242,10 @@ def of_results(folder):
     for name in ("mean_interval", "confidence_interval", "smoothed"):
         yield Case(f"sample.{name}", getattr(sample, name), {"confidence_level": 0.9})
     yield Case("sample.certified_interval", sample.certified_interval, {"radius": 0.01, "confidence_level": 0.5})
+    yield Case("sample.guarantee", sample.guarantee, {
+        "region": np.array([True, False, True]), "threshold": 0.5, "alpha": 0.3, "dependence": "any", "split": None,
+    })  # fmt: skip
+    yield Case("sample.scaled", sample.scaled, {"scale": "mean"})
     yield Case("sample.test", sample.test, {"threshold": 0.5, "alternative": "less", "split": None})
     yield Case("sample.threshold", sample.threshold, {"rule": stats.jenks, "split": None})
     yield Case("sample.plan", sample.plan, {"undecided": 0.5, "threshold": 0.5, "alpha": 0.3, "max_samples": 30})

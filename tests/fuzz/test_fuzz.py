@@ -19,8 +19,9 @@ from .verdicts import Case, Fresh, run, table, usual, verdict_of
 MADE_BY_US = {  # results and their parts, which nobody makes by hand
     "AttackResult", "AttributionSample", "ClassContext", "ConfidenceInterval", "ContextExplanation", "ContextTable",
     "Contrast", "RegionTree",
-    "Detection", "Evaluation", "FaithfulnessCurve", "LoadedModel", "MaskState", "Measured", "OverallFaithfulness",
-    "Ranks", "RobustScore", "Scores", "SequentialTestResult", "SignTestResult", "Stability", "Surrogate", "Table",
+    "Detection", "EValueBounds", "Evaluation", "FaithfulnessCurve", "LoadedModel", "MaskState", "Measured",
+    "OverallFaithfulness", "Ranks", "RobustScore", "Scores", "SequentialTestResult", "SignTestResult", "SimesBounds",
+    "Stability", "Surrogate", "Table",
     "WordMixture", "WordScores", "WordSurrogate",
 }  # fmt: skip
 ELSEWHERE = {  # why not here

@@ -39,8 +39,8 @@ def _seen(name: str, value: float | None, asked: float, noun: str, *, met: bool)
         return f"nothing known about {name} ({limit} asked)"
     seen = {
         "undecided": f"{most}{percent(value, 1)} {of}undecided",
-        "width": f"intervals {most}{value:.3g} wide",
-        "change": f"a change of {most}{value:.3g}",
+        "width": f"intervals {of}{most}{value:.3g} wide",
+        "change": f"a change {of}of {most}{value:.3g}",
     }[name]
     return f"{seen}, as asked ({limit})" if met else f"{seen}, {limit} asked"
 
@@ -64,5 +64,7 @@ def _terms(stopping: Stopping) -> str:
 def _without(stopping: Stopping) -> str:
     """That the rule found no threshold, and why."""
     whys = [why for why in stopping.nothing if why is not None]
+    if not whys:  # it was about other features than those of the result
+        return f"the rule found no threshold for the {stopping.noun}s"
     batch = len(stopping.nothing)
     return f"the rule found no threshold{f' for {len(whys)} of {batch} inputs' * (batch > 1)} ({whys[0]})"

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metfa import stats
-from metfa._base.provenance import printable
-from metfa._base.validation import check_function, check_kind, positive_int
+from metfa._base.validation import check_flag, check_function, check_kind, positive_int
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.results.cautions import FLIPS_FROM
 from metfa.results.certified import certified, ranks_within
 from metfa.results.corrections import check_correction
 from metfa.results.decisions import Decision, decide, tested
-from metfa.results.moments import mean_of, median_of, std_of
+from metfa.results.guarantees import Guarantee, guarantee
 from metfa.results.outlook import Outlook, outlook
 from metfa.results.parts import input_of, joined
 from metfa.results.pooling import pooled_sample
 from metfa.results.regions import regions_of
 from metfa.results.samples import Samples
+from metfa.results.scaled import scaled_sample
 from metfa.results.stopping import of_a_fixed_number
 from metfa.results.terms import Terms, check_fits, filled
 from metfa.results.thresholds import UNMOVED, ruled
@@ -74,29 +74,8 @@ class AttributionSample(Samples):
         usual = self.default_terms or Terms(0.0 if self.signed else stats.jenks)
         return replace(self, default_terms=replace(usual, unit=unit))
 
-    def median(self) -> np.ndarray:
-        r"""Sample median of each feature, (batch, \*features)."""
-        return median_of(self.values)
-
-    def mean(self) -> np.ndarray:
-        r"""Mean of the samples, (batch, \*features): SmoothGrad's map where the explainer is a gradient."""
-        return mean_of(self.values)
-
-    def std(self) -> np.ndarray:
-        r"""Standard deviation of the samples (n - 1), (batch, \*features); needs two samples."""
-        return std_of(self.values)
-
-    def mean_interval(self, confidence_level: float = 0.95) -> stats.ConfidenceInterval:
-        """Asymptotic interval of the mean (jackknife and central limit theorem), to compare with the exact one.
-
-        The error bar that the paper gives SmoothGrad, for large N; it is refused where `any_time` holds.
-        """
-        if self.any_time:
-            raise of_a_fixed_number("`mean_interval` is", confidence_level)
-        return stats.mean_interval(self.values, confidence_level)
-
     def confidence_interval(
-        self, confidence_level: float | None = None, *, ranks: stats.Ranks | None = None
+        self, confidence_level: float | None = None, *, ranks: stats.Ranks | None = None, simultaneous: bool = False
     ) -> stats.ConfidenceInterval:
         r"""Exact interval for each feature's median: lower and upper bound maps, (batch, \*features).
 
@@ -106,6 +85,9 @@ class AttributionSample(Samples):
             Level asked for; the result carries the exact level reached, at least this.
         ranks : stats.Ranks, optional
             Order statistics to use instead, such as ``stats.paper_ranks(n)``; give only one of the two.
+        simultaneous : bool
+            Whether the level is that of all features of an input together, whatever their dependence: the probability
+            that any of its intervals misses. By default each feature has the level.
 
         Raises
         ------
@@ -113,14 +95,19 @@ class AttributionSample(Samples):
             If there are too few samples for the level; the message names the smallest number. Where `any_time` holds if
             `ranks` are for a number that was fixed beforehand; the usual ones are those of `stats.sequence_ranks`.
         """
+        m = self.n_features if check_flag(simultaneous, "simultaneous") and self.n_features else 1
+        if simultaneous and ranks is not None:
+            raise ValueError("`ranks` have a level of their own: give only one of `ranks` and `simultaneous`")
         self._look()
         if self.unmoved.any():
             warn(f"intervals of width 0 say nothing: {UNMOVED} ({self.unmoved.sum()})", DegenerateAttributionsWarning)
         level = 0.95 if confidence_level is None else confidence_level
         if self.any_time and ranks is None:
-            return stats.median_interval(self.values, ranks=stats.sequence_ranks(self.n_samples, level))
+            return stats.median_interval(self.values, ranks=stats.sequence_ranks(self.n_samples, level, n_features=m))
         if self.any_time and isinstance(ranks, stats.Ranks) and not ranks.sequential:
             raise of_a_fixed_number("`ranks` are", level)
+        if simultaneous:
+            return stats.median_interval(self.values, ranks=stats.median_ranks(self.n_samples, level, n_features=m))
         return stats.median_interval(self.values, confidence_level, ranks=ranks)
 
     def terms(
@@ -213,14 +200,6 @@ class AttributionSample(Samples):
         """
         self._look()
         return stats.median_interval(self.values, ranks=ranks_within(self, radius, confidence_level))
-
-    def smoothed(self, confidence_level: float | None = None, *, ranks: stats.Ranks | None = None) -> np.ndarray:
-        r"""Smoothed map: the mean of the order statistics inside the interval, (batch, \*features).
-
-        At the level 0.95 one wild map on either side does not move it from N = 9 on, two from 12, five from 20; up to 8
-        samples it is their plain mean.
-        """
-        return stats.smoothed_median(self.values, confidence_level, ranks=ranks)
 
     def test(
         self, threshold: Any = None, *, alternative: str = "two-sided", split: int | None = None
@@ -354,6 +333,58 @@ class AttributionSample(Samples):
             regions = self.stopping.over
         return pooled_sample(self, regions_of(regions, how, against))
 
+    def guarantee(
+        self,
+        region: Any,
+        threshold: Any = None,
+        *,
+        alpha: float | None = None,
+        dependence: str = "any",
+        split: int | None = None,
+    ) -> Guarantee:
+        r"""At least how many features of a region are important, or unimportant; also of one chosen after a look.
+
+        Parameters
+        ----------
+        region : array of bool, or Regions
+            A mask (\*features), or one for each input (batch, \*features); or a `Regions` that holds one.
+        threshold, alpha, split
+            As for `terms`; the threshold must be a number that was fixed before the samples, or a rule with `split`.
+        dependence : {"any", "positive"}
+            What is assumed of the features, see `Guarantee`; "any" where `any_time` holds.
+
+        Raises
+        ------
+        ValueError
+            For a threshold that depends on the samples that are tested, and for too few samples.
+        """
+        terms = self.terms(threshold, alpha=alpha, correction="none", split=split)
+        self._look()
+        return guarantee(self, region, terms, dependence)
+
+    def scaled(self, scale: str) -> AttributionSample:
+        """The samples with each map scaled by itself, so that a fixed number means the same for every input.
+
+        Parameters
+        ----------
+        scale : {"mean", "share", "rank"}
+            "mean": a score over the mean of its map's absolute scores, so that 2 is twice the mean. "share": its share
+            of their sum. "rank": its rank in its map over the number of features, in (0, 1], the mean rank where scores
+            are equal; above 0.95, the default threshold, is in the top 5 %.
+
+        Returns
+        -------
+        AttributionSample
+            In float64 and in memory. `metfa.Until` did not test these scores: its thresholds are dropped, and tests
+            still hold at any time. Certificates hold too, as each scaled map is a function of its noisy input.
+
+        Raises
+        ------
+        ValueError
+            For "mean" and "share" of a map of zeros, and for differences of regions.
+        """
+        return scaled_sample(self, scale)
+
     def of_input(self, index: int) -> AttributionSample:
         """The samples of one input of the batch alone, as a batch of one."""
         return input_of(self, index)
@@ -418,14 +449,6 @@ class AttributionSample(Samples):
         from metfa.plot import bars, figure
 
         return (bars if len(self.feature_shape) == 1 else figure)(self, **settings)
-
-    def __repr__(self) -> str:
-        features = f"{'×'.join(map(str, self.feature_shape))} {self.noun}s"
-        inputs = "1 input" if self.values.shape[1] == 1 else f"{self.values.shape[1]} inputs"
-        made = ", ".join(
-            f"{name}={printable(str(self.provenance.get(name))):.120}" for name in ("explainer", "noise", "rng")
-        )
-        return f"AttributionSample({self.n_samples} samples of {inputs}, {features}, {made})"
 
     def _repr_html_(self) -> str:
         from metfa.plot import notebook_html

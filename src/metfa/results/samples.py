@@ -9,12 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from metfa import stats
 from metfa._base.percents import percent
+from metfa._base.provenance import printable
 from metfa.results.cautions import predicted
 from metfa.results.decisions import samples_for_interval
+from metfa.results.moments import mean_of, median_of, std_of
 from metfa.results.parts import grown, read_only, with_record
 from metfa.results.regions import Regions
-from metfa.results.stopping import Stopping
+from metfa.results.stopping import Stopping, of_a_fixed_number
 from metfa.results.terms import Terms, of_both_signs
 from metfa.results.thresholds import UNMOVED
 from metfa.results.units import unit_of
@@ -132,3 +135,40 @@ class Samples:
         """Share of noisy inputs whose predicted class differs from the clean one, (batch,); None where unknown."""
         clean = predicted(self.scores)
         return None if self.predictions is None or clean is None else (self.predictions != clean).mean(axis=0)
+
+    def median(self) -> np.ndarray:
+        r"""Sample median of each feature, (batch, \*features)."""
+        return median_of(self.values)
+
+    def mean(self) -> np.ndarray:
+        r"""Mean of the samples, (batch, \*features): SmoothGrad's map where the explainer is a gradient."""
+        return mean_of(self.values)
+
+    def std(self) -> np.ndarray:
+        r"""Standard deviation of the samples (n - 1), (batch, \*features); needs two samples."""
+        return std_of(self.values)
+
+    def smoothed(self, confidence_level: float | None = None, *, ranks: stats.Ranks | None = None) -> np.ndarray:
+        r"""Smoothed map: the mean of the order statistics inside the interval, (batch, \*features).
+
+        At the level 0.95 one wild map on either side does not move it from N = 9 on, two from 12, five from 20; up to 8
+        samples it is their plain mean.
+        """
+        return stats.smoothed_median(self.values, confidence_level, ranks=ranks)
+
+    def mean_interval(self, confidence_level: float = 0.95) -> stats.ConfidenceInterval:
+        """Asymptotic interval of the mean (jackknife and central limit theorem), to compare with the exact one.
+
+        The error bar that the paper gives SmoothGrad, for large N; it is refused where `any_time` holds.
+        """
+        if self.any_time:
+            raise of_a_fixed_number("`mean_interval` is", confidence_level)
+        return stats.mean_interval(self.values, confidence_level)
+
+    def __repr__(self) -> str:
+        features = f"{'×'.join(map(str, self.feature_shape))} {self.noun}s"
+        inputs = "1 input" if self.values.shape[1] == 1 else f"{self.values.shape[1]} inputs"
+        made = ", ".join(
+            f"{name}={printable(str(self.provenance.get(name))):.120}" for name in ("explainer", "noise", "rng")
+        )
+        return f"AttributionSample({self.n_samples} samples of {inputs}, {features}, {made})"

@@ -17,6 +17,7 @@ from metfa.results.until import CRITERIA
 __all__ = ["Look", "Stopping", "of_a_fixed_number"]
 
 REASONS = ("reached", "max_samples", "max_seconds", "no_threshold", "unmoved")
+NOUNS = ("feature", "region", "single feature", "unscaled feature", "unscaled region")
 
 
 @dataclass(frozen=True)
@@ -65,8 +66,9 @@ class Stopping:
         Why the rule found no threshold for an input, None where it did; empty if every input has one.
     over : Regions or None
         The regions that `Until` asked about, where the features of the result are not these.
-    noun : {"feature", "region", "single feature"}
-        What the looks were about; "single feature" where they were pooled afterwards.
+    noun : {"feature", "region", "single feature", "unscaled feature", "unscaled region"}
+        What the looks were about; "single feature" where they were pooled afterwards, "unscaled" where their maps were
+        scaled afterwards.
 
     Notes
     -----
@@ -171,8 +173,8 @@ class Stopping:
             and (thresholds is None or len(thresholds) == batch)
             and (not nothing or (thresholds is not None and len(nothing) == batch))
             and all(why is None or isinstance(why, str) for why in nothing)
-            and (found.reason != "no_threshold" or any(nothing))
-            and found.noun in ("feature", "region", "single feature")
+            and (found.reason != "no_threshold" or thresholds is None or any(nothing))
+            and found.noun in NOUNS
         )
         if not fits:
             raise TypeError("stopping, which does not fit the rest")
