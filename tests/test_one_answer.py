@@ -152,7 +152,7 @@ def test_bars(case):
     assert shown.count("alpha") == 1
     assert "error bars have a level of their own" in " ".join(shown.split())
     named = {
-        to_rgb(getattr(PALETTES["paper"], name if name != "undecided" or decision.threshold else "no_sign")): mark
+        to_rgb(getattr(PALETTES["colourblind"], name if name != "undecided" or decision.threshold else "no_sign")): mark
         for mark, name in decision.kinds.items()
     }
     order = [int(text.get_text().split()[1]) for text in figure.axes[0].get_yticklabels() if text.get_text()]

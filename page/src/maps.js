@@ -25,11 +25,12 @@ export function layerName(name) {
   return LAYER_NAMES[name];
 }
 
-/** Pixels of a picture, which the browser decodes, and their brightness. */
-export async function decoded(source, width, height) {
+/** Pixels of a picture, which the browser decodes, their brightness, and its size. */
+export async function decoded(source) {
   const image = new Image();
   image.src = source;
   await image.decode();
+  const [width, height] = [image.naturalWidth, image.naturalHeight];
   const canvas = element("canvas", { width, height });
   const context = canvas.getContext("2d", { willReadFrequently: true });
   context.drawImage(image, 0, 0);
@@ -39,7 +40,7 @@ export async function decoded(source, width, height) {
     const brightness = 0.299 * picture[4 * p] + 0.587 * picture[4 * p + 1] + 0.114 * picture[4 * p + 2];
     grey[p] = 64 + 0.6 * brightness;
   }
-  return { picture, grey };
+  return { picture, grey, width, height };
 }
 
 export class Maps {
@@ -60,7 +61,8 @@ export class Maps {
   }
 
   async load() {
-    Object.assign(this, await decoded(this.result.picture, this.width, this.height));
+    const { picture, grey } = await decoded(this.result.picture);
+    Object.assign(this, { picture, grey });
   }
 
   #view(label) {

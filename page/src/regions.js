@@ -35,7 +35,8 @@ export class Regions {
     const { result, width, height } = this;
     this.pieces = await Pieces.of(result.drawn);
     if (this.pieces.length !== result.size) throw new Error("its regions do not fit their scores");
-    Object.assign(this, await decoded(result.picture, width, height));
+    this.background = await decoded(result.picture); // it may have more pixels than the regions' map
+    Object.assign(this.canvas, { width: this.background.width, height: this.background.height });
     this.pointed = svg("path", { class: "pointed" });
     this.under = svg("path", { class: "under" });
     const lines = linesBetween(this.pieces.labels, width, height);
@@ -75,12 +76,14 @@ export class Regions {
   }
 
   #paint() {
-    const { result, pieces, picture, grey, width, height, opacity } = this;
+    const { result, pieces, opacity } = this;
+    const { picture, grey, width, height } = this.background;
     const colours = Object.fromEntries(Object.entries(result.looks).map(([mark, look]) => [mark, colourOf(look)]));
     const image = this.context.createImageData(width, height);
     const weight = (result.faint ? 0.35 : 1) * FILL * opacity;
     for (let p = 0; p < width * height; p++) {
-      const region = pieces.labels[p];
+      const row = Math.floor((Math.floor(p / width) * pieces.height) / height);
+      const region = pieces.labels[row * pieces.width + Math.floor(((p % width) * pieces.width) / width)];
       const mark = region < 0 ? 0 : result.marks[region];
       for (let c = 0; c < 3; c++) {
         const under = grey[p] * opacity + picture[4 * p + c] * (1 - opacity);

@@ -412,7 +412,7 @@ def of_attacks(folder):
     yield Case("attacks.load_attack", attacks.load_attack, {"path": saved})
     yield Case("attack.save", result.save, {"path": folder.new()})
     yield Case("attack.budget", result.budget, {"rounded": False})
-    yield Case("plot.attack", plot.attack, {"result": result, "index": 0, "title": None, "palette": "paper"})
+    yield Case("plot.attack", plot.attack, {"result": result, "index": 0, "title": None})
     clean, moved = picture_sample(), picture_sample()
     yield Case("attacks.detect", attacks.detect, {"clean": clean, "attacked": moved, "confidence_level": 0.9})
     detection = attacks.detect(clean, moved, confidence_level=0.9)

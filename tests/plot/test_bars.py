@@ -139,7 +139,7 @@ def test_at_the_alpha_of_its_interval_a_bar_is_coloured_just_if_that_leaves_out_
     fig = bars(sample, alpha=round((1 - level) / 2, 15), confidence_level=level, max_features=40)
     low, high = ends(fig).T
     decided = (low > 0) | (high < 0)
-    grey = np.array([colour == to_rgb(PALETTES["paper"].no_sign) for colour in colours(fig)])
+    grey = np.array([colour == to_rgb(PALETTES["colourblind"].no_sign) for colour in colours(fig)])
     np.testing.assert_array_equal(decided, ~grey)
     assert decided.any()
     assert grey.any()
@@ -285,7 +285,7 @@ def test_too_few_samples_for_a_correction_leave_the_error_bars():
     fig = bars(make(n=6), correction="bonferroni")
     assert len(ends(fig)) == 6
     assert "(bonferroni over 6 features, each side): got 6, at least 7 are needed" in said(fig)
-    assert set(colours(fig)) == {to_rgb(PALETTES["paper"].no_sign)}
+    assert set(colours(fig)) == {to_rgb(PALETTES["colourblind"].no_sign)}
 
 
 def test_half_precision():

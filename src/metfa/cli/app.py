@@ -101,7 +101,7 @@ def demo(
     samples: Samples = 50,
     seed: Seed = 0,
     regions: RegionsOf = "superpixels:50",
-    palette: Palette = Colours.paper,
+    palette: Palette = Colours.colourblind,
 ) -> None:
     """Explain a photograph by the gradient of EfficientNet-Lite0, 50 samples under uniform noise of 0.1."""
     image = demo_photo(photo)
@@ -156,7 +156,7 @@ def explain(
     batch_size: Batch = 10,
     device: Device = "auto",
     bfloat16: BFloat16 = False,
-    palette: Palette = Colours.paper,
+    palette: Palette = Colours.colourblind,
     folder: Out = Path("metfa-out"),
 ) -> None:
     """Explain pictures: figure.png, report.txt and the samples, in a folder."""
@@ -217,7 +217,7 @@ def explain_text(
     text = sys.stdin.read(LONGEST_TEXT + 1) if text == "-" else text
     if len(text) > LONGEST_TEXT:
         raise ValueError(f"the text is longer than {LONGEST_TEXT:,} characters: explain a part of it")
-    analysis = _analysis(alpha, confidence, correction, threshold, Colours.paper, flips_from)
+    analysis = _analysis(alpha, confidence, correction, threshold, Colours.colourblind, flips_from)
     sampling = Sampling(
         model, method, chosen, target, noise, samples, seed, batch_size, "cpu", bfloat16=False, of="text"
     )
@@ -270,7 +270,7 @@ def explain_segmentation(
     batch_size: Batch = 10,
     device: Device = "auto",
     bfloat16: BFloat16 = False,
-    palette: Palette = Colours.paper,
+    palette: Palette = Colours.colourblind,
     folder: Out = Path("metfa-out"),
 ) -> None:
     """Explain an object in a scene: which of its surroundings does a segmentation network need to find it?"""
@@ -305,7 +305,7 @@ def show(
     threshold: Threshold = None,
     flips_from: FlipsFrom = FLIPS_FROM,
     regions: RegionsOf = "superpixels:50",
-    palette: Palette = Colours.paper,
+    palette: Palette = Colours.colourblind,
     views: Annotated[
         Path | None, typer.Option("--out", help="Folder for a figure and a report with these settings.")
     ] = None,

@@ -1,15 +1,18 @@
-"""Figures with matplotlib: the maps of an image, or bars with error bars for a table, each with what it claims.
+"""Figures with matplotlib: the maps of an image, its regions, or bars for a table, each with what it claims.
 
-`AttributionSample.plot` chooses: images go to :func:`figure`, features along one axis to :func:`bars`.
+`AttributionSample.plot` chooses: images go to :func:`figure`, regions of images to :func:`regions`, and features along
+one axis to :func:`bars`.
 """
 
+from metfa._base.palettes import PALETTES
 from metfa.plot._attacks import attack
 from metfa.plot._bars import bars
 from metfa.plot._certificate import certificate
+from metfa.plot._choice import drawing_of
 from metfa.plot._context import context
 from metfa.plot._curves import curves
 from metfa.plot._notebook import notebook_html
-from metfa.plot._palettes import PALETTES
+from metfa.plot._regions import regions
 from metfa.plot._studies import mstd_ratio, stability_and_faithfulness
 from metfa.plot.images import figure
 
@@ -20,8 +23,10 @@ __all__ = [
     "certificate",
     "context",
     "curves",
+    "drawing_of",
     "figure",
     "mstd_ratio",
     "notebook_html",
+    "regions",
     "stability_and_faithfulness",
 ]

@@ -10,7 +10,6 @@ from metfa._base.lazy import needs_extra
 from metfa._base.validation import positive_int
 from metfa.attacks.result import AttackResult, Measured, distance
 from metfa.plot._headings import draw_heading
-from metfa.plot._palettes import palette_named
 from metfa.plot.images import Scale, common_scale, draw_colour_bar, draw_picture, draw_scores, size_of
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ KNOWS = {
 }
 
 
-def attack(result: AttackResult, *, index: int = 0, title: str | None = None, palette: str = "paper") -> Figure:
+def attack(result: AttackResult, *, index: int = 0, title: str | None = None) -> Figure:
     """Draw one image of an attack: clean above, attacked below, the maps of both, and the course of the attack.
 
     All maps share one colour scale. Distances are mean absolute differences from the target map.
@@ -39,8 +38,6 @@ def attack(result: AttackResult, *, index: int = 0, title: str | None = None, pa
         Which image of the batch.
     title : str, optional
         Heading; shown as plain text. None: what was attacked, and the outcome.
-    palette : {"paper", "colourblind"}
-        Colours of the maps.
 
     Returns
     -------
@@ -66,7 +63,7 @@ def attack(result: AttackResult, *, index: int = 0, title: str | None = None, pa
     maps = [result.target_map[index]]
     maps += [part.maps[index] for part in (result.clean, result.adversarial)]
     maps += [part.defended[index] for part in (result.clean, result.adversarial) if part.defended is not None]
-    scale = common_scale([np.asarray(scores, np.float64) for scores in maps], palette_named(palette).scores)
+    scale = common_scale([np.asarray(scores, np.float64) for scores in maps])
     for row, (name, part) in enumerate((("clean", result.clean), ("attacked", result.adversarial))):
         _draw_row(axes[row], result, part, name, index, scale)
     wanted = result.target_map[index]

@@ -9,22 +9,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metfa._base.lazy import needs_extra
+from metfa._base.palettes import DEFAULT_PALETTE, Palette, palette_named
+from metfa._base.percents import counted
 from metfa._base.provenance import printable
 from metfa._base.validation import check_kind, positive_int
-from metfa.plot._headings import draw_heading
-from metfa.plot._palettes import LITERAL, Palette, palette_named
+from metfa.plot._headings import LITERAL, draw_heading
 from metfa.plot.images import FAINT
 from metfa.results.cautions import FLIPS_FROM, cautions, line_of_row, nothing_stands_out
 from metfa.results.decisions import Decision, TooFewSamplesError
 from metfa.results.sample import AttributionSample
 from metfa.results.scores import Scores
+from metfa.results.terms import Terms
 from metfa.sampling.request import checked_names, fitting_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["bars"]
+__all__ = ["bars", "draw_bars", "found", "not_shown", "score_name"]
 
 CONTRADICTED = "#e0201b"
 ROW_HEIGHT = 0.34  # inches, room for a name of two lines
@@ -42,7 +44,7 @@ def bars(
     split: int | None = None,
     confidence_level: float = 0.95,
     max_features: int = 20,
-    palette: str = "paper",
+    palette: str = DEFAULT_PALETTE,
     flips_from: float = FLIPS_FROM,
 ) -> Figure:
     """Draw each feature: its smoothed score as a bar, the exact interval as error bar, the vanilla score as a diamond.
@@ -73,8 +75,8 @@ def bars(
         Level of each interval; the legend names the exact level reached.
     max_features : int
         How many features are shown at most; the figure says how many are left out, and how large these are.
-    palette : {"paper", "colourblind"}
-        Colours: the paper's, or a colour-blind-safe set.
+    palette : {"colourblind", "paper"}
+        Colours of the marks: a set for all colour visions and for grey prints, or the paper's.
     flips_from : float
         Share of noisy inputs with another prediction, from which on the title says so and the marks are faint.
 
@@ -111,24 +113,17 @@ def bars(
     names = fitting_names(names, sample.feature_shape)
     terms = sample.terms(threshold, alpha=alpha, correction=correction, split=split)
     one = sample.of_input(index)
-    scores = Scores.of(one, confidence_level)
     warned = cautions(one, 0, flips_from)
-    notes = [] if scores.ends else [f"no error bars: {one.too_few_for(confidence_level)}"]
-    try:
-        decision = one.decide(terms.of_input(index))
-    except TooFewSamplesError as error:
-        decision, notes = None, [*notes, str(error)]
-    if decision is not None and scores.ends is not None:
-        notes.append("error bars have a level of their own, so they may differ from the colours at the threshold")
+    scores, decision, notes = found(one, terms.of_input(index), confidence_level)
     order = np.argsort(-np.abs(scores.values), kind="stable")
     shown, rest = order[:max_features], order[max_features:]
     if rest.size:
-        notes.append(_not_shown(scores, decision, rest))
+        notes.append(not_shown(scores, decision, rest, sample.noun))
     fig = Figure(figsize=(8.5, ROW_HEIGHT * len(shown) + 1.9 + 0.2 * len(notes)), layout="constrained")
     ax = fig.subplots()
-    handles = _draw_bars(ax, scores, decision, shown, colours, faint=bool(warned))
+    handles = draw_bars(ax, scores, decision, shown, colours, faint=bool(warned))
     _label_features(ax, one, names, shown)
-    below = [f"attribution score: {scores.called}", *(textwrap.fill(note, 100) for note in notes)]
+    below = [f"{score_name(one)}: {scores.called}", *(textwrap.fill(note, 100) for note in notes)]
     ax.set_xlabel("\n".join(below), fontsize="small")
     fig.legend(
         handles=handles,
@@ -136,25 +131,52 @@ def bars(
         ncols=3,
         frameon=False,
         fontsize="small",
-        title=None if decision is None else decision.question("feature"),
+        title=None if decision is None else decision.question(sample.noun),
         title_fontsize="small",
     )
-    flat = [] if decision is None else nothing_stands_out(decision.nothing, 0)
+    flat = [] if decision is None else nothing_stands_out(decision.nothing, 0, sample.noun)
     draw_heading(fig, title, about=line_of_row(sample, index), cautions=[*warned, *flat])
     return fig
 
 
-def _not_shown(scores: Scores, decision: Decision | None, rest: np.ndarray) -> str:
+def found(
+    sample: AttributionSample, terms: Terms, confidence_level: float
+) -> tuple[Scores, Decision | None, list[str]]:
+    """Scores of one input, what is decided about them unless there are too few samples, and what a reader must know."""
+    scores = Scores.of(sample, confidence_level)
+    notes = [] if scores.ends else [f"no error bars: {sample.too_few_for(confidence_level)}"]
+    try:
+        decision = sample.decide(terms)
+    except TooFewSamplesError as error:
+        return scores, None, [*notes, str(error)]
+    if scores.ends is not None:
+        notes.append("error bars have a level of their own, so they may differ from the colours at the threshold")
+    return scores, decision, notes
+
+
+def score_name(sample: AttributionSample) -> str:
+    """What a score is: of a feature, or of a region and what was subtracted from it."""
+    regions = sample.regions
+    if regions is None:
+        return "attribution score"
+    name = {"mean": "mean score of a region", "sum": "sum of the scores of a region", "max": "maximum of a region"}
+    if regions.against is None:
+        return name[regions.how]
+    return f"{name[regions.how]} less that of {'the rest' if isinstance(regions.against, str) else 'the other region'}"
+
+
+def not_shown(scores: Scores, decision: Decision | None, rest: np.ndarray, noun: str) -> str:
+    """How many features are not shown, how large their scores are, and what is decided about them."""
     largest = np.abs(scores.values[rest]).max()
     decided = ""
     if decision is not None:
         counts = [(decision.kinds[mark], int((decision.marks[0, rest] == mark).sum())) for mark in (1, 0, -1)]
         decided = "; " + ", ".join(f"{count} {name}" for name, count in counts if count)
-    features = "1 feature, its score" if rest.size == 1 else f"{rest.size} features, their scores"
-    return f"not shown: {features} at most {largest:.3g} in size{decided}"
+    whose = "its score" if rest.size == 1 else "their scores"
+    return f"not shown: {counted(rest.size, noun)}, {whose} at most {largest:.3g} in size{decided}"
 
 
-def _draw_bars(
+def draw_bars(
     ax: Axes, scores: Scores, decision: Decision | None, shown: np.ndarray, colours: Palette, *, faint: bool
 ) -> list[Any]:
     """Draw bars from the top downwards; returns the entries of the legend."""
@@ -200,7 +222,7 @@ def _draw_bars(
 
 def _label_features(ax: Axes, sample: AttributionSample, names: tuple[str, ...] | None, shown: np.ndarray) -> None:
     inputs = sample.inputs
-    has_values = isinstance(inputs, np.ndarray) and inputs.shape[1:] == sample.feature_shape
+    has_values = sample.regions is None and isinstance(inputs, np.ndarray) and inputs.shape[1:] == sample.feature_shape
     labels = []
     for feature in shown:
         name = f"feature {feature}" if names is None else printable(names[feature])

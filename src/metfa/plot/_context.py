@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metfa._base.lazy import needs_extra
+from metfa._base.palettes import DEFAULT_PALETTE, SCORES, Palette, palette_named
 from metfa._base.percents import percent
 from metfa.plot._headings import draw_heading
-from metfa.plot._palettes import Palette, palette_named
 from metfa.plot.images import (
     FAINT,
     Scale,
@@ -42,7 +42,7 @@ def context(
     correction: str | None = None,
     split: int | None = None,
     confidence_level: float = 0.95,
-    palette: str = "paper",
+    palette: str = DEFAULT_PALETTE,
     flips_from: float = FLIPS_FROM,
 ) -> Figure:
     """Draw the scene with the object's outline, the single and the smoothed explanation, and the significant context.
@@ -57,8 +57,8 @@ def context(
         As for `ContextExplanation.terms`.
     confidence_level : float
         As for `ContextExplanation.smoothed`.
-    palette : {"paper", "colourblind"}
-        Colours: the paper's, or a colour-blind-safe set.
+    palette : {"colourblind", "paper"}
+        Colours of the marks: a set for all colour visions and for grey prints, or the paper's.
     flips_from : float
         Share of noisy inputs with another prediction, from which on the title says so and the marks are faint.
 
@@ -94,7 +94,7 @@ def context(
         maps = [(axes[1], "vanilla\none explanation, no noise", vanilla)]
         draw_note(axes[2], shown, "smoothed\n", few)
     highest = max(float(scores.max()) for _, _, scores in maps)
-    scale = Scale(0.0, max(highest, 1.0), colours.scores, cut=False)  # masks lie in [0, 1], and so do scaled scores
+    scale = Scale(0.0, max(highest, 1.0), SCORES, cut=False)  # masks lie in [0, 1], and so do scaled scores
     for ax, name, scores in maps:
         draw_scores(ax, shown, scores, name, scale)
     draw_colour_bar(fig, axes, scale)

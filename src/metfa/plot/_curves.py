@@ -11,8 +11,7 @@ from metfa._base.lazy import needs_extra
 from metfa._base.provenance import printable
 from metfa._base.validation import check_flag, positive_int
 from metfa.metrics.curves import FaithfulnessCurve
-from metfa.plot._headings import draw_heading
-from metfa.plot._palettes import LITERAL
+from metfa.plot._headings import LITERAL, draw_heading
 from metfa.stats.student import half_width
 
 if TYPE_CHECKING:

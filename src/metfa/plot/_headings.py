@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from metfa._base.validation import shown
-from metfa.plot._palettes import LITERAL
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw_heading"]
+__all__ = ["LITERAL", "draw_heading"]
 
+LITERAL: dict[str, Any] = {"parse_math": False, "usetex": False}  # text of others: no mathematics, no TeX
 ALARM = "#a11212"
 
 

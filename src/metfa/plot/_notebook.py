@@ -8,8 +8,7 @@ import io
 import warnings
 
 from metfa._base.validation import check_kind
-from metfa.plot._bars import bars
-from metfa.plot.images import figure
+from metfa.plot._choice import drawing_of
 from metfa.results.sample import AttributionSample
 
 __all__ = ["notebook_html"]
@@ -19,14 +18,11 @@ def notebook_html(sample: AttributionSample) -> str:
     """The figure of the first input and the repr of the sample, everything escaped."""
     check_kind(sample, "sample", AttributionSample, "`metfa.explain`")
     text = f"<pre>{html.escape(repr(sample))}</pre>"
-    draw = {1: bars, 2: figure}.get(len(sample.feature_shape))
-    if draw is None:
-        return text
     buffer = io.BytesIO()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a display gives no warnings; the methods do
         try:
-            draw(sample).savefig(buffer, format="png", dpi=72)
+            drawing_of(sample)(sample).savefig(buffer, format="png", dpi=72)
         except (ImportError, ValueError):
             return text
     encoded = base64.b64encode(buffer.getvalue()).decode()

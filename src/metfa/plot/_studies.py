@@ -23,8 +23,7 @@ from metfa.evaluation.selection import (
     only_explainer,
 )
 from metfa.plot._curves import COLOURS
-from metfa.plot._headings import draw_heading
-from metfa.plot._palettes import LITERAL
+from metfa.plot._headings import LITERAL, draw_heading
 from metfa.stats.student import half_width, ratio_of_means
 
 if TYPE_CHECKING:

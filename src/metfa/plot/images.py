@@ -10,10 +10,11 @@ import numpy as np
 
 from metfa._arrays import as_array, to_host
 from metfa._base.lazy import needs_extra
+from metfa._base.palettes import DEFAULT_PALETTE, SCORES, SIGNED_SCORES, Palette, palette_named
 from metfa._base.percents import percent
 from metfa._base.validation import check_kind
-from metfa.plot._headings import draw_heading
-from metfa.plot._palettes import LITERAL, SIGNED_SCORES, Palette, palette_named
+from metfa.plot._headings import LITERAL, draw_heading
+from metfa.plot._outlines import enlarged
 from metfa.results.cautions import FLIPS_FROM, cautions, left_out, line_of_row, nothing_stands_out, outside
 from metfa.results.decisions import Decision, TooFewSamplesError
 from metfa.results.sample import AttributionSample
@@ -21,12 +22,15 @@ from metfa.results.sample import AttributionSample
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
 
 __all__ = [
     "FAINT",
     "Scale",
+    "checked_picture",
     "common_scale",
     "draw_colour_bar",
+    "draw_marks",
     "draw_note",
     "draw_picture",
     "draw_scores",
@@ -61,7 +65,7 @@ def figure(
     correction: str | None = None,
     split: int | None = None,
     confidence_level: float = 0.95,
-    palette: str = "paper",
+    palette: str = DEFAULT_PALETTE,
     flips_from: float = FLIPS_FROM,
 ) -> Figure:
     """Draw picture, vanilla, smoothed, lower bound, upper bound and significance map of one image.
@@ -85,8 +89,8 @@ def figure(
         As for `AttributionSample.terms`.
     confidence_level : float
         As for `AttributionSample.confidence_interval`.
-    palette : {"paper", "colourblind"}
-        Colours: the paper's, or a colour-blind-safe set.
+    palette : {"colourblind", "paper"}
+        Colours of the marks: a set for all colour visions and for grey prints, or the paper's.
     flips_from : float
         Share of noisy inputs with another prediction, from which on the title says so and the marks are faint.
 
@@ -113,9 +117,9 @@ def figure(
     terms = sample.terms(threshold, alpha=alpha, correction=correction, split=split)
     one = sample.of_input(index)
     warned = cautions(one, 0, flips_from)
-    shown, caption = picture_of(one) if picture is None else (_checked_picture(picture, one), "picture")
+    shown, caption = picture_of(one) if picture is None else (checked_picture(picture, one), "picture")
     maps = _score_maps(one, confidence_level)
-    scale = common_scale([scores for _, scores in maps if scores is not None], colours.scores)
+    scale = common_scale([scores for _, scores in maps if scores is not None])
     fig = Figure(figsize=size_of(*sample.feature_shape), layout="compressed")
     axes = fig.subplots(2, 3).ravel()
     draw_picture(axes[0], shown, caption)
@@ -128,7 +132,9 @@ def figure(
     name = f"significance\n{terms.at}, {terms.correction or 'uncorrected'}"
     try:
         decision = one.decide(terms.of_input(index))
-        _draw_decision(fig, axes[5], decision, shown, name, colours, faint=bool(warned))
+        handles = draw_marks(axes[5], decision, shown, name, colours, faint=bool(warned))
+        about = decision.question("pixel")
+        fig.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False, title=about)
         warned = [*warned, *nothing_stands_out(decision.nothing, 0, "pixel")]
     except TooFewSamplesError as error:
         draw_note(axes[5], shown, name, str(error))
@@ -139,15 +145,18 @@ def figure(
 def picture_of(sample: AttributionSample, plane: tuple[int, int] | None = None) -> tuple[np.ndarray, str]:
     """Picture of the one input, (height, width) or (height, width, 3) in [0, 1], and its caption.
 
-    `plane` is its height and width where the features of the sample are no pixels, but regions of them.
+    It has the shape of the maps, or of their `plane` where these have channels; only that of regions may be larger than
+    the maps that they pool.
     """
-    height, width = plane or sample.feature_shape
+    regions = sample.regions
+    shape = plane or (sample.feature_shape if regions is None else regions.feature_shape)
     numbers = isinstance(sample.inputs, np.ndarray) and sample.inputs.dtype.kind in "biuf"
     image = np.asarray(sample.inputs[0], np.float64) if numbers else np.zeros(0)
     if image.ndim == 2:
         image = image[None]
-    if image.ndim != 3 or image.shape[0] not in (1, 3) or image.shape[1:] != (height, width):
-        return np.ones((height, width)), "no picture"
+    fits = image.ndim == 3 and image.shape[0] in (1, 3)
+    if not fits or (image.shape[1:] != shape and (regions is None or np.less(image.shape[1:], shape).any())):
+        return np.ones(shape), "no picture"
     caption = "picture"
     if image.min() < -1e-6 or image.max() > 1 + 1e-6:
         image = (image - image.min()) / (np.ptp(image) or 1.0)
@@ -155,12 +164,17 @@ def picture_of(sample: AttributionSample, plane: tuple[int, int] | None = None) 
     return (np.moveaxis(image, 0, -1) if image.shape[0] == 3 else image[0]), caption
 
 
-def _checked_picture(picture: Any, sample: AttributionSample) -> np.ndarray:
+def checked_picture(picture: Any, sample: AttributionSample) -> np.ndarray:
+    """A picture that somebody gave, in float64; of regions it may be larger than the maps that they pool."""
     image = to_host(as_array(picture, "picture")).astype(np.float64)
-    height, width = sample.feature_shape
-    if image.shape not in ((height, width), (height, width, 3)):
+    regions = sample.regions
+    height, width = sample.feature_shape if regions is None else regions.feature_shape
+    like = image.ndim in (2, 3) and image.shape[2:] in ((), (3,))
+    larger = regions is not None and like and image.shape[0] >= height and image.shape[1] >= width
+    if not larger and not (like and image.shape[:2] == (height, width)):
         raise ValueError(
-            f"`picture` must be of shape {(height, width)} or {(height, width, 3)}, like the maps, got {image.shape}"
+            f"`picture` must be of shape {(height, width)} or {(height, width, 3)}, like the maps"
+            f"{', or larger' * (regions is not None)}, got {image.shape}"
         )
     if not (image.min() >= -1e-6 and image.max() <= 1 + 1e-6):
         raise ValueError(
@@ -187,14 +201,14 @@ def _score_maps(sample: AttributionSample, confidence_level: float) -> list[tupl
     ]
 
 
-def common_scale(maps: list[np.ndarray], colour_map: str) -> Scale:
+def common_scale(maps: list[np.ndarray]) -> Scale:
     """One scale for several maps; 1 score in 1,000 lies beyond its end."""
     scores = np.stack(maps)
     high = scale_end(scores)
     cut = float(np.abs(scores).max()) > high
     if float(scores.min()) < 0:
         return Scale(-high, high, SIGNED_SCORES, cut)
-    return Scale(0.0, high, colour_map, cut)
+    return Scale(0.0, high, SCORES, cut)
 
 
 def scale_end(scores: np.ndarray) -> float:
@@ -251,16 +265,17 @@ def draw_colour_bar(fig: Figure, axes: np.ndarray, scale: Scale, *, label: str =
     )
 
 
-def draw_note(ax: Axes, picture: np.ndarray, title: str, text: str) -> None:
-    """Draw a text in the place of a map."""
+def draw_note(ax: Axes, picture: np.ndarray, title: str, text: str, *, small: bool = False) -> None:
+    """Draw a text in the place of a map, for a `small` panel in smaller letters."""
     _show(ax, np.full((*picture.shape[:2], 3), 0.95), title)
-    wrapped = textwrap.fill(text, 30)
-    ax.text(0.5, 0.5, wrapped, ha="center", va="center", fontsize="small", transform=ax.transAxes, **LITERAL)
+    wrapped, size = textwrap.fill(text, 24 if small else 30), "x-small" if small else "small"
+    ax.text(0.5, 0.5, wrapped, ha="center", va="center", fontsize=size, transform=ax.transAxes, **LITERAL)
 
 
-def _draw_decision(
-    fig: Figure, ax: Axes, decision: Decision, picture: np.ndarray, name: str, colours: Palette, *, faint: bool
-) -> None:
+def draw_marks(
+    ax: Axes, decision: Decision, picture: np.ndarray, name: str, colours: Palette, *, faint: bool
+) -> list[Patch]:
+    """Draw what is decided about each pixel of the one input; returns the entries of the legend."""
     from matplotlib.colors import to_rgb
     from matplotlib.patches import Patch
 
@@ -269,14 +284,10 @@ def _draw_decision(
     for _, mark, colour in kinds:
         painted[marks == mark] = to_rgb(colour)
     weight = FAINT if faint else 0.8
-    _show(ax, weight * painted + (1 - weight) * grey(picture), name)
+    _show(ax, weight * enlarged(painted, picture.shape[:2]) + (1 - weight) * grey(picture), name)
     shares = [(kind, colour, float((marks == mark).mean())) for kind, mark, colour in kinds]
     opacity = FAINT / 0.8 if faint else 1.0
-    handles = [
-        Patch(color=colour, alpha=opacity, label=f"{kind} {percent(share, 1)}") for kind, colour, share in shares
-    ]
-    about = decision.question("pixel")
-    fig.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False, title=about)
+    return [Patch(color=colour, alpha=opacity, label=f"{kind} {percent(share, 1)}") for kind, colour, share in shares]
 
 
 def size_of(height: int, width: int) -> tuple[float, float]:

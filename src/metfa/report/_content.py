@@ -12,6 +12,7 @@ import numpy as np
 
 from metfa import stats
 from metfa._base.lazy import needs_extra
+from metfa._base.palettes import SCORES, SIGNED_SCORES
 from metfa.plot.images import picture_of
 from metfa.report._cells import Samples, packed, placed
 from metfa.report._certificate import certificate_of
@@ -222,7 +223,7 @@ def _pictured(sample: AttributionSample, region: np.ndarray | None) -> dict[str,
         data["region"] = packed(region.astype(np.uint8))
     with needs_extra("a report with maps"):
         from matplotlib import colormaps
-    scale = colormaps["RdBu_r" if sample.signed else "inferno"](np.linspace(0, 1, COLOURS), bytes=True)[:, :3]
+    scale = colormaps[SIGNED_SCORES if sample.signed else SCORES](np.linspace(0, 1, COLOURS), bytes=True)[:, :3]
     return data | {"colours": base64.b64encode(scale.tobytes()).decode("ascii")}
 
 

@@ -11,6 +11,7 @@ from importlib import metadata, resources
 from typing import Any
 
 from metfa._base.lazy import needs_extra
+from metfa._base.palettes import DEFAULT_PALETTE, PALETTES
 from metfa.report._content import Content, alphas_with
 from metfa.results.terms import Terms
 
@@ -37,6 +38,7 @@ def page_of(contents: Sequence[Content], title: str, terms: Terms) -> str:
         from markupsafe import Markup
     here = resources.files("metfa.report")
     style, script = ((here / "assets" / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+    style = _colours() + style
     template = Environment(autoescape=True, undefined=StrictUndefined).from_string(
         (here / "page.html.jinja").read_text(encoding="utf-8")
     )
@@ -69,6 +71,12 @@ def _with_pictures(results: list[dict[str, Any]]) -> dict[str, Any]:
         data | {"picture": pictures.index(data["picture"])} if "picture" in data else data for data in results
     ]
     return {"pictures": pictures, "results": shown}
+
+
+def _colours() -> str:
+    """The colours of marks as variables of the style sheet, such as --important."""
+    colours = vars(PALETTES[DEFAULT_PALETTE]).items()
+    return ":root{" + "".join(f"--{mark.replace('_', '-')}:{colour};" for mark, colour in colours) + "}\n"
 
 
 def _hash(text: str) -> str:

@@ -445,10 +445,10 @@ class AttributionSample(Samples):
         return write(path, self, **settings)
 
     def plot(self, **settings: Any) -> Any:
-        """Draw the maps of an image (`metfa.plot.figure`), or bars of features along one axis (`metfa.plot.bars`)."""
-        from metfa.plot import bars, figure
+        """Draw an image's maps (`metfa.plot.figure`) or its regions (`metfa.plot.regions`), else `metfa.plot.bars`."""
+        from metfa.plot import drawing_of
 
-        return (bars if len(self.feature_shape) == 1 else figure)(self, **settings)
+        return drawing_of(self)(self, **settings)
 
     def _repr_html_(self) -> str:
         from metfa.plot import notebook_html

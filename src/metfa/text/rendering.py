@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from metfa._base.palettes import HUES
 from metfa._base.percents import percent
 from metfa._base.validation import positive_int
 from metfa.results.cautions import FLIPS_FROM, cautions
@@ -25,7 +26,6 @@ from metfa.text.reading import NOT_TESTED, Reading, harmless_text, short_number,
 
 __all__ = ["render_html", "render_terminal"]
 
-HUES = {1: "230,159,0", -1: "0,114,178"}  # orange and blue, as in `plot.bars`, distinct for all colour vision
 STRONGEST = 0.6  # opacity of a background on which both black and white letters can be read
 STEPS = {1: (180, 215, 208), -1: (110, 74, 39)}  # of 256 colours, grey to vivid, under black letters
 FAINT = 0.35  # of the strength of colours and marks under a caution
@@ -150,7 +150,7 @@ def _span(text: str, kind: str, strength: float, hover: str | None, *, faint: fl
         styles.append(f"text-decoration-color:color-mix(in srgb,currentColor {percent(faint)},transparent)")
     opacity = round(STRONGEST * abs(strength), 3) if np.isfinite(strength) else 0
     if opacity >= 0.01:
-        hue = HUES[1 if strength > 0 else -1]
+        hue = ",".join(map(str, HUES[1 if strength > 0 else -1]))
         styles += [f"background:rgba({hue},{opacity:g})", "border-radius:.2em", "padding:.1em 0"]
     style = f' style="{";".join(styles)}"' if styles else ""
     title = "" if hover is None else f' title="{html.escape(hover)}"'
