@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from metfa._base.validation import shown
 from metfa.report._cells import packed
 from metfa.results.regions import Regions, regions_of
 from metfa.results.sample import AttributionSample
@@ -14,7 +13,7 @@ from metfa.results.terms import Terms
 from metfa.segmentation.explanation import ContextExplanation
 from metfa.stats.sequential import log_e_table
 
-__all__ = ["check_regions", "guarantee_of", "outlines_of", "plane_of", "pooled_beside", "terms_of_pair"]
+__all__ = ["guarantee_of", "outlines_of", "plane_of", "pooled_beside", "terms_of_pair"]
 
 PICTURE = (1, 3)  # channels
 
@@ -55,9 +54,9 @@ def guarantee_of(sample: AttributionSample, terms: Terms) -> dict[str, Any]:
 
 
 def pooled_beside(
-    result: AttributionSample | ContextExplanation, regions: Any, index: int
+    result: AttributionSample | ContextExplanation, regions: Any, index: int, batch: int
 ) -> AttributionSample | None:
-    """Regions to show beside a result of one input, the one at `index` of its batch; None where there are none.
+    """Regions to show beside a result of one input, the one at `index` of a `batch`; None where there are none.
 
     These are the given `regions`, or else those that `metfa.Until` asked about. Results whose features are regions
     already stay as they are.
@@ -74,14 +73,9 @@ def pooled_beside(
     if regions is None:
         regions = None if result.stopping is None else result.stopping.over
         return None if regions is None else result.over(regions)
-    return result.over(regions_of(regions).of_input(index))
-
-
-def check_regions(regions: Any, batch: int) -> None:
-    """Raise unless there is one mask for all inputs of a result, or one for each."""
-    found = regions_of(regions)
-    if len(found.masks) not in (1, batch):
-        raise ValueError(f"`regions` must hold masks for all or for each of {batch} inputs, got {shown(regions)}")
+    asked = regions_of(regions)
+    asked.check_fits(result.feature_shape, batch)
+    return result.over(asked.of_input(index))
 
 
 def terms_of_pair(

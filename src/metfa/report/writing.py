@@ -17,7 +17,7 @@ from metfa._base.validation import as_path, brief, shown
 from metfa._base.writing import new_file, sweep
 from metfa.report._content import Content
 from metfa.report._page import page_of
-from metfa.report._regions import check_regions, pooled_beside, terms_of_pair
+from metfa.report._regions import pooled_beside, terms_of_pair
 from metfa.results.cautions import FLIPS_FROM, check_flips_from
 from metfa.results.sample import AttributionSample
 from metfa.results.terms import Terms, checked_threshold, filled
@@ -197,12 +197,10 @@ def _one_by_one(results: Any, regions: Any) -> dict[str, tuple[Result, Attributi
                 "`metfa.explain`, `metfa.load` and `metfa.segmentation.explain_context` return"
             )
         batch = 1 if isinstance(result, ContextExplanation) else result.values.shape[1]
-        if regions is not None:
-            check_regions(regions, batch)
         for index in range(batch):
             one = result.of_input(index) if isinstance(result, AttributionSample) else result
             name = (_name(one) if given is None else harmless_text(printable(str(given)))) or "unnamed"
-            pair = (one, pooled_beside(one, regions, index))
+            pair = (one, pooled_beside(one, regions, index, batch))
             found.append((name if batch == 1 else f"{name}, input {index}", pair))
     if not found:
         raise ValueError("`results` must hold at least one, got none")
