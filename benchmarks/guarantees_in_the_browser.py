@@ -1,6 +1,6 @@
-"""Guarantee of a region drawn on 224 x 224 pixels in the browser: milliseconds of one (target 50), N = 50 and `Until`.
+"""Guarantee of a region drawn on 224 x 224 pixels in the browser, in ms (target 50), for N = 50 and after `Until`.
 
-"first" makes the bounds of all pixels at a threshold and alpha; "bound" asks for a drawn region after that; "drawing" is
+"first" makes the bounds of all pixels at a threshold and alpha; "bound" asks for a region after that; "drawing" is
 the time from a move of the pointer to the next frame that headless Chromium paints. Scores are made up.
 """
 

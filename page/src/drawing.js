@@ -244,7 +244,7 @@ export class Drawing {
   boundsOf(mask) {
     const { result } = this;
     if (whyNone(result) !== null) return null;
-    this.bound ??= guarantees(result.counts, { tails: result.tails, logs: result.guarantee.logs }, this.settings.alpha, result.tested);
+    this.bound ??= guarantees(result.counts, { tails: result.tails, logs: result.logs }, this.settings.alpha, result.tested);
     return this.bound(mask);
   }
 
@@ -269,7 +269,7 @@ export class Drawing {
     const why = whyNone(result);
     if (why !== null) {
       parts.push(element("p", { class: "note" }, why));
-      if (result.guarantee.fixed && result.computed !== null) parts.push(element("button", { type: "button", onclick: this.onReturn }, "Back to the threshold that was fixed"));
+      if (result.fixed && result.computed !== null) parts.push(element("button", { type: "button", onclick: this.onReturn }, "Back to the threshold that was fixed"));
     } else if (size) {
       parts.push(...guaranteeOf(this.boundsOf(mask), result, settings));
     }

@@ -8,7 +8,7 @@ const BROKEN = "chosen among 60 stops of the slider after a look, such a promise
 /** Why no guarantee is shown for any region, in plain words; null if one is. */
 export function whyNone(result) {
   if (!result.edges.length) return "Nothing is promised about regions, because no threshold separates the scores.";
-  if (!result.guarantee.fixed) {
+  if (!result.fixed) {
     return (
       "Nothing is promised about regions here, because the threshold was chosen from the same samples that are tested. For one " +
       `${BROKEN} Write the page with a threshold from samples that are left out, such as split=10, or with a number that ` +
@@ -45,7 +45,7 @@ function statement(bound, size, kind) {
 export function guaranteeOf(found, result, { alpha, atStart }) {
   const [above, below] = [result.kinds[1], result.kinds[-1]];
   const sure = (share) => `${Number((100 - 100 * share).toPrecision(6))}%`;
-  const when = result.guarantee.logs ? " and whenever sampling stops" : "";
+  const when = result.logs ? " and whenever sampling stops" : "";
   const place = result.threshold === 0 ? "0" : `the threshold ${short(result.threshold)}`;
   const source =
     result.rule === "as given" || result.rule === "as given to Until"

@@ -6,7 +6,7 @@ import { colourOf, decoded } from "./maps.js";
 import { linesBetween, Pieces } from "./pieces.js";
 
 const MOST = 200; // rows of the list at the start
-const CORRECTED = { none: "uncorrected", bonferroni: "Bonferroni", holm: "Holm", bh: "BH", by: "BY", "e-bh": "e-BH" };
+const CORRECTED = { none: "uncorrected", bonferroni: "Bonferroni", holm: "Holm", bh: "BH", by: "BY", "e-bh": "e-BH", "closed-e-bh": "closed e-BH" };
 const FILL = 0.7; // weight of a mark's colour at full opacity: the picture shows through
 
 export class Regions {
@@ -113,7 +113,7 @@ export class Regions {
     const score = result.maps.smoothed
       ? `${result.said("smoothed", region)} (interval ${result.said("lower", region)} to ${result.said("upper", region)})`
       : result.said("mean", region);
-    const level = `alpha ${probability(result.alpha)}, ${CORRECTED[result.correction] ?? result.correction}`;
+    const level = `alpha ${probability(result.alpha)}, ${CORRECTED[result.inEffect]}`;
     return `${this.nameOf(region)}, ${share} of the picture: ${score}; ${result.kinds[result.marks[region]]} at ${level}`;
   }
 }

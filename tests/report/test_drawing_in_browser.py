@@ -1,5 +1,6 @@
 """Regions in a browser: marked as in Python, drawn by pointer and keys, with the guarantees of Python."""
 
+import re
 from dataclasses import replace
 from itertools import product
 
@@ -86,7 +87,8 @@ def test_regions_are_marked_as_in_python(stopping, graded, open_page, tmp_path):
     pooled = found.over(regions)
     opened = open_page(report.write(tmp_path / "r.html", found, regions=regions))
     levels = opened.page.evaluate("() => JSON.parse(document.getElementById('data').textContent).alphas")
-    for correction, alpha in product(["none", "bonferroni", "e-bh"] + ["holm", "by"] * (stopping is None), (0.005, 0.1)):
+    corrections = ["none", "bonferroni", "closed-e-bh", *(["holm", "by"] if stopping is None else [])]
+    for correction, alpha in product(corrections, (0.005, 0.1)):
         opened.page.select_option("[name=correction]", correction)
         opened.slide("[name=alpha]", levels.index(alpha))
         expected = pooled.significance_map(alpha=alpha, correction=correction).ravel()
@@ -112,8 +114,8 @@ def test_a_region_is_named_where_it_is_pointed_at(graded, open_page, tmp_path):
     said = page.inner_text(".named")
     low, high = interval.low[0, 0], interval.high[0, 0]
     assert said.startswith(f"{HOSTILE}, {100 * (LABELS == 0).mean():.1f}% of the picture: ")
-    figures = [float(word) for word in said.replace(")", "").replace(";", "").split() if word.strip("-0123456789.") == ""]
-    assert figures[:3] == pytest.approx([smoothed[0], low, high], rel=1e-3)
+    figures = re.findall(r"-?\d[\d.e-]*", said.partition("picture: ")[2])
+    assert [float(figure) for figure in figures[:3]] == pytest.approx([smoothed[0], low, high], rel=1e-3)
     assert "less than the rest at alpha 0.05, Holm" in said
     assert "pointed" in rows.nth(int(np.flatnonzero(order == 0)[0])).get_attribute("class")
     page.keyboard.press("Escape")

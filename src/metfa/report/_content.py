@@ -17,7 +17,7 @@ from metfa.plot.images import picture_of
 from metfa.report._cells import Samples, packed, placed
 from metfa.report._certificate import certificate_of
 from metfa.report._layers import layers_of
-from metfa.report._regions import guarantee_of, outlines_of, plane_of
+from metfa.report._regions import log_e_values_of, outlines_of, plane_of
 from metfa.report._words import about_of, kinds_of, lines_of, paragraph_of
 from metfa.results.cautions import cautions, explained
 from metfa.results.corrections import ANY_TIME, CORRECTIONS
@@ -149,7 +149,7 @@ class Content:
             "faint": bool(flips),
         }
         if kind == "maps":
-            data |= _pictured(sample, region) | {"guarantee": guarantee_of(sample, terms)}
+            data |= _pictured(sample, region) | {"logs": log_e_values_of(sample, terms)}
         else:
             data |= _named(sample, kind)
         if plane is not None and sample.regions is not None:

@@ -67,9 +67,7 @@ def page_of(contents: Sequence[Content], title: str, terms: Terms) -> str:
 def _with_pictures(results: list[dict[str, Any]]) -> dict[str, Any]:
     """Data of results, and each of their pictures once; a result keeps its picture's place."""
     pictures = list(dict.fromkeys(data["picture"] for data in results if "picture" in data))
-    shown = [
-        data | {"picture": pictures.index(data["picture"])} if "picture" in data else data for data in results
-    ]
+    shown = [data | {"picture": pictures.index(data["picture"])} if "picture" in data else data for data in results]
     return {"pictures": pictures, "results": shown}
 
 

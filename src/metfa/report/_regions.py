@@ -13,7 +13,7 @@ from metfa.results.terms import Terms
 from metfa.segmentation.explanation import ContextExplanation
 from metfa.stats.sequential import log_e_table
 
-__all__ = ["guarantee_of", "outlines_of", "plane_of", "pooled_beside", "terms_of_pair"]
+__all__ = ["log_e_values_of", "outlines_of", "plane_of", "pooled_beside", "terms_of_pair"]
 
 PICTURE = (1, 3)  # channels
 
@@ -46,11 +46,9 @@ def outlines_of(regions: Regions, plane: tuple[int, int]) -> dict[str, Any]:
     return {"shape": list(plane), "counts": counts, "runs": packed(planes)}
 
 
-def guarantee_of(sample: AttributionSample, terms: Terms) -> dict[str, Any]:
-    """What the page needs for its bounds on any region: whether the threshold is fixed, and e-values if they decide."""
-    fixed = not callable(terms.threshold) or terms.split > 0
-    logs = log_e_table(sample.n_samples - terms.split).tolist() if sample.any_time else None
-    return {"fixed": fixed, "logs": logs}
+def log_e_values_of(sample: AttributionSample, terms: Terms) -> list[float] | None:
+    """Logarithms of e-values by the count, if they decide: for bounds on regions that a reader draws."""
+    return log_e_table(sample.n_samples - terms.split).tolist() if sample.any_time else None
 
 
 def pooled_beside(
