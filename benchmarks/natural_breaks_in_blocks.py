@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 import metfa
+from metfa.results.arrays import map_array
 from metfa.results.decisions import decide
 
 SHAPES = {"50 maps of 2048 x 2048": (50, 1, 2048, 2048), "4180 maps of 224 x 224": (4180, 1, 224, 224)}
@@ -32,11 +33,15 @@ def write(path: Path, shape: tuple[int, ...]) -> None:
     values.flush()
 
 
-def measure(path: Path, what: str) -> None:
-    values = np.load(path, mmap_mode="r")
+def decided(values: np.ndarray) -> float | None:
+    return decide(values, metfa.Terms(), unmoved=np.zeros(1, bool)).threshold
+
+
+def measure(path: Path, what: str, name: str) -> None:
+    values = map_array(path, np.dtype(np.float32), SHAPES[name])  # as of a store
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
     start, worked = time.perf_counter(), time.process_time()
-    found = metfa.stats.jenks(values) if what == "jenks" else decide(values, metfa.Terms()).threshold
+    found = metfa.stats.jenks(values) if what == "jenks" else decided(values)
     seconds, worked = time.perf_counter() - start, time.process_time() - worked
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
     print(
@@ -66,4 +71,4 @@ if __name__ == "__main__":
     elif options.what == "write":
         write(Path(options.path), SHAPES[options.name])
     else:
-        measure(Path(options.path), options.what)
+        measure(Path(options.path), options.what, options.name)

@@ -1,10 +1,16 @@
 """One thread a process, and the tier of tests that are slow or ask for something large."""
 
+import gc
 import os
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
+from metfa.allocator import keep_freed_memory
+
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when NumPy and torch are loaded; two processes share two cores
+os.environ.setdefault("NUMBA_DISABLE_JIT", "1")  # shap's masks take longer to compile than to use
 
 # Who asks for one of these fixtures needs what the mark says. `make check` leaves all marks out, see CONTRIBUTING.md.
 MARK_OF_FIXTURE = {
@@ -17,6 +23,7 @@ MARK_OF_FIXTURE = {
 MEASURED = Path(__file__).with_name("slow_tests.txt")  # written by `make slow-tests`, never by hand
 SLOW = 0.15  # seconds; such tests are one in fourteen, and take two thirds of the time
 seconds = Counter()
+keep_freed_memory()  # else each pass through a network takes its pages anew
 
 
 def pytest_addoption(parser):
@@ -30,6 +37,20 @@ def pytest_collection_modifyitems(items):
             item.add_marker(MARK_OF_FIXTURE[fixture])
         if item.nodeid in slow:
             item.add_marker("slow")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Loads all without the garbage collector, which would look through torch again and again: half of the time.
+
+    What is loaded stays, and the tests' own collections need not look through it either.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_runtest_logreport(report):

@@ -42,6 +42,7 @@ SETTINGS = {
         "refresh_every": 5, "knows": "defence",
     },
 }  # fmt: skip
+WHOLE = {}  # what comes of each in one go
 
 
 @pytest.mark.slow
@@ -50,8 +51,9 @@ SETTINGS = {
 def test_it_goes_on(name, after, network, pictures, corner, tmp_path, monkeypatch):
     explainer = CAM(network)
     arguments = {"defence": defended(explainer), "batch_size": 2, "knows": "nothing", **SETTINGS[name]}
-    whole = attacks.manipulate(network, explainer, pictures, target_map=corner, **arguments)
-    store = tmp_path / "found"
+    if name not in WHOLE:
+        WHOLE[name] = attacks.manipulate(network, explainer, pictures, target_map=corner, **arguments)
+    whole, store = WHOLE[name], tmp_path / "found"
     with monkeypatch.context() as patched:
         interrupt(patched, after)
         try:

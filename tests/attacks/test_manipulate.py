@@ -153,7 +153,7 @@ class TestRows:
         explainer = EXPLAINERS[name](network)
         maps = torch.stack([corner, corner.flip(0), corner.flip(1)])
         settings = {**QUICK, "n_steps": 3, "epsilon": 0.05, "n_restarts": 2, "knows": knows}
-        settings["defence"] = defended(explainer)
+        settings["defence"] = defended(explainer, n_samples=2, confidence_level=0.5)
         together = attacks.manipulate(network, explainer, pictures, target_map=maps, target=[0, 1, 2], **settings)
         in_twos = attacks.manipulate(
             network, explainer, pictures, target_map=maps, target=[0, 1, 2], batch_size=2, **settings

@@ -639,11 +639,15 @@ class TestThreads:
         net.append(nn.Linear(16, 3))
         net(torch.rand(8, 3, 2, 2))
         inputs, found, statistics = torch.rand(1, 3, 2, 2), snapshot(net), net[1].running_mean.clone()
-        settings = {"noise": metfa.noise.Uniform(0.1), "n_samples": 4, "rng": 0, "batch_size": 2}
-        explainers = [metfa.explainers.Gradient(net), metfa.explainers.RISE(lambda x: net(x).detach(), n_masks=5)]
+        settings = {"noise": metfa.noise.Uniform(0.1), "n_samples": 2, "rng": 0, "batch_size": 1}
+        explainers = [metfa.explainers.Gradient(net), metfa.explainers.RISE(lambda x: net(x).detach(), n_masks=2)]
         explainers.append(metfa.seeded(lambda x, target: x * torch.rand(x.shape) * net(x).detach()[0, 0]))
         calls = [functools.partial(metfa.explain, explainer, inputs, 1, **settings) for explainer in explainers]
-        calls.append(lambda: metfa.Smoothed(explainers[0], noise=settings["noise"], n_samples=6, rng=0)(inputs, 1))
+        calls.append(
+            lambda: metfa.Smoothed(explainers[0], noise=settings["noise"], n_samples=2, confidence_level=0.5, rng=0)(
+                inputs, 1
+            )
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", metfa.MetfaWarning)
             expected = [values_of(call()) for call in calls]

@@ -209,18 +209,18 @@ def test_until_enough_is_decided(explain, metfa_command, picture, tmp_path):
     reached = sample.stopping.looks[-1].undecided <= 0.3
     assert sample.stopping.reason == ("reached" if reached else "max_samples")
     assert sample.n_samples <= 40
-    assert sample.stopping.correction == "e-bh"
+    assert sample.stopping.correction == "closed-e-bh"
     assert str(sample.stopping) in done.out
     assert (
         "at most 5% on average are false, under any dependence and whenever sampling stops; the same for those called "
-        "unimportant (alpha 0.05 a side, e-bh)" in done.out
+        "unimportant (alpha 0.05 a side, closed-e-bh)" in done.out
     )
     assert f"{sample.stopping.thresholds[0]:.4g})" in done.out
     shares = [f"{share:.2%}" for share in shares_of(sample.significance_map())]
     assert re.search(r"^undecided: +([\d.]+%)", done.out, re.MULTILINE).group(1) == shares[0]
     shown = metfa_command("show", "out").out  # as it was decided, not as by default
     assert re.search(r"^undecided: +([\d.]+%)", shown, re.MULTILINE).group(1) == shares[0]
-    assert "(alpha 0.05 a side, e-bh)" in shown
+    assert "(alpha 0.05 a side, closed-e-bh)" in shown
 
 
 @pytest.mark.slow
@@ -288,7 +288,7 @@ def test_pictures_of_the_networks_size_are_not_cropped_again(explain, tmp_path):
         (["--max-samples", "9"], "`--max-samples` 9 is only for --until: write --samples 9"),
         (
             ["--certify", "--noise", "gaussian:0.1", "--threshold", "0.3", "--correction", "by"],
-            "`--certify` takes --correction none, bonferroni, bh or e-bh, got by",
+            "`--certify` takes --correction none, bonferroni, bh, e-bh or closed-e-bh, got by",
         ),
     ],
 )

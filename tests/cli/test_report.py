@@ -105,15 +105,15 @@ def test_a_result_of_until_starts_as_it_was_decided(metfa_command, results, tmp_
     assert metfa_command("report", "until", "--out", "a.html").code == 0
     told = told_in(tmp_path / "a.html")
     (one,) = told["results"]
-    assert (told["alpha"], told["correction"], one["split"]) == (0.1, "e-bh", 10)
+    assert (told["alpha"], told["correction"], one["split"]) == (0.1, "closed-e-bh", 10)
     assert one["edges"][one["computed"]] == stopping.thresholds[0]
-    assert one["certificate"]["correction"] == "e-bh"
+    assert one["certificate"]["correction"] == "closed-e-bh"
     assert metfa_command("report", "until", "--out", "b.html", "--correction", "none", "--alpha", "0.2").code == 0
     told = told_in(tmp_path / "b.html")
     assert (told["alpha"], told["correction"]) == (0.2, "none")
     refused = metfa_command("report", "until", "one", "--out", "c.html")  # decided in different ways
     assert refused.code == 2
-    assert "at alpha 0.1 a side, e-bh, " in refused.err
+    assert "at alpha 0.1 a side, closed-e-bh, " in refused.err
     levels = ("--alpha", "0.05", "--correction", "none")
     assert metfa_command("report", "until", "one", "--out", "c.html", *levels).code == 0
     told = told_in(tmp_path / "c.html")

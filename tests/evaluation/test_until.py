@@ -74,7 +74,7 @@ def test_every_input_has_the_samples_that_it_takes(tmp_path):
         assert one["sample_size"] == sample.n_samples
         assert one["undecided"] == np.mean(sample.significance_map() == 0)
         assert one["interval_width"] == metrics.interval_width(sample).score[0]
-        radii = sample.certified_radius(correction="e-bh")
+        radii = sample.certified_radius(correction="closed-e-bh")
         assert one["certified_radius"] == pytest.approx(radii.mean(), rel=1e-12)
         assert one["certified_share"] == np.mean(radii >= 0.02)
     assert len(set(found["sample_size"].values())) > 1
@@ -148,7 +148,7 @@ def test_tables_say_the_rule_and_never_a_number_that_was_not_drawn(tmp_path):
         assert "N = " not in text
         assert "None" not in text
     assert (
-        "threshold 0 of signed scores, natural breaks of others, e-bh correction of each side"
+        "threshold 0 of signed scores, natural breaks of others, closed-e-bh correction of each side"
         in result.table("undecided").title
     )
     assert "95%," not in result.table("sample_size").title
@@ -223,7 +223,7 @@ VERY_SURE = {"metrics": ["interval_width"], "confidence_level": 0.99}
         ({"metrics": {"certified_radius": {"split": 5}}, "n_samples": 20}, "a threshold that does not depend on"),
         (
             {"metrics": {"certified_radius": {"threshold": 0.1, "correction": "by"}}, "n_samples": 20},
-            "takes the corrections None, 'bonferroni', 'bh', 'e-bh', got 'by'",
+            "takes the corrections None, 'bonferroni', 'bh', 'e-bh', 'closed-e-bh', got 'by'",
         ),
     ],
 )  # fmt: skip

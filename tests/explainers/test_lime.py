@@ -373,7 +373,7 @@ def test_hide_of_other_channels():
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:LIME's linear model:metfa.DegenerateAttributionsWarning")
 def test_intervals_cover_the_median_at_their_exact_level():
-    """600 intervals at N = 10 of samples that lie in one batch; the median of LIME's law from 6,000 other runs.
+    """600 intervals at N = 10 of samples that lie in one batch; the median of LIME's law from 2,000 other runs.
 
     The number of intervals that cover is Binomial(600, level) for each of 4 segments; an alarm with a right
     implementation has a probability below 4e-6.
@@ -386,27 +386,24 @@ def test_intervals_cover_the_median_at_their_exact_level():
 
     image = np.random.default_rng(2).random((1, 1, 2, 2))
     explainer = LIME(model, n_perturbations=40, segmentation=labels, n_segments_shown=None, hide=0, scale=False)
-    runs = metfa.explain(explainer, image, 0, noise=None, n_samples=6000, rng=1, batch_size=1000)
+    runs = metfa.explain(explainer, image, 0, noise=None, n_samples=2000, rng=1, batch_size=1000)
     median = np.median(runs.values[:, 0], axis=0)
-    assert len(np.unique(runs.values[:, 0, 0, 0])) > 5000  # continuous enough for an exact level
-    covered = np.zeros((2, 2), dtype=int)
-    for trial in range(600):
-        sample = metfa.explain(explainer, image, 0, noise=None, n_samples=10, rng=10**6 + trial)
-        interval = sample.confidence_interval(0.95)
-        covered += (interval.low[0] <= median) & (median <= interval.high[0])
+    assert len(np.unique(runs.values[:, 0, 0, 0])) > 1700  # continuous enough for an exact level
+    trials = metfa.explain(explainer, image, 0, noise=None, n_samples=6000, rng=10**6, batch_size=10)
+    values = trials.values[:, 0].reshape(600, 10, 2, 2).swapaxes(0, 1)  # each ten of one batch
+    interval = metfa.stats.median_interval(values, 0.95)
+    covered = ((interval.low <= median) & (median <= interval.high)).sum(0)
     low, high = binom.ppf([5e-7, 1 - 5e-7], 600, interval.confidence_level)
     assert (low <= covered).all()
     assert (covered <= high).all()
 
 
 @pytest.mark.weights
-def test_finds_the_cat(cat_on_grass):
+def test_finds_the_cat(cat_on_grass, cat_network):
     pixels, where = cat_on_grass
-    network = metfa.models.fold_batch_norm(metfa.models.load("efficientnet-lite0").module, pixels)
-    layout = {"memory_format": torch.channels_last}
-    explainer = LIME(metfa.Called(network, **layout), n_perturbations=150, segmentation="slic", hide=0.5)
+    explainer = LIME(cat_network, n_perturbations=150, segmentation="slic", hide=0.5)
     noise = metfa.noise.Uniform(0.1, bounds=(0, 1))
     sample = metfa.explain(explainer, pixels, noise=noise, n_samples=5, rng=0)
     important = sample.significance_map(0.5)[0] == 1
-    assert important.sum() > 100
-    assert important[where].sum() > 0.8 * important.sum()  # the head covers 0.29 of the picture
+    assert important.mean() > 0.002
+    assert important[where].sum() > 0.8 * important.sum()

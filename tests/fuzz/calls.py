@@ -156,7 +156,8 @@ def of_stats():
     )
     for name in ("sequential_test", "sign_test"):
         good = {"samples": samples, "threshold": 0.5, "alternative": "two-sided", "axis": 0}
-        yield Case(f"stats.{name}", getattr(stats, name), good, kinds={"threshold": NUMBERS_OR_ONE})
+        nan_too = Kind(lambda value: NUMBERS_OR_ONE.takes(value) or (isinstance(value, float) and value != value))
+        yield Case(f"stats.{name}", getattr(stats, name), good, kinds={"threshold": nan_too})  # on neither side of nan
 
 
 def of_noise():
@@ -624,11 +625,15 @@ def of_plot():
     yield Case("plot.figure", plot.figure,
                {"sample": picture, "index": 0, "picture": None, "title": None, "palette": "paper",
                 **terms})  # fmt: skip
+    yield Case("plot.regions", plot.regions,
+               {"sample": picture.over(np.arange(2).repeat(32).reshape(8, 8)), "index": 0, "pixels": picture,
+                "picture": None, "title": None, "palette": "paper", **terms})  # fmt: skip
     yield Case("plot.certificate", plot.certificate, {"sample": gaussian, "threshold": 0.5, "index": 0, "alpha": 0.3})
     curve = metrics.insertion(
         pixels_of, np.random.default_rng(0).random((2, 3, 8, 8)), np.random.default_rng(1).random((2, 8, 8)), 0
     )
     yield Case("plot.curves", plot.curves, {"named": {"own": curve}, "normalised": True, "index": None, "title": None})
+    yield Case("plot.drawing_of", plot.drawing_of, {"sample": table})
     yield Case("plot.notebook_html", plot.notebook_html, {"sample": table})
     yield Case("sample.plot", table.plot, {"index": 0, "title": None, "threshold": 0.5}, ("alpha", "palette"))
 

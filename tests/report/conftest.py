@@ -50,6 +50,24 @@ class Opened:
             value,
         )
 
+    def marks_at(self, alpha, edges):
+        """Marks, and what the panel says, at one place of alpha's slider and each of these of the threshold's."""
+        return self.page.evaluate(
+            """([alpha, edges]) => {
+              const slide = (selector, value) => {
+                const slider = document.querySelector(selector);
+                slider.value = value;
+                slider.dispatchEvent(new Event("input", {bubbles: true}));
+              };
+              slide("[name=alpha]", alpha);
+              return edges.map((edge) => {
+                slide(".threshold input", edge);
+                return [Array.from(window.metfaReport[0].result.marks), document.querySelector(".panel").innerText];
+              });
+            }""",
+            [alpha, list(edges)],
+        )
+
     def marks(self, index=0):
         return self.page.evaluate("index => Array.from(window.metfaReport[index].result.marks)", index)
 

@@ -12,7 +12,7 @@ from metfa import report, segmentation
 from metfa.report import _cells
 from metfa.results.stopping import Look, Stopping
 
-CORRECTIONS = [None, "bonferroni", "holm", "bh", "by", "e-bh"]
+CORRECTIONS = [None, "bonferroni", "holm", "bh", "by", "e-bh", "closed-e-bh"]
 STOPPED = Stopping("reached", {"undecided": 0.4}, 0.05, "e-bh", 0.95, 0, (0.5,), (Look(40, 0.3, None, None, 1.0),))
 
 
@@ -60,7 +60,9 @@ def test_every_decision_is_that_of_python(one_by_one, stopping, sample, open_pag
     found = graded(sample, stopping=stopping)
     opened = open_page(report.write(tmp_path / "r.html", found))
     edges, levels = stops(opened), alphas(opened)
-    chosen = range(0, len(edges), 9 if one_by_one else 2)
+    computed = opened.page.evaluate("() => window.metfaReport[0].result.computed")
+    chosen = sorted({*range(0, len(edges), 9 if one_by_one else 2), computed})
+    more = 0  # decisions by which closed e-BH marks more than e-BH
     for correction in CORRECTIONS:
         opened.page.select_option("[name=correction]", str(correction or "none"))
         if stopping is not None and correction in ("holm", "bh", "by"):
@@ -69,14 +71,20 @@ def test_every_decision_is_that_of_python(one_by_one, stopping, sample, open_pag
             assert not any(opened.marks())
             continue
         for place in range(5, len(levels), 3):
-            opened.slide("[name=alpha]", place)
-            for edge in chosen:
-                opened.slide(".threshold input", edge)
-                expected = marks_or_none(found, edges[edge], levels[place], correction)
+            for edge, (marks, text) in zip(chosen, opened.marks_at(place, chosen), strict=True):
+                in_effect = correction
+                if correction == "closed-e-bh" and not (edge == computed and stopping):
+                    in_effect = "e-bh"  # the threshold was chosen by these samples, or by whoever moves the slider
+                expected = marks_or_none(found, edges[edge], levels[place], in_effect)
                 if expected is None:
-                    assert "nothing can become significant" in opened.page.inner_text(".panel")
+                    assert "nothing can become significant" in text
                     expected = np.zeros((1, 9, 14))
-                assert opened.marks() == expected.ravel().tolist(), (correction, levels[place], edges[edge])
+                else:
+                    assert ("decided by e-BH: closed e-BH is for a threshold" in text) == (in_effect != correction)
+                assert marks == expected.ravel().tolist(), (correction, levels[place], edges[edge])
+                if in_effect == "closed-e-bh":
+                    more += bool((expected != marks_or_none(found, edges[edge], levels[place], "e-bh")).any())
+    assert bool(more) == bool(stopping)
 
 
 def test_it_starts_as_made_and_returns_there(sample, open_page, tmp_path):

@@ -185,7 +185,7 @@ class TestSigns:
 def test_until_ends_where_nothing_can_be_decided():
     with pytest.warns(DegenerateAttributionsWarning):
         sample = explained(FLAT, n_samples=metfa.Until(undecided=0.1))
-    assert str(sample.stopping).startswith("17 samples, 2 looks: nothing can be decided, as the rule found no thresh")
+    assert str(sample.stopping).startswith("16 samples, 2 looks: nothing can be decided, as the rule found no thresh")
     assert sample.summary()[0].nothing.startswith("the medians differ by")
 
 

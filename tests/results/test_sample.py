@@ -497,7 +497,7 @@ def test_the_interval_names_the_smallest_number_and_that_works(level, needed):
         ({"alpha": "5%"}, TypeError, "`alpha` must be a number, got str: '5%'"),
         ({"threshold": math.nan}, ValueError, "`threshold` must be a number or a rule, got nan"),
         ({"threshold": [math.nan]}, ValueError, "`threshold` must be a number or a rule, got nan"),
-        ({"correction": "sidak"}, ValueError, "'bonferroni', 'holm', 'bh', 'by', 'e-bh', got 'sidak'"),
+        ({"correction": "sidak"}, ValueError, "'bonferroni', 'holm', 'bh', 'by', 'e-bh', 'closed-e-bh', got 'sidak'"),
         ({"correction": 3}, TypeError, "`correction` must be a string or None, got int: 3"),
     ],
 )

@@ -64,12 +64,12 @@ class TestWhatHolds:
 
     def test_after_until_by_a_rule(self):
         found = stopped()
-        assert bare(found.terms()) == Terms(np.array(found.stopping.thresholds), 0.05, "e-bh", 10)
-        assert bare(found.terms(1.0)) == Terms(1.0, 0.05, "e-bh", 0)
+        assert bare(found.terms()) == Terms(np.array(found.stopping.thresholds), 0.05, "closed-e-bh", 10)
+        assert bare(found.terms(1.0)) == Terms(1.0, 0.05, "closed-e-bh", 0)
         assert found.terms(alpha=0.1) == replace(found.terms(), alpha=0.1)
         assert found.terms(correction="none") == replace(found.terms(), correction=None)
-        assert bare(found.terms(split=7)) == Terms(stats.jenks, 0.05, "e-bh", 7)
-        assert bare(found.terms(split=0)) == Terms(stats.jenks, 0.05, "e-bh", 0)
+        assert bare(found.terms(split=7)) == Terms(stats.jenks, 0.05, "closed-e-bh", 7)
+        assert bare(found.terms(split=0)) == Terms(stats.jenks, 0.05, "closed-e-bh", 0)
 
     def test_after_until_that_tested_nothing(self):
         found = sample_of(n_samples=metfa.Until(width=2.0, max_samples=50))
@@ -86,7 +86,7 @@ class TestWhatHolds:
         assert bare(by_rule.terms()) == by_rule.default_terms
         assert replace(by_rule, default_terms=Terms(families="both")).terms().families == "both"
         assert bare(by_rule.terms(split=6)) == Terms(stats.jenks, 0.01, split=6)
-        assert replace(stopped(), default_terms=own).terms().correction == "e-bh"
+        assert replace(stopped(), default_terms=own).terms().correction == "closed-e-bh"
 
     def test_terms_of_its_own_are_cut_and_joined(self):
         own = Terms(np.array([1.0, 2.0]))

@@ -94,7 +94,7 @@ class TestRounds:
                 heights = np.array(found.stopping.thresholds)[:, None, None]
                 result = stats.sequential_test(tested, heights)
                 of_sides = [logs.reshape(2, -1) for logs in (result.log_e_above, result.log_e_below)]
-                undecided = np.all([stats.e_bh(logs, axis=1) > 0.05 for logs in of_sides], axis=0).mean(1)
+                undecided = 1 - np.any([stats.closed_e_bh(logs, axis=1) for logs in of_sides], axis=0).mean(1)
                 assert look.undecided == pytest.approx(undecided.max())
             if rule.width is not None and look.n_samples >= 7:
                 interval = stats.median_interval(values, ranks=stats.sequence_ranks(look.n_samples))
@@ -149,8 +149,8 @@ class TestRounds:
     @pytest.mark.parametrize(
         ("settings", "told"),
         [
-            ({"threshold": 1.0}, "; tested at alpha 0.05 by e-bh, threshold 1"),
-            ({"threshold": [1.0, 0.8], "alpha": 0.1}, "; tested at alpha 0.1 by e-bh, thresholds 0.8 to 1"),
+            ({"threshold": 1.0}, "; tested at alpha 0.05 by closed-e-bh, threshold 1"),
+            ({"threshold": [1.0, 0.8], "alpha": 0.1}, "; tested at alpha 0.1 by closed-e-bh, thresholds 0.8 to 1"),
             ({"threshold": 1.0, "correction": None}, "; tested at alpha 0.05 a side, uncorrected, threshold 1"),
             ({"threshold": 0.12345, "correction": "bonferroni"}, " at alpha 0.05 by bonferroni, threshold 0.123"),
         ],
@@ -162,7 +162,7 @@ class TestRounds:
 
     def test_terms_of_one_input_are_its_own(self):
         summaries = run(RULES["two"]).summary([1.0, 0.8])
-        assert [str(summary).partition("by e-bh, ")[2].partition("\n")[0] for summary in summaries] == [
+        assert [str(summary).partition("by closed-e-bh, ")[2].partition("\n")[0] for summary in summaries] == [
             "threshold 1",
             "threshold 0.8",
         ]
@@ -176,7 +176,7 @@ class TestRounds:
             found.stopping.terms  # noqa: B018 - a property
         np.testing.assert_array_equal(found.certified_radius(), found.certified_radius(0.0, correction="none"))
         more = found.concat(run(20, first_sample=10))
-        tested = more.significance_map(np.array(found.stopping.thresholds), correction="e-bh", split=10)
+        tested = more.significance_map(np.array(found.stopping.thresholds), correction="closed-e-bh", split=10)
         np.testing.assert_array_equal(more.significance_map(), tested)
 
     def test_time_left_goes_by_the_samples_of_this_call(self):
@@ -392,9 +392,8 @@ class TestStatements:
         share = (found.of_input(0).significance_map() == 0).mean()
         titles = [text.get_text() for text in found.plot().legends[0].get_texts()]
         assert f"undecided {share:.1%}" in titles
-        row = metfa.explain(
-            lambda x, target: WEIGHTS[0] * x, np.ones((1, 12)), 0, noise=NOISE, n_samples=RULES["undecided"], rng=0
-        )
+        rule = dataclasses.replace(RULES["undecided"], first=7)  # with fewer there is no interval
+        row = metfa.explain(lambda x, target: WEIGHTS[0] * x, np.ones((1, 12)), 0, noise=NOISE, n_samples=rule, rng=0)
         legend = [text.get_text() for text in row.plot().legends[0].get_texts()]
         assert any(text.startswith("any-time 95.0% interval") for text in legend)
 
@@ -427,7 +426,7 @@ class TestStatements:
         text = str(found.summary(1.0)[0])
         assert str(found.stopping) in text
         assert re.search(r"each holds its median with probability at least 95(\.00)?%, whenever sampling stops", text)
-        assert re.search(r"false.*whenever sampling stops.*\(alpha 0.05 a side, e-bh\)", text)
+        assert re.search(r"false.*whenever sampling stops.*\(alpha 0.05 a side, closed-e-bh\)", text)
         plain = str(found.summary(1.0, correction="none")[0])
         assert "is called important falsely with probability at most 5%, whenever sampling stops; the same" in plain
 
@@ -438,7 +437,7 @@ class TestStatements:
         again = more.concat(run(5, first_sample=more.n_samples))
         assert str(again.stopping) == f"{found.stopping}; 15 more samples were added later"
         assert "10 more samples were added" in str(more.summary(1.0)[0])
-        terms = {"alpha": 0.05, "correction": "e-bh", "split": 0}
+        terms = {"alpha": 0.05, "correction": "closed-e-bh", "split": 0}
         np.testing.assert_array_equal(again.significance_map(), again.significance_map([1.0, 1.0], **terms))
         again.save(tmp_path / "saved")
         assert metfa.load(tmp_path / "saved").stopping == again.stopping
@@ -463,8 +462,12 @@ class TestStatements:
 
     @pytest.mark.slow
     def test_type_one_error_under_optional_stopping(self):
-        """All medians lie at the threshold, and sampling stops as soon as anything is decided."""
-        rng, wrong, runs = np.random.default_rng(0), 0, 150
+        """All medians lie at the threshold, and sampling stops as soon as anything is decided.
+
+        By chance beyond the bound, 0.2: once in a thousand at most. A test that counts each look as the only one is
+        wrong in more than half of the runs.
+        """
+        rng, wrong, runs = np.random.default_rng(0), 0, 80
         for seed in rng.integers(0, 2**31, runs).tolist():
             found = metfa.explain(
                 lambda inputs, target: inputs,
@@ -474,7 +477,7 @@ class TestStatements:
                 n_samples=metfa.Until(undecided=0.999, threshold=0.0, max_samples=150, alpha=0.1),
                 rng=seed,
             )
-            wrong += bool((found.significance_map(0.0, alpha=0.1, correction="e-bh") != 0).any())
+            wrong += bool((found.significance_map(0.0, alpha=0.1, correction="closed-e-bh") != 0).any())
         assert wrong / runs <= 0.1 + 3 * math.sqrt(0.1 * 0.9 / runs)
 
 

@@ -10,11 +10,11 @@ from metfa.stats import closed_fdr
 
 
 def by_definition(e, alpha):
-    """Places that the definition rejects, equal e-values together."""
+    """Places that the definition rejects, equal e-values together and none of at most 1."""
     m, order = len(e), np.argsort(-e, kind="stable")
     subsets = [set(chosen) for k in range(1, m + 1) for chosen in itertools.combinations(range(m), k)]
     for r in range(m, 0, -1):
-        cut = r < m and e[order[r - 1]] == e[order[r]]
+        cut = e[order[r - 1]] <= 1 or (r < m and e[order[r - 1]] == e[order[r]])
         rejected = set(order[:r].tolist())
         means = ((e[list(chosen)].mean(), len(rejected & chosen)) for chosen in subsets)
         if not cut and all(mean * (1 + 1e-12) >= count / (alpha * r) for mean, count in means):
@@ -49,7 +49,7 @@ def number_by_number(logs, alpha):
     """The same, with no number of rejections skipped."""
     e = np.sort(np.exp(logs + np.log(alpha)))
     m = len(e)
-    for r in range(m, 0, -1):
+    for r in range(np.count_nonzero(logs > 0), 0, -1):
         top, rest = e[m - r :], e[: m - r]
         t = np.arange(1, r + 1) / r
         owed = np.maximum(t[:, None] - rest, 0).sum(1)
@@ -87,6 +87,13 @@ def test_equal_e_values_are_rejected_together_and_in_any_order():
     logs = stats.log_e_values(rng.binomial(30, rng.beta(2, 2, 500)), 30)
     order = rng.permutation(500)
     np.testing.assert_array_equal(stats.closed_e_bh(logs[order]), stats.closed_e_bh(logs)[order])
+
+
+def test_what_does_not_speak_for_a_feature_is_not_rejected():
+    """The definition alone would reject an e-value of 0.5 among 999 huge ones."""
+    logs = np.append(np.full(999, 1e3), np.log(0.5))
+    np.testing.assert_array_equal(stats.closed_e_bh(logs), logs > 0)
+    assert stats.closed_e_bh(np.append(logs[:-1], np.log(1.5))).all()
 
 
 def test_families_along_an_axis():

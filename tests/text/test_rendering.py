@@ -139,7 +139,9 @@ def test_a_text_is_read_as_sampling_stopped():
     for shown in (page, terminal.replace("*", "")):
         assert f"important: median significantly above 0.45, {(marks == 1).sum()} words" in shown
         assert f"unimportant: median significantly below 0.45, {(marks == -1).sum()} words" in shown
-        assert "decided at alpha 0.05 a side, e-bh: of those called important, at most 5% on average are false" in shown
+        assert (
+            "decided at alpha 0.05 a side, closed-e-bh: of those called important, at most 5% on average are" in shown
+        )
 
 
 def test_samples_that_chose_the_threshold_are_not_tested():

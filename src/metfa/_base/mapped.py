@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["mapped", "unload"]
+__all__ = ["at_features", "mapped", "unload"]
 
 WORTH_UNLOADING = 2**26  # bytes; smaller maps may stay
 
@@ -55,6 +55,18 @@ def unload(array: np.ndarray) -> None:
     pages = getattr(array, "_mmap", None)
     if isinstance(pages, ctypes.Array) and len(pages) > WORTH_UNLOADING and hasattr(mmap, "MADV_DONTNEED"):
         _system().madvise(ctypes.addressof(pages), len(pages), mmap.MADV_DONTNEED)
+
+
+def at_features(values: np.ndarray, places: np.ndarray) -> np.ndarray:
+    r"""Samples (n, places) of some features of `values` (n, \*features), by their places in a flat map.
+
+    One sample at a time, for a system reads much more of a file than it is asked for.
+    """
+    found = np.empty((len(values), len(places)), values.dtype)
+    for into, sample in zip(found, values, strict=True):
+        into[:] = sample.ravel()[places]
+        unload(values)
+    return found
 
 
 @cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from metfa._base.validation import check_kind
 from metfa.plot._bars import bars
 from metfa.plot._regions import regions
 from metfa.plot.images import figure
@@ -18,6 +19,7 @@ __all__ = ["drawing_of"]
 
 def drawing_of(sample: AttributionSample) -> Callable[..., Figure]:
     """The function that draws such a sample: `regions` of maps, `bars` of features along one axis, or `figure`."""
+    check_kind(sample, "sample", AttributionSample, "`metfa.explain`")
     if sample.regions is not None and len(sample.regions.feature_shape) == 2:
         return regions
     drawing: Any = bars if len(sample.feature_shape) == 1 else figure

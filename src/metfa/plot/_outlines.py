@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 __all__ = ["enlarged", "inner_point", "outline"]
@@ -22,7 +24,8 @@ def outline(mask: np.ndarray) -> list[np.ndarray]:
 
     (first, _), (left, _) = ends = _ends(mask)
     part = np.pad(mask[tuple(slice(low, high) for low, high in ends)], 1).astype(np.float64)
-    return [np.add(line, (left - 1, first - 1)) for line in contour_generator(z=part).lines(0.5)]
+    lines: Any = contour_generator(z=part, line_type="Separate").lines(0.5)
+    return [np.add(line, (left - 1, first - 1)) for line in lines]
 
 
 def _ends(mask: np.ndarray) -> list[tuple[int, int]]:

@@ -11,14 +11,14 @@ import numpy as np
 
 from metfa._base.lazy import needs_extra
 from metfa._base.palettes import DEFAULT_PALETTE, Palette, palette_named
-from metfa._base.percents import counted, percent
+from metfa._base.percents import percent
 from metfa._base.provenance import printable
 from metfa._base.validation import check_kind
 from metfa.plot._bars import draw_bars, found, not_shown, score_name
 from metfa.plot._headings import LITERAL, draw_heading
-from metfa.plot._outlines import enlarged, inner_point, outline
+from metfa.plot._outlines import enlarged
+from metfa.plot._region_map import draw_letters, draw_regions
 from metfa.plot.images import (
-    FAINT,
     Scale,
     checked_picture,
     common_scale,
@@ -26,11 +26,10 @@ from metfa.plot.images import (
     draw_note,
     draw_picture,
     draw_scores,
-    grey,
     picture_of,
 )
 from metfa.results.cautions import FLIPS_FROM, cautions, line_of_row, nothing_stands_out
-from metfa.results.decisions import Decision, TooFewSamplesError
+from metfa.results.decisions import TooFewSamplesError
 from metfa.results.regions import Regions
 from metfa.results.sample import AttributionSample
 from metfa.results.terms import Terms
@@ -42,11 +41,8 @@ if TYPE_CHECKING:
 __all__ = ["regions"]
 
 LETTERS = ascii_uppercase[:20]  # of the regions in the chart, from its top downwards
-FILL = {1: 0.62, 0: 0.3, -1: 0.62}  # weight of the colour of a mark over the grey picture
-WIDTH = {1: 2.2, 0: 0.8, -1: 0.8}  # of the outlines
 FEWEST_ROWS = 8  # of the chart, so that two bars are not as thick as the picture
 FINEST = 160  # pixels: the corners of maps with fewer would be cut off visibly
-PALE = 0.75  # weight of white where no region is
 
 
 def regions(
@@ -118,6 +114,7 @@ def regions(
     """
     with needs_extra("a figure"):
         from matplotlib.figure import Figure
+        from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     check_kind(sample, "sample", AttributionSample, "`metfa.explain`")
     asked = sample.regions
@@ -141,29 +138,26 @@ def regions(
     if rest.size:
         notes.append(not_shown(scores, decision, rest, "region"))
     labels = _labels(one, asked.of_input(index), charted)
-    fig = Figure(figsize=_size(shown, labels, pixels=alone is not None), layout="constrained")
-    fig.get_layout_engine().set(h_pad=0.1)
+    fig = Figure(figsize=_size(shown, labels, pixels=alone is not None), layout=ConstrainedLayoutEngine(h_pad=0.1))
     axes = _panels(fig, pixels=alone is not None)
     draw_picture(axes["picture"], shown, caption)
-    masks = [enlarged(mask, shown.shape[:2]) for mask in asked.of_input(index).as_masks()]
-    places = _draw_regions(axes["regions"], shown, masks, asked.against, decision, colours, faint=bool(warned))
-    _draw_letters(axes["regions"], masks, charted)
+    places = draw_regions(axes["regions"], shown, asked.of_input(index), decision, colours, faint=bool(warned))
+    draw_letters(axes["regions"], shown, asked.of_input(index), dict(zip(LETTERS, charted.tolist(), strict=False)))
     handles = draw_bars(axes["chart"], scores, decision, charted, colours, faint=bool(warned))
     axes["chart"].set_yticks(np.arange(len(charted)), labels=labels, fontsize="small", **LITERAL)
     axes["chart"].tick_params(axis="y", length=0)
     axes["chart"].locator_params(axis="x", nbins=5)
     axes["chart"].set_ylim(max(len(charted), FEWEST_ROWS) - 0.4, -0.6)
-    axes["chart"].set_xlabel(
-        textwrap.fill(f"{score_name(one)}: {scores.called}; in brackets the share of the picture", 56),
-        fontsize="small",
-        loc="right",
-    )
+    about = f"{score_name(one)}: {scores.called}; in brackets the share of the picture"
+    axes["chart"].set_xlabel(textwrap.fill(about, 56), fontsize="small", loc="right")
     said = [*([] if decision is None else [decision.question("region")]), *notes]
-    _legend(fig, [*handles, *places], said, *(("lower center", 100) if alone is None else ("lower left", 92)))
-    if alone is not None:
+    if alone is None:
+        _legend(fig, [*handles, *places], said, "outside lower center", 100)
+    else:
+        _legend(fig, [*handles, *places], said, "outside lower left", 92)
         pixel_terms = alone.terms(alpha=alpha, correction=correction)
         of_pixels = _draw_pixels(axes, alone, pixel_terms, shown, confidence_level, colours, faint=bool(warned))
-        _legend(fig, *of_pixels, "lower right", 60)
+        _legend(fig, *of_pixels, "outside lower right", 60)
     flat = [] if decision is None else nothing_stands_out(decision.nothing, 0, "region")
     draw_heading(fig, title, 100, about=line_of_row(sample, index), cautions=[*warned, *flat])
     return fig
@@ -175,7 +169,7 @@ def _checked_pixels(pixels: Any, sample: AttributionSample) -> AttributionSample
     shape = sample.regions.feature_shape if sample.regions is not None else ()
     if pixels.feature_shape != shape:
         raise ValueError(f"`pixels` must hold the maps {shape} that were pooled, got {pixels.feature_shape}")
-    if (pixels.input_names, pixels.target) != (sample.input_names, sample.target):
+    if (pixels.input_names, repr(pixels.target)) != (sample.input_names, repr(sample.target)):
         raise ValueError("`pixels` must be of the inputs and the classes of `sample`, got others")
     return pixels
 
@@ -198,98 +192,19 @@ def _size(picture: np.ndarray, labels: Sequence[str], *, pixels: bool) -> tuple[
 def _panels(fig: Figure, *, pixels: bool) -> dict[str, Axes]:
     if not pixels:
         return fig.subplot_mosaic([["picture", "regions", "chart"]], width_ratios=[4, 4, 3])
-    rows = [["regions", "chart", small] for small in ("picture", "smoothed", "significance")]
+    rows: Any = [["regions", "chart", small] for small in ("picture", "smoothed", "significance")]
     axes = fig.subplot_mosaic(rows, width_ratios=[6, 3.2, 2])
     for small in ("picture", "smoothed", "significance"):
         axes[small].set_anchor("W")
     return axes
 
 
-def _legend(fig: Figure, handles: list[Any], said: Sequence[str], where: str, width: int) -> None:
+def _legend(fig: Figure, handles: list[Any], said: Sequence[str], loc: Any, width: int) -> None:
     if not handles:
         return
     title = "\n".join(textwrap.fill(line, width) for line in said)
-    sizes = {"fontsize": "small", "title_fontsize": "small"}
-    fig.legend(handles=handles, loc=f"outside {where}", ncols=3, frameon=False, title=title, alignment="left", **sizes)
-
-
-def _draw_regions(
-    ax: Axes,
-    picture: np.ndarray,
-    masks: list[np.ndarray],
-    against: Any,
-    decision: Decision | None,
-    colours: Palette,
-    *,
-    faint: bool,
-) -> list[Any]:
-    """Draw the regions over the picture; returns what the legend says about places."""
-    from matplotlib.colors import to_rgb
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
-    marks = np.zeros(len(masks), np.int8) if decision is None else decision.marks[0]
-    named = [] if decision is None else colours.of_marks(decision.kinds)
-    covered = np.sum(masks, axis=0, dtype=np.int32)
-    nowhere, several = covered == 0, covered > 1
-    painted = grey(picture)
-    painted[nowhere] = PALE + (1 - PALE) * painted[nowhere]
-    for _, mark, colour in named:
-        here = np.any([one for one, own in zip(masks, marks, strict=True) if own == mark] or [nowhere], axis=0)
-        here &= covered == 1
-        weight = min(FAINT, FILL[mark]) if faint else FILL[mark]
-        painted[here] = weight * np.array(to_rgb(colour)) + (1 - weight) * painted[here]
-    draw_picture(ax, painted, _said_of(masks, marks, decision))
-    line_colours = {mark: colour for _, mark, colour in named} if several.any() else {}
-    slim = min(1.0, (60 / len(masks)) ** 0.5)  # many small regions would be hidden by their outlines
-    for mark in (0, -1, 1):  # those that stand out lie on top
-        lines = [line for one, own in zip(masks, marks, strict=True) if own == mark for line in outline(one)]
-        if lines:
-            _draw_lines(ax, lines, line_colours.get(mark, "white"), slim * WIDTH[mark], faint=faint)
-    handles: list[Any] = []
-    if isinstance(against, np.ndarray):
-        lines = outline(enlarged(against, picture.shape[:2]))
-        _draw_lines(ax, lines, "black", WIDTH[1], faint=False)
-        handles.append(Line2D([], [], color="black", linewidth=WIDTH[1], label="the other region"))
-    if nowhere.any():
-        white = Patch(facecolor="white", edgecolor="#999999", label=f"in no region: {percent(nowhere.mean(), 0)}")
-        handles.append(white)
-    if several.any():
-        label = f"in several regions, not coloured: {percent(several.mean(), 0)}"
-        handles.append(Patch(facecolor="#b0b0b0", edgecolor="#999999", label=label))
-    return handles
-
-
-def _said_of(masks: list[np.ndarray], marks: np.ndarray, decision: Decision | None) -> str:
-    """How many regions lie above the threshold, and how much of the picture they are."""
-    if decision is None:
-        return f"{counted(len(masks), 'region')}\n"
-    above = [one for one, own in zip(masks, marks, strict=True) if own == 1]
-    share = np.any(above, axis=0).mean() if above else 0.0
-    return f"{decision.kinds[1]}: {len(above)} of {counted(len(masks), 'region')}\n{percent(share, 0)} of the picture"
-
-
-def _draw_lines(ax: Axes, lines: list[np.ndarray], colour: str, width: float, *, faint: bool) -> None:
-    """Lines (points, x and y) with a dark and a light edge, so that they are seen over everything."""
-    from matplotlib.collections import LineCollection
-
-    light = [] if colour == "white" else [("white", width + 1.2, 1.0)]
-    for painted, thickness, opacity in (("black", width + 2.2 * len(light) + 1.0, 0.5), *light, (colour, width, 1.0)):
-        look: dict[str, Any] = {"colors": painted, "linewidths": thickness, "joinstyle": "round"}
-        ax.add_collection(LineCollection(lines, alpha=opacity * (0.5 if faint else 1), **look), autolim=False)
-
-
-def _draw_letters(ax: Axes, masks: list[np.ndarray], charted: np.ndarray) -> None:
-    """Draw each letter inside its region, outside of the others if it can."""
-    from matplotlib.patheffects import withStroke
-
-    alone = np.sum(masks, axis=0, dtype=np.int32) == 1
-
-    around = [withStroke(linewidth=2.4, foreground="white")]
-    for letter, region in zip(LETTERS, charted, strict=False):
-        own = masks[region] & alone
-        row, column = inner_point(own if own.any() else masks[region])
-        ax.text(column, row, letter, ha="center", va="center_baseline", fontsize=9, weight="bold", path_effects=around)
+    sizes: dict[str, Any] = {"fontsize": "small", "title_fontsize": "small"}
+    fig.legend(handles=handles, loc=loc, ncols=3, frameon=False, title=title, alignment="left", **sizes)
 
 
 def _labels(sample: AttributionSample, regions: Regions, charted: np.ndarray) -> list[str]:
@@ -328,13 +243,13 @@ def _draw_pixels(
     """Draw the smoothed map and the significance map of the one input; returns the legend and its question."""
     few = sample.too_few_for(confidence_level)
     if few is not None:
-        draw_note(axes["smoothed"], picture, "smoothed, each pixel", few, small=True)
+        draw_note(axes["smoothed"], picture, "smoothed\neach pixel", few, small=True)
     else:
         smoothed = sample.smoothed(confidence_level)[0].astype(np.float64)
         scale = common_scale([smoothed])
-        draw_scores(axes["smoothed"], picture, enlarged(smoothed, picture.shape[:2]), "smoothed, each pixel", scale)
+        draw_scores(axes["smoothed"], picture, enlarged(smoothed, picture.shape[:2]), "smoothed\neach pixel", scale)
         _draw_scale(axes["smoothed"], scale)
-    name = "significance, each pixel"
+    name = "significance\neach pixel"
     try:
         decision = sample.decide(terms)
     except TooFewSamplesError as error:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from metfa._base.mapped import at_features, unload
 from metfa._base.validation import as_list, check_number
 from metfa.results.moments import largest_of, mean_of, median_of
 
@@ -38,14 +39,14 @@ def _largest_median(values: np.ndarray) -> float:
     beyond = np.zeros(shape, np.int64)
     for sample in values:
         beyond += np.abs(sample) > bound
+        unload(values)
     more = np.flatnonzero(2 * beyond >= n)
     return max(bound, _at(values, more)) if more.size else bound
 
 
 def _at(values: np.ndarray, features: np.ndarray) -> float:
     """Largest absolute median of some features."""
-    chosen = values[(slice(None), *np.unravel_index(features, values.shape[1:]))]
-    return float(np.abs(median_of(chosen)).max())
+    return float(np.abs(median_of(at_features(values, features))).max())
 
 
 def checked_unit(unit: Any) -> float | np.ndarray | None:

@@ -44,8 +44,8 @@ def closed_e_bh(log_e_values: Any, alpha: float = 0.05, *, axis: int | None = No
     .. math:: \frac{1}{|I|} \sum_{i \in I} e_i \ge \frac{|R \cap I|}{\alpha r}
 
     [1]_. The mean of the e-values of the true hypotheses is an e-value under any dependence; the false discovery rate
-    is therefore at most alpha, also at a stopping time. The largest such r is taken, and equal e-values are rejected
-    together or not at all.
+    is therefore at most alpha, also at a stopping time. The largest such r is taken, with two conditions of our own:
+    equal e-values are rejected together or not at all, and none of at most 1 is, which does not speak for its feature.
 
     The proof needs hypotheses that are fixed beforehand: the threshold must be a number, or come from samples that
     are not tested. With a threshold from the tested samples use `e_bh`, which adds over single features.
@@ -89,7 +89,7 @@ def _largest_allowed(logs: np.ndarray, alpha: float, least: int) -> int:
     values = np.exp(np.minimum(logs + np.log(alpha), np.log(max(m, 1))))  # alpha e; no mean above 1 forbids anything
     sums = np.concatenate([[0.0], np.cumsum(values)])
     ends = m - np.flatnonzero(logs > np.concatenate([[-np.inf], logs[:-1]])[:m])  # where equal e-values end, from m on
-    ends = ends[ends > least]
+    ends = ends[(ends > least) & (logs[m - ends] > 0)]
     share = 1 / ends  # what the smallest rejected e-value owes, alone and with all that are too small
     n_below = np.searchsorted(values, share)
     ends = ends[values[m - ends] >= share + share * n_below - sums[n_below]]

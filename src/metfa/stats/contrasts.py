@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import to_host
-from metfa._base.mapped import unload
+from metfa._base.mapped import at_features, unload
 from metfa._base.validation import check_number
 from metfa.stats._blocks import feature_blocks, reduce_rows, value_blocks
 from metfa.stats.sign_null import upper_tail_table
@@ -177,7 +177,7 @@ def _step(values: np.ndarray) -> int:
 def _spread(values: np.ndarray, total: np.ndarray, unit: float, own: bool) -> tuple[float, float]:
     """Range of the medians, and the unit: the largest absolute median if it is the maps' `own`, else as given."""
     ends = _ends(total) * _step(values)
-    few = _medians(values[(slice(None), *np.unravel_index(ends, values.shape[1:]))])
+    few = _medians(at_features(values, ends))
     spread = float(few.max()) - float(few.min())
     if spread >= 10 * _least_share(values.dtype) * unit:  # `unit` is not below the largest absolute median here
         return spread, unit if not own else float(np.abs(few).max())
@@ -232,5 +232,6 @@ def _single(values: np.ndarray) -> bool:
         middle = np.median(one)
         above += one > middle
         below += one < middle
+        unload(values)
     most = max(int(above.max()), int(below.max()))
     return bool(2 * size * upper_tail_table(n)[most] <= LEVEL)
