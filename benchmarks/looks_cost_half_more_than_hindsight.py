@@ -1,10 +1,10 @@
 """Samples needed to leave 5, 10 and 20 % of a map undecided: with looks on the way, and with N known beforehand.
 
 The false discovery rate is kept at .05, among the features called important and among those called unimportant. e-BH
-allows looks. It is compared with BY and BH at the smallest fixed N of each photograph, as if somebody had known this N.
-The target: on the median photograph, with looks 10 % apart, e-BH with a given threshold needs at most 1.5 times as many
-samples as BY. The threshold is the natural break of ten samples of another seed ("given"), or of the first ten samples
-of the run, which are then not tested ("split").
+and closed e-BH allow looks. They are compared with BY and BH at the smallest fixed N of each photograph, as if somebody
+had known this N. The target: on the median photograph, with looks 10 % apart, e-BH with a given threshold needs at most
+1.5 times as many samples as BY. The threshold is the natural break of ten samples of another seed ("given"), or of the
+first ten samples of the run, which are then not tested ("split").
 
     python -m benchmarks.looks_cost_half_more_than_hindsight --data FOLDER
 
@@ -30,6 +30,7 @@ import metfa
 from benchmarks.measuring import compare
 from metfa._base.pictures import open_image
 from metfa.explainers import RISE, Gradient
+from metfa.results.corrections import E_VALUES
 from metfa.results.families import histograms, undecided_share
 from metfa.sampling.rounds import RoundsUntil
 
@@ -61,7 +62,7 @@ def looks(first: int, most: int, growth: float = 1.1) -> list[int]:
 def undecided(above: np.ndarray, below: np.ndarray, n: int, method: str) -> float:
     """Share of the features that are marked on neither side; each side is a family of its own."""
     terms = metfa.Terms(0.0, ALPHA, method)
-    return undecided_share(*histograms(above, below, n), terms, any_time=method == "e-bh")
+    return undecided_share(*histograms(above, below, n), terms, any_time=method in E_VALUES)
 
 
 def needed(values: np.ndarray, threshold: float, split: int, schedule: list[int], method: str) -> dict[float, int]:
@@ -90,7 +91,13 @@ def shown_counts(counts: list[int | None], most: int) -> str:
 
 
 def measure(name: str, explainer: Any, pictures: dict[str, torch.Tensor], most: int, forwards: int) -> None:
-    ways = {"BY, fixed": "by", "BH, fixed": "bh", "e-BH, given": "e-bh", "e-BH, split": "e-bh"}
+    looked = {
+        "e-BH, given": "e-bh",
+        "closed, given": "closed-e-bh",
+        "e-BH, split": "e-bh",
+        "closed, split": "closed-e-bh",
+    }
+    ways = {"BY, fixed": "by", "BH, fixed": "bh", **looked}
     found: dict[str, list[dict[float, int]]] = {way: [] for way in ways}
     for number, pixels in enumerate(pictures.values()):
         sample = metfa.explain(explainer, pixels, noise=NOISE, n_samples=most, rng=0, batch_size=10)
@@ -98,7 +105,7 @@ def measure(name: str, explainer: Any, pictures: dict[str, torch.Tensor], most: 
         given, own = float(other.threshold()[0]), float(sample.threshold(split=SPLIT)[0])
         for way, method in ways.items():
             split = SPLIT if way.endswith("split") else 0
-            schedule = looks(split + 6, most) if method == "e-bh" else list(range(5, most + 1))
+            schedule = looks(split + 6, most) if way in looked else list(range(5, most + 1))
             threshold = own if split else given
             found[way].append(needed(sample.values, threshold, split, schedule, method))
         print(f"{name}, photograph {number}: { ({way: runs[-1] for way, runs in found.items()}) }", flush=True)
@@ -107,7 +114,7 @@ def measure(name: str, explainer: Any, pictures: dict[str, torch.Tensor], most: 
         for way, runs in found.items():
             counts = [run.get(asked) for run in runs]
             print(f"  {asked:.0%} undecided, {way}: N = {shown_counts(counts, most)}")
-        for way in ("e-BH, given", "e-BH, split"):
+        for way in looked:
             for rival in ("BY, fixed", "BH, fixed"):
                 pairs = [run for run in zip(found[way], found[rival], strict=True) if asked in run[1]]
                 ratios = [a[asked] / b[asked] if asked in a else float("inf") for a, b in pairs]

@@ -53,11 +53,11 @@ CASES = {  # sample, settings
     "until, uncorrected": lambda shape: (explained(unsigned, shape, UNTIL), {"correction": "none"}),
     **{
         name: lambda shape, name=name: (explained(signed, shape, 40), {"correction": name, "alpha": 0.025})
-        for name in ("bonferroni", "holm", "bh", "by", "e-bh")
+        for name in ("bonferroni", "holm", "bh", "by", "e-bh", "closed-e-bh")
     },
     **{
         f"{name}, one family": lambda shape, name=name: (of_before(explained(signed, shape, 40)), {"correction": name})
-        for name in ("bonferroni", "holm", "bh", "e-bh")
+        for name in ("bonferroni", "holm", "bh", "e-bh", "closed-e-bh")
     },
     "tiny alpha": lambda shape: (explained(unsigned, shape, 25), {"alpha": 1e-6}),
     "alpha .005, split": lambda shape: (explained(unsigned, shape, 30), {"alpha": 0.005, "split": 8}),
@@ -71,6 +71,7 @@ CONDITIONS = {
     "bh": "under positive dependence",
     "by": "under any dependence",
     "e-bh": "under any dependence and whenever sampling stops",
+    "closed-e-bh": "under any dependence and whenever sampling stops",
 }
 PERCENT = r"([\d.e-]+)%"
 
