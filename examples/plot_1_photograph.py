@@ -39,8 +39,8 @@ print(sample.summary()[0])
 #
 # *Vanilla* is the single explanation without noise. *Smoothed* is the mean of the samples inside the interval of each
 # pixel, and the *lower* and *upper bound* are the two ends of the interval. The last map is the verdict: the median of
-# a yellow pixel lies above the threshold, and the median of a green pixel lies below it. For a purple pixel, 50 samples
-# cannot decide.
+# an amber pixel lies above the threshold, and the median of a dark blue pixel lies below it. For a grey pixel, 50
+# samples cannot decide.
 
 figure = sample.plot(title="Why “espresso”?")
 

@@ -60,7 +60,7 @@ print(f"important to both: {np.sum((marks == 1) & (other_marks == 1))}")
 # pixels called important ("bh" under positive dependence between pixels, "by" under any dependence). The same holds for
 # "unimportant".
 
-colours = metfa.plot.PALETTES["paper"]
+colours = metfa.plot.PALETTES["colourblind"]
 three = ListedColormap([colours.unimportant, colours.undecided, colours.important])
 picture = np.moveaxis(sample.inputs[0], 0, -1)
 
@@ -79,7 +79,7 @@ def draw(sample, title):
     fig.suptitle(title)
 
 
-draw(sample, "50 samples: important yellow, unimportant green, undecided purple")
+draw(sample, "50 samples: important amber, unimportant dark blue, undecided grey")
 plt.show()
 
 # %%

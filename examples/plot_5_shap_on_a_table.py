@@ -82,8 +82,9 @@ def title(row):
 # Positive, negative, undecided
 # -----------------------------
 #
-# SHAP values are signed, so each bar says on which side of zero the median lies. Red speaks for the class, blue speaks
-# against it, and a bar is grey if the exact interval contains zero. The diamond is the SHAP value of the measured row.
+# SHAP values are signed, so each bar says on which side of zero the median lies. Amber speaks for the class, blue
+# speaks against it, and a bar is grey if the exact interval contains zero. The diamond is the SHAP value of the measured
+# row.
 
 figure = sample.plot(index=sure, title=title(sure), max_features=15)
 

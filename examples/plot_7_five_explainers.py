@@ -46,7 +46,7 @@ samples = {
 # The figure
 # ----------
 
-colours = metfa.plot.PALETTES["paper"]
+colours = metfa.plot.PALETTES["colourblind"]
 significance = ListedColormap([colours.unimportant, colours.undecided, colours.important])
 columns = ("one run", "smoothed", "significance", "upper bound", "lower bound")
 
@@ -58,7 +58,7 @@ for row, (name, sample) in zip(axes, samples.items(), strict=True):
         marks = column == "significance"
         ax.imshow(
             scores[0],
-            cmap=significance if marks else colours.scores,
+            cmap=significance if marks else "inferno",
             vmin=-1 if marks else 0,
             vmax=1,
             interpolation="nearest",
@@ -67,7 +67,7 @@ for row, (name, sample) in zip(axes, samples.items(), strict=True):
         if ax in axes[0]:
             ax.set_title(column)
     row[0].set_ylabel(name, fontsize="large")
-fig.suptitle("Yellow: significantly important. Green: significantly unimportant. Purple: undecided.")
+fig.suptitle("Amber: significantly important. Dark blue: significantly unimportant. Grey: undecided.")
 plt.show()
 
 # %%

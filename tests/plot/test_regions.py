@@ -25,7 +25,7 @@ def make(n=30, labels=LABELS, batch=1, seed=0, high=HIGH, low=LOW, **fields):
     rng = np.random.default_rng(seed)
     base = 1 + 2.0 * np.isin(labels, high) - 0.9 * np.isin(labels, low)
     wave = rng.normal(size=(n, batch, int(labels.max()) + 1)) * 0.3
-    values = base + wave[:, :, np.maximum(labels, 0)]
+    values = np.abs(base + wave[:, :, np.maximum(labels, 0)])
     arguments = {
         "inputs": rng.random((batch, 3, *labels.shape)),
         "target": (0,) * batch,
@@ -187,6 +187,7 @@ class TestWhatIsDecided:
         where = HIGH[0] == LABELS
         assert np.ptp(pale[where], axis=-1).mean() < np.ptp(full[where], axis=-1).mean() / 2
 
+    @pytest.mark.slow
     def test_too_few_samples_leave_outlines_and_a_note(self):
         few = make(n=4)
         fig = regions(pooled(few), pixels=few, correction="holm", title="few")
@@ -331,6 +332,7 @@ def test_two_bars_are_not_as_thick_as_the_picture(sample):
 
 
 class TestChoice:
+    @pytest.mark.slow
     def test_a_pooled_sample_of_pictures_is_drawn_with_its_regions(self, sample):
         assert drawing_of(pooled(sample)) is regions
         assert drawing_of(sample) is figure
