@@ -145,6 +145,11 @@ export class Drawing {
     this.#later();
   }
 
+  /** The pixel that keys are about: the cursor of the maps, or the middle. */
+  #cursor() {
+    return this.maps.cursor ?? (this.height >> 1) * this.width + (this.width >> 1);
+  }
+
   #place(pixel) {
     return [Math.floor(pixel / this.width), pixel % this.width];
   }
@@ -186,12 +191,12 @@ export class Drawing {
     if (this.tool === "box") return this.#keyOfBox(event);
     if (event.key !== "Enter" && event.key !== " ") return false;
     if (this.tool === "whole") {
-      this.#toggle(this.maps.cursor);
+      this.#toggle(this.#cursor());
       return true;
     }
     if (this.chosen.size) this.#empty();
     this.erasing = event.shiftKey;
-    this.#dab(...this.#place(this.maps.cursor));
+    this.#dab(...this.#place(this.#cursor()));
     this.#later();
     return true;
   }
@@ -203,7 +208,7 @@ export class Drawing {
     if (!this.box) {
       this.#empty();
       this.kept = this.mask;
-      const [y, x] = this.#place(this.maps.cursor);
+      const [y, x] = this.#place(this.#cursor());
       const [tall, wide] = [this.height >> 3, this.width >> 3];
       this.#frame(this.#within({ top: y - tall, left: x - wide, bottom: y + tall, right: x + wide }));
       return true;
@@ -243,7 +248,7 @@ export class Drawing {
   /** Bounds for a mask at the present settings; null if nothing is promised. */
   boundsOf(mask) {
     const { result } = this;
-    if (whyNone(result) !== null) return null;
+    if (whyNone(result, this.settings.alpha) !== null) return null;
     this.bound ??= guarantees(result.counts, { tails: result.tails, logs: result.logs }, this.settings.alpha, result.tested);
     return this.bound(mask);
   }
@@ -266,10 +271,10 @@ export class Drawing {
     const drew = n ? `You chose ${n} ${n === 1 ? "region" : "regions"} (${pixels}).` : `You drew ${pixels}.`;
     const parts = [element("p", { class: "drawn-size" }, drew)];
     if (n) parts.push(...wholeRegions([...this.chosen], regions));
-    const why = whyNone(result);
+    const why = whyNone(result, settings.alpha);
     if (why !== null) {
       parts.push(element("p", { class: "note" }, why));
-      if (result.fixed && result.computed !== null) parts.push(element("button", { type: "button", onclick: this.onReturn }, "Back to the threshold that was fixed"));
+      if (result.fixed && result.edges.length && result.edge !== result.computed) parts.push(element("button", { type: "button", onclick: this.onReturn }, "Back to the threshold that was fixed"));
     } else if (size) {
       parts.push(...guaranteeOf(this.boundsOf(mask), result, settings));
     }

@@ -1,12 +1,13 @@
 // What is said about a region that a reader drew: how many of its pixels are important at least, and why not.
 
-import { element, level, percent, short } from "./elements.js";
+import { element, level, percent, probability, short } from "./elements.js";
+import { canPromise } from "./guarantee.js";
 
 const MOST_NAMED = 6;
 const BROKEN = "chosen among 60 stops of the slider after a look, such a promise was broken in 5% to 10% of simulated runs, at alpha 5%."; // metfa's own simulation of three laws
 
 /** Why no guarantee is shown for any region, in plain words; null if one is. */
-export function whyNone(result) {
+export function whyNone(result, alpha) {
   if (!result.edges.length) return "Nothing is promised about regions, because no threshold separates the scores.";
   if (!result.fixed) {
     return (
@@ -20,6 +21,9 @@ export function whyNone(result) {
       "Nothing is promised about regions while the threshold is moved: the promise is for the threshold that was fixed " +
       `before. For one ${BROKEN}`
     );
+  }
+  if (!canPromise(result, result.testedSize, alpha)) {
+    return `With ${result.n} samples nothing can be promised about regions at alpha ${probability(alpha)}: more are needed.`;
   }
   return null;
 }
@@ -52,6 +56,9 @@ export function guaranteeOf(found, result, { alpha, atStart }) {
       ? "The threshold was given as a number: the promise holds if that was chosen before anybody saw these samples."
       : `The threshold was fixed without the samples that are tested (${result.rule}).`;
   const moved = atStart ? "" : " You changed alpha: the promise holds if you chose it before you looked.";
+  if (!found.above && !found.below) {
+    return [element("p", { class: "bound" }, `No number of ${above} or ${below} pixels can be promised in it.`)];
+  }
   return [
     element("p", { class: "bound" }, `${statement(found.above, found.size, above)} ${statement(found.below, found.size, below)}`),
     element(

@@ -118,6 +118,13 @@ export function eValueBounds(logs, features, alpha) {
   };
 }
 
+/** Whether anything can be promised about `size` features: if all samples of all of them lay on one side. */
+export function canPromise({ tails, logs }, size, alpha) {
+  const features = new Uint32Array(tails.length);
+  features[tails.length - 1] = size;
+  return (logs ? eValueBounds(logs, features, alpha) : simesBounds(tails, features, alpha))(features) > 0;
+}
+
 /**
  * Bounds for any region of a map: how many of its features lie above the threshold, and how many below, at least. Each
  * statement holds with probability 1 - alpha for all regions at once.

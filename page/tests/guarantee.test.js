@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { eValueBounds, guarantees, histogramOf, simesBounds } from "../src/guarantee.js";
+import { canPromise, eValueBounds, guarantees, histogramOf, simesBounds } from "../src/guarantee.js";
 
 /** P(B >= k) of B ~ Binomial(n, 1/2). */
 function tailsOf(n) {
@@ -117,6 +117,15 @@ test("a larger region has no smaller bound, and both sides are counted by themse
   }
   assert.ok(before.above > 150);
   assert.ok(before.below > 150);
+});
+
+test("with too few samples nothing can be promised", () => {
+  const harmonic = Array.from({ length: 1000 }, (_, k) => 1 / (k + 1)).reduce((a, b) => a + b);
+  const least = Math.ceil(Math.log2(harmonic / 0.05)); // 2^-n <= alpha / H_m
+  assert.equal(canPromise({ tails: tailsOf(least - 1), logs: null }, 1000, 0.05), false);
+  assert.equal(canPromise({ tails: tailsOf(least), logs: null }, 1000, 0.05), true);
+  assert.equal(canPromise({ tails: [1, 0.5], logs: [0, Math.log(19)] }, 1000, 0.05), false);
+  assert.equal(canPromise({ tails: [1, 0.5], logs: [0, Math.log(21)] }, 1000, 0.05), true);
 });
 
 test("what is not tested is no part of a region", () => {

@@ -192,6 +192,25 @@ def test_a_region_is_drawn_by_pointer_and_keys(graded, open_page, tmp_path):
 
 
 @pytest.mark.slow
+def test_too_few_samples_are_said(sample, open_page, tmp_path):
+    found = sample(SHAPE, n=6)
+    opened = open_page(report.write(tmp_path / "r.html", found, threshold=0.45))
+    opened.page.evaluate("() => { window.metfaReport[0].drawing.mask.fill(1) }")
+    levels = opened.page.evaluate("() => JSON.parse(document.getElementById('data').textContent).alphas")
+    for alpha in (0.05, 0.1, 0.3):
+        opened.slide("[name=alpha]", levels.index(alpha))
+        text = opened.page.inner_text(".drawing")
+        try:
+            found.guarantee(np.ones(SHAPE, bool), 0.45, alpha=alpha)
+        except metfa.TooFewSamplesError:
+            assert f"With 6 samples nothing can be promised about regions at alpha {alpha}" in text
+        else:
+            assert "with probability at least" in text
+    with pytest.raises(metfa.TooFewSamplesError):
+        found.guarantee(np.ones(SHAPE, bool), 0.45, alpha=0.05)
+
+
+@pytest.mark.slow
 def test_nothing_is_promised_where_the_threshold_saw_the_samples(graded, open_page, tmp_path):
     opened = open_page(report.write(tmp_path / "r.html", graded()))
     canvas = opened.page.locator("canvas[role=application]").first

@@ -65,6 +65,9 @@ def test_channels_of_a_pixel_belong_together(sample, tmp_path):
 
 
 def test_regions_that_lie_in_no_picture_are_bars(sample, tmp_path):
+    words = sample((3,), inputs=[["good", "film", "bad"]]).over(np.array([[True, True, False], [False, True, True]]))
+    (told,) = data_of(words.report(tmp_path / "t.html", threshold=0.5))["results"]
+    assert (told["kind"], told["names"], told["noun"]) == ("bars", ["region 0", "region 1"], "region")
     table = sample((6,)).over(metfa.Regions(np.array([0, 0, 1, 1, 1, -1]), ["a", "b"], against="rest"))
     (told,) = data_of(table.report(tmp_path / "r.html"))["results"]
     assert (told["kind"], told["names"]) == ("bars", ["a", "b"])

@@ -118,6 +118,7 @@ class Content:
         kind, plane = _kind(sample), plane_of(sample)
         data = {
             "kind": kind,
+            "noun": sample.noun,
             "called": terms.sides,
             "beside": beside,
             "shape": list(sample.feature_shape),
@@ -214,7 +215,7 @@ def _kind(sample: AttributionSample) -> str:
             f"a report shows maps (height, width) or features along one axis, got features {sample.feature_shape}; "
             "`metfa.explainers.heatmap(explainer)` reduces channels"
         )
-    return "words" if isinstance(sample.inputs, list) else "bars"
+    return "words" if isinstance(sample.inputs, list) and sample.regions is None else "bars"
 
 
 def _pictured(sample: AttributionSample, region: np.ndarray | None) -> dict[str, Any]:
