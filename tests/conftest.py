@@ -60,3 +60,17 @@ def pytest_runtest_logreport(report):
 def pytest_sessionfinish(session):
     if session.config.getoption("--record-slow") and not hasattr(session.config, "workerinput"):
         MEASURED.write_text("".join(f"{test}\n" for test in sorted(seconds) if seconds[test] > SLOW))
+
+
+@pytest.fixture
+def quick_figures(monkeypatch):
+    """Figures are drawn, but with fewer pixels and no layout, which takes most of the time."""
+    from matplotlib.figure import Figure
+
+    whole = Figure.savefig
+
+    def savefig(figure, *arguments, **settings):
+        figure.set_layout_engine("none")
+        whole(figure, *arguments, **{**settings, "dpi": 60})
+
+    monkeypatch.setattr(Figure, "savefig", savefig)

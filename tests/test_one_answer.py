@@ -194,7 +194,7 @@ def test_reports(case, shape, tmp_path):
         assert re.search(rf"{decision.kinds[mark]}</dt>\s*<dd>\s*{share:.2%}", page), page[page.index("</script>") :]
 
 
-def test_commands(case, tmp_path):
+def test_commands(case, tmp_path, quick_figures):
     made, decisions = case
     sample, decision = made[MAPS], decisions[MAPS]
     folder = sample.save(tmp_path / "saved")

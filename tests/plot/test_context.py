@@ -1,5 +1,6 @@
 """Figure of an object's context: the outline, the marks and their legend."""
 
+import functools
 import io
 
 import numpy as np
@@ -18,6 +19,7 @@ def network(images):
     return torch.cat([0 * images[:, :1], 12 * images[:, :1] * left - 3], dim=1)
 
 
+@functools.cache
 def explanation(n_samples=8, channels=3):
     image = torch.full((channels, 18, 24), 0.05)
     image[:, :, :3] = 0.9

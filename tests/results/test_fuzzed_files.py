@@ -126,7 +126,7 @@ def views(sample, folder):
     if len(sample.feature_shape) == 1 and isinstance(sample.inputs, list):
         metfa.text.render_html(sample)
         metfa.text.render_terminal(sample)
-    sample.of_input(0).plot().savefig(io.BytesIO(), dpi=10)
+    sample.of_input(0).plot().savefig(io.BytesIO())
     sample.report(folder / "report.html")
     sample.save(folder / "again")
     metfa.load(folder / "again")
@@ -135,7 +135,7 @@ def views(sample, folder):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", GOOD)
-def test_changed_files_load_and_work_or_are_refused(name, tmp_path):
+def test_changed_files_load_and_work_or_are_refused(name, tmp_path, quick_figures):
     good = GOOD[name]().save(tmp_path / "good")
     views(metfa.load(good), tmp_path)
     manifest = json.loads((good / "manifest.json").read_text())

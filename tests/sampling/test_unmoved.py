@@ -72,7 +72,7 @@ def test_every_view_says_it_in_one_way(tmp_path):
 def test_of_a_batch_only_the_rows_that_the_noise_changes_are_decided():
     rows = np.stack([np.zeros(6), np.full(6, 0.5)])
     noise = metfa.noise.Brightness(0.9, 1.1)
-    until = metfa.Until(undecided=0.05, threshold=0.1, max_samples=200)
+    until = metfa.Until(undecided=0.05, threshold=0.1, first=12, max_samples=200)  # enough for intervals too
     with pytest.warns(DegenerateAttributionsWarning, match="for 1 of 2 inputs"):
         sample = metfa.explain(sloped, rows, 0, noise=noise, n_samples=until, rng=0)
     assert sample.stopping.reason == "reached"

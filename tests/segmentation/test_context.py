@@ -1,5 +1,6 @@
 """`explain_context`: one object's surroundings under noise, and the statistics of the context alone."""
 
+import functools
 import shutil
 from dataclasses import replace
 from functools import partial
@@ -33,8 +34,15 @@ REGION = (scene()[0] == 0.8).numpy()
 
 
 def explained(store=None, first_sample=0, **settings):
+    if store is None and not first_sample and settings.keys() == {"n_samples"}:
+        return of_samples(**settings)
     run = metfa.Run(store=store, first_sample=first_sample)
     return explain_context(network, scene(), 1, **{"region": REGION, "min_pixels": 1, "rng": 0, "run": run, **settings})
+
+
+@functools.cache
+def of_samples(n_samples):
+    return explain_context(network, scene(), 1, region=REGION, min_pixels=1, rng=0, n_samples=n_samples)
 
 
 @pytest.mark.slow

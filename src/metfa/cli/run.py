@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import os
-import warnings
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +17,6 @@ from metfa._base.writing import is_temporary
 from metfa.by_name.methods import Of, check_method, explainer_of, methods_of
 from metfa.by_name.noises import noise_of
 from metfa.calls.answers import softmax
-from metfa.cli.certificates import certificate_figure
 from metfa.cli.parsing import criteria_of
 from metfa.results.cautions import FLIPS_FROM, check_flips_from
 from metfa.results.corrections import check_correction
@@ -42,7 +39,6 @@ __all__ = [
     "check_before_sampling",
     "check_folder",
     "device_of",
-    "drawn_views",
     "explain_picture",
     "explain_words",
     "is_finished",
@@ -51,7 +47,7 @@ __all__ = [
     "title_of",
 ]
 
-ABOUT, REPORT, FIGURE, WORDS = "about.json", "report.txt", "figure.png", "words.html"
+ABOUT, REPORT, FIGURE, MAPS, WORDS = "about.json", "report.txt", "figure.png", "maps.png", "words.html"
 CERTIFIED = "certified.png"
 FEATURES = {"image": "pixels", "text": "words", "scene": "pixels"}
 
@@ -284,53 +280,11 @@ def explain_words(
     return sample, about
 
 
-def drawn_views(sample: Any, about: dict[str, Any], analysis: Analysis) -> dict[str, bytes]:
-    """A figure of each input, or the page of a text, by the names of their files."""
-    if is_of_text(sample):
-        return _page(sample, about, analysis)
-    return (_figures if isinstance(sample, AttributionSample) else _context_figure)(sample, about, analysis)
-
-
 def is_of_text(sample: Any) -> bool:
     """Whether the sample explains one text, which is shown word by word."""
     if not isinstance(sample, AttributionSample):
         return False
     return sample.words is not None and isinstance(sample.inputs, list) and is_text(sample.inputs[0])
-
-
-def _page(sample: AttributionSample, about: dict[str, Any], analysis: Analysis) -> dict[str, bytes]:
-    from metfa.text import render_html
-
-    return {WORDS: render_html(sample, title=title_of(about), page=True, **analysis.settings).encode()}
-
-
-def _figures(sample: AttributionSample, about: dict[str, Any], analysis: Analysis) -> dict[str, bytes]:
-    from metfa.plot import figure
-
-    batch = sample.values.shape[1]
-    drawn = {
-        FIGURE if batch == 1 else f"figure-{index}.png": _png(
-            figure(sample, index=index, title=title_of(about), palette=analysis.palette, **analysis.settings)
-        )
-        for index in range(batch)
-    }
-    if analysis.certify:
-        drawn[CERTIFIED] = _png(certificate_figure(sample, analysis, title_of(about)))
-    return drawn
-
-
-def _context_figure(explanation: Any, about: dict[str, Any], analysis: Analysis) -> dict[str, bytes]:
-    from metfa.plot import context
-
-    return {FIGURE: _png(context(explanation, title=title_of(about), palette=analysis.palette, **analysis.settings))}
-
-
-def _png(drawn: Any) -> bytes:
-    buffer = io.BytesIO()
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing from")  # a title in a script that the font lacks
-        drawn.savefig(buffer, format="png", dpi=110)
-    return buffer.getvalue()
 
 
 def read_folder(folder: Path) -> tuple[Any, dict[str, Any]]:

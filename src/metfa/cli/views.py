@@ -10,6 +10,7 @@ import typer
 from metfa._base.provenance import printable
 from metfa._base.writing import new_file, sweep
 from metfa.cli import run
+from metfa.cli.drawing import drawn_views
 from metfa.cli.report import report
 from metfa.results.arrays import require_plain_file
 
@@ -21,7 +22,7 @@ def write_views(sample: Any, about: dict[str, Any], analysis: run.Analysis, fold
 
     Returns the report's text, and where the figures are.
     """
-    text, drawn = report(sample, about, analysis), run.drawn_views(sample, about, analysis)
+    text, drawn = report(sample, about, analysis), drawn_views(sample, about, analysis)
     for name in (run.REPORT, *drawn):
         if (folder / name).exists():
             raise FileExistsError(f"{folder / name} exists already: give another `--out`")
@@ -36,7 +37,7 @@ def views_of_call(sample: Any, about: dict[str, Any], analysis: run.Analysis, fo
     """
     text = report(sample, about, analysis)
     if not run.is_finished(folder):
-        return text, write_files(folder, run.drawn_views(sample, about, analysis), text)
+        return text, write_files(folder, drawn_views(sample, about, analysis), text)
     check_finished(folder, text)
     return text, sorted(path for path in folder.iterdir() if path.suffix in (".png", ".html"))
 

@@ -1,0 +1,64 @@
+"""The figures of a result, or the page of a text, by the names of their files."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from typing import Any
+
+from metfa.cli.certificates import certificate_figure
+from metfa.cli.regions import pooled
+from metfa.cli.run import CERTIFIED, FIGURE, MAPS, WORDS, Analysis, is_of_text, title_of
+from metfa.results.sample import AttributionSample
+
+__all__ = ["drawn_views"]
+
+
+def drawn_views(sample: Any, about: dict[str, Any], analysis: Analysis) -> dict[str, bytes]:
+    """A figure of each input, or the page of a text, by the names of their files."""
+    if is_of_text(sample):
+        return _page(sample, about, analysis)
+    return (_figures if isinstance(sample, AttributionSample) else _context_figure)(sample, about, analysis)
+
+
+def _page(sample: AttributionSample, about: dict[str, Any], analysis: Analysis) -> dict[str, bytes]:
+    from metfa.text import render_html
+
+    return {WORDS: render_html(sample, title=title_of(about), page=True, **analysis.settings).encode()}
+
+
+def _figures(sample: AttributionSample, about: dict[str, Any], analysis: Analysis) -> dict[str, bytes]:
+    from metfa.plot import figure, regions
+
+    batch, shared = sample.values.shape[1], {"title": title_of(about), "palette": analysis.palette}
+    of_regions, _ = pooled(sample, analysis)
+    if of_regions is not None:
+        about_regions = {**analysis.settings, **analysis.of_regions(of_regions), "threshold": None}
+        drawn = {
+            FIGURE: _png(regions(of_regions, pixels=sample, **shared, **about_regions)),
+            MAPS: _png(figure(sample, **shared, **analysis.settings)),
+        }
+    else:
+        drawn = {
+            FIGURE if batch == 1 else f"figure-{index}.png": _png(
+                figure(sample, index=index, **shared, **analysis.settings)
+            )
+            for index in range(batch)
+        }
+    if analysis.certify:
+        drawn[CERTIFIED] = _png(certificate_figure(sample, analysis, title_of(about)))
+    return drawn
+
+
+def _context_figure(explanation: Any, about: dict[str, Any], analysis: Analysis) -> dict[str, bytes]:
+    from metfa.plot import context
+
+    return {FIGURE: _png(context(explanation, title=title_of(about), palette=analysis.palette, **analysis.settings))}
+
+
+def _png(drawn: Any) -> bytes:
+    buffer = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from")  # a title in a script that the font lacks
+        drawn.savefig(buffer, format="png", dpi=110)
+    return buffer.getvalue()
