@@ -116,6 +116,16 @@ class TestBesideTheirPixels:
         assert (told["edges"][told["computed"]], told["split"], told["rule"]) == (threshold, split, rule)
         assert pixels["split"] == given.get("split", 0)
 
+    def test_a_function_makes_them_for_each_result(self, sample, tmp_path):
+        words = sample((3,), inputs=[["a", "b", "c"]])
+
+        def quarters(found):
+            return metfa.regions.grid(found, 2, against="rest") if len(found.feature_shape) == 2 else None
+
+        told = data_of(report.write(tmp_path / "r.html", [sample(), words], regions=quarters))["results"]
+        assert [(one["kind"], one["beside"]) for one in told] == [("regions", None), ("maps", 0), ("words", None)]
+        assert told[0]["names"][0] == "rows 0-2, columns 0-3"
+
     def test_a_number_for_pixels_is_none_for_their_sums(self, sample, tmp_path):
         sums = metfa.Regions((np.arange(48) % 3).reshape(6, 8), how="sum")
         regions, _ = data_of(report.write(tmp_path / "r.html", sample(), regions=sums, threshold=0.5))["results"]

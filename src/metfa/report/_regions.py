@@ -56,11 +56,11 @@ def pooled_beside(
 ) -> AttributionSample | None:
     """Regions to show beside a result of one input, the one at `index` of a `batch`; None where there are none.
 
-    These are the given `regions`, or else those that `metfa.Until` asked about. Results whose features are regions
-    already stay as they are.
+    These are the given `regions`, or what they return if they are a function, or else those that `metfa.Until` asked
+    about. Results whose features are regions already stay as they are.
     """
     if isinstance(result, ContextExplanation):
-        if regions is not None:
+        if regions is not None and not callable(regions):
             raise ValueError(
                 "`regions` are for attributions of a whole input, got a ContextExplanation: write "
                 "`metfa.report.write(path, [result, result.sample.over(regions)])`"
@@ -71,6 +71,10 @@ def pooled_beside(
     if regions is None:
         regions = None if result.stopping is None else result.stopping.over
         return None if regions is None else result.over(regions)
+    if callable(regions):
+        regions, index, batch = regions(result), 0, 1
+        if regions is None:
+            return None
     asked = regions_of(regions)
     asked.check_fits(result.feature_shape, batch)
     return result.over(asked.of_input(index))

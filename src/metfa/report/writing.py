@@ -72,10 +72,12 @@ def write(
         itself. The keys of a mapping are headings.
     title : str
         Heading of the page.
-    regions : Regions or array, optional
+    regions : Regions, array or callable, optional
         Regions to show beside each result, as for `AttributionSample.over`: their outlines over the picture, their
-        marks, and bars with intervals. By default those that `metfa.Until` asked about. A `threshold` that is a number
-        is for regions too, but not for sums, nor where they are compared with the rest, whose threshold is 0.
+        marks, and bars with intervals. Or a function that makes them from a result of one input, such as
+        ``lambda sample: metfa.regions.superpixels(sample, against="rest")``, or returns None for no regions; it must
+        not look at the samples. By default those that `metfa.Until` asked about. A `threshold` that is a number is for
+        regions too, but not for sums, nor where they are compared with the rest, whose threshold is 0.
     threshold, alpha, correction, split
         As for `AttributionSample.terms`, for each result. The page starts with them, and the split stays. The threshold
         may be an array with one number for each input shown. Alpha and correction must be the same for all results:
@@ -204,7 +206,7 @@ def _one_by_one(results: Any, regions: Any) -> dict[str, tuple[Result, Attributi
             found.append((name if batch == 1 else f"{name}, input {index}", pair))
     if not found:
         raise ValueError("`results` must hold at least one, got none")
-    if regions is not None and not any(pooled for _, (_, pooled) in found):
+    if regions is not None and not callable(regions) and not any(pooled for _, (_, pooled) in found):
         raise ValueError(
             "`regions` are shown beside results of single features, and the features of all `results` are regions "
             "already: leave `regions` out"
