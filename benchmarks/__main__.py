@@ -11,7 +11,8 @@ import numpy as np
 import torch
 
 HERE = Path(__file__).parent
-CLAIMS = sorted(path.stem for path in HERE.glob("*.py") if not path.stem.startswith("_") and path.stem != "measuring")
+FILES = [path.stem for path in HERE.glob("*.py") if not path.stem.startswith("_") and path.stem != "measuring"]
+CLAIMS = sorted([*FILES, *(path.parent.name for path in HERE.glob("*/__main__.py"))])
 
 
 def main() -> int:

@@ -83,8 +83,8 @@ def title(row):
 # -----------------------------
 #
 # SHAP values are signed, so each bar says on which side of zero the median lies. Amber speaks for the class, blue
-# speaks against it, and a bar is grey if the exact interval contains zero. The diamond is the SHAP value of the measured
-# row.
+# speaks against it, and a bar is grey if the exact interval contains zero. The diamond is the SHAP value of the
+# measured row.
 
 figure = sample.plot(index=sure, title=title(sure), max_features=15)
 

@@ -9,7 +9,8 @@ from metfa.by_name.thresholds import threshold_of
 
 
 def test_a_rule_or_a_number():
-    assert threshold_of("jenks", "x") is stats.jenks
+    for rule in (stats.jenks, stats.jenks_of_medians, stats.jenks_of_means):
+        assert threshold_of(rule.__name__, "x") is rule
     assert threshold_of("0.25", "x") == 0.25
     for text in ("", "otsu", "nan", "inf", "1e999", "0,5"):
         with pytest.raises(ValueError, match=f"^the threshold must be 'jenks' .*, got {re.escape(repr(text))}$"):

@@ -230,10 +230,7 @@ def test_until_intervals_are_narrow_whatever_is_tested_afterwards(explain, pictu
     assert done.code == 0
     assert "as asked (100)" in done.out
     assert "(median above the threshold, 0.3)" in done.out
-    assert (
-        "each feature is marked falsely on either side with probability at most 10%, whenever sampling stops"
-        in done.out
-    )
+    assert "each feature is called important falsely with probability at most 10%, whenever sampling stops" in done.out
 
 
 @pytest.mark.slow

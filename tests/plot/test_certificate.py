@@ -40,7 +40,7 @@ def test_shows_both_sides_in_one_scale(settings):
 def test_after_until():
     sample = run(metfa.Until(undecided=0.5, threshold=lambda values: 0.3 + 0 * values.mean(), max_samples=200))
     fig = certificate(sample, correction="e-bh")
-    share = (sample.significance_map()[0] == -1).mean()
+    share = (sample.significance_map(correction="e-bh")[0] == -1).mean()
     assert f"unimportant, {share:.1%}" in [ax.get_title() for ax in fig.axes][2]
 
 

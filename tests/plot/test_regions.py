@@ -129,7 +129,10 @@ class TestWhatIsDecided:
         assert map_of(drawn).get_title() == f"more than the rest: 3 of 20 regions\n{share:.0%} of the picture"
         for name, mark in (("more than the rest", 1), ("undecided", 0), ("less than the rest", -1)):
             assert f"{name}: {(marks == mark).sum()}" in legend(drawn)
-        assert said(drawn).startswith("is the median of a region above or below 0? (alpha 0.05, holm; 20 regions)")
+        assert said(drawn).startswith(
+            "is the median score of a region more than the rest or less than the rest? (alpha 0.05 a side, holm; "
+            "20 regions)"
+        )
         assert "important" not in " ".join([*legend(drawn), said(drawn), map_of(drawn).get_title()])
 
     def test_the_chart_is_sorted_by_the_smoothed_score_with_exact_intervals(self, sample, drawn):
@@ -198,7 +201,7 @@ class TestWhatIsDecided:
         assert np.ptp(painted(fig), axis=-1).max() < 1e-9  # grey
         assert len(fig.legends) == 1
         notes = " ".join(" ".join(text.get_text().split()) for ax in fig.axes for text in ax.texts)
-        assert "32000" in notes
+        assert "`alpha`=0.05 (each side): got 4, at least 5 are needed" in notes
 
     def test_nothing_stands_out(self):
         flat = make(high=(), low=())
@@ -283,12 +286,16 @@ class TestWhere:
 
 class TestPixels:
     def test_maps_of_the_pixels_stand_beside(self, sample):
-        fig = regions(pooled(sample), pixels=sample, alpha=0.01, title="with pixels")
+        fig = regions(pooled(sample), pixels=sample, alpha=0.01, correction="holm", title="with pixels")
         assert {"picture", "smoothed", "significance"} <= set(panels(fig))
         marks = sample.significance_map(alpha=0.01)[0]
         assert f"important {(marks == 1).mean():.1%}" in legend(fig, 1)
         assert said(fig, 1).endswith("(alpha 0.01 a side, uncorrected; 32,000 pixels)")
-        assert "alpha 0.01 a side" in said(fig)
+        assert "alpha 0.01 a side, holm" in said(fig)
+        own = dataclasses.replace(sample, default_terms=sample.terms(1.5, correction="by"))
+        assert "above or below 1.5? (alpha 0.05 a side, by; 32,000 pixels)" in said(
+            regions(pooled(sample), pixels=own), 1
+        )
 
     def test_others_are_refused(self, sample):
         with pytest.raises(
@@ -349,7 +356,10 @@ class TestChoice:
         about = " ".join(fig.axes[0].get_xlabel().split())
         assert "mean score of a region less that of the rest: smoothed over 20 samples" in about
         assert "not shown: 1 region, its score at most" in about
-        assert "is the median of a region above or below 0? (alpha 0.05 a side, uncorrected; 3 regions)" in said(fig)
+        assert (
+            "is the median score of a region more than the rest or less than the rest? (alpha 0.05 a side, uncorrected; 3 regions)"
+            in said(fig)
+        )
         one_each = table.over(metfa.Regions(np.arange(6)))  # as many as the input has numbers: they are not its values
         assert not any("=" in label.get_text() for label in one_each.plot().axes[0].get_yticklabels())
 

@@ -234,3 +234,13 @@ def test_a_rule_that_returns_no_number_is_refused(rule, error, message):
 def test_the_natural_break_is_that_of_stats_where_something_stands_out():
     sample = explained(STANDS_OUT)
     assert sample.threshold()[0] == stats.jenks(sample.values)
+
+
+@pytest.mark.filterwarnings(IGNORED)
+@pytest.mark.parametrize("rule", [stats.jenks, stats.jenks_of_medians, stats.jenks_of_means])
+def test_every_rule_that_cuts_any_scores_is_asked(rule):
+    assert explained(FLAT).decide(metfa.Terms(rule)).nothing[0].startswith("the medians differ by 2e-07")
+    assert explained(STANDS_OUT).decide(metfa.Terms(rule)).nothing == (None,)
+    signed = explained([0.1, -0.9, 0.9, 0.2])
+    with pytest.warns(metfa.SignedAttributionsWarning, match="natural breaks would call strong negative evidence"):
+        signed.significance_map(rule)

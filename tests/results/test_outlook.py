@@ -32,7 +32,7 @@ def run(n_samples, stop_at=None, store=None, **settings):
     return metfa.explain(Explainer(stop_at), inputs, 0, noise=noise, n_samples=n_samples, rng=0, run=kept, **settings)
 
 
-@pytest.mark.parametrize("correction", [None, "bh", "e-bh"])
+@pytest.mark.parametrize("correction", [None, "bh", "e-bh", "closed-e-bh"])
 @pytest.mark.parametrize("asked", [0.1, 0.05])
 def test_is_near_to_what_comes(correction, asked):
     found = run(30).plan(asked, threshold=1.0, correction=correction)

@@ -220,3 +220,86 @@ def test_a_large_file_is_never_in_memory_as_a_whole(tmp_path):
     for code in (written, measured):
         done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert float(done.stdout) < 250  # MiB; the file has 400
+
+
+def samples_of(n=9, features=40, spread=1.0):
+    """Scores that differ between features, under noise."""
+    rng = np.random.default_rng(3)
+    strength = np.where(np.arange(features) < features // 5, 3.0, 1.0)
+    return np.abs(strength + spread * rng.normal(size=(n, features)))
+
+
+@pytest.mark.parametrize("n", [1, 2, 9, 10])
+def test_breaks_of_medians_and_means(n):
+    samples = samples_of(n).reshape(n, 4, 10)
+    assert stats.jenks_of_medians(samples) == stats.jenks(np.median(samples, axis=0))
+    assert stats.jenks_of_means(samples) == stats.jenks(samples.mean(axis=0))
+
+
+def test_noise_moves_the_break_of_all_values_and_hardly_that_of_medians():
+    """Why there is another rule: with the spread of the noise the break of all values climbs past the strong ones."""
+    for spread, above_all in ((0.1, False), (3.0, True)):
+        samples = samples_of(200, spread=spread)
+        medians = np.median(samples, axis=0)
+        strong, weak = medians[:8].mean(), medians[8:].mean()
+        assert weak < stats.jenks_of_medians(samples) < strong
+        assert (stats.jenks(samples) > strong) == above_all
+
+
+@pytest.mark.parametrize("rule", [stats.jenks_of_medians, stats.jenks_of_means, stats.TimesMean(1.5)])
+def test_rules_take_any_library_and_dtype(rule, backend):
+    values = np.array([[0, 1, 8], [0, 3, 10], [0, 2, 12]])
+    assert rule(backend.make(values)) == 6
+    assert isinstance(rule(backend.make(values)), float)
+
+
+@pytest.mark.parametrize("rule", [stats.jenks_of_medians, stats.jenks_of_means])
+def test_equal_features_have_no_break(rule):
+    with pytest.warns(DegenerateAttributionsWarning, match="no threshold separates 3 equal values"):
+        assert math.isnan(rule(np.full((4, 3), 0.5)))
+    with pytest.raises(ValueError, match="must hold"):
+        rule(np.zeros((0, 3)))
+    with pytest.raises(TypeError, match="must hold real numbers"):
+        rule(np.zeros((2, 3), complex))
+    with pytest.raises(ValueError, match=r"must be (finite|free of NaN)"):
+        rule(np.array([[0.0, np.nan], [1.0, 2.0]]))
+
+
+def test_a_multiple_of_the_mean():
+    values = samples_of()
+    assert stats.TimesMean(2)(values) == pytest.approx(2 * values.mean(), rel=1e-14)
+    assert stats.TimesMean(2)(1e-3 * values) == pytest.approx(2e-3 * values.mean(), rel=1e-14)
+    assert stats.TimesMean(2) == stats.TimesMean(2.0) != stats.TimesMean(3)
+    assert repr(stats.TimesMean(2)) == "TimesMean(factor=2.0)"
+
+
+@pytest.mark.parametrize("values", [np.zeros((3, 4)), np.array([[-1.0, 0.5]])])
+def test_a_mean_that_is_not_above_zero_is_no_threshold(values):
+    with pytest.warns(DegenerateAttributionsWarning, match="no threshold where the mean is .*, not above 0"):
+        assert math.isnan(stats.TimesMean(2)(values))
+
+
+def test_bad_multiples_of_the_mean():
+    for factor in (0, -1, math.inf, math.nan):
+        with pytest.raises(ValueError, match="`factor` must be finite and above 0"):
+            stats.TimesMean(factor)
+    with pytest.raises(TypeError, match="`factor` must be a number, got str: 'two'"):
+        stats.TimesMean("two")
+    with pytest.raises(ValueError, match=r"`values` must hold at least one number, got shape \(0, 2\)"):
+        stats.TimesMean(2)(np.zeros((0, 2)))
+    with pytest.raises(ValueError, match="`values` must be finite"):
+        stats.TimesMean(2)(np.array([1.0, math.inf]))
+
+
+@pytest.mark.parametrize("rule", [stats.jenks_of_medians, stats.jenks_of_means, stats.TimesMean(2)])
+def test_rules_read_a_file_in_blocks(rule, tmp_path):
+    shape = (40, 300, 300)
+    values = np.lib.format.open_memmap(tmp_path / "values.npy", mode="w+", dtype=np.float32, shape=shape)
+    values[:] = np.random.default_rng(0).gamma(0.5, size=shape[1:])
+    tracemalloc.start()
+    found = rule(values)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    expected = stats.jenks(values[0]) if rule != stats.TimesMean(2) else 2 * values[0].mean(dtype=np.float64)
+    assert found == pytest.approx(expected, rel=1e-6)
+    assert peak < values.nbytes / 2

@@ -5,19 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from metfa import stats
+from metfa.results.rules import RULES
 
 __all__ = ["threshold_of"]
 
 
 def threshold_of(text: str, name: str) -> Callable[..., float] | float:
-    """Rule or number from its text form, ``jenks`` or a number; errors call it `name`."""
-    if text == "jenks":
-        return stats.jenks
+    """Rule or number from its text form, a name such as ``jenks`` or a number; errors call it `name`."""
+    if text in RULES:
+        return RULES[text]
     try:
         number = float(text)
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise ValueError(f"{name} must be 'jenks' (natural breaks) or a number, got {text!r}")
+        raise ValueError(
+            f"{name} must be 'jenks' (natural breaks), 'jenks_of_medians', 'jenks_of_means' or a number, got {text!r}"
+        )
     return number

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import warnings
+from dataclasses import replace
 from typing import Any
 
 from metfa.cli.certificates import certificate_figure
@@ -33,9 +34,10 @@ def _figures(sample: AttributionSample, about: dict[str, Any], analysis: Analysi
     batch, shared = sample.values.shape[1], {"title": title_of(about), "palette": analysis.palette}
     of_regions, _ = pooled(sample, analysis)
     if of_regions is not None:
+        pixels = replace(sample, default_terms=sample.terms(**analysis.given))  # as in the figure of the maps
         about_regions = {**analysis.settings, **analysis.of_regions(of_regions), "threshold": None}
         drawn = {
-            FIGURE: _png(regions(of_regions, pixels=sample, **shared, **about_regions)),
+            FIGURE: _png(regions(of_regions, pixels=pixels, **shared, **about_regions)),
             MAPS: _png(figure(sample, **shared, **analysis.settings)),
         }
     else:

@@ -90,8 +90,8 @@ Corrected = Annotated[
 Threshold = Annotated[
     str | None,
     typer.Option(
-        help="'jenks' (natural breaks of all scores) or a number. By default that of --until if it tested, else 0 "
-        "for signed scores and jenks for others."
+        help="'jenks' (natural breaks of all scores), 'jenks_of_medians' or 'jenks_of_means' (of one number a "
+        "feature), or a number. By default that of --until if it tested, else 0 for signed scores and jenks for others."
     ),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same samples.")]

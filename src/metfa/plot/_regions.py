@@ -75,16 +75,17 @@ def regions(
     index : int
         Which input of the batch.
     pixels : AttributionSample, optional
-        The same inputs, with the maps (height, width) themselves: their smoothed map and their significance map, by
-        their own default threshold, are drawn beside the regions.
+        The same inputs, with the maps (height, width) themselves: their smoothed map and their significance map are
+        drawn beside the regions. What is decided about them is by their own default terms (see
+        `AttributionSample.terms`), because a correction for 50 regions says nothing of 50,000 pixels.
     picture : ndarray, optional
         Picture below the regions, (height, width) or (height, width, 3) in [0, 1]; by default the input itself. It may
         be larger than the maps; each of their cells then covers a part of it.
     title : str, optional
         Heading; shown as plain text. Below it stand the input's place in the batch and the class that was explained.
     threshold, alpha, correction, split
-        As for `AttributionSample.terms`, of the regions; `alpha` and `correction` are for the pixels too. A correction
-        also counts the regions that are not in the chart.
+        As for `AttributionSample.terms`, of the regions; only `alpha` is for the pixels too. A correction also counts
+        the regions that are not in the chart.
     confidence_level : float
         Level of each interval; the legend names the exact level reached.
     palette : {"colourblind", "paper"}
@@ -155,7 +156,7 @@ def regions(
         _legend(fig, [*handles, *places], said, "outside lower center", 100)
     else:
         _legend(fig, [*handles, *places], said, "outside lower left", 92)
-        pixel_terms = alone.terms(alpha=alpha, correction=correction)
+        pixel_terms = alone.terms(alpha=alpha)
         of_pixels = _draw_pixels(axes, alone, pixel_terms, shown, confidence_level, colours, faint=bool(warned))
         _legend(fig, *of_pixels, "outside lower right", 60)
     flat = [] if decision is None else nothing_stands_out(decision.nothing, 0, "region")

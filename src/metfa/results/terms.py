@@ -13,6 +13,7 @@ from metfa._arrays import as_array, to_host
 from metfa._base.validation import as_names, positive_int, shown
 from metfa.results.corrections import BOTH, UNPROVEN, check_alpha, check_correction, check_families
 from metfa.results.moments import ends_of
+from metfa.results.rules import RULES
 from metfa.results.units import checked_unit
 
 __all__ = [
@@ -22,8 +23,6 @@ __all__ = [
     "filled",
     "of_both_signs",
 ]
-
-RULES = {"jenks": stats.jenks}  # by their names in files
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,15 +166,16 @@ class Terms:
         Raises
         ------
         TypeError
-            If the threshold is a rule other than `stats.jenks`, which no file can hold.
+            If the threshold is a rule other than `stats.jenks`, `stats.jenks_of_medians` and `stats.jenks_of_means`,
+            which no file can hold.
         """
         threshold = self.threshold
         if callable(threshold):
             names = [name for name, rule in RULES.items() if rule is threshold]
             if not names:
                 raise TypeError(
-                    "`default_terms` must have a number or metfa.stats.jenks as `threshold` to be saved, "
-                    f"got {threshold!r}"
+                    "`default_terms` must have a number or metfa.stats.jenks as `threshold` to be saved (or "
+                    f"jenks_of_medians or jenks_of_means), got {threshold!r}"
                 )
             threshold = names[0]
         elif isinstance(threshold, np.ndarray):

@@ -11,6 +11,7 @@ import numpy as np
 from metfa import stats
 from metfa._base.validation import shown
 from metfa._base.warnings import DegenerateAttributionsWarning, SignedAttributionsWarning, warn
+from metfa.results.rules import RULES
 from metfa.results.terms import Terms, check_fits, of_both_signs
 from metfa.stats.contrasts import smallest_difference
 from metfa.stats.counts import count_sides
@@ -20,6 +21,7 @@ __all__ = ["UNMOVED", "half", "number_of", "resolved", "ruled", "sides", "zone_o
 
 ALL_EQUAL = "all scores are equal"
 NONE_FOUND = "the rule found no threshold"
+BREAKS = tuple(RULES.values())
 UNMOVED = "no noisy copy differs from the input"
 
 
@@ -82,7 +84,7 @@ def ruled(
     (`stats.contrast`), of which all samples are asked: that can only make fewer marks, so no error becomes more likely.
     """
     first = values[: split or None]
-    if rule is stats.jenks and (found := of_both_signs(first)) is not None:
+    if rule in BREAKS and (found := of_both_signs(first)) is not None:
         row, lowest, highest = found
         warn(
             f"the attributions are signed (input {row}: from {lowest:.3g} to {highest:.3g}): natural breaks would "
@@ -109,8 +111,8 @@ def _of_input(
 ) -> tuple[float, str | None]:
     found = _of_rule(rule, first)
     if math.isnan(found):
-        return found, ALL_EQUAL if rule is stats.jenks else NONE_FOUND
-    why = stats.contrast(values, unit=unit).nothing if rule is stats.jenks else None
+        return found, ALL_EQUAL if rule in BREAKS else NONE_FOUND
+    why = stats.contrast(values, unit=unit).nothing if rule in BREAKS else None
     return found if why is None else math.nan, why
 
 
@@ -122,7 +124,7 @@ def _of_rule(rule: Callable[[np.ndarray], Any], values: np.ndarray) -> float:
             raise  # from inside a rule of the user's
         raise type(error)(f"`threshold` is no rule, a function values -> number, got {shown(rule)}: {error}") from None
     found = number_of(returned)
-    if rule in (stats.jenks, half) or math.isnan(found):
+    if rule in (*BREAKS, half) or math.isnan(found):
         return found
     low, high = float(values.min()), float(values.max())
     if not low <= found <= high:

@@ -7,6 +7,7 @@ from metfa.stats._certificate import certified_radius, certified_ranks, proporti
 from metfa.stats._intervals import ConfidenceInterval, mean_interval, median_interval, smoothed_median
 from metfa.stats._multiplicity import bh, bonferroni, by, correct, e_bh, expected_false_marks, holm
 from metfa.stats._ranks import Ranks, median_ranks, min_samples, paper_ranks
+from metfa.stats._threshold_rules import TimesMean, jenks_of_means, jenks_of_medians
 from metfa.stats._thresholds import jenks, jenks_sorted
 from metfa.stats.closed_bounds import EValueBounds, SimesBounds, e_value_bounds, simes_bounds
 from metfa.stats.closed_fdr import closed_e_bh
@@ -28,6 +29,7 @@ __all__ = [
     "SequentialTestResult",
     "SignTestResult",
     "SimesBounds",
+    "TimesMean",
     "bh",
     "bonferroni",
     "by",
@@ -42,6 +44,8 @@ __all__ = [
     "expected_false_marks",
     "holm",
     "jenks",
+    "jenks_of_means",
+    "jenks_of_medians",
     "jenks_sorted",
     "log_e_values",
     "mean_interval",

@@ -1,0 +1,148 @@
+"""Run a tier and write its tables; or, without ``--out``, the quick tier anew beside the published figures.
+
+    python -m benchmarks.truth --tier quick --out benchmarks/truth/results/quick
+
+Finished units lie in ``cache`` below the folder, and a run goes on from them. The tables are marks.csv, ranking.csv and
+trainings.csv; about.json says from how many units they were made.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Iterable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks.truth.aggregate import SIX, aggregated, read, write
+from benchmarks.truth.images import STRENGTHS
+from benchmarks.truth.rules import FIXED, SIGN, UNTESTED
+from benchmarks.truth.tiers import STD_OF_IMAGES, STD_OF_TABLES, TIERS
+from benchmarks.truth.units import VERSION, Unit, measured
+
+RESULTS = Path(__file__).parent / "results"
+CACHE = "cache"
+IMAGE_TASKS = [f"{family} {background}" for family in STRENGTHS for background in ("white", "correlated")]
+RADIUS_TASKS = ("MULT white", "XOR white")
+SHOWN = {  # of single tasks, by correction
+    "none": ("break of all values", "break of medians", "2 x mean", f"> {FIXED:g}", SIGN),
+    "by": ("break of all values", "break of medians", f"> {FIXED:g}", SIGN),
+    "untested": (*UNTESTED, f"vanilla > {FIXED:g}", f"mean > {FIXED:g}"),
+}
+
+
+def run(units: list[Unit], out: Path, *, finished: bool) -> list[dict[str, Any]]:
+    """What the units measured; with `finished` only those whose files are there."""
+    results, left = [], len(units)
+    started, worked, sampled = time.perf_counter(), time.process_time(), 0
+    for unit in units:
+        left -= 1
+        if finished and not (out / CACHE / unit.file).exists():
+            continue
+        result, known = measured(unit, out / CACHE)
+        results.append(result)
+        if not known:
+            sampled += 1
+            seconds = time.process_time() - worked
+            print(
+                f"{unit.task.label}, {unit.explainer}, {unit.kind} {unit.std:g}, training {unit.training}: accuracy "
+                f"{result['accuracy']:.3f}{'' if result['learned'] else ', not learned'}; {seconds:.0f} s of one core, "
+                f"{time.perf_counter() - started:.0f} s; {left} units left",
+                flush=True,
+            )
+    return results
+
+
+def write_tables(results: list[dict[str, Any]], out: Path, tier: str, units: int) -> None:
+    write(out / "marks.csv", [row for row in aggregated(results, "marks") if is_published(row)])
+    ranking = aggregated(results, "ranking")
+    write(out / "ranking.csv", [row for row in ranking if row["task"] == SIX or row["n"] == 50])
+    write(out / "trainings.csv", list(trainings(results)))
+    about = {
+        "tier": tier, "version": VERSION, "units": units, "finished": len(results), "metfa": version("metfa"),
+        "numpy": np.__version__, "torch": torch.__version__.partition("+")[0],
+    }  # fmt: skip
+    (out / "about.json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+    print(f"tables of {len(results)} of {units} units in {out}")
+
+
+def is_published(row: dict[str, Any]) -> bool:
+    """Tables stay small: everything of the six tasks at the usual noise, less of single tasks and of other noises."""
+    of_images = row["task"] == SIX or row["task"] in IMAGE_TASKS
+    usual = (row["kind"], row["std"]) == ("Gaussian", STD_OF_IMAGES if of_images else STD_OF_TABLES)
+    if row["task"] == SIX and usual:
+        return True
+    if row["n"] != 50:
+        return False
+    if row["task"] in (SIX, *RADIUS_TASKS):
+        return row["correction"] != "by"
+    shown = SHOWN[row["correction"]]
+    return usual and row["rule"] in (shown if of_images else [rule for rule in shown if "its break" not in rule])
+
+
+def trainings(results: Iterable[dict[str, Any]]) -> Iterable[dict[str, Any]]:
+    """Accuracy, flips, and how many features are true, for each task and noise."""
+    found: dict[tuple[Any, ...], dict[int, dict[str, Any]]] = {}
+    for result in results:
+        setting = result["setting"]
+        key = tuple(setting[name] for name in ("task", "network", "kind", "std", "inputs"))
+        one = found.setdefault(key, {}).setdefault(setting["training"], {**result})
+        if one["flips"] is None and result["flips"] is not None:
+            one.update(flips=result["flips"])
+    for key, of_training in found.items():
+        every = list(of_training.values())
+        learned = [one for one in every if one["learned"]]
+        row: dict[str, Any] = dict(zip(("task", "network", "kind", "std", "inputs"), key, strict=True))
+        row |= {"truth": every[0]["kind"], "trainings": len(every), "learned": len(learned)}
+        row["accuracy"] = float(np.mean([one["accuracy"] for one in every]))
+        for name in ("flips", "task_share", "model_share"):
+            numbers = [one[name] for one in learned if one.get(name) is not None]
+            row[name] = float(np.mean(numbers)) if numbers else np.nan
+        yield row
+
+
+def compare(new: Path, published: Path) -> int:
+    """Print figures that left their band, three standard errors and rounding, and how many there are."""
+    keys = ("task", "network", "explainer", "kind", "std", "n")
+    outside = total = 0
+    for name, labels in (("marks.csv", ("rule", "correction")), ("ranking.csv", ("map",))):
+        known = {tuple(row[key] for key in (*keys, *labels)): row for row in read(published / name)}
+        for row in read(new / name):
+            label = tuple(row[key] for key in (*keys, *labels))
+            if label[0] != SIX or label not in known:
+                continue
+            for figure in [figure for figure in row if f"{figure}_se" in row and figure != "marks"]:
+                before, now, band = known[label][figure], row[figure], 3 * known[label][f"{figure}_se"] + 0.02
+                total += 1
+                if not abs(now - before) <= band and not (np.isnan(now) and np.isnan(before)):
+                    outside += 1
+                    print(f"{', '.join(map(str, label))}: {figure} {now:.3f}, published {before:.3f} ± {band:.3f}")
+    print(f"{outside} of {total} figures of the {SIX} are outside of their bands")
+    return outside
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tier", choices=TIERS, default="quick")
+    parser.add_argument("--out", type=Path, help="folder of the tables; none: compare with the published ones")
+    parser.add_argument("--finished", action="store_true", help="sample nothing: tables of the finished units")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    units = TIERS[options.tier]()
+    if options.out is not None:
+        results = run(units, options.out, finished=options.finished)
+        write_tables(results, options.out, options.tier, len(units))
+        return 0
+    with tempfile.TemporaryDirectory() as folder:
+        results = run(units, Path(folder), finished=False)
+        write_tables(results, Path(folder), options.tier, len(units))
+        return compare(Path(folder), RESULTS / options.tier) > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,67 @@
+"""The committed tables, and rows of them by what they are about."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import metfa
+from benchmarks.truth.aggregate import SIX, read
+from benchmarks.truth.rules import RULES
+
+__all__ = ["DEFAULT", "OF_IMAGES", "OF_TABLES", "WIDENED", "Results", "marks", "of_table", "one", "shown", "with_error"]
+
+RESULTS = Path(__file__).parent / "results"
+DEFAULT = next(name for name, rule in RULES.items() if rule == metfa.Terms().threshold)  # the library's own
+OF_IMAGES = ("Gradient", "SmoothGrad", "IG", "RISE")
+OF_TABLES = ("Gradient", "IG", "exact SHAP", "LIME")
+WIDENED = ("MULT white", "XOR white")  # tasks on which the radius of the noise was changed
+
+
+class Results:
+    """The committed tables; rows are found by what they are about."""
+
+    def __init__(self, folder: Path = RESULTS) -> None:
+        self.quick, self.thresholds = (
+            {name: read(folder / tier / f"{name}.csv") for name in ("marks", "ranking", "trainings")}
+            for tier in ("quick", "thresholds")
+        )
+        self.photographs = read(folder / "photographs" / "photographs.csv")
+        self.about = {
+            tier: json.loads((folder / tier / "about.json").read_text(encoding="utf-8"))
+            for tier in ("quick", "thresholds")
+        }
+
+
+def one(rows: list[dict[str, Any]], **about: Any) -> dict[str, Any]:
+    """The row about these; KeyError if there is none, or more than one."""
+    found = [row for row in rows if all(row[name] == value for name, value in about.items())]
+    if len(found) != 1:
+        raise KeyError(f"{len(found)} rows about {about}")
+    return found[0]
+
+
+def marks(rows: list[dict[str, Any]], explainer: str, rule: str | None = None, **about: Any) -> dict[str, Any]:
+    """Row of the six tasks at the default rule, 50 samples, uncorrected, usual noise, unless `about` says otherwise."""
+    usual = {"task": SIX, "network": "MLP", "kind": "Gaussian", "std": 0.1, "n": 50, "correction": "none"}
+    return one(rows, explainer=explainer, rule=rule or DEFAULT, **(usual | about))
+
+
+def of_table(rows: list[dict[str, Any]], explainer: str, rule: str, **about: Any) -> dict[str, Any]:
+    usual = {"task": "additive rho 0", "network": "MLP", "std": 0.2, "correction": "none"}
+    return marks(rows, explainer, rule, **(usual | about))
+
+
+def shown(number: float, error: float = np.nan) -> str:
+    """Two decimals without the zero before the point, with its standard error."""
+    if np.isnan(number):
+        return "–"
+    text = f"{number:.2f}".removeprefix("0") if abs(number) < 10 else f"{number:.1f}"
+    return text if np.isnan(error) else f"{text} ± {shown(error)}"
+
+
+def with_error(row: dict[str, Any], name: str) -> str:
+    return shown(row[name], row[f"{name}_se"])

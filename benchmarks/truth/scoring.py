@@ -1,0 +1,148 @@
+"""Marks and rankings against both truths: every number of samples, rule and correction from the same maps.
+
+A row is the mean over inputs. The share of false marks (FDP) leaves out inputs without marks, whose share is there too.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+import metfa
+from benchmarks.truth.rules import CORRECTIONS, FIXED, RULES, SIGN, UNTESTED
+from metfa import AttributionSample, stats
+
+__all__ = ["area", "first", "marks", "ranking", "top"]
+
+
+def first(sample: AttributionSample, n: int) -> AttributionSample:
+    """The first `n` samples, as if no more had been drawn."""
+    provenance = {name: value for name, value in sample.provenance.items() if name != "looks"}
+    predictions = None if sample.predictions is None else sample.predictions[:n]
+    return replace(
+        sample, values=sample.values[:n], predictions=predictions, sample_ids=sample.sample_ids[:n],
+        provenance=provenance,
+    )  # fmt: skip
+
+
+def unsigned(sample: AttributionSample) -> AttributionSample:
+    """The sizes of signed scores."""
+    provenance = sample.provenance | {"signed": False}
+    return replace(sample, values=np.abs(sample.values), vanilla=np.abs(sample.vanilla), provenance=provenance)
+
+
+def flat(maps: np.ndarray) -> np.ndarray:
+    return maps.reshape(len(maps), -1)
+
+
+def marks(sample: AttributionSample, task: np.ndarray, model: np.ndarray, *, images: bool) -> Iterator[dict[str, Any]]:
+    """A row for each rule and correction; truths are bool (inputs, features)."""
+    sizes = sample if images else unsigned(sample)
+    mean = flat(sizes.mean())
+    for rule, threshold in RULES.items() if images else [*RULES.items(), (f"> {FIXED:g}", FIXED)]:
+        found = _decided(sizes, threshold, None)
+        for correction in CORRECTIONS:
+            decision = found if correction is None else _corrected(sizes, found, correction)
+            important, unimportant = (flat(decision.marks) == mark for mark in (1, -1))
+            missing = np.isnan(np.broadcast_to(decision.thresholds, decision.marks.shape)).reshape(len(task), -1)
+            row = {"no_threshold": float(missing.all(axis=1).mean()), **_row(important, task, model)}
+            row["task_unimportant"] = _mean_ratio((unimportant & task).sum(axis=1), task.sum(axis=1))
+            row["model_unimportant"] = _mean_ratio((unimportant & model).sum(axis=1), model.sum(axis=1))
+            row |= _controls(important.sum(axis=1), flat(sizes.vanilla), mean, task)
+            yield {"rule": rule, "correction": correction or "none", **row}
+    for rule, found in UNTESTED.items():
+        one = flat(sizes.vanilla) if rule.startswith("vanilla") else mean
+        above = np.array([values > _quiet(found, values) for values in one])
+        yield {"rule": rule, "correction": "untested", **_row(above, task, model)}
+    if not images:
+        for name, one in (("vanilla", flat(sizes.vanilla)), ("mean", mean)):
+            yield {"rule": f"{name} > {FIXED:g}", "correction": "untested", **_row(one > FIXED, task, model)}
+        for correction in CORRECTIONS:
+            decided = _decided(sample, 0.0, correction)
+            yield {"rule": SIGN, "correction": correction or "none", **_row(flat(decided.marks) != 0, task, model)}
+
+
+def _decided(sample: AttributionSample, threshold: Any, correction: str | None) -> Any:
+    return _quiet(lambda terms: sample.decide(terms), sample.terms(threshold, correction=correction or "none"))
+
+
+def _corrected(sample: AttributionSample, decision: Any, correction: str) -> Any:
+    """Decided again, at the thresholds that the rule found."""
+    numbers = np.broadcast_to(decision.thresholds.ravel(), len(decision.marks))
+    return sample.decide(replace(decision.terms, threshold=numbers, nothing=decision.nothing, correction=correction))
+
+
+def _quiet(function: Any, given: Any) -> Any:
+    """Inputs without a threshold are counted, so no warning is needed."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", metfa.DegenerateAttributionsWarning)
+        return function(given)
+
+
+def _row(important: np.ndarray, task: np.ndarray, model: np.ndarray) -> dict[str, float]:
+    """Number of marks, inputs without any, and for both truths the share of false marks and power."""
+    row = {"marks": float(important.sum(axis=1).mean()), "unmarked": float((~important.any(axis=1)).mean())}
+    for name, truth in (("task", task), ("model", model)):
+        row[f"{name}_fdp"] = _mean_ratio((important & ~truth).sum(axis=1), important.sum(axis=1))
+        row[f"{name}_power"] = _mean_ratio((important & truth).sum(axis=1), truth.sum(axis=1))
+    return row
+
+
+def _mean_ratio(parts: np.ndarray, wholes: np.ndarray) -> float:
+    some = wholes > 0
+    return float((parts[some] / wholes[some]).mean()) if some.any() else np.nan
+
+
+def _controls(counts: np.ndarray, vanilla: np.ndarray, mean: np.ndarray, truth: np.ndarray) -> dict[str, float]:
+    """As many features as were marked, from the top of the vanilla map and of the mean map, against task truth."""
+    row = {}
+    for name, maps in (("top_vanilla", vanilla), ("top_mean", mean)):
+        weights = np.array([top(values, count) for values, count in zip(maps, counts, strict=True)])
+        hits = (weights * truth).sum(axis=1)
+        row[f"{name}_fdp"] = _mean_ratio(counts - hits, counts)
+        row[f"{name}_power"] = _mean_ratio(hits, truth.sum(axis=1))
+    return row
+
+
+def top(values: np.ndarray, k: int) -> np.ndarray:
+    """1 for the k largest, and for those that tie for the last places their share of them; 0 for the others."""
+    if k == 0:
+        return np.zeros(len(values))
+    cut = np.sort(values)[-k]
+    above, tied = values > cut, values == cut
+    return above + tied * (k - above.sum()) / tied.sum()
+
+
+def area(values: np.ndarray, truth: np.ndarray) -> float:
+    """Area under the ROC curve; nan where everything or nothing is true."""
+    high, low = values[truth], values[~truth]
+    if not (high.size and low.size):
+        return np.nan
+    above, tied = high[:, None] > low, high[:, None] == low
+    return float((above + tied / 2).mean())
+
+
+def ranking(
+    sample: AttributionSample, task: np.ndarray, model: np.ndarray, *, images: bool
+) -> Iterator[dict[str, Any]]:
+    """A row for each map: area under the ROC curve and precision at the number of true features."""
+    sizes = sample if images else unsigned(sample)
+    maps = {
+        "vanilla": sizes.vanilla,
+        "mean": sizes.mean(),
+        "smoothed median": sizes.smoothed(),
+        "lower bound": stats.median_interval(sizes.values, 0.95).low,
+    }
+    for name, found in maps.items():
+        row: dict[str, Any] = {"map": name}
+        for which, truths in (("task", task), ("model", model)):
+            pairs = list(zip(flat(found), truths, strict=True))
+            areas = np.array([area(*pair) for pair in pairs])
+            hits = np.array([(top(values, truth.sum()) * truth).sum() for values, truth in pairs])
+            row[f"{which}_auc"] = float(np.nanmean(areas)) if np.isfinite(areas).any() else np.nan
+            row[f"{which}_precision"] = _mean_ratio(hits, truths.sum(axis=1))
+        yield row

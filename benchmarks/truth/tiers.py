@@ -1,0 +1,76 @@
+"""Which units a tier has, training by training, so that a part of them is a smaller result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from benchmarks.truth import explainers, images, tables
+from benchmarks.truth.task import Task
+from benchmarks.truth.units import Unit
+
+__all__ = ["STD_OF_IMAGES", "STD_OF_TABLES", "TIERS"]
+
+STD_OF_IMAGES, STD_OF_TABLES = 0.1, 0.2
+RADII = (0.02, 0.05, 0.1, 0.2, 0.4)
+FEW_RADII = (0.02, 0.1, 0.4)
+
+SIX = images.IMAGES
+PLANTED = [images.blind("LIN"), images.blind("XOR"), images.nothing_learned()]
+ALL_TABLES = [
+    *tables.tables(0.0, 0.75, 0.99),
+    *tables.tables(0.0, names=("suppressor",)),
+]
+
+
+def _units(
+    tasks: Iterable[Task],
+    training: int,
+    *,
+    inputs: int,
+    sizes: tuple[int, ...],
+    names: tuple[str, ...] = (),
+    noises: tuple[tuple[str, float], ...] = (),
+) -> list[Unit]:
+    return [
+        Unit(task, name, training, kind, std, inputs, sizes)
+        for task in tasks
+        for kind, std in noises or (("Gaussian", STD_OF_IMAGES if task.images else STD_OF_TABLES),)
+        for name in names or (explainers.OF_IMAGES if task.images else explainers.OF_TABLES)
+    ]
+
+
+def quick() -> list[Unit]:
+    found = []
+    for training in range(2):
+        found += _units([*SIX, *PLANTED], training, inputs=25, sizes=(20, 50))
+        found += _units(tables.TABLES, training, inputs=15, sizes=(20, 50))
+    return found
+
+
+def thresholds() -> list[Unit]:
+    """Rules and the radius of the noise: two tasks first."""
+    noises = tuple(("Gaussian", std) for std in FEW_RADII)
+    two = [task for task in SIX if task.name in ("MULT white", "XOR white")]
+    found = []
+    for tasks, trainings in ((two, range(3)), (SIX, range(3)), (SIX, range(3, 5))):
+        for training in trainings:
+            for task in tasks:
+                found += _units([task], training, inputs=50, sizes=(50,), names=("Gradient", "IG"), noises=noises)
+    return list(dict.fromkeys(found))
+
+
+def full() -> list[Unit]:
+    noises = tuple((kind, std) for kind in ("Gaussian", "uniform") for std in RADII)
+    sizes = (10, 20, 50, 100, 200)
+    found = []
+    for training in range(5):
+        found += _units([*SIX, *images.RIGID, *PLANTED], training, inputs=100, sizes=sizes)
+        found += _units(ALL_TABLES, training, inputs=50, sizes=sizes)
+        found += _units([*images.LINEAR, *images.CONVOLUTIONAL], training, inputs=100, sizes=sizes)
+    for training in range(5):
+        rest = tuple(noise for noise in noises if noise != ("Gaussian", STD_OF_IMAGES))
+        found += _units([*SIX, *images.RIGID], training, inputs=100, sizes=sizes, noises=rest)
+    return found
+
+
+TIERS: dict[str, Callable[[], list[Unit]]] = {"quick": quick, "thresholds": thresholds, "full": full}
