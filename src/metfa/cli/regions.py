@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from metfa.results.sample import AttributionSample
 if TYPE_CHECKING:
     from metfa.cli.run import Analysis
 
-__all__ = ["FORMS", "check_regions", "pooled", "region_lines"]
+__all__ = ["FORMS", "check_regions", "pooled", "region_lines", "regions_named"]
 
 FORMS = "superpixels[:NUMBER], grid[:ROWS], none, or a picture of labels such as mask.png"
 
@@ -47,13 +48,19 @@ def pooled(sample: Any, analysis: Analysis) -> tuple[AttributionSample | None, s
 
     Only for one picture whose maps lie on it.
     """
+    made, note = regions_named(analysis.regions, sample)
+    return (None if made is None else sample.over(made)), note
+
+
+def regions_named(text: str, sample: Any) -> tuple[Regions | None, str]:
+    """The regions of one picture whose maps lie on it, each against the rest, and a note; None for anything else."""
     if not isinstance(sample, AttributionSample) or len(sample.feature_shape) != 2 or sample.values.shape[1] != 1:
         return None, ""
-    kind, given = _parsed(analysis.regions)
+    kind, given = _parsed(text)
     if kind == "none":
         return None, ""
     made, note = _made(kind, given, sample)
-    return sample.over(made, against="rest"), note
+    return replace(made, against="rest"), note
 
 
 def _made(kind: str, given: Any, sample: AttributionSample) -> tuple[Regions, str]:
