@@ -113,7 +113,8 @@ def demo(
     name = f"scikit-image's {photo}"
     folder = folder or demo_folder(name, sampling)
     _explain([(name, lambda: image)], [folder], sampling, analysis)
-    write_page([folder], folder / "report.html")
+    correction = None if regions == "none" else Correction.holm  # one for the page, and that of the regions elsewhere
+    write_page([folder], folder / "report.html", correction=correction, regions=regions)
 
 
 @app.command()
