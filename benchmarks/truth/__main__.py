@@ -117,7 +117,11 @@ def compare(new: Path, published: Path) -> int:
             if label[0] != SIX or label not in known:
                 continue
             for figure in [figure for figure in row if f"{figure}_se" in row and figure != "marks"]:
-                before, now, band = known[label][figure], row[figure], 3 * known[label][f"{figure}_se"] + 0.02
+                before, now, band = (
+                    known[label][figure],
+                    row[figure],
+                    3 * np.nan_to_num(known[label][f"{figure}_se"]) + 0.02,
+                )
                 total += 1
                 if not abs(now - before) <= band and not (np.isnan(now) and np.isnan(before)):
                     outside += 1

@@ -27,7 +27,7 @@ def said(found: Results) -> str:
         "In the suppressor table the second column has nothing to do with what is predicted, by itself. The model "
         "subtracts it from the first, to take out a disturbance that both share. So it is important, as it should be: "
         f"{shown(fixed['marks'])} of 4 columns a row are marked with exact Shapley values, and half of the marks are "
-        f"false about the task ({shown(fixed['task_fdp'])}), none about the model ({shown(fixed['model_fdp'])}).",
+        f"false about the task ({shown(fixed['task_fdp'])}), hardly any about the model ({shown(fixed['model_fdp'])}).",
         fixed["task_fdp"] > 0.4, fixed["model_fdp"] < 0.05, row["marks"] > 1.9,
     )  # fmt: skip
     gradient = marks(quick, "Gradient")
@@ -181,9 +181,8 @@ def which(found: Results) -> str:
     say(
         "**A multiple of the mean needs maps in which few features stand out far.** Twice the mean is a good threshold "
         f"for Gradient and IG on these images, but RISE's flat maps have no mark in {100 * rise['unmarked']:.0f} % of "
-        "the inputs, and where two of four columns share everything (the suppressor table), none is above it: "
-        f"{shown(both['marks'])} marks. It does not depend on the samples but for the scale, and it is careful where "
-        "there is nothing to find.",
+        "the inputs, and where two of four columns share everything (the suppressor table), none is above it. It "
+        "depends on the samples by their mean alone, and it is careful where there is nothing to find.",
         rise["unmarked"] > 0.5, both["marks"] < 0.2,
     )  # fmt: skip
     pictures = {

@@ -90,29 +90,37 @@ export class Words {
 }
 
 export class Bars {
-  constructor(result, label, onPoint) {
-    Object.assign(this, { result, onPoint, cursor: null });
+  /**
+   * Those with the largest `sizeOf` their score stand first, `most` of them at the start; `clean`: scores without noise
+   * are drawn too; `brief` makes a mark's name short.
+   */
+  constructor(result, label, onPoint, { sizeOf = Math.abs, clean = true, brief = (kind) => kind, most = MOST_BARS } = {}) {
+    Object.assign(this, { result, onPoint, clean, brief, most, cursor: null });
+    const drawn = clean || !result.maps.lower ? Object.values(result.maps) : [result.maps.lower, result.maps.upper];
+    this.low = drawn.reduce((low, map) => map.reduce((a, b) => Math.min(a, b), low), 0);
+    this.high = drawn.reduce((high, map) => map.reduce((a, b) => Math.max(a, b), high), 0);
     const main = result.maps.smoothed ? "smoothed" : "mean";
-    const sizes = result.names.map((_, feature) => Math.abs(result.score(main, feature)));
+    const sizes = result.names.map((_, feature) => sizeOf(result.score(main, feature)));
     this.order = [...sizes.keys()].sort((a, b) => sizes[b] - sizes[a]);
     this.main = main;
     this.rows = new Map();
     this.body = element("div", { class: "bars", role: "list", "aria-label": label });
-    for (const [place, feature] of this.order.slice(0, MOST_BARS).entries()) this.body.append(this.#row(feature, place));
+    for (const [place, feature] of this.order.slice(0, most).entries()) this.body.append(this.#row(feature, place));
     this.more = element("button", { type: "button", onclick: () => this.#showAll() }, `Show all ${this.order.length}`);
-    this.more.hidden = this.order.length <= MOST_BARS;
+    this.more.hidden = this.order.length <= most;
     this.node = element("div", {}, this.body, this.more, element("p", { class: "small" }, this.#legend()));
   }
 
   #legend() {
     const { contradicted } = this.result;
     const interval = contradicted ? "; line with caps: interval of its median" : "";
+    if (!this.clean) return `Bar: ${this.main} score${interval}; dashed: the threshold.`;
     return `Bar: ${this.main} score${interval}; thick stroke: score without noise, red outside its interval${contradicted ? ` (${contradicted})` : ""}.`;
   }
 
   #showAll() {
     for (const [place, feature] of this.order.entries()) {
-      if (place >= MOST_BARS) this.body.append(this.#row(feature, place));
+      if (place >= this.most) this.body.append(this.#row(feature, place));
     }
     this.more.hidden = true;
     this.drawMarks();
@@ -153,14 +161,19 @@ export class Bars {
     this.rows.get(feature)?.row.classList.add("pointed");
   }
 
+  /** Bring a feature's row into sight within the list, and nothing else. */
+  reveal(feature) {
+    if (!this.rows.has(feature)) this.#showAll();
+    const { row } = this.rows.get(feature);
+    this.body.scrollTop = row.offsetTop - (this.body.clientHeight - row.clientHeight) / 2;
+  }
+
   nameOf(feature) {
     return this.result.names[feature];
   }
 
   #x(score) {
-    const low = Math.min(0, this.result.layers.low);
-    const high = Math.max(0, this.result.layers.high);
-    return 20 + 960 * ((score - low) / (high - low || 1)); // with room for the caps of the error bars
+    return 20 + 960 * ((score - this.low) / (this.high - this.low || 1)); // with room for the caps of the error bars
   }
 
   drawLayer() {}
@@ -179,14 +192,16 @@ export class Bars {
         const [low, high] = [this.#x(result.score("lower", feature)), this.#x(result.score("upper", feature))];
         parts.push(line(low, high, 10, 10, "error"), line(low, low, 5, 15, "error"), line(high, high, 5, 15, "error"));
       }
-      const clean = this.#x(result.score("vanilla", feature));
-      parts.push(line(clean, clean, 2, 18, result.outside(feature) ? "clean outside" : "clean"));
+      if (this.clean) {
+        const clean = this.#x(result.score("vanilla", feature));
+        parts.push(line(clean, clean, 2, 18, result.outside(feature) ? "clean outside" : "clean"));
+      }
       parts.push(line(this.#x(0), this.#x(0), 0, 20, "zero"));
       if (Number.isFinite(result.threshold)) {
         parts.push(line(this.#x(result.threshold), this.#x(result.threshold), 0, 20, "threshold"));
       }
       picture.replaceChildren(...parts);
-      row.querySelector(".kind").textContent = kind;
+      row.querySelector(".kind").textContent = this.brief(kind);
       row.setAttribute("aria-label", `${result.names[feature]}: ${short(score)}, ${kind}`);
     }
   }

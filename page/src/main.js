@@ -1,29 +1,37 @@
 // The page: the data are unpacked, drawn, and decided anew where a setting changes.
 
+import { Drawing } from "./drawing.js";
 import { probability, element, percent } from "./elements.js";
 import { Bars, Words } from "./features.js";
 import { layerName, Maps } from "./maps.js";
 import { Panel } from "./panel.js";
+import { Regions } from "./regions.js";
 import { Result } from "./result.js";
 
-const VIEWS = { maps: Maps, words: Words, bars: Bars };
+const VIEWS = { maps: Maps, regions: Regions, words: Words, bars: Bars };
 
 async function start() {
   const data = JSON.parse(document.getElementById("data").textContent);
   const controls = document.querySelector(".controls");
   const shown = [];
   for (const section of document.querySelectorAll(".result")) {
-    const result = await Result.of(data.results[Number(section.dataset.index)]);
+    const own = data.results[Number(section.dataset.index)];
+    const result = await Result.of({ ...own, picture: data.pictures[own.picture] });
     const label = section.querySelector("h2").textContent;
     const one = { result, kept: null };
     one.view = new VIEWS[result.kind](result, label, (feature, how) => point(one, feature, how));
-    one.panel = new Panel(result, (feature) => one.view.nameOf(feature), (edge) => {
+    const onThreshold = (edge) => {
       result.edge = edge;
       decide(one);
-    });
+    };
+    one.panel = new Panel(result, (feature) => one.view.nameOf(feature), onThreshold);
     await one.view.load();
+    if (result.kind === "maps") {
+      const regions = result.beside === null ? null : shown[result.beside].view;
+      one.drawing = new Drawing(one.view, regions, () => onThreshold(result.computed));
+    }
     const live = section.querySelector(".live");
-    live.append(one.view.node, one.panel.node);
+    live.append(element("div", {}, one.view.node, one.drawing?.node ?? ""), one.panel.node);
     live.hidden = false;
     shown.push(one);
   }
@@ -42,6 +50,9 @@ async function start() {
     one.result.decide(alpha, correction, place);
     one.view.drawMarks();
     one.panel.draw(correction, alpha);
+    for (const { drawing } of shown.filter((other) => other === one || shown[other.result.beside] === one)) {
+      drawing?.decided(alpha, alpha === data.alpha);
+    }
     if (one.view.cursor === null) return;
     one.panel.read(one.view.cursor);
     one.panel.pin(one.kept !== null);

@@ -16,13 +16,31 @@ const LAYER_NAMES = {
 const EXTREME = 4; // maps longer than that are stretched, or they would be a line
 
 /** Red, green and blue of a colour of the style, light or dark, as the legends have it. */
-function colourOf(look) {
+export function colourOf(look) {
   const digits = getComputedStyle(document.documentElement).getPropertyValue(`--${look}`).trim().slice(1);
   return [0, 2, 4].map((start) => parseInt(digits.slice(start, start + 2), 16));
 }
 
 export function layerName(name) {
   return LAYER_NAMES[name];
+}
+
+/** Pixels of a picture, which the browser decodes, their brightness, and its size. */
+export async function decoded(source) {
+  const image = new Image();
+  image.src = source;
+  await image.decode();
+  const [width, height] = [image.naturalWidth, image.naturalHeight];
+  const canvas = element("canvas", { width, height });
+  const context = canvas.getContext("2d", { willReadFrequently: true });
+  context.drawImage(image, 0, 0);
+  const picture = context.getImageData(0, 0, width, height).data;
+  const grey = new Uint8ClampedArray(width * height);
+  for (let p = 0; p < grey.length; p++) {
+    const brightness = 0.299 * picture[4 * p] + 0.587 * picture[4 * p + 1] + 0.114 * picture[4 * p + 2];
+    grey[p] = 64 + 0.6 * brightness;
+  }
+  return { picture, grey, width, height };
 }
 
 export class Maps {
@@ -42,21 +60,9 @@ export class Maps {
     this.outline = result.region ? this.#outline() : null;
   }
 
-  /** Take the picture's pixels, which the browser decodes. */
   async load() {
-    const image = new Image();
-    image.src = this.result.picture;
-    await image.decode();
-    const canvas = element("canvas", { width: this.width, height: this.height });
-    const context = canvas.getContext("2d", { willReadFrequently: true });
-    context.drawImage(image, 0, 0);
-    const pixels = context.getImageData(0, 0, this.width, this.height).data;
-    this.picture = pixels;
-    this.grey = new Uint8ClampedArray(this.width * this.height);
-    for (let p = 0; p < this.grey.length; p++) {
-      const brightness = 0.299 * pixels[4 * p] + 0.587 * pixels[4 * p + 1] + 0.114 * pixels[4 * p + 2];
-      this.grey[p] = 64 + 0.6 * brightness;
-    }
+    const { picture, grey } = await decoded(this.result.picture);
+    Object.assign(this, { picture, grey });
   }
 
   #view(label) {

@@ -69,7 +69,7 @@ export class Panel {
 
   #expectation(correction, alpha) {
     const { result } = this;
-    const of = result.region ? "pixels around the object" : { maps: "pixels", words: "words", bars: "features" }[result.kind];
+    const of = result.region ? "pixels around the object" : { maps: "pixels", words: "words" }[result.kind] ?? `${result.noun}s`;
     if (!result.edges.length) return "Nothing is decided.";
     if (result.tooFew) {
       const kept = result.split ? ` beside the first ${result.split}` : "";
@@ -114,7 +114,7 @@ export class Panel {
     this.reading.classList.toggle("empty", feature === null);
     if (feature === null) {
       this.reading.replaceChildren(
-        element("p", { class: "small" }, "Point at a feature, or move there by the arrow keys, for its samples."),
+        element("p", { class: "small" }, `Point at a ${result.noun}, or move there by the arrow keys, for its samples.`),
       );
       return;
     }

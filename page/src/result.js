@@ -38,12 +38,16 @@ export class Result {
   /** What the marks are called here. */
   get kinds() {
     if (this.region) return CONTEXT_KINDS;
+    if (this.called) {
+      const [above, below] = this.threshold === 0 ? this.called : [`above ${short(this.threshold, 3)}`, `below ${short(this.threshold, 3)}`];
+      return { 1: above, 0: KINDS[0], "-1": below };
+    }
     return this.threshold === 0 ? SIGNED_KINDS : KINDS;
   }
 
   /** How they look: the class of style. */
   get looks() {
-    return this.threshold === 0 ? SIGNED_KINDS : KINDS;
+    return this.threshold === 0 || this.called ? SIGNED_KINDS : KINDS;
   }
 
   /** Score of a feature in a map, in the units of the explainer; "width" is upper less lower bound. */
@@ -93,6 +97,7 @@ export class Result {
 
   /** Counts at the threshold, the marks they make, and what the figures beside them say. */
   decide(alpha, correction, place) {
+    Object.assign(this, { alpha, correction });
     this.refused = this.anyTime && FIXED_ONLY.includes(correction);
     this.byEValues = this.anyTime || correction.endsWith("e-bh");
     this.saw = !this.fixed || this.edge !== this.computed;

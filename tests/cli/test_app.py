@@ -19,10 +19,10 @@ from PIL import Image
 from typer.testing import CliRunner
 
 import metfa
-from metfa.cli import app, demo, run
+from metfa.cli import app, demo, views
 
 METFA = Path(sys.executable).with_name("metfa")
-FILES = ["about.json", "figure.png", "report.txt", "sample"]
+FILES = ["about.json", "figure.png", "maps.png", "report.txt", "sample"]
 
 
 def save_picture(path, seed=0):
@@ -56,7 +56,7 @@ def test_one_picture(explain, picture, tmp_path):
     folder = tmp_path / "out"
     assert sorted(path.name for path in folder.iterdir()) == FILES
     report = (folder / "report.txt").read_text()
-    assert done.out == f"{report}\nfigure: out/figure.png\n"
+    assert done.out == f"{report}\nfigure: out/figure.png\nfigure: out/maps.png\n"
     image = np.asarray(Image.open(folder / "figure.png").convert("RGB"))
     assert image.std() > 20
     sample = metfa.load(folder / "sample")
@@ -190,6 +190,7 @@ def test_settings_of_the_method(explain, picture, tmp_path):
     assert json.loads((tmp_path / "out" / "about.json").read_text())["settings"] == "grid=(2, 3), n_masks=8"
     (tmp_path / "out" / "report.txt").unlink()
     (tmp_path / "out" / "figure.png").unlink()
+    (tmp_path / "out" / "maps.png").unlink()
     other = explain(*arguments[:-1], "grid=(3, 3)", "--noise", "none")
     assert other.code == 2
     assert "holds results with settings=grid=(2, 3), n_masks=8, not grid=(3, 3), n_masks=8" in other.err
@@ -373,7 +374,7 @@ def test_show_reads_the_report_again(metfa_command, finished):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "out", "written"),
-    [("show", "again", ["figure.png", "report.txt"]), ("report", "again/page.html", ["page.html"])],
+    [("show", "again", ["figure.png", "maps.png", "report.txt"]), ("report", "again/page.html", ["page.html"])],
 )
 def test_reading_a_result_again_needs_no_torch(command, out, written, finished, tmp_path):
     code = """
@@ -398,7 +399,9 @@ finally:
 def test_show_writes_views_elsewhere_and_overwrites_nothing(metfa_command, finished, tmp_path):
     done = metfa_command("show", finished, "--alpha", 0.2, "--out", "views")
     assert done.code == 0
-    assert (tmp_path / "views/report.txt").read_text() + "\nfigure: views/figure.png\n" == done.out
+    assert (
+        tmp_path / "views/report.txt"
+    ).read_text() + "\nfigure: views/figure.png\nfigure: views/maps.png\n" == done.out
     before = tree(tmp_path)
     for folder in ("views", finished):
         shown = metfa_command("show", finished, "--out", folder)
@@ -740,7 +743,7 @@ def interrupt_once(monkeypatch, owner, name, at=1):
         ("metfa.models", "load"),
         ("metfa.sampling.store.StoreSink", "result"),
         ("metfa.plot", "figure"),
-        ("metfa.cli.run", "report"),
+        ("metfa.cli.views", "report"),
     ],
 )
 def test_an_interruption_at_any_stage_is_resumed(owner, name, explain, picture, tmp_path, monkeypatch):
@@ -760,13 +763,13 @@ def test_an_interruption_at_any_stage_is_resumed(owner, name, explain, picture, 
 @pytest.mark.slow
 def test_an_interruption_of_the_second_picture_keeps_the_first(explain, tmp_path, monkeypatch):
     pictures = [save_picture(tmp_path / f"{name}.png", seed) for seed, name in enumerate("ab")]
-    interrupt_once(monkeypatch, run, "report", at=2)
+    interrupt_once(monkeypatch, views, "report", at=2)
     assert explain(*pictures, "--out", "out").code == 130
     before = tree(tmp_path / "out/a")
     done = explain(*pictures, "--out", "out")
     assert done.code == 0
     assert tree(tmp_path / "out/a") == before
-    assert done.out.count("figure: ") == 1
+    assert done.out.count("figure: ") == 2
     assert (tmp_path / "out/b/figure.png").exists()
     again = explain(*pictures, "--out", "out")
     assert again.code == 0
@@ -774,7 +777,7 @@ def test_an_interruption_of_the_second_picture_keeps_the_first(explain, tmp_path
 
 
 def test_a_picture_that_changed_meanwhile_is_noticed(explain, picture, tmp_path, monkeypatch):
-    interrupt_once(monkeypatch, run, "report")
+    interrupt_once(monkeypatch, views, "report")
     assert explain(picture, "--out", "out").code == 130
     save_picture(picture, seed=9)
     assert "out holds the samples of another picture" in explain(picture, "--out", "out").err

@@ -44,6 +44,16 @@ def test_a_page_of_several_folders(metfa_command, results, tmp_path):
     assert '"alpha":0.1' in page
 
 
+def test_regions_beside_pictures(metfa_command, results, tmp_path):
+    done = metfa_command("report", *results, "--out", "all.html", "--regions", "grid:3", "--correction", "holm")
+    assert done.code == 0
+    page = (tmp_path / "all.html").read_text("utf-8")
+    assert [": 9 regions" in found for found in re.findall(r"<h2.*?>(.*?)</h2>", page)] == [True, False, True, False]
+    done = metfa_command("report", *results, "--out", "none.html", "--regions", "squares")
+    assert done.code != 0
+    assert "`--regions` must be superpixels" in done.err
+
+
 def test_equal_names_and_bare_samples(metfa_command, results, tmp_path):
     sample = metfa.load(results[0] / "sample")
     sample.save(tmp_path / "bare")

@@ -640,6 +640,7 @@ def of_plot():
 
 def of_report(folder):
     sample = table_sample()
-    good = {"path": folder.new(".html"), "results": sample, "title": "Title", "threshold": 0.5, "alpha": 0.3}
+    good = {"path": folder.new(".html"), "results": sample, "title": "Title", "threshold": 0.5, "alpha": 0.3,
+            "regions": np.array([0, 0, 1])}  # fmt: skip
     yield Case("report.write", report.write, good)
     yield Case("report.write of several", report.write, {**good, "results": {"one": sample, "two": sample}})

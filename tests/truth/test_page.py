@@ -3,7 +3,8 @@
 import copy
 
 import pytest
-from benchmarks.truth import page, reading, sentences
+from benchmarks.truth import aggregate, page, reading, sentences
+from benchmarks.truth.__main__ import compare
 from benchmarks.truth.rules import RULES
 
 
@@ -48,3 +49,17 @@ def test_it_can_be_made_whatever_rule_is_the_default(found, monkeypatch):
     for rule in ("break of all values", "break of medians"):
         monkeypatch.setattr(reading, "DEFAULT", rule)
         assert page.parts(found)
+
+
+def test_figures_outside_of_their_bands_are_counted(tmp_path, capsys):
+    published = reading.RESULTS / "quick"
+    assert compare(published, published) == 0
+    for name in ("marks.csv", "ranking.csv"):
+        rows = aggregate.read(published / name)
+        for row in rows:
+            if (row["task"], row["explainer"], row.get("rule")) == (sentences.SIX, "IG", "2 x mean") and row["n"] == 50:
+                row["task_power"] = 0.1
+        aggregate.write(tmp_path / name, rows)
+    capsys.readouterr()
+    assert compare(tmp_path, published) > 0
+    assert "2 x mean" in capsys.readouterr().out

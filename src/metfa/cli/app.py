@@ -20,6 +20,7 @@ from metfa.by_name.noises import TEXT_NOISE_FORMS
 from metfa.cli.attack import attack_picture
 from metfa.cli.certificates import check_certificate
 from metfa.cli.demo import demo_folder, demo_photo
+from metfa.cli.kinds import is_of_text
 from metfa.cli.options import (
     Alpha,
     Batch,
@@ -57,7 +58,6 @@ from metfa.cli.run import (
     explain_picture,
     explain_words,
     is_finished,
-    is_of_text,
     read_folder,
     title_of,
 )
@@ -113,7 +113,8 @@ def demo(
     name = f"scikit-image's {photo}"
     folder = folder or demo_folder(name, sampling)
     _explain([(name, lambda: image)], [folder], sampling, analysis)
-    write_page([folder], folder / "report.html")
+    correction = None if regions == "none" else Correction.holm  # one for the page, and that of the regions elsewhere
+    write_page([folder], folder / "report.html", correction=correction, regions=regions)
 
 
 @app.command()

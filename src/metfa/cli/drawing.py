@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from metfa.cli.certificates import certificate_figure
+from metfa.cli.kinds import is_of_text
 from metfa.cli.regions import pooled
-from metfa.cli.run import CERTIFIED, FIGURE, MAPS, WORDS, Analysis, is_of_text, title_of
+from metfa.cli.run import CERTIFIED, FIGURE, MAPS, WORDS, Analysis, title_of
 from metfa.results.sample import AttributionSample
 
 __all__ = ["drawn_views"]

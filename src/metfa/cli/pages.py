@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from metfa._base.provenance import printable
-from metfa.cli.options import Alpha, Confidence, Corrected, FlipsFrom, Threshold
+from metfa.cli.options import Alpha, Confidence, Corrected, FlipsFrom, RegionsOf, Threshold
 from metfa.cli.parsing import threshold_of
+from metfa.cli.regions import check_regions, regions_named
 from metfa.cli.run import read_folder, title_of
 from metfa.results.cautions import FLIPS_FROM
 
@@ -28,6 +29,7 @@ def write_page(
     split: Annotated[
         int | None, typer.Option(min=1, help="Take a rule's threshold from this many first samples; test the others.")
     ] = None,
+    regions: RegionsOf = "none",
 ) -> None:
     """Write one HTML file that shows results and lets readers try other levels and thresholds, without the model.
 
@@ -36,12 +38,14 @@ def write_page(
     """
     from metfa.report.writing import numbered, write
 
+    check_regions(regions)
     read = ((folder.name, *read_folder(folder)) for folder in folders)
     results = numbered((title_of(about) or name, result) for name, result, about in read)
     path = write(
         out,
         results,
         title=title,
+        regions=None if regions == "none" else lambda sample: regions_named(regions, sample)[0],
         threshold=threshold_of(threshold),
         alpha=alpha,
         correction=None if correction is None else correction.value,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metfa import regions
+from metfa.cli.kinds import is_of_text
 from metfa.results.decisions import TooFewSamplesError
 from metfa.results.in_words import regions_in_words
 from metfa.results.regions import Regions
@@ -16,7 +18,7 @@ from metfa.results.sample import AttributionSample
 if TYPE_CHECKING:
     from metfa.cli.run import Analysis
 
-__all__ = ["FORMS", "check_regions", "pooled", "region_lines"]
+__all__ = ["FORMS", "check_regions", "pooled", "region_lines", "regions_named"]
 
 FORMS = "superpixels[:NUMBER], grid[:ROWS], none, or a picture of labels such as mask.png"
 
@@ -35,18 +37,30 @@ def _parsed(text: str) -> tuple[str, Any]:
     raise ValueError(f"`--regions` must be {FORMS}, got {text!r}, and there is no such file")
 
 
+def sentences_of(sample: Any) -> AttributionSample | None:
+    """The samples of the sentences of a text, each against the rest; None for fewer than two."""
+    made = regions.sentences(sample)
+    return sample.over(made, against="rest") if len(made) > 1 else None
+
+
 def pooled(sample: Any, analysis: Analysis) -> tuple[AttributionSample | None, str]:
     """The samples of the regions, each against the rest, and a note on what they are; None where none are asked for.
 
     Only for one picture whose maps lie on it.
     """
+    made, note = regions_named(analysis.regions, sample)
+    return (None if made is None else sample.over(made)), note
+
+
+def regions_named(text: str, sample: Any) -> tuple[Regions | None, str]:
+    """The regions of one picture whose maps lie on it, each against the rest, and a note; None for anything else."""
     if not isinstance(sample, AttributionSample) or len(sample.feature_shape) != 2 or sample.values.shape[1] != 1:
         return None, ""
-    kind, given = _parsed(analysis.regions)
+    kind, given = _parsed(text)
     if kind == "none":
         return None, ""
     made, note = _made(kind, given, sample)
-    return sample.over(made, against="rest"), note
+    return replace(made, against="rest"), note
 
 
 def _made(kind: str, given: Any, sample: AttributionSample) -> tuple[Regions, str]:
@@ -63,15 +77,18 @@ def _made(kind: str, given: Any, sample: AttributionSample) -> tuple[Regions, st
 
 def region_lines(sample: Any, analysis: Analysis) -> list[tuple[str, str]]:
     """Lines of the report about the regions, for a reader who reads nothing else."""
-    of_regions, made = pooled(sample, analysis)
+    if is_of_text(sample):
+        of_regions, made, noun, whole = sentences_of(sample), "each against the other words", "sentence", "words"
+    else:
+        (of_regions, made), noun, whole = pooled(sample, analysis), "region", "picture"
     if of_regions is None:
         return []
     terms = of_regions.terms(**analysis.of_regions(of_regions))
     try:
         decision = of_regions.decide(terms)
     except TooFewSamplesError as error:
-        return [("regions", f"undecided: {error}")]
-    sentence = regions_in_words(of_regions, decision)
+        return [(f"{noun}s", f"undecided: {error}")]
+    sentence = regions_in_words(of_regions, decision, noun=noun, whole=whole)
     summary = of_regions.summary(**analysis.of_regions(of_regions))[0]
     sure = dict(summary.lines())["false marks"]
-    return [("regions", sentence), ("of regions", f"{made}; {sure}")]
+    return [(f"{noun}s", sentence), (f"of {noun}s", f"{made}; {sure.replace('region', noun)}")]

@@ -6,8 +6,9 @@ from typing import Any
 
 from metfa._base.provenance import printable
 from metfa.cli.certificates import certificate_line
+from metfa.cli.kinds import is_of_text
 from metfa.cli.regions import region_lines
-from metfa.cli.run import Analysis, is_of_text
+from metfa.cli.run import Analysis
 from metfa.text.reading import about_the_text
 
 __all__ = ["report"]

@@ -12,7 +12,6 @@ import numpy as np
 from metfa import stats
 from metfa._base.class_names import class_with_probability
 from metfa._base.provenance import printable
-from metfa._base.validation import is_text
 from metfa._base.writing import is_temporary
 from metfa.by_name.methods import Of, check_method, explainer_of, methods_of
 from metfa.by_name.noises import noise_of
@@ -278,13 +277,6 @@ def explain_words(
     if folder is not None:
         note(folder, about)
     return sample, about
-
-
-def is_of_text(sample: Any) -> bool:
-    """Whether the sample explains one text, which is shown word by word."""
-    if not isinstance(sample, AttributionSample):
-        return False
-    return sample.words is not None and isinstance(sample.inputs, list) and is_text(sample.inputs[0])
 
 
 def read_folder(folder: Path) -> tuple[Any, dict[str, Any]]:

@@ -142,13 +142,14 @@ def figure(
     return fig
 
 
-def picture_of(sample: AttributionSample) -> tuple[np.ndarray, str]:
+def picture_of(sample: AttributionSample, plane: tuple[int, int] | None = None) -> tuple[np.ndarray, str]:
     """Picture of the one input, (height, width) or (height, width, 3) in [0, 1], and its caption.
 
-    It has the shape of the maps; only that of regions may be larger than the maps that they pool.
+    It has the shape of the maps, or of their `plane` where these have channels; only that of regions may be larger than
+    the maps that they pool.
     """
     regions = sample.regions
-    shape = sample.feature_shape if regions is None else regions.feature_shape
+    shape = plane or (sample.feature_shape if regions is None else regions.feature_shape)
     numbers = isinstance(sample.inputs, np.ndarray) and sample.inputs.dtype.kind in "biuf"
     image = np.asarray(sample.inputs[0], np.float64) if numbers else np.zeros(0)
     if image.ndim == 2:

@@ -16,6 +16,7 @@ from metfa.plot.images import picture_of
 from metfa.report._cells import Samples, packed, placed
 from metfa.report._certificate import certificate_of
 from metfa.report._layers import layers_of
+from metfa.report._regions import log_e_values_of, outlines_of, plane_of
 from metfa.report._words import about_of, kinds_of, lines_of, paragraph_of
 from metfa.results.cautions import cautions, explained
 from metfa.results.corrections import ANY_TIME, CORRECTIONS
@@ -52,7 +53,7 @@ class Content:
     Attributes
     ----------
     name, kind : str
-        Its heading; "maps", "words" or "bars".
+        Its heading; "maps", "regions" (of a picture), "words" or "bars".
     data : dict
         JSON data for the script of the page.
     about : list of (str, str)
@@ -86,8 +87,12 @@ class Content:
         *,
         given: bool,
         flips_from: float,
+        beside: int | None = None,
     ) -> Content:
-        """Content of a result with one input, on these terms at the start; `given`: the caller gave the threshold."""
+        """Content of a result with one input, on these terms at the start.
+
+        `given`: the caller gave the threshold. `beside`: the place on the page of the regions of its pixels.
+        """
         if isinstance(result, ContextExplanation):
             region, sample, tested = result.region, result.sample, result.of_context
         else:
@@ -110,9 +115,12 @@ class Content:
         zone = 0.0 if any(0 < abs(stop) <= zone for stop in stops) else zone
         samples = Samples.of(tested.values[terms.split :, 0], stops, region, zone)
         at = np.flatnonzero(samples.edges == threshold)
-        kind = _kind(sample)
+        kind, plane = _kind(sample), plane_of(sample)
         data = {
             "kind": kind,
+            "noun": sample.noun,
+            "called": terms.sides,
+            "beside": beside,
             "shape": list(sample.feature_shape),
             "edges": samples.edges.tolist(),
             "computed": int(at[0]) if len(at) else None,
@@ -142,10 +150,12 @@ class Content:
             "faint": bool(flips),
         }
         if kind == "maps":
-            data |= _pictured(sample, region)
+            data |= _pictured(sample, region) | {"logs": log_e_values_of(sample, terms)}
         else:
             data |= _named(sample, kind)
-        kinds = kinds_of(threshold, of_context=region is not None)
+        if plane is not None and sample.regions is not None:
+            data |= {"drawn": outlines_of(sample.regions, plane), **_picture(sample, plane)}
+        kinds = kinds_of(threshold, terms.sides, of_context=region is not None)
         paragraph = paragraph_of(sample, summary, terms, kind, kinds, of_context=region is not None)
         lines = lines_of(summary, kinds)
         return cls(name, kind, data, about_of(sample), paragraph, lines, explained(sample, 0), warned)
@@ -194,6 +204,8 @@ def _decided(
 
 
 def _kind(sample: AttributionSample) -> str:
+    if plane_of(sample) is not None:
+        return "regions"
     if len(sample.feature_shape) == 2:
         return "maps"
     if len(sample.feature_shape) != 1:
@@ -201,18 +213,22 @@ def _kind(sample: AttributionSample) -> str:
             f"a report shows maps (height, width) or features along one axis, got features {sample.feature_shape}; "
             "`metfa.explainers.heatmap(explainer)` reduces channels"
         )
-    return "words" if isinstance(sample.inputs, list) else "bars"
+    return "words" if isinstance(sample.inputs, list) and sample.regions is None else "bars"
 
 
 def _pictured(sample: AttributionSample, region: np.ndarray | None) -> dict[str, Any]:
-    picture, caption = picture_of(sample)
-    data: dict[str, Any] = {"picture": _png(picture), "caption": caption, "region": None}
+    data: dict[str, Any] = _picture(sample) | {"region": None}
     if region is not None:
         data["region"] = packed(region.astype(np.uint8))
     with needs_extra("a report with maps"):
         from matplotlib import colormaps
     scale = colormaps[SIGNED_SCORES if sample.signed else SCORES](np.linspace(0, 1, COLOURS), bytes=True)[:, :3]
     return data | {"colours": base64.b64encode(scale.tobytes()).decode("ascii")}
+
+
+def _picture(sample: AttributionSample, plane: tuple[int, int] | None = None) -> dict[str, str]:
+    picture, caption = picture_of(sample, plane)
+    return {"picture": _png(picture), "caption": caption}
 
 
 def _png(picture: np.ndarray) -> str:

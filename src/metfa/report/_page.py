@@ -46,7 +46,7 @@ def page_of(contents: Sequence[Content], title: str, terms: Terms) -> str:
         "alphas": alphas_with(terms.alpha),
         "alpha": terms.alpha,
         "correction": terms.correction or "none",
-        "results": [content.data for content in contents],
+        **_with_pictures([content.data for content in contents]),
     }
     return template.render(
         policy=f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {_hash(script)}; "
@@ -57,10 +57,18 @@ def page_of(contents: Sequence[Content], title: str, terms: Terms) -> str:
         data=Markup(_json(data)),  # noqa: S704 - no < in it
         contents=contents,
         has_maps=any(content.kind == "maps" for content in contents),
+        has_pictures=any("picture" in content.data for content in contents),
         corrections=[(correction or "none", NAMES[correction]) for correction in NAMES],
         version=metadata.version("metfa"),
         made=datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
     )
+
+
+def _with_pictures(results: list[dict[str, Any]]) -> dict[str, Any]:
+    """Data of results, and each of their pictures once; a result keeps its picture's place."""
+    pictures = list(dict.fromkeys(data["picture"] for data in results if "picture" in data))
+    shown = [data | {"picture": pictures.index(data["picture"])} if "picture" in data else data for data in results]
+    return {"pictures": pictures, "results": shown}
 
 
 def _colours() -> str:

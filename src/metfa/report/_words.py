@@ -8,21 +8,23 @@ from typing import Any
 from metfa import noise as noises
 from metfa._base.percents import percent
 from metfa._base.provenance import printable
+from metfa.report._regions import plane_of
 from metfa.results.cautions import about_near_zero, about_outside, explained
 from metfa.results.decisions import kinds_at
 from metfa.results.promises import promise
 from metfa.results.sample import AttributionSample
-from metfa.results.summary import Summary
+from metfa.results.summary import Summary, false_marks_of
 from metfa.results.terms import Terms
 
 __all__ = ["about_of", "kinds_of", "lines_of", "paragraph_of"]
 
 NOUNS = {"maps": "pixel", "words": "word", "bars": "feature"}
+POOLED = {"mean": "the mean", "sum": "the sum", "max": "the largest"}
 
 
-def kinds_of(threshold: float, *, of_context: bool) -> dict[int, str]:
+def kinds_of(threshold: float, sides: tuple[str, str] | None, *, of_context: bool) -> dict[int, str]:
     """Names of the features with each mark on this page."""
-    return {1: "needed", 0: "undecided", -1: "not needed"} if of_context else kinds_at(threshold)
+    return {1: "needed", 0: "undecided", -1: "not needed"} if of_context else kinds_at(threshold, sides)
 
 
 def lines_of(summary: Summary | str, kinds: dict[int, str]) -> list[tuple[str, str]]:
@@ -30,7 +32,8 @@ def lines_of(summary: Summary | str, kinds: dict[int, str]) -> list[tuple[str, s
     if isinstance(summary, str):
         return [("significance", summary)]
     names = {name: kinds[mark] for mark, name in summary.kinds.items()}
-    return [(names.get(name, name), text) for name, text in summary.lines()]
+    promised = {"false marks": false_marks_of(summary, summary.terms, kinds)}
+    return [(names.get(name, name), promised.get(name, text)) for name, text in summary.lines()]
 
 
 def about_of(sample: AttributionSample) -> list[tuple[str, str]]:
@@ -85,10 +88,19 @@ def _again(sample: AttributionSample) -> str:
     )
 
 
-def _class(sample: AttributionSample) -> str:
+def _score(sample: AttributionSample) -> str:
     named = explained(sample, 0)
-    what = "what is explained." if named is None else f"the class that is explained ({named})."
-    return f"{what} A score below 0 speaks against it." if sample.signed else what
+    what = "what is explained" if named is None else f"the class that is explained ({named})"
+    against = " A score below 0 speaks against it." if sample.signed else ""
+    regions = sample.regions
+    if regions is None:
+        return f"how much it matters for {what}.{against}"
+    parts = "pixels" if plane_of(sample) else "parts"
+    of = f"{POOLED[regions.how]} of the scores of its {parts}, which say how much these matter for {what}"
+    if regions.against is None:
+        return f"{of}.{against}"
+    other = "everything else" if isinstance(regions.against, str) else "another region"
+    return f"{of}, less the mean of {other} in the same explanation. So a score above 0 means more than {other}."
 
 
 def paragraph_of(
@@ -101,14 +113,14 @@ def paragraph_of(
     of_context: bool,
 ) -> str:
     """What was done and found, in words without statistics, with the settings of the page at its start."""
-    noun, made = NOUNS[kind], sample.provenance
+    noun, made = NOUNS[kind] if sample.regions is None else sample.noun, sample.provenance
     method = str(made.get("explainer") or "").partition("(")[0]
     method = f"The method {method}" if method.isidentifier() else "The method"
     noisy = made.get("noise") not in (None, "None")
     how = "after a random change of it" if noisy else "with random choices of its own"
     text = (
         f"{method} explained the same input {sample.n_samples:,} times, each time {how}. Each explanation gives every "
-        f"{noun} a score: how much it matters for {_class(sample)}"
+        f"{noun} a score: {_score(sample)}"
     )
     if terms.split:
         text += f" The first {terms.split:,} of these explanations were used for the threshold alone."
@@ -120,6 +132,7 @@ def paragraph_of(
     if threshold is None or math.isnan(threshold):
         return f"{text} No {noun} stands out, so none is decided: {summary.nothing}."
     above, below = kinds[1], kinds[-1]
+    called = "called" if terms.sides is None else "said to get"
     if terms.correction is None:
         chance = f"chance alone marks it in at most {percent(terms.alpha)} of the cases on each side"
         sure = f"if a {noun}'s scores are as likely above as below, {chance}"
@@ -134,9 +147,9 @@ def paragraph_of(
         sentence = about_outside(summary.outside, summary.n_features, noun)
         contradicted = f" {sentence[0].upper()}{sentence[1:]}."
     return (
-        f"{text} A {noun} is called {above} if its scores lie above {threshold:.3g} more often than chance explains, "
+        f"{text} A {noun} is {called} {above} if its scores lie above {threshold:.3g} more often than chance explains, "
         f"and {below} if they lie below it more often than chance explains ({sure}). So {shares[1]} of the {noun}s are "
-        f"called {above} and {shares[-1]} {below}.{_undecided(summary, shares[0], noun)}{contradicted} This is what "
+        f"{called} {above} and {shares[-1]} {below}.{_undecided(summary, shares[0], noun)}{contradicted} This is what "
         "the method finds in this model under this noise. It does not say that the model is right."
     )
 

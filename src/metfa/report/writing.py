@@ -5,16 +5,19 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from metfa._base.percents import counted
 from metfa._base.provenance import printable
 from metfa._base.validation import as_path, brief, shown
 from metfa._base.writing import new_file, sweep
 from metfa.report._content import Content
 from metfa.report._page import page_of
+from metfa.report._regions import pooled_beside, terms_of_pair
 from metfa.results.cautions import FLIPS_FROM, check_flips_from
 from metfa.results.sample import AttributionSample
 from metfa.results.terms import Terms, checked_threshold, filled
@@ -27,11 +30,22 @@ __all__ = ["numbered", "write"]
 Result = AttributionSample | ContextExplanation
 
 
+@dataclass(frozen=True)
+class _Section:
+    """A result with one input, its terms, whether the caller gave the threshold, and where its regions stand."""
+
+    result: Result
+    terms: Terms
+    given: bool
+    beside: int | None
+
+
 def write(
     path: str | Path,
     results: Result | Sequence[Result] | Mapping[str, Result],
     *,
     title: str = "Explanations with error bars",
+    regions: Any = None,
     threshold: Any = None,
     alpha: float | None = None,
     correction: str | None = None,
@@ -58,6 +72,12 @@ def write(
         itself. The keys of a mapping are headings.
     title : str
         Heading of the page.
+    regions : Regions, array or callable, optional
+        Regions to show beside each result, as for `AttributionSample.over`: their outlines over the picture, their
+        marks, and bars with intervals. Or a function that makes them from a result of one input, such as
+        ``lambda sample: metfa.regions.superpixels(sample, against="rest")``, or returns None for no regions; it must
+        not look at the samples. By default those that `metfa.Until` asked about. A `threshold` that is a number is for
+        regions too, but not for sums, nor where they are compared with the rest, whose threshold is 0.
     threshold, alpha, correction, split
         As for `AttributionSample.terms`, for each result. The page starts with them, and the split stays. The threshold
         may be an array with one number for each input shown. Alpha and correction must be the same for all results:
@@ -97,15 +117,23 @@ def write(
     check_flips_from(flips_from)
     given: dict[str, Any] = {"alpha": alpha, "correction": correction, "split": split}
     filled(Terms(), Terms.threshold, threshold, **given)  # raises before a large result is read
-    shown = _one_by_one(results)
-    thresholds = _one_each(threshold, len(shown))
-    terms = [result.terms(own, **given) for result, own in zip(shown.values(), thresholds, strict=True)]
-    _check_levels(dict(zip(shown, terms, strict=True)))
+    inputs = _one_by_one(results, regions)
+    thresholds = _one_each(threshold, len(inputs))
+    sections = _sections(inputs, thresholds, given)
+    _check_levels({name: section.terms for name, section in sections.items()})
     contents = [
-        Content.of(name, result, own, confidence_level, given=threshold is not None, flips_from=flips_from)
-        for (name, result), own in zip(shown.items(), terms, strict=True)
+        Content.of(
+            name,
+            section.result,
+            section.terms,
+            confidence_level,
+            given=section.given,
+            flips_from=flips_from,
+            beside=section.beside,
+        )
+        for name, section in sections.items()
     ]
-    page = page_of(contents, harmless_text(title), terms[0])
+    page = page_of(contents, harmless_text(title), next(iter(sections.values())).terms)
     target.parent.mkdir(parents=True, exist_ok=True)
     sweep(target.parent)
     with new_file(target) as file:  # fails if another process was faster
@@ -153,8 +181,8 @@ def _new_file(path: Any) -> Path:
     return target
 
 
-def _one_by_one(results: Any) -> dict[str, Result]:
-    """Results with one input each, by their headings."""
+def _one_by_one(results: Any, regions: Any) -> dict[str, tuple[Result, AttributionSample | None]]:
+    """Results with one input each, by their headings, and the regions beside them."""
     if isinstance(results, Result):
         results = [results]
     if not isinstance(results, Mapping | Sequence) or isinstance(results, str):
@@ -163,7 +191,7 @@ def _one_by_one(results: Any) -> dict[str, Result]:
             f"{shown(results)}"
         )
     named = results.items() if isinstance(results, Mapping) else ((None, result) for result in results)
-    found: list[tuple[str, Result]] = []
+    found: list[tuple[str, tuple[Result, AttributionSample | None]]] = []
     for given, result in named:
         if not isinstance(result, Result):
             raise TypeError(
@@ -174,9 +202,32 @@ def _one_by_one(results: Any) -> dict[str, Result]:
         for index in range(batch):
             one = result.of_input(index) if isinstance(result, AttributionSample) else result
             name = (_name(one) if given is None else harmless_text(printable(str(given)))) or "unnamed"
-            found.append((name if batch == 1 else f"{name}, input {index}", one))
+            pair = (one, pooled_beside(one, regions, index, batch))
+            found.append((name if batch == 1 else f"{name}, input {index}", pair))
     if not found:
         raise ValueError("`results` must hold at least one, got none")
+    if regions is not None and not callable(regions) and not any(pooled for _, (_, pooled) in found):
+        raise ValueError(
+            "`regions` are shown beside results of single features, and the features of all `results` are regions "
+            "already: leave `regions` out"
+        )
+    return numbered(found)
+
+
+def _sections(
+    inputs: dict[str, tuple[Result, AttributionSample | None]], thresholds: list[Any], given: dict[str, Any]
+) -> dict[str, _Section]:
+    """Sections of the page by their headings, those of regions before those of their pixels."""
+    found: list[tuple[str, _Section]] = []
+    for (name, (result, pooled)), threshold in zip(inputs.items(), thresholds, strict=True):
+        beside = None
+        if pooled is None or isinstance(result, ContextExplanation):
+            terms = result.terms(threshold, **given)
+        else:
+            terms, of_regions, too = terms_of_pair(result, pooled, threshold, given)
+            beside = len(found)
+            found.append((f"{name}: {counted(pooled.n_features, 'region')}", _Section(pooled, of_regions, too, None)))
+        found.append((name, _Section(result, terms, threshold is not None, beside)))
     return numbered(found)
 
 

@@ -94,8 +94,10 @@ class Decision:
         """The question that was asked about each feature, and its level; `noun` is the word for a feature."""
         if None not in self.nothing:
             return f"no {noun} stands out: {self.nothing[0]}"
-        compared = "a threshold of its own" if self.threshold is None else f"{self.threshold:.3g}"
         level = f"{self.terms.level}; {counted(self.marks.size, noun)}"
+        if self.terms.sides is not None and self.threshold == 0:
+            return f"is the median score of a {noun} {' or '.join(self.terms.sides)}? ({level})"
+        compared = "a threshold of its own" if self.threshold is None else f"{self.threshold:.3g}"
         return f"is the median of a {noun} above or below {compared}? ({level})"
 
 

@@ -18,7 +18,9 @@ __all__ = ["regions_in_words"]
 NAMED = 3  # regions of each kind that are named; the others are counted
 
 
-def regions_in_words(sample: AttributionSample, decision: Decision, row: int = 0, whole: str = "picture") -> str:
+def regions_in_words(
+    sample: AttributionSample, decision: Decision, row: int = 0, *, noun: str = "region", whole: str = "picture"
+) -> str:
     """How many regions have each mark, how large they are together, and the names of the strongest.
 
     Parameters
@@ -29,8 +31,8 @@ def regions_in_words(sample: AttributionSample, decision: Decision, row: int = 0
         Their decision.
     row : int
         Which input of the batch.
-    whole : str
-        Word for all features together.
+    noun, whole : str
+        Words for a region, and for all features together.
 
     Returns
     -------
@@ -41,19 +43,19 @@ def regions_in_words(sample: AttributionSample, decision: Decision, row: int = 0
         raise ValueError("`sample` must hold regions: write `sample.over(...)`")
     why = decision.nothing[row]
     if why is not None:
-        return f"no region stands out: {why}"
+        return f"no {noun} stands out: {why}"
     marks, masks = decision.marks[row], sample.regions.as_masks(row)
-    medians = sample.values[:, row].mean(axis=0)
-    verb = "are" if decision.terms.sides is None else "get"
+    medians = sample.median()[row]
     said = []
     for mark in (1, -1, 0):
         chosen = np.flatnonzero(marks == mark)
-        of = f"{len(chosen)} of {counted(len(marks), 'region')}" if mark == 1 else str(len(chosen))
-        size = f" ({percent(masks[chosen].any(axis=0).mean(), 0)} of the {whole})" if len(chosen) and mark == 1 else ""
-        size = size or (f" ({percent(masks[chosen].any(axis=0).mean(), 0)})" if len(chosen) else "")
-        how = f"{verb} {'significantly ' * (mark == 1)}{decision.kinds[mark]}" if mark else "are undecided"
-        names = [printable(sample.regions.names[i])[:60] for i in chosen[np.argsort(-mark * medians[chosen])]]
+        first, one = mark == 1, len(chosen) == 1
+        of = f"{len(chosen)} of {counted(len(marks), noun)}" if first else str(len(chosen))
+        share = percent(masks[chosen].any(axis=0).mean(), 0) if len(chosen) else ""
+        size = f" ({share}{f' of the {whole}' * first})" if share else ""
+        verb = ("is" if one else "are") if decision.terms.sides is None or not mark else ("gets" if one else "get")
+        names = [printable(sample.regions.names[i])[:60] for i in chosen[np.argsort(-medians[chosen], kind="stable")]]
         more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-        listed = f": {', '.join(names[:NAMED])}{more}" if mark == 1 and names else ""
-        said.append(f"{of}{size} {how}{listed}")
+        listed = f": {', '.join(names[:NAMED])}{more}" if first and names else ""
+        said.append(f"{of}{size} {verb} {'significantly ' * first}{decision.kinds[mark]}{listed}")
     return "; ".join(said)

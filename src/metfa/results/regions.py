@@ -176,6 +176,11 @@ class Regions:
         """Share of the features that each region holds, (1 or batch, regions)."""
         return np.array([[len(one) for one in _members(mask)] for mask in self.masks]) / np.prod(self.feature_shape)
 
+    def members(self, row: int = 0) -> list[np.ndarray]:
+        """Flat indices of the features of each region of one input, ascending."""
+        members, starts, _ = self._of_rows[row if len(self.masks) > 1 else 0]
+        return np.split(members, starts[1:])
+
     def as_masks(self, row: int = 0) -> np.ndarray:
         r"""Masks of one input, bool (regions, \*features)."""
         mask = self.masks[row if len(self.masks) > 1 else 0]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from metfa.results.sample import AttributionSample
 from metfa.results.terms import Terms
 from metfa.results.thresholds import UNMOVED, zone_of
 
-__all__ = ["Summary", "summarise"]
+__all__ = ["Summary", "false_marks_of", "summarise"]
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,6 @@ class Summary:
         Correction for many features.
     above, below, undecided : float
         Shares of the features, which add to 1: the median is decided to lie above the threshold, below it, or neither.
-    false_marks : str
-        What is promised about false marks, and of which, in words.
     near_zero : int
         Undecided features most of whose scores lie too near to the threshold 0 for a sign.
     zone : float or None
@@ -88,6 +87,8 @@ class Summary:
         What a feature is called: "feature" or "region".
     sides : (str, str) or None
         What lies above and below the threshold 0, where the scores are differences (`Terms.sides`).
+    terms : Terms
+        Terms of the decision, which say what is promised about false marks.
     """
 
     place: str | None
@@ -104,7 +105,6 @@ class Summary:
     above: float
     below: float
     undecided: float
-    false_marks: str
     near_zero: int
     zone: float | None
     unproven: bool
@@ -118,6 +118,7 @@ class Summary:
     flip_rate: float | None
     noun: str = "feature"
     sides: tuple[str, str] | None = None
+    terms: Terms = field(default_factory=Terms, repr=False)
 
     @property
     def kinds(self) -> dict[int, str]:
@@ -147,7 +148,7 @@ class Summary:
             (kinds[0], f"{percent(self.undecided, 2):>7}"),
             *([("no sign", about_near_zero(self.near_zero, self.zone, self.noun))] if self.near_zero else []),
             *([] if self.stopped is None else [("stopped", self.stopped)]),
-            ("false marks", self.false_marks),
+            ("false marks", false_marks_of(self, self.terms, kinds)),
             ("intervals", self._intervals()),
         ]
         if self.outside is not None:
@@ -167,11 +168,19 @@ class Summary:
         return f"each holds its median with probability {covered}; mean width {self.mean_interval_width:.3g}"
 
 
-def _said(sample: AttributionSample, terms: Terms, threshold: float | None, expected: float | None) -> str:
-    """What the level promises about false marks."""
-    kinds = kinds_at(threshold, terms.sides)
-    said = promise(terms, sample.n_features, expected=expected, kinds=kinds, unproven=False, noun=sample.noun)
-    return f"{said} ({terms.level})"  # the level says what is unproven
+def false_marks_of(summary: Summary, terms: Terms, kinds: Mapping[int, str]) -> str:
+    """What these terms promise about false marks, with names for the marks."""
+    if summary.nothing is not None:
+        return "none, because nothing is marked"
+    said = promise(
+        terms,
+        summary.n_features,
+        expected=summary.expected_false_marks,
+        kinds=kinds,
+        unproven=False,  # the level says it
+        noun=summary.noun,
+    )
+    return f"{said} ({terms.level})"
 
 
 def summarise(
@@ -212,9 +221,6 @@ def summarise(
             above=float((marks[row] == 1).mean()),
             below=float((marks[row] == -1).mean()),
             undecided=float((marks[row] == 0).mean()),
-            false_marks="none, because nothing is marked"
-            if decision.nothing[row] is not None
-            else _said(sample, terms, None if shown is None else float(shown[row]), false_marks),
             near_zero=0 if decision.nothing[row] is not None else int(near_zero[row]),
             zone=float(zones[row]) or None,
             unproven=terms.unproven,
@@ -228,6 +234,7 @@ def summarise(
             flip_rate=None if sample.flip_rate is None else float(sample.flip_rate[row]),
             noun=sample.noun,
             sides=terms.sides,
+            terms=terms,
         )
         for row in range(batch)
     )
