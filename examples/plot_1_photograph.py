@@ -76,7 +76,7 @@ for mark, colour, name in (
     ax.vlines(position[chosen], low[chosen], high[chosen], colour, linewidth=4, label=f"{name}: {chosen.sum()} pixels")
 ax.plot(position, smoothed, "_", color="black", label="smoothed score")
 ax.plot(position, vanilla, "x", color="crimson", markersize=5, label="vanilla score")
-ax.axhline(sample.threshold()[0], color="black", linestyle=":", label="threshold (natural breaks)")
+ax.axhline(sample.threshold()[0], color="black", linestyle=":", label="threshold (natural break of the medians)")
 ax.set(
     xlabel="pixels, by vanilla score",
     ylabel="attribution score",

@@ -15,6 +15,7 @@ __all__ = ["comparable", "feature_blocks", "reduce_rows", "value_blocks"]
 
 BLOCK_VALUES = 2**18  # 1 MiB of float32
 READ_AT_ONCE = 2  # blocks, so that the part of a sample is many pages of a file long
+FILE_AT_ONCE = 2**26  # bytes of samples of which parts are read before their memory is given back
 LEAST_FEATURES = 1024  # a memory page of float32; narrower blocks would read each page of a file more than once
 
 
@@ -70,7 +71,14 @@ def reduce_rows(reduce: Callable[..., tuple[Any, ...]], rows: Any, *per_feature:
 
 
 def _read(rows: np.ndarray, index: tuple[slice, ...]) -> np.ndarray:
-    """A part of `rows`, copied in the order of memory, in which the features of a sample lie together."""
-    part = np.ascontiguousarray(np.moveaxis(rows[index], -1, 0))
-    unload(rows)
+    """A part of `rows`, copied in the order of memory, in which the features of a sample lie together.
+
+    Some samples at a time, for a system reads much more of a file than it is asked for, up to all of them.
+    """
+    samples = np.moveaxis(rows, -1, 0)
+    part = np.empty((len(samples), *rows[index].shape[:-1]), rows.dtype)
+    step = max(1, FILE_AT_ONCE * len(samples) // samples.nbytes)
+    for start in range(0, len(samples), step):
+        part[start : start + step] = samples[(slice(start, start + step), *index)]
+        unload(rows)
     return np.moveaxis(part, 0, -1)
