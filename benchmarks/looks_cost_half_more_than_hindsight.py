@@ -3,8 +3,8 @@
 The false discovery rate is kept at .05, among the features called important and among those called unimportant. e-BH
 and closed e-BH allow looks. They are compared with BY and BH at the smallest fixed N of each photograph, as if somebody
 had known this N. The target: on the median photograph, with looks 10 % apart, e-BH with a given threshold needs at most
-1.5 times as many samples as BY. The threshold is the natural break of ten samples of another seed ("given"), or of the
-first ten samples of the run, which are then not tested ("split").
+1.5 times as many samples as BY. The threshold is the natural break of all scores of ten samples of another seed
+("given"), or of the first ten samples of the run, which are then not tested ("split").
 
     python -m benchmarks.looks_cost_half_more_than_hindsight --data FOLDER
 
@@ -102,7 +102,8 @@ def measure(name: str, explainer: Any, pictures: dict[str, torch.Tensor], most: 
     for number, pixels in enumerate(pictures.values()):
         sample = metfa.explain(explainer, pixels, noise=NOISE, n_samples=most, rng=0, batch_size=10)
         other = metfa.explain(explainer, pixels, list(sample.target), noise=NOISE, n_samples=SPLIT, rng=1)
-        given, own = float(other.threshold()[0]), float(sample.threshold(split=SPLIT)[0])
+        given = float(other.threshold(metfa.stats.jenks)[0])
+        own = float(sample.threshold(metfa.stats.jenks, split=SPLIT)[0])
         for way, method in ways.items():
             split = SPLIT if way.endswith("split") else 0
             schedule = looks(split + 6, most) if way in looked else list(range(5, most + 1))
@@ -126,7 +127,7 @@ def measure(name: str, explainer: Any, pictures: dict[str, torch.Tensor], most: 
 
 
 def overhead(explainer: Any, pixels: torch.Tensor, share: float, most: int) -> None:
-    given = float(metfa.explain(explainer, pixels, noise=NOISE, n_samples=SPLIT, rng=1).threshold()[0])
+    given = float(metfa.explain(explainer, pixels, noise=NOISE, n_samples=SPLIT, rng=1).threshold(metfa.stats.jenks)[0])
     rule = metfa.Until(undecided=share, threshold=given, growth=1.1, max_samples=most)
 
     def until() -> Any:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,9 @@ import numpy as np
 import metfa
 from metfa.results.arrays import map_array
 from metfa.results.decisions import decide
+from metfa.results.rules import RULES
 
+DECISION = "decision by "
 SHAPES = {"50 maps of 2048 x 2048": (50, 1, 2048, 2048), "4180 maps of 224 x 224": (4180, 1, 224, 224)}
 
 
@@ -33,15 +36,15 @@ def write(path: Path, shape: tuple[int, ...]) -> None:
     values.flush()
 
 
-def decided(values: np.ndarray) -> float | None:
-    return decide(values, metfa.Terms(), unmoved=np.zeros(1, bool)).threshold
+def decided(values: np.ndarray, rule: Callable[[np.ndarray], float]) -> float | None:
+    return decide(values, metfa.Terms(rule), unmoved=np.zeros(1, bool)).threshold
 
 
 def measure(path: Path, what: str, name: str) -> None:
     values = map_array(path, np.dtype(np.float32), SHAPES[name])  # as of a store
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
     start, worked = time.perf_counter(), time.process_time()
-    found = metfa.stats.jenks(values) if what == "jenks" else decided(values)
+    found = RULES[what](values[:, 0]) if what in RULES else decided(values, RULES[what.removeprefix(DECISION)])
     seconds, worked = time.perf_counter() - start, time.process_time() - worked
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
     print(
@@ -56,7 +59,11 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "values.npy"
             print(f"{name}, {4 * math.prod(shape) / 2**20:.0f} MiB", flush=True)
-            for what in ("write", "jenks", "decision"):  # each in a process of its own, which starts small
+            for what in (
+                "write",
+                *RULES,
+                *(DECISION + rule for rule in RULES),
+            ):  # each in a process of its own, which starts small
                 me = [sys.executable, "-m", "benchmarks.natural_breaks_in_blocks"]
                 subprocess.run([*me, file, what, name], check=True)
 

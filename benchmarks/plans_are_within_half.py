@@ -2,7 +2,7 @@
 
 Target: on the median photograph the two differ by a factor of at most 1.5. The plan sees 20 samples. What it takes is
 the smallest fixed N, among those that are 8 % apart, at which the share of undecided pixels of *other* samples is
-reached. The threshold is that of the default: natural breaks of the samples themselves.
+reached. The threshold is the natural break of all scores of the samples themselves.
 
     python -m benchmarks.plans_are_within_half --data FOLDER
 
@@ -19,7 +19,7 @@ import numpy as np
 import metfa
 from benchmarks.looks_cost_half_more_than_hindsight import NOISE, photographs
 from metfa.explainers import Gradient
-from metfa.results.decisions import undecided_share
+from metfa.results.families import histograms, undecided_share
 
 SHARES = (0.05, 0.10)
 CORRECTIONS = ("none", "bh", "by")
@@ -32,10 +32,10 @@ def taken(sample: metfa.AttributionSample) -> dict[tuple[str, float], int]:
     n = 10
     while n <= sample.n_samples:
         first = replace(sample, values=sample.values[:n], predictions=None, provenance={})
-        test = first.test()
-        counts = np.bincount(np.maximum(test.above, test.below).ravel(), minlength=n + 1)
+        test = first.test(metfa.stats.jenks)
+        up, down = histograms(test.above, test.below, n)
         for correction in CORRECTIONS:
-            share = undecided_share(counts, 0.05, None if correction == "none" else correction, any_time=False)
+            share = undecided_share(up, down, metfa.Terms(0.0, 0.05, correction), any_time=False)
             for asked in SHARES:
                 if share <= asked:
                     found.setdefault((correction, asked), n)
@@ -59,7 +59,7 @@ def main() -> None:
         took = taken(fresh)
         for correction in CORRECTIONS:
             for share in SHARES:
-                plan = seen.plan(share, correction=correction)
+                plan = seen.plan(share, metfa.stats.jenks, correction=correction)
                 found.setdefault((correction, share), []).append((plan.n_samples, took.get((correction, share))))
         print(f"photograph {number}: { {what: pairs[-1] for what, pairs in found.items()} }", flush=True)
     for (correction, share), pairs in found.items():

@@ -2,7 +2,7 @@
 
 The store is made up and lies in a temporary folder, or in the one given by ``--folder``. The report is written by a
 process of its own, whose whole resident memory counts, with the pages of the store that it has read. Once the threshold
-is a number, and once it is the natural break of all scores.
+is a number, and once it is the natural break of the medians.
 """
 
 import argparse

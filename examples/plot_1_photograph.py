@@ -51,8 +51,8 @@ figure = sample.plot(title="Why “espresso”?")
 # A map is 50,176 estimates, each with its own interval. Here are the 60 pixels with the highest score in the *vanilla*
 # map; a reader of a single heat map would point at them. The crosses are that single explanation, and the bars are the
 # exact intervals of the medians. Pixels that are chosen for high scores have lower scores in another look. But here
-# they fall so far that nearly all of them are *unimportant*: their high scores belonged to this one picture and not to
-# pictures close to it.
+# they fall so far that most of them are *undecided*: their high scores belonged to this one picture and not to pictures
+# close to it.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -76,7 +76,7 @@ for mark, colour, name in (
     ax.vlines(position[chosen], low[chosen], high[chosen], colour, linewidth=4, label=f"{name}: {chosen.sum()} pixels")
 ax.plot(position, smoothed, "_", color="black", label="smoothed score")
 ax.plot(position, vanilla, "x", color="crimson", markersize=5, label="vanilla score")
-ax.axhline(sample.threshold()[0], color="black", linestyle=":", label="threshold (natural breaks)")
+ax.axhline(sample.threshold()[0], color="black", linestyle=":", label="threshold (natural break of the medians)")
 ax.set(
     xlabel="pixels, by vanilla score",
     ylabel="attribution score",

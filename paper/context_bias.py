@@ -93,7 +93,7 @@ def shown(network: torch.nn.Module, name: str, found: list[ContextExplanation], 
     rng = np.random.default_rng(0)
     figures: dict[str, list[float]] = {}
     for one in found:
-        significant = one.significant()
+        significant = one.significant(stats.jenks)
         random = np.zeros_like(significant)
         places = np.flatnonzero(~one.region)
         random.flat[rng.choice(places, size=int(significant.sum()), replace=False)] = True

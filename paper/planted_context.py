@@ -15,6 +15,7 @@ import torch
 from examples import planted_context
 from sklearn.metrics import roc_auc_score
 
+from metfa import stats
 from metfa.explainers import Blur, mean_colour
 from metfa.segmentation import ContextExplanation, GridSaliency, explain_context, predicted_region
 
@@ -75,7 +76,7 @@ def shown(found: dict[int, list[tuple]], biased: int, threshold: float) -> None:
         print(f"{name:14}{roc_auc_score(needy, means):16.3f}{np.mean(pixels):11.3f} ± {error:.3f}{figures}")
     for rule, cut in (
         (f"threshold {threshold:g}", lambda _: threshold),
-        ("natural break", lambda one: one.threshold()),
+        ("natural break", lambda one: one.threshold(stats.jenks)),
     ):
         shares = {"vanilla": {}, "significant": {}}
         for digit, ones in found.items():

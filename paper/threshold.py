@@ -23,7 +23,7 @@ if __name__ == "__main__":
         pixels = loaded.preprocess(Image.open(path))[None]
         for name, make in chosen(options, ("RISE",)).items():
             sample = metfa.explain(make(loaded.module), pixels, noise=NOISES["normal"], n_samples=10, rng=0)
-            natural = float(sample.threshold()[0])
+            natural = float(sample.threshold(metfa.stats.jenks)[0])
             thresholds = np.unique(np.append(np.linspace(0.05, 0.95, 7 if options.quick else 19), natural))
             lines = {"important": [], "unimportant": []}
             for threshold in thresholds:

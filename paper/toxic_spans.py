@@ -50,7 +50,7 @@ def best(scores: np.ndarray, k: int, order: np.ndarray) -> np.ndarray:
 
 def figures(sample: AttributionSample, marked: np.ndarray, replaceable: np.ndarray) -> dict[str, int]:
     """For each way: the words taken, the marked words among them, and how many of these have a synonym."""
-    decided = sample.significance_map()[0]
+    decided = sample.significance_map(stats.jenks)[0]
     significant, vanilla = decided == 1, sample.vanilla[0]
     order = np.random.default_rng(0).permutation(len(marked))
     taken = {"significant": significant, "unimportant": decided == -1}

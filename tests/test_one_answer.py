@@ -250,4 +250,4 @@ def test_help_says_the_default():
     shown = CliRunner().invoke(app, ["show", "--help"], env={"COLUMNS": "300", "TERM": "dumb"}).output
     shown = " ".join(re.sub(r"[│╭╰─╮╯]", " ", shown).split())
     assert "By default that of --until if it tested, else 0.05." in shown
-    assert "else 0 for signed scores and jenks for others." in shown
+    assert "else 0 for signed scores and jenks_of_medians for others." in shown

@@ -13,5 +13,7 @@ def test_a_rule_or_a_number():
         assert threshold_of(rule.__name__, "x") is rule
     assert threshold_of("0.25", "x") == 0.25
     for text in ("", "otsu", "nan", "inf", "1e999", "0,5"):
-        with pytest.raises(ValueError, match=f"^the threshold must be 'jenks' .*, got {re.escape(repr(text))}$"):
+        with pytest.raises(
+            ValueError, match=f"^the threshold must be 'jenks_of_medians' .*, got {re.escape(repr(text))}$"
+        ):
             threshold_of(text, "the threshold")

@@ -462,7 +462,7 @@ def test_bfloat16_is_for_methods_of_ours(explain, picture):
         (["--noise", "salt:1"], "the noise must be uniform:RADIUS, .*, got 'salt:1'"),
         (["--noise", "uniform:-1"], "'uniform:-1' is not a noise: `radius` must be finite and not negative"),
         (["--method", "gradiant"], r"the method must be one of gradient, .*, got 'gradiant'"),
-        (["--threshold", "otsu"], "`--threshold` must be 'jenks' .* or a number, got 'otsu'"),
+        (["--threshold", "otsu"], "`--threshold` must be 'jenks_of_medians' .* or a number, got 'otsu'"),
         (["--alpha", "0"], r"`alpha` must lie between 0 and 0.5, got 0\.0"),
         (["--alpha", "5"], r"`alpha` must lie between 0 and 0.5, got 5\.0"),
         (["--alpha", "nan"], "`alpha` must lie between 0 and 0.5, got nan"),

@@ -40,5 +40,7 @@ def test_thresholds():
     assert threshold_of("jenks") is stats.jenks
     assert threshold_of("0.25") == 0.25
     for text in ("", "otsu", "nan", "inf", "1e999", "0,5"):
-        with pytest.raises(ValueError, match=f"`--threshold` must be 'jenks' .*, got {re.escape(repr(text))}"):
+        with pytest.raises(
+            ValueError, match=f"`--threshold` must be 'jenks_of_medians' .*, got {re.escape(repr(text))}"
+        ):
             threshold_of(text)

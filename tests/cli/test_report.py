@@ -87,7 +87,7 @@ def test_texts_and_scenes(metfa_command, tiny, tmp_path):
         (("one", "--out", "page.txt"), "`path` must end with .html, got 'page.txt'"),
         (("one", "--out", "one/report.txt"), "must end with .html"),
         (("one", "--alpha", 0.9), "between 0 and 0.5, got 0.9"),
-        (("one", "--threshold", "high"), "or a number, got 'high'"),
+        (("one", "--threshold", "high"), "'jenks' (of all scores) or a number, got 'high'"),
         ((".",), "holds several results, show one of them"),
     ],
 )

@@ -184,9 +184,12 @@ def without(text, *lines):
         (entry("study", "n_samples = {max_samples = 50}"), r"\[study\] n_samples: `Until` needs a reason to stop"),
         (
             entry("study", 'n_samples = {undecided = 0.1, threshold = "otsu"}'),
-            r"\[study\] n_samples: `threshold` must be 'jenks' .*, got 'otsu'",
+            r"\[study\] n_samples: `threshold` must be 'jenks_of_medians' .*, got 'otsu'",
         ),
-        (entry("metrics", 'undecided = {threshold = "otsu"}'), r"\[metrics\]: `threshold` must be 'jenks' .*'otsu'"),
+        (
+            entry("metrics", 'undecided = {threshold = "otsu"}'),
+            r"\[metrics\]: `threshold` must be 'jenks_of_medians' .*'otsu'",
+        ),
         (entry("study", "n_outer = 0"), "`n_outer` must be at least 1, got 0"),
         (entry("study", 'aggregates = ["median"]'), "`aggregates` must be of vanilla, mean, smoothed, got 'median'"),
         (without(LEAST, 'name = "efficientnet-lite0"'), "`name` must be a string, got None"),

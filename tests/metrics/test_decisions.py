@@ -41,7 +41,7 @@ def test_means_over_the_features_of_each_input(terms):
 def test_thresholds_left_open():
     sample = sample_of()
     np.testing.assert_array_equal(undecided(sample).score, (sample.significance_map() == 0).mean(axis=1))
-    of_first = (sample.significance_map(stats.jenks, split=10) == 0).mean(axis=1)
+    of_first = (sample.significance_map(stats.jenks_of_medians, split=10) == 0).mean(axis=1)
     np.testing.assert_array_equal(undecided(sample, split=10).score, of_first)
     with pytest.raises(ValueError, match="`threshold` must not depend on the samples that are tested"):
         certified_radius(sample)

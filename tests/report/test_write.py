@@ -113,7 +113,7 @@ def test_too_few_samples_and_constant_scores_are_said(sample, tmp_path):
         ({"alpha": 0.7}, ValueError, "between 0 and 0.5"),
         ({"correction": "fdr"}, ValueError, "'fdr'"),
         ({"confidence_level": 2}, ValueError, "confidence_level"),
-        ({"threshold": "jenks"}, TypeError, "write metfa.stats.jenks"),
+        ({"threshold": "jenks"}, TypeError, "write a rule such as metfa.stats.jenks_of_medians"),
         ({"threshold": float("nan")}, ValueError, "a number or a rule, got nan"),
         (
             {"threshold": np.zeros((6, 8))},

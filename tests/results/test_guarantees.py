@@ -86,7 +86,7 @@ def test_thresholds_of_inputs_and_features(sample):
     expected = stats.simes_bounds(upper_tail_table(30)[(sample.values[:, 0] > LEVELS[0]).sum(0)])
     assert own.important[0] == expected.among(LEFT)
     split = sample.guarantee(LEFT, stats.jenks, split=10)
-    given = part_of(sample, slice(10, None)).guarantee(LEFT, sample.threshold(split=10))
+    given = part_of(sample, slice(10, None)).guarantee(LEFT, sample.threshold(stats.jenks, split=10))
     np.testing.assert_array_equal(split.important, given.important)
     assert split.n_samples == given.n_samples == 20
 

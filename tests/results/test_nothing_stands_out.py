@@ -233,7 +233,8 @@ def test_a_rule_that_returns_no_number_is_refused(rule, error, message):
 
 def test_the_natural_break_is_that_of_stats_where_something_stands_out():
     sample = explained(STANDS_OUT)
-    assert sample.threshold()[0] == stats.jenks(sample.values)
+    assert sample.threshold()[0] == stats.jenks_of_medians(sample.values)
+    assert sample.threshold(stats.jenks)[0] == stats.jenks(sample.values)
 
 
 @pytest.mark.filterwarnings(IGNORED)

@@ -166,7 +166,7 @@ class TestUntil:
         assert "of the regions undecided" in str(kept.stopping)
         assert (pooled.significance_map() == 0).mean() <= 0.3
         assert pooled.terms().correction == kept.stopping.correction
-        assert kept.terms().threshold is metfa.stats.jenks  # what was asked of the regions decides no pixel
+        assert kept.terms().threshold is metfa.stats.jenks_of_medians  # what was asked of the regions decides no pixel
         only = sampled(n_samples=metfa.Until(**RULE), over=regions)
         np.testing.assert_array_equal(only.values, pooled.values)
         np.testing.assert_array_equal(only.significance_map(), pooled.significance_map())
@@ -253,4 +253,4 @@ def test_signed_scores_stay_signed(sample):
         lambda inputs, target: np.where(LABELS < 2, 1, -1) * inputs, INPUTS, 0, noise=metfa.noise.Uniform(0.2), rng=0
     )
     assert signed.over(LABELS).terms().threshold == 0.0
-    assert sample.over(LABELS).terms().threshold is metfa.stats.jenks
+    assert sample.over(LABELS).terms().threshold is metfa.stats.jenks_of_medians

@@ -302,9 +302,9 @@ def test_the_interval_holds_the_thresholds_that_are_not_rejected(n):
 # Natural breaks
 
 
-def test_the_default_threshold_splits_all_values_of_one_input_best():
+def test_the_papers_threshold_splits_all_values_of_one_input_best():
     sample = make(scores(9, 2, (6,)))
-    heights = sample.threshold()
+    heights = sample.threshold(stats.jenks)
     assert heights.dtype == np.float64
     for row in range(2):
         values = sorted(float(v) for v in sample.values[:, row].ravel())

@@ -47,7 +47,7 @@ def stopped(**settings):
 
 class TestWhatHolds:
     def test_of_scores_of_one_sign(self):
-        assert bare(sample_of().terms()) == Terms(stats.jenks, 0.05, None, 0) == Terms()
+        assert bare(sample_of().terms()) == Terms(stats.jenks_of_medians, 0.05, None, 0) == Terms()
 
     def test_of_signed_scores(self):
         assert bare(signed_sample().terms()) == Terms(0.0)
@@ -68,8 +68,8 @@ class TestWhatHolds:
         assert bare(found.terms(1.0)) == Terms(1.0, 0.05, "closed-e-bh", 0)
         assert found.terms(alpha=0.1) == replace(found.terms(), alpha=0.1)
         assert found.terms(correction="none") == replace(found.terms(), correction=None)
-        assert bare(found.terms(split=7)) == Terms(stats.jenks, 0.05, "closed-e-bh", 7)
-        assert bare(found.terms(split=0)) == Terms(stats.jenks, 0.05, "closed-e-bh", 0)
+        assert bare(found.terms(split=7)) == Terms(stats.jenks_of_medians, 0.05, "closed-e-bh", 7)
+        assert bare(found.terms(split=0)) == Terms(stats.jenks_of_medians, 0.05, "closed-e-bh", 0)
 
     def test_after_until_that_tested_nothing(self):
         found = sample_of(n_samples=metfa.Until(width=2.0, max_samples=50))
@@ -166,7 +166,8 @@ class TestErrors:
     )
     def test_a_threshold(self, threshold, error, got):
         message = (
-            f"`threshold` must be a number or a rule, got {got}.*: write metfa.stats.jenks for natural breaks, or a"
+            f"`threshold` must be a number or a rule, got {got}.*: write a rule such as metfa.stats.jenks_of_medians "
+            "or metfa.stats.jenks, or a"
         )
         for refused in (checked_threshold, Terms):
             with pytest.raises(error, match=message):
@@ -242,7 +243,7 @@ class TestOnFile:
     def test_a_rule_of_ones_own_is_refused(self, tmp_path):
         found = replace(sample_of(), default_terms=Terms(np.median))
         with pytest.raises(
-            TypeError, match=r"`default_terms` must have a number or metfa\.stats\.jenks as `threshold`"
+            TypeError, match=r"`default_terms` must have a number or one of metfa\.stats\.jenks, jenks_of_medians"
         ):
             found.save(tmp_path / "saved")
         assert not (tmp_path / "saved").exists()

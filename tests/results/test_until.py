@@ -498,7 +498,7 @@ class TestRefusals:
             ),
             ({"undecided": 0.1, "correction": "ebh"}, ValueError, "got 'ebh', did you mean 'e-bh'?"),
             ({"undecided": 0.1, "alpha": 1}, ValueError, "`alpha` must lie between 0 and 0.5"),
-            ({"undecided": 0.1, "threshold": "jenks"}, TypeError, "write metfa.stats.jenks"),
+            ({"undecided": 0.1, "threshold": "jenks"}, TypeError, "write a rule such as metfa.stats.jenks_of_medians"),
             ({"undecided": 0.1, "threshold": math.nan}, ValueError, "`threshold` must be a number or a rule, got nan"),
             ({"undecided": 0.1, "threshold": ["high", "low"]}, TypeError, "got list: ['high', 'low']"),
             ({"undecided": 0.1, "growth": 1}, ValueError, "`growth` must be finite and above 1, got 1"),

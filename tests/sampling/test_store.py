@@ -639,7 +639,7 @@ def test_natural_breaks_on_file_are_those_in_memory(tmp_path, monkeypatch):
     expected = [stats.jenks(np.array(sample.values[:, row])) for row in range(2)]
     monkeypatch.setattr(_thresholds, "SORTED_IN_MEMORY", 0)
     before = sorted((tmp_path / "s").iterdir())
-    np.testing.assert_array_equal(sample.threshold(), expected)
+    np.testing.assert_array_equal(sample.threshold(stats.jenks), expected)
     assert sorted((tmp_path / "s").iterdir()) == before
     half = result.AttributionSample(
         **{
@@ -648,7 +648,8 @@ def test_natural_breaks_on_file_are_those_in_memory(tmp_path, monkeypatch):
         }
     )
     stored = metfa.load(half.save(tmp_path / "half"))
-    np.testing.assert_array_equal(stored.threshold(), half.threshold())
+    for rule in (None, stats.jenks):
+        np.testing.assert_array_equal(stored.threshold(rule), half.threshold(rule))
 
 
 def test_inputs_that_cannot_be_saved_are_refused_before_anything_is_explained(tmp_path):

@@ -2,6 +2,7 @@
 
 import re
 import time
+from dataclasses import replace
 from functools import partial
 from html.parser import HTMLParser
 
@@ -73,6 +74,7 @@ def sampled(text, scores, n_samples=20, spread=0.01, **settings):
 
 REVIEW = "A dull, lifeless film: “good” joke!"
 SAMPLE = sampled(REVIEW, [0.1, 0.9, 0.8, 0.1, 0.45, 0.2], spread=np.array([0.01, 0.01, 0.01, 0.01, 0.3, 0.01]))
+SAMPLE = replace(SAMPLE, provenance={**SAMPLE.provenance, "usual_threshold": "jenks"})  # leaves a word undecided
 SIGNED = sampled(REVIEW, [0, 0.9, 0.8, 0, -0.6, 0.2])
 
 
@@ -389,7 +391,12 @@ def test_bad_settings():
         (render_terminal, {"title": 5}, TypeError, "`title` must be a text, got int: 5"),
         (render_html, {"page": "yes"}, TypeError, "`page` must be True or False, got str"),
         (render_terminal, {"colour": "yes"}, TypeError, "`colour` must be True or False, got str"),
-        (render_html, {"threshold": "jenks"}, TypeError, r"got the text 'jenks': write metfa\.stats\.jenks"),
+        (
+            render_html,
+            {"threshold": "jenks"},
+            TypeError,
+            r"got the text 'jenks': write a rule such as metfa\.stats\.jenks",
+        ),
         (render_html, {"correction": "foo"}, ValueError, "`correction` must be None or one of .* got 'foo'"),
         (render_html, {"correction": 3}, TypeError, "`correction` must be a string or None, got int: 3"),
     ],

@@ -20,6 +20,7 @@ def threshold_of(text: str, name: str) -> Callable[..., float] | float:
         number = math.nan
     if not math.isfinite(number):
         raise ValueError(
-            f"{name} must be 'jenks' (natural breaks), 'jenks_of_medians', 'jenks_of_means' or a number, got {text!r}"
+            f"{name} must be 'jenks_of_medians' (natural break of the medians), 'jenks_of_means', 'jenks' (of all "
+            f"scores) or a number, got {text!r}"
         )
     return number

@@ -90,8 +90,9 @@ Corrected = Annotated[
 Threshold = Annotated[
     str | None,
     typer.Option(
-        help="'jenks' (natural breaks of all scores), 'jenks_of_medians' or 'jenks_of_means' (of one number a "
-        "feature), or a number. By default that of --until if it tested, else 0 for signed scores and jenks for others."
+        help="'jenks_of_medians' (natural break of the medians), 'jenks_of_means', 'jenks' (of all scores, as in the "
+        "paper), or a number. By default that of --until if it tested, else 0 for signed scores and jenks_of_medians "
+        "for others."
     ),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same samples.")]

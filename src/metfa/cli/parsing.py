@@ -34,7 +34,7 @@ def settings_of(texts: Sequence[str]) -> dict[str, Any]:
 
 
 def threshold_of(text: str | None) -> Callable[..., float] | float | None:
-    """Rule or number from its text form, ``jenks`` or a number; None where it is not given."""
+    """Rule or number from its text form, ``jenks_of_medians`` or a number; None where it is not given."""
     return None if text is None else thresholds.threshold_of(text, "`--threshold`")
 
 

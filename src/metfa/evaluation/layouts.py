@@ -16,6 +16,7 @@ from metfa.evaluation._of_samples import correction_of
 from metfa.evaluation.notes import about_failures, about_levels, about_missing, about_trimming, counted_inputs
 from metfa.evaluation.selection import VANILLA, Entry, Selection, entry_label, figures, only_explainer
 from metfa.evaluation.tables import Cell, Table
+from metfa.results.rules import RULES, USUAL, break_in_words
 
 if TYPE_CHECKING:
     from metfa.evaluation.results import Evaluation
@@ -201,9 +202,10 @@ def _terms_shown(measure: Measure, rule: Until | None) -> list[str]:
     if threshold is None and rule is not None and rule.undecided is not None:
         threshold = rule.threshold
     if threshold is None:
-        named = "natural breaks" if split else "0 of signed scores, natural breaks of others"
+        usual = break_in_words(RULES[USUAL])
+        named = usual if split else f"0 of signed scores, {usual} of others"
     else:
-        named = "natural breaks" if threshold is stats.jenks else _shown(threshold)
+        named = break_in_words(threshold) or _shown(threshold)
     of_first = f" of the first {split} samples" if split else ""
     correction = correction_of(measure.settings, rule)
     return [f"threshold {named}{of_first}", f"{correction} correction of each side" if correction else "no correction"]

@@ -40,8 +40,8 @@ def read_study(path: str | Path, *, allow_import: bool = False, allow_download: 
     - ``[explainers]``: for each name the name of a method, or a table with ``method`` and ``settings``;
     - ``[sampling]`` and ``[outer]``: noises such as ``normal = "gaussian:0.1"``, for texts ``"synonyms:0.3"``
       (``"none"`` for no outer noise);
-    - ``[metrics]``: for each name a table of settings. A ``threshold`` may be ``"jenks"``, a ``correction``
-      ``"none"``.
+    - ``[metrics]``: for each name a table of settings. A ``threshold`` may be ``"jenks"``,
+      ``"jenks_of_medians"`` or ``"jenks_of_means"``, a ``correction`` ``"none"``.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ from metfa.sampling.streams import SCHEME
 
 __all__ = ["SCHEMA", "Unit", "units_of"]
 
-SCHEMA = 3  # figures of two of them never meet in a table
+SCHEMA = 4  # figures of two of them never meet in a table
 # 2: mstd without its bias for few draws. 3: each statement is a family of its own.
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from metfa import stats
 from metfa._base.lazy import needs_extra
 from metfa._base.palettes import SCORES, SIGNED_SCORES
 from metfa.plot.images import picture_of
@@ -24,6 +23,7 @@ from metfa.results.corrections import ANY_TIME, CORRECTIONS
 from metfa.results.decisions import Decision, TooFewSamplesError
 from metfa.results.families import capped_e_values, samples_needed
 from metfa.results.moments import ends_of
+from metfa.results.rules import break_in_words
 from metfa.results.sample import AttributionSample
 from metfa.results.summary import Summary, summarise
 from metfa.results.terms import Terms
@@ -164,10 +164,8 @@ class Content:
 def _rule(sample: AttributionSample, terms: Terms, *, given: bool) -> str:
     """Where the threshold comes from."""
     of_first = f" of the first {terms.split} samples" if terms.split else ""
-    if terms.threshold is stats.jenks:
-        return f"natural break{of_first}"
     if callable(terms.threshold):
-        return f"computed{of_first}"
+        return f"{break_in_words(terms.threshold) or 'computed'}{of_first}"
     if given:
         return "as given"
     if sample.stopping is not None and sample.stopping.tested:

@@ -11,6 +11,7 @@ import numpy as np
 
 from metfa._base.mapped import unload
 from metfa.results.corrections import BOTH, STATEMENTS
+from metfa.results.rules import RULES
 
 if TYPE_CHECKING:
     from metfa.results.sample import AttributionSample
@@ -131,6 +132,7 @@ PROVENANCE: dict[str, Kind] = {
     **dict.fromkeys(("seconds", "gaussian_std"), SIZE),
     "rng": (_is_seed, "a hexadecimal number such as '0x1f'"),
     "families": (lambda value: value in (STATEMENTS, BOTH), f"'{STATEMENTS}' or '{BOTH}'"),
+    "usual_threshold": (lambda value: isinstance(value, str) and value in RULES, f"one of {', '.join(RULES)}"),
     "signed": (lambda value: isinstance(value, bool), "true or false"),
     "unmoved": (lambda value: isinstance(value, list) and all(map(_is_text, value)), "a list of input names"),
     "versions": (_are_texts, "texts by name"),

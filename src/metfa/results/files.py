@@ -20,6 +20,7 @@ from metfa.results.checks import misfits
 from metfa.results.corrections import BOTH
 from metfa.results.manifests import read_json, read_manifest, write_json
 from metfa.results.regions import Regions
+from metfa.results.rules import USUAL_ONCE
 from metfa.results.sample import AttributionSample
 from metfa.results.stopping import Stopping
 from metfa.results.terms import Terms
@@ -36,6 +37,7 @@ __all__ = [
 MANIFEST = "manifest.json"
 SCHEMA_VERSION = 1
 ARRAYS = ("values", "vanilla", "scores", "predictions")
+RULES_ONCE = {"families": BOTH, "usual_threshold": USUAL_ONCE}  # of files that do not say which
 
 
 def save(sample: AttributionSample, path: str | Path) -> Path:
@@ -211,7 +213,7 @@ def _assembled(folder: Path, manifest: dict[str, Any]) -> AttributionSample:
         sample_ids=tuple(ids),
         input_names=tuple(input_names),
         feature_names=None if names is None else tuple(names),
-        provenance={"families": BOTH, **_typed(manifest, "provenance", dict)},  # which older files do not have
+        provenance={**RULES_ONCE, **_typed(manifest, "provenance", dict)},
         stopping=stopping,
         default_terms=None if default_terms is None else Terms.read(default_terms, values.shape),
         regions=regions.get("regions"),

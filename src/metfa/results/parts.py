@@ -9,11 +9,14 @@ import numpy as np
 
 from metfa._base.validation import positive_int
 from metfa.results.corrections import STATEMENTS
+from metfa.results.rules import USUAL
 
 if TYPE_CHECKING:
     from metfa.results.sample import AttributionSample
 
 __all__ = ["grown", "input_of", "joined", "read_only", "same_maps", "with_record"]
+
+RULES_NOW = {"families": STATEMENTS, "usual_threshold": USUAL}
 
 
 def input_of(sample: AttributionSample, index: int) -> AttributionSample:
@@ -83,19 +86,22 @@ def joined(sample: AttributionSample, other: AttributionSample) -> AttributionSa
 
 
 def with_record(provenance: dict[str, Any]) -> dict[str, Any]:
-    """The provenance with the list "looks", which results of the same samples share, and with the rule of families.
+    """The provenance with the list "looks", which results of the same samples share, and with rules that may change.
+
+    These are the rule of families and the usual threshold rule.
 
     Raises
     ------
     TypeError
         If "looks" is another thing.
     """
-    looks, families = provenance.get("looks"), provenance.get("families")
+    looks, said = provenance.get("looks"), {name: provenance.get(name) for name in RULES_NOW}
     if looks is not None and (not isinstance(looks, list) or not all(type(size) is int and size > 0 for size in looks)):
         raise TypeError(f"looks in the provenance, which must be a list of numbers of samples, got {looks!r:.80}")
-    if looks is not None and families is not None:
+    if looks is not None and None not in said.values():
         return provenance
-    return {**provenance, "looks": [] if looks is None else looks, "families": families or STATEMENTS}
+    now = {name: RULES_NOW[name] if rule is None else rule for name, rule in said.items()}
+    return {**provenance, "looks": [] if looks is None else looks, **now}
 
 
 def grown(looks: list[int], n_samples: int) -> str | None:

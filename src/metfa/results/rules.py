@@ -1,13 +1,31 @@
-"""Threshold rules by their names in files and on the command line. Each cuts any scores in two, also equal ones."""
+"""Threshold rules by their names in files and on the command line, and which of them is usual.
+
+Each is a natural break: it cuts any scores in two, also equal ones.
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
 from metfa import stats
 
-__all__ = ["RULES"]
+__all__ = ["CUT", "RULES", "USUAL", "USUAL_ONCE", "break_in_words", "is_break"]
 
 RULES = {
     "jenks": stats.jenks,
     "jenks_of_medians": stats.jenks_of_medians,
     "jenks_of_means": stats.jenks_of_means,
 }
+CUT = {stats.jenks: "all scores", stats.jenks_of_medians: "the medians", stats.jenks_of_means: "the means"}
+USUAL = "jenks_of_medians"  # by the evidence of docs/background/truth.rst
+USUAL_ONCE = "jenks"  # of results that do not say which rule was usual when they were made
+
+
+def is_break(threshold: object) -> bool:
+    """Whether a threshold is a rule that cuts any scores in two, so that it must be asked whether anything differs."""
+    return any(threshold is rule for rule in RULES.values())
+
+
+def break_in_words(threshold: Any) -> str | None:
+    """What such a rule is called in texts, such as "natural break of the medians"; None for other thresholds."""
+    return f"natural break of {CUT[threshold]}" if is_break(threshold) else None

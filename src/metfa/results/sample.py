@@ -71,7 +71,7 @@ class AttributionSample(Samples):
 
     def with_unit(self, unit: float | np.ndarray) -> AttributionSample:
         """The same samples, decided in another unit, a number or one for each input; 1 for probabilities."""
-        usual = self.default_terms or Terms(0.0 if self.signed else stats.jenks)
+        usual = self.default_terms or Terms(0.0 if self.signed else self.usual_rule)
         return replace(self, default_terms=replace(usual, unit=unit))
 
     def confidence_interval(
@@ -128,7 +128,7 @@ class AttributionSample(Samples):
         threshold, alpha, correction, split
             See `Terms`; TypeError or ValueError if one is not allowed, or does not fit these samples.
         """
-        usual = self.default_terms or Terms(0.0 if self.signed else stats.jenks)
+        usual = self.default_terms or Terms(0.0 if self.signed else self.usual_rule)
         decided = self.stopping is not None and self.stopping.tested and self.stopping.over in (None, self.regions)
         own = self.stopping.terms if self.stopping is not None and decided else usual
         own = replace(own, unit=self.unit, sides=usual.sides, families=self.families)
@@ -224,16 +224,17 @@ class AttributionSample(Samples):
         terms = self.terms(threshold, split=split)
         return tested(self.values, terms, alternative, unmoved=self.unmoved, any_time=self.any_time)[0]
 
-    def threshold(self, rule: Callable[[np.ndarray], Any] = stats.jenks, *, split: int | None = None) -> np.ndarray:
+    def threshold(self, rule: Callable[[np.ndarray], Any] | None = None, *, split: int | None = None) -> np.ndarray:
         r"""Threshold of each input from its own samples, (batch,) float64.
 
         Parameters
         ----------
-        rule : callable
-            Values (n, \*features) -> float; by default the natural break, nan where no feature stands out.
+        rule : callable, optional
+            Values (n, \*features) -> float; by default the usual natural break, nan where no feature stands out.
         split : int, optional
             Use only the first `split` samples; by default (and for 0) all of them.
         """
+        rule = self.usual_rule if rule is None else rule
         check_function(rule, "rule", "rule(values)", None)
         first = 0 if split is None else positive_int(split, "split", 0, self.n_samples)
         return ruled(rule, self.values, self.terms().unit, first or self.n_samples)[0]
@@ -248,7 +249,7 @@ class AttributionSample(Samples):
     ) -> np.ndarray:
         r"""Which features lie above the threshold (+1), below (-1) or are undecided (0), int8 (batch, \*features).
 
-        Above natural breaks is important, above 0 is positive.
+        Above a natural break is important, above 0 is positive.
 
         Parameters
         ----------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -17,6 +18,7 @@ from metfa.results.decisions import samples_for_interval
 from metfa.results.moments import mean_of, median_of, std_of
 from metfa.results.parts import grown, read_only, with_record
 from metfa.results.regions import Regions
+from metfa.results.rules import RULES
 from metfa.results.stopping import Stopping, of_a_fixed_number
 from metfa.results.terms import Terms, of_both_signs
 from metfa.results.thresholds import UNMOVED
@@ -72,6 +74,11 @@ class Samples:
         """Which tests a correction takes together, see `Terms`: as saved; "both" in a file that does not say it."""
         given = self.default_terms and self.default_terms.families
         return given or self.provenance["families"]
+
+    @property
+    def usual_rule(self) -> Callable[[np.ndarray], float]:
+        """Its natural break where no threshold is given: of the medians, or as saved; of all scores in older files."""
+        return RULES[self.provenance["usual_threshold"]]
 
     @property
     def grown(self) -> str | None:

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from metfa import stats
 from metfa._arrays import as_array, to_host
 from metfa._base.validation import as_names, positive_int, shown
 from metfa.results.corrections import BOTH, UNPROVEN, check_alpha, check_correction, check_families
 from metfa.results.moments import ends_of
-from metfa.results.rules import RULES
+from metfa.results.rules import RULES, USUAL
 from metfa.results.units import checked_unit
 
 __all__ = [
@@ -34,8 +33,9 @@ class Terms:
     1. the terms of `metfa.Until`, if it tested anything: the threshold of each input, its alpha and its correction, and
        its first samples left out where these gave the thresholds;
     2. the `AttributionSample.default_terms` of the result;
-    3. the threshold 0 for signed attributions (`AttributionSample.signed`), else natural breaks (`stats.jenks`);
-       alpha 0.05, no correction, no split.
+    3. the threshold 0 for signed attributions (`AttributionSample.signed`), else the natural break of the medians
+       (`stats.jenks_of_medians`; results from before it was usual keep `stats.jenks`, the paper's); alpha 0.05, no
+       correction, no split.
 
     If a `threshold` is given and no split, the split is 0. If a `split` is given alone, the threshold is that of 2 or
     3, which must then be a rule.
@@ -43,8 +43,8 @@ class Terms:
     Attributes
     ----------
     threshold : float, ndarray (batch,) or (batch, \*features), or callable
-        One number for all, one for each input, or one for each feature. Or a rule such as `stats.jenks`: values (n,
-        \*features) of an input -> float.
+        One number for all, one for each input, or one for each feature. Or a rule such as
+        `stats.jenks_of_medians`: values (n, \*features) of an input -> float.
     alpha : float
         Level of each of the two statements, "above" and "below": of the one-sided test of one feature (the paper's
         rule), or with a correction of the tests of all features of an input together.
@@ -84,7 +84,7 @@ class Terms:
         For anything else.
     """
 
-    threshold: Any = stats.jenks
+    threshold: Any = RULES[USUAL]
     alpha: float = 0.05
     correction: str | None = None
     split: int = 0
@@ -174,8 +174,8 @@ class Terms:
             names = [name for name, rule in RULES.items() if rule is threshold]
             if not names:
                 raise TypeError(
-                    "`default_terms` must have a number or metfa.stats.jenks as `threshold` to be saved (or "
-                    f"jenks_of_medians or jenks_of_means), got {threshold!r}"
+                    "`default_terms` must have a number or one of metfa.stats.jenks, jenks_of_medians and "
+                    f"jenks_of_means as `threshold` to be saved, got {threshold!r}"
                 )
             threshold = names[0]
         elif isinstance(threshold, np.ndarray):
@@ -269,8 +269,8 @@ def checked_threshold(threshold: Any) -> float | np.ndarray | Callable[..., Any]
 
 def _no_threshold(kind: type[Exception], got: str) -> Exception:
     return kind(
-        f"`threshold` must be a number or a rule, got {got}: write metfa.stats.jenks for natural breaks, or a finite "
-        "number"
+        f"`threshold` must be a number or a rule, got {got}: write a rule such as metfa.stats.jenks_of_medians "
+        "or metfa.stats.jenks, or a finite number"
     )
 
 

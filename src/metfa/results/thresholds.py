@@ -11,7 +11,8 @@ import numpy as np
 from metfa import stats
 from metfa._base.validation import shown
 from metfa._base.warnings import DegenerateAttributionsWarning, SignedAttributionsWarning, warn
-from metfa.results.rules import RULES
+from metfa.results.moments import ends_of
+from metfa.results.rules import CUT, is_break
 from metfa.results.terms import Terms, check_fits, of_both_signs
 from metfa.stats.contrasts import smallest_difference
 from metfa.stats.counts import count_sides
@@ -19,9 +20,8 @@ from metfa.stats.validation import as_rows
 
 __all__ = ["UNMOVED", "half", "number_of", "resolved", "ruled", "sides", "zone_of"]
 
-ALL_EQUAL = "all scores are equal"
+EQUAL = tuple(f"{cut} are equal" for cut in CUT.values())
 NONE_FOUND = "the rule found no threshold"
-BREAKS = tuple(RULES.values())
 UNMOVED = "no noisy copy differs from the input"
 
 
@@ -84,7 +84,7 @@ def ruled(
     (`stats.contrast`), of which all samples are asked: that can only make fewer marks, so no error becomes more likely.
     """
     first = values[: split or None]
-    if rule in BREAKS and (found := of_both_signs(first)) is not None:
+    if is_break(rule) and (found := of_both_signs(first)) is not None:
         row, lowest, highest = found
         warn(
             f"the attributions are signed (input {row}: from {lowest:.3g} to {highest:.3g}): natural breaks would "
@@ -94,7 +94,7 @@ def ruled(
         )
     units = np.broadcast_to(np.array(unit, dtype=object), values.shape[1])
     found = [_of_input(rule, first[:, row], values[:, row], units[row]) for row in range(values.shape[1])]
-    flat = [(row, why) for row, (_, why) in enumerate(found) if why not in (None, ALL_EQUAL, NONE_FOUND)]
+    flat = [(row, why) for row, (_, why) in enumerate(found) if why not in (None, NONE_FOUND, *EQUAL)]
     if flat:
         row, why = flat[0]
         others = f" (and of {len(flat) - 1} others)" if len(flat) > 1 else ""
@@ -109,11 +109,15 @@ def ruled(
 def _of_input(
     rule: Callable[[np.ndarray], Any], first: np.ndarray, values: np.ndarray, unit: float | None
 ) -> tuple[float, str | None]:
+    if not is_break(rule):
+        found = _of_rule(rule, first)
+        return found, NONE_FOUND if math.isnan(found) else None
+    low, high = ends_of(first)
+    differ = low < high and math.isfinite(low) and math.isfinite(high)  # else the rule says what is wrong
+    if differ and (why := stats.contrast(values, unit=unit).nothing) is not None:
+        return math.nan, why
     found = _of_rule(rule, first)
-    if math.isnan(found):
-        return found, ALL_EQUAL if rule in BREAKS else NONE_FOUND
-    why = stats.contrast(values, unit=unit).nothing if rule in BREAKS else None
-    return found if why is None else math.nan, why
+    return found, f"{CUT[rule if differ else stats.jenks]} are equal" if math.isnan(found) else None
 
 
 def _of_rule(rule: Callable[[np.ndarray], Any], values: np.ndarray) -> float:
@@ -124,7 +128,7 @@ def _of_rule(rule: Callable[[np.ndarray], Any], values: np.ndarray) -> float:
             raise  # from inside a rule of the user's
         raise type(error)(f"`threshold` is no rule, a function values -> number, got {shown(rule)}: {error}") from None
     found = number_of(returned)
-    if rule in (*BREAKS, half) or math.isnan(found):
+    if rule is half or is_break(rule) or math.isnan(found):
         return found
     low, high = float(values.min()), float(values.max())
     if not low <= found <= high:

@@ -39,8 +39,9 @@ class Until:
     threshold : callable, float or array (batch,)
         For `undecided`: a number, one number for each input, or a rule. A rule takes the threshold from the samples of
         the first round; only later ones are tested. (It is tried on the clean map before.) A number costs no samples.
-        None: 0 for signed attributions (as the explainer or the first round says), else natural breaks. An input for
-        which the rule finds none stays undecided, the others go on; if there is no other, sampling ends.
+        None: 0 for signed attributions (as the explainer or the first round says), else the natural break of the
+        medians. An input for which the rule finds none stays undecided, the others go on; if there is no other,
+        sampling ends.
     alpha : float
         For `undecided`: level of the tests, as in `AttributionSample.significance_map`.
     correction : {"closed-e-bh", "e-bh", "bonferroni", None}

@@ -146,7 +146,7 @@ def explain(
             loop, scores = request.loop(sink.root).ready(target, request.predict, first)
             maps, given_scores = _vanilla(loop)
             loop = replace(loop, features=maps.shape[1:], regions=request.over)
-            rounds.check(maps)
+            rounds.check(maps, sink.usual)
             vanilla, terms = maps, None
             if request.over is not None:
                 vanilla, terms = pooled_maps(maps, request.over), terms_of(request.over, maps, None)
@@ -175,6 +175,7 @@ def explain(
             provenance={
                 **request.settings,
                 "rng": hex(sink.root),
+                "usual_threshold": sink.usual,
                 "n_samples": made.samples,
                 "signed": signed,
                 "unmoved": [request.ids[row] for row in made.unmoved],

@@ -24,6 +24,7 @@ from metfa.results.arrays import array_offset, map_array, write_array, write_arr
 from metfa.results.files import MANIFEST, check_inputs, check_targets, load, write_manifest
 from metfa.results.manifests import read_json, write_json
 from metfa.results.parts import same_maps
+from metfa.results.rules import RULES, USUAL, USUAL_ONCE
 from metfa.results.sample import AttributionSample
 from metfa.results.until import Until
 from metfa.sampling.done import DIGEST, Done, digest_of_map
@@ -58,7 +59,7 @@ class StoreSink:
         self._asked = {**request.settings, "until": self._rule, "input_ids": list(request.ids)}
         self._seed_given = request.seed_given
         self._n_jobs = request.most * len(request.ids)
-        self.n_done = 0
+        self.n_done, self.usual = 0, USUAL
         self._finished = (self.folder / MANIFEST).exists()
         self._open = ExitStack()
         if not self._finished:
@@ -94,6 +95,8 @@ class StoreSink:
         kept = read_json(self.folder / RUN)
         try:
             self.root = int(kept["rng"], 16)
+            self.usual = kept.get("usual_threshold", USUAL_ONCE)
+            RULES[self.usual]
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{self.folder / RUN} is damaged and cannot be resumed: give another folder") from error
         for name, asked in self._asked.items():
@@ -111,7 +114,7 @@ class StoreSink:
         if self._done.begun:
             self._go_on(vanilla, targets)
         else:
-            write_json(self.folder / RUN, {**self._asked, "target": describe(targets)})
+            write_json(self.folder / RUN, {**self._asked, "target": describe(targets), "usual_threshold": self.usual})
             self._new_array("values.npy", self._shape, self._dtype)
             write_array(self.folder / "vanilla.npy", vanilla)
             self._done.begin()  # last: it shows that the files above are complete

@@ -16,6 +16,7 @@ from metfa.results.decisions import TooFewSamplesError, any_time_undecided, samp
 from metfa.results.families import samples_needed
 from metfa.results.pooling import facts_of, pooled_maps, pooled_samples, terms_of
 from metfa.results.regions import Regions
+from metfa.results.rules import RULES, USUAL, is_break
 from metfa.results.stopping import Look, Stopping
 from metfa.results.terms import Terms, checked_threshold, of_both_signs
 from metfa.results.thresholds import UNMOVED, number_of, ruled, sides
@@ -25,7 +26,7 @@ from metfa.results.until import CRITERIA, Until
 __all__ = ["FixedRound", "Rounds", "RoundsUntil", "rounds_of"]
 
 FOR_CONTRAST = 5  # samples with which `stats.contrast` can ask whether the maps agree
-FOR_A_RULE = 10  # samples for the natural break as threshold: enough values if there are thousands of features
+FOR_A_RULE = 10  # samples for a rule, such as the natural break of the medians: see the guide on choosing N
 
 
 class Rounds(Protocol):
@@ -33,8 +34,8 @@ class Rounds(Protocol):
 
     most: int
 
-    def check(self, vanilla: np.ndarray) -> None:
-        """Raise, before any sample is made, if the maps of the clean inputs show that the rule cannot be followed."""
+    def check(self, vanilla: np.ndarray, usual: str) -> None:
+        """Raise, before any sample, if the clean maps show that the rule cannot be followed; `usual` as of `Sink`."""
         ...
 
     def next(self, taken: int, made: float) -> int | None:
@@ -59,7 +60,7 @@ class FixedRound:
     def __init__(self, n_samples: int) -> None:
         self.most = n_samples
 
-    def check(self, vanilla: np.ndarray) -> None:
+    def check(self, vanilla: np.ndarray, usual: str) -> None:
         """See `Rounds`."""
 
     def next(self, taken: int, made: float) -> int | None:  # noqa: ARG002
@@ -96,7 +97,7 @@ class RoundsUntil:
             )
         self._smoothed: np.ndarray | None = None
 
-    def check(self, vanilla: np.ndarray) -> None:
+    def check(self, vanilla: np.ndarray, usual: str) -> None:
         """See `Rounds`."""
         given = self._rule.threshold
         if self._over is not None:
@@ -106,9 +107,9 @@ class RoundsUntil:
             if self._tests is not None and terms is not None:
                 self._tests.unit = terms.unit
         if self._tests is not None:
-            self._tests.vanilla = vanilla
-        if self._tests is not None and callable(given) and given is not stats.jenks:
-            _try(given, np.repeat(vanilla[:1], min(self._tests.split, FOR_A_RULE), axis=0))
+            self._tests.vanilla, self._tests.usual = vanilla, RULES[usual]
+            if callable(given) and not is_break(given):
+                _try(given, np.repeat(vanilla[:1], min(self._tests.split, FOR_A_RULE), axis=0))
 
     def next(self, taken: int, made: float) -> int | None:
         """See `Rounds`."""
@@ -202,11 +203,11 @@ class _Counted:
 
     def __init__(self, rule: Until, batch: int, signed: bool | None, unit: float | None) -> None:
         self.vanilla = np.empty(0)  # maps of the clean inputs, known before the first round
+        self.usual: Callable[[np.ndarray], Any] = RULES[USUAL]  # the rule where none is given
         self.unit: Any = unit  # as of `AttributionSample.unit`
-        self._rule, self._threshold = rule, rule.threshold
-        if self._threshold is None and signed is not None:
-            self._threshold = 0.0 if signed else stats.jenks
-        least = FOR_CONTRAST if self._threshold is None or self._threshold is stats.jenks else 1
+        self._signed = signed
+        self._threshold = 0.0 if rule.threshold is None and signed else rule.threshold
+        least = FOR_CONTRAST if self._threshold is None or is_break(self._threshold) else 1
         of_samples = self._threshold is None or callable(self._threshold)
         self.split = max(rule.first or FOR_A_RULE, least) if of_samples else 0
         self.nothing: tuple[str | None, ...] = ()  # as in `Stopping`
@@ -247,10 +248,10 @@ class _Counted:
 
     def _of_first_round(self, values: np.ndarray) -> tuple[np.ndarray, tuple[str | None, ...]]:
         """Threshold of each input from the samples of the first round, and why there is none."""
-        if self._threshold is None and of_both_signs(values) is not None:
+        if self._threshold is None and self._signed is None and of_both_signs(values) is not None:
             self.split = self._counted = 0  # 0 is no number of these samples, so they are tested too
             return np.zeros(values.shape[1]), (None,) * values.shape[1]
-        return ruled(self._threshold if callable(self._threshold) else stats.jenks, values, self.unit)
+        return ruled(self._threshold if callable(self._threshold) else self.usual, values, self.unit)
 
 
 def _try(rule: Callable[[np.ndarray], Any], values: np.ndarray) -> None:

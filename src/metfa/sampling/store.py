@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from metfa.results.rules import USUAL
 from metfa.results.sample import AttributionSample
 from metfa.sampling.folder import RUN, StoreSink
 from metfa.sampling.request import Request
@@ -18,6 +19,7 @@ class Sink(Protocol):
 
     root: int  # of the streams; when a run is resumed, its root
     n_done: int
+    usual: str  # name of the threshold rule where none is given; when a run is resumed, its own
 
     def __enter__(self) -> Any: ...
 
@@ -51,7 +53,7 @@ class Sink(Protocol):
 class MemorySink:
     """Samples in memory."""
 
-    n_done = 0
+    n_done, usual = 0, USUAL
 
     def __init__(self, root: int) -> None:
         self.root = root

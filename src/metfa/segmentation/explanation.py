@@ -19,6 +19,7 @@ from metfa.results import files
 from metfa.results.arrays import read_array, write_array
 from metfa.results.cautions import FLIPS_FROM
 from metfa.results.decisions import Decision
+from metfa.results.rules import is_break
 from metfa.results.sample import AttributionSample
 from metfa.results.terms import Terms, checked_threshold
 from metfa.results.thresholds import half, resolved
@@ -41,9 +42,9 @@ class ContextExplanation:
 
     Everything below is about the context alone: the object's pixels are not tested, do not enter a threshold, and are
     not counted by a correction. Maps are (height, width), 0 within the object. A threshold is one number, or a rule
-    that computes one from the context's scores, such as `metfa.stats.jenks`. If all scores are 0 (to 1e-4), there is no
-    natural break: the threshold is then 0.5, and nothing is needed. If all scores are equal to another number, there is
-    no threshold.
+    that computes one from the context's scores, such as `metfa.stats.jenks`, the paper's. If all scores are 0 (to
+    1e-4), there is no natural break: the threshold is then 0.5, and nothing is needed. If all scores are equal to
+    another number, there is no threshold.
 
     Attributes
     ----------
@@ -113,8 +114,9 @@ class ContextExplanation:
         found = self.of_context.confidence_interval(confidence_level)
         return replace(found, low=self._map(found.low), high=self._map(found.high))
 
-    def threshold(self, rule: Callable[[np.ndarray], Any] = stats.jenks, *, split: int | None = None) -> float:
+    def threshold(self, rule: Callable[[np.ndarray], Any] | None = None, *, split: int | None = None) -> float:
         """Threshold from the context's scores, see `AttributionSample.threshold`."""
+        rule = self.of_context.usual_rule if rule is None else rule
         return float(self.of_context.threshold(self._meant(rule), split=split)[0])
 
     def terms(self, threshold: Any = None, **settings: Any) -> Terms:
@@ -133,9 +135,9 @@ class ContextExplanation:
         return float(resolved(self.of_context.values, meant, self.sample.unmoved)[0].flat[0])
 
     def _meant(self, threshold: Any) -> Any:
-        """`threshold`; or, if it is the natural break and the scores have none, a rule that says so."""
+        """`threshold`; or, if it is a natural break and the scores have none, a rule that says so."""
         low, high = self._ends
-        if threshold is not stats.jenks or high - low > EQUAL:
+        if not is_break(threshold) or high - low > EQUAL:
             return threshold
         return half if max(abs(low), abs(high)) <= EQUAL else _none
 

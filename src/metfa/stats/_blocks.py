@@ -11,10 +11,11 @@ import numpy as np
 from metfa._arrays import is_floating, namespace, widen
 from metfa._base.mapped import unload
 
-__all__ = ["comparable", "feature_blocks", "reduce_rows", "value_blocks"]
+__all__ = ["comparable", "feature_blocks", "read_features", "reduce_rows", "value_blocks"]
 
 BLOCK_VALUES = 2**18  # 1 MiB of float32
 READ_AT_ONCE = 2  # blocks, so that the part of a sample is many pages of a file long
+FILE_AT_ONCE = 2**26  # bytes of samples of which parts are read before their memory is given back
 LEAST_FEATURES = 1024  # a memory page of float32; narrower blocks would read each page of a file more than once
 
 
@@ -48,6 +49,19 @@ def value_blocks(values: np.ndarray, width: int) -> Iterator[np.ndarray]:
         unload(values)
 
 
+def read_features(samples: np.ndarray, index: tuple[slice, ...]) -> np.ndarray:
+    r"""A copy of some features of samples (n, \*features).
+
+    Some samples at a time, for a system reads much more of a file than it is asked for, up to all of them.
+    """
+    part = np.empty((len(samples), *samples[0][index].shape), samples.dtype)
+    step = max(1, FILE_AT_ONCE * len(samples) // max(1, samples.nbytes))
+    for start in range(0, len(samples), step):
+        part[start : start + step] = samples[(slice(start, start + step), *index)]
+        unload(samples)
+    return part
+
+
 def reduce_rows(reduce: Callable[..., tuple[Any, ...]], rows: Any, *per_feature: Any) -> tuple[Any, ...]:
     """The result of ``reduce(rows, *per_feature)``, which turns ``(*features, n)`` into ``(*features)`` arrays.
 
@@ -59,7 +73,7 @@ def reduce_rows(reduce: Callable[..., tuple[Any, ...]], rows: Any, *per_feature:
         return reduce(rows, *per_feature)
     outputs: tuple[np.ndarray, ...] = ()
     for outer in feature_blocks(tuple(features), READ_AT_ONCE * width):
-        part = _read(rows, outer)
+        part = np.moveaxis(read_features(np.moveaxis(rows, -1, 0), outer), 0, -1)  # as in the file
         given = [array[outer] for array in per_feature]
         for inner in feature_blocks(part.shape[:-1], width):
             results = reduce(part[inner], *(array[inner] for array in given))
@@ -67,10 +81,3 @@ def reduce_rows(reduce: Callable[..., tuple[Any, ...]], rows: Any, *per_feature:
             for output, result in zip(outputs, results, strict=True):
                 output[outer][inner] = result
     return outputs
-
-
-def _read(rows: np.ndarray, index: tuple[slice, ...]) -> np.ndarray:
-    """A part of `rows`, copied in the order of memory, in which the features of a sample lie together."""
-    part = np.ascontiguousarray(np.moveaxis(rows[index], -1, 0))
-    unload(rows)
-    return np.moveaxis(part, 0, -1)

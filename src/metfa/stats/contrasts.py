@@ -11,7 +11,7 @@ import numpy as np
 from metfa._arrays import to_host
 from metfa._base.mapped import at_features, unload
 from metfa._base.validation import check_number
-from metfa.stats._blocks import feature_blocks, reduce_rows, value_blocks
+from metfa.stats._blocks import feature_blocks, read_features, reduce_rows, value_blocks
 from metfa.stats.sign_null import upper_tail_table
 from metfa.stats.validation import as_rows
 
@@ -211,14 +211,13 @@ def _agreement(values: np.ndarray, means: np.ndarray, norms: np.ndarray, scale: 
     products = np.zeros((size, size))
     factors = np.divide(1.0, norms, out=np.zeros(n), where=norms > 0)[:, None]
     for index in feature_blocks(values.shape[1:], max(1, BLOCK // n)):
-        block = values[(slice(None), *index)].reshape(n, -1).astype(np.float64) * scale
+        block = read_features(values, index).reshape(n, -1).astype(np.float64) * scale
         block -= means[:, None]
         block *= factors
         for start in range(size, n, size):
             more = block[start : start + size]
             block[: len(more)] += more
         products += block[:size] @ block[:size].T
-        unload(values)
     pairs = products[np.triu_indices(size, 1)]
     deviation = math.sqrt(float((pairs**2).sum()))
     return float(pairs.sum()) / deviation if deviation > 1e-12 else 0.0
