@@ -25,9 +25,9 @@ noise = metfa.noise.Uniform(0.1, bounds=(0, 1))
 sample = metfa.explain(explainer, images, noise=noise, n_samples=30, rng=0)
 
 # %%
-# Superpixels are parts of like colour. In each sample, the mean score of a superpixel is compared with the mean score of
-# everything else in that sample. So no threshold has to be chosen. Holm's correction makes each statement safe: no part is
-# called "more than the rest" falsely, with probability 95 %.
+# Superpixels are parts of like colour. In each sample, the mean score of a superpixel is compared with the mean score
+# of everything else in that sample. So no threshold has to be chosen. Holm's correction makes each statement safe: no
+# part is called "more than the rest" falsely, with probability 95 %.
 
 parts = metfa.regions.superpixels(sample, 50)
 pooled = sample.over(parts, against="rest")
