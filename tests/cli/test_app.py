@@ -19,7 +19,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 import metfa
-from metfa.cli import app, demo, views
+from metfa.cli import app, demo, run, views
 
 METFA = Path(sys.executable).with_name("metfa")
 FILES = ["about.json", "figure.png", "maps.png", "report.txt", "sample"]
@@ -120,7 +120,7 @@ def test_several_pictures_have_folders_of_their_own(explain, tmp_path):
         assert json.loads((tmp_path / "out" / name / "about.json").read_text())["image"] == str(path)
     assert values(tmp_path / "out/cat") == values(tmp_path / "out/cat-4")
     assert values(tmp_path / "out/cat") != values(tmp_path / "out/cat-2")
-    assert done.out.count("figure: ") == 6
+    assert done.out.count("figure: ") == 12
 
 
 @pytest.mark.slow
@@ -610,7 +610,7 @@ def test_finished_results_are_kept(explain, finished, picture):
     done = explain(picture, "--out", finished)
     assert done.code == 0
     assert f"{finished} holds the finished result of this command: nothing is written" in done.err
-    assert done.out == f"{report}\nfigure: {figure}\n"
+    assert done.out == f"{report}\nfigure: {figure}\nfigure: {finished / 'maps.png'}\n"
     assert tree(finished) == before
     other = explain(picture, "--out", finished, "--alpha", 0.1)
     assert other.code == 2

@@ -109,12 +109,14 @@ def demo(
         "efficientnet-lite0", "gradient", {}, None, "uniform:0.1", samples, seed, 10, "auto", bfloat16=False
     )
     check_regions(regions)
-    analysis = Analysis(None, 0.95, None, None, palette.value, regions=regions)
+    enough = samples >= 30  # to keep ten for the threshold, so that the page can promise something of a drawn region
+    split, correction = (10, Correction.holm) if enough else (None, None)
+    given = None if correction is None else correction.value
+    analysis = Analysis(None, 0.95, given, None, palette.value, regions=regions, split=split)
     name = f"scikit-image's {photo}"
     folder = folder or demo_folder(name, sampling)
     _explain([(name, lambda: image)], [folder], sampling, analysis)
-    correction = None if regions == "none" else Correction.holm  # one for the page, and that of the regions elsewhere
-    write_page([folder], folder / "report.html", correction=correction, regions=regions)
+    write_page([folder], folder / "report.html", correction=correction, split=split, regions=regions)
 
 
 @app.command()

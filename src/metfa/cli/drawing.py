@@ -36,7 +36,7 @@ def _figures(sample: AttributionSample, about: dict[str, Any], analysis: Analysi
     of_regions, _ = pooled(sample, analysis)
     if of_regions is not None:
         pixels = replace(sample, default_terms=sample.terms(**analysis.given))  # as in the figure of the maps
-        about_regions = {**analysis.settings, **analysis.of_regions(of_regions), "threshold": None}
+        about_regions = {**analysis.settings, **analysis.of_regions(of_regions), "threshold": None, "split": None}
         drawn = {
             FIGURE: _png(regions(of_regions, pixels=pixels, **shared, **about_regions)),
             MAPS: _png(figure(sample, **shared, **analysis.settings)),

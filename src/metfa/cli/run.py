@@ -63,6 +63,7 @@ class Analysis:
     certify: bool = False
     flips_from: float = FLIPS_FROM
     regions: str = "none"
+    split: int | None = None
 
     def of_regions(self, sample: AttributionSample) -> dict[str, Any]:
         """Terms of the decisions about regions: family-wise, or what holds whenever sampling stops."""
@@ -72,7 +73,8 @@ class Analysis:
     @property
     def given(self) -> dict[str, Any]:
         """Terms of the decisions, as the library takes them."""
-        return {"threshold": self.threshold, "alpha": self.alpha, "correction": self.correction}
+        terms = {"threshold": self.threshold, "alpha": self.alpha, "correction": self.correction}
+        return terms if self.split is None else {**terms, "split": self.split}
 
     @property
     def settings(self) -> dict[str, Any]:
