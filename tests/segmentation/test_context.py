@@ -87,7 +87,8 @@ def test_a_page_promises_in_its_own_words(tmp_path):
 def test_statistics_are_of_the_context_alone():
     found = explained(n_samples=12)
     outside = found.sample.values[:, 0][:, ~REGION]
-    assert found.threshold() == stats.jenks(outside)
+    assert found.threshold() == stats.jenks_of_medians(outside)
+    assert found.threshold(stats.jenks) == stats.jenks(outside)
     assert found.of_context.n_features == (~REGION).sum()
     height = found.threshold()
     expected = np.zeros(REGION.shape, int)
@@ -328,7 +329,7 @@ def test_all_that_is_asked_takes_the_same_softmax():
 @pytest.mark.parametrize(
     ("threshold", "error", "said"),
     [
-        ("jenks", TypeError, "write metfa.stats.jenks"),
+        ("jenks", TypeError, "write a rule such as metfa.stats.jenks_of_medians"),
         (True, TypeError, "a number or a rule, got bool"),
         (np.zeros(REGION.shape), TypeError, "one number or a rule for a context, got an array"),
         (float("nan"), ValueError, "a number or a rule, got nan"),

@@ -200,7 +200,7 @@ def test_bad_tables():
     [
         ({"class_names": "ab"}, TypeError, "`class_names` must be a list of texts, got str: 'ab'"),
         ({"class_names": ["background"]}, ValueError, "got 1 names, and an explanation of class 1"),
-        ({"threshold": "jenks"}, TypeError, "write metfa.stats.jenks"),
+        ({"threshold": "jenks"}, TypeError, "write a rule such as metfa.stats.jenks_of_medians"),
         ({"threshold": float("nan")}, ValueError, "a number or a rule, got nan"),
     ],
 )
