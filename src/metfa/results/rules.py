@@ -16,7 +16,7 @@ RULES = {
     "jenks_of_medians": stats.jenks_of_medians,
     "jenks_of_means": stats.jenks_of_means,
 }
-CUT = {stats.jenks: "all scores", stats.jenks_of_medians: "the medians", stats.jenks_of_means: "the means"}
+CUT: dict[Any, str] = dict(zip(RULES.values(), ("all scores", "the medians", "the means"), strict=True))
 USUAL = "jenks_of_medians"  # by the evidence of docs/background/truth.rst
 USUAL_ONCE = "jenks"  # of results that do not say which rule was usual when they were made
 
