@@ -50,7 +50,7 @@ def test_thresholds_left_open():
 def test_the_thresholds_of_until():
     sample = sample_of(metfa.Until(undecided=0.2, max_samples=200))
     thresholds, split = np.array(sample.stopping.thresholds), sample.stopping.split
-    given = {"threshold": thresholds, "alpha": 0.05, "correction": "e-bh", "split": split}
+    given = {"threshold": thresholds, "alpha": 0.05, "correction": sample.stopping.correction, "split": split}
     expected = (sample.significance_map(**given) == 0).mean(axis=1)
     np.testing.assert_array_equal(undecided(sample).score, expected)
     assert expected.max() <= 0.2
