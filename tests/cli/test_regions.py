@@ -73,8 +73,14 @@ def test_regions_by_name(sample, text, number):
 def test_regions_of_a_mask_file(sample, tmp_path):
     Image.fromarray(LABELS.astype(np.uint8)).save(tmp_path / "mask.png")
     made, note = regions.regions_named(str(tmp_path / "mask.png"), sample)
-    np.testing.assert_array_equal(made.as_masks(), [i == LABELS for i in range(6)])
+    np.testing.assert_array_equal(made.as_masks(), [i == LABELS for i in range(1, 6)])  # 0 is no region
     assert note == "of mask.png"
+
+
+def test_a_mask_of_another_size_is_refused_for_the_picture_may_be_cropped(sample, tmp_path):
+    Image.fromarray(np.kron(LABELS, np.ones((2, 2), int)).astype(np.uint8)).save(tmp_path / "mask.png")
+    with pytest.raises(ValueError, match=r"mask.png has 32 x 24 pixels, and the network sees 16 x 12"):
+        regions.regions_named(str(tmp_path / "mask.png"), sample)
 
 
 def test_without_scikit_image_a_grid_is_taken_and_said(sample, monkeypatch):
@@ -82,6 +88,12 @@ def test_without_scikit_image_a_grid_is_taken_and_said(sample, monkeypatch):
     made, note = regions.regions_named("superpixels:50", sample)
     assert len(made) == 49
     assert note == "a grid of 7 x 7; superpixels need scikit-image: pip install 'metfa[lime]'"
+
+
+@pytest.mark.parametrize("text", ["superpixels:0", "grid:0", "grid:13", "superpixels:200"])
+def test_numbers_that_cannot_be_are_refused(sample, text):
+    with pytest.raises(ValueError, match=r"must|`cells`|`n_segments`"):
+        regions.regions_named(text, sample)
 
 
 @pytest.mark.parametrize("text", ["superpixel", "grid:", "none:3", "grid:-1", "mask.png", ""])

@@ -254,3 +254,43 @@ def test_signed_scores_stay_signed(sample):
     )
     assert signed.over(LABELS).terms().threshold == 0.0
     assert sample.over(LABELS).terms().threshold is metfa.stats.jenks_of_medians
+
+
+class TestWhatIsAsked:
+    def test_one_mask_and_a_list_of_masks(self, sample):
+        cup, spoon = LABELS == 1, LABELS == 3
+        np.testing.assert_array_equal(sample.over(cup).values[..., 0], sample.over(LABELS).values[..., 1])
+        np.testing.assert_array_equal(sample.over([cup, spoon]).values, sample.over(LABELS).values[..., [1, 3]])
+        alone = sample.over(cup, against=spoon)
+        assert alone.feature_shape == (1,)
+        np.testing.assert_allclose(alone.values[:, :, 0], by_hand(sample.values, cup, against=spoon))
+        np.testing.assert_array_equal(sample.over(torch.tensor(cup)).values, sample.over(cup).values)
+
+    def test_differences_are_pooled_no_further(self, sample):
+        """Half of the regions of one kind and half of the other could both get "less than the rest"."""
+        pooled = sample.over(LABELS, against="rest")
+        with pytest.raises(ValueError, match=r"differences already \('more than the rest'\)"):
+            pooled.over(np.array([0, 0, 1, 1]))
+        np.testing.assert_allclose(
+            sample.over(LABELS).over(np.array([0, 0, 1, 1])).values, sample.over(LABELS // 2).values
+        )
+
+    def test_a_threshold_of_single_features_is_none_of_regions(self, sample):
+        ranks = sample.scaled("rank")
+        assert ranks.terms().threshold == 0.95
+        assert callable(ranks.over(LABELS).terms().threshold)  # a mean of ranks has another range
+
+    def test_labels_from_1(self, sample):
+        with pytest.raises(ValueError, match="labels begin at 0: subtract 1"):
+            sample.over(LABELS + 1)
+
+    def test_equal_skewed_features_are_equal_by_ranks(self):
+        skewed = metfa.explain(
+            lambda inputs, target: np.exp(2 * inputs), np.zeros((1, 60)), 0, noise=metfa.noise.Gaussian(1.0),
+            n_samples=60, predict=None, rng=0,
+        )  # fmt: skip
+        pairs = np.arange(60) // 2
+        less = skewed.over(pairs, against="rest").significance_map(correction="holm")
+        assert (less == -1).mean() > 0.9  # true of medians of differences of means, and said in the docstring
+        ranks = skewed.scaled("rank").over(pairs, against="rest").significance_map(correction="holm")
+        assert not ranks.any()

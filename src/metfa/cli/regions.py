@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metfa import regions
+from metfa._base.pictures import open_image
 from metfa.cli.kinds import is_of_text
 from metfa.results.decisions import TooFewSamplesError
 from metfa.results.in_words import regions_in_words
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMS", "check_regions", "pooled", "region_lines", "regions_named"]
 
-FORMS = "superpixels[:NUMBER], grid[:ROWS], none, or a picture of labels such as mask.png"
+FORMS = "superpixels[:NUMBER], grid[:ROWS], none, or a picture of labels (0: no region) such as mask.png"
 
 
 def check_regions(text: str) -> None:
@@ -48,6 +49,9 @@ def pooled(sample: Any, analysis: Analysis) -> tuple[AttributionSample | None, s
 
     Only for one picture whose maps lie on it.
     """
+    stopping = getattr(sample, "stopping", None)
+    if analysis.regions != "none" and stopping is not None and stopping.over is not None:
+        return sample.over(), "the regions that sampling asked about"
     made, note = regions_named(analysis.regions, sample)
     return (None if made is None else sample.over(made)), note
 
@@ -65,12 +69,20 @@ def regions_named(text: str, sample: Any) -> tuple[Regions | None, str]:
 
 def _made(kind: str, given: Any, sample: AttributionSample) -> tuple[Regions, str]:
     if kind == "picture":
-        return regions.objects(given, of=sample), f"of {given.name}"
+        height, width = sample.feature_shape
+        size = open_image(given).size
+        if size != (width, height):
+            raise ValueError(
+                f"`--regions`: {given.name} has {size[0]} x {size[1]} pixels, and the network sees {width} x {height}, "
+                "which may be a part of the picture: draw the labels on what it sees, the picture in figure.png"
+            )
+        return regions.objects(given, of=sample, ignore=0), f"of {given.name}"
     fewest = min(sample.feature_shape)
     if kind == "superpixels" and find_spec("skimage") is not None:
-        number = given or min(50, sample.n_features // 2)
+        number = min(50, sample.n_features // 2) if given is None else given
         return regions.superpixels(sample, number), f"{number} superpixels"
-    cells = min(given or 14, fewest) if kind == "grid" else min(7, fewest)
+    usual = min(14 if kind == "grid" else 7, fewest)
+    cells = given if kind == "grid" and given is not None else usual
     missing = "; superpixels need scikit-image: pip install 'metfa[lime]'" if kind == "superpixels" else ""
     return regions.grid(sample, cells), f"a grid of {cells} x {cells}{missing}"
 

@@ -45,7 +45,7 @@ def regions_in_words(
     if why is not None:
         return f"no {noun} stands out: {why}"
     marks, masks = decision.marks[row], sample.regions.as_masks(row)
-    medians = sample.median()[row]
+    strength = sample.smoothed()[row]
     said = []
     for mark in (1, -1, 0):
         chosen = np.flatnonzero(marks == mark)
@@ -54,7 +54,7 @@ def regions_in_words(
         share = percent(masks[chosen].any(axis=0).mean(), 0) if len(chosen) else ""
         size = f" ({share}{f' of the {whole}' * first})" if share else ""
         verb = ("is" if one else "are") if decision.terms.sides is None or not mark else ("gets" if one else "get")
-        names = [printable(sample.regions.names[i])[:60] for i in chosen[np.argsort(-medians[chosen], kind="stable")]]
+        names = [printable(sample.regions.names[i])[:60] for i in chosen[np.argsort(-strength[chosen], kind="stable")]]
         more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
         listed = f": {', '.join(names[:NAMED])}{more}" if first and names else ""
         said.append(f"{of}{size} {verb} {'significantly ' * first}{decision.kinds[mark]}{listed}")

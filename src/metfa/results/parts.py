@@ -141,10 +141,10 @@ def _check_joins(sample: AttributionSample, other: AttributionSample) -> None:
             raise ValueError(
                 f"`other` was made with {name}={other.provenance.get(name)}, this with {sample.provenance.get(name)}"
             )
-    if sample.default_terms != other.default_terms:
-        raise ValueError(f"`other` has other `default_terms`: {other.default_terms} against {sample.default_terms}")
     if sample.regions != other.regions:
         raise ValueError(f"`other` has other `regions`: {other.regions} against {sample.regions}")
+    if sample.default_terms != other.default_terms:
+        raise ValueError(f"`other` has other `default_terms`: {other.default_terms} against {sample.default_terms}")
     if not same_maps(sample.vanilla, other.vanilla):
         raise ValueError("`other` explains another model: the attributions of the clean inputs differ")
 

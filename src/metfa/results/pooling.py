@@ -21,6 +21,12 @@ AT_A_TIME = 64  # samples that are read from a file before their memory is given
 
 def pooled_sample(sample: AttributionSample, regions: Regions) -> AttributionSample:
     """See `AttributionSample.over`."""
+    if sample.default_terms is not None and sample.default_terms.sides is not None:
+        above, _ = sample.default_terms.sides
+        raise ValueError(
+            f"`over` needs scores, and these are differences already ({above!r}): ask about the single features, "
+            "`sample.over(...)` of the result that was pooled"
+        )
     regions.check_fits(sample.feature_shape, sample.values.shape[1])
     stopping = sample.stopping
     if stopping is not None and stopping.over != regions:  # its thresholds are for other features
@@ -69,11 +75,11 @@ def terms_of(regions: Regions, vanilla: np.ndarray, own: Terms | None) -> Terms 
     r"""Default terms of the regions' scores; `vanilla` (batch, \*features) and `own` are of the features.
 
     Differences are compared with 0. Their unit is the largest score of a region before something was subtracted. A
-    number for features is one for their means and maxima too.
+    number for single features, such as .95 for ranks, is none for regions, but 0 is.
     """
     if regions.against is not None:
         unit = np.array([np.abs(regions.means(vanilla[row : row + 1], row)).max() for row in range(len(vanilla))])
         return replace(own or Terms(), threshold=0.0, split=0, unit=unit, nothing=(), sides=regions.sides)
-    if own is None or regions.how == "sum" or (isinstance(own.threshold, np.ndarray) and own.threshold.ndim > 1):
+    if own is None or callable(own.threshold) or np.any(own.threshold != 0):
         return None
     return own

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
@@ -13,13 +13,13 @@ import numpy as np
 from metfa._arrays import as_array, is_array, to_host
 from metfa._base.percents import counted
 from metfa._base.validation import as_names, keep, one_of, positive_int, shown
+from metfa.results.masks import blocks_of, checked_mask, count_of, frozen, members_of, shape_of
 
 __all__ = ["HOW", "Regions", "regions_of"]
 
 HOW = ("mean", "sum", "max")
 REST = "the rest"
 ROUNDING = 1e-6  # share of a sample's largest score of a region; averages of float32 differ by less if nothing does
-BLOCK = 2**22  # scores that are gathered at a time
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,6 +56,10 @@ class Regions:
     Means of signed scores cancel: a region of strong positive and negative scores may have the mean 0. Explain absolute
     values (`metfa.explainers.heatmap`) to ask where scores are large.
 
+    A mean over few features has another law than one over many. Where scores are very skewed, its median lies further
+    below the mean, so that small regions may be called "less than the rest" though all features have one law. Ranks
+    (`AttributionSample.scaled`) are not skewed.
+
     A difference below 1e-6 of the largest mean in the sample is rounding, and is set to 0.
 
     Examples
@@ -76,10 +80,10 @@ class Regions:
     def __post_init__(self) -> None:
         several = isinstance(self.masks, tuple | list) and any(map(is_array, self.masks))
         masks = tuple(
-            _checked(one, f"masks[{i}]" if several else "masks")
+            checked_mask(one, f"masks[{i}]" if several else "masks")
             for i, one in enumerate(self.masks if several else [self.masks])
         )
-        numbers = [_count(one) for one in masks]
+        numbers = [count_of(one) for one in masks]
         if len(set(numbers)) > 1:
             raise ValueError(
                 f"`masks` must hold equally many regions for each input, got {', '.join(map(str, numbers))}: ask about "
@@ -91,37 +95,38 @@ class Regions:
             raise ValueError(f"`names` must name each of the {numbers[0]} regions, got {len(names)}")
         keep(self, masks=masks, names=names, against=self._checked_against(masks))
         for row, one in enumerate(masks):
-            for index, members in enumerate(_members(one)):
-                self._check_one(row, index, len(members), int(np.prod(_shape(one))))
+            for index, members in enumerate(members_of(one)):
+                self._check_one(row, index, len(members), int(np.prod(shape_of(one))))
 
     def _checked_against(self, masks: tuple[np.ndarray, ...]) -> Any:
         against = self.against
         if against is not None and not (isinstance(against, str) and against == "rest"):
             if not is_array(against):
                 raise TypeError(f"`against` must be None, 'rest' or a mask of bool, got {shown(against)}")
-            against = _frozen(to_host(as_array(against, "against")))
+            against = frozen(to_host(as_array(against, "against")))
             if against.dtype != bool or not against.any():
                 raise ValueError(f"`against` must be a mask of bool that is True somewhere, got {shown(against)}")
-            wrong = next((_shape(one) for one in masks if _shape(one) != against.shape), None)
+            wrong = next((shape_of(one) for one in masks if shape_of(one) != against.shape), None)
             if wrong is not None:
                 raise ValueError(f"`against` must have the features' shape {wrong}, got {against.shape}")
         if against is not None and self.how != "mean":
             raise ValueError(
-                f"`against` compares means, got how={self.how!r}: leave `how` out, or `against` and give a threshold"
+                f"`against` compares means, got how={self.how!r}: write how='mean', or leave `against` out"
             )
         return against
 
     def _check_one(self, row: int, index: int, size: int, n_features: int) -> None:
         where = f"{self.names[index]!r}{f' of input {row}' if len(self.masks) > 1 else ''}"
         if not size:
-            raise ValueError(f"`masks`: {where} has no features: leave it out")
+            hint = "; labels begin at 0: subtract 1" if not index and self.masks[row].dtype != bool else ""
+            raise ValueError(f"`masks`: {where} has no features: leave it out{hint}")
         if size == n_features and isinstance(self.against, str):
             raise ValueError(f"`against`='rest': {where} covers everything and has no rest: leave it out")
 
     @property
     def feature_shape(self) -> tuple[int, ...]:
         """Shape of the maps that it pools."""
-        return _shape(self.masks[0])
+        return shape_of(self.masks[0])
 
     @property
     def sides(self) -> tuple[str, str] | None:
@@ -174,7 +179,7 @@ class Regions:
 
     def shares(self) -> np.ndarray:
         """Share of the features that each region holds, (1 or batch, regions)."""
-        return np.array([[len(one) for one in _members(mask)] for mask in self.masks]) / np.prod(self.feature_shape)
+        return np.array([[len(one) for one in members_of(mask)] for mask in self.masks]) / np.prod(self.feature_shape)
 
     def members(self, row: int = 0) -> list[np.ndarray]:
         """Flat indices of the features of each region of one input, ascending."""
@@ -201,7 +206,7 @@ class Regions:
         members, starts, sizes = self._of_rows[row if len(self.masks) > 1 else 0]
         reduce = np.maximum if self.how == "max" else np.add
         scores = np.empty((len(flat), len(self)))
-        for part in _blocks(len(flat), len(members)):
+        for part in blocks_of(len(flat), len(members)):
             gathered = flat[part].astype(np.float64, copy=False)[:, members]
             scores[part] = reduce.reduceat(gathered, starts, axis=1)
         return scores / sizes if self.how == "mean" else scores
@@ -214,7 +219,9 @@ class Regions:
         flat = np.asarray(maps).reshape(len(maps), -1)
         if isinstance(self.against, str):
             _, _, sizes = self._of_rows[row if len(self.masks) > 1 else 0]
-            total = np.concatenate([flat[part].sum(1, dtype=np.float64) for part in _blocks(len(flat), flat.shape[1])])
+            total = np.concatenate(
+                [flat[part].sum(1, dtype=np.float64) for part in blocks_of(len(flat), flat.shape[1])]
+            )
             other = (total[:, None] - scores * sizes) / (flat.shape[1] - sizes)
         else:
             other = flat[:, self.against.ravel()].mean(axis=1, dtype=np.float64, keepdims=True)
@@ -227,64 +234,28 @@ class Regions:
         """For each input the features of all regions in turn, where each region begins, and their sizes."""
         found = []
         for mask in self.masks:
-            members = _members(mask)
+            members = members_of(mask)
             sizes = np.array([len(one) for one in members])
             found.append((np.concatenate(members), np.cumsum(sizes) - sizes, sizes))
         return found
 
 
-def regions_of(given: Any, how: str | None = None, against: Any = None) -> Regions:
-    """`given` as `Regions`, with another `how` or `against` where one is given."""
+def regions_of(
+    given: Any, how: str | None = None, against: Any = None, feature_shape: tuple[int, ...] | None = None
+) -> Regions:
+    """`given` as `Regions`, with another `how` or `against` where one is given.
+
+    Where the shape of a map is known, one mask of that shape, or a list of them, are regions too.
+    """
+    if feature_shape is not None and _is_mask(given, feature_shape):
+        given = as_array(given, "regions")[None]
+    elif isinstance(given, tuple | list) and given and all(_is_mask(one, feature_shape) for one in given):
+        given = np.stack([to_host(one) for one in given])
     if given is None:
         raise TypeError("`regions` must be a metfa.Regions, labels or masks, got None: see `metfa.regions`")
     asked = {name: value for name, value in (("how", how), ("against", against)) if value is not None}
     return replace(given, **asked) if isinstance(given, Regions) else Regions(given, **asked)
 
 
-def _checked(mask: Any, name: str) -> np.ndarray:
-    """Labels or a stack of masks, read-only; raises for anything else."""
-    if not is_array(mask):
-        raise TypeError(f"`{name}` must be an array of labels or of bool, got {shown(mask)}")
-    host = to_host(as_array(mask, name))
-    if host.dtype == bool:
-        if host.ndim < 2 or not len(host):
-            raise ValueError(f"`{name}` must be a stack of masks (regions, *features), got shape {host.shape}")
-        return _frozen(host)
-    if host.dtype.kind not in "iu":
-        raise TypeError(f"`{name}` must hold integers (labels) or bool (masks), got {host.dtype}")
-    if not host.ndim or not host.size or host.max() < 0 or host.min() < -1:
-        ends = f"from {host.min()} to {host.max()}" if host.size else "none"
-        raise ValueError(f"`{name}` must hold labels 0, 1, ..., and -1 for no region, got {ends}")
-    if host.max() >= host.size:
-        raise ValueError(
-            f"`{name}` must number its regions 0, 1, ...: got the label {host.max()} of {host.size} features"
-        )
-    return _frozen(host.astype(np.int32))
-
-
-def _frozen(array: np.ndarray) -> np.ndarray:
-    own = array.copy()
-    own.flags.writeable = False
-    return own
-
-
-def _count(mask: np.ndarray) -> int:
-    return len(mask) if mask.dtype == bool else int(mask.max()) + 1
-
-
-def _shape(mask: np.ndarray) -> tuple[int, ...]:
-    return mask.shape[1:] if mask.dtype == bool else mask.shape
-
-
-def _members(mask: np.ndarray) -> list[np.ndarray]:
-    """Flat indices of the features of each region."""
-    if mask.dtype == bool:
-        return [np.flatnonzero(one) for one in mask]
-    flat = mask.ravel()
-    order = np.argsort(flat, kind="stable")
-    return np.split(order, np.searchsorted(flat[order], np.arange(_count(mask) + 1)))[1:-1]
-
-
-def _blocks(n: int, width: int) -> Iterator[slice]:
-    step = max(1, BLOCK // max(width, 1))
-    return (slice(start, start + step) for start in range(0, n, step))
+def _is_mask(given: Any, feature_shape: tuple[int, ...] | None) -> bool:
+    return is_array(given) and tuple(given.shape) == feature_shape and to_host(given[..., :0]).dtype == bool

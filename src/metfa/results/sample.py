@@ -307,8 +307,9 @@ class AttributionSample(Samples):
         Parameters
         ----------
         regions : Regions or array
-            A `Regions`, or what it takes as `masks`: labels (\*features) or masks, bool (regions, \*features). They
-            must not depend on these samples. None: those of `metfa.Until`.
+            A `Regions`, or what it takes as `masks`: labels (\*features) or masks, bool (regions, \*features); or one
+            mask, bool (\*features), or a list of them. They must not depend on these samples. None: those of
+            `metfa.Until`.
         how, against
             Instead of those of `regions`; see `Regions`.
 
@@ -332,7 +333,7 @@ class AttributionSample(Samples):
         """
         if regions is None and self.stopping is not None:
             regions = self.stopping.over
-        return pooled_sample(self, regions_of(regions, how, against))
+        return pooled_sample(self, regions_of(regions, how, against, self.feature_shape))
 
     def guarantee(
         self,
