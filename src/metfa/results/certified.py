@@ -51,7 +51,7 @@ def certified(sample: AttributionSample, terms: Terms) -> tuple[np.ndarray, Deci
 
 def assumption_of(terms: Terms) -> str | None:
     """What a certificate assumes of its threshold and cannot check, in words; None where samples left out gave it."""
-    fixed = callable(terms.threshold) or terms.split or np.array_equal(terms.threshold, 0)
+    fixed = callable(terms.threshold) or terms.split or bool(np.all(np.equal(terms.threshold, 0)))
     return None if fixed else ASSUMED
 
 
