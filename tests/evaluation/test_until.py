@@ -148,7 +148,7 @@ def test_tables_say_the_rule_and_never_a_number_that_was_not_drawn(tmp_path):
         assert "N = " not in text
         assert "None" not in text
     assert (
-        "threshold 0 of signed scores, natural breaks of others, closed-e-bh correction of each side"
+        "threshold 0 of signed scores, natural break of the medians of others, closed-e-bh correction of each side"
         in result.table("undecided").title
     )
     assert "95%," not in result.table("sample_size").title
