@@ -141,7 +141,9 @@ def of_stats():
     yield Case("SimesBounds.among", stats.simes_bounds(pvalues).among, {"regions": np.array([True, False, True])})
     yield Case("stats.expected_false_marks", stats.expected_false_marks, {"n": 12, "alpha": 0.05, "n_features": 9})
     yield Case("stats.contrast", stats.contrast, {"samples": samples, "unit": None, "axis": 0})
-    yield Case("stats.jenks", stats.jenks, {"values": samples})
+    for name in ("jenks", "jenks_of_medians", "jenks_of_means"):
+        yield Case(f"stats.{name}", getattr(stats, name), {"values": samples})
+    yield Case("stats.TimesMean", stats.TimesMean, {"factor": 2.0})
     yield Case("stats.jenks_sorted", stats.jenks_sorted, {"sorted_values": np.sort(samples, axis=None)})
     yield Case("stats.log_e_values", stats.log_e_values, {"counts": counts, "n": 12, "probability": 0.5, **prior})
     for name in ("mean_interval", "median_interval", "smoothed_median"):

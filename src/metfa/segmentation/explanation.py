@@ -109,7 +109,7 @@ class ContextExplanation:
         """Smoothed map, see `AttributionSample.smoothed`."""
         return self._map(self.of_context.smoothed(confidence_level))
 
-    def confidence_interval(self, confidence_level: float = 0.95) -> stats.ConfidenceInterval:
+    def confidence_interval(self, confidence_level: float | None = None) -> stats.ConfidenceInterval:
         """Exact interval of each pixel's median, see `AttributionSample.confidence_interval`."""
         found = self.of_context.confidence_interval(confidence_level)
         return replace(found, low=self._map(found.low), high=self._map(found.high))
