@@ -181,7 +181,7 @@ def simes_bounds(pvalues: Any, alpha: float = 0.05, *, dependence: str = "any") 
     -----
     An intersection of i hypotheses is rejected if any of its ordered p-values has
     :math:`p_{(k)} \le k \alpha / i`, for any dependence :math:`k \alpha / (i H_i)` with
-    :math:`H_i = 1 + 1/2 + \dots + 1/i` [2]_. A set S holds at least
+    :math:`H_i = 1 + 1/2 + \ldots + 1/i` [2]_. A set S holds at least
 
     .. math:: \max_{1 \le u \le |S|} 1 - u + \#\{j \in S : h\, p_j \le u\, \alpha\}
 
