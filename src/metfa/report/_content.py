@@ -105,7 +105,9 @@ class Content:
                 f"scores of {largest:.3g}, as of {name!r}, are too large to be drawn: divide them by a number"
             )
         threshold = _threshold(result, terms)
-        known = terms if math.isnan(threshold) else replace(terms, threshold=threshold, correction=terms.in_effect)
+        known = terms
+        if not math.isnan(threshold):
+            known = replace(terms, threshold=threshold, correction=terms.in_effect, nothing=())
         summary, certificate = _decided(result, tested, terms, known, confidence_level, flips_from, region)
         flips = cautions(sample, 0, flips_from)
         warned = flips if isinstance(summary, str) else list(summary.cautions)
