@@ -69,7 +69,7 @@ export class Panel {
 
   #expectation(correction, alpha) {
     const { result } = this;
-    const of = result.region ? "pixels around the object" : { maps: "pixels", words: "words" }[result.kind] ?? `${result.noun}s`;
+    const of = result.region ? "pixels around the object" : `${result.noun}s`;
     if (!result.edges.length) return "Nothing is decided.";
     if (result.tooFew) {
       const kept = result.split ? ` beside the first ${result.split}` : "";
@@ -84,7 +84,7 @@ export class Panel {
       return `Uncorrected: each of ${size} is called ${above} falsely with probability at most ${level(alpha)}, whenever sampling stops; the same for ${below}.`;
     }
     if (correction === "none") {
-      const number = result.expected >= 10 ? Math.round(result.expected).toLocaleString("en") : short(result.expected);
+      const number = result.expected >= 10 ? Math.round(result.expected).toLocaleString("en") : short(result.expected, 2);
       return `Uncorrected: up to ${number} of ${size} are marked falsely on average (${percent(result.expected / result.testedSize)}), if every median lay at the threshold.`;
     }
     if (["bonferroni", "holm"].includes(correction)) {

@@ -192,6 +192,37 @@ def test_a_region_is_drawn_by_pointer_and_keys(graded, open_page, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("before", [False, True])
+def test_what_holds_for_regions_that_are_chosen(before, graded, open_page, tmp_path):
+    """Results from before families know one rate for all marks; those of `Until` know no Holm."""
+    found = graded(stopping=None if before else STOPPED)
+    if before:
+        found = replace(found, provenance={**found.provenance, "families": "both"})
+    regions = metfa.Regions(LABELS, against="rest")
+    opened = open_page(report.write(tmp_path / "r.html", found, regions=regions, threshold=0.45, correction="e-bh"))
+    opened.page.check("input[value=whole]")
+    opened.page.locator("section.maps canvas[role=application]").first.click(position={"x": 3, "y": 3})
+    text = opened.page.inner_text(".drawing")
+    each = "those called “more than the rest”, and of those called “less than the rest”,"
+    of = "all marks together" if before else each
+    assert f"on average at most 5% of {of} are false" in text
+    assert f"{'Holm' if before else 'Bonferroni'} holds for any choice" in text
+    opened.page.select_option("[name=correction]", "none")
+    assert f"such as {'Holm' if before else 'Bonferroni'}." in opened.page.inner_text(".drawing")
+
+
+@pytest.mark.slow
+def test_cursors_of_other_regions_are_not_linked(graded, open_page, tmp_path):
+    found = graded()
+    parts = {"a": LABELS, "the same": LABELS, "other": LABELS[::-1].copy()}
+    results = {name: found.over(metfa.Regions(labels, against="rest")) for name, labels in parts.items()}
+    opened = open_page(report.write(tmp_path / "r.html", results))
+    opened.page.locator("section.regions canvas").first.click(position={"x": 2, "y": 2})
+    said = opened.page.locator(".named").all_inner_texts()
+    assert [text.startswith("region 0, ") for text in said] == [True, True, False]
+
+
+@pytest.mark.slow
 def test_too_few_samples_are_said(sample, open_page, tmp_path):
     found = sample(SHAPE, n=6)
     opened = open_page(report.write(tmp_path / "r.html", found, threshold=0.45))
