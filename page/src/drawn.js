@@ -95,15 +95,18 @@ export function wholeRegions(chosen, view) {
   return [element("ul", { class: "whole" }, ...rows), element("p", { class: "small" }, afterLooking(result))];
 }
 
-function afterLooking({ correction, alpha, anyTime, kinds, size, refused, tooFew, together }) {
+function afterLooking({ correction, alpha, anyTime, kinds, saw, size, refused, tooFew, together }) {
   if (refused || tooFew) return "";
-  const sure = anyTime ? "Bonferroni" : "Holm"; // of those that this page can decide by
+  const sure = anyTime || saw ? "Bonferroni" : "Holm"; // which is for a fixed number of samples, and a fixed threshold
   const all = `all ${size.toLocaleString("en")} regions`;
   if (correction === "none") {
     return `These marks are not corrected. If you chose a region because it looked strong, its mark may be false more often than in ${level(alpha)} of the cases: choose a correction above, such as ${sure}.`;
   }
-  if (["holm", "bonferroni"].includes(correction)) {
+  if (correction === "bonferroni" || correction === sure.toLowerCase()) {
     return `These marks are corrected over ${all}, so you may choose any of them after you looked.`;
+  }
+  if (correction === "holm") {
+    return `These marks are corrected over ${all} by Holm, which is unproven with a threshold from the same samples: ${sure} holds for any choice.`;
   }
   const which = together ? "all marks together" : `those called “${kinds[1]}”, and of those called “${kinds[-1]}”,`;
   return `These marks are corrected over ${all}: on average at most ${level(alpha)} of ${which} are false. A few that you choose after you looked may be false more often; ${sure} holds for any choice.`;

@@ -137,7 +137,6 @@ class Content:
             "reciprocals": reciprocal_table(n_tested).tolist(),
             "eValues": capped_e_values(n_tested).tolist(),
             "anyTime": sample.any_time,
-            "unproven": replace(terms, correction="bh").unproven,
             "fixed": not replace(terms, correction="closed-e-bh").unproven,
             "together": replace(terms, correction="bh").together,
             "harmonic": float((1 / np.arange(1, tested.n_features + 1)).sum()),
