@@ -1,4 +1,4 @@
-// Maps over their picture: a canvas with the map that is chosen, one with the decisions, and a cursor on all. Of a
+// Maps over their picture: a canvas with the map that is chosen, one with the decisions, and a cursor on all. In a
 // comparison the map is that of the differences, and a third frame has both maps with a border between them.
 
 import { element, svg } from "./elements.js";

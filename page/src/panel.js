@@ -46,7 +46,8 @@ export class Panel {
     const { compared } = this.result;
     if (!compared) return "";
     const [before, after] = compared.names.map((name) => element("bdi", {}, `“${name}”`));
-    const copy = compared.changed ? "under the same noise; the inputs differ, so there is no certificate" : "in the same noisy copy";
+    const copy = compared.changed ? "under the same noise" : "in the same noisy copy";
+    const changed = compared.changed ? "The inputs differ, so there is no certificate. " : "";
     return element(
       "p",
       { class: "small differences" },
@@ -54,7 +55,7 @@ export class Panel {
       after,
       " minus ",
       before,
-      ` ${copy}. It is not the difference of the two medians. Undecided: no difference is shown, which does not mean that there is none. ${compared.scale}`,
+      ` ${copy}, not the difference of the two medians. Undecided: no difference is shown, which does not mean that there is none. ${changed}${compared.scale}`,
     );
   }
 
