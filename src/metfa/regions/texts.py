@@ -54,9 +54,10 @@ def sentences(of: Any, *, split: Callable[[str], Any] | None = None, how: str = 
         The result of one text, or the text itself, or its tokens.
     split : callable, optional
         A function from a text to the list of its sentences, in their order, such as ``nltk.sent_tokenize`` or ``lambda
-        text: [sentence.text for sentence in nlp(text).sents]`` (spaCy). By default a sentence ends at "!", "?" and an
-        empty line. It ends at "." and "…" too, unless a small letter follows, or before it stands a single capital ("J.
-        Smith") or a common abbreviation ("Dr.", "e.g.", "Fig."); and at each "." between two blanks or of tokens.
+        text: [sentence.text for sentence in nlp(text).sents]`` (spaCy). By default a sentence ends at "!", "?", "。"
+        and an empty line. It ends at "." and "…" too, unless a small letter follows, or before it stands a single
+        capital ("J. Smith") or a common abbreviation ("Dr.", "e.g.", "Fig."); and at each "." between two blanks or of
+        tokens.
     how, against
         As for `metfa.Regions`.
 
