@@ -9,12 +9,10 @@ import statistics
 import tempfile
 from pathlib import Path
 
-import numpy as np
-
 import metfa
+from benchmarks.guarantees_of_drawn_regions import N, explained
 from metfa import report
 
-SIDE, N = 224, 50
 MEASURE = """async () => {
   const { drawing, result } = window.metfaReport[0];
   const spent = (act) => { const start = performance.now(); act(); return performance.now() - start; };
@@ -56,20 +54,6 @@ def measured(name: str, sample: metfa.AttributionSample, page, folder: Path) -> 
 
 def main() -> None:
     from playwright.sync_api import sync_playwright
-
-    rng = np.random.default_rng(0)
-    rows, columns = np.mgrid[:SIDE, :SIDE]
-    strength = 1 + 2 * np.exp(-((rows - 100) ** 2 + (columns - 120) ** 2) / 2000)
-
-    def explained(n_samples):
-        return metfa.explain(
-            lambda inputs, target: np.abs(inputs),  # noqa: ARG005
-            strength[None],
-            0,
-            noise=metfa.noise.Gaussian(0.5),
-            n_samples=n_samples,
-            rng=rng,
-        )
 
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])

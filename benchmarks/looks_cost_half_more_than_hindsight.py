@@ -15,8 +15,10 @@ until a share is reached with the time to explain as many samples at once: the l
 
 import argparse
 import csv
+import math
 import statistics
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -31,10 +33,11 @@ from benchmarks.measuring import compare
 from metfa._base.pictures import open_image
 from metfa.explainers import RISE, Gradient
 from metfa.results.corrections import E_VALUES
-from metfa.results.families import histograms, undecided_share
+from metfa.results.families import histograms, least_counts, undecided_share
 from metfa.sampling.rounds import RoundsUntil
 
 SHARES = (0.05, 0.10, 0.20)
+ABOVE = 0.10
 NOISE = metfa.noise.Uniform(0.1, bounds=(0, 1))
 SPLIT = 10
 ALPHA = 0.05
@@ -59,26 +62,27 @@ def looks(first: int, most: int, growth: float = 1.1) -> list[int]:
     return found
 
 
-def undecided(above: np.ndarray, below: np.ndarray, n: int, method: str) -> float:
-    """Share of the features that are marked on neither side; each side is a family of its own."""
-    terms = metfa.Terms(0.0, ALPHA, method)
-    return undecided_share(*histograms(above, below, n), terms, any_time=method in E_VALUES)
+def needed(
+    values: np.ndarray, threshold: float, schedule: Iterable[int], method: str, *, split: int = 0, shares=SHARES
+) -> dict[Any, int]:
+    """At which numbers of samples, of `schedule`, each share of the features was first undecided, or `ABOVE` "above".
 
-
-def needed(values: np.ndarray, threshold: float, split: int, schedule: list[int], method: str) -> dict[float, int]:
-    """Total number of samples at which each share was first reached, among the numbers of `schedule`."""
-    found: dict[float, int] = {}
+    Each side is a family of its own. The first `split` samples are not tested.
+    """
+    terms, any_time = metfa.Terms(0.0, ALPHA, method), method in E_VALUES
+    found: dict[Any, int] = {}
     above = below = np.zeros(values[0].size, int)
     counted = split
     for n in schedule:
         new = values[counted:n].reshape(n - counted, -1)
         above, below, counted = above + (new > threshold).sum(0), below + (new < threshold).sum(0), n
-        share = undecided(above, below, n - split, method)
-        for asked in SHARES:
+        counts = histograms(above, below, n - split)
+        if counts[0][least_counts(*counts, terms, any_time=any_time)[0] :].sum() >= ABOVE * above.size:
+            found.setdefault("above", n)
+        share = undecided_share(*counts, terms, any_time=any_time)
+        for asked in shares:
             if share <= asked:
                 found.setdefault(asked, n)
-        if len(found) == len(SHARES):
-            break
     return found
 
 
@@ -90,6 +94,17 @@ def shown_counts(counts: list[int | None], most: int) -> str:
     return f"{shown} ({known[0]} to {largest}; {sum(count is not None for count in counts)} of {len(counts)})"
 
 
+def print_ratios(what: str, ours: list[dict[Any, int]], theirs: list[dict[Any, int]], asked: Any) -> None:
+    """Ratios of the samples, on all photographs where theirs were enough; inf where ours were not."""
+    pairs = [(a.get(asked, math.inf), b[asked]) for a, b in zip(ours, theirs, strict=True) if asked in b]
+    if pairs:
+        ratios = [a / b for a, b in pairs]
+        print(
+            f"    {what}: median {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}), "
+            f"{len(ratios)} photographs"
+        )
+
+
 def measure(name: str, explainer: Any, pictures: dict[str, torch.Tensor], most: int, forwards: int) -> None:
     looked = {
         "e-BH, given": "e-bh",
@@ -98,7 +113,7 @@ def measure(name: str, explainer: Any, pictures: dict[str, torch.Tensor], most: 
         "closed, split": "closed-e-bh",
     }
     ways = {"BY, fixed": "by", "BH, fixed": "bh", **looked}
-    found: dict[str, list[dict[float, int]]] = {way: [] for way in ways}
+    found: dict[str, list[dict[Any, int]]] = {way: [] for way in ways}
     for number, pixels in enumerate(pictures.values()):
         sample = metfa.explain(explainer, pixels, noise=NOISE, n_samples=most, rng=0, batch_size=10)
         other = metfa.explain(explainer, pixels, list(sample.target), noise=NOISE, n_samples=SPLIT, rng=1)
@@ -108,7 +123,7 @@ def measure(name: str, explainer: Any, pictures: dict[str, torch.Tensor], most: 
             split = SPLIT if way.endswith("split") else 0
             schedule = looks(split + 6, most) if way in looked else list(range(5, most + 1))
             threshold = own if split else given
-            found[way].append(needed(sample.values, threshold, split, schedule, method))
+            found[way].append(needed(sample.values[:, 0], threshold, schedule, method, split=split))
         print(f"{name}, photograph {number}: { ({way: runs[-1] for way, runs in found.items()}) }", flush=True)
     print(f"\n{name}, {len(pictures)} photographs, N at most {most}; a map takes {forwards} forwards")
     for asked in SHARES:
@@ -117,13 +132,7 @@ def measure(name: str, explainer: Any, pictures: dict[str, torch.Tensor], most: 
             print(f"  {asked:.0%} undecided, {way}: N = {shown_counts(counts, most)}")
         for way in looked:
             for rival in ("BY, fixed", "BH, fixed"):
-                pairs = [run for run in zip(found[way], found[rival], strict=True) if asked in run[1]]
-                ratios = [a[asked] / b[asked] if asked in a else float("inf") for a, b in pairs]
-                if ratios:
-                    print(
-                        f"    {way} over {rival}: median {statistics.median(ratios):.2f} ({min(ratios):.2f} to "
-                        f"{max(ratios):.2f}), {len(ratios)} photographs"
-                    )
+                print_ratios(f"{way} over {rival}", found[way], found[rival], asked)
 
 
 def overhead(explainer: Any, pixels: torch.Tensor, share: float, most: int) -> None:

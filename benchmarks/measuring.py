@@ -21,6 +21,7 @@ __all__ = [
     "peak_during",
     "photograph",
     "raise_thresholds",
+    "seconds",
     "synchronised",
 ]
 
@@ -41,7 +42,7 @@ def compare(
 ) -> float:
     """Time `first` against `second`, print both medians and the median ratio, and return the ratio."""
     first(), second()
-    times = [(_seconds(first), _seconds(second)) for _ in range(rounds)]
+    times = [(seconds(first), seconds(second)) for _ in range(rounds)]
     ratios = sorted(a / b for a, b in times)
     ratio = statistics.median(ratios)
     aim = "" if target is None else f", target at most {target:g}"
@@ -118,7 +119,8 @@ def synchronised(function: Callable[[], Any]) -> Callable[[], Any]:
     return run
 
 
-def _seconds(function: Callable[[], Any]) -> float:
+def seconds(function: Callable[[], Any]) -> float:
+    """How long one call takes."""
     start = time.perf_counter()
     function()
     return time.perf_counter() - start

@@ -15,7 +15,6 @@ FOLDER holds photographs and ``index.csv``; without it, the photographs are scik
 
 import argparse
 import statistics
-import time
 from pathlib import Path
 from typing import Any
 
@@ -23,35 +22,26 @@ import numpy as np
 import torch
 
 import metfa
-from benchmarks.looks_cost_half_more_than_hindsight import NOISE, SPLIT, looks, photographs, shown_counts
+from benchmarks.looks_cost_half_more_than_hindsight import (
+    ABOVE,
+    NOISE,
+    SPLIT,
+    looks,
+    needed,
+    photographs,
+    print_ratios,
+    shown_counts,
+)
+from benchmarks.measuring import seconds
 from metfa.explainers import RISE, Gradient
-from metfa.results.families import histograms, least_counts, undecided_share
 
 SHARES = (0.10, 0.20, 0.30)
-ABOVE = 0.10
 WAYS = {
     "regions, Holm, fixed": ("regions", "holm"),
     "regions, closed e-BH, looks": ("regions", "closed-e-bh"),
     "pixels, BY, fixed": ("pixels", "by"),
     "pixels, e-BH, looks": ("pixels", "e-bh"),
 }
-
-
-def needed(values: np.ndarray, threshold: float, method: str) -> dict[Any, int]:
-    """Number of samples at which each share of the features (last axis) was first undecided, or was marked "above"."""
-    any_time, terms = "e-bh" in method, metfa.Terms(threshold, 0.05, method)
-    above, below = (np.cumsum(side, axis=0, dtype=np.int32) for side in (values > threshold, values < threshold))
-    found: dict[Any, int] = {}
-    for n in looks(6, len(values)) if any_time else range(5, len(values) + 1):
-        counts = histograms(above[n - 1 : n], below[n - 1 : n], n)
-        least, _ = least_counts(*counts, terms, any_time=any_time)
-        if counts[0][least:].sum() >= ABOVE * values.shape[1]:
-            found.setdefault("above", n)
-        left = undecided_share(*counts, terms, any_time=any_time)
-        for share in SHARES:
-            if left <= share:
-                found.setdefault(share, n)
-    return found
 
 
 def measure(name: str, explainer: Any, pictures: dict[str, torch.Tensor], most: int) -> None:
@@ -63,7 +53,8 @@ def measure(name: str, explainer: Any, pictures: dict[str, torch.Tensor], most: 
         given = float(other.threshold(metfa.stats.jenks)[0])
         for way, (kind, method) in WAYS.items():
             used, threshold = (pooled, 0.0) if kind == "regions" else (sample, given)
-            found[way].append(needed(used.values[:, 0].reshape(most, -1), threshold, method))
+            schedule = looks(6, most) if "looks" in way else range(5, most + 1)
+            found[way].append(needed(used.values[:, 0], threshold, schedule, method, shares=SHARES))
         print(f"{name}, photograph {number}: { ({way: runs[-1] for way, runs in found.items()}) }", flush=True)
     print(f"\n{name}, {len(pictures)} photographs, N at most {most}")
     for share in ("above", *SHARES):
@@ -75,12 +66,7 @@ def measure(name: str, explainer: Any, pictures: dict[str, torch.Tensor], most: 
             ("looks", ("regions, closed e-BH, looks", "pixels, e-BH, looks")),
         ):
             few, many = (found[way] for way in of)
-            ratios = [a[share] / b[share] for a, b in zip(few, many, strict=True) if share in a and share in b]
-            if ratios:
-                print(
-                    f"    regions over pixels, {kind}: median {statistics.median(ratios):.2f} ({min(ratios):.2f} to "
-                    f"{max(ratios):.2f}), {len(ratios)} photographs where both reached it"
-                )
+            print_ratios(f"regions over pixels, {kind}", few, many, share)
 
 
 def over() -> None:
@@ -97,12 +83,8 @@ def over() -> None:
         rng=0,
     )
     regions = metfa.Regions((np.arange(224 * 224) * 50 // 224**2).reshape(224, 224), against="rest")
-    seconds = []
-    for _ in range(9):
-        start = time.perf_counter()
-        sample.over(regions)
-        seconds.append(time.perf_counter() - start)
-    print(f"over 50 regions, 50 samples, 224 x 224: {1e3 * statistics.median(seconds):.0f} ms (target 50)", flush=True)
+    times = [seconds(lambda: sample.over(regions)) for _ in range(9)]
+    print(f"over 50 regions, 50 samples, 224 x 224: {1e3 * statistics.median(times):.0f} ms (target 50)", flush=True)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,9 @@
 Error bars on a photograph
 ==========================
 
-This is the command ``metfa demo`` in Python: why does a network call this picture an espresso, and which parts of the
-answer remain under noise?
+These are the samples of the command ``metfa demo``, pixel by pixel: why does a network call this picture an espresso,
+and which parts of the answer remain under noise? (The command asks about regions first: see
+:doc:`/gallery/plot_12_regions`.)
 """
 
 # %%

@@ -80,11 +80,16 @@ for row in range(2):
 side = sample.significance_map(0, correction="bonferroni")
 interval = sample.confidence_interval(0.95)
 smoothed = sample.smoothed()
+colours = metfa.plot.PALETTES["colourblind"]
 
 fig, axes = plt.subplots(1, 2, figsize=(11, 6.8), layout="constrained")
 for row, ax in enumerate(axes):
     order = np.argsort(smoothed[row])
-    for mark, colour, name in ((1, "#e69f00", "for"), (0, "#9a9a9a", "undecided"), (-1, "#0b5394", "against")):
+    for mark, colour, name in (
+        (1, colours.positive, "for"),
+        (0, colours.no_sign, "undecided"),
+        (-1, colours.negative, "against"),
+    ):
         place = np.flatnonzero(side[row][order] == mark)
         bars = (ends[row][order][place] for ends in (interval.low, interval.high))
         ax.hlines(place, *bars, colour, linewidth=5, label=f"{name}: {len(place)}")

@@ -82,9 +82,8 @@ def title(row):
 # Positive, negative, undecided
 # -----------------------------
 #
-# SHAP values are signed, so each bar says on which side of zero the median lies. Amber speaks for the class, blue
-# speaks against it, and a bar is grey if the exact interval contains zero. The diamond is the SHAP value of the
-# measured row.
+# SHAP values are signed, so each bar says on which side of zero the median lies, at 5 % a side. Amber speaks for the
+# class, blue speaks against it, and a grey bar is undecided. The diamond is the SHAP value of the measured row.
 
 figure = sample.plot(index=sure, title=title(sure), max_features=15)
 
@@ -98,8 +97,9 @@ figure = sample.plot(index=moved, title=title(moved), max_features=15)
 # the answer, and the value jumps. The single SHAP value is exact, but it is then one of many values that disagree: here
 # less in their signs than in their sizes, and so in the order of the features.
 #
-# With 30 features at once, some would be coloured by chance: at 2.5 % a side, up to 1.5 of 30 if all medians are zero.
-# A correction keeps the probability of any wrong colour at 5 %. The error bars are still those of each feature alone.
+# With 30 features at once, some would be coloured by chance: at 5 % a side, up to 1.9 of 30 if all medians are zero. A
+# correction keeps the probability of any false amber bar at 5 %, and that of any false blue bar too. The error bars are
+# still those of each feature alone.
 
 figure = sample.plot(index=moved, title=title(moved), max_features=15, correction="bonferroni")
 

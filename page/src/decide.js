@@ -110,10 +110,12 @@ export function closed(eValues, features, alpha, found) {
   return found;
 }
 
-/** How many features have each count; those that are not tested are not counted. */
-function histogramOf(counts, bins, tested) {
+/** How many features have each count; with a `mask`, of those in it; those that are not tested are not counted. */
+export function histogramOf(counts, bins, tested = null, mask = null) {
   const features = new Uint32Array(bins);
-  for (let p = 0; p < counts.length; p++) if (!tested || tested[p]) features[counts[p]] += 1;
+  for (let p = 0; p < counts.length; p++) {
+    if ((!mask || mask[p]) && (!tested || tested[p])) features[counts[p]] += 1;
+  }
   return features;
 }
 

@@ -3,8 +3,9 @@
 import { element, percent, svg } from "./elements.js";
 import { guaranteeOf, wholeRegions, whyNone } from "./drawn.js";
 import { guarantees } from "./guarantee.js";
+import { pixelUnder } from "./maps.js";
 import { linesBetween } from "./pieces.js";
-import { overlay, pixelUnder } from "./regions.js";
+import { overlay } from "./regions.js";
 
 const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 const HOW = {

@@ -1,6 +1,6 @@
 // What is said about a region that a reader drew: how many of its pixels are important at least, and why not.
 
-import { element, level, percent, probability, short } from "./elements.js";
+import { element, level, percent, probability, rest, short } from "./elements.js";
 import { canPromise } from "./guarantee.js";
 
 const MOST_NAMED = 6;
@@ -48,7 +48,6 @@ function statement(bound, size, kind) {
  */
 export function guaranteeOf(found, result, { alpha, atStart }) {
   const [above, below] = [result.kinds[1], result.kinds[-1]];
-  const sure = (share) => `${Number((100 - 100 * share).toPrecision(6))}%`;
   const when = result.logs ? " and whenever sampling stops" : "";
   const place = result.threshold === 0 ? "0" : `the threshold ${short(result.threshold)}`;
   const source =
@@ -64,8 +63,8 @@ export function guaranteeOf(found, result, { alpha, atStart }) {
     element(
       "p",
       { class: "small" },
-      `Each of these two statements is right with probability at least ${sure(alpha)}, for all regions at once${when}, so also for ` +
-        `one that you draw after you looked at the map. Both together: at least ${sure(2 * alpha)}.${moved}`,
+      `Each of these two statements is right with probability at least ${rest(alpha)}, for all regions at once${when}, so also for ` +
+        `one that you draw after you looked at the map. Both together: at least ${rest(2 * alpha)}.${moved}`,
     ),
     element(
       "details",
@@ -96,14 +95,19 @@ export function wholeRegions(chosen, view) {
   return [element("ul", { class: "whole" }, ...rows), element("p", { class: "small" }, afterLooking(result))];
 }
 
-function afterLooking({ correction, alpha, kinds, size, refused }) {
-  if (refused) return "";
+function afterLooking({ correction, alpha, anyTime, kinds, saw, size, refused, tooFew, together }) {
+  if (refused || tooFew) return "";
+  const sure = anyTime || saw ? "Bonferroni" : "Holm"; // which is for a fixed number of samples, and a fixed threshold
   const all = `all ${size.toLocaleString("en")} regions`;
   if (correction === "none") {
-    return `These marks are not corrected. If you chose a region because it looked strong, its mark is false more often than in ${level(alpha)} of the cases: choose a correction above, such as Holm.`;
+    return `These marks are not corrected. If you chose a region because it looked strong, its mark may be false more often than in ${level(alpha)} of the cases: choose a correction above, such as ${sure}.`;
   }
-  if (["holm", "bonferroni"].includes(correction)) {
+  if (correction === "bonferroni" || correction === sure.toLowerCase()) {
     return `These marks are corrected over ${all}, so you may choose any of them after you looked.`;
   }
-  return `These marks are corrected over ${all}: on average at most ${level(alpha)} of those called “${kinds[1]}” are false. A few that you choose after you looked may be false more often; Holm holds for any choice.`;
+  if (correction === "holm") {
+    return `These marks are corrected over ${all} by Holm, which is unproven with a threshold from the same samples: ${sure} holds for any choice.`;
+  }
+  const which = together ? "all marks together" : `those called “${kinds[1]}”, and of those called “${kinds[-1]}”,`;
+  return `These marks are corrected over ${all}: on average at most ${level(alpha)} of ${which} are false. A few that you choose after you looked may be false more often; ${sure} holds for any choice.`;
 }

@@ -3,16 +3,9 @@
 // Tests are functions of a count, so that a family is a histogram: how many features have each count. A bound for a
 // region takes the histogram of the region, and then as many steps as there are counts.
 
-const BITS = 60; // of sums of e-values, which are exact integers
+import { histogramOf } from "./decide.js";
 
-/** How many features have each count; with a `mask`, of those in it; those that are not tested are not counted. */
-export function histogramOf(counts, bins, tested = null, mask = null) {
-  const features = new Uint32Array(bins);
-  for (let p = 0; p < counts.length; p++) {
-    if ((!mask || mask[p]) && (!tested || tested[p])) features[counts[p]] += 1;
-  }
-  return features;
-}
+const BITS = 60; // of sums of e-values, which are exact integers
 
 function sum(features) {
   return features.reduce((before, count) => before + count, 0);

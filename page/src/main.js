@@ -75,11 +75,11 @@ async function start() {
   }
 
   /**
-   * Move the cursor in this result and in all of the same shape. A click keeps it, whatever the pointer hovers over, until
+   * Move the cursor in this result and in all of the same features. A click keeps it, whatever the pointer hovers over, until
    * it is clicked again, moved by keys or let go by Escape.
    */
   function point(one, feature, how) {
-    const group = shown.filter((other) => other === one || (other.result.kind === one.result.kind && sameShape(other, one)));
+    const group = shown.filter((other) => other === one || (other.result.kind === one.result.kind && sameFeatures(other, one)));
     if (how === "hover" && group.some((other) => other.kept !== null)) return;
     for (const other of group) {
       other.kept = how === "keep" && other.kept !== feature ? feature : null;
@@ -96,8 +96,9 @@ async function start() {
     }
   }
 
-  function sameShape(a, b) {
-    return a.result.shape.join() === b.result.shape.join() && (a.result.kind === "maps" || a.result.names.join() === b.result.names.join());
+  function sameFeatures(a, b) {
+    const same = (of) => of(a.result) === of(b.result);
+    return same(({ shape }) => shape.join()) && same(({ names }) => names?.join()) && same(({ drawn }) => drawn?.runs);
   }
 
   if (field("layer")) {

@@ -25,6 +25,13 @@ export function layerName(name) {
   return LAYER_NAMES[name];
 }
 
+/** The pixel of a map under the pointer, the nearest if it is outside. */
+export function pixelUnder(event, canvas, width, height) {
+  const box = canvas.getBoundingClientRect();
+  const within = (share, size) => Math.max(0, Math.min(size - 1, Math.floor(share * size)));
+  return within((event.clientY - box.top) / box.height, height) * width + within((event.clientX - box.left) / box.width, width);
+}
+
 /** Pixels of a picture, which the browser decodes, their brightness, and its size. */
 export async function decoded(source) {
   const image = new Image();
@@ -90,10 +97,7 @@ export class Maps {
   }
 
   #under(event, canvas) {
-    const box = canvas.getBoundingClientRect();
-    const column = Math.floor(((event.clientX - box.left) / box.width) * this.width);
-    const row = Math.floor(((event.clientY - box.top) / box.height) * this.height);
-    return this.#at(row, column);
+    return pixelUnder(event, canvas, this.width, this.height);
   }
 
   #at(row, column) {

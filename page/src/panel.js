@@ -69,7 +69,7 @@ export class Panel {
 
   #expectation(correction, alpha) {
     const { result } = this;
-    const of = result.region ? "pixels around the object" : { maps: "pixels", words: "words" }[result.kind] ?? `${result.noun}s`;
+    const of = result.region ? "pixels around the object" : `${result.noun}s`;
     if (!result.edges.length) return "Nothing is decided.";
     if (result.tooFew) {
       const kept = result.split ? ` beside the first ${result.split}` : "";
@@ -84,11 +84,13 @@ export class Panel {
       return `Uncorrected: each of ${size} is called ${above} falsely with probability at most ${level(alpha)}, whenever sampling stops; the same for ${below}.`;
     }
     if (correction === "none") {
-      const number = result.expected >= 10 ? Math.round(result.expected).toLocaleString("en") : short(result.expected);
+      const number = result.expected >= 10 ? Math.round(result.expected).toLocaleString("en") : short(result.expected, 2);
       return `Uncorrected: up to ${number} of ${size} are marked falsely on average (${percent(result.expected / result.testedSize)}), if every median lay at the threshold.`;
     }
+    const unproven = "unproven with a threshold from the same samples";
     if (["bonferroni", "holm"].includes(correction)) {
-      const sure = `with probability at least ${rest(alpha)}`;
+      const seen = correction === "holm" && result.saw ? ` (${unproven}: choose Bonferroni)` : "";
+      const sure = `with probability at least ${rest(alpha)}${seen}`;
       if (!result.together) {
         return `None of ${size} is called ${above} falsely, ${sure}; the same for ${below}; both together with at least ${rest(2 * alpha)}.`;
       }
@@ -97,7 +99,7 @@ export class Panel {
     }
     const most = level(alpha);
     const condition = {
-      bh: `under positive dependence${result.unproven ? " (unproven with a threshold from the same samples)" : ""}`,
+      bh: `under positive dependence${result.saw ? ` (${unproven})` : ""}`,
       by: "under any dependence",
       "e-bh": "under any dependence and whenever sampling stops",
       "closed-e-bh": `under any dependence and whenever sampling stops${result.saw ? " (decided by e-BH: closed e-BH is for a threshold chosen without these samples)" : ""}`,

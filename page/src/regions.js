@@ -2,7 +2,7 @@
 
 import { element, percent, probability, svg } from "./elements.js";
 import { Bars } from "./features.js";
-import { colourOf, decoded } from "./maps.js";
+import { colourOf, decoded, pixelUnder } from "./maps.js";
 import { linesBetween, Pieces } from "./pieces.js";
 
 const MOST = 200; // rows of the list at the start
@@ -57,7 +57,7 @@ export class Regions {
     this.bars.point(feature);
     const lines = feature === null ? "" : linesBetween(this.pieces.mask([feature]), this.width, this.height, true);
     for (const path of [this.under, this.pointed]) path.setAttribute("d", lines);
-    this.#say();
+    this.#sayPointed();
   }
 
   nameOf(feature) {
@@ -72,7 +72,8 @@ export class Regions {
   drawMarks() {
     this.bars.drawMarks();
     this.#paint();
-    this.#say();
+    this.#saySum();
+    this.#sayPointed();
   }
 
   #paint() {
@@ -95,14 +96,18 @@ export class Regions {
   }
 
   /** How many regions have each mark, and how much of the picture they cover. */
-  #say() {
-    const { result, pieces, cursor } = this;
+  #saySum() {
+    const { result, pieces } = this;
     const parts = [1, -1, 0].map((mark) => {
-      const found = [...pieces.runs.keys()].filter((region) => result.marks?.[region] === mark);
+      const found = [...pieces.runs.keys()].filter((region) => result.marks[region] === mark);
       const covered = pieces.mask(found).reduce((sum, inside) => sum + inside, 0) / (this.width * this.height);
       return `${found.length} ${result.kinds[mark]}${found.length ? ` (${percent(covered, 0)} of the picture)` : ""}`;
     });
     this.caption.textContent = `Of ${pieces.length} regions: ${parts.join(", ")}. Grey: undecided, or in no region.`;
+  }
+
+  #sayPointed() {
+    const { cursor } = this;
     this.named.textContent = cursor === null ? "Point at a region, or move through the list by the arrow keys." : this.about(cursor);
   }
 
@@ -121,11 +126,4 @@ export class Regions {
 /** Paths over a canvas, in units of its pixels. */
 export function overlay(width, height, ...paths) {
   return svg("svg", { class: "over", viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", "aria-hidden": "true" }, ...paths);
-}
-
-/** The pixel of a map under the pointer, the nearest if it is outside. */
-export function pixelUnder(event, canvas, width, height) {
-  const box = canvas.getBoundingClientRect();
-  const within = (share, size) => Math.max(0, Math.min(size - 1, Math.floor(share * size)));
-  return within((event.clientY - box.top) / box.height, height) * width + within((event.clientX - box.left) / box.width, width);
 }

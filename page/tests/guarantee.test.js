@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { canPromise, eValueBounds, guarantees, histogramOf, simesBounds } from "../src/guarantee.js";
+import { histogramOf } from "../src/decide.js";
+import { canPromise, eValueBounds, guarantees, simesBounds } from "../src/guarantee.js";
 
 /** P(B >= k) of B ~ Binomial(n, 1/2). */
 function tailsOf(n) {

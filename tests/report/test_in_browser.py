@@ -287,7 +287,7 @@ def test_cursors_of_maps_of_one_shape_are_linked(sample, open_page, tmp_path):
     readings = [opened.page.locator(".reading").nth(k).inner_text() for k in range(3)]
     assert readings[0].splitlines()[0] == readings[1].splitlines()[0] != ""
     assert readings[0].startswith("row ")
-    assert readings[2].startswith("Point at a feature")
+    assert readings[2].startswith("Point at a pixel")
 
 
 SHAPES = {"one pixel": (1, 1), "wide": (2, 4096), "tall": (300, 1), "large": (600, 500)}
@@ -485,7 +485,7 @@ def test_what_is_printed_says_how_it_was_decided(sample, open_page, tmp_path):
     text = opened.page.inner_text("body")
     assert "Alpha 0.1; correction BY" in text
     assert "rng=0x7" in text
-    assert "Point at a feature" not in text
+    assert "Point at a pixel" not in text
     opened.page.evaluate("() => dispatchEvent(new Event('afterprint'))")
     assert opened.page.locator("details[open]").count() == 0
 

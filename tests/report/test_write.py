@@ -162,6 +162,25 @@ def test_whose_threshold_it_is(sample, tmp_path):
     assert rules == {0: "as given to Until", 5: "fixed by the first 5 samples"}
 
 
+def test_an_input_without_a_threshold_beside_one_that_has_one(sample, tmp_path):
+    looks, nothing = (Look(12, 0.3, None, None, 1.0),), (None, "all scores are equal")
+    stopped = Stopping("reached", {"undecided": 0.4}, 0.05, "e-bh", 0.95, 5, (0.5, np.nan), looks, 2, nothing=nothing)
+    values = np.repeat(sample().values, 2, axis=1)
+    values[:, 1] = 0.3
+    found = sample(
+        values=values,
+        vanilla=values[0],
+        inputs=np.zeros((2, 6, 8)),
+        target=(1, 1),
+        input_names=("a", "b"),
+        stopping=stopped,
+    )
+    page = report.write(tmp_path / "r.html", found).read_text("utf-8")
+    assert [one["edges"][one["computed"]] if one["edges"] else None for one in told_in(page)["results"]] == [0.5, None]
+    assert [one.threshold for one in found.summary()] == pytest.approx([0.5, np.nan], nan_ok=True)
+    assert page.count("No pixel stands out, so none is decided: all scores are equal.") == 1
+
+
 def test_nothing_is_overwritten(sample, tmp_path):
     (tmp_path / "r.html").write_text("mine")
     with pytest.raises(FileExistsError, match=r"r\.html; choose a new file"):

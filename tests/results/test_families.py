@@ -242,7 +242,8 @@ class TestClosed:
         page = (
             sample.of_input(0).report(tmp_path / "r.html", threshold=rule, correction="closed-e-bh").read_text("utf-8")
         )
-        assert "(unproven with a threshold from the same samples and so decided by e-bh)" in page
+        assert f"{said})" in page
+        assert "under any dependence and whenever sampling stops; the same for those called unimportant)." in page
         for fixed in ({"threshold": rule, "split": 5}, {"threshold": 1.0}):
             found = sample.terms(**fixed, correction="closed-e-bh")
             assert (found.in_effect, found.unproven) == ("closed-e-bh", False)

@@ -1,5 +1,7 @@
 """Regions: what they refuse, and that pooled samples are those of pooling by hand."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -178,6 +180,15 @@ class TestUntil:
         assert again.stopping == kept.stopping
         np.testing.assert_array_equal(again.over().significance_map(), kept.over().significance_map())
 
+    def test_regions_of_other_maps_are_neither_saved_nor_read(self, tmp_path):
+        kept = sampled(n_samples=metfa.Until(**RULE, over=LABELS))
+        over = metfa.Regions(LABELS.reshape(8, 6))
+        wrong = dataclasses.replace(kept, stopping=dataclasses.replace(kept.stopping, over=over))
+        with pytest.raises(ValueError, match="`stopping` does not fit values of shape"):
+            wrong.save(tmp_path / "s")
+        pooled = kept.over()
+        assert metfa.load(pooled.save(tmp_path / "p")).stopping == pooled.stopping
+
     def test_other_regions_have_other_thresholds(self):
         kept = sampled(n_samples=metfa.Until(**RULE, threshold=1.0))
         pooled = kept.over(LABELS, against="rest")
@@ -240,6 +251,65 @@ def test_of_another_shape_or_batch(sample):
         sample.over()
     with pytest.raises(ValueError, match=r"metfa.Regions\(masks, names"):
         sampled(over=LABELS, run=metfa.Run(feature_names=list("abcd")))
+
+
+@pytest.mark.parametrize(
+    "over", [LABELS.reshape(8, 6), LABELS.ravel(), np.ones((6, 8), bool), [LABELS] * 3, np.ones((1, 6, 9), bool)]
+)
+def test_of_another_shape_while_sampling(over):
+    """Maps of another shape may have as many features: the numbers would be those of other regions."""
+    with pytest.raises(ValueError, match="`regions` must h"):
+        sampled(over=over)
+    with pytest.raises(ValueError, match="`regions` must h"):
+        sampled(over=over, n_samples=metfa.Until(undecided=0.3, max_samples=50))
+
+
+def test_pooling_itself_asks_for_the_shape():
+    with pytest.raises(ValueError, match=r"shape of one map, \(6, 8\), got \(8, 6\)"):
+        metfa.Regions(LABELS.reshape(8, 6)).pooled(INPUTS)
+
+
+@pytest.mark.parametrize("against", [None, "rest", LABELS != 3])
+def test_sums_beyond_float64_are_refused(against):
+    def huge(inputs, target):
+        return np.full_like(inputs, 1.7e308)
+
+    with pytest.warns(metfa.DegenerateAttributionsWarning):
+        large = metfa.explain(huge, INPUTS, 0, noise=metfa.noise.Uniform(0.2), n_samples=5, predict=None, rng=0)
+    with pytest.raises(ValueError, match="too large for sums"):
+        large.over(metfa.Regions((LABELS == 3)[None], against=against))
+    assert np.isfinite(large.over(LABELS, how="max").values).all()
+
+
+def test_whether_scores_are_signed_is_the_same_while_sampling_and_afterwards():
+    """Means of signed scores may all lie above 0."""
+
+    def signed(inputs, target):
+        return inputs * np.where(np.arange(8) % 4 == 0, -1.0, 1.0)
+
+    noise = metfa.noise.Uniform(0.05)
+    kept = metfa.explain(signed, INPUTS, 0, noise=noise, n_samples=10, predict=None, rng=0)
+    only = metfa.explain(signed, INPUTS, 0, noise=noise, n_samples=10, predict=None, rng=0, over=LABELS)
+    assert kept.over(LABELS).values.min() > 0
+    assert only.terms() == kept.over(LABELS).terms()
+    assert only.terms().threshold == 0.0
+
+
+def test_a_unit_of_the_users_is_kept_for_means():
+    own = sampled().with_unit(1.0)
+    assert own.over(LABELS).terms().unit == 1.0
+    assert np.shape(own.over(LABELS, how="sum").terms().unit) == (2,)  # of the sums themselves, for each input
+    assert own.over(LABELS).terms().threshold is own.usual_rule
+
+
+def test_parts_join_though_the_clean_maps_differ_by_rounding():
+    one = sampled(over=metfa.Regions(LABELS, against="rest"))
+    other = sampled(over=metfa.Regions(LABELS, against="rest"), run=metfa.Run(first_sample=30))
+    terms = dataclasses.replace(other.default_terms, unit=other.default_terms.unit * (1 + 1e-7))
+    assert one.concat(dataclasses.replace(other, default_terms=terms)).n_samples == 60
+    terms = dataclasses.replace(other.default_terms, unit=other.default_terms.unit * 2)
+    with pytest.raises(ValueError, match="other `default_terms`"):
+        one.concat(dataclasses.replace(other, default_terms=terms))
 
 
 def test_a_certificate_holds_for_regions():

@@ -59,8 +59,9 @@ def run(store, explainer=None, **settings):
 def contents(folder):
     files = {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "manifest.json"}
     manifest = json.loads((folder / "manifest.json").read_text())
-    for name in ("started", "seconds", "maps_made", "versions", "torch_threads"):  # the last two: of what is loaded
-        manifest["provenance"].pop(name, None)
+    for name in ("started", "seconds", "maps_made", "versions"):  # the last: of the libraries that are loaded
+        del manifest["provenance"][name]
+    manifest["provenance"].pop("torch_threads", None)  # only where torch is loaded
     return {**files, "manifest.json": manifest}
 
 

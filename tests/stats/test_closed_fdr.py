@@ -41,7 +41,7 @@ def test_against_every_intersection(m):
 def checks_made(monkeypatch):
     made = []
     forbidden = closed_fdr._numbers_forbidden
-    monkeypatch.setattr(closed_fdr, "_numbers_forbidden", lambda *given: (made.append(given[2]), forbidden(*given))[1])
+    monkeypatch.setattr(closed_fdr, "_numbers_forbidden", lambda *given: (made.append(given[-1]), forbidden(*given))[1])
     return made
 
 

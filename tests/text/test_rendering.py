@@ -243,6 +243,28 @@ def test_terminal_without_colours():
     assert "~negative~: median significantly below 0" in signed
 
 
+def test_parts_of_a_text_are_marked_and_are_no_words():
+    regions = metfa.Regions(np.array([0, 1, 1, 2, 2, 2]), ["a", "b", "c"], against="rest")
+    sample = SAMPLE.over(regions)
+    assert sample.significance_map()[0].tolist() == [-1, 1, -1]
+    lines = render_terminal(sample, colour=False, width=200).split("\n")
+    assert lines[0] == "~a~ *b* ~c~"
+    assert {"*more than the rest*: median significantly above 0, 1 region", "(undecided): neither, 0 regions"} <= {
+        *lines
+    }
+    coloured = render_terminal(sample, colour=True, width=200).split("\n")[0]
+    assert re.findall(r"\[(\d;\d);[\d;]+m(\w)", coloured) == [("3;4", "a"), ("1;4", "b"), ("3;4", "c")]
+    page = Page(render_html(sample))
+    assert ["wavy" in attributes["style"] for _, attributes in page.words] == [True, False, True]
+    assert all("underline" in attributes["style"] for _, attributes in page.words)
+    assert "score of a region" in page.shown
+    assert " of 3 regions marked falsely" in page.shown
+    above = SAMPLE.over(replace(regions, against=None))
+    assert "above 0.4: median" not in render_terminal(above, colour=False, width=200, threshold=0.4)
+    assert "*b*" in render_terminal(sample, colour=False, width=200, threshold=0.4)  # "above 0.4"
+    assert "word" not in "\n".join(lines)
+
+
 def test_terminal_with_colours():
     first = render_terminal(SAMPLE, colour=True, width=80).split("\n")[0]
     assert first.startswith("\x1b[2;38;5;16;48;5;180mA\x1b[0m \x1b[1;4;38;5;16;48;5;208mdull\x1b[0m, ")

@@ -38,6 +38,7 @@ __all__ = ["Content", "alphas_with"]
 
 ALPHAS = (1e-6, 1e-5, 1e-4, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4)
 COLOURS = 256  # steps of a colour map
+NOUNS = {"maps": "pixel", "words": "word"}  # else the sample's own
 LARGEST = 1e300  # sums and differences of larger scores overflow
 
 
@@ -105,7 +106,9 @@ class Content:
                 f"scores of {largest:.3g}, as of {name!r}, are too large to be drawn: divide them by a number"
             )
         threshold = _threshold(result, terms)
-        known = terms if math.isnan(threshold) else replace(terms, threshold=threshold, correction=terms.in_effect)
+        known = terms
+        if not math.isnan(threshold):
+            known = replace(terms, threshold=threshold, correction=terms.in_effect, nothing=())
         summary, certificate = _decided(result, tested, terms, known, confidence_level, flips_from, region)
         flips = cautions(sample, 0, flips_from)
         warned = flips if isinstance(summary, str) else list(summary.cautions)
@@ -116,9 +119,10 @@ class Content:
         samples = Samples.of(tested.values[terms.split :, 0], stops, region, zone)
         at = np.flatnonzero(samples.edges == threshold)
         kind, plane = _kind(sample), plane_of(sample)
+        noun = NOUNS.get(kind, sample.noun)
         data = {
             "kind": kind,
-            "noun": sample.noun,
+            "noun": noun,
             "called": terms.sides,
             "beside": beside,
             "shape": list(sample.feature_shape),
@@ -133,7 +137,6 @@ class Content:
             "reciprocals": reciprocal_table(n_tested).tolist(),
             "eValues": capped_e_values(n_tested).tolist(),
             "anyTime": sample.any_time,
-            "unproven": replace(terms, correction="bh").unproven,
             "fixed": not replace(terms, correction="closed-e-bh").unproven,
             "together": replace(terms, correction="bh").together,
             "harmonic": float((1 / np.arange(1, tested.n_features + 1)).sum()),
@@ -156,7 +159,7 @@ class Content:
         if plane is not None and sample.regions is not None:
             data |= {"drawn": outlines_of(sample.regions, plane), **_picture(sample, plane)}
         kinds = kinds_of(threshold, terms.sides, of_context=region is not None)
-        paragraph = paragraph_of(sample, summary, terms, kind, kinds, of_context=region is not None)
+        paragraph = paragraph_of(sample, summary, terms, noun, kinds, of_context=region is not None)
         lines = lines_of(summary, kinds)
         return cls(name, kind, data, about_of(sample), paragraph, lines, explained(sample, 0), warned)
 

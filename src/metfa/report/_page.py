@@ -24,7 +24,7 @@ NAMES = {
     "bh": "BH: share of false marks (positive dependence)",
     "by": "BY: share of false marks (any dependence)",
     "e-bh": "e-BH: share of false marks (any dependence, whenever sampling stops)",
-    "closed-e-bh": "closed e-BH: the same, no fewer marks, for a threshold chosen without these samples",
+    "closed-e-bh": "closed e-BH: as e-BH, no fewer marks; e-BH decides if these samples chose the threshold",
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from metfa import noise as noises
@@ -18,7 +19,6 @@ from metfa.results.terms import Terms
 
 __all__ = ["about_of", "kinds_of", "lines_of", "paragraph_of"]
 
-NOUNS = {"maps": "pixel", "words": "word", "bars": "feature"}
 POOLED = {"mean": "the mean", "sum": "the sum", "max": "the largest"}
 
 
@@ -107,13 +107,13 @@ def paragraph_of(
     sample: AttributionSample,
     summary: Summary | str,
     terms: Terms,
-    kind: str,
+    noun: str,
     kinds: dict[int, str],
     *,
     of_context: bool,
 ) -> str:
     """What was done and found, in words without statistics, with the settings of the page at its start."""
-    noun, made = NOUNS[kind] if sample.regions is None else sample.noun, sample.provenance
+    made = sample.provenance
     method = str(made.get("explainer") or "").partition("(")[0]
     method = f"The method {method}" if method.isidentifier() else "The method"
     noisy = made.get("noise") not in (None, "None")
@@ -137,7 +137,8 @@ def paragraph_of(
         chance = f"chance alone marks it in at most {percent(terms.alpha)} of the cases on each side"
         sure = f"if a {noun}'s scores are as likely above as below, {chance}"
     else:
-        said = promise(terms, summary.n_features, expected=None, kinds=kinds, noun=noun)
+        decided = replace(terms, correction=terms.in_effect)  # which of two was asked for, the figures say
+        said = promise(decided, summary.n_features, expected=None, kinds=kinds, noun=noun)
         sure = f"corrected for looking at {summary.n_features:,} {noun}s at once: {said}"
     shares = {
         mark: percent(share, 1) for mark, share in ((1, summary.above), (0, summary.undecided), (-1, summary.below))

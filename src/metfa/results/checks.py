@@ -34,6 +34,7 @@ def misfits(sample: AttributionSample) -> Iterator[tuple[str, str]]:
         "predictions": sample.predictions is None or sample.predictions.shape == (n, batch),
         "regions": sample.regions is None
         or (features == [len(sample.regions)] and len(sample.regions.masks) in (1, batch)),
+        "stopping": _over_fits(sample, tuple(features), batch),
         "feature_names": sample.feature_names is None or features == [len(sample.feature_names)],
     }
     yield from (
@@ -57,6 +58,12 @@ def misfits(sample: AttributionSample) -> Iterator[tuple[str, str]]:
         if entry is not None and not all(_is_int(part) for part in parts):
             yield "target", f"must hold integers, got {entry!r:.40}"
     yield from _of_provenance(sample.provenance)
+
+
+def _over_fits(sample: AttributionSample, features: tuple[int, ...], batch: int) -> bool:
+    """Whether the regions that sampling asked about are those of the features, or of such maps."""
+    over = None if sample.stopping is None else sample.stopping.over
+    return over in (None, sample.regions) or (over.feature_shape == features and len(over.masks) in (1, batch))
 
 
 def _of_provenance(made: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -11,7 +11,7 @@ from metfa._base.percents import counted
 from metfa.results.corrections import E_VALUES
 from metfa.results.families import histograms, least_counts, samples_needed, undecided_share
 from metfa.results.terms import Terms, check_fits
-from metfa.results.thresholds import resolved, sides
+from metfa.results.thresholds import resolved, shared, sides
 from metfa.stats import sequential, sign_tests
 from metfa.stats.sequential import fewest_reaching
 from metfa.stats.validation import as_level
@@ -68,12 +68,7 @@ class Decision:
     @property
     def threshold(self) -> float | None:
         """The threshold that all features share, nan if there is none; None where they differ."""
-        first = self.thresholds.flat[0] if self.thresholds.size else np.nan
-        return (
-            float(first)
-            if np.array_equal(self.thresholds, np.full_like(self.thresholds, first), equal_nan=True)
-            else None
-        )
+        return shared(self.thresholds)
 
     @property
     def kinds(self) -> dict[int, str]:

@@ -13,6 +13,7 @@ import numpy as np
 from metfa import stats
 from metfa.results.corrections import E_VALUES, check_correction, family_wise
 from metfa.results.terms import Terms
+from metfa.stats.closed_fdr import first_rejected
 from metfa.stats.sequential import fewest_reaching, log_e_table, reciprocal_table
 from metfa.stats.sign_null import upper_tail_table
 
@@ -82,27 +83,12 @@ def capped_e_values(n: int) -> np.ndarray:
 
 
 def _least_closed(features: np.ndarray, e_values: np.ndarray, alpha: float, most: int) -> int:
-    """Least count that closed e-BH rejects (`stats.closed_e_bh`), at most that of e-BH, `most`.
-
-    The r features from a count on are rejected if no set with j of them, and all others with an e-value below
-    t = j / (alpha r), has a mean below t. The sum of the set less what it owes is concave in j within the features of
-    one count, so it is enough to ask of each j with which a count ends. No feature is rejected by an e-value of at most
-    1, which does not speak for it.
-    """
-    m = features.sum()
+    """Least count that closed e-BH rejects, at most that of e-BH, `most`; arguments as for `_least`."""
     some = np.flatnonzero(features)
-    sizes, values = features[some], np.minimum(alpha * e_values[some], m)  # in units of 1 / alpha
-    n_before = np.concatenate([[0], np.cumsum(sizes)])
-    sum_before = np.concatenate([[0.0], np.cumsum(sizes * values)])
-    for first, count in enumerate(some):
-        if e_values[count] <= 1 or count >= most:
-            continue
-        held, worth = np.cumsum(sizes[first:]), np.cumsum(sizes[first:] * values[first:])
-        owed = held / held[-1]
-        others = np.searchsorted(values[:first], owed)
-        if (worth + sum_before[others] >= owed * (held + n_before[others])).all():
-            return int(count)
-    return most
+    of_e_bh = int(np.searchsorted(some, most))
+    least = int(np.searchsorted(e_values[some], 1, side="right"))
+    first = first_rejected(alpha * e_values[some], features[some], least, of_e_bh)
+    return int(some[first]) if first < of_e_bh else most
 
 
 def undecided_share(up: np.ndarray, down: np.ndarray, terms: Terms, *, any_time: bool) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from metfa._base.validation import one_of, shown
 from metfa.results.decisions import TooFewSamplesError, kinds_at, tested
 from metfa.results.regions import Regions
 from metfa.results.terms import Terms
+from metfa.results.thresholds import shared
 from metfa.stats.closed_bounds import DEPENDENCE, TrueDiscoveries
 from metfa.stats.sequential import fewest_reaching
 from metfa.stats.sign_null import upper_tail_table
@@ -212,15 +212,9 @@ def _made(sample: AttributionSample, terms: Terms, dependence: str) -> KeptBound
         any_time=any_time,
         bounds=tuple(map(bounds, rows)),
         n_samples=n,
-        thresholds=tuple(_shared(by_row[row] if thresholds.ndim else thresholds) for row in rows),
+        thresholds=tuple(shared(by_row[row] if thresholds.ndim else thresholds) for row in rows),
         nothing=nothing,
     )
-
-
-def _shared(thresholds: np.ndarray) -> float | None:
-    """The threshold that all features of an input share, nan if there is none; None where they differ."""
-    first = float(thresholds.flat[0]) if thresholds.size else math.nan
-    return first if np.array_equal(thresholds, np.full_like(thresholds, first), equal_nan=True) else None
 
 
 def _samples_needed(alpha: float, dependence: str, n_features: int, *, any_time: bool) -> int:

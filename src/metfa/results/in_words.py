@@ -44,14 +44,16 @@ def regions_in_words(
     why = decision.nothing[row]
     if why is not None:
         return f"no {noun} stands out: {why}"
-    marks, masks = decision.marks[row], sample.regions.as_masks(row)
+    marks, members = decision.marks[row], sample.regions.members(row)
+    n_features = np.prod(sample.regions.feature_shape)
     strength = sample.smoothed()[row]
     said = []
     for mark in (1, -1, 0):
         chosen = np.flatnonzero(marks == mark)
         first, one = mark == 1, len(chosen) == 1
         of = f"{len(chosen)} of {counted(len(marks), noun)}" if first else str(len(chosen))
-        share = percent(masks[chosen].any(axis=0).mean(), 0) if len(chosen) else ""
+        held = np.unique(np.concatenate([members[i] for i in chosen])).size if len(chosen) else 0  # they may overlap
+        share = percent(held / n_features, 0) if held else ""
         size = f" ({share}{f' of the {whole}' * first})" if share else ""
         verb = ("is" if one else "are") if decision.terms.sides is None or not mark else ("gets" if one else "get")
         names = [printable(sample.regions.names[i])[:60] for i in chosen[np.argsort(-strength[chosen], kind="stable")]]

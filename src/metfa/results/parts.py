@@ -10,6 +10,7 @@ import numpy as np
 from metfa._base.validation import positive_int
 from metfa.results.corrections import STATEMENTS
 from metfa.results.rules import USUAL
+from metfa.results.terms import Terms
 
 if TYPE_CHECKING:
     from metfa.results.sample import AttributionSample
@@ -143,10 +144,19 @@ def _check_joins(sample: AttributionSample, other: AttributionSample) -> None:
             )
     if sample.regions != other.regions:
         raise ValueError(f"`other` has other `regions`: {other.regions} against {sample.regions}")
-    if sample.default_terms != other.default_terms:
+    if not _same_terms(sample.default_terms, other.default_terms):
         raise ValueError(f"`other` has other `default_terms`: {other.default_terms} against {sample.default_terms}")
     if not same_maps(sample.vanilla, other.vanilla):
         raise ValueError("`other` explains another model: the attributions of the clean inputs differ")
+
+
+def _same_terms(a: Terms | None, b: Terms | None) -> bool:
+    """Whether default terms agree, units up to the rounding of a model's kernels: some are of the clean maps."""
+    if a is None or b is None:
+        return a is b
+    if (a.unit is None) != (b.unit is None) or replace(a, unit=None) != replace(b, unit=None):
+        return False
+    return a.unit is None or (np.shape(a.unit) == np.shape(b.unit) and np.allclose(a.unit, b.unit, rtol=0.02, atol=0))
 
 
 def same_maps(a: np.ndarray, b: np.ndarray) -> bool:

@@ -9,7 +9,8 @@ import numpy as np
 
 from metfa._base.mapped import unload
 from metfa.results.regions import Regions
-from metfa.results.terms import Terms
+from metfa.results.rules import RULES, USUAL
+from metfa.results.terms import Terms, of_both_signs
 
 if TYPE_CHECKING:
     from metfa.results.sample import AttributionSample
@@ -32,7 +33,9 @@ def pooled_sample(sample: AttributionSample, regions: Regions) -> AttributionSam
     if stopping is not None and stopping.over != regions:  # its thresholds are for other features
         noun = stopping.noun if stopping.over is not None else "single feature"
         stopping = replace(stopping, thresholds=None, nothing=(), over=None, noun=noun)
-    signed, unit = facts_of(regions, sample.signed, sample.provenance.get("unit"))
+    known = sample.provenance.get("signed"), sample.provenance.get("unit")
+    signed, unit = facts_of(regions, sample.vanilla, *known)
+    usual = 0.0 if sample.signed else sample.usual_rule
     provenance = {**sample.provenance, "signed": signed, "unit": unit}
     return replace(
         sample,
@@ -41,7 +44,7 @@ def pooled_sample(sample: AttributionSample, regions: Regions) -> AttributionSam
         feature_names=regions.names,
         provenance=provenance,
         stopping=stopping,
-        default_terms=terms_of(regions, sample.vanilla, sample.default_terms),
+        default_terms=terms_of(regions, sample.vanilla, sample.default_terms, usual),
         regions=regions,
     )
 
@@ -64,15 +67,25 @@ def pooled_maps(maps: np.ndarray, regions: Regions, rows: Any = None) -> np.ndar
     return np.concatenate(found) if found else np.empty((0, len(regions)))
 
 
-def facts_of(regions: Regions, signed: bool | None, unit: float | None) -> tuple[bool | None, float | None]:
-    """Whether the regions' scores are signed, and their unit, from what is known of the features' scores."""
+def facts_of(
+    regions: Regions, vanilla: np.ndarray | None, signed: bool | None, unit: float | None
+) -> tuple[bool | None, float | None]:
+    r"""Whether the regions' scores are signed, and their unit; None where their samples have to show it.
+
+    From what the explainer says of its scores, and from its clean maps (batch, \*features) if there are some: means of
+    signed scores may all be above 0, and are signed.
+    """
     if regions.against is not None:
         return True, None
+    if signed is None and vanilla is not None and of_both_signs(vanilla[None]) is not None:
+        signed = True
     return signed, None if regions.how == "sum" else unit
 
 
-def terms_of(regions: Regions, vanilla: np.ndarray, own: Terms | None) -> Terms | None:
-    r"""Default terms of the regions' scores; `vanilla` (batch, \*features) and `own` are of the features.
+def terms_of(
+    regions: Regions, vanilla: np.ndarray, own: Terms | None = None, usual: Any = RULES[USUAL]
+) -> Terms | None:
+    r"""Default terms of the regions' scores; `vanilla` (batch, \*features), `own` and `usual` are of the features.
 
     Differences are compared with 0. Their unit is the largest score of a region before something was subtracted. A
     number for single features, such as .95 for ranks, is none for regions, but 0 is.
@@ -80,6 +93,8 @@ def terms_of(regions: Regions, vanilla: np.ndarray, own: Terms | None) -> Terms 
     if regions.against is not None:
         unit = np.array([np.abs(regions.means(vanilla[row : row + 1], row)).max() for row in range(len(vanilla))])
         return replace(own or Terms(), threshold=0.0, split=0, unit=unit, nothing=(), sides=regions.sides)
-    if own is None or callable(own.threshold) or np.any(own.threshold != 0):
+    if own is None:
         return None
-    return own
+    unit = None if regions.how == "sum" else own.unit
+    kept = callable(own.threshold) or np.array_equal(own.threshold, 0)
+    return replace(own, threshold=own.threshold if kept else usual, unit=unit, nothing=())

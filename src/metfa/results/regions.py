@@ -94,9 +94,9 @@ class Regions:
         if len(names) != numbers[0]:
             raise ValueError(f"`names` must name each of the {numbers[0]} regions, got {len(names)}")
         keep(self, masks=masks, names=names, against=self._checked_against(masks))
-        for row, one in enumerate(masks):
-            for index, members in enumerate(members_of(one)):
-                self._check_one(row, index, len(members), int(np.prod(shape_of(one))))
+        for row, (_, _, sizes) in enumerate(self._of_rows):
+            for index, size in enumerate(sizes.tolist()):
+                self._check_one(row, index, size, masks[row].size if masks[row].dtype != bool else masks[row][0].size)
 
     def _checked_against(self, masks: tuple[np.ndarray, ...]) -> Any:
         against = self.against
@@ -136,7 +136,7 @@ class Regions:
         other = REST if isinstance(self.against, str) else "the other region"
         return f"more than {other}", f"less than {other}"
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """A fingerprint of all that the pooled scores depend on."""
         parts = [self.how.encode(), repr(self.names).encode()]
@@ -179,7 +179,7 @@ class Regions:
 
     def shares(self) -> np.ndarray:
         """Share of the features that each region holds, (1 or batch, regions)."""
-        return np.array([[len(one) for one in members_of(mask)] for mask in self.masks]) / np.prod(self.feature_shape)
+        return np.array([sizes for _, _, sizes in self._of_rows]) / np.prod(self.feature_shape)
 
     def members(self, row: int = 0) -> list[np.ndarray]:
         """Flat indices of the features of each region of one input, ascending."""
@@ -194,22 +194,26 @@ class Regions:
     def check_fits(self, feature_shape: tuple[int, ...], batch: int) -> None:
         """Raise unless it pools maps of that shape of a batch of that size."""
         if self.feature_shape != tuple(feature_shape):
+            one = tuple(feature_shape) == (len(self), *self.feature_shape)
             raise ValueError(
                 f"`regions` must have the shape of one map, {tuple(feature_shape)}, got {self.feature_shape}"
+                f"{'; of a single mask make a stack of one: `mask[None]`' * one}"
             )
         if len(self.masks) not in (1, batch):
             raise ValueError(f"`regions` must hold masks for all or for each of {batch} inputs, got {len(self.masks)}")
 
     def means(self, maps: np.ndarray, row: int = 0) -> np.ndarray:
         r"""What `pooled` has before it subtracts: the regions' own scores, (n, regions) float64."""
+        self.check_fits(maps.shape[1:], len(self.masks))  # other shapes may have as many features
         flat = np.asarray(maps).reshape(len(maps), -1)
         members, starts, sizes = self._of_rows[row if len(self.masks) > 1 else 0]
         reduce = np.maximum if self.how == "max" else np.add
         scores = np.empty((len(flat), len(self)))
         for part in blocks_of(len(flat), len(members)):
             gathered = flat[part].astype(np.float64, copy=False)[:, members]
-            scores[part] = reduce.reduceat(gathered, starts, axis=1)
-        return scores / sizes if self.how == "mean" else scores
+            with np.errstate(over="ignore"):
+                scores[part] = reduce.reduceat(gathered, starts, axis=1)
+        return _finite(scores) / sizes if self.how == "mean" else _finite(scores)
 
     def pooled(self, maps: np.ndarray, row: int = 0) -> np.ndarray:
         r"""Scores of the regions in maps (n, \*features) of input `row`, (n, regions) float64."""
@@ -219,12 +223,12 @@ class Regions:
         flat = np.asarray(maps).reshape(len(maps), -1)
         if isinstance(self.against, str):
             _, _, sizes = self._of_rows[row if len(self.masks) > 1 else 0]
-            total = np.concatenate(
-                [flat[part].sum(1, dtype=np.float64) for part in blocks_of(len(flat), flat.shape[1])]
-            )
-            other = (total[:, None] - scores * sizes) / (flat.shape[1] - sizes)
+            with np.errstate(over="ignore"):
+                total = _finite(flat.sum(axis=1, dtype=np.float64, keepdims=True))
+            other = (total - scores * sizes) / (flat.shape[1] - sizes)
         else:
-            other = flat[:, self.against.ravel()].mean(axis=1, dtype=np.float64, keepdims=True)
+            with np.errstate(over="ignore"):
+                other = _finite(flat[:, self.against.ravel()].mean(axis=1, dtype=np.float64, keepdims=True))
         differences = scores - other
         least = ROUNDING * np.maximum(np.abs(scores), np.abs(other)).max(axis=1, keepdims=True)
         return np.where(np.abs(differences) <= least, 0.0, differences)
@@ -255,6 +259,12 @@ def regions_of(
         raise TypeError("`regions` must be a metfa.Regions, labels or masks, got None: see `metfa.regions`")
     asked = {name: value for name, value in (("how", how), ("against", against)) if value is not None}
     return replace(given, **asked) if isinstance(given, Regions) else Regions(given, **asked)
+
+
+def _finite(sums: np.ndarray) -> np.ndarray:
+    if not np.isfinite(sums).all():
+        raise ValueError("the scores are too large for sums in float64: scale them, `sample.scaled('mean')`")
+    return sums
 
 
 def _is_mask(given: Any, feature_shape: tuple[int, ...] | None) -> bool:

@@ -18,7 +18,7 @@ from metfa.stats.contrasts import smallest_difference
 from metfa.stats.counts import count_sides
 from metfa.stats.validation import as_rows
 
-__all__ = ["UNMOVED", "half", "number_of", "resolved", "ruled", "sides", "zone_of"]
+__all__ = ["UNMOVED", "half", "number_of", "resolved", "ruled", "shared", "sides", "zone_of"]
 
 EQUAL = tuple(f"{cut} are equal" for cut in CUT.values())
 NONE_FOUND = "the rule found no threshold"
@@ -45,6 +45,12 @@ def resolved(values: np.ndarray, terms: Terms, unmoved: np.ndarray) -> tuple[np.
         thresholds = np.where(_for_each_input(unmoved, values.ndim), math.nan, thresholds)
         nothing = tuple(UNMOVED if still else why for still, why in zip(unmoved, nothing, strict=True))
     return thresholds, nothing
+
+
+def shared(thresholds: np.ndarray) -> float | None:
+    """The threshold that all have in common, nan if there is none; None where they differ."""
+    first = float(thresholds.flat[0]) if thresholds.size else math.nan
+    return first if np.array_equal(thresholds, np.full_like(thresholds, first), equal_nan=True) else None
 
 
 def _for_each_input(numbers: np.ndarray, ndim: int) -> np.ndarray:

@@ -146,11 +146,12 @@ def explain(
             loop, scores = request.loop(sink.root).ready(target, request.predict, first)
             maps, given_scores = _vanilla(loop)
             loop = replace(loop, features=maps.shape[1:], regions=request.over)
-            rounds.check(maps, sink.usual)
             vanilla, terms = maps, None
             if request.over is not None:
-                vanilla, terms = pooled_maps(maps, request.over), terms_of(request.over, maps, None)
-                signed, unit = facts_of(request.over, signed, unit)
+                request.over.check_fits(maps.shape[1:], len(maps))
+                vanilla, terms = pooled_maps(maps, request.over), terms_of(request.over, maps)
+                signed, unit = facts_of(request.over, maps, signed, unit)
+            rounds.check(maps, sink.usual)
             required = request.run.feature_names is not None
             names = fitting_names(request.feature_names, vanilla.shape[1:], required=required)
             finished = sink.open(rounds.most, vanilla, list(loop.targets))

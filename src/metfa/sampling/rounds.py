@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,7 +14,6 @@ from metfa._base.percents import percent
 from metfa.results.decisions import TooFewSamplesError, any_time_undecided, samples_for_interval
 from metfa.results.families import samples_needed
 from metfa.results.pooling import facts_of, pooled_maps, pooled_samples, terms_of
-from metfa.results.regions import Regions
 from metfa.results.rules import RULES, USUAL, is_break
 from metfa.results.stopping import Look, Stopping
 from metfa.results.terms import Terms, checked_threshold, of_both_signs
@@ -83,8 +81,9 @@ class RoundsUntil:
     ) -> None:
         self.most = rule.max_samples
         self._over = rule.over if over is None else over
+        self._pooled = np.empty(0)  # samples of the rule's regions so far, where single features are kept
         if self._over is not None:
-            signed, unit = facts_of(self._over, signed, unit)
+            signed, unit = facts_of(self._over, None, signed, unit)
         self._rule, self._batch = rule, batch
         self._clock = time.perf_counter()
         self._looks: list[Look] = []
@@ -103,7 +102,7 @@ class RoundsUntil:
         if self._over is not None:
             self._over.check_fits(vanilla.shape[1:], len(vanilla))
             maps, vanilla = vanilla, pooled_maps(vanilla, self._over)
-            terms = terms_of(self._over, maps, None)
+            terms = terms_of(self._over, maps)
             if self._tests is not None and terms is not None:
                 self._tests.unit = terms.unit
         if self._tests is not None:
@@ -148,7 +147,9 @@ class RoundsUntil:
         """See `Rounds`."""
         rule, over = self._rule, self._rule.over
         if over is not None:
-            values = partial(_pooled, values, over)
+            new = pooled_samples(values(len(self._pooled), taken), over)
+            self._pooled = np.concatenate([self._pooled, new]) if len(self._pooled) else new
+            values = self._of_pooled
         moved = np.setdiff1d(np.arange(self._batch), unmoved)
         if not len(moved):
             self._reason = "unmoved"
@@ -178,6 +179,9 @@ class RoundsUntil:
             self._reason = "max_seconds"
         shown = {"undecided": lambda share: percent(share, 1), "width": "{:.3g}".format, "change": "{:.2g}".format}
         return ", ".join(f"{name} {shown[name](value)}" for name, value in seen.items() if value is not None)
+
+    def _of_pooled(self, start: int, stop: int) -> np.ndarray:
+        return self._pooled[start:stop]
 
     def stopping(self) -> Stopping:
         """See `Rounds`."""
@@ -278,10 +282,6 @@ def rounds_of(
         if isinstance(n_samples, Until)
         else FixedRound(n_samples)
     )
-
-
-def _pooled(values: Callable[[int, int], np.ndarray], over: Regions, start: int, stop: int) -> np.ndarray:
-    return pooled_samples(values(start, stop), over)
 
 
 def _worst(of_features: np.ndarray) -> float:

@@ -10,7 +10,9 @@ from metfa._arrays import from_host, namespace
 from metfa.stats._multiplicity import e_bh
 from metfa.stats.validation import as_axis, as_level, as_log_e_values
 
-__all__ = ["closed_e_bh"]
+__all__ = ["closed_e_bh", "first_rejected"]
+
+LARGE = 690.0  # logarithm of an e-value; larger ones decide the same
 
 
 def closed_e_bh(log_e_values: Any, alpha: float = 0.05, *, axis: int | None = None) -> Any:
@@ -50,9 +52,10 @@ def closed_e_bh(log_e_values: Any, alpha: float = 0.05, *, axis: int | None = No
     The proof needs hypotheses that are fixed beforehand: the threshold must be a number, or come from samples that
     are not tested. With a threshold from the tested samples use `e_bh`, which adds over single features.
 
-    An r is checked in O(r log m) operations: of the sets I with j rejected hypotheses, the worst one holds the
-    smallest j of them and all others below j / (alpha r). A set that forbids r also forbids the next smaller numbers,
-    up to a bound that it gives, so that few are checked.
+    Only numbers r are tried that part no equal e-values, and each in O(k log k) operations for k different e-values:
+    of the sets I with j rejected hypotheses, the worst one holds the smallest j of them and all others below
+    j / (alpha r), and its sum less what it owes is concave in j within equal e-values, so that their ends are enough.
+    A set that forbids r also forbids the next smaller numbers, up to a bound that it gives, so that few are tried.
 
     References
     ----------
@@ -72,47 +75,67 @@ def closed_e_bh(log_e_values: Any, alpha: float = 0.05, *, axis: int | None = No
     log_e_values, logs = as_log_e_values(log_e_values)
     alpha = as_level(alpha, "alpha")
     families = logs.reshape(1, -1) if axis is None else np.moveaxis(logs, as_axis(axis, logs.ndim), -1)
-    fewest = np.count_nonzero(e_bh(families, axis=-1) <= alpha, axis=-1)
+    of_e_bh = e_bh(families, axis=-1) <= alpha
     rejected = np.zeros(families.shape, bool)
-    for place in np.ndindex(fewest.shape):
-        family, least = families[place], int(fewest[place])
-        n_rejected = _largest_allowed(np.sort(family), alpha, least)
-        if n_rejected:
-            rejected[place] = family >= np.partition(family, -n_rejected)[-n_rejected]
+    for place in np.ndindex(families.shape[:-1]):
+        different, sizes = np.unique(families[place], return_counts=True)
+        above = int(np.searchsorted(np.cumsum(sizes), sizes.sum() - np.count_nonzero(of_e_bh[place]), side="right"))
+        values = np.exp(np.minimum(different + np.log(alpha), LARGE))
+        first = first_rejected(values, sizes, int(np.searchsorted(different, 0, side="right")), above)
+        if first < len(different):
+            rejected[place] = families[place] >= different[first]
     rejected = rejected.reshape(logs.shape) if axis is None else np.moveaxis(rejected, -1, as_axis(axis, logs.ndim))
     return from_host(rejected, log_e_values, namespace(log_e_values).bool)
 
 
-def _largest_allowed(logs: np.ndarray, alpha: float, least: int) -> int:
-    """How many of ascending `logs` are rejected, if `least`, as of e-BH, may be."""
-    m = len(logs)
-    values = np.exp(np.minimum(logs + np.log(alpha), np.log(max(m, 1))))  # alpha e; no mean above 1 forbids anything
-    sums = np.concatenate([[0.0], np.cumsum(values)])
-    ends = m - np.flatnonzero(logs > np.concatenate([[-np.inf], logs[:-1]])[:m])  # where equal e-values end, from m on
-    ends = ends[(ends > least) & (logs[m - ends] > 0)]
-    share = 1 / ends  # what the smallest rejected e-value owes, alone and with all that are too small
-    n_below = np.searchsorted(values, share)
-    ends = ends[values[m - ends] >= share + share * n_below - sums[n_below]]
-    while len(ends):
-        skipped = _numbers_forbidden(values, sums, int(ends[0]))
-        if not skipped:
-            return int(ends[0])
-        ends = ends[ends <= ends[0] - skipped]
-    return least
+def first_rejected(values: np.ndarray, sizes: np.ndarray, least: int, of_e_bh: int) -> int:
+    """Place of the least e-value that closed e-BH rejects, among different ones in ascending order.
+
+    Parameters
+    ----------
+    values : ndarray, (k,)
+        The e-values times alpha, finite.
+    sizes : ndarray, (k,)
+        How many hypotheses have each, more than 0; may be expected numbers.
+    least : int
+        Place of the first e-value above 1.
+    of_e_bh : int
+        The place from which e-BH rejects, k if it rejects none. It is the answer where no lower place is rejected.
+
+    Returns
+    -------
+    int
+        In 0, ..., `of_e_bh`.
+    """
+    m = float(sizes.sum())
+    values = np.minimum(values, max(m, 1.0))  # no mean above 1 forbids anything
+    n_before, sum_before = (np.concatenate([[0.0], np.cumsum(each)]) for each in (sizes, sizes * values))
+    places = np.arange(least, of_e_bh)
+    owed = sizes[places] / (m - n_before[places])  # by each of the smallest rejected, and of all that are too small
+    below = np.minimum(np.searchsorted(values, owed), places)
+    places = places[sizes[places] * (values[places] - owed) >= owed * n_before[below] - sum_before[below]]
+    while len(places):
+        n_forbidden = _numbers_forbidden(values, sizes, n_before, sum_before, int(places[0]))
+        if not n_forbidden:
+            return int(places[0])
+        rest = places[1:]
+        places = rest[n_before[rest] >= n_before[places[0]] + n_forbidden - 1e-6]
+    return of_e_bh
 
 
-def _numbers_forbidden(values: np.ndarray, sums: np.ndarray, r: int) -> int:
-    """0 if the largest r of ascending `values` may be rejected, else how many of r, r - 1, ... may surely not be.
+def _numbers_forbidden(
+    values: np.ndarray, sizes: np.ndarray, n_before: np.ndarray, sum_before: np.ndarray, first: int
+) -> float:
+    """0 if all r from the place `first` on may be rejected, else how many of r, r - 1, ... may surely not be.
 
     A set I with the mean q and the j smallest of r forbids r if q < j / r. Of r - d, it holds at least j - d; so it
     forbids that too while q < (j - d) / (r - d).
     """
-    rest = len(values) - r
-    held = np.arange(1, r + 1)
-    n_below = np.searchsorted(values[:rest], held / r)
-    means = (np.cumsum(values[rest:]) + sums[n_below]) / (held + n_below)
-    bad = means < held / r
-    if not bad.any():
-        return 0
-    reach = (held[bad] - means[bad] * r) / (1 - means[bad])
-    return max(1, int(np.ceil(reach.max() - 1e-6)))
+    held = np.cumsum(sizes[first:])
+    r = held[-1]
+    owed = held / r
+    below = np.searchsorted(values[:first], owed)
+    n, total = held + n_before[below], np.cumsum((sizes * values)[first:]) + sum_before[below]
+    missing = owed * n - total
+    bad = missing > 0
+    return float((r * missing[bad] / (n - total)[bad]).max(initial=0))

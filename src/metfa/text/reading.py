@@ -11,7 +11,7 @@ import numpy as np
 from metfa import stats
 from metfa._base.percents import counted, percent
 from metfa.results.cautions import about_outside, explained, nothing_stands_out
-from metfa.results.decisions import Decision, TooFewSamplesError
+from metfa.results.decisions import Decision, TooFewSamplesError, kinds_at
 from metfa.results.promises import promise
 from metfa.results.sample import AttributionSample
 from metfa.results.scores import Scores
@@ -29,35 +29,37 @@ class Reading:
     """The words of a text, what is shown about each word, and what is shown about all of them."""
 
     words: Words
+    noun: str  # "word", or "region" where the scores are of parts of the text
     scores: Scores
     kinds: list[str]
+    looks: list[str]  # how each is shown: the kinds, but differences as scores of a sign
     about: list[str]
-    marks: list[tuple[str, str]]
+    marks: list[tuple[str, str, str]]  # kind, look and meaning
     nothing: list[str]  # why no word stands out, if none does
 
     @classmethod
     def of(cls, sample: AttributionSample, terms: Terms, level: float) -> Reading:
         """From a sample of one text, decided on these terms, with intervals of a level."""
-        words = words_explained(sample)
+        words, noun = words_explained(sample), "word" if sample.regions is None else sample.noun
         scores = Scores.of(sample, level)
         try:
             decision = sample.decide(terms)
-            kinds, marks, how = _decisions(sample, decision)
-            nothing = nothing_stands_out(decision.nothing, 0, "word")
+            kinds, looks, marks, how = _decisions(sample, decision, noun)
+            nothing = nothing_stands_out(decision.nothing, 0, noun)
         except TooFewSamplesError as error:
-            kinds, marks, how = [NOT_TESTED] * len(words), [], f"no word can be significant: {error}"
-            nothing = []
+            kinds = looks = [NOT_TESTED] * len(words)
+            marks, nothing, how = [], [], f"no {noun} can be significant: {error}"
         if marks and scores.ends is not None:
             how += "; brackets have their own level, so they may differ from the marks at the threshold"
         few = sample.too_few_for(level)
         brackets = f"in brackets the {scores.intervals(2)} of its median" if few is None else f"no intervals: {few}"
         about = [_origin(sample), f"score: {scores.called}; {brackets}", how]
         if scores.ends is not None:
-            about.append(about_outside(int(scores.outside.sum()), len(words), "word"))
+            about.append(about_outside(int(scores.outside.sum()), len(words), noun))
         of_text = about_the_text(sample)
         if of_text:
             about.insert(1, f"the text itself: {of_text}")
-        return cls(words, scores, kinds, about, marks, nothing)
+        return cls(words, noun, scores, kinds, looks, about, marks, nothing)
 
     @property
     def gaps(self) -> tuple[str, ...]:
@@ -104,25 +106,32 @@ def words_explained(sample: AttributionSample) -> Words:
     return words
 
 
-def _decisions(sample: AttributionSample, decision: Decision) -> tuple[list[str], list[tuple[str, str]], str]:
-    """Decision about each word, the meanings of the decisions with their counts, and how they were found."""
+def _decisions(
+    sample: AttributionSample, decision: Decision, noun: str
+) -> tuple[list[str], list[str], list[tuple[str, str, str]], str]:
+    """Decision about each word, its look, the meanings of the decisions with their counts, and how they were found."""
     terms, threshold, of_mark = decision.terms, decision.threshold, decision.kinds
     if decision.nothing[0] is not None:
-        return [NOT_TESTED] * decision.marks.size, [], "no word is decided"
+        none = [NOT_TESTED] * decision.marks.size
+        return none, none, [], f"no {noun} is decided"
     at = "a threshold of its own" if threshold is None else f"{threshold:.3g}"
-    kinds = [of_mark[mark] for mark in decision.marks[0].tolist()]
+    marks = decision.marks[0].tolist()
+    look_of = of_mark if terms.sides is None else kinds_at(0.0)
     expected = None
     if terms.correction is None and not decision.any_time:
-        expected = stats.expected_false_marks(sample.n_samples - terms.split, terms.alpha, len(kinds))
+        expected = stats.expected_false_marks(sample.n_samples - terms.split, terms.alpha, len(marks))
     promised = promise(
-        terms, len(kinds), expected=expected, kinds=of_mark, unproven=False, noun="word"
+        terms, len(marks), expected=expected, kinds=of_mark, unproven=False, noun=noun
     )  # the level says so
     how = f"decided at {terms.level}: {promised}"
-    meanings = {of_mark[1]: f"median significantly above {at}", of_mark[-1]: f"median significantly below {at}"}
-    meanings["undecided"] = "neither"
+    meanings = {1: f"median significantly above {at}", -1: f"median significantly below {at}", 0: "neither"}
     return (
-        kinds,
-        [(kind, f"{meaning}, {counted(kinds.count(kind), 'word')}") for kind, meaning in meanings.items()],
+        [of_mark[mark] for mark in marks],
+        [look_of[mark] for mark in marks],
+        [
+            (of_mark[mark], look_of[mark], f"{meaning}, {counted(marks.count(mark), noun)}")
+            for mark, meaning in meanings.items()
+        ],
         how,
     )
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from metfa._base.palettes import HUES
-from metfa._base.percents import percent
+from metfa._base.percents import counted, percent
 from metfa._base.validation import positive_int
 from metfa.results.cautions import FLIPS_FROM, cautions
 from metfa.results.sample import AttributionSample
@@ -106,7 +106,7 @@ def render_html(
     faint = FAINT if warned else 1.0
     gaps = [html.escape(harmless_text(gap)) for gap in reading.gaps]
     words = [
-        _span(harmless_text(word), reading.kinds[index], faint * float(strength), reading.figures(index), faint=faint)
+        _span(harmless_text(word), reading.looks[index], faint * float(strength), reading.figures(index), faint=faint)
         for index, (word, strength) in enumerate(zip(reading.words.words, reading.strengths, strict=True))
     ]
     shown = gaps[0] + "".join(word + gap for word, gap in zip(words, gaps[1:], strict=True))
@@ -114,9 +114,9 @@ def render_html(
     heading = "" if title is None else f'<p style="margin:0 0 .6em;font-weight:bold">{named}</p>'
     heading += "".join(f'<p style="{WARNING}">{html.escape(text)}</p>' for text in [*warned, *reading.nothing])
     background = _span("background", NOT_TESTED, faint, None)
-    legend = [background + html.escape(f": {_scale(reading)}; hover over a word for its figures")]
+    legend = [background + html.escape(f": {_scale(reading)}; hover over a {reading.noun} for its figures")]
     legend += [
-        _span(kind, kind, 0.0, None, faint=faint) + html.escape(f": {meaning}") for kind, meaning in reading.marks
+        _span(kind, look, 0.0, None, faint=faint) + html.escape(f": {meaning}") for kind, look, meaning in reading.marks
     ]
     legend += [html.escape(harmless_text(line)) for line in reading.about]
     below = "".join(f'<div style="margin:.15em 0">{line}</div>' for line in legend)
@@ -144,8 +144,8 @@ def _check_look(title: Any, **switches: Any) -> None:
             raise TypeError(f"`{name}` must be True or False, got {type(value).__name__}: {value!r:.80}")
 
 
-def _span(text: str, kind: str, strength: float, hover: str | None, *, faint: float = 1.0) -> str:
-    styles = [STYLES[kind]] if kind in STYLES else []
+def _span(text: str, look: str, strength: float, hover: str | None, *, faint: float = 1.0) -> str:
+    styles = [STYLES[look]] if look in STYLES else []
     if styles and faint < 1:
         styles.append(f"text-decoration-color:color-mix(in srgb,currentColor {percent(faint)},transparent)")
     opacity = round(STRONGEST * abs(strength), 3) if np.isfinite(strength) else 0
@@ -161,7 +161,8 @@ def _scale(reading: Reading) -> str:
     """The meaning of the background."""
     largest = np.abs(reading.scores.values).max()
     hues = "orange above 0, blue below" if reading.scores.values.min() < 0 else "orange"
-    return f"score of a word, {hues}; stronger colours are further from 0 (strongest: {short_number(largest)})"
+    strongest = f"stronger colours are further from 0 (strongest: {short_number(largest)})"
+    return f"score of a {reading.noun}, {hues}; {strongest}"
 
 
 def render_terminal(
@@ -180,7 +181,7 @@ def render_terminal(
     r"""Show an explained text in a terminal: background by score, marks by significance, figures of the top words.
 
     Without colours a word is ``*important*``, ``(undecided)`` or unimportant; for signed scores ``*positive*``,
-    ``~negative~`` or ``(undecided)``.
+    ``~negative~`` or ``(undecided)``. Parts of a text that get more, or less, than the rest look as those of a sign.
 
     Parameters
     ----------
@@ -219,7 +220,7 @@ def render_terminal(
     heading = [line for text in above for line in broken(flow(harmless_text(text)), width)]
     heading += [""] if heading else []
     lines = [*heading, *broken(_pieces(reading, colour, faint), width), "", *_table(reading, colour, faint), ""]
-    keys = [(_marked(kind, kind, 0.0, colour, faint), meaning) for kind, meaning in reading.marks]
+    keys = [(_marked(kind, look, 0.0, colour, faint), meaning) for kind, look, meaning in reading.marks]
     if colour:
         keys = [(_marked("background", NOT_TESTED, 1.0, colour, faint), _scale(reading)), *keys]
     for key, meaning in keys:
@@ -237,18 +238,18 @@ def _pieces(reading: Reading, colour: bool, faint: float) -> Iterator[tuple[str,
     """Words and the texts between them: each as plain text, and as it is shown."""
     words, strengths = reading.words.words, reading.strengths
     yield from flow(harmless_text(reading.gaps[0]))
-    for word, kind, strength, gap in zip(words, reading.kinds, strengths, reading.gaps[1:], strict=True):
+    for word, look, strength, gap in zip(words, reading.looks, strengths, reading.gaps[1:], strict=True):
         harmless = harmless_text(word).replace("\n", " ")
-        yield _marked(harmless, kind, float(strength), colour, faint)
+        yield _marked(harmless, look, float(strength), colour, faint)
         yield from flow(harmless_text(gap))
 
 
-def _marked(text: str, kind: str, strength: float, colour: bool, faint: float) -> tuple[str, str]:
-    """`text` marked as its kind: as plain text, and as it is shown, with escape sequences that end with it."""
+def _marked(text: str, look: str, strength: float, colour: bool, faint: float) -> tuple[str, str]:
+    """`text` marked with its look: as plain text, and as it is shown, with escape sequences that end with it."""
     if not colour:
-        marked = MARKS.get(kind, "{}").format(text)
+        marked = MARKS.get(look, "{}").format(text)
         return marked, marked
-    codes = [ESCAPES[kind] if faint == 1 else f"2;{ESCAPES[kind].partition(';')[2] or 2}"] if kind in ESCAPES else []
+    codes = [ESCAPES[look] if faint == 1 else f"2;{ESCAPES[look].partition(';')[2] or 2}"] if look in ESCAPES else []
     strength *= faint
     if np.isfinite(strength) and abs(strength) >= FAINTEST:
         steps = STEPS[1 if strength > 0 else -1]
@@ -269,6 +270,6 @@ def _table(reading: Reading, colour: bool, faint: float) -> list[str]:
         lines.append(f"{painted}{' ' * (widest - columns_of(name))}  {reading.figures(index)}")
     rest = order[TOP:]
     if rest.size:
-        words = "1 more word, its score" if rest.size == 1 else f"{rest.size:,} more words, their scores"
-        lines.append(f"and {words} at most {short_number(np.abs(reading.scores.values[rest]).max())} in size")
+        more = f"{counted(rest.size, f'more {reading.noun}')}, {'its score' if rest.size == 1 else 'their scores'}"
+        lines.append(f"and {more} at most {short_number(np.abs(reading.scores.values[rest]).max())} in size")
     return lines
