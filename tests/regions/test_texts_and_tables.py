@@ -74,6 +74,11 @@ def test_a_long_name_is_cut():
     assert name == "0: " + "word " * 7 + "wo..."
 
 
+def test_a_mark_that_opens_what_follows_is_not_in_the_name():
+    names = regions.sentences("今日は雨です。「家にいます！」本当？").names
+    assert names == ("0: 今日は雨です。", "1: 家にいます！」", "2: 本当？")
+
+
 def test_the_same_sentence_twice_has_two_names():
     assert regions.sentences("So good. So good.").names == ("0: So good.", "1: So good.")
 

@@ -125,14 +125,14 @@ def _superpixels(text: str, given: int | None, sample: AttributionSample) -> tup
     if find_spec("skimage") is None:
         made, note = _made("grid", min(7, *sample.feature_shape), sample.feature_shape)
         return made, f"{note}; {NO_SKIMAGE}"
-    number = min(50, sample.n_features // 2) if given is None else given
+    number = max(2, min(50, sample.n_features // 2)) if given is None else given
     _check_number(text, number, sample.n_features)
     return regions.superpixels(sample, number), f"{number} superpixels"
 
 
 def _check_number(text: str, number: int, n_pixels: int) -> None:
     if number > n_pixels:
-        raise ValueError(f"`--regions` {text}: a map has only {n_pixels} pixels")
+        raise ValueError(f"`--regions` {text}: a map has only {n_pixels} pixels, write at most superpixels:{n_pixels}")
 
 
 def _made(kind: str, given: Any, plane: tuple[int, ...]) -> tuple[Regions, str]:
@@ -141,7 +141,10 @@ def _made(kind: str, given: Any, plane: tuple[int, ...]) -> tuple[Regions, str]:
     if kind == "grid":
         cells = min(14, height, width) if given is None else given
         if cells > min(plane):
-            raise ValueError(f"`--regions` grid:{cells}: a map has only {height} rows and {width} columns")
+            raise ValueError(
+                f"`--regions` grid:{cells}: a map has only {height} rows and {width} columns, write at most "
+                f"grid:{min(plane)}"
+            )
         return regions.grid((height, width), cells), f"a grid of {cells} x {cells}"
     picture = open_image(given)
     if picture.size != (width, height):

@@ -159,7 +159,8 @@ def check_before_sampling(sampling: Sampling, analysis: Analysis, n_features: in
         instead = ""
         if parts is not None and enough and analysis.regions != "none":
             instead = (
-                f"; without `--correction`, {parts} are still tested by holm, and {FEATURES[sampling.of]} each alone"
+                f"; without `--correction`, {usual} {parts} are still tested by holm, and {FEATURES[sampling.of]} each "
+                "alone"
             )
         raise ValueError(
             f"`--samples` {number} are too few for `--alpha` {terms.alpha:g} ({over}each side): nothing could become "
