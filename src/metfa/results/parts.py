@@ -13,14 +13,18 @@ from metfa.results.rules import USUAL
 from metfa.results.terms import Terms
 
 if TYPE_CHECKING:
-    from metfa.results.sample import AttributionSample
+    from typing import TypeVar
+
+    from metfa.results.samples import Samples
+
+    S = TypeVar("S", bound=Samples)
 
 __all__ = ["grown", "input_of", "joined", "read_only", "same_maps", "with_record"]
 
 RULES_NOW = {"families": STATEMENTS, "usual_threshold": USUAL}
 
 
-def input_of(sample: AttributionSample, index: int) -> AttributionSample:
+def input_of(sample: S, index: int) -> S:
     """See `AttributionSample.of_input`."""
     index = positive_int(index, "index", minimum=0)
     batch = sample.values.shape[1]
@@ -61,7 +65,7 @@ def _rows(inputs: Any, rows: slice) -> Any:
     return {key: part[rows] for key, part in inputs.items()} if isinstance(inputs, dict) else inputs[rows]
 
 
-def joined(sample: AttributionSample, other: AttributionSample) -> AttributionSample:
+def joined(sample: S, other: S) -> S:
     """See `AttributionSample.concat`."""
     _check_joins(sample, other)
     ids = sample.sample_ids + other.sample_ids
@@ -114,7 +118,7 @@ def grown(looks: list[int], n_samples: int) -> str | None:
     return f"joined from parts after looks at {listed} samples"
 
 
-def _check_joins(sample: AttributionSample, other: AttributionSample) -> None:
+def _check_joins(sample: Samples, other: Samples) -> None:
     """Raise unless `other` holds further samples of the same inputs, made in the same way."""
     repeated = sorted(set(sample.sample_ids) & set(other.sample_ids))
     if repeated:

@@ -13,14 +13,18 @@ from metfa.results.rules import RULES, USUAL
 from metfa.results.terms import Terms, of_both_signs
 
 if TYPE_CHECKING:
-    from metfa.results.sample import AttributionSample
+    from typing import TypeVar
+
+    from metfa.results.samples import Samples
+
+    S = TypeVar("S", bound=Samples)
 
 __all__ = ["facts_of", "pooled_maps", "pooled_sample", "pooled_samples", "terms_of"]
 
 AT_A_TIME = 64  # samples that are read from a file before their memory is given back
 
 
-def pooled_sample(sample: AttributionSample, regions: Regions) -> AttributionSample:
+def pooled_sample(sample: S, regions: Regions) -> S:
     """See `AttributionSample.over`."""
     if sample.default_terms is not None and sample.default_terms.sides is not None:
         above, _ = sample.default_terms.sides
