@@ -745,7 +745,7 @@ def interrupt_once(monkeypatch, owner, name, at=1):
     [
         ("metfa.models", "load"),
         ("metfa.sampling.store.StoreSink", "result"),
-        ("metfa.plot", "figure"),
+        ("metfa.plot._choice", "figure"),
         ("metfa.cli.views", "report"),
     ],
 )
