@@ -166,7 +166,7 @@ def paragraph_of(
     }
     contradicted = ""
     if summary.outside:
-        sentence = about_outside(summary.outside, summary.n_features, noun, what="difference" if pair else "score")
+        sentence = about_outside(summary.outside, summary.n_features, noun, quantity=scores[:-1])
         contradicted = f" {sentence[0].upper()}{sentence[1:]}."
     rest = _undecided(summary, shares[0], noun, scores) + NOT_THE_SAME * (pair and summary.undecided > 0)
     return (
