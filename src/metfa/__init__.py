@@ -18,6 +18,8 @@ _HOME = {
     "TooFewSamplesError": "metfa.results.decisions",
     "allocator": "metfa.allocator",
     "attacks": "metfa.attacks",
+    "compare": "metfa.sampling.compare",
+    "contrast": "metfa.sampling.contrast",
     "evaluate": "metfa.evaluation.run",
     "evaluation": "metfa.evaluation",
     "explain": "metfa.sampling.explain",

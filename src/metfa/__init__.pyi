@@ -35,6 +35,8 @@ from metfa.results.regions import Regions as Regions
 from metfa.results.sample import AttributionSample as AttributionSample
 from metfa.results.terms import Terms as Terms
 from metfa.results.until import Until as Until
+from metfa.sampling.compare import compare as compare
+from metfa.sampling.contrast import contrast as contrast
 from metfa.sampling.explain import explain as explain
 from metfa.sampling.randomised import randomised as randomised
 from metfa.sampling.randomised import seeded as seeded

@@ -148,7 +148,7 @@ def _stopping(before: Samples, after: Samples) -> Stopping | None:
     stopping = after.stopping if before.stopping is None else before.stopping
     if stopping is None:
         return None
-    return replace(stopping, thresholds=None, nothing=(), over=None, noun=f"uncompared {stopping.noun.split()[-1]}")
+    return replace(stopping, thresholds=None, nothing=(), over=None, noun=stopping.noun_of("uncompared"))
 
 
 def _names_of(before: Samples, after: Samples) -> tuple[str, ...] | None:

@@ -127,7 +127,7 @@ def explain(
     rounds = rounds_of(rule, n_rows, signed=known_signed(explainer), over=request.over)
     with sink_of(request) as sink:  # to its end: until then the store is this call's alone
         with left_as_found(explainer, request.predict):
-            sampler = Sampler(request, sink, rounds.most)
+            sampler = Sampler(request, sink)
             seen = sampler.seen(rule.over if isinstance(rule, Until) else None)
             rounds.check(seen, sink.usual)
             if (finished := sampler.open()) is not None:

@@ -20,7 +20,7 @@ from metfa.results.thresholds import UNMOVED, number_of, ruled, sides
 from metfa.results.until import CRITERIA, Until
 from metfa.sampling.seen import Seen
 
-__all__ = ["FixedRound", "Rounds", "RoundsUntil", "rounds_of"]
+__all__ = ["Ended", "FixedRound", "Rounds", "RoundsUntil", "rounds_of"]
 
 FOR_CONTRAST = 5  # samples with which `stats.contrast` can ask whether the maps agree
 FOR_A_RULE = 10  # samples for a rule, such as the natural break of the medians: see the guide on choosing N
@@ -68,8 +68,21 @@ class FixedRound:
         """See `Rounds`."""
         return ""
 
-    def stopping(self) -> None:
+    def stopping(self) -> Stopping | None:
         """See `Rounds`."""
+        return None
+
+
+class Ended(FixedRound):
+    """One round with all samples of an interrupted run, which had made them all; how it had ended is known."""
+
+    def __init__(self, n_samples: int, stopping: Stopping | None) -> None:
+        super().__init__(n_samples)
+        self._stopping = stopping
+
+    def stopping(self) -> Stopping | None:
+        """See `Rounds`."""
+        return self._stopping
 
 
 class RoundsUntil:

@@ -41,8 +41,6 @@ class Sampler:
     request : Request
     sink : Sink
         Where the samples are kept; entered.
-    most : int
-        Most samples that may be asked for.
     target : optional
         Instead of the request's.
 
@@ -60,10 +58,10 @@ class Sampler:
         Rows that no noisy copy moves so far, and that have one map.
     """
 
-    def __init__(self, request: Request, sink: Sink, most: int, target: Any = None) -> None:
+    def __init__(self, request: Request, sink: Sink, target: Any = None) -> None:
         self._started, clock = datetime.now(timezone.utc), time.perf_counter()
-        self.request, self.sink, self.most = request, sink, most
-        first = list(islice(request.jobs(0, most, sink.is_done), request.batch_size))
+        self.request, self.sink = request, sink
+        first = list(islice(request.jobs(0, request.most, sink.is_done), request.batch_size))
         target = request.target if target is None else target
         loop, scores = request.loop(sink.root).ready(target, request.predict, first)
         maps, given_scores = _vanilla(loop)
@@ -91,7 +89,7 @@ class Sampler:
 
     def open(self) -> AttributionSample | None:
         """Prepare the sink; returns the result if the call was finished before."""
-        found = self.sink.open(self.most, self.vanilla, list(self.targets))
+        found = self.sink.open(self.request.most, self.vanilla, list(self.targets))
         self._finished = None if found is None else replace(found, feature_names=self._names)
         return self._finished
 
