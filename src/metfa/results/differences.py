@@ -84,8 +84,7 @@ def subtracted(before: S, after: S, compared: dict[str, Any]) -> S:
 
     `compared` says how they came about: "scale", "names", and "inputs", "same" or "changed".
     """
-    same, unit = compared["inputs"] == "same", np.maximum(before.unit, after.unit)
-    made, other = before.provenance, after.provenance
+    same, made, other = compared["inputs"] == "same", before.provenance, after.provenance
     deviation = made.get("gaussian_std")
     if not same or deviation != other.get("gaussian_std"):
         deviation = None  # of clean against changed inputs there is no certificate
@@ -116,7 +115,7 @@ def subtracted(before: S, after: S, compared: dict[str, Any]) -> S:
             "compared": compared,
         },
         stopping=_stopping(before, after),
-        default_terms=Terms(0.0, unit=unit, families=STATEMENTS, sides=sides_of(compared["names"], own)),
+        default_terms=Terms(0.0, families=STATEMENTS, sides=sides_of(compared["names"], own)),
         pair=(before, after),
     )
 

@@ -124,7 +124,6 @@ def joined(sample: S, other: S) -> S:
         sample_ids=tuple(ids[i] for i in order),
         stopping=stopping,
         pair=parts,
-        default_terms=sample.default_terms if parts is None else _of_parts(sample.default_terms, *parts),
         provenance={**sample.provenance, **made, "unmoved": unmoved, "looks": sorted({*sample.looks, *other.looks})},
     )
 
@@ -189,18 +188,10 @@ def _check_joins(sample: Samples, other: Samples) -> None:
         raise ValueError(f"`other` has other differences: {short(other.provenance.get('compared'))}")
     if sample.regions != other.regions:
         raise ValueError(f"`other` has other `regions`: {other.regions} against {sample.regions}")
-    own, others = sample.default_terms, other.default_terms
-    if sample.pair is not None and other.pair is not None:  # the units are those of the parts, which are checked
-        own, others = _of_parts(own, *sample.pair), _of_parts(others, *sample.pair)
-    if not _same_terms(own, others):
+    if not _same_terms(sample.default_terms, other.default_terms):
         raise ValueError(f"`other` has other `default_terms`: {other.default_terms} against {sample.default_terms}")
     if not same_maps(sample.vanilla, other.vanilla):
         raise ValueError("`other` explains another model: the attributions of the clean inputs differ")
-
-
-def _of_parts(terms: Terms | None, before: Samples, after: Samples) -> Terms | None:
-    """Terms of differences, in the larger unit of their parts."""
-    return None if terms is None else replace(terms, unit=np.maximum(before.unit, after.unit))
 
 
 def _same_terms(a: Terms | None, b: Terms | None) -> bool:
