@@ -94,6 +94,17 @@ class TestNumbers:
     def test_a_target_for_each_row(self):
         same(compared(target=[0, 1, 0]), metfa.compare(*(explained(w, target=[0, 1, 0]) for w in (OLD, NEW))))
 
+    def test_a_target_that_is_a_mask(self):
+        def of_mask(weight):
+            return lambda inputs, target: np.stack(
+                [weight * row * mask for row, mask in zip(inputs, target, strict=True)]
+            )
+
+        masks = list(np.eye(4)[:3])
+        found = metfa.compare(of_mask(1), of_mask(2), INPUTS, masks, **FIXED)
+        assert np.array_equal(found.values.any((0, 1)), [True, True, True, False])
+        assert all(np.array_equal(one, mask) for one, mask in zip(found.target, masks, strict=True))
+
     def test_the_names_are_in_the_words(self):
         found = compared(names=("v1", "v2"))
         assert found.terms().sides == ("more in v2 than in v1", "less in v2 than in v1")

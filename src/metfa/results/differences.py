@@ -93,7 +93,8 @@ def subtracted(before: S, after: S, compared: dict[str, Any]) -> S:
     if explainers[0] == explainers[1]:
         explainer = f"differences of two by {explainers[0]}"
     own = before.default_terms and before.default_terms.sides
-    target = tuple(a if a == b else _parts(a) + _parts(b) for a, b in zip(before.target, after.target, strict=True))
+    pairs = zip(before.target, after.target, strict=True)
+    target = tuple(a if equal(a, b) else _parts(a) + _parts(b) for a, b in pairs)
     return replace(
         before,
         values=_differences(before, after),

@@ -101,14 +101,19 @@ def compare(
     one_of(scale, "scale", ("raw", *SCALES))
     one_of(draws, "draws", DRAWS)
     sides_of(names)
-    results = [isinstance(one, AttributionSample) for one in (before, after)]
-    if any(results):
-        _check_only_results(
-            {"before": before, "after": after},
-            inputs=inputs is not None, target=target is not None, noise=noise is not None, n_samples=n_samples != 10,
-            draws=draws != "shared", batch_size=batch_size is not None, rng=rng is not None, run=run is not None,
+    if isinstance(before, AttributionSample) and isinstance(after, AttributionSample):
+        _check_not_given(
+            inputs=inputs is not None, target=target is not None, noise=noise is not None,
+            n_samples=not (type(n_samples) is int and n_samples == 10), draws=draws != "shared",
+            batch_size=batch_size is not None, rng=rng is not None, run=run is not None,
         )  # fmt: skip
         return difference_of(before, after, scale=scale, names=names)
+    if isinstance(before, AttributionSample) or isinstance(after, AttributionSample):
+        name, other = ("after", after) if isinstance(before, AttributionSample) else ("before", before)
+        raise TypeError(
+            f"`before` and `after` must be two results or two explainers, got one result, and `{name}`={shown(other)}: "
+            "explain with both, or give the result of metfa.explain for both"
+        )
     if inputs is None:
         raise TypeError(
             "`inputs` is missing: two explainers are compared on inputs, metfa.compare(before, after, inputs, ...)"
@@ -127,7 +132,7 @@ def compare(
         )  # fmt: skip
 
     def aim(leader: Sampler) -> Any:
-        return None if None in leader.targets else list(leader.targets)
+        return None if all(one is None for one in leader.targets) else list(leader.targets)
 
     def difference(one: AttributionSample, other: AttributionSample) -> AttributionSample:
         return difference_of(one, other, scale=scale, names=names)
@@ -136,14 +141,8 @@ def compare(
     return sampled_pair(first, second, aim, difference, folder_of_pair(run, asked, first))
 
 
-def _check_only_results(both: dict[str, Any], **given: bool) -> None:
-    """Raise unless both are results, and nothing is given that is for explainers."""
-    for name, one in both.items():
-        if not isinstance(one, AttributionSample):
-            raise TypeError(
-                "`before` and `after` must be two results or two explainers, got one result, and "
-                f"`{name}`={shown(one)}: explain with both, or give the result of metfa.explain for both"
-            )
+def _check_not_given(**given: bool) -> None:
+    """Raise if something is given that is for explainers alone."""
     for name, is_given in given.items():
         if is_given:
             raise ValueError(

@@ -22,7 +22,7 @@ class Seen(Protocol):
         r"""The same of the clean inputs, (batch, \*features)."""
         ...
 
-    def values(self, start: int, stop: int) -> np.ndarray:
+    def values(self, start: int, stop: int, /) -> np.ndarray:
         r"""Samples (stop - start, batch, \*features)."""
         ...
 
