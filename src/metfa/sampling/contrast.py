@@ -102,7 +102,7 @@ def contrast(
 
     def difference(of_target: AttributionSample, of_other: AttributionSample) -> AttributionSample:
         names = _names(of_other.target, of_target.target)
-        return difference_of(of_other, of_target, scale=scale, names=names)
+        return difference_of(of_other, of_target, scale=scale, names=names, word="for")
 
     found = sampled_pair(wanted, other, aim, difference, folder_of_pair(run, {"scale": scale}, wanted))
     if not found.vanilla.any() and not any(one.any() for one in found.values):
