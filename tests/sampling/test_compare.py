@@ -168,6 +168,11 @@ class TestDraws:
         without = metfa.compare(Linear(OLD), Linear(NEW), INPUTS, 0, **settings)
         assert np.array_equal(without.values, compared().values)
 
+    def test_a_change_is_found_among_own_draws_and_nothing_else_is(self):
+        settings = {**FIXED, "n_samples": 50, "draws": "own"}
+        found = metfa.compare(Masks(OLD), Masks(NEW), INPUTS, 0, **settings)
+        assert found.significance_map(correction="holm").tolist() == [[0, 0, 0, 1]] * 3
+
     def test_a_store_of_other_draws_is_not_resumed(self, tmp_path):
         run = metfa.Run(store=tmp_path / "s")
         metfa.compare(Masks(OLD), Masks(OLD), INPUTS, 0, **FIXED, draws="own", run=run)
@@ -601,3 +606,82 @@ class TestOneCall:
         found = compared()
         assert [part.provenance["maps_made"] for part in found.pair] == [36, 36]
         assert found.provenance["maps_made"] == 72
+
+
+class TestLibraries:
+    def test_torch_models_of_which_one_weight_changed(self):
+        class Separable(torch.nn.Module):
+            def __init__(self, weights):
+                super().__init__()
+                self.weights = torch.nn.Parameter(torch.tensor(weights, dtype=torch.float32))
+
+            def forward(self, x):
+                hidden = torch.tanh(x * self.weights)
+                return torch.stack([hidden.sum(1), -hidden.sum(1)], dim=1)
+
+        x = torch.tensor(INPUTS / 30, dtype=torch.float32)
+        explainers = [metfa.explainers.Gradient(Separable(w).eval(), channel_axis=None) for w in (OLD, NEW)]
+        settings = {**FIXED, "n_samples": 20, "noise": metfa.noise.Gaussian(0.01)}
+        found = metfa.compare(*explainers, x, 0, **settings)
+        assert (found.significance_map(correction="holm") != 0).tolist() == [[False, False, False, True]] * 3
+        same(found, metfa.compare(*(metfa.explain(one, x, 0, **settings) for one in explainers)))
+
+    @pytest.mark.filterwarnings("ignore:Input Tensor")
+    def test_a_captum_method(self):
+        captum = pytest.importorskip("captum.attr")
+        model = torch.nn.Linear(4, 2).eval()
+        x = torch.tensor(INPUTS, dtype=torch.float32)
+        methods = captum.Saliency(model).attribute, captum.InputXGradient(model).attribute
+        found = metfa.compare(*methods, x, **FIXED)
+        same(found, metfa.compare(*(metfa.explain(one, x, **FIXED) for one in methods)))
+
+    @pytest.mark.slow
+    def test_jax(self):
+        jax = pytest.importorskip("jax")
+
+        def by(weights):
+            gradient = jax.grad(lambda x: (jax.numpy.tanh(x) * weights).sum())
+            return lambda inputs, target: gradient(inputs)
+
+        found = metfa.compare(by(OLD), by(NEW), jax.numpy.asarray(INPUTS / 5), 0, **FIXED)
+        assert found.significance_map().tolist() == [[0, 0, 0, 1]] * 3
+
+    def test_texts(self):
+        text = metfa.text
+        words = [
+            ["a", "dull", "film", "with", "one", "good", "joke"],
+            ["a", "good", "film", "with", "one", "dull", "end"],
+        ]
+
+        def scores(weight):
+            def model(texts):
+                good = np.array([0.5 + 0.3 * ("good" in row) - weight * ("dull" in row) for row in texts])
+                return np.stack([good, 1 - good], axis=1)
+
+            return model
+
+        explainers = [text.Occlusion(scores(weight)) for weight in (0.05, 0.2)]
+        others = {"film": "movie", "one": "a"}
+
+        def noise(row, rng):
+            return [others.get(word, word) if rng.random() < 0.5 else word for word in row]
+
+        found = metfa.compare(*explainers, words, 0, noise=noise, n_samples=12, rng=0)
+        assert found.feature_shape == (7,)
+        assert found.inputs == words
+        same(
+            found,
+            metfa.compare(*(metfa.explain(one, words, 0, noise=noise, n_samples=12, rng=0) for one in explainers)),
+        )
+
+    def test_maps_of_a_segmentation(self):
+        torch.manual_seed(0)
+        models = [torch.nn.Conv2d(3, 2, 3, padding=1).eval() for _ in range(2)]
+        explainers = [metfa.explainers.Gradient(lambda x, model=model: model(x).mean((2, 3))) for model in models]
+        images = torch.rand(1, 3, 8, 8)
+        found = metfa.compare(*explainers, images, 1, noise=metfa.noise.Uniform(0.1), n_samples=6, rng=0, scale="share")
+        assert found.feature_shape == (8, 8)
+        calls = [
+            metfa.explain(one, images, 1, noise=metfa.noise.Uniform(0.1), n_samples=6, rng=0) for one in explainers
+        ]
+        same(found, metfa.compare(*calls, scale="share"))

@@ -96,6 +96,8 @@ def contrast(
     other = Request(target=others, rng=wanted.root, run=run_of_part(run, "before"), follows=True, **common)
 
     def aim(leader: Sampler) -> list[Any]:
+        if leader.targets[0] is None:
+            raise ValueError("`explainer` explains a model with one score a row, (batch,): there is no other class")
         found = _next_best(leader.scores, leader.targets) if others is None else others
         _check_differ(leader.targets, found)
         return found
@@ -123,10 +125,6 @@ def _against(against: Any, n_rows: int) -> list[Any]:
 
 def _check_differ(targets: Sequence[Any], others: Sequence[Any]) -> None:
     for row, (target, other) in enumerate(zip(targets, others, strict=True)):
-        if target is None:
-            raise ValueError(
-                "`explainer` explains a model with one score a row, (batch,): there is no other class to compare with"
-            )
         if equal(target, other):
             raise ValueError(
                 f"`against` must be another class than `target`, and both are {target} for input {row}: leave "
