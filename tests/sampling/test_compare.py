@@ -620,7 +620,8 @@ class TestLibraries:
                 return torch.stack([hidden.sum(1), -hidden.sum(1)], dim=1)
 
         x = torch.tensor(INPUTS / 30, dtype=torch.float32)
-        explainers = [metfa.explainers.Gradient(Separable(w).eval(), channel_axis=None) for w in (OLD, NEW)]
+        models = Separable(OLD).eval(), Separable(NEW).eval()
+        explainers = [metfa.explainers.Gradient(model, channel_axis=None, scale=False) for model in models]
         settings = {**FIXED, "n_samples": 20, "noise": metfa.noise.Gaussian(0.01)}
         found = metfa.compare(*explainers, x, 0, **settings)
         assert (found.significance_map(correction="holm") != 0).tolist() == [[False, False, False, True]] * 3
