@@ -68,6 +68,8 @@ def cautions(sample: AttributionSample, row: int, flips_from: float = FLIPS_FROM
 
 def _class_explained(sample: AttributionSample, row: int) -> str | None:
     """The class that was explained, with its name where it is known."""
+    if sample.population is not None and sample.population.classes is not None:
+        return sample.population.classes
     target = sample.target[row]
     if target is None:
         return None

@@ -19,6 +19,7 @@ from metfa.results.arrays import KINDS, describe_array, digest_of, read_array, w
 from metfa.results.checks import misfits
 from metfa.results.corrections import BOTH
 from metfa.results.manifests import read_json, read_manifest, write_json
+from metfa.results.population import Population
 from metfa.results.regions import Regions
 from metfa.results.rules import USUAL_ONCE
 from metfa.results.sample import AttributionSample
@@ -147,6 +148,8 @@ def write_manifest(folder: Path, sample: AttributionSample) -> None:
             "stopping": None if sample.stopping is None else sample.stopping.written(),
             "default_terms": None if sample.default_terms is None else sample.default_terms.written(),
             "regions": about_regions,
+            "population": None if sample.population is None else sample.population.written(),
+            "compared": sample.compared,
         },
     )
 
@@ -192,8 +195,15 @@ def _assembled(folder: Path, manifest: dict[str, Any]) -> AttributionSample:
         raise TypeError("feature_names, which must be a list")
     ids, input_names, target = (_typed(manifest, name, list) for name in ("sample_ids", "input_ids", "target"))
     check_targets(target)
-    if values is None or vanilla is None or values.ndim < 3 or {values.dtype.kind, vanilla.dtype.kind} - set("biuf"):
+    if any(array is not None and array.dtype.kind not in "biuf" for array in (values, vanilla)):
         raise ValueError(f"{folder / MANIFEST} is damaged: values and vanilla must be numbers (n, batch, *features)")
+    if values is None or values.ndim < 3:
+        raise ValueError(f"{folder / MANIFEST} is damaged: values must be numbers (n, batch, *features)")
+    population, compared = manifest.get("population"), manifest.get("compared")
+    if vanilla is None and population is None:
+        raise ValueError(f"{folder / MANIFEST} is damaged: it has no map without noise, vanilla")
+    if compared is not None and not (isinstance(compared, list) and all(isinstance(name, str) for name in compared)):
+        raise TypeError("compared, which must be a list of texts")
     n, batch = values.shape[:2]
     inputs = _read_inputs(folder, manifest["inputs"], described)
     default_terms = manifest.get("default_terms")
@@ -207,7 +217,7 @@ def _assembled(folder: Path, manifest: dict[str, Any]) -> AttributionSample:
         values=values,
         inputs=inputs,
         target=tuple(tuple(entry) if isinstance(entry, list) else entry for entry in target),
-        vanilla=np.array(vanilla),
+        vanilla=None if vanilla is None else np.array(vanilla),
         scores=None if scores is None else np.array(scores),
         predictions=None if predictions is None else np.array(predictions),
         sample_ids=tuple(ids),
@@ -217,6 +227,8 @@ def _assembled(folder: Path, manifest: dict[str, Any]) -> AttributionSample:
         stopping=stopping,
         default_terms=None if default_terms is None else Terms.read(default_terms, values.shape),
         regions=regions.get("regions"),
+        population=None if population is None else Population.read(population, batch, n),
+        compared=None if compared is None else tuple(compared),
     )
     for name, wrong in misfits(sample):
         raise ValueError(f"{folder / MANIFEST} is damaged: {name} {wrong}")

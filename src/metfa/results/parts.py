@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metfa._base.validation import positive_int
+from metfa.results.across import joined_rows
 from metfa.results.corrections import STATEMENTS
 from metfa.results.rules import USUAL
 from metfa.results.terms import Terms
@@ -36,13 +37,14 @@ def input_of(sample: S, index: int) -> S:
         values=sample.values[:, row],
         inputs=_rows(sample.inputs, row),
         target=sample.target[row],
-        vanilla=sample.vanilla[row],
+        vanilla=None if sample.vanilla is None else sample.vanilla[row],
         scores=None if sample.scores is None else sample.scores[row],
         predictions=None if sample.predictions is None else sample.predictions[:, row],
         input_names=sample.input_names[row],
         stopping=None if sample.stopping is None else sample.stopping.of_input(index),
         default_terms=None if sample.default_terms is None else sample.default_terms.of_input(index),
         regions=None if sample.regions is None else sample.regions.of_input(index),
+        population=None if sample.population is None else sample.population.of_input(index),
         provenance={**sample.provenance, "signed": sample.signed},
     )
 
@@ -67,6 +69,8 @@ def _rows(inputs: Any, rows: slice) -> Any:
 
 def joined(sample: S, other: S) -> S:
     """See `AttributionSample.concat`."""
+    if sample.population is not None or other.population is not None:
+        return joined_rows(sample, other)
     _check_joins(sample, other)
     ids = sample.sample_ids + other.sample_ids
     order = np.argsort(np.array(ids))
@@ -109,13 +113,13 @@ def with_record(provenance: dict[str, Any]) -> dict[str, Any]:
     return {**provenance, "looks": [] if looks is None else looks, **now}
 
 
-def grown(looks: list[int], n_samples: int) -> str | None:
+def grown(looks: list[int], n_samples: int, noun: str = "sample") -> str | None:
     """At which numbers below `n_samples` somebody looked before more were joined, in words; None if nobody did."""
     sizes = sorted({size for size in looks if size < n_samples})
     if not sizes:
         return None
     listed = ("..., " if len(sizes) > 5 else "") + ", ".join(map(str, sizes[-5:]))
-    return f"joined from parts after looks at {listed} samples"
+    return f"joined from parts after looks at {listed} {noun}s"
 
 
 def _check_joins(sample: Samples, other: Samples) -> None:

@@ -39,13 +39,14 @@ class AttributionSample(Derived):
     Attributes
     ----------
     values : ndarray, (n_samples, batch, \*features)
-        The samples. For a run with a store, a read-only memory map of the file.
+        The samples. For a run with a store, a read-only memory map of the file. For a `population` one number of each
+        row or model.
     inputs : ndarray, tuple or dict of ndarrays, or list
         The clean inputs, on the host.
     target : tuple
         What was explained, one entry for each input.
-    vanilla : ndarray, (batch, \*features)
-        The attribution of the clean input.
+    vanilla : ndarray, (batch, \*features), or None
+        The attribution of the clean input; None for a `population`, which has none.
     scores : ndarray or None, (batch, classes)
         The model's scores of the clean input.
     predictions : ndarray or None, (n_samples, batch)
@@ -63,6 +64,10 @@ class AttributionSample(Derived):
         with it. None: the usual ones, see `terms`.
     regions : Regions or None
         What its features are, where they are regions (see `over`).
+    population : Population or None
+        What its samples are, where they are rows of a data set (see `across_inputs`) or models (`metfa.across_models`).
+    compared : tuple of str or None
+        Names of the features that it compares, where its features are pairs of them (see `pairwise`).
     """
 
     def confidence_interval(
@@ -133,7 +138,8 @@ class AttributionSample(Derived):
         check_kind(terms, "terms", Terms, "`sample.terms(...)`")
         terms = terms if terms.families else replace(terms, families=self.families)
         self._look()
-        return decide(self.values, terms, unmoved=self.unmoved, any_time=self.any_time)
+        nouns = self.sample_noun, self.noun
+        return decide(self.values, terms, unmoved=self.unmoved, any_time=self.any_time, nouns=nouns)
 
     def certified_radius(
         self,

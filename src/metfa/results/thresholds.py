@@ -93,8 +93,8 @@ def ruled(
     if is_break(rule) and (found := of_both_signs(first)) is not None:
         row, lowest, highest = found
         warn(
-            f"the attributions are signed (input {row}: from {lowest:.3g} to {highest:.3g}): natural breaks would "
-            "call strong negative evidence unimportant; use the threshold 0 for positive / negative / undecided, or "
+            f"the attributions{f' of input {row}' * (values.shape[1] > 1)} are signed (from {lowest:.3g} to "
+            f"{highest:.3g}): natural breaks would call strong negative evidence unimportant; use the threshold 0 for positive / negative / undecided, or "
             "explain absolute values with `metfa.explainers.heatmap(explainer)`",
             SignedAttributionsWarning,
         )
@@ -104,8 +104,9 @@ def ruled(
     if flat:
         row, why = flat[0]
         others = f" (and of {len(flat) - 1} others)" if len(flat) > 1 else ""
+        where = f" of input {row}{others}" if values.shape[1] > 1 else ""
         warn(
-            f"no feature of input {row}{others} stands out: {why}. So nothing is decided; a number as `threshold` asks "
+            f"no feature{where} stands out: {why}. So nothing is decided; a number as `threshold` asks "
             "on which side of it the medians lie",
             DegenerateAttributionsWarning,
         )
