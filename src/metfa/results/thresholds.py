@@ -93,8 +93,8 @@ def ruled(
     if is_break(rule) and (found := of_both_signs(first)) is not None:
         row, lowest, highest = found
         warn(
-            f"the attributions{f' of input {row}' * (values.shape[1] > 1)} are signed (from {lowest:.3g} to "
-            f"{highest:.3g}): natural breaks would call strong negative evidence unimportant; use the threshold 0 for positive / negative / undecided, or "
+            f"the attributions are signed (input {row}: from {lowest:.3g} to {highest:.3g}): natural breaks would "
+            "call strong negative evidence unimportant; use the threshold 0 for positive / negative / undecided, or "
             "explain absolute values with `metfa.explainers.heatmap(explainer)`",
             SignedAttributionsWarning,
         )

@@ -21,7 +21,8 @@ from metfa.noise.pixel_space import gaussian_std
 from metfa.results.pooling import facts_of, pooled_maps, terms_of
 from metfa.results.sample import AttributionSample
 from metfa.results.until import Until
-from metfa.sampling.loop import Job, Loop
+from metfa.sampling.clean import clean_maps
+from metfa.sampling.loop import Loop
 from metfa.sampling.protocol import known_signed, known_unit
 from metfa.sampling.request import Request, fitting_names
 from metfa.sampling.rounds import Rounds, rounds_of
@@ -144,7 +145,7 @@ def explain(
         with left_as_found(explainer, request.predict):
             first = list(islice(request.jobs(0, rounds.most, sink.is_done), request.batch_size))
             loop, scores = request.loop(sink.root).ready(target, request.predict, first)
-            maps, given_scores = _vanilla(loop)
+            maps, given_scores = clean_maps(loop)
             loop = replace(loop, features=maps.shape[1:], regions=request.over)
             vanilla, terms = maps, None
             if request.over is not None:
@@ -202,14 +203,6 @@ class _Made(NamedTuple):
     maps: int
     constant: int
     unmoved: list[int]
-
-
-def _vanilla(loop: Loop) -> tuple[np.ndarray, np.ndarray | None]:
-    """Maps of the clean inputs, and their scores (batch, classes) if the explainer returns scores."""
-    with loop.cleaned().over([Job(row, 0) for row in range(len(loop.rows))]) as chunks:
-        explained = [(chunk.maps, chunk.class_scores) for chunk in chunks]
-    maps, scores = zip(*explained, strict=True)
-    return np.concatenate(maps), None if any(of is None for of in scores) else np.concatenate(scores)
 
 
 def _sampled(request: Request, loop: Loop, rounds: Rounds, sink: Sink) -> _Made:

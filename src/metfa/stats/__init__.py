@@ -20,6 +20,7 @@ from metfa.stats.sequential import (
     sequential_test,
 )
 from metfa.stats.sign_tests import SignTestResult, sign_test
+from metfa.stats.variance_shares import VarianceShares, variance_shares
 
 __all__ = [
     "ConfidenceInterval",
@@ -30,6 +31,7 @@ __all__ = [
     "SignTestResult",
     "SimesBounds",
     "TimesMean",
+    "VarianceShares",
     "bh",
     "bonferroni",
     "by",
@@ -59,4 +61,5 @@ __all__ = [
     "sign_test",
     "simes_bounds",
     "smoothed_median",
+    "variance_shares",
 ]
