@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["bars", "draw_bars", "found", "not_shown"]
+__all__ = ["bars", "draw_bars", "found", "label_of", "not_shown"]
 
 CONTRADICTED = "#e0201b"
 ROW_HEIGHT = 0.34  # inches, room for a name of two lines
@@ -217,11 +217,16 @@ def _label_features(ax: Axes, sample: AttributionSample, names: tuple[str, ...] 
     has_values = sample.regions is None and isinstance(inputs, np.ndarray) and inputs.shape[1:] == sample.feature_shape
     labels = []
     for feature in shown:
-        name = f"feature {feature}" if names is None else printable(names[feature])
-        label = "\n".join(textwrap.wrap(name, 36, max_lines=2, placeholder=" …"))
+        label = label_of(names, feature)
         labels.append(f"{label} = {_number(inputs[0, feature])}" if has_values else label)
     ax.set_yticks(np.arange(len(shown)), labels=labels, fontsize="small", **LITERAL)
     ax.tick_params(axis="y", length=0)
+
+
+def label_of(names: Sequence[str] | None, feature: int, width: int = 36) -> str:
+    """A feature's name in at most two lines."""
+    name = f"feature {feature}" if names is None else printable(names[feature])
+    return "\n".join(textwrap.wrap(name, width, max_lines=2, placeholder=" …"))
 
 
 def _number(value: Any) -> str:

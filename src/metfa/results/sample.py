@@ -39,8 +39,7 @@ class AttributionSample(Derived):
     Attributes
     ----------
     values : ndarray, (n_samples, batch, \*features)
-        The samples. For a run with a store, a read-only memory map of the file. For a `population` one number of each
-        row or model.
+        The samples, or a `population`. For a run with a store, a read-only memory map of the file.
     inputs : ndarray, tuple or dict of ndarrays, or list
         The clean inputs, on the host.
     target : tuple
@@ -65,7 +64,7 @@ class AttributionSample(Derived):
     regions : Regions or None
         What its features are, where they are regions (see `over`).
     population : Population or None
-        What its samples are, where they are rows of a data set (see `across_inputs`) or models (`metfa.across_models`).
+        What its samples are, if they are rows of a data set (`across_inputs`) or models (`metfa.across_models`).
     compared : tuple of str or None
         Names of the features that it compares, where its features are pairs of them (see `pairwise`).
     """
@@ -138,8 +137,7 @@ class AttributionSample(Derived):
         check_kind(terms, "terms", Terms, "`sample.terms(...)`")
         terms = terms if terms.families else replace(terms, families=self.families)
         self._look()
-        nouns = self.sample_noun, self.noun
-        return decide(self.values, terms, unmoved=self.unmoved, any_time=self.any_time, nouns=nouns)
+        return decide(self.values, terms, unmoved=self.unmoved, any_time=self.any_time, nouns=self.nouns)
 
     def certified_radius(
         self,

@@ -117,6 +117,11 @@ class Samples:
         return "sample" if self.population is None else self.population.noun
 
     @property
+    def nouns(self) -> tuple[str, str]:
+        """Words for a sample and for a feature."""
+        return self.sample_noun, self.noun
+
+    @property
     def score_name(self) -> str:
         """What a score is, in words."""
         if self.compared is not None:

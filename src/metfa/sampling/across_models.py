@@ -101,8 +101,8 @@ def across_models(
     >>> models = [lambda x, w=w: x * w for w in weights]
     >>> linear = lambda model: lambda inputs, target: model(inputs)
     >>> found = metfa.across_models(models, linear, np.ones((1, 2)), target=0)
-    >>> found
-    AttributionSample(8 models of 1 input, 2 features, of each model its score without noise, explainer=across_models.<lambda>, noise=None, rng=0x0)
+    >>> found.values.shape, found.sample_noun
+    ((8, 1, 2), 'model')
     >>> found.significance_map(0.0)
     array([[1, 0]], dtype=int8)
     """
@@ -195,7 +195,7 @@ class Models:
         return maps
 
     def explained(self, number: int, noise: Any, n_samples: int, draw: int = 0) -> AttributionSample:
-        """Samples of one model under noise; another `draw` has the same noisy copies and other draws of the explainer."""
+        """Samples of one model under noise; another `draw` has the same copies, and other draws of the explainer."""
         explainer, store = self.explainers[number], self.run.store
         name = f"model_{number}" + (f"_draw_{draw}" if draw else "")
         return explain(
@@ -231,8 +231,8 @@ class Models:
             row = next((row for row, (a, b) in enumerate(zip(first, found, strict=True)) if a != b), None)
             if row is not None:
                 raise ValueError(
-                    f"`target` is None, and the models predict different classes for input {row}: class {first[row]} by "
-                    f"model 0, class {found[row]} by model {number}; write one class for each input, such as "
+                    f"`target` is None, and the models predict different classes for input {row}: class {first[row]} "
+                    f"by model 0, class {found[row]} by model {number}; write one class for each input, such as "
                     f"`target={list(first)!r:.60}`"
                 )
         return list(first)

@@ -9,8 +9,6 @@ from datetime import datetime, timezone
 from itertools import islice
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from metfa._arrays import device_of
 from metfa._base.progress import progress_bar
 from metfa._base.provenance import versions

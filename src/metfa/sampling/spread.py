@@ -61,7 +61,8 @@ class Spread:
         if np.isnan(self.pooled[0, row]):
             return f"{where}nothing varies"
         parts = [
-            f"{percent(share, 0)} by the {source} [{percent(low, 0)}, {percent(high, 0)}]"
+            f"{percent(share, 0)} {'between models' if source == 'model' else f'by the {source}'} "
+            f"[{percent(low, 0)}, {percent(high, 0)}]"
             for source, share, low, high in zip(
                 self.sources, self.pooled[:, row], self.pooled_low[:, row], self.pooled_high[:, row], strict=True
             )
@@ -156,7 +157,8 @@ def spread(
     ]
     within = ["noise", "explainer's own draws"]
     if n_draws == 1:
-        within = ["explainer's own draws" if noise is None else "noise and the explainer's draws" if random else "noise"]
+        both = "noise and the explainer's own draws" if random else "noise"
+        within = ["explainer's own draws" if noise is None else both]
     together = {
         name: np.stack([getattr(one, name) for one in found], axis=1)
         for name in ("shares", "low", "high", "pooled", "pooled_low", "pooled_high", "negative")
