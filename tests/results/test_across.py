@@ -367,7 +367,7 @@ def test_saved_and_read(sample, make, tmp_path):
     kept.save(tmp_path / "kept")
     read = metfa.load(tmp_path / "kept")
     np.testing.assert_array_equal(read.values, kept.values)
-    assert (read.population, read.compared, read.target) == (kept.population, kept.compared, kept.target)
+    assert (read.population, read.pairs_of, read.target) == (kept.population, kept.pairs_of, kept.target)
     assert str(read.summary()[0]) == str(kept.summary()[0])
     assert repr(read) == repr(kept)
 

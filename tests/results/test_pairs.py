@@ -119,7 +119,7 @@ def test_saved_and_read(tmp_path):
     pairs = planted([3.0, 2.0, 1.0], batch=2).pairwise()
     pairs.save(tmp_path / "pairs")
     read = metfa.load(tmp_path / "pairs")
-    assert read.compared == ("feature 0", "feature 1", "feature 2")
+    assert read.pairs_of == ("feature 0", "feature 1", "feature 2")
     assert read.noun == "pair"
     assert [str(one) for one in read.summary()] == [str(one) for one in pairs.summary()]
 

@@ -185,11 +185,10 @@ def checked_picture(picture: Any, sample: AttributionSample) -> np.ndarray:
 
 
 def _score_maps(sample: AttributionSample, confidence_level: float) -> list[tuple[str, np.ndarray | None]]:
-    noun = f"{sample.sample_noun}s"
-    if sample.vanilla is None:
-        clean, alone = sample.median()[0].astype(np.float64), f"median\nof {sample.n_samples:,} {noun}"
-    else:
-        clean, alone = sample.vanilla[0].astype(np.float64), "vanilla\none explanation, no noise"
+    noun, clean, alone = f"{sample.sample_noun}s", sample.vanilla, "vanilla\none explanation, no noise"
+    if clean is None:
+        clean, alone = sample.median(), f"median\nof {sample.n_samples:,} {noun}"
+    clean = clean[0].astype(np.float64)
     if sample.too_few_for(confidence_level) is not None:
         return [(alone, clean), ("smoothed\n", None), ("lower bound\n", None), ("upper bound\n", None)]
     interval = sample.confidence_interval(confidence_level)

@@ -36,7 +36,7 @@ def across_rows(sample: S, of: str = "vanilla", absolute: bool | None = None) ->
             f"`across_inputs` needs samples under noise, and the samples of this result are "
             f"{sample.population.noun}s already"
         )
-    if sample.compared is not None:
+    if sample.pairs_of is not None:
         raise ValueError("`across_inputs` comes first: write `sample.across_inputs(...).pairwise()`")
     if isinstance(sample.inputs, list) and sample.regions is None:
         raise ValueError(
@@ -69,6 +69,7 @@ def across_rows(sample: S, of: str = "vanilla", absolute: bool | None = None) ->
         },
         stopping=None,
         default_terms=terms_across(sample, absolute),
+        pair=None,  # each row's own difference is one number
         regions=None,  # they may lie elsewhere in each row; their names stay
         population=Population(
             noun="row",

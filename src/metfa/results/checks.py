@@ -38,8 +38,8 @@ def misfits(sample: AttributionSample) -> Iterator[tuple[str, str]]:
         "stopping": _over_fits(sample, tuple(features), batch),
         "feature_names": sample.feature_names is None or features == [len(sample.feature_names)],
         "population": sample.population is None or len(sample.population.names) == n,
-        "compared": sample.compared is None
-        or (features == [len(sample.compared) * (len(sample.compared) - 1) // 2] and sample.regions is None),
+        "pairs_of": sample.pairs_of is None
+        or (features == [len(sample.pairs_of) * (len(sample.pairs_of) - 1) // 2] and sample.regions is None),
     }
     yield from (
         (name, f"does not fit values of shape {sample.values.shape}") for name, fits in holds.items() if not fits

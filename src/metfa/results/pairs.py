@@ -29,7 +29,7 @@ SIDES = "higher in the first", "higher in the second"
 
 def paired(sample: S) -> S:
     """See `AttributionSample.pairwise`."""
-    if sample.compared is not None or (sample.default_terms is not None and sample.default_terms.sides is not None):
+    if sample.pairs_of is not None or (sample.default_terms is not None and sample.default_terms.sides is not None):
         raise ValueError(
             "`pairwise` compares scores, and these are differences already: write `pairwise()` of the result that they "
             "were made of"
@@ -57,7 +57,7 @@ def paired(sample: S) -> S:
         stopping=stopping,
         default_terms=terms,
         regions=None,
-        compared=names,
+        pairs_of=names,
     )
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metfa._base.mapped import unload
+from metfa.results.differences import subtracted
+from metfa.results.parts import both
 from metfa.results.regions import Regions
 from metfa.results.rules import RULES, USUAL
 from metfa.results.terms import Terms, of_both_signs
@@ -26,7 +28,7 @@ AT_A_TIME = 64  # samples that are read from a file before their memory is given
 
 def pooled_sample(sample: S, regions: Regions) -> S:
     """See `AttributionSample.over`."""
-    if sample.default_terms is not None and sample.default_terms.sides is not None:
+    if sample.pair is None and sample.default_terms is not None and sample.default_terms.sides is not None:
         above, _ = sample.default_terms.sides
         raise ValueError(
             f"`over` needs scores, and these are differences already ({above!r}): ask about the single features, "
@@ -37,6 +39,9 @@ def pooled_sample(sample: S, regions: Regions) -> S:
     if stopping is not None and stopping.over != regions:  # its thresholds are for other features
         noun = stopping.noun if stopping.over is not None else "single feature"
         stopping = replace(stopping, thresholds=None, nothing=(), over=None, noun=noun)
+    if sample.pair is not None:
+        found = subtracted(*both(pooled_sample, sample.pair, regions), sample.provenance["compared"])
+        return replace(found, stopping=stopping, provenance={**found.provenance, "looks": sample.looks})
     known = sample.provenance.get("signed"), sample.provenance.get("unit")
     signed, unit = facts_of(regions, sample.vanilla, *known)
     clean = sample.median() if sample.vanilla is None else sample.vanilla

@@ -96,9 +96,9 @@ class Population:
         more = f" and {len(counts) - len(shown)} more" if len(counts) > len(shown) else ""
         return f"each {self.noun}'s own: {', '.join(shown)}{more}"
 
-    def of_input(self, index: int) -> Population:
-        """The same for one input of the batch."""
-        return self if self.flips is None else replace(self, flips=self.flips[index : index + 1])
+    def of_inputs(self, rows: list[int]) -> Population:
+        """The same for some inputs of the batch."""
+        return self if self.flips is None else replace(self, flips=tuple(self.flips[row] for row in rows))
 
     def written(self) -> dict[str, Any]:
         """As JSON."""

@@ -78,7 +78,7 @@ class Ranking:
 
 def ranked(sample: AttributionSample, decision: Decision, medians: np.ndarray) -> Ranking:
     r"""From the pairs of one input, their decision, and the medians of the features' own scores, (features,)."""
-    names = sample.compared or ()
+    names = sample.pairs_of or ()
     m = len(names)
     marks = np.zeros((m, m), np.int8)
     upper = np.triu_indices(m, 1)

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from metfa import stats
-from metfa._base.validation import check_flag, check_function, check_kind, positive_int
+from metfa._base.validation import check_flag
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.results.cautions import FLIPS_FROM
 from metfa.results.certified import certified, ranks_within
-from metfa.results.corrections import check_correction
-from metfa.results.decisions import Decision, decide, tested
-from metfa.results.derived import Derived
+from metfa.results.decided import Decided
 from metfa.results.guarantees import Guarantee, guarantee
 from metfa.results.outlook import Outlook, outlook
 from metfa.results.stopping import of_a_fixed_number
-from metfa.results.terms import Terms, check_fits, filled
-from metfa.results.thresholds import UNMOVED, ruled
-from metfa.stats.validation import as_alternative
+from metfa.results.thresholds import UNMOVED
 
 if TYPE_CHECKING:
     from metfa.results.summary import Summary
@@ -31,7 +26,7 @@ __all__ = ["AttributionSample"]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class AttributionSample(Derived):
+class AttributionSample(Decided):
     r"""N attributions of each input under noise, with the exact statistics of their medians.
 
     Made by `metfa.explain` or `metfa.load`; arrays are NumPy and read-only.
@@ -65,8 +60,10 @@ class AttributionSample(Derived):
         What its features are, where they are regions (see `over`).
     population : Population or None
         What its samples are, if they are rows of a data set (`across_inputs`) or models (`metfa.across_models`).
-    compared : tuple of str or None
-        Names of the features that it compares, where its features are pairs of them (see `pairwise`).
+    pairs_of : tuple of str or None
+        Names of the features whose pairs are its features (see `pairwise`).
+    pair : (AttributionSample, AttributionSample) or None
+        Before and after, where the values are differences (`metfa.compare`): after minus before, copy by copy.
     """
 
     def confidence_interval(
@@ -104,40 +101,6 @@ class AttributionSample(Derived):
         if simultaneous:
             return stats.median_interval(self.values, ranks=stats.median_ranks(self.n_samples, level, n_features=m))
         return stats.median_interval(self.values, confidence_level, ranks=ranks)
-
-    def terms(
-        self,
-        threshold: Any = None,
-        *,
-        alpha: float | None = None,
-        correction: str | None = None,
-        split: int | None = None,
-    ) -> Terms:
-        r"""Terms of its decisions: what is given, and for each None what holds for this result.
-
-        Every method, figure, report, text, metric and command takes its terms from here. `Terms` says what holds where
-        nothing is given.
-
-        Parameters
-        ----------
-        threshold, alpha, correction, split
-            See `Terms`; TypeError or ValueError if one is not allowed, or does not fit these samples.
-        """
-        usual = self.default_terms or Terms(0.0 if self.signed else self.usual_rule)
-        decided = self.stopping is not None and self.stopping.tested and self.stopping.over in (None, self.regions)
-        own = self.stopping.terms if self.stopping is not None and decided else usual
-        own = replace(own, unit=self.unit, sides=usual.sides, families=self.families)
-        found = filled(own, usual.threshold, threshold, alpha=alpha, correction=correction, split=split)
-        check_correction(found.correction, any_time=self.any_time)
-        check_fits(found, self.values.shape)
-        return found
-
-    def decide(self, terms: Terms) -> Decision:
-        """Marks, test and thresholds on these terms; raises `TooFewSamplesError` if nothing could be significant."""
-        check_kind(terms, "terms", Terms, "`sample.terms(...)`")
-        terms = terms if terms.families else replace(terms, families=self.families)
-        self._look()
-        return decide(self.values, terms, unmoved=self.unmoved, any_time=self.any_time, nouns=self.nouns)
 
     def certified_radius(
         self,
@@ -195,70 +158,6 @@ class AttributionSample(Derived):
         """
         self._look()
         return stats.median_interval(self.values, ranks=ranks_within(self, radius, confidence_level))
-
-    def test(
-        self, threshold: Any = None, *, alternative: str = "two-sided", split: int | None = None
-    ) -> stats.SignTestResult:
-        r"""Test each feature's median against a threshold.
-
-        Parameters
-        ----------
-        threshold, split
-            As for `terms`.
-        alternative : {"two-sided", "greater", "less"}
-            See `stats.sign_test`.
-
-        Returns
-        -------
-        stats.SignTestResult
-            Counts and p-values (batch, \*features). ``.test(0)`` is for signed attributions: its `sign` says on which
-            side of zero the median is; scores within 1e-4 of `Terms.unit` on neither. Or `stats.SequentialTestResult`.
-        """
-        alternative = as_alternative(alternative)
-        self._look()
-        terms = self.terms(threshold, split=split)
-        return tested(self.values, terms, alternative, unmoved=self.unmoved, any_time=self.any_time)[0]
-
-    def threshold(self, rule: Callable[[np.ndarray], Any] | None = None, *, split: int | None = None) -> np.ndarray:
-        r"""Threshold of each input from its own samples, (batch,) float64.
-
-        Parameters
-        ----------
-        rule : callable, optional
-            Values (n, \*features) -> float; by default the usual natural break, nan where no feature stands out.
-        split : int, optional
-            Use only the first `split` samples; by default (and for 0) all of them.
-        """
-        rule = self.usual_rule if rule is None else rule
-        check_function(rule, "rule", "rule(values)", None)
-        first = 0 if split is None else positive_int(split, "split", 0, self.n_samples)
-        return ruled(rule, self.values, self.terms().unit, first or self.n_samples)[0]
-
-    def significance_map(
-        self,
-        threshold: Any = None,
-        *,
-        alpha: float | None = None,
-        correction: str | None = None,
-        split: int | None = None,
-    ) -> np.ndarray:
-        r"""Which features lie above the threshold (+1), below (-1) or are undecided (0), int8 (batch, \*features).
-
-        Above a natural break is important, above 0 is positive.
-
-        Parameters
-        ----------
-        threshold, alpha, correction, split
-            As for `terms`. With or without a split, the mark of a feature is on the wrong side of the threshold that is
-            used with probability at most alpha for each side (but see "closed-e-bh"): if the median V is at most h,
-            then ``#{e > h} <= #{e > V}``, however h was found. (A break of few samples may lie far from the law's own.)
-
-        Raises
-        ------
-        TooFewSamplesError
-            If nothing could become significant with so few samples, a ValueError that names the smallest N.
-        """
-        return self.decide(self.terms(threshold, alpha=alpha, correction=correction, split=split)).marks
 
     def plan(
         self,

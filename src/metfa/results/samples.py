@@ -46,7 +46,8 @@ class Samples:
     default_terms: Terms | None = None
     regions: Regions | None = None
     population: Population | None = None
-    compared: tuple[str, ...] | None = None
+    pairs_of: tuple[str, ...] | None = None
+    pair: tuple[Any, Any] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "provenance", with_record(self.provenance))
@@ -64,8 +65,9 @@ class Samples:
         return self.stopping is not None or self.grown is not None
 
     def _look(self) -> None:
-        if self.n_samples not in self.looks:
-            self.looks.append(self.n_samples)
+        for one in (self, *(self.pair or ())):  # a look at differences is one at both parts
+            if one.n_samples not in one.looks:
+                one.looks.append(one.n_samples)
 
     @property
     def looks(self) -> list[int]:
@@ -106,7 +108,7 @@ class Samples:
     @property
     def noun(self) -> str:
         """What its features are called in sentences: "feature", "region" or "pair"."""
-        if self.compared is not None:
+        if self.pairs_of is not None:
             return "pair"
         own = "feature" if self.population is None else self.population.feature
         return own if self.regions is None else "region"
@@ -124,7 +126,7 @@ class Samples:
     @property
     def score_name(self) -> str:
         """What a score is, in words."""
-        if self.compared is not None:
+        if self.pairs_of is not None:
             return "first score less second score"
         own = "attribution score" if self.population is None else self.population.short
         if self.regions is None:

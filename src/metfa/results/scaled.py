@@ -45,6 +45,11 @@ WORDS = {"mean": "multiples of the mean, ", "share": "shares of the sum, ", "ran
 def scaled_sample(sample: S, scale: str) -> S:
     """See `AttributionSample.scaled`."""
     one_of(scale, "scale", SCALES)
+    if sample.pair is not None:
+        raise ValueError(
+            f"`scaled` is for maps, and these are differences of maps: write `metfa.compare(..., scale={scale!r})`, "
+            "which scales both maps before it subtracts"
+        )
     if sample.regions is not None and sample.regions.against is not None:
         raise ValueError(
             "`scaled` is for maps, and these are differences between regions: write `sample.scaled(...).over(regions)` "

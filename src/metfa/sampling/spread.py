@@ -11,7 +11,7 @@ import numpy as np
 from metfa import stats
 from metfa._base.percents import counted, percent
 from metfa._base.validation import positive_int
-from metfa.sampling.across_models import Models
+from metfa.sampling.models import Models
 from metfa.sampling.protocol import takes_rngs
 from metfa.sampling.run import Run
 
