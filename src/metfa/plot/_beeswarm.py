@@ -53,9 +53,9 @@ def beeswarm(
     """Draw each row's score as a point, with the exact interval of the median over the rows.
 
     Features whose absolute scores have the largest medians over the rows come first. The square beside a name has the
-    colour of what is decided. Points lie beside each other where they are many, always in the same way. In a figure with more
-    than 5,000 points rows are left out by chance, always the same ones, and the figure says so; intervals and decisions
-    are of all rows.
+    colour of what is decided. Points lie beside each other where they are many, always in the same way. In a figure
+    with more than 5,000 points rows are left out by chance, always the same ones, and the figure says so; intervals and
+    decisions are of all rows.
 
     Parameters
     ----------

@@ -150,8 +150,8 @@ def picture_of(sample: AttributionSample, plane: tuple[int, int] | None = None) 
     """
     regions = sample.regions
     shape = plane or (sample.feature_shape if regions is None else regions.feature_shape)
-    one = sample.sample_noun != "row"  # else the inputs are a data set
-    numbers = one and isinstance(sample.inputs, np.ndarray) and sample.inputs.dtype.kind in "biuf"
+    numbers = isinstance(sample.inputs, np.ndarray) and sample.inputs.dtype.kind in "biuf"
+    numbers = numbers and sample.sample_noun != "row"  # whose inputs are a data set
     image = np.asarray(sample.inputs[0], np.float64) if numbers else np.zeros(0)
     if image.ndim == 2:
         image = image[None]
@@ -192,7 +192,6 @@ def _score_maps(sample: AttributionSample, confidence_level: float) -> list[tupl
     if sample.too_few_for(confidence_level) is not None:
         return [(alone, clean), ("smoothed\n", None), ("lower bound\n", None), ("upper bound\n", None)]
     interval = sample.confidence_interval(confidence_level)
-    smoothed = sample.smoothed(confidence_level)[0]
     level = f"of the {'any-time ' * sample.any_time}{percent(interval.confidence_level, 1)} intervals"
     if sample.vanilla is not None:
         alone = f"vanilla\n{percent(outside(sample.vanilla, interval).mean(), 1)} outside intervals"
@@ -200,7 +199,7 @@ def _score_maps(sample: AttributionSample, confidence_level: float) -> list[tupl
     trimmed = f"{count} + {count} left out" if count else "none left out"
     return [
         (alone, clean),
-        (f"smoothed\n{sample.n_samples} {noun}, {trimmed}", smoothed.astype(np.float64)),
+        (f"smoothed\n{sample.n_samples} {noun}, {trimmed}", sample.smoothed(confidence_level)[0].astype(np.float64)),
         (f"lower bound\n{level}", interval.low[0].astype(np.float64)),
         (f"upper bound\n{level}", interval.high[0].astype(np.float64)),
     ]
