@@ -214,7 +214,8 @@ def draw_bars(
 
 def _label_features(ax: Axes, sample: AttributionSample, names: tuple[str, ...] | None, shown: np.ndarray) -> None:
     inputs = sample.inputs
-    has_values = sample.regions is None and isinstance(inputs, np.ndarray) and inputs.shape[1:] == sample.feature_shape
+    single = sample.noun == "feature" and isinstance(inputs, np.ndarray)
+    has_values = single and inputs.shape[1:] == sample.feature_shape
     labels = []
     for feature in shown:
         label = label_of(names, feature)

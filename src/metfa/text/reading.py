@@ -91,6 +91,10 @@ def words_explained(sample: AttributionSample) -> Words:
     if not isinstance(sample, AttributionSample):
         raise TypeError(f"`sample` must be an AttributionSample, got {type(sample).__name__}")
     check_copies(sample.population, "a text shows")
+    if sample.pairs_of is not None:
+        raise ValueError(
+            "`sample` must hold the words of a text, and these are pairs of them: `sample.plot()` draws them"
+        )
     if not isinstance(sample.inputs, list) or len(sample.feature_shape) != 1:
         raise ValueError(
             "`sample` must be of a text, as `metfa.text.explain_text` gives it; `sample.plot()` draws other samples"
