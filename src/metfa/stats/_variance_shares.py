@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from metfa._arrays import as_array, to_host
+from metfa._base.validation import positive_int
 from metfa.stats.validation import as_level
 
 __all__ = ["VarianceShares", "variance_shares"]
@@ -38,7 +41,7 @@ class VarianceShares:
 
 
 def variance_shares(
-    values: np.ndarray, *, confidence_level: float = 0.95, n_resamples: int = 1000, rng: int = 0
+    values: Any, *, confidence_level: float = 0.95, n_resamples: int = 1000, rng: int = 0
 ) -> VarianceShares:
     r"""Shares of the variance between groups, between the members of a group, and between repetitions of a member.
 
@@ -48,7 +51,7 @@ def variance_shares(
 
     Parameters
     ----------
-    values : ndarray, (groups, members, repetitions, \*features)
+    values : array, (groups, members, repetitions, \*features)
         At least two groups of two members; one repetition where members were measured once. With one member a group
         there are no members to differ, and with one repetition no repetitions: such a source is left out.
     confidence_level : float
@@ -82,6 +85,11 @@ def variance_shares(
     array([0.9, 0.1])
     """
     level = as_level(confidence_level, "confidence_level")
+    positive_int(n_resamples, "n_resamples")
+    positive_int(rng, "rng", minimum=0)
+    values = to_host(as_array(values, "values"))
+    if values.dtype.kind not in "biuf" or not np.isfinite(values).all():
+        raise ValueError(f"`values` must hold finite numbers, got {values.dtype} {values.shape}")
     if values.ndim < 3 or values.shape[0] < 2 or values.shape[1] * values.shape[2] < 2:
         raise ValueError(
             "`values` must hold two groups of two members or more, (groups, members, repetitions, *features), got "
