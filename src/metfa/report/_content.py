@@ -215,7 +215,7 @@ def _kind(sample: AttributionSample) -> str:
             f"a report shows maps (height, width) or features along one axis, got features {sample.feature_shape}; "
             "`metfa.explainers.heatmap(explainer)` reduces channels"
         )
-    return "words" if isinstance(sample.inputs, list) and sample.regions is None else "bars"
+    return "words" if isinstance(sample.inputs, list) and sample.noun == "feature" else "bars"
 
 
 def _mapped(sample: AttributionSample, region: np.ndarray | None) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def _values(sample: AttributionSample) -> list[str] | None:
         if before is None or after is None:
             return None
         return [a if a == b else f"{a} \N{RIGHTWARDS ARROW} {b}" for a, b in zip(before, after, strict=True)]
-    inputs = sample.inputs if isinstance(sample.inputs, np.ndarray) else None
+    inputs = sample.inputs if isinstance(sample.inputs, np.ndarray) and sample.noun == "feature" else None
     if inputs is None or inputs.shape != (1, sample.n_features) or inputs.dtype.kind not in "biuf":
         return None
     return [f"{value:.4g}" for value in inputs[0].tolist()]
