@@ -142,21 +142,24 @@ def figure(
     return fig
 
 
-def picture_of(sample: AttributionSample, plane: tuple[int, int] | None = None) -> tuple[np.ndarray, str]:
+def picture_of(
+    sample: AttributionSample, plane: tuple[int, int] | None = None, *, larger: bool = False
+) -> tuple[np.ndarray, str]:
     """Picture of the one input, (height, width) or (height, width, 3) in [0, 1], and its caption.
 
-    It has the shape of the maps, or of their `plane` where these have channels; only that of regions may be larger than
-    the maps that they pool.
+    It has the shape of the maps, or of their `plane` where these have channels; with `larger`, and over regions, it may
+    be larger.
     """
     regions = sample.regions
     shape = plane or (sample.feature_shape if regions is None else regions.feature_shape)
+    larger = larger or regions is not None
     numbers = isinstance(sample.inputs, np.ndarray) and sample.inputs.dtype.kind in "biuf"
     numbers = numbers and sample.sample_noun != "row"  # whose inputs are a data set
     image = np.asarray(sample.inputs[0], np.float64) if numbers else np.zeros(0)
     if image.ndim == 2:
         image = image[None]
     fits = image.ndim == 3 and image.shape[0] in (1, 3)
-    if not fits or (image.shape[1:] != shape and (regions is None or np.less(image.shape[1:], shape).any())):
+    if not fits or (image.shape[1:] != shape and not (larger and np.greater_equal(image.shape[1:], shape).all())):
         return np.ones(shape), "no picture"
     caption = "picture"
     if image.min() < -1e-6 or image.max() > 1 + 1e-6:
