@@ -11,6 +11,7 @@ import pytest
 
 import metfa
 from metfa import report
+from metfa.results.differences import difference_of as difference
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\u202e"
 LABELS = (np.arange(48) // 12).reshape(6, 8)
@@ -166,6 +167,25 @@ def test_what_the_parts_do_not_share_is_said_of_each(parts, tmp_path):
     ):  # fmt: skip
         assert said in text
     assert text.count("samples N 12") == 1
+
+
+def test_a_contrast_of_classes(parts, tmp_path):
+    found = difference(*parts(target=[(1,), (4,)]), names=("class 1", "class 4"), word="for")
+    text = text_of(found.report(tmp_path / "r.html"))
+    assert "Explained: class 4, against class 1" in text
+    assert (
+        'were explained twice: for "class 1" and for "class 4". Each explanation gives every pixel a score: how' in text
+    )
+    assert "said to get more for class 4 than for class 1" in text
+    assert "where explanations of two classes differ under this noise" in text
+
+
+def test_draws_of_its_own_cannot_be_repeated_by_explain(parts, tmp_path):
+    found = metfa.compare(*parts(provenance=[NORMAL, {**NORMAL, "draws": "own"}]))
+    text = text_of(found.report(tmp_path / "r.html"))
+    assert "after: random draws of the explainer own" in text
+    assert "before: to repeat it metfa.explain(" in text
+    assert "after: to repeat it" not in text
 
 
 def test_names_of_others_are_shown_as_texts(parts, tmp_path):

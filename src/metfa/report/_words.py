@@ -9,7 +9,7 @@ from typing import Any
 from metfa import noise as noises
 from metfa._base.percents import percent
 from metfa._base.provenance import printable
-from metfa.report._compared import is_changed, names_of, opening_of
+from metfa.report._compared import is_changed, is_contrast, names_of, opening_of
 from metfa.report._regions import plane_of
 from metfa.results.cautions import about_near_zero, about_outside, explained
 from metfa.results.decisions import kinds_at
@@ -23,6 +23,9 @@ __all__ = ["about_of", "kinds_of", "lines_of", "paragraph_of", "warnings_of"]
 POOLED = {"mean": "the mean", "sum": "the sum", "max": "the largest"}
 CLOSING = "This is what the method finds in this model under this noise. It does not say that the model is right."
 CLOSING_OF_PAIR = "This is where two explanations differ under this noise. It does not say which of them is right."
+CLOSING_OF_CONTRAST = (
+    "This is where explanations of two classes differ under this noise. It does not say that the model is right."
+)
 ABOUT_MEDIANS = " This is about the median of these differences, which is not the difference of the two medians."
 NOT_THE_SAME = " That no difference is shown does not mean that there is none."
 
@@ -75,6 +78,7 @@ def _facts(sample: AttributionSample) -> list[tuple[str, Any]]:
         ("sample ids", _span(sample.sample_ids)),
         ("input name", sample.input_names[0]),
         ("seed", _seed(made)),
+        ("random draws of the explainer", made.get("draws")),
         ("random streams", made.get("streams")),
         ("batch size", made.get("batch_size")),
         ("device", made.get("device")),
@@ -103,7 +107,7 @@ def _pairs(versions: Any) -> str:
 def _again(sample: AttributionSample) -> str:
     """The call that gives the same samples, with names for what this page cannot show."""
     made = sample.provenance
-    if not _seed(made):
+    if not _seed(made) or made.get("draws") == "own":  # those of the explainer are not what `explain` would draw
         return ""
     noise = str(made.get("noise"))
     noise = f"metfa.noise.{noise}" if noise.partition("(")[0] in noises.__all__ else noise
@@ -118,6 +122,8 @@ def _again(sample: AttributionSample) -> str:
 def _score(sample: AttributionSample) -> str:
     named = explained(sample, 0)
     what = "what is explained" if named is None else f"the class that is explained ({named})"
+    if sample.pair is not None and is_contrast(sample):
+        what = "that class"
     signed = any(part.signed for part in sample.pair or (sample,))
     against = " A score below 0 speaks against it." if signed else ""
     regions = sample.regions
@@ -168,12 +174,14 @@ def paragraph_of(
     if summary.outside:
         sentence = about_outside(summary.outside, summary.n_features, noun, quantity=scores[:-1])
         contradicted = f" {sentence[0].upper()}{sentence[1:]}."
+    closing = CLOSING
+    if pair:
+        closing = CLOSING_OF_CONTRAST if is_contrast(sample) else CLOSING_OF_PAIR
     rest = _undecided(summary, shares[0], noun, scores) + NOT_THE_SAME * (pair and summary.undecided > 0)
     return (
         f"{text} A {noun} is {called} {above} if its {scores} lie above {threshold:.3g} more often than chance "
         f"explains, and {below} if they lie below it more often than chance explains ({sure}).{ABOUT_MEDIANS * pair} "
-        f"So {shares[1]} of the {noun}s are {called} {above} and {shares[-1]} {below}.{rest}{contradicted} "
-        f"{CLOSING_OF_PAIR if pair else CLOSING}"
+        f"So {shares[1]} of the {noun}s are {called} {above} and {shares[-1]} {below}.{rest}{contradicted} {closing}"
     )
 
 

@@ -62,6 +62,9 @@ def write(
     see its samples. With more than 2**24 samples of all features together, thresholds have at most 15 stops instead of
     127, and the file is larger.
 
+    A comparison (`metfa.compare`) is decided about its differences, whose map has the marks outlined. Beside it both
+    maps lie over each other on one scale, with a border that readers move; rows of a table have both values.
+
     Under Gaussian noise, if the threshold does not depend on the tested samples, there is also a map of certified
     radii, for the settings of the page at its start: see `AttributionSample.certified_radius`.
 
