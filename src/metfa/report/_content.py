@@ -96,7 +96,8 @@ class Content:
         if not tested.n_features:
             raise ValueError(f"`results`: {name!r} has no features to show")
         parts = (tested, *(tested.pair or ()))
-        largest = max(abs(end) for part in parts for values in (part.values, part.vanilla) for end in ends_of(values))
+        arrays = [values for part in parts for values in (part.values, part.vanilla) if values is not None]
+        largest = max(abs(end) for values in arrays for end in ends_of(values))
         if largest > LARGEST:
             raise ValueError(
                 f"scores of {largest:.3g}, as of {name!r}, are too large to be drawn: divide them by a number"
@@ -124,6 +125,7 @@ class Content:
         data = {
             "kind": kind,
             "noun": noun,
+            "sampleNoun": sample.sample_noun,
             "called": terms.sides,
             "beside": beside,
             "compared": compared_of(sample, kind, confidence_level, plane),

@@ -10,6 +10,7 @@ from metfa import noise as noises
 from metfa._base.percents import percent
 from metfa._base.provenance import printable
 from metfa.report._compared import is_changed, is_contrast, names_of, opening_of
+from metfa.report._populations import closing_of_population, opening_of_population
 from metfa.report._regions import plane_of
 from metfa.results.cautions import about_near_zero, about_outside, explained
 from metfa.results.decisions import kinds_at
@@ -74,9 +75,7 @@ def _facts(sample: AttributionSample) -> list[tuple[str, Any]]:
         ("explainer", made.get("explainer")),
         ("class explained", explained(sample, 0)),
         ("noise", made.get("noise")),
-        ("samples N", sample.n_samples),
-        ("sample ids", _span(sample.sample_ids)),
-        ("input name", sample.input_names[0]),
+        *_facts_of_samples(sample),
         ("seed", _seed(made)),
         ("random draws of the explainer", made.get("draws")),
         ("random streams", made.get("streams")),
@@ -87,6 +86,14 @@ def _facts(sample: AttributionSample) -> list[tuple[str, Any]]:
         ("versions", _pairs(made.get("versions"))),
         ("to repeat it", _again(sample)),
     ]
+
+
+def _facts_of_samples(sample: AttributionSample) -> list[tuple[str, Any]]:
+    population = sample.population
+    if population is None:
+        ids, name = _span(sample.sample_ids), sample.input_names[0]
+        return [("samples N", sample.n_samples), ("sample ids", ids), ("input name", name)]
+    return [(f"{population.noun}s", sample.n_samples), (f"number of each {population.noun}", population.number)]
 
 
 def _span(ids: tuple[int, ...]) -> str:
@@ -107,7 +114,9 @@ def _pairs(versions: Any) -> str:
 def _again(sample: AttributionSample) -> str:
     """The call that gives the same samples, with names for what this page cannot show."""
     made = sample.provenance
-    if not _seed(made) or made.get("draws") == "own":  # those of the explainer are not what `explain` would draw
+    if (
+        sample.population is not None or not _seed(made) or made.get("draws") == "own"
+    ):  # those of the explainer are not what `explain` would draw
         return ""
     noise = str(made.get("noise"))
     noise = f"metfa.noise.{noise}" if noise.partition("(")[0] in noises.__all__ else noise
@@ -149,12 +158,13 @@ def paragraph_of(
     """What was done and found, in words without statistics, with the settings of the page at its start."""
     scores, pair = ("scores", False) if sample.pair is None else ("differences", True)
     text = opening_of(sample, noun, _score(sample)) if pair else _opening(sample, noun)
+    explanations = "explanations" if sample.population is None else f"{sample.sample_noun}s"
     if terms.split:
-        text += f" The first {terms.split:,} of these explanations were used for the threshold alone."
+        text += f" The first {terms.split:,} of these {explanations} were used for the threshold alone."
     if of_context:
         text += " The object itself was always shown; only its surroundings are judged."
     if isinstance(summary, str):
-        return f"{text} These are too few explanations to decide anything at the level that was asked for."
+        return f"{text} These are too few {explanations} to decide anything at the level that was asked for."
     threshold = summary.threshold
     if threshold is None or math.isnan(threshold):
         return f"{text} No {noun} stands out, so none is decided: {nothing_of(summary, scores)}."
@@ -174,7 +184,7 @@ def paragraph_of(
     if summary.outside:
         sentence = about_outside(summary.outside, summary.n_features, noun, quantity=scores[:-1])
         contradicted = f" {sentence[0].upper()}{sentence[1:]}."
-    closing = CLOSING
+    closing = CLOSING if sample.population is None else closing_of_population(sample)
     if pair:
         closing = CLOSING_OF_CONTRAST if is_contrast(sample) else CLOSING_OF_PAIR
     rest = _undecided(summary, shares[0], noun, scores) + NOT_THE_SAME * (pair and summary.undecided > 0)
@@ -189,6 +199,8 @@ def _opening(sample: AttributionSample, noun: str) -> str:
     made = sample.provenance
     method = str(made.get("explainer") or "").partition("(")[0]
     method = f"The method {method}" if method.isidentifier() else "The method"
+    if sample.population is not None:
+        return opening_of_population(sample, method, _score(sample))
     noisy = made.get("noise") not in (None, "None")
     how = "after a random change of it" if noisy else "with random choices of its own"
     return (

@@ -1,0 +1,31 @@
+"""The words of a report about rows of a data set, or about models, as samples."""
+
+from __future__ import annotations
+
+from metfa.results.sample import AttributionSample
+
+__all__ = ["closing_of_population", "heading_of_population", "opening_of_population"]
+
+
+def heading_of_population(sample: AttributionSample, method: str) -> str:
+    """Heading of a population: its method and how many rows or models there are."""
+    return f"{method}: {sample.n_samples:,} {sample.sample_noun}s"
+
+
+def opening_of_population(sample: AttributionSample, method: str, about_a_score: str) -> str:
+    """What was explained and which number is taken of it; `about_a_score` says what one score is."""
+    population, row, noun = sample.population, sample.sample_noun, sample.noun
+    assert population is not None
+    n = f"{sample.n_samples:,} {row}s"
+    how = f"{method} explained {n}" if row == "row" else f"{n} were explained by the same method"
+    return (
+        f"{how}. Each {row} gives every {noun} one number: {population.number}. A score says {about_a_score} "
+        f"Every statement is about {population.about}."
+    )
+
+
+def closing_of_population(sample: AttributionSample) -> str:
+    """What the findings are, and what they are not."""
+    found = "in this model" if sample.sample_noun == "row" else "in such models"
+    right = "that the model is right" if sample.sample_noun == "row" else "that one of them is right"
+    return f"This is what the method finds {found}. It does not say {right}."
