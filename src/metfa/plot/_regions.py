@@ -29,6 +29,7 @@ from metfa.plot.images import (
     picture_of,
 )
 from metfa.results.cautions import FLIPS_FROM, cautions, line_of_row, nothing_stands_out
+from metfa.results.compared import STATEMENT
 from metfa.results.decisions import TooFewSamplesError
 from metfa.results.regions import Regions
 from metfa.results.sample import AttributionSample
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["regions"]
 
 LETTERS = ascii_uppercase[:20]  # of the regions in the chart, from its top downwards
+WIDEST = 34  # characters of a legend's entry, three of which fit beside each other
 FEWEST_ROWS = 8  # of the chart, so that two bars are not as thick as the picture
 FINEST = 160  # pixels: the corners of maps with fewer would be cut off visibly
 
@@ -151,7 +153,7 @@ def regions(
     axes["chart"].set_ylim(max(len(charted), FEWEST_ROWS) - 0.4, -0.6)
     about = f"{score_name(one)}: {scores.called}; in brackets the share of the picture"
     axes["chart"].set_xlabel(textwrap.fill(about, 56), fontsize="small", loc="right")
-    said = [*([] if decision is None else [decision.question("region")]), *notes]
+    said = [*([] if decision is None else [decision.question("region")]), *notes, *[STATEMENT][: one.pair is not None]]
     if alone is None:
         _legend(fig, [*handles, *places], said, "outside lower center", 100)
     else:
@@ -205,7 +207,9 @@ def _legend(fig: Figure, handles: list[Any], said: Sequence[str], loc: Any, widt
         return
     title = "\n".join(textwrap.fill(line, width) for line in said)
     sizes: dict[str, Any] = {"fontsize": "small", "title_fontsize": "small"}
-    fig.legend(handles=handles, loc=loc, ncols=3, frameon=False, title=title, alignment="left", **sizes)
+    longest = max(len(str(handle.get_label())) for handle in handles)
+    columns = 3 if longest <= WIDEST else 2
+    fig.legend(handles=handles, loc=loc, ncols=columns, frameon=False, title=title, alignment="left", **sizes)
 
 
 def _labels(sample: AttributionSample, regions: Regions, charted: np.ndarray) -> list[str]:
@@ -247,8 +251,8 @@ def _draw_pixels(
         draw_note(axes["smoothed"], picture, "smoothed\neach pixel", few, small=True)
     else:
         smoothed = sample.smoothed(confidence_level)[0].astype(np.float64)
-        scale = common_scale([smoothed])
-        draw_scores(axes["smoothed"], picture, enlarged(smoothed, picture.shape[:2]), "smoothed\neach pixel", scale)
+        scale = common_scale([smoothed], about_0=sample.pair is not None)
+        draw_scores(axes["smoothed"], picture, smoothed, "smoothed\neach pixel", scale)
         _draw_scale(axes["smoothed"], scale)
     name = "significance\neach pixel"
     try:
