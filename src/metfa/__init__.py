@@ -35,6 +35,7 @@ _HOME = {
     "stats": "metfa.stats",
     "text": "metfa.text",
     "Until": "metfa.results.until",
+    "__version__": "metfa._base.version",
 }
 
 _HOME |= {name: "metfa._base.warnings" for name in _warnings.__all__ if name.endswith("Warning")}
