@@ -1,7 +1,7 @@
 """Figures with matplotlib: the maps of an image, its regions, or bars for a table, each with what it claims.
 
-`AttributionSample.plot` chooses: images go to :func:`figure`, their differences to :func:`comparison`, regions of images
-to :func:`regions`, and features along one axis to :func:`bars`.
+`AttributionSample.plot` chooses: images go to :func:`figure`, their differences to :func:`comparison`, regions of
+images to :func:`regions`, and features along one axis to :func:`bars`.
 """
 
 from metfa._base.palettes import PALETTES

@@ -12,7 +12,7 @@ from metfa._base.palettes import DEFAULT_PALETTE, Palette, palette_named
 from metfa._base.percents import percent
 from metfa._base.validation import check_kind, shown
 from metfa.plot._headings import draw_heading
-from metfa.plot._outlines import enlarged, outline
+from metfa.plot._outlines import enlarged, fine, outline
 from metfa.plot._region_map import draw_lines
 from metfa.plot.images import (
     FAINT,
@@ -144,13 +144,13 @@ def comparison(
     name, handles, said = f"\n{terms.at}, {terms.correction or 'uncorrected'}", [], []
     try:
         decision = one.decide(terms.of_input(index))
-        handles = _draw_marks(axes[1, 2], decision, below, name, colours, faint=bool(warned))
+        handles = _draw_marks(axes[1, 2], decision, fine(below), name, colours, faint=bool(warned))
         said.append(decision.question("pixel"))
         warned = [*warned, *nothing_stands_out(decision.nothing, 0, "pixel")]
     except TooFewSamplesError as error:
         draw_note(axes[1, 2], below, f"significance{name}", str(error))
     if delta is not None:
-        handles += _draw_within(axes[1, 2], one, below, delta, terms)
+        handles += _draw_within(axes[1, 2], one, fine(below), delta, terms)
     if difference.ends is not None:
         said.append(about_outside(int(difference.outside.sum()), difference.outside.size, "pixel", "difference"))
     said = [textwrap.fill(line, WIDE) for line in (*said, f"Difference: {about.about}")]
@@ -227,7 +227,11 @@ def _draw_marks(
     for kind, mark, colour in colours.of_marks(decision.kinds):
         share = percent((marks == mark).mean(), 1)
         if mark == 0:
-            handles.append(Patch(facecolor="#d9d9d9", edgecolor="#999999", label=f"{kind}{', not shown to differ' * about_0} {share}"))
+            handles.append(
+                Patch(
+                    facecolor="#d9d9d9", edgecolor="#999999", label=f"{kind}{', not shown to differ' * about_0} {share}"
+                )
+            )
             continue
         handles.append(Patch(color=colour, alpha=weight / 0.8, label=f"{kind} {share}"))
         here = enlarged(marks == mark, picture.shape[:2])

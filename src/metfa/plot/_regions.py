@@ -16,7 +16,7 @@ from metfa._base.provenance import printable
 from metfa._base.validation import check_kind
 from metfa.plot._bars import draw_bars, found, not_shown, score_name
 from metfa.plot._headings import LITERAL, draw_heading
-from metfa.plot._outlines import enlarged
+from metfa.plot._outlines import fine
 from metfa.plot._region_map import draw_letters, draw_regions
 from metfa.plot.images import (
     Scale,
@@ -44,7 +44,6 @@ __all__ = ["regions"]
 LETTERS = ascii_uppercase[:20]  # of the regions in the chart, from its top downwards
 WIDEST = 34  # characters of a legend's entry, three of which fit beside each other
 FEWEST_ROWS = 8  # of the chart, so that two bars are not as thick as the picture
-FINEST = 160  # pixels: the corners of maps with fewer would be cut off visibly
 
 
 def regions(
@@ -133,7 +132,7 @@ def regions(
     alone = None if pixels is None else _checked_pixels(pixels, sample).of_input(index)
     warned = cautions(one, 0, flips_from)
     shown, caption = picture_of(one) if picture is None else (checked_picture(picture, one), "picture")
-    shown = _fine(shown)
+    shown = fine(shown)
     scores, decision, notes = found(one, terms.of_input(index), confidence_level)
     largest = np.argsort(-np.abs(scores.values), kind="stable")
     charted, rest = np.split(largest, [len(LETTERS)])
@@ -175,13 +174,6 @@ def _checked_pixels(pixels: Any, sample: AttributionSample) -> AttributionSample
     if (pixels.input_names, repr(pixels.target)) != (sample.input_names, repr(sample.target)):
         raise ValueError("`pixels` must be of the inputs and the classes of `sample`, got others")
     return pixels
-
-
-def _fine(picture: np.ndarray) -> np.ndarray:
-    """The picture with so many pixels that outlines follow the edges of its cells."""
-    height, width = picture.shape[:2]
-    times = -(-FINEST // max(height, width))
-    return enlarged(picture, (times * height, times * width))
 
 
 def _size(picture: np.ndarray, labels: Sequence[str], *, pixels: bool) -> tuple[float, float]:

@@ -143,7 +143,9 @@ def about_near_zero(count: int, zone: float | None, noun: str = "feature", quant
 def about_outside(count: int, n_features: int, noun: str = "feature", quantity: str = "score") -> str:
     """How many clean scores (or differences) contradict their own intervals."""
     share = percent(count / n_features if n_features else 0.0, 1)
-    return f"the {quantity} without noise lies outside the interval of {count:,} of {counted(n_features, noun)} ({share})"
+    return (
+        f"the {quantity} without noise lies outside the interval of {count:,} of {counted(n_features, noun)} ({share})"
+    )
 
 
 def left_out(sample: AttributionSample, confidence_level: float) -> int:

@@ -53,7 +53,9 @@ class Reading:
         if marks and scores.ends is not None:
             how += "; brackets have their own level, so they may differ from the marks at the threshold"
         few = sample.too_few_for(level)
-        brackets = f"in brackets the {scores.intervals(2)} of its {scores.median}" if few is None else f"no intervals: {few}"
+        brackets = (
+            f"in brackets the {scores.intervals(2)} of its {scores.median}" if few is None else f"no intervals: {few}"
+        )
         about = [_origin(sample), f"{scores.quantity}: {scores.called}; {brackets}", how]
         if scores.ends is not None:
             about.append(about_outside(int(scores.outside.sum()), len(words), noun, scores.quantity))
@@ -118,7 +120,9 @@ def _edited(sample: AttributionSample, words: Words) -> Words | None:
     if sample.pair is None or sample.regions is not None or sample.pair[1].inputs == sample.inputs:
         return None
     other = words_of(sample.pair[1].inputs[0])
-    if len(other) != len(words) or any(part.words not in (None, own.words) for part, own in zip(sample.pair, (words, other), strict=True)):
+    if len(other) != len(words) or any(
+        part.words not in (None, own.words) for part, own in zip(sample.pair, (words, other), strict=True)
+    ):
         return None
     pairs = zip(words.words, other.words, strict=True)
     return Words(tuple(one if one == two else f"{one} → {two}" for one, two in pairs), words.gaps)
