@@ -1,12 +1,14 @@
 """Figures of comparisons: one scale for both maps, differences about 0, marks, and numbers that are the result's."""
 
 import re
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
+from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
 import metfa
@@ -39,7 +41,7 @@ def explained(weights=1.0, *, shape=SHAPE, batch=1, n=20, change=0.0, **run):
 
 
 def compared(after=None, *, scale="raw", names=None, **settings):
-    weights = 1 + np.where(np.abs(WEIGHTS) > 0.5, WEIGHTS, 0) if after is None else after
+    weights: Any = 1 + np.where(np.abs(WEIGHTS) > 0.5, WEIGHTS, 0) if after is None else after
     return difference_of(explained(**settings), explained(weights, **settings), scale=scale, names=names)
 
 
@@ -170,9 +172,9 @@ class TestWords:
         ]  # fmt: skip
         assert said(drawn) == (
             "does a pixel get more than before, or less than before, by its median difference? (alpha 0.05 a side, "
-            f"uncorrected; 108 pixels) the difference without noise lies outside the interval of {beyond} of 108 pixels "
-            f"({percent(beyond / 108, 1)}) Difference: after minus before in the same noisy copy (attribution score); "
-            "marks and intervals are about the median of the differences, not the difference of the medians"
+            f"uncorrected; 108 pixels) the difference without noise lies outside the interval of {beyond} of 108 "
+            f"pixels ({percent(beyond / 108, 1)}) Difference: after minus before in the same noisy copy (attribution "
+            "score); marks and intervals are about the median of the differences, not the difference of the medians"
         )
 
     def test_nothing_is_called_the_same(self, drawn):
@@ -219,8 +221,8 @@ class TestWords:
             for share in (0.02, 0.7)
         ]
         both = difference_of(*runs)
-        rate = runs[1].flip_rate[0]
-        assert runs[0].flip_rate[0] < 0.2 < rate
+        (low,), (rate,) = (run.flip_rate for run in runs if run.flip_rate is not None)
+        assert low < 0.2 < rate
         fig = comparison(both)
         assert f"after: The noise changed the prediction in {percent(rate, 0)} of the noisy copies" in everything(fig)
         assert "before: The noise" not in everything(fig)
@@ -232,7 +234,7 @@ class TestAllKinds:
         both = difference_of(before, after)
         fig = comparison(both)
         first, second = panels(fig)["picture, before"], panels(fig)["picture, after"]
-        assert first.get_subplotspec().colspan == second.get_subplotspec().colspan
+        assert first.get_position().x0 == pytest.approx(second.get_position().x0)
         assert "differs by at least" not in panels(fig)
         assert "of changed inputs" in said(fig)
         assert_nothing_overlaps(fig)
@@ -347,7 +349,7 @@ class TestRegions:
         assert f"more than before: {(marks == 1).sum()} of 9 regions\n{share} of the picture" in titles
         chart = next(ax for ax in fig.axes if ax.patches)
         assert "mean score of a region, after minus before: smoothed" in " ".join(chart.get_xlabel().split())
-        widths = sorted(patch.get_width() for patch in chart.patches)
+        widths = sorted(patch.get_width() for patch in chart.patches if isinstance(patch, Rectangle))
         np.testing.assert_allclose(widths, sorted(pooled.smoothed()[0]))
         assert "does a region get more than before, or less than before, by its median difference?" in said(fig)
         assert "not the difference of the medians" in said(fig)
@@ -358,6 +360,6 @@ class TestRegions:
         pooled = both.over(np.kron([[0, 1, 2]], np.ones((9, 4), int)), against="rest")
         chart = next(ax for ax in regions(pooled).axes if ax.patches)
         assert (
-            "mean score of a region less that of the rest (share of its map's sum of absolute scores), after minus before"
-            in " ".join(chart.get_xlabel().split())
+            "mean score of a region less that of the rest (share of its map's sum of absolute scores), after minus "
+            "before" in " ".join(chart.get_xlabel().split())
         )

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["comparison"]
 
+PLAIN = "#d9d9d9"  # in the legend, of what has no mark
 MANY = 60  # from so many areas on, their outlines would hide them
 WIDE = 150  # characters of a line below the panels
 
@@ -104,11 +105,12 @@ def comparison(
     Examples
     --------
     >>> import numpy as np, metfa
+    >>> from metfa.results.differences import difference_of
     >>> inputs = np.random.default_rng(0).random((1, 8, 8))
     >>> settings = {"noise": metfa.noise.Uniform(0.1), "n_samples": 20, "rng": 0}
     >>> before = metfa.explain(lambda x, target: x**2, inputs, 0, **settings)
     >>> after = metfa.explain(lambda x, target: x, inputs, 0, **settings)
-    >>> figure = metfa.plot.comparison(metfa.compare(before, after), correction="bh", delta=0.1)
+    >>> figure = metfa.plot.comparison(difference_of(before, after), correction="bh", delta=0.1)
     """
     with needs_extra("a figure"):
         from matplotlib.figure import Figure
@@ -178,7 +180,8 @@ def _pictures(sample: AttributionSample, about: Compared, given: Any) -> list[tu
         return [(one, f"{caption}, {_short(name)}") for (one, caption), name in zip(found, about.names, strict=True)]
     if not isinstance(given, list | tuple) or len(given) != 2:
         raise ValueError(
-            f"`picture` must be a list of two pictures, before and after, as the inputs were changed, got {shown(given)}"
+            "`picture` must be a list of two pictures, before and after, as the inputs were changed, got "
+            f"{shown(given)}"
         )
     return [(checked_picture(one, sample), name) for one, name in zip(given, names, strict=True)]
 
@@ -227,11 +230,8 @@ def _draw_marks(
     for kind, mark, colour in colours.of_marks(decision.kinds):
         share = percent((marks == mark).mean(), 1)
         if mark == 0:
-            handles.append(
-                Patch(
-                    facecolor="#d9d9d9", edgecolor="#999999", label=f"{kind}{', not shown to differ' * about_0} {share}"
-                )
-            )
+            label = f"{kind}{', not shown to differ' * about_0} {share}"
+            handles.append(Patch(facecolor=PLAIN, edgecolor="#999999", label=label))
             continue
         handles.append(Patch(color=colour, alpha=weight / 0.8, label=f"{kind} {share}"))
         here = enlarged(marks == mark, picture.shape[:2])

@@ -27,7 +27,8 @@ def draw_parts(ax: Axes, sample: AttributionSample, shown: np.ndarray, confidenc
     for (name, part), look, side in zip(named_parts(sample, *(sample.pair or ())), LOOKS, (-1, 1), strict=True):
         scores, places = Scores.of(part, confidence_level), np.arange(len(shown)) + side * APART
         if scores.ends is not None:
-            ax.hlines(places, *(end[shown] for end in scores.ends), color="black", linewidth=1.0, zorder=2)
+            low, high = (end[shown] for end in scores.ends)
+            ax.hlines(places, low, high, color="black", linewidth=1.0, zorder=2)
         drawn: dict[str, Any] = {"linestyle": "none", "color": "black", "markersize": 5, **look}
         ax.plot(scores.values[shown], places, zorder=3, **drawn)
         handles.append(Line2D([], [], label=f"{name}: {scores.called}", **drawn))
