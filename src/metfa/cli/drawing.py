@@ -13,7 +13,7 @@ from metfa.cli.regions import pooled
 from metfa.cli.run import CERTIFIED, FIGURE, MAPS, WORDS, Analysis, title_of
 from metfa.results.sample import AttributionSample
 
-__all__ = ["drawn_views"]
+__all__ = ["drawn_views", "png_of"]
 
 
 def drawn_views(sample: Any, about: dict[str, Any], analysis: Analysis) -> dict[str, bytes]:
@@ -38,28 +38,29 @@ def _figures(sample: AttributionSample, about: dict[str, Any], analysis: Analysi
         pixels = replace(sample, default_terms=sample.terms(**analysis.given))  # as in the figure of the maps
         about_regions = {**analysis.settings, **analysis.of_regions(of_regions), "threshold": None, "split": None}
         drawn = {
-            FIGURE: _png(regions(of_regions, pixels=pixels, **shared, **about_regions)),
-            MAPS: _png(figure(sample, **shared, **analysis.settings)),
+            FIGURE: png_of(regions(of_regions, pixels=pixels, **shared, **about_regions)),
+            MAPS: png_of(figure(sample, **shared, **analysis.settings)),
         }
     else:
         drawn = {
-            FIGURE if batch == 1 else f"figure-{index}.png": _png(
+            FIGURE if batch == 1 else f"figure-{index}.png": png_of(
                 figure(sample, index=index, **shared, **analysis.settings)
             )
             for index in range(batch)
         }
     if analysis.certify:
-        drawn[CERTIFIED] = _png(certificate_figure(sample, analysis, title_of(about)))
+        drawn[CERTIFIED] = png_of(certificate_figure(sample, analysis, title_of(about)))
     return drawn
 
 
 def _context_figure(explanation: Any, about: dict[str, Any], analysis: Analysis) -> dict[str, bytes]:
     from metfa.plot import context
 
-    return {FIGURE: _png(context(explanation, title=title_of(about), palette=analysis.palette, **analysis.settings))}
+    return {FIGURE: png_of(context(explanation, title=title_of(about), palette=analysis.palette, **analysis.settings))}
 
 
-def _png(drawn: Any) -> bytes:
+def png_of(drawn: Any) -> bytes:
+    """A figure as the content of a PNG file."""
     buffer = io.BytesIO()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from")  # a title in a script that the font lacks

@@ -14,6 +14,7 @@ from metfa.plot._curves import curves
 from metfa.plot._notebook import notebook_html
 from metfa.plot._regions import regions
 from metfa.plot._studies import mstd_ratio, stability_and_faithfulness
+from metfa.plot._study_differences import study_differences
 from metfa.plot.images import figure
 
 __all__ = [
@@ -29,4 +30,5 @@ __all__ = [
     "notebook_html",
     "regions",
     "stability_and_faithfulness",
+    "study_differences",
 ]
