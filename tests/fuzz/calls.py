@@ -598,9 +598,11 @@ def of_evaluation(folder):
     yield Case("evaluate", evaluation.evaluate, runs, ("progress",))
     yield Case("evaluation.prepare", evaluation.prepare, {"study": study, "store": folder.new(), "store_options": None})
     done = evaluation.evaluate(study, store=folder.path / "store")
-    yield Case("evaluation.table", done.table, {"metric": "mstd", "differences": False, "n_samples": 8},
-               ("explainer", "sampling", "confidence_level"),
-               kinds={"explainer": NAME, "metric": NAME})  # fmt: skip
+    yield Case("evaluation.table", done.table, {"metric": "mstd", "against": "vanilla", "n_samples": 8},
+               ("explainer", "sampling", "confidence_level", "correction"),
+               kinds={"explainer": NAME, "metric": NAME, "against": NAME})  # fmt: skip
+    yield Case("plot.study_differences", plot.study_differences, {"tables": done.tables(against="vanilla")},
+               ("title",))  # fmt: skip
     yield Case("evaluation.write_tables", evaluation.write_tables, {"evaluation": done, "folder": folder.new()})
     written = folder.path / "study.toml"
     Image.fromarray(np.full((8, 8, 3), 128, np.uint8)).save(folder.path / "picture.png")
