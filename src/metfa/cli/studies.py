@@ -101,7 +101,7 @@ def _draw(differences: list[Table], figure: Path) -> None:
 
     decided = [table for table in differences if table.holds_differences]
     if not decided:
-        typer.echo(f"{printable(str(figure))} is not drawn: no difference has a figure", err=True)
+        typer.echo(f"{printable(str(figure))} is not drawn: no input has both figures", err=True)
         return
     with new_file(figure) as file:
         file.write(png_of(study_differences(decided)))

@@ -56,6 +56,7 @@ def study_differences(tables: Table | Sequence[Table], *, title: str | None = No
     """
     with needs_extra("a figure"):
         from matplotlib.figure import Figure
+        from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     given = [tables] if isinstance(tables, Table) else tables
     if isinstance(given, str) or not isinstance(given, Sequence) or not given:
@@ -72,8 +73,9 @@ def study_differences(tables: Table | Sequence[Table], *, title: str | None = No
         1.2 + depth * (0.85 + 0.26 * len(table.rows)) + 0.14 * text.count("\n")
         for table, depth, text in zip(given, depths, texts, strict=True)
     ]
-    fig = Figure(figsize=(11, sum(heights) + 0.6 + 0.4 * (title is not None)), layout="constrained")
-    fig.get_layout_engine().set(wspace=0.05)  # pyright: ignore[reportOptionalMemberAccess] - it has one, see above
+    fig = Figure(
+        figsize=(11, sum(heights) + 0.6 + 0.4 * (title is not None)), layout=ConstrainedLayoutEngine(wspace=0.05)
+    )
     parts = fig.subfigures(len(given), 1, height_ratios=heights, squeeze=False)
     shown: set[str] = set()
     for part, table, text, depth in zip(parts[:, 0], given, texts, depths, strict=True):

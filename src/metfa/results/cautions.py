@@ -15,7 +15,11 @@ from metfa._base.provenance import printable
 from metfa._base.validation import check_number
 
 if TYPE_CHECKING:
+    from typing import TypeVar
+
     from metfa.results.sample import AttributionSample
+
+    Thing = TypeVar("Thing")
 
 __all__ = [
     "FLIPS_FROM",
@@ -26,6 +30,7 @@ __all__ = [
     "explained",
     "left_out",
     "line_of_row",
+    "named_parts",
     "nothing_stands_out",
     "outside",
     "place",
@@ -61,9 +66,22 @@ def check_flips_from(flips_from: Any) -> float:
 def cautions(sample: AttributionSample, row: int, flips_from: float = FLIPS_FROM) -> list[str]:
     """Sentences that belong in the title of every view of a row; where there are any, its marks are drawn faintly."""
     limit, rate = check_flips_from(flips_from), sample.flip_rate
+    if sample.pair is not None:
+        first, second = (cautions(part, row, flips_from) for part in sample.pair)
+        return (
+            first
+            if first == second
+            else [f"{name}: {text}" for name, texts in named_parts(sample, first, second) for text in texts]
+        )
     if rate is None or rate[row] < limit:
         return []
     return [f"The noise changed the prediction in {percent(rate[row], 0)} of the noisy copies"]
+
+
+def named_parts(sample: AttributionSample, before: Thing, after: Thing) -> list[tuple[str, Thing]]:
+    """Something of each part of a comparison, with the part's name."""
+    names = sample.provenance["compared"]["names"] or ("before", "after")
+    return [(printable(names[0]), before), (printable(names[1]), after)]
 
 
 def _class_explained(sample: AttributionSample, row: int) -> str | None:
@@ -80,6 +98,10 @@ def _class_explained(sample: AttributionSample, row: int) -> str | None:
 
 def explained(sample: AttributionSample, row: int) -> str | None:
     """The class that was explained, and whether it is the predicted one; None where no class was asked for."""
+    if sample.pair is not None:
+        first, second = (explained(part, row) for part in sample.pair)
+        parts = named_parts(sample, first, second)
+        return first if first == second else "; ".join(f"{name}: {text}" for name, text in parts)
     named = _class_explained(sample, row)
     clean = predicted(sample.scores)
     if named is None or clean is None:

@@ -7,37 +7,36 @@ before it reads a number, follows no symbolic links, and never imports anything 
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from metfa._base.validation import as_path, is_text
+from metfa._base.validation import as_path, one_of
 from metfa._base.writing import new_folder
-from metfa.results.arrays import KINDS, describe_array, digest_of, read_array, write_array
+from metfa.results.arrays import describe_array, digest_of, write_array
 from metfa.results.checks import misfits
-from metfa.results.corrections import BOTH
-from metfa.results.manifests import read_json, read_manifest, write_json
+from metfa.results.differences import difference_of
+from metfa.results.manifests import read_manifest, write_json
+from metfa.results.reading import ARRAYS, MANIFEST, assembled, check_inputs, check_targets, read_stopping, typed
 from metfa.results.regions import Regions
-from metfa.results.rules import USUAL_ONCE
 from metfa.results.sample import AttributionSample
-from metfa.results.stopping import Stopping
+from metfa.results.scaled import SCALES
 from metfa.results.terms import Terms
 
 __all__ = [
     "MANIFEST",
+    "PARTS",
     "check_inputs",
     "check_targets",
     "load",
     "save",
+    "write_comparison",
     "write_manifest",
 ]
 
-MANIFEST = "manifest.json"
 SCHEMA_VERSION = 1
-ARRAYS = ("values", "vanilla", "scores", "predictions")
-RULES_ONCE = {"families": BOTH, "usual_threshold": USUAL_ONCE}  # of files that do not say which
+PARTS = ("before", "after")  # folders of the two results that a comparison is of
 
 
 def save(sample: AttributionSample, path: str | Path) -> Path:
@@ -52,21 +51,29 @@ def save(sample: AttributionSample, path: str | Path) -> Path:
     ValueError
         If a field could not be read back, such as scores that are NaN.
     """
-    check_inputs(sample.inputs)
-    check_targets(sample.target)
-    _check(sample)  # before a folder is made
+    parts = {"": sample} if sample.pair is None else dict(zip(PARTS, sample.pair, strict=True))
+    for part in parts.values():  # before a folder is made
+        check_inputs(part.inputs)
+        check_targets(part.target)
+        _check(part)
     with new_folder(path) as temporary:
-        for name in ARRAYS:
-            if getattr(sample, name) is not None:
-                write_array(temporary / f"{name}.npy", getattr(sample, name))
-        write_manifest(temporary, sample)
+        for name, part in parts.items():
+            folder = temporary / name
+            folder.mkdir(exist_ok=True)
+            for array in ARRAYS:
+                if getattr(part, array) is not None:
+                    write_array(folder / f"{array}.npy", getattr(part, array))
+            write_manifest(folder, part)
+        if sample.pair is not None:
+            write_comparison(temporary, sample, scale="raw")  # its parts are scaled
     return as_path(path, "path")
 
 
 def load(path: str | Path) -> AttributionSample:
     """Read a folder written by `AttributionSample.save` or by ``explain(..., run=metfa.Run(store=...))``.
 
-    The samples are memory-mapped read-only; every file is checked against its digest first.
+    The samples are memory-mapped read-only; every file is checked against its digest first. Of a comparison the two
+    parts are read, and subtracted again.
 
     Parameters
     ----------
@@ -100,7 +107,7 @@ def load(path: str | Path) -> AttributionSample:
             hint = "; it holds an attack: read it with `metfa.attacks.load_attack`"
         raise ValueError(f"{folder} is not a saved result: it has no {MANIFEST}{hint}")
     with read_manifest(folder / MANIFEST, SCHEMA_VERSION) as manifest:
-        return _assembled(folder, manifest)
+        return _compared(folder, manifest) if "compared" in manifest else assembled(folder, manifest)
 
 
 def _check(sample: AttributionSample) -> None:
@@ -128,11 +135,7 @@ def write_manifest(folder: Path, sample: AttributionSample) -> None:
     for name in ARRAYS:
         if getattr(sample, name) is not None:
             described[name] = describe_array(folder / f"{name}.npy", getattr(sample, name))
-    about_regions = {}
-    for name, regions in _regions_of(sample).items():
-        about_regions[name], parts = regions.written()
-        for part, array in parts.items():
-            described[f"{name}_{part}"] = write_array(folder / f"{name}_{part}.npy", array)
+    about_regions = _write_regions(folder, sample, described)
     write_json(
         folder / MANIFEST,
         {
@@ -151,114 +154,70 @@ def write_manifest(folder: Path, sample: AttributionSample) -> None:
     )
 
 
+def write_comparison(folder: Path, sample: AttributionSample, *, scale: str) -> None:
+    """Write the manifest of a comparison, whose parts are in `folder`; they will be scaled by `scale` when read."""
+    described: dict[str, Any] = {}
+    write_json(
+        folder / MANIFEST,
+        {
+            "schema_version": SCHEMA_VERSION,
+            "compared": sample.provenance["compared"],
+            "scale": scale,
+            "arrays": described,
+            "regions": _write_regions(folder, sample, described, ("over",)),
+            "looks": sample.looks,
+            "stopping": None if sample.stopping is None else sample.stopping.written(),
+            "default_terms": None if sample.default_terms is None else sample.default_terms.written(),
+        },
+    )
+
+
+def _write_regions(
+    folder: Path, sample: AttributionSample, described: dict[str, Any], names: tuple[str, ...] = ("regions", "over")
+) -> dict[str, Any]:
+    """Write what a result knows of regions; returns it as JSON, and adds the descriptions of its arrays."""
+    about = {}
+    for name, regions in _regions_of(sample).items():
+        if name in names:
+            about[name], parts = regions.written()
+            for part, array in parts.items():
+                described[f"{name}_{part}"] = write_array(folder / f"{name}_{part}.npy", array)
+    return about
+
+
 def _regions_of(sample: AttributionSample) -> dict[str, Regions]:
     """What a result knows of regions, by the names of their files: what its features are, what `Until` asked about."""
     found = {"regions": sample.regions, "over": None if sample.stopping is None else sample.stopping.over}
     return {name: regions for name, regions in found.items() if regions is not None}
 
 
-def check_targets(targets: Any) -> None:
-    """Raise if a target cannot be written to a manifest."""
-    for entry in targets:
-        parts = entry if isinstance(entry, tuple | list) else [entry]
-        if entry is not None and not all(isinstance(part, int) for part in parts):
-            raise TypeError(f"`target` must be integers or tuples of integers to be saved, got {type(entry).__name__}")
-
-
-def check_inputs(inputs: Any) -> None:
-    """Raise if inputs cannot be written beside a manifest."""
-    if isinstance(inputs, list):
-        kinds = sorted({type(entry).__name__ for entry in inputs if not is_text(entry)})
-        if kinds:
-            raise TypeError(
-                f"`inputs` must be arrays or a list of texts or of tokens to be saved, got a list of {', '.join(kinds)}"
-            )
-    else:
-        if isinstance(inputs, dict) and not all(isinstance(key, str) for key in inputs):
-            raise TypeError(f"`inputs` must be a dict with text keys to be saved, got {list(inputs)}")
-        for part in inputs.values() if isinstance(inputs, dict) else inputs if isinstance(inputs, tuple) else [inputs]:
-            if not isinstance(part, np.ndarray) or part.dtype.kind not in KINDS:
-                kind = f"an array of {part.dtype}" if isinstance(part, np.ndarray) else type(part).__name__
-                raise TypeError(f"`inputs` must be arrays or a list of texts to be saved, got {kind}")
-
-
-def _assembled(folder: Path, manifest: dict[str, Any]) -> AttributionSample:
-    described = manifest["arrays"]
-    values, vanilla, scores, predictions = (
-        read_array(folder / MANIFEST, name, described[name]) if name in described else None for name in ARRAYS
-    )
-    names = manifest["feature_names"]
-    if names is not None and not isinstance(names, list):
-        raise TypeError("feature_names, which must be a list")
-    ids, input_names, target = (_typed(manifest, name, list) for name in ("sample_ids", "input_ids", "target"))
-    check_targets(target)
-    if values is None or vanilla is None or values.ndim < 3 or {values.dtype.kind, vanilla.dtype.kind} - set("biuf"):
-        raise ValueError(f"{folder / MANIFEST} is damaged: values and vanilla must be numbers (n, batch, *features)")
-    n, batch = values.shape[:2]
-    inputs = _read_inputs(folder, manifest["inputs"], described)
-    default_terms = manifest.get("default_terms")
-    stopping = None if manifest.get("stopping") is None else Stopping.read(manifest["stopping"], batch, n)
-    regions = _read_regions(folder, manifest.get("regions", {}), described)
-    if "over" in regions:
-        if stopping is None:
-            raise TypeError("regions over, which belong to a stopping")
-        stopping = replace(stopping, over=regions["over"])
-    sample = AttributionSample(
-        values=values,
-        inputs=inputs,
-        target=tuple(tuple(entry) if isinstance(entry, list) else entry for entry in target),
-        vanilla=np.array(vanilla),
-        scores=None if scores is None else np.array(scores),
-        predictions=None if predictions is None else np.array(predictions),
-        sample_ids=tuple(ids),
-        input_names=tuple(input_names),
-        feature_names=None if names is None else tuple(names),
-        provenance={**RULES_ONCE, **_typed(manifest, "provenance", dict)},
-        stopping=stopping,
-        default_terms=None if default_terms is None else Terms.read(default_terms, values.shape),
-        regions=regions.get("regions"),
-    )
-    for name, wrong in misfits(sample):
-        raise ValueError(f"{folder / MANIFEST} is damaged: {name} {wrong}")
+def _compared(folder: Path, manifest: dict[str, Any]) -> AttributionSample:
+    """The differences of the two results in a folder."""
+    said, file = typed(manifest, "compared", dict), folder / MANIFEST
+    parts = []
+    for name in PARTS:
+        if (folder / name).is_symlink():
+            raise ValueError(f"{folder / name} is a link, and is not followed")
+        with read_manifest(folder / name / MANIFEST, SCHEMA_VERSION) as of_part:
+            parts.append(assembled(folder / name, of_part))
     try:
-        if sample.stopping is not None or sample.default_terms is not None:
-            sample.terms()  # they must agree
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{folder / MANIFEST} is damaged: stopping or default_terms: {error}") from error
-    return sample
-
-
-def _read_regions(folder: Path, about: Any, arrays: dict[str, Any]) -> dict[str, Regions]:
-    if not isinstance(about, dict) or set(about) - {"regions", "over"}:
-        raise TypeError("regions, which must be an object")
-
-    def read(name: str, part: str) -> np.ndarray:
-        return np.array(read_array(folder / MANIFEST, f"{name}_{part}", arrays[f"{name}_{part}"]))
-
-    try:
-        return {name: Regions.read(written, partial(read, name)) for name, written in about.items()}
+        sample = difference_of(*parts, scale=manifest["scale"], names=said["names"])
+        scale = one_of(said["scale"], "scale", ("raw", *SCALES))
+        if manifest["scale"] not in ("raw", scale):
+            raise ValueError(f"`scale` is {scale!r}, and its parts are to be scaled by {manifest['scale']!r:.40}")
+        provenance = {
+            **sample.provenance,
+            "compared": {**sample.provenance["compared"], "scale": scale},
+            "looks": [*sample.looks, *(size for size in typed(manifest, "looks", list) if size not in sample.looks)],
+        }
+        sample = replace(sample, provenance=provenance)
+        if manifest["default_terms"] is not None:
+            sample = replace(sample, default_terms=Terms.read(manifest["default_terms"], sample.values.shape))
+        stopping = read_stopping(folder, manifest, sample.values.shape)
+        sample = replace(sample, stopping=stopping if stopping is not None else sample.stopping)
+        sample.terms()
     except ValueError as error:
-        raise ValueError(f"{folder / MANIFEST} is damaged: regions: {error}") from error
-
-
-def _typed(manifest: dict[str, Any], name: str, kind: type) -> Any:
-    if not isinstance(manifest[name], kind):
-        raise TypeError(f"{name}, which must be a {kind.__name__}")
-    return manifest[name]
-
-
-def _read_inputs(folder: Path, about: dict[str, Any], arrays: dict[str, Any]) -> Any:
-    kind, keys = about["kind"], _typed(about, "keys", list)
-    if kind == "list":
-        texts = read_json(folder / "inputs.json")
-        if digest_of(folder / "inputs.json") != about["digest"]:
-            raise ValueError(f"{folder / 'inputs.json'} was changed after it was saved")
-        if not isinstance(texts, list) or not all(map(is_text, texts)):
-            raise ValueError(f"{folder / 'inputs.json'} is damaged: a list of texts is needed")
-        return texts
-    parts = [np.array(read_array(folder / MANIFEST, f"inputs_{i}", arrays[f"inputs_{i}"])) for i in range(len(keys))]
-    if kind == "dict" and all(isinstance(key, str) for key in keys):
-        return dict(zip(keys, parts, strict=True))
-    if kind == "tuple" or (kind == "array" and len(parts) == 1):
-        return tuple(parts) if kind == "tuple" else parts[0]
-    raise ValueError(f"{folder / MANIFEST} is damaged: inputs of kind {kind!r:.40} with {len(keys)} keys")
+        raise ValueError(f"{file} is damaged, or does not fit its parts: {error}") from error
+    for name, wrong in misfits(sample):
+        raise ValueError(f"{file} is damaged: {name} {wrong}")
+    return sample

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,34 +14,67 @@ from metfa.results.rules import USUAL
 from metfa.results.terms import Terms
 
 if TYPE_CHECKING:
-    from metfa.results.sample import AttributionSample
+    from typing import TypeVar
 
-__all__ = ["grown", "input_of", "joined", "read_only", "same_maps", "with_record"]
+    from metfa.results.samples import Samples
+
+    S = TypeVar("S", bound=Samples)
+
+__all__ = ["both", "equal", "grown", "in_order", "input_of", "joined", "read_only", "same_maps", "short", "with_record"]
 
 RULES_NOW = {"families": STATEMENTS, "usual_threshold": USUAL}
 
 
-def input_of(sample: AttributionSample, index: int) -> AttributionSample:
+def input_of(sample: S, index: int) -> S:
     """See `AttributionSample.of_input`."""
     index = positive_int(index, "index", minimum=0)
     batch = sample.values.shape[1]
     if index >= batch:
         raise ValueError(f"`index` must lie in 0..{batch - 1}, got {index}")
-    row = slice(index, index + 1)
+    return _of_inputs(sample, slice(index, index + 1))
+
+
+def in_order(sample: S, input_names: tuple[str, ...], sample_ids: tuple[int, ...]) -> S:
+    """The same inputs and samples in another order."""
+    if sample.sample_ids != sample_ids:
+        order = _places(sample.sample_ids, sample_ids)
+        predictions = None if sample.predictions is None else sample.predictions[order]
+        sample = replace(sample, values=sample.values[order], predictions=predictions, sample_ids=sample_ids)
+    if sample.input_names != input_names:
+        sample = _of_inputs(sample, _places(sample.input_names, input_names))
+    return sample
+
+
+def _places(names: Sequence[Any], wanted: Sequence[Any]) -> list[int]:
+    places = {name: place for place, name in enumerate(names)}
+    return [places[name] for name in wanted]
+
+
+def _of_inputs(sample: S, rows: slice | list[int]) -> S:
+    """Some inputs; those of a slice as views."""
+    batch = range(sample.values.shape[1])
+    of = list(batch[rows]) if isinstance(rows, slice) else rows
     return replace(
         sample,
-        values=sample.values[:, row],
-        inputs=_rows(sample.inputs, row),
-        target=sample.target[row],
-        vanilla=sample.vanilla[row],
-        scores=None if sample.scores is None else sample.scores[row],
-        predictions=None if sample.predictions is None else sample.predictions[:, row],
-        input_names=sample.input_names[row],
-        stopping=None if sample.stopping is None else sample.stopping.of_input(index),
-        default_terms=None if sample.default_terms is None else sample.default_terms.of_input(index),
-        regions=None if sample.regions is None else sample.regions.of_input(index),
+        values=sample.values[:, rows],
+        inputs=_rows(sample.inputs, rows),
+        target=tuple(sample.target[row] for row in of),
+        vanilla=sample.vanilla[rows],
+        scores=None if sample.scores is None else sample.scores[rows],
+        predictions=None if sample.predictions is None else sample.predictions[:, rows],
+        input_names=tuple(sample.input_names[row] for row in of),
+        stopping=None if sample.stopping is None else sample.stopping.of_inputs(of),
+        default_terms=None if sample.default_terms is None else sample.default_terms.of_inputs(of),
+        regions=None if sample.regions is None else sample.regions.of_inputs(of),
+        pair=None if sample.pair is None else both(_of_inputs, sample.pair, rows),
         provenance={**sample.provenance, "signed": sample.signed},
     )
+
+
+def both(made: Callable[..., Any], pair: tuple[Any, Any], *arguments: Any) -> tuple[Any, Any]:
+    """What a function makes of each of two parts (`AttributionSample.pair`)."""
+    before, after = pair
+    return made(before, *arguments), made(after, *arguments)
 
 
 def read_only(value: Any) -> Any:
@@ -54,14 +88,18 @@ def read_only(value: Any) -> Any:
     return {key: read_only(part) for key, part in value.items()} if isinstance(value, dict) else value
 
 
-def _rows(inputs: Any, rows: slice) -> Any:
+def _rows(inputs: Any, rows: slice | list[int]) -> Any:
     """Rows of a batch of inputs: of an array, a list, or each part of a tuple or dict."""
     if isinstance(inputs, tuple):
         return tuple(part[rows] for part in inputs)
-    return {key: part[rows] for key, part in inputs.items()} if isinstance(inputs, dict) else inputs[rows]
+    if isinstance(inputs, dict):
+        return {key: part[rows] for key, part in inputs.items()}
+    if isinstance(inputs, list):
+        return inputs[rows] if isinstance(rows, slice) else [inputs[row] for row in rows]
+    return inputs[rows]
 
 
-def joined(sample: AttributionSample, other: AttributionSample) -> AttributionSample:
+def joined(sample: S, other: S) -> S:
     """See `AttributionSample.concat`."""
     _check_joins(sample, other)
     ids = sample.sample_ids + other.sample_ids
@@ -75,6 +113,9 @@ def joined(sample: AttributionSample, other: AttributionSample) -> AttributionSa
         stopping = replace(stopping, added=stopping.added + other.n_samples)
     both = [one.provenance.get("unmoved", ()) for one in (sample, other)]
     unmoved = [name for name in both[0] if name in both[1]]
+    parts = None
+    if sample.pair is not None and other.pair is not None:
+        parts = joined(sample.pair[0], other.pair[0]), joined(sample.pair[1], other.pair[1])
     made = {"n_samples": len(ids), "first_sample": min(ids), **spent, "seconds": round(spent["seconds"], 3)}
     return replace(
         sample,
@@ -82,6 +123,7 @@ def joined(sample: AttributionSample, other: AttributionSample) -> AttributionSa
         predictions=predictions,
         sample_ids=tuple(ids[i] for i in order),
         stopping=stopping,
+        pair=parts,
         provenance={**sample.provenance, **made, "unmoved": unmoved, "looks": sorted({*sample.looks, *other.looks})},
     )
 
@@ -114,7 +156,7 @@ def grown(looks: list[int], n_samples: int) -> str | None:
     return f"joined from parts after looks at {listed} samples"
 
 
-def _check_joins(sample: AttributionSample, other: AttributionSample) -> None:
+def _check_joins(sample: Samples, other: Samples) -> None:
     """Raise unless `other` holds further samples of the same inputs, made in the same way."""
     repeated = sorted(set(sample.sample_ids) & set(other.sample_ids))
     if repeated:
@@ -133,15 +175,17 @@ def _check_joins(sample: AttributionSample, other: AttributionSample) -> None:
             f"`first_sample={max(sample.sample_ids) + 1}`"
         )
     for name in ("input_names", "inputs", "target", "feature_names"):
-        if not _equal(getattr(sample, name), getattr(other, name)):
+        if not equal(getattr(sample, name), getattr(other, name)):
             raise ValueError(
-                f"`other` has another `{name}`: {_short(getattr(other, name))} against {_short(getattr(sample, name))}"
+                f"`other` has another `{name}`: {short(getattr(other, name))} against {short(getattr(sample, name))}"
             )
     for name in ("explainer", "noise", "rng", "streams"):
         if sample.provenance.get(name) != other.provenance.get(name):
             raise ValueError(
                 f"`other` was made with {name}={other.provenance.get(name)}, this with {sample.provenance.get(name)}"
             )
+    if sample.provenance.get("compared") != other.provenance.get("compared"):
+        raise ValueError(f"`other` has other differences: {short(other.provenance.get('compared'))}")
     if sample.regions != other.regions:
         raise ValueError(f"`other` has other `regions`: {other.regions} against {sample.regions}")
     if not _same_terms(sample.default_terms, other.default_terms):
@@ -167,15 +211,17 @@ def same_maps(a: np.ndarray, b: np.ndarray) -> bool:
     return bool((np.abs(a - b).sum(1) <= 0.02 * np.maximum(np.abs(a).sum(1), np.abs(b).sum(1))).all())
 
 
-def _equal(a: Any, b: Any) -> bool:
+def equal(a: Any, b: Any) -> bool:
+    """Whether two fields of results are equal, arrays and all."""
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         return a.dtype == b.dtype and np.array_equal(a, b)
     if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(_equal(a[key], b[key]) for key in a)
+        return a.keys() == b.keys() and all(equal(a[key], b[key]) for key in a)
     if isinstance(a, tuple | list) and isinstance(b, tuple | list):
-        return len(a) == len(b) and all(map(_equal, a, b))
+        return len(a) == len(b) and all(map(equal, a, b))
     return repr(a) == repr(b)
 
 
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
+    """A field of a result for a message."""
     return f"an array {value.shape}" if isinstance(value, np.ndarray) else f"{value!r:.80}"

@@ -8,21 +8,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metfa._base.mapped import unload
+from metfa.results.differences import subtracted
+from metfa.results.parts import both
 from metfa.results.regions import Regions
 from metfa.results.rules import RULES, USUAL
 from metfa.results.terms import Terms, of_both_signs
 
 if TYPE_CHECKING:
-    from metfa.results.sample import AttributionSample
+    from typing import TypeVar
+
+    from metfa.results.samples import Samples
+
+    S = TypeVar("S", bound=Samples)
 
 __all__ = ["facts_of", "pooled_maps", "pooled_sample", "pooled_samples", "terms_of"]
 
 AT_A_TIME = 64  # samples that are read from a file before their memory is given back
 
 
-def pooled_sample(sample: AttributionSample, regions: Regions) -> AttributionSample:
+def pooled_sample(sample: S, regions: Regions) -> S:
     """See `AttributionSample.over`."""
-    if sample.default_terms is not None and sample.default_terms.sides is not None:
+    if sample.pair is None and sample.default_terms is not None and sample.default_terms.sides is not None:
         above, _ = sample.default_terms.sides
         raise ValueError(
             f"`over` needs scores, and these are differences already ({above!r}): ask about the single features, "
@@ -33,6 +39,9 @@ def pooled_sample(sample: AttributionSample, regions: Regions) -> AttributionSam
     if stopping is not None and stopping.over != regions:  # its thresholds are for other features
         noun = stopping.noun if stopping.over is not None else "single feature"
         stopping = replace(stopping, thresholds=None, nothing=(), over=None, noun=noun)
+    if sample.pair is not None:
+        found = subtracted(*both(pooled_sample, sample.pair, regions), sample.provenance["compared"])
+        return replace(found, stopping=stopping, provenance={**found.provenance, "looks": sample.looks})
     known = sample.provenance.get("signed"), sample.provenance.get("unit")
     signed, unit = facts_of(regions, sample.vanilla, *known)
     usual = 0.0 if sample.signed else sample.usual_rule

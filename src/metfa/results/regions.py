@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
@@ -175,7 +175,11 @@ class Regions:
 
     def of_input(self, index: int) -> Regions:
         """The same for one input of the batch."""
-        return self if len(self.masks) == 1 else replace(self, masks=self.masks[index : index + 1])
+        return self.of_inputs([index])
+
+    def of_inputs(self, rows: Sequence[int]) -> Regions:
+        """The same for some inputs of the batch, in this order."""
+        return self if len(self.masks) == 1 else replace(self, masks=tuple(self.masks[row] for row in rows))
 
     def shares(self) -> np.ndarray:
         """Share of the features that each region holds, (1 or batch, regions)."""

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from metfa import stats
-from metfa._base.validation import check_flag, check_function, check_kind, positive_int
+from metfa._base.validation import check_flag
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.results.cautions import FLIPS_FROM
 from metfa.results.certified import certified, ranks_within
-from metfa.results.corrections import check_correction
-from metfa.results.decisions import Decision, decide, tested
+from metfa.results.decided import Decided
 from metfa.results.guarantees import Guarantee, guarantee
 from metfa.results.outlook import Outlook, outlook
-from metfa.results.parts import input_of, joined
-from metfa.results.pooling import pooled_sample
-from metfa.results.regions import regions_of
-from metfa.results.samples import Samples
-from metfa.results.scaled import scaled_sample
 from metfa.results.stopping import of_a_fixed_number
-from metfa.results.terms import Terms, check_fits, filled
-from metfa.results.thresholds import UNMOVED, ruled
-from metfa.stats.validation import as_alternative
+from metfa.results.thresholds import UNMOVED
 
 if TYPE_CHECKING:
     from metfa.results.summary import Summary
@@ -35,7 +26,7 @@ __all__ = ["AttributionSample"]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class AttributionSample(Samples):
+class AttributionSample(Decided):
     r"""N attributions of each input under noise, with the exact statistics of their medians.
 
     Made by `metfa.explain` or `metfa.load`; arrays are NumPy and read-only.
@@ -67,12 +58,9 @@ class AttributionSample(Samples):
         with it. None: the usual ones, see `terms`.
     regions : Regions or None
         What its features are, where they are regions (see `over`).
+    pair : (AttributionSample, AttributionSample) or None
+        Before and after, where the values are differences (`metfa.compare`): after minus before, copy by copy.
     """
-
-    def with_unit(self, unit: float | np.ndarray) -> AttributionSample:
-        """The same samples, decided in another unit, a number or one for each input; 1 for probabilities."""
-        usual = self.default_terms or Terms(0.0 if self.signed else self.usual_rule)
-        return replace(self, default_terms=replace(usual, unit=unit))
 
     def confidence_interval(
         self, confidence_level: float | None = None, *, ranks: stats.Ranks | None = None, simultaneous: bool = False
@@ -109,40 +97,6 @@ class AttributionSample(Samples):
         if simultaneous:
             return stats.median_interval(self.values, ranks=stats.median_ranks(self.n_samples, level, n_features=m))
         return stats.median_interval(self.values, confidence_level, ranks=ranks)
-
-    def terms(
-        self,
-        threshold: Any = None,
-        *,
-        alpha: float | None = None,
-        correction: str | None = None,
-        split: int | None = None,
-    ) -> Terms:
-        r"""Terms of its decisions: what is given, and for each None what holds for this result.
-
-        Every method, figure, report, text, metric and command takes its terms from here. `Terms` says what holds where
-        nothing is given.
-
-        Parameters
-        ----------
-        threshold, alpha, correction, split
-            See `Terms`; TypeError or ValueError if one is not allowed, or does not fit these samples.
-        """
-        usual = self.default_terms or Terms(0.0 if self.signed else self.usual_rule)
-        decided = self.stopping is not None and self.stopping.tested and self.stopping.over in (None, self.regions)
-        own = self.stopping.terms if self.stopping is not None and decided else usual
-        own = replace(own, unit=self.unit, sides=usual.sides, families=self.families)
-        found = filled(own, usual.threshold, threshold, alpha=alpha, correction=correction, split=split)
-        check_correction(found.correction, any_time=self.any_time)
-        check_fits(found, self.values.shape)
-        return found
-
-    def decide(self, terms: Terms) -> Decision:
-        """Marks, test and thresholds on these terms; raises `TooFewSamplesError` if nothing could be significant."""
-        check_kind(terms, "terms", Terms, "`sample.terms(...)`")
-        terms = terms if terms.families else replace(terms, families=self.families)
-        self._look()
-        return decide(self.values, terms, unmoved=self.unmoved, any_time=self.any_time)
 
     def certified_radius(
         self,
@@ -201,70 +155,6 @@ class AttributionSample(Samples):
         self._look()
         return stats.median_interval(self.values, ranks=ranks_within(self, radius, confidence_level))
 
-    def test(
-        self, threshold: Any = None, *, alternative: str = "two-sided", split: int | None = None
-    ) -> stats.SignTestResult:
-        r"""Test each feature's median against a threshold.
-
-        Parameters
-        ----------
-        threshold, split
-            As for `terms`.
-        alternative : {"two-sided", "greater", "less"}
-            See `stats.sign_test`.
-
-        Returns
-        -------
-        stats.SignTestResult
-            Counts and p-values (batch, \*features). ``.test(0)`` is for signed attributions: its `sign` says on which
-            side of zero the median is; scores within 1e-4 of `Terms.unit` on neither. Or `stats.SequentialTestResult`.
-        """
-        alternative = as_alternative(alternative)
-        self._look()
-        terms = self.terms(threshold, split=split)
-        return tested(self.values, terms, alternative, unmoved=self.unmoved, any_time=self.any_time)[0]
-
-    def threshold(self, rule: Callable[[np.ndarray], Any] | None = None, *, split: int | None = None) -> np.ndarray:
-        r"""Threshold of each input from its own samples, (batch,) float64.
-
-        Parameters
-        ----------
-        rule : callable, optional
-            Values (n, \*features) -> float; by default the usual natural break, nan where no feature stands out.
-        split : int, optional
-            Use only the first `split` samples; by default (and for 0) all of them.
-        """
-        rule = self.usual_rule if rule is None else rule
-        check_function(rule, "rule", "rule(values)", None)
-        first = 0 if split is None else positive_int(split, "split", 0, self.n_samples)
-        return ruled(rule, self.values, self.terms().unit, first or self.n_samples)[0]
-
-    def significance_map(
-        self,
-        threshold: Any = None,
-        *,
-        alpha: float | None = None,
-        correction: str | None = None,
-        split: int | None = None,
-    ) -> np.ndarray:
-        r"""Which features lie above the threshold (+1), below (-1) or are undecided (0), int8 (batch, \*features).
-
-        Above a natural break is important, above 0 is positive.
-
-        Parameters
-        ----------
-        threshold, alpha, correction, split
-            As for `terms`. With or without a split, the mark of a feature is on the wrong side of the threshold that is
-            used with probability at most alpha for each side (but see "closed-e-bh"): if the median V is at most h,
-            then ``#{e > h} <= #{e > V}``, however h was found. (A break of few samples may lie far from the law's own.)
-
-        Raises
-        ------
-        TooFewSamplesError
-            If nothing could become significant with so few samples, a ValueError that names the smallest N.
-        """
-        return self.decide(self.terms(threshold, alpha=alpha, correction=correction, split=split)).marks
-
     def plan(
         self,
         undecided: float,
@@ -297,44 +187,6 @@ class AttributionSample(Samples):
         terms = self.terms(threshold, alpha=alpha, correction=correction, split=split)
         return outlook(self, undecided, terms, max_samples)
 
-    def over(self, regions: Any = None, *, how: str | None = None, against: Any = None) -> AttributionSample:
-        r"""The samples of regions: the same kind of result, whose features are the regions.
-
-        Every statement holds for them as it stands: tests, intervals, smoothed values, corrections, e-values,
-        certificates. With ``against="rest"`` the question needs no threshold: does a region get more, or less, than the
-        rest of the picture?
-
-        Parameters
-        ----------
-        regions : Regions or array
-            A `Regions`, or what it takes as `masks`: labels (\*features) or masks, bool (regions, \*features); or one
-            mask, bool (\*features), or a list of them. They must not depend on these samples. None: those of
-            `metfa.Until`.
-        how, against
-            Instead of those of `regions`; see `Regions`.
-
-        Returns
-        -------
-        AttributionSample
-            Samples (n, batch, regions) in float64.
-
-        Raises
-        ------
-        TypeError, ValueError
-            For regions that are not of the features' shape, empty, or have no rest.
-
-        Examples
-        --------
-        >>> import numpy as np, metfa
-        >>> sample = metfa.explain(lambda x, target: x**2, np.array([[3.0, 2.0, 1.0, 0.0]]), 0,
-        ...                        noise=metfa.noise.Uniform(0.2), n_samples=20, rng=0)
-        >>> sample.over(np.array([0, 0, 1, 1]), against="rest").significance_map(correction="holm")
-        array([[ 1, -1]], dtype=int8)
-        """
-        if regions is None and self.stopping is not None:
-            regions = self.stopping.over
-        return pooled_sample(self, regions_of(regions, how, against, self.feature_shape))
-
     def guarantee(
         self,
         region: Any,
@@ -363,50 +215,6 @@ class AttributionSample(Samples):
         terms = self.terms(threshold, alpha=alpha, correction="none", split=split)
         self._look()
         return guarantee(self, region, terms, dependence)
-
-    def scaled(self, scale: str) -> AttributionSample:
-        """The samples with each map scaled by itself, so that a fixed number means the same for every input.
-
-        Parameters
-        ----------
-        scale : {"mean", "share", "rank"}
-            "mean": a score over the mean of its map's absolute scores, so that 2 is twice the mean. "share": its share
-            of their sum. "rank": its rank in its map over the number of features, in (0, 1], the mean rank where scores
-            are equal; above 0.95, the default threshold, is in the top 5 %.
-
-        Returns
-        -------
-        AttributionSample
-            In float64 and in memory. `metfa.Until` did not test these scores: its thresholds are dropped, and tests
-            still hold at any time. Certificates hold too, as each scaled map is a function of its noisy input.
-
-        Raises
-        ------
-        ValueError
-            For "mean" and "share" of a map of zeros, and for differences of regions.
-        """
-        return scaled_sample(self, scale)
-
-    def of_input(self, index: int) -> AttributionSample:
-        """The samples of one input of the batch alone, as a batch of one."""
-        return input_of(self, index)
-
-    def concat(self, other: AttributionSample) -> AttributionSample:
-        """Join samples of the same inputs from two calls (see `first_sample` of `metfa.explain`), in memory.
-
-        Parts that were joined before anybody looked at one are one sample of a fixed size, with exact tests. After a
-        look (`looks`; one in another session only if the result was saved after it) e-values decide, and intervals hold
-        at any time: the sign test after each of ten joins was wrong for .28 of the null features, .04 at a fixed size.
-        Samples that are added to those of `metfa.Until` must come later. All are tested; `stopping` counts the added.
-
-        Raises
-        ------
-        ValueError
-            If sample ids repeat, if inputs, target, explainer, noise or seed differ, or if only `other` is of `Until`.
-        """
-        if not isinstance(other, AttributionSample):
-            raise TypeError(f"`other` must be an AttributionSample, got {type(other).__name__}")
-        return joined(self, other)
 
     def summary(
         self,

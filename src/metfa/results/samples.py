@@ -44,6 +44,7 @@ class Samples:
     stopping: Stopping | None = None
     default_terms: Terms | None = None
     regions: Regions | None = None
+    pair: tuple[Any, Any] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "provenance", with_record(self.provenance))
@@ -61,8 +62,9 @@ class Samples:
         return self.stopping is not None or self.grown is not None
 
     def _look(self) -> None:
-        if self.n_samples not in self.looks:
-            self.looks.append(self.n_samples)
+        for one in (self, *(self.pair or ())):  # a look at differences is one at both parts
+            if one.n_samples not in one.looks:
+                one.looks.append(one.n_samples)
 
     @property
     def looks(self) -> list[int]:

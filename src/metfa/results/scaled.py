@@ -13,7 +13,11 @@ from metfa._base.validation import one_of
 from metfa.results.terms import Terms
 
 if TYPE_CHECKING:
-    from metfa.results.sample import AttributionSample
+    from typing import TypeVar
+
+    from metfa.results.samples import Samples
+
+    S = TypeVar("S", bound=Samples)
 
 __all__ = ["SCALES", "scaled_sample"]
 
@@ -38,9 +42,14 @@ SCALES: dict[str, Callable[[np.ndarray], np.ndarray]] = {"mean": _over_mean, "sh
 WORDS = {"mean": "multiples of the mean, ", "share": "shares of the sum, ", "rank": "ranks, "}
 
 
-def scaled_sample(sample: AttributionSample, scale: str) -> AttributionSample:
+def scaled_sample(sample: S, scale: str) -> S:
     """See `AttributionSample.scaled`."""
     one_of(scale, "scale", SCALES)
+    if sample.pair is not None:
+        raise ValueError(
+            f"`scaled` is for maps, and these are differences of maps: write `metfa.compare(..., scale={scale!r})`, "
+            "which scales both maps before it subtracts"
+        )
     if sample.regions is not None and sample.regions.against is not None:
         raise ValueError(
             "`scaled` is for maps, and these are differences between regions: write `sample.scaled(...).over(regions)` "

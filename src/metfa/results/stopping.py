@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
@@ -17,7 +18,10 @@ from metfa.results.until import CRITERIA
 __all__ = ["Look", "Stopping", "of_a_fixed_number"]
 
 REASONS = ("reached", "max_samples", "max_seconds", "no_threshold", "unmoved")
-NOUNS = ("feature", "region", "single feature", "unscaled feature", "unscaled region")
+NOUNS = (
+    *("feature", "region", "single feature", "unscaled feature", "unscaled region"),
+    *("difference", "uncompared feature", "uncompared region"),
+)
 
 
 @dataclass(frozen=True)
@@ -66,9 +70,9 @@ class Stopping:
         Why the rule found no threshold for an input, None where it did; empty if every input has one.
     over : Regions or None
         The regions that `Until` asked about, where the features of the result are not these.
-    noun : {"feature", "region", "single feature", "unscaled feature", "unscaled region"}
-        What the looks were about; "single feature" where they were pooled afterwards, "unscaled" where their maps were
-        scaled afterwards.
+    noun : {"feature", "region", "single feature", "unscaled feature", "unscaled region", "difference", ...}
+        What the looks were about; "single feature" where they were pooled afterwards, "unscaled" and "uncompared" where
+        their maps were scaled or compared afterwards, "difference" in the two parts of a comparison.
 
     Notes
     -----
@@ -119,12 +123,17 @@ class Stopping:
 
     def of_input(self, index: int) -> Stopping:
         """The same for one input of the batch; the looks still show the worst of all."""
-        over = None if self.over is None else self.over.of_input(index)
+        return self.of_inputs([index])
+
+    def of_inputs(self, rows: Sequence[int]) -> Stopping:
+        """The same for some inputs of the batch, in this order."""
+        over = None if self.over is None else self.over.of_inputs(rows)
         if self.thresholds is None:
             return replace(self, over=over)
-        nothing = self.nothing[index : index + 1]
-        reason = "no_threshold" if any(nothing) else self.reason
-        return replace(self, thresholds=self.thresholds[index : index + 1], nothing=nothing, reason=reason, over=over)
+        nothing = tuple(self.nothing[row] for row in rows) if self.nothing else ()
+        reason = "no_threshold" if nothing and None not in nothing else self.reason
+        thresholds = tuple(self.thresholds[row] for row in rows)
+        return replace(self, thresholds=thresholds, nothing=nothing, reason=reason, over=over)
 
     def __str__(self) -> str:
         return how_it_ended(self)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,13 +15,7 @@ from metfa.results.moments import ends_of
 from metfa.results.rules import RULES, USUAL
 from metfa.results.units import checked_unit
 
-__all__ = [
-    "Terms",
-    "check_fits",
-    "checked_threshold",
-    "filled",
-    "of_both_signs",
-]
+__all__ = ["Terms", "check_fits", "checked_threshold", "filled", "of_both_signs"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,12 +147,14 @@ class Terms:
 
     def of_input(self, index: int) -> Terms:
         """The same for one input of the batch, as a batch of one."""
-        rows = {
-            name: value[index : index + 1]
-            for name in ("threshold", "unit")
-            if isinstance(value := getattr(self, name), np.ndarray)
-        }
-        return replace(self, **rows, nothing=self.nothing[index : index + 1]) if rows else self
+        return self.of_inputs([index])
+
+    def of_inputs(self, rows: Sequence[int]) -> Terms:
+        """The same for some inputs of the batch, in this order."""
+        given = {name: getattr(self, name) for name in ("threshold", "unit")}
+        of_rows = {name: value[list(rows)] for name, value in given.items() if isinstance(value, np.ndarray)}
+        nothing = tuple(self.nothing[row] for row in rows) if self.nothing else ()
+        return replace(self, **of_rows, nothing=nothing) if of_rows else self
 
     def written(self) -> dict[str, Any]:
         """As JSON.
