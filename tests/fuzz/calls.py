@@ -592,6 +592,9 @@ def of_evaluation(folder):
         return evaluation.evaluate(study, store=store).to_dataframe()
 
     yield Case("Study, evaluated", made(metfa.Study, evaluated), {**settings, **whole, **more}, kinds=kinds)
+    yield Case("Study, regions", made(metfa.Study, evaluated),
+               {**settings, "metrics": ["mstd"], "over": metfa.regions.grid((8, 8), 2), "version": "1"},
+               kinds=kinds)  # fmt: skip
     settings = {**settings, "n_samples": (6, 8)}
     study = metfa.Study(**settings, aggregates=("vanilla", "smoothed"), version="1")
     runs = {"study": study, "store": folder.new(), "store_options": None, "executor": "local", "workers": 1}

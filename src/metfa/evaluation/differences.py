@@ -77,7 +77,7 @@ def difference_table(
     notes = [*_about_reference(evaluation, reference, rows), *_about_inputs(evaluation), *_about_medians(table)]
     notes += _about_constant(evaluation, rows, reference) if measure.name == "mstd" else []
     details = samples_shown(entries, selection, noise=measure.of != "samples")
-    details += terms_shown(measure, selection.rule) if measure.decides else []
+    details += terms_shown(measure, evaluation.study) if measure.decides else []
     if measure.of in ("maps under noise", "outer samples", "predictions"):
         details.append(f"{evaluation.study.n_outer} draws of each outer noise")
     m = sum(verdict is not None for verdict in decided)

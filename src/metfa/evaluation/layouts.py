@@ -14,13 +14,14 @@ from metfa._base.percents import percent
 from metfa.evaluation._measures import GOVERNED, Measure
 from metfa.evaluation._of_samples import correction_of
 from metfa.evaluation.notes import about_failures, about_levels, about_missing, about_trimming, counted_inputs
+from metfa.evaluation.over import over_in_words, subtracts
 from metfa.evaluation.selection import VANILLA, Entry, Selection, entry_label, figures, only_explainer
 from metfa.evaluation.tables import Cell, Table
 from metfa.results.rules import RULES, USUAL, break_in_words
 
 if TYPE_CHECKING:
     from metfa.evaluation.results import Evaluation
-    from metfa.results.until import Until
+    from metfa.evaluation.study import Study
 
 __all__ = [
     "average",
@@ -125,7 +126,7 @@ def samples_table(evaluation: Evaluation, measure: Measure, selection: Selection
     columns = tuple(f"P = {name}" for name in selection.noises)
     table = Table(measure.name.replace("_", " "), "explainer", columns, tuple(rows), tuple(cells))
     details = samples_shown(entries, selection)
-    details += terms_shown(measure, selection.rule) if measure.decides else []
+    details += terms_shown(measure, evaluation.study) if measure.decides else []
     return described(table, evaluation, measure, details, explainers, entries)
 
 
@@ -145,6 +146,7 @@ def described(
     """
     model = evaluation.study.model
     model = model if isinstance(model, str) else getattr(model, "name", None)
+    details = [*details, *([] if evaluation.study.parts is None else [over_in_words(evaluation.study.parts)])]
     details = [*details, *_settings(measure), *([f"model {model}"] if isinstance(model, str) else [])]
     error = ["±: 95% interval by Student's t"] if len(evaluation.inputs) > 1 else []
     title = ", ".join([f"{table.title} ({counted_inputs(evaluation)})", *details, *error, *closing])
@@ -189,16 +191,18 @@ def _settings(measure: Measure) -> list[str]:
     return [f"{name} {_shown(value)}" for name, value in found.items()]
 
 
-def terms_shown(measure: Measure, rule: Until | None) -> list[str]:
+def terms_shown(measure: Measure, study: Study) -> list[str]:
     """Threshold, correction and split of a measure that decides."""
-    threshold, split = measure.settings.get("threshold"), measure.settings.get("split")
+    rule, threshold, split = study.rule, measure.settings.get("threshold"), measure.settings.get("split")
     if threshold is None and rule is not None and rule.undecided is not None:
         threshold = rule.threshold
-    if threshold is None:
+    if threshold is not None:
+        named = break_in_words(threshold) or _shown(threshold)
+    elif subtracts(study.parts):
+        named = "0"
+    else:
         usual = break_in_words(RULES[USUAL])
         named = usual if split else f"0 of signed scores, {usual} of others"
-    else:
-        named = break_in_words(threshold) or _shown(threshold)
     of_first = f" of the first {split} samples" if split else ""
     correction = correction_of(measure.settings, rule)
     return [f"threshold {named}{of_first}", f"{correction} correction of each side" if correction else "no correction"]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["MAPS", "Reference", "check_alike", "identities", "named_in", "reference_of", "refusal_of"]
 
 MAPS = ("vanilla", "mean", "smoothed")  # in the order in which more is made of them
-ALIKE = ("sampling", "outer", "n_samples", "confidence_level", "n_outer", "aggregates")
+ALIKE = ("sampling", "outer", "n_samples", "confidence_level", "n_outer", "aggregates", "over")
 
 
 @dataclass(frozen=True)
