@@ -51,8 +51,9 @@ def difference_of(before: S, after: S, *, scale: str = "raw", names: Any = None)
     """
     one_of(scale, "scale", ("raw", *SCALES))
     sides_of(names)  # they must be two texts
-    _check_pair(before, after)
+    _check_copies(before, after)
     after = in_order(after, before.input_names, before.sample_ids)
+    _check_features(before, after)
     if scale != "raw":
         before, after = scaled_sample(before, scale), scaled_sample(after, scale)
     changed = not equal(before.inputs, after.inputs)
@@ -158,8 +159,8 @@ def _names_of(before: Samples, after: Samples) -> tuple[str, ...] | None:
     return tuple(a if a == b else f"{a} \N{RIGHTWARDS ARROW} {b}" for a, b in pairs)
 
 
-def _check_pair(before: Samples, after: Samples) -> None:
-    """Raise unless the two hold scores of the same features in the same noisy copies of the same inputs."""
+def _check_copies(before: Samples, after: Samples) -> None:
+    """Raise unless the two are results of the same noisy copies of the same inputs, in any order."""
     for name, one in (("before", before), ("after", after)):
         if not isinstance(one, Samples):
             raise TypeError(f"`{name}` must be an AttributionSample, got {shown(one)}")
@@ -188,6 +189,10 @@ def _check_pair(before: Samples, after: Samples) -> None:
                 f"`before` and `after` must have {what}, so that their copies are the same, got {name}={made!s:.80} "
                 f"against {other!s:.80}"
             )
+
+
+def _check_features(before: Samples, after: Samples) -> None:
+    """Raise unless the two hold scores of the same features."""
     if before.feature_shape != after.feature_shape:
         raise ValueError(
             f"`before` and `after` must have the same features, got maps of {before.feature_shape} against "

@@ -208,7 +208,7 @@ def _compared(folder: Path, manifest: dict[str, Any]) -> AttributionSample:
         provenance = {
             **sample.provenance,
             "compared": {**sample.provenance["compared"], "scale": scale},
-            "looks": sorted({*sample.looks, *typed(manifest, "looks", list)}),
+            "looks": [*sample.looks, *(size for size in typed(manifest, "looks", list) if size not in sample.looks)],
         }
         sample = replace(sample, provenance=provenance)
         if manifest["default_terms"] is not None:
