@@ -17,7 +17,7 @@ from metfa.results.thresholds import sides
 if TYPE_CHECKING:
     from metfa.results.samples import Samples
 
-__all__ = ["changed", "changed_together", "unchanged"]
+__all__ = ["changed", "changed_together", "check_enough", "unchanged"]
 
 
 def changed(sample: Samples, delta: Any, alpha: float | None, correction: str | None) -> np.ndarray:
@@ -43,8 +43,8 @@ def changed_together(
     any_time = any(sample.any_time for sample in samples)
     usual = "closed-e-bh" if any_time else "holm"
     asked = usual if correction is None else correction
-    terms = [_terms(sample, alpha, asked, BOTH, any_time=any_time) for sample in samples][0]
-    any_time = _needed(sizes[0], terms, sum(sample.values[0].size for sample in samples), any_time=any_time)
+    terms, *_ = [_terms(sample, alpha, asked, BOTH, any_time=any_time) for sample in samples]
+    any_time = check_enough(sizes[0], terms, sum(sample.values[0].size for sample in samples), any_time=any_time)
     above = [_sides(sample, delta)[0] for sample in samples]
     below = [_sides(sample, -delta)[1] for sample in samples]
     counts = (np.concatenate([part.ravel() for part in parts]) for parts in (above, below))
@@ -58,7 +58,7 @@ def unchanged(sample: Samples, delta: Any, alpha: float | None, correction: str 
     """See `AttributionSample.unchanged`."""
     delta = check_number(delta, "delta", above=0)
     terms = _terms(sample, alpha, correction, STATEMENTS, any_time=sample.any_time)
-    any_time = _needed(sample.n_samples, terms, sample.n_features, any_time=sample.any_time)
+    any_time = check_enough(sample.n_samples, terms, sample.n_features, any_time=sample.any_time)
     _, below = _sides(sample, delta)
     above, _ = _sides(sample, -delta)
     fewer = np.minimum(above, below)  # the larger p-value of both tests, and the smaller e-value
@@ -77,10 +77,10 @@ def _terms(sample: Samples, alpha: float | None, correction: str | None, familie
     return Terms(0.0, 0.05 if alpha is None else alpha, known, families=families)
 
 
-def _needed(n: int, terms: Terms, n_features: int, *, any_time: bool) -> bool:
+def check_enough(n: int, terms: Terms, n_features: int, *, any_time: bool = False) -> bool:
     """Whether e-values decide; raises if so few samples could show nothing."""
     any_time = any_time or terms.correction in E_VALUES
-    needed = samples_needed(terms, n_features, any_time=any_time)
+    needed = samplescheck_enough(terms, n_features, any_time=any_time)
     if n < needed:
         over = f"{terms.correction} over {n_features} differences" if terms.correction else "uncorrected"
         both = ", both sides together" if terms.together else ""
