@@ -80,7 +80,7 @@ def _terms(sample: Samples, alpha: float | None, correction: str | None, familie
 def check_enough(n: int, terms: Terms, n_features: int, *, any_time: bool = False) -> bool:
     """Whether e-values decide; raises if so few samples could show nothing."""
     any_time = any_time or terms.correction in E_VALUES
-    needed = samplescheck_enough(terms, n_features, any_time=any_time)
+    needed = samples_needed(terms, n_features, any_time=any_time)
     if n < needed:
         over = f"{terms.correction} over {n_features} differences" if terms.correction else "uncorrected"
         both = ", both sides together" if terms.together else ""
