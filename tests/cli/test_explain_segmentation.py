@@ -8,6 +8,7 @@ import pytest
 from PIL import Image
 
 import metfa
+from metfa.cli import scenes
 from metfa.models import WholePicture
 from metfa.segmentation import load_context
 
@@ -169,6 +170,20 @@ def test_mistakes_are_one_line(arguments, settings, said, explain_segmentation):
 def test_unfit_regions_are_one_line(size, level, said, explain_segmentation, tmp_path):
     Image.fromarray(np.full(size, level, np.uint8)).save(tmp_path / "mask.png")
     assert said in mistake(explain_segmentation("--region", "mask.png"))
+
+
+def test_a_region_from_a_jpeg_is_refused(explain_segmentation, tmp_path):
+    mask = np.zeros((32, 40), np.uint8)
+    mask[11:17, 13:19] = 255
+    Image.fromarray(mask).save(tmp_path / "mask.jpg")
+    with Image.open(tmp_path / "mask.jpg") as changed:
+        assert (np.asarray(changed) > 0).sum() > (mask > 0).sum()  # so another object would be explained
+    said = (
+        "`--region` mask.jpg is a JPEG, which changes pixels beside each edge, so that some outside of the object are"
+    )
+    assert said in mistake(explain_segmentation("--region", "mask.jpg"))
+    Image.fromarray(mask).save(tmp_path / "mask.png")
+    assert np.array_equal(scenes.region_in(tmp_path / "mask.png", np.zeros((3, 32, 40)), resized=False), mask > 0)
 
 
 @pytest.mark.slow

@@ -32,6 +32,7 @@ SENTENCES = {
     "It was I. You know.": ["It was I", "You know"],
     "यह अच्छी है। वह लंबी है।": ["यह अच्छी है", "वह लंबी है"],
     "很好。 不长！ 是 吗？": ["很好", "不长", "是 吗"],
+    "今日は雨です。「家にいます！」本当？！はい": ["今日は雨です", "家にいます", "本当", "はい"],
     "one": ["one"],
 }
 
@@ -71,6 +72,11 @@ def test_phrases():
 def test_a_long_name_is_cut():
     (name,) = regions.sentences("word " * 20).names
     assert name == "0: " + "word " * 7 + "wo..."
+
+
+def test_a_mark_that_opens_what_follows_is_not_in_the_name():
+    names = regions.sentences("今日は雨です。「家にいます！」本当？").names
+    assert names == ("0: 今日は雨です。", "1: 家にいます！」", "2: 本当？")
 
 
 def test_the_same_sentence_twice_has_two_names():

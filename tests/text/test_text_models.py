@@ -51,13 +51,20 @@ class TestTokens:
             ((), [], []),
             (" .. ", [".", "."], [None, None]),
             ("ÉTÉ 电影。 😀", ["été", "电影", "。", "😀"], [0, 1, None, 2]),
+            (
+                "雨です。「家！」はい",
+                ["雨です", "。", "「", "家", "！", "」", "はい"],
+                [0, None, None, 1, None, None, 2],
+            ),
             ([" "], [], []),
         ],
     )
     def test_cases(self, row, tokens, words):
         assert tokens_of(row) == (tokens, words)
 
-    @pytest.mark.parametrize("row", ["  (a) b-c, d!", "a\u00a0b", "«שלום», עולם!", ["x", "y.", "(z)"]])
+    @pytest.mark.parametrize(
+        "row", ["  (a) b-c, d!", "a\u00a0b", "«שלום», עולם!", "雨です。「家！」はい", ["x", "y.", "(z)"]]
+    )
     def test_words_are_those_that_are_explained(self, row):
         words = words_of(row).words
         tokens, index = tokens_of(row)

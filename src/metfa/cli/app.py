@@ -42,10 +42,11 @@ from metfa.cli.options import (
     Settings,
     Target,
     Threshold,
+    UsualRegions,
 )
 from metfa.cli.pages import write_page
 from metfa.cli.parsing import folders_of, settings_of, size_of, threshold_of
-from metfa.cli.regions import check_regions
+from metfa.cli.regions import check_regions, parts_of
 from metfa.cli.report import report
 from metfa.cli.reported import complain, reported, resumable
 from metfa.cli.run import (
@@ -154,7 +155,7 @@ def explain(
     ] = None,
     threshold: Threshold = None,
     flips_from: FlipsFrom = FLIPS_FROM,
-    regions: RegionsOf = "superpixels:50",
+    regions: UsualRegions = None,
     seed: Seed = 0,
     batch_size: Batch = 10,
     device: Device = "auto",
@@ -235,7 +236,7 @@ def explain_text(
         sample, about = explain_words(text, call, load_model(model), sampling, folder)
     _print_words(sample, about, analysis)
     if folder is None:
-        typer.echo(report(sample, about, analysis))
+        typer.echo(report(sample, about, analysis, parts_of(sample, analysis)))
     else:
         _print_views(*views_of_call(sample, about, analysis, folder))
 
@@ -290,7 +291,7 @@ def explain_segmentation(
     call = call_of_scene(scene, sampling)
     check_folder(folder, call)
     check_settings(method, chosen, "scene")
-    _keep_freed_memory()
+    keep_freed_memory()
     with resumable("samples"):
         from metfa.models import load_segmentation
 
@@ -307,7 +308,7 @@ def show(
     correction: Corrected = None,
     threshold: Threshold = None,
     flips_from: FlipsFrom = FLIPS_FROM,
-    regions: RegionsOf = "superpixels:50",
+    regions: UsualRegions = None,
     palette: Palette = Colours.colourblind,
     views: Annotated[
         Path | None, typer.Option("--out", help="Folder for a figure and a report with these settings.")
@@ -315,14 +316,14 @@ def show(
 ) -> None:
     """Show results again, also with other levels, without the model."""
     sample, about = read_folder(folder)
-    of_text = is_of_text(sample)
     analysis = _analysis(alpha, confidence, correction, threshold, palette, flips_from, regions)
-    if of_text:
-        _print_words(sample, about, analysis)
     if views is None:
-        typer.echo(report(sample, about, analysis))
-        return
-    _print_views(*write_views(sample, about, analysis, views))
+        text, figures = report(sample, about, analysis, parts_of(sample, analysis)), []
+    else:
+        text, figures = write_views(sample, about, analysis, views)
+    if is_of_text(sample):
+        _print_words(sample, about, analysis)
+    _print_views(text, figures)
 
 
 app.command("attack")(reported(attack_picture))
@@ -337,7 +338,7 @@ def _analysis(
     threshold: str | None,
     palette: Colours,
     flips_from: float,
-    regions: str = "none",
+    regions: str | None = None,
 ) -> Analysis:
     check_regions(regions)
     given = None if correction is None else correction.value
@@ -354,7 +355,7 @@ def _explain(
     calls = [(*picture, folder) for picture, folder in zip(pictures, folders, strict=True)]
     todo = [call for call in calls if not is_finished(call[-1])] or calls
     check_settings(sampling.method, sampling.settings)
-    _keep_freed_memory()
+    keep_freed_memory()
     with resumable("samples"):
         from metfa.models import load
 
@@ -366,11 +367,6 @@ def _explain(
             _print_views(*views_of_call(sample, about, analysis.of_what_was_sampled(sampling), folder))
 
 
-def _keep_freed_memory() -> None:
-    if keep_freed_memory():
-        typer.echo("malloc keeps freed memory (glibc's thresholds raised): large batches run faster", err=True)
-
-
 def _print_words(sample: Any, about: dict[str, Any], analysis: Analysis) -> None:
     from metfa.text import render_terminal
 
@@ -378,6 +374,6 @@ def _print_words(sample: Any, about: dict[str, Any], analysis: Analysis) -> None
 
 
 def _print_views(text: str, figures: list[Path]) -> None:
-    typer.echo(f"{text}\n")
+    typer.echo(f"{text}\n" if figures else text)
     for path in figures:
         typer.echo(f"{'page' if path.suffix == '.html' else 'figure'}: {printable(str(path))}")

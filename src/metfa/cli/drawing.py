@@ -9,18 +9,20 @@ from typing import Any
 
 from metfa.cli.certificates import certificate_figure
 from metfa.cli.kinds import is_of_text
-from metfa.cli.regions import pooled
+from metfa.cli.regions import Parts
 from metfa.cli.run import CERTIFIED, FIGURE, MAPS, WORDS, Analysis, title_of
 from metfa.results.sample import AttributionSample
 
 __all__ = ["drawn_views"]
 
 
-def drawn_views(sample: Any, about: dict[str, Any], analysis: Analysis) -> dict[str, bytes]:
+def drawn_views(sample: Any, about: dict[str, Any], analysis: Analysis, parts: Parts | None) -> dict[str, bytes]:
     """A figure of each input, or the page of a text, by the names of their files."""
     if is_of_text(sample):
         return _page(sample, about, analysis)
-    return (_figures if isinstance(sample, AttributionSample) else _context_figure)(sample, about, analysis)
+    if not isinstance(sample, AttributionSample):
+        return _context_figure(sample, about, analysis)
+    return _figures(sample, about, analysis, parts)
 
 
 def _page(sample: AttributionSample, about: dict[str, Any], analysis: Analysis) -> dict[str, bytes]:
@@ -29,25 +31,24 @@ def _page(sample: AttributionSample, about: dict[str, Any], analysis: Analysis) 
     return {WORDS: render_html(sample, title=title_of(about), page=True, **analysis.settings).encode()}
 
 
-def _figures(sample: AttributionSample, about: dict[str, Any], analysis: Analysis) -> dict[str, bytes]:
-    from metfa.plot import figure, regions
+def _figures(
+    sample: AttributionSample, about: dict[str, Any], analysis: Analysis, parts: Parts | None
+) -> dict[str, bytes]:
+    from metfa.plot import drawing_of
 
-    batch, shared = sample.values.shape[1], {"title": title_of(about), "palette": analysis.palette}
-    of_regions, _ = pooled(sample, analysis)
-    if of_regions is not None:
-        pixels = replace(sample, default_terms=sample.terms(**analysis.given))  # as in the figure of the maps
-        about_regions = {**analysis.settings, **analysis.of_regions(of_regions), "threshold": None, "split": None}
-        drawn = {
-            FIGURE: _png(regions(of_regions, pixels=pixels, **shared, **about_regions)),
-            MAPS: _png(figure(sample, **shared, **analysis.settings)),
-        }
-    else:
-        drawn = {
-            FIGURE if batch == 1 else f"figure-{index}.png": _png(
-                figure(sample, index=index, **shared, **analysis.settings)
-            )
-            for index in range(batch)
-        }
+    drawn, batch, shared = {}, len(sample.target), {"title": title_of(about), "palette": analysis.palette}
+    of_parts: dict[str, Any] = {}
+    if parts is not None:
+        of_parts = {**analysis.settings, **analysis.of_regions(parts.sample), "threshold": None, "split": None}
+        if len(sample.feature_shape) == 2:  # as in the figure of the maps
+            of_parts["pixels"] = replace(sample, default_terms=sample.terms(**analysis.given))
+    for index in range(batch):
+        at = "." if batch == 1 else f"-{index}."
+        features = drawing_of(sample)(sample, index=index, **shared, **analysis.settings)
+        if parts is not None:
+            figure = drawing_of(parts.sample)(parts.sample, index=index, **shared, **of_parts)
+            drawn[FIGURE.replace(".", at)] = _png(figure)
+        drawn[(FIGURE if parts is None else MAPS).replace(".", at)] = _png(features)
     if analysis.certify:
         drawn[CERTIFIED] = _png(certificate_figure(sample, analysis, title_of(about)))
     return drawn

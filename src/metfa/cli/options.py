@@ -33,6 +33,7 @@ __all__ = [
     "Settings",
     "Target",
     "Threshold",
+    "UsualRegions",
 ]
 
 
@@ -65,11 +66,11 @@ Settings = Annotated[
 ]
 Target = Annotated[int | None, typer.Option(help="Class index explained; by default the predicted class.")]
 Noise = Annotated[str, typer.Option(help=NOISE_FORMS.replace("[", "\\[") + ", on pixels in 0..1.")]
-RegionsOf = Annotated[
-    str,
-    typer.Option(
-        "--regions", help=f"Regions that are asked about: {FORMS.replace('[', chr(92) + '[')}; each against the rest."
-    ),
+_REGIONS = f"Regions that are asked about: {FORMS.replace('[', chr(92) + '[')}; each against the rest."
+RegionsOf = Annotated[str, typer.Option("--regions", help=_REGIONS)]
+UsualRegions = Annotated[
+    str | None,
+    typer.Option("--regions", help=f"{_REGIONS} By default those that sampling asked about, else superpixels:50."),
 ]
 Samples = Annotated[int, typer.Option("--samples", "-n", help="Noisy copies explained, the paper's N.")]
 Alpha = Annotated[

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from metfa._base.provenance import printable
 from metfa.cli.certificates import certificate_line
 from metfa.cli.kinds import is_of_text
-from metfa.cli.regions import region_lines
+from metfa.cli.regions import Parts, part_lines
 from metfa.cli.run import Analysis
 from metfa.text.reading import about_the_text
 
 __all__ = ["report"]
 
 
-def report(sample: Any, about: dict[str, Any], analysis: Analysis) -> str:
+def report(sample: Any, about: dict[str, Any], analysis: Analysis, parts: Parts | None) -> str:
     """The report for a reader: the prediction, what is significant, what may be wrong, how it was made."""
     about = {name: printable(str(value))[:300] for name, value in about.items()}
     if about.get("settings"):
@@ -25,10 +26,11 @@ def report(sample: Any, about: dict[str, Any], analysis: Analysis) -> str:
     if about.get("explained") != about.get("predicted"):
         lines.append(("explained", about.get("explained", "")))
     lines += [(name, about[name]) for name in ("object", "faithfulness") if name in about]
-    lines += region_lines(sample, analysis)
     summaries = sample.summary(**analysis.settings)
-    for summary in summaries:
-        lines += summary.lines()
+    of_parts = [[]] * len(summaries) if parts is None else part_lines(parts, analysis)
+    for summary, of_row in zip(summaries, of_parts, strict=True):
+        lines += [] if summary.place is None else [("row", summary.place)]
+        lines += [*of_row, *replace(summary, place=None).lines()]
     if is_of_text(sample) and about_the_text(sample):
         lines.append(("the text itself", about_the_text(sample)))
     if analysis.certify:

@@ -17,6 +17,7 @@ from metfa.by_name.methods import Of, check_method, explainer_of, methods_of
 from metfa.by_name.noises import noise_of
 from metfa.calls.answers import softmax
 from metfa.cli.parsing import criteria_of
+from metfa.cli.regions import check_regions_of
 from metfa.results.cautions import FLIPS_FROM, check_flips_from
 from metfa.results.corrections import check_correction
 from metfa.results.families import samples_needed
@@ -49,6 +50,7 @@ __all__ = [
 ABOUT, REPORT, FIGURE, MAPS, WORDS = "about.json", "report.txt", "figure.png", "maps.png", "words.html"
 CERTIFIED = "certified.png"
 FEATURES = {"image": "pixels", "text": "words", "scene": "pixels"}
+PARTS = {"image": ("regions", 50), "text": ("sentences", 2)}  # that are tested beside them, and how many usually
 
 
 @dataclass(frozen=True)
@@ -62,13 +64,17 @@ class Analysis:
     palette: str
     certify: bool = False
     flips_from: float = FLIPS_FROM
-    regions: str = "none"
+    regions: str | None = None
     split: int | None = None
 
     def of_regions(self, sample: AttributionSample) -> dict[str, Any]:
-        """Terms of the decisions about regions: family-wise, or what holds whenever sampling stops."""
-        usual = "e-bh" if sample.any_time else "holm"
-        return {"alpha": self.alpha, "correction": self.correction or usual}
+        """Terms of the decisions about regions: by default those by which sampling stopped, else family-wise ones."""
+        stopping = sample.stopping
+        if stopping is not None and "undecided" in stopping.asked:
+            alpha, usual = stopping.alpha, stopping.correction or "none"
+        else:
+            alpha, usual = None, "e-bh" if sample.any_time else "holm"
+        return {"alpha": alpha if self.alpha is None else self.alpha, "correction": self.correction or usual}
 
     @property
     def given(self) -> dict[str, Any]:
@@ -148,10 +154,17 @@ def check_before_sampling(sampling: Sampling, analysis: Analysis, n_features: in
     needed = samples_needed(terms, n_features or 1)
     if number < needed:
         over = f"{terms.correction} over {n_features or 1:,} {FEATURES[sampling.of]}, " if terms.correction else ""
-        tests = f"{over}each side"
+        parts, usual = PARTS.get(sampling.of, (None, 1))
+        enough = terms.correction and number >= samples_needed(replace(terms, correction="holm"), usual)
+        instead = ""
+        if parts is not None and enough and analysis.regions != "none":
+            instead = (
+                f"; without `--correction`, {usual} {parts} are still tested by holm, and {FEATURES[sampling.of]} each "
+                "alone"
+            )
         raise ValueError(
-            f"`--samples` {number} are too few for `--alpha` {terms.alpha:g} ({tests}): nothing could "
-            f"become significant; at least {needed} are needed"
+            f"`--samples` {number} are too few for `--alpha` {terms.alpha:g} ({over}each side): nothing could become "
+            f"significant; at least {needed} are needed{instead}"
         )
 
 
@@ -217,7 +230,10 @@ def explain_picture(
         pixels = preprocess(image)[None].to(device)
     except ValueError as error:
         raise ValueError(f"{call['image']}: {error}") from error
-    check_before_sampling(settings, analysis, pixels.shape[-1] * pixels.shape[-2])
+    height, width = pixels.shape[-2:]
+    check_before_sampling(settings, analysis, height * width)
+    if settings.method in methods_of(settings.of):  # their maps lie on the pixels
+        check_regions_of(analysis.regions, (height, width))
     module = loaded.module.to(device)
     explainer = explainer_of(settings.method, module, settings.settings, bfloat16=settings.bfloat16)
     folder.mkdir(parents=True, exist_ok=True)

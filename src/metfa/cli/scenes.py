@@ -17,6 +17,7 @@ from metfa.by_name.methods import explainer_of
 from metfa.by_name.noises import noise_of
 from metfa.calls.called import Called
 from metfa.cli.run import SAMPLE, Analysis, Sampling, call_of, check_before_sampling, device_of, note
+from metfa.regions.segmentations import LOSSY
 from metfa.results.files import MANIFEST
 from metfa.results.terms import Terms
 from metfa.sampling.run import Run
@@ -131,6 +132,11 @@ def region_in(path: Path, image: Any, *, resized: bool) -> np.ndarray:
     """
     height, width = (int(side) for side in image.shape[1:])
     picture = open_image(path)
+    if picture.format in LOSSY:
+        raise ValueError(
+            f"`--region` {path} is a JPEG, which changes pixels beside each edge, so that some outside of the object "
+            "are not 0: save the mask as PNG"
+        )
     picture = picture if picture.mode in ("P", "1") else picture.convert("L")
     if resized:
         picture = picture.resize((width, height), 0)  # the nearest pixel's

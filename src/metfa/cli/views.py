@@ -11,6 +11,7 @@ from metfa._base.provenance import printable
 from metfa._base.writing import new_file, sweep
 from metfa.cli import run
 from metfa.cli.drawing import drawn_views
+from metfa.cli.regions import parts_of
 from metfa.cli.report import report
 from metfa.results.arrays import require_plain_file
 
@@ -22,7 +23,8 @@ def write_views(sample: Any, about: dict[str, Any], analysis: run.Analysis, fold
 
     Returns the report's text, and where the figures are.
     """
-    text, drawn = report(sample, about, analysis), drawn_views(sample, about, analysis)
+    parts = parts_of(sample, analysis)
+    text, drawn = report(sample, about, analysis, parts), drawn_views(sample, about, analysis, parts)
     for name in (run.REPORT, *drawn):
         if (folder / name).exists():
             raise FileExistsError(f"{folder / name} exists already: give another `--out`")
@@ -35,9 +37,10 @@ def views_of_call(sample: Any, about: dict[str, Any], analysis: run.Analysis, fo
 
     If the command was finished, nothing is written, and it says so.
     """
-    text = report(sample, about, analysis)
+    parts = parts_of(sample, analysis)
+    text = report(sample, about, analysis, parts)
     if not run.is_finished(folder):
-        return text, write_files(folder, drawn_views(sample, about, analysis), text)
+        return text, write_files(folder, drawn_views(sample, about, analysis, parts), text)
     check_finished(folder, text)
     return text, sorted(path for path in folder.iterdir() if path.suffix in (".png", ".html"))
 

@@ -16,10 +16,10 @@ from metfa._base.validation import as_names, as_path, is_whole, positive_int, sh
 from metfa.regions._planes import feature_shape, plane_of, spread
 from metfa.results.regions import Regions
 
-__all__ = ["objects"]
+__all__ = ["LOSSY", "objects"]
 
 LEVELS = ("P", "L", "1", "I", "I;16")  # of Pillow: pictures of one number a pixel
-LOSSY = ("JPEG", "MPO")
+LOSSY = ("JPEG", "MPO")  # formats of Pillow
 
 
 def objects(

@@ -17,6 +17,7 @@ from metfa.text.words import Words, words_of
 __all__ = ["phrases", "sentences"]
 
 LONGEST = 40  # characters of a name
+OPENING = "([{“‘«「『（《〈【"  # marks that belong to the word that follows
 END = re.compile(r"[!?。！？｡؟।]|\n\s*\n")
 POINT = re.compile(r"[.…]\S*\s")
 ALONE = re.compile(r"\s\.\s")  # as in texts that were cut into tokens
@@ -54,9 +55,10 @@ def sentences(of: Any, *, split: Callable[[str], Any] | None = None, how: str = 
         The result of one text, or the text itself, or its tokens.
     split : callable, optional
         A function from a text to the list of its sentences, in their order, such as ``nltk.sent_tokenize`` or ``lambda
-        text: [sentence.text for sentence in nlp(text).sents]`` (spaCy). By default a sentence ends at "!", "?" and an
-        empty line. It ends at "." and "…" too, unless a small letter follows, or before it stands a single capital ("J.
-        Smith") or a common abbreviation ("Dr.", "e.g.", "Fig."); and at each "." between two blanks or of tokens.
+        text: [sentence.text for sentence in nlp(text).sents]`` (spaCy). By default a sentence ends at "!", "?", "。"
+        and an empty line. It ends at "." and "…" too, unless a small letter follows, or before it stands a single
+        capital ("J. Smith") or a common abbreviation ("Dr.", "e.g.", "Fig."); and at each "." between two blanks or of
+        tokens.
     how, against
         As for `metfa.Regions`.
 
@@ -178,6 +180,6 @@ def _beginning(words: Words, first: int, last: int) -> str:
         pieces = list(words.words[first : last + 1])
     else:
         pieces = [words.words[i] + words.gaps[i + 1] for i in range(first, last + 1)]
-        pieces[-1] = pieces[-1].split()[0]  # marks after a blank belong to what follows
+        pieces[-1] = pieces[-1].split()[0].rstrip(OPENING)  # marks after a blank belong to what follows too
     text = " ".join(("" if words.gaps is not None else " ").join(pieces).split())
     return text if len(text) <= LONGEST else text[: LONGEST - 3].rstrip() + "..."

@@ -56,8 +56,14 @@ def regions_in_words(
         share = percent(held / n_features, 0) if held else ""
         size = f" ({share}{f' of the {whole}' * first})" if share else ""
         verb = ("is" if one else "are") if decision.terms.sides is None or not mark else ("gets" if one else "get")
-        names = [printable(sample.regions.names[i])[:60] for i in chosen[np.argsort(-strength[chosen], kind="stable")]]
+        strongest = chosen[np.argsort(-strength[chosen], kind="stable")]
+        names = [_quoted(printable(sample.regions.names[i])[:60]) for i in strongest]
         more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
         listed = f": {', '.join(names[:NAMED])}{more}" if first and names else ""
         said.append(f"{of}{size} {verb} {'significantly ' * first}{decision.kinds[mark]}{listed}")
     return "; ".join(said)
+
+
+def _quoted(name: str) -> str:
+    """A name that has a comma of its own in quotes, since commas separate the names."""
+    return f'"{name}"' if "," in name else name

@@ -13,7 +13,7 @@ from metfa._base.validation import shown
 
 __all__ = ["Words", "words_of"]
 
-RUN = re.compile(r"\S+")
+RUN = re.compile(r"[^\s。！？｡]+")  # no blank follows the full stops of Chinese and Japanese
 EDGES = ("P", "Cf")  # punctuation and invisible marks at the edge of a word do not belong to it
 
 
@@ -65,7 +65,7 @@ def words_of(text: Any) -> Words:
 
     Blanks (of any script) separate words, and punctuation at the edges is not part of a word: "don't", "well-known",
     "state-of-the-art" and an emoji are one word each, "!" is none. Texts in scripts without blanks have to be given
-    as tokens.
+    as tokens; only the ends of their sentences, such as "。", separate words.
 
     Raises
     ------
