@@ -19,6 +19,7 @@ from metfa.by_name.methods import check_settings, method_forms
 from metfa.by_name.noises import TEXT_NOISE_FORMS
 from metfa.cli.attack import attack_picture
 from metfa.cli.certificates import check_certificate
+from metfa.cli.comparing import compare
 from metfa.cli.demo import demo_folder, demo_photo
 from metfa.cli.kinds import is_of_text
 from metfa.cli.options import (
@@ -327,6 +328,7 @@ def show(
 
 
 app.command("attack")(reported(attack_picture))
+app.command("compare")(reported(compare))
 app.command("evaluate")(reported(evaluate))
 app.command("report")(reported(write_page))
 

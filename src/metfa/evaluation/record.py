@@ -31,8 +31,9 @@ class Record:
 
     @property
     def places(self) -> list[Path]:
-        """The folder of each input."""
-        return [self.folder / INPUTS / f"{index:06d}" for index in range(len(self.asked["inputs"]))]
+        """The folder of each input, whose number does not depend on the order of the inputs."""
+        numbers = {name: number for number, name in enumerate(sorted(self.asked["inputs"]))}
+        return [self.folder / INPUTS / f"{numbers[name]:06d}" for name in self.asked["inputs"]]
 
     @property
     def size(self) -> int:
