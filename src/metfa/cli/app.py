@@ -48,6 +48,7 @@ from metfa.cli.options import (
 from metfa.cli.pages import write_page
 from metfa.cli.parsing import folders_of, settings_of, size_of, threshold_of
 from metfa.cli.regions import check_regions, parts_of
+from metfa.cli.regression import regression
 from metfa.cli.report import report
 from metfa.cli.reported import complain, reported, resumable
 from metfa.cli.run import (
@@ -331,6 +332,7 @@ app.command("attack")(reported(attack_picture))
 app.command("compare")(reported(compare))
 app.command("evaluate")(reported(evaluate))
 app.command("report")(reported(write_page))
+app.add_typer(regression, name="regression")
 
 
 def _analysis(

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from metfa._base.progress import progress_bar
 from metfa._base.provenance import versions
 from metfa._base.validation import as_path, check_number, one_of, positive_int
 from metfa.by_name.noises import noise_of
@@ -125,7 +126,7 @@ class Regression:
         model : str or LoadedModel or callable, optional
             Another model than the description names.
         progress : bool
-            Show a bar for each input.
+            Show a bar.
 
         Raises
         ------
@@ -144,9 +145,11 @@ class Regression:
                 "delta": float(self.delta), "alpha": self.alpha, "correction": self.terms.correction,
                 "versions": versions(),
             })  # fmt: skip
-            for index, store in enumerate(record.places):
-                if not (store / MANIFEST).exists():
-                    self._explained(loaded, index, run=Run(store=store, progress=progress))
+            todo = [(i, store) for i, store in enumerate(record.places) if not (store / MANIFEST).exists()]
+            with self._bar(len(self.data) - len(todo), progress) as bar:
+                for index, store in todo:
+                    self._explained(loaded, index, run=Run(store=store))
+                    bar.update(1)
         return Recorded(record.folder, record.size, finished)
 
     def check(self, against: str | Path, model: Any = None, *, progress: bool = False) -> Changes:
@@ -161,7 +164,7 @@ class Regression:
         model : str or LoadedModel or callable, optional
             Another model than the description names.
         progress : bool
-            Show a bar for each input.
+            Show a bar.
 
         Returns
         -------
@@ -180,13 +183,18 @@ class Regression:
         check_enough(self.n_samples, self.terms, self._family(recorded))
         loaded = self._loaded(model)
         found = {}
-        for index, (name, before) in enumerate(recorded):
-            after = self._explained(loaded, index, before, run=Run(progress=progress))
-            found[name] = self._difference(index, before, after, loaded)
+        with self._bar(0, progress) as bar:
+            for index, (name, before) in enumerate(recorded):
+                after = self._explained(loaded, index, before, run=Run())
+                found[name] = self._difference(index, before, after, loaded)
+                bar.update(1)
         changes = changes_in(found, self.delta, alpha=self.alpha, correction=self.terms.correction or "none")
         made = {name: kept[name] for name in ("model", "weights", "delta")}
         now = {"model": _name_of(self.model, model), "weights": getattr(loaded, "weights", None), "delta": self.delta}
         return replace(changes, before={**changes.before, **made}, after={**changes.after, **now})
+
+    def _bar(self, done: int, shown: Any) -> Any:
+        return progress_bar(len(self.data), done, shown=shown, unit="input", doing="explaining", extra="image")
 
     def _family(self, recorded: list[tuple[str, AttributionSample]]) -> int:
         if self.regions == "none" or self.scale == "raw":

@@ -43,11 +43,11 @@ def read_regression(
     path : path
         The file, at most 1 MiB.
     model : str, optional
-        Another model than the file names.
+        Another model than the file names; it needs no leave, as the caller names it.
     allow_import : bool
-        Import ``package.module:callable`` if the file or `model` names such a model or method; this runs its code.
+        Import ``package.module:callable`` if the file names such a model or method; this runs its code.
     allow_download : bool
-        Let timm and torchvision download the weights of a model.
+        Let timm and torchvision download the weights of a model that the file names.
 
     Returns
     -------
@@ -82,7 +82,8 @@ def read_regression(
     for table, name in ((data, "inputs"), (named, "name"), (tables["explainer"], "method")):
         if not isinstance(table.get(name), str):
             raise ValueError(f"{path}: `{name}` must be a string, got {table.get(name)!r}")
-    check_model(named["name"], "regression file", allow_import=allow_import, allow_download=allow_download)
+    if model is None:
+        check_model(named["name"], "regression file", allow_import=allow_import, allow_download=allow_download)
     inputs = study_inputs(path.parent / data["inputs"], None, data.get("limit"))
     of: Of = "text" if isinstance(inputs, Texts) else "image"
     named_noise("noise", sampling.get("noise"), "sampling", of)
