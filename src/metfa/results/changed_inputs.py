@@ -79,11 +79,15 @@ def changes_in(
         ),
         equal=tuple(name for name, sample in differences.items() if not sample.values.any()),
         untested=tuple(name for name, sample in differences.items() if sample.unmoved.any()),
-        noun=samples[0].noun,
+        noun=_noun(samples[0]),
         scale=samples[0].provenance["compared"]["scale"],
         before=_made(samples[0], 0),
         after=_made(samples[0], 1),
     )
+
+
+def _noun(sample: AttributionSample) -> str:
+    return "word" if isinstance(sample.inputs, list) and sample.regions is None else sample.noun
 
 
 def _ranks(n: int, level: float, family: int, *, any_time: bool) -> stats.Ranks | None:
