@@ -18,6 +18,8 @@ _HOME = {
     "TooFewSamplesError": "metfa.results.decisions",
     "allocator": "metfa.allocator",
     "attacks": "metfa.attacks",
+    "compare": "metfa.sampling.compare",
+    "contrast": "metfa.sampling.contrast",
     "evaluate": "metfa.evaluation.run",
     "evaluation": "metfa.evaluation",
     "explain": "metfa.sampling.explain",
@@ -35,6 +37,7 @@ _HOME = {
     "stats": "metfa.stats",
     "text": "metfa.text",
     "Until": "metfa.results.until",
+    "__version__": "metfa._base.version",
 }
 
 _HOME |= {name: "metfa._base.warnings" for name in _warnings.__all__ if name.endswith("Warning")}

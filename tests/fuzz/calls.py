@@ -36,6 +36,7 @@ from .theirs import (
     host_maps,
     linear,
     mean_of,
+    of_class,
     of_class_maps,
     pixels_of,
     probable,
@@ -202,6 +203,16 @@ def of_sampling(folder):
     yield Case("explain of torch", metfa.explain,
                {**good, "explainer": Gradient(network()), "inputs": torch.rand(1, 3, 8, 8)})  # fmt: skip
     yield Case("explain until", metfa.explain, {**good, "n_samples": metfa.Until(undecided=0.5, max_samples=30)})
+    words = {"scale": NAME, "draws": NAME, "against": ANYTHING}
+    pair = {"before": linear, "after": of_class, **good, "scale": "raw", "draws": "shared"}
+    del pair["explainer"]
+    yield Case("compare", metfa.compare, {**pair, "names": ["a", "b"]}, kinds=words)
+    rule = metfa.Until(undecided=0.9, max_samples=30)
+    yield Case("compare until", metfa.compare, {**pair, "n_samples": rule}, kinds=words)
+    results = {"before": table_sample(), "after": table_sample(), "scale": "raw", "names": ["a", "b"]}
+    yield Case("compare results", metfa.compare, results, kinds=words)
+    both = {**good, "explainer": of_class, "target": 1, "against": 0, "scale": "raw"}
+    yield Case("contrast", metfa.contrast, {**both, "predict": scores_of}, kinds=words)
     run = {"store": folder.new(), "progress": False, "input_names": ["a"], "feature_names": ["x", "y", "z"]}
     yield Case("Run", made(metfa.Run, lambda run: metfa.explain(**good, run=run)), {**run, "first_sample": 0})
     until = {"undecided": 0.5, "alpha": 0.05, "correction": "e-bh", "max_samples": 30, "growth": 1.5, "first": 5}

@@ -90,6 +90,10 @@ class Detection:
 def detect(clean: AttributionSample, attacked: AttributionSample, *, confidence_level: float = 0.95) -> Detection:
     """Signs of an attack in samples of clean and of attacked images.
 
+    A sign that separates attackers who do not know of a defence says nothing about those who do: on six photographs
+    (CAM) the AUC of "difference" was 1.0 for the first and 0.0 for the second, whose maps agree with their smoothed
+    form better than clean ones do. So measure both, and never take a missing sign for a proof.
+
     Parameters
     ----------
     clean, attacked : AttributionSample

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from metfa import stats
 from metfa._base.percents import percent
-from metfa.evaluation._measures import GOVERNED, Measure
+from metfa.evaluation._measures import BESIDE_MSTD, GOVERNED, Measure
 from metfa.evaluation._of_samples import correction_of
 from metfa.evaluation.notes import about_failures, about_levels, about_missing, about_trimming, counted_inputs
 from metfa.evaluation.selection import VANILLA, Entry, Selection, entry_label, figures, only_explainer
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from metfa.results.until import Until
 
 __all__ = ["faithfulness_table", "samples_table", "stability_table"]
-
-BESIDE = ("level", "constant")  # of mstd: the mean of the maps, and the share of constant ones
 
 
 def _minus(a: list[float | str], b: list[float | str]) -> list[float | str]:
@@ -44,7 +42,7 @@ def _average(columns: list[list[float | str]], *, of_known: bool = False) -> lis
 def stability_table(
     evaluation: Evaluation, measure: Measure, explainer: str | None, selection: Selection, *, differences: bool
 ) -> Table:
-    """Maps against outer noises, then their average; for mstd also the level of the maps and share of constant ones.
+    """Maps against outer noises, then their average; for mstd also what `metrics.Stability` has beside it.
 
     mstd is in the units of the maps: a map near zero varies little, and a constant map does not vary at all.
     """
@@ -64,10 +62,10 @@ def stability_table(
     lines = {entry: columns(entry) for entry in entries if not (differences and entry == VANILLA)}
     lines = {entry: [*line, _average(line)] for entry, line in lines.items()}
     names = [*outers, "average"]
-    for column in BESIDE if metric == "mstd" else ():
+    for column in BESIDE_MSTD if metric == "mstd" else ():
         found = [figures(evaluation, metric, explainer, entry, outer, column) for entry in entries for outer in outers]
         if column == "level" or any(value for values in found for value in values if not isinstance(value, str)):
-            names.append(column)
+            names.append(column.replace("_", " "))
             for entry, line in lines.items():
                 line.append(_average(columns(entry, column), of_known=True))
     rows = tuple(entry_label(entry, selection) for entry in lines)
@@ -153,7 +151,7 @@ def _described(
     details = [*details, *_settings(measure), *([f"model {model}"] if isinstance(model, str) else [])]
     error = ["±: 95% interval by Student's t"] if len(evaluation.inputs) > 1 else []
     title = ", ".join([f"{table.title} ({counted_inputs(evaluation)})", *details, *error])
-    scores = [column for column in table.columns if measure.name != "mstd" or column not in BESIDE]
+    scores = [column for column in table.columns if measure.name != "mstd" or column.replace(" ", "_") not in BESIDE_MSTD]
     notes = [*about_missing(table, explainers, scores), *about_failures(evaluation, list(dict.fromkeys(explainers)))]
     notes += [
         *about_trimming(entries, evaluation.study.rule),
