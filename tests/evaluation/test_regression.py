@@ -128,8 +128,8 @@ def place(kept, tmp_path):
 def write(path, text=FILE, **changed):
     text = textwrap.dedent(text)
     for name, value in changed.items():
-        given = f"{name} = {value}"
-        text = re.sub(f"^{name} = .*$", given, text, flags=re.MULTILINE) if f"\n{name} = " in text else f"{text}{given}\n"
+        given, there = f"{name} = {value}", re.compile(f"^{name} = .*$", re.MULTILINE)
+        text = there.sub(given, text) if there.search(text) else f"{text}{given}\n"
     path.write_text(text)
     return path
 

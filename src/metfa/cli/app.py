@@ -13,7 +13,6 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from metfa._base.pictures import open_image
-from metfa._base.provenance import printable
 from metfa.allocator import keep_freed_memory
 from metfa.by_name.methods import check_settings, method_forms
 from metfa.by_name.noises import TEXT_NOISE_FORMS
@@ -62,12 +61,11 @@ from metfa.cli.run import (
     explain_words,
     is_finished,
     read_folder,
-    title_of,
 )
 from metfa.cli.scenes import Scene, call_of_scene, explain_scene
 from metfa.cli.studies import evaluate
 from metfa.cli.version import options_of_all
-from metfa.cli.views import views_of_call, write_views
+from metfa.cli.views import print_views, print_words, views_of_call, write_views
 from metfa.results.cautions import FLIPS_FROM
 from metfa.text.words import words_of
 
@@ -240,11 +238,11 @@ def explain_text(
 
     with resumable("samples") if folder is not None else nullcontext():
         sample, about = explain_words(text, call, load_model(model), sampling, folder)
-    _print_words(sample, about, analysis)
+    print_words(sample, about, analysis)
     if folder is None:
         typer.echo(report(sample, about, analysis, parts_of(sample, analysis)))
     else:
-        _print_views(*views_of_call(sample, about, analysis, folder))
+        print_views(*views_of_call(sample, about, analysis, folder))
 
 
 @app.command("explain-segmentation")
@@ -302,7 +300,7 @@ def explain_segmentation(
         from metfa.models import load_segmentation
 
         explanation, about = explain_scene(scene, load_segmentation(model), call, sampling, analysis, folder)
-        _print_views(*views_of_call(explanation, about, analysis, folder))
+        print_views(*views_of_call(explanation, about, analysis, folder))
 
 
 @app.command()
@@ -328,8 +326,8 @@ def show(
     else:
         text, figures = write_views(sample, about, analysis, views)
     if is_of_text(sample):
-        _print_words(sample, about, analysis)
-    _print_views(text, figures)
+        print_words(sample, about, analysis)
+    print_views(text, figures)
 
 
 app.command("attack")(reported(attack_picture))
@@ -372,16 +370,4 @@ def _explain(
         for name, image, folder in todo:
             call = call_of(name, sampling)
             sample, about = explain_picture(image(), call, loaded, device, sampling, analysis, folder)
-            _print_views(*views_of_call(sample, about, analysis.of_what_was_sampled(sampling), folder))
-
-
-def _print_words(sample: Any, about: dict[str, Any], analysis: Analysis) -> None:
-    from metfa.text import render_terminal
-
-    typer.echo(f"{render_terminal(sample, title=title_of(about), **analysis.settings)}\n")
-
-
-def _print_views(text: str, figures: list[Path]) -> None:
-    typer.echo(f"{text}\n" if figures else text)
-    for path in figures:
-        typer.echo(f"{'page' if path.suffix == '.html' else 'figure'}: {printable(str(path))}")
+            print_views(*views_of_call(sample, about, analysis.of_what_was_sampled(sampling), folder))

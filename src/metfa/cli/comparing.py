@@ -21,6 +21,7 @@ from metfa.cli.parsing import folders_of
 from metfa.cli.regions import Parts, check_regions, part_lines, regions_named
 from metfa.cli.report import lines_of, report
 from metfa.cli.run import REPORT, Analysis, title_of
+from metfa.cli.views import print_views
 from metfa.results.changed_inputs import changes_in
 from metfa.results.changes import Changes
 from metfa.results.corrections import check_alpha
@@ -96,18 +97,13 @@ def compare(
             raise
         changes, lines = None, [("changed", f"undecided: {error}")]
     lines = [*_cautions(found, before, after), *lines]
-    typer.echo(lines_of(lines))
-    written = []
+    said = lines_of(lines)
     if len(found.pairs) > 1 and out is None:
         each = [(pair.name[:60], asked.in_short(pair, of)) for pair, of in zip(found.pairs, parts, strict=True)]
-        typer.echo(f"\n{lines_of(each)}")
+        print_views(f"{said}\n\n{lines_of(each)}", [])
     else:
-        reports = [asked.report(pair, of) for pair, of in zip(found.pairs, parts, strict=True)]
-        typer.echo("\n" + "\n\n".join(reports))
-        if out is not None:
-            written = _write(out, asked, found.pairs, parts, "\n\n".join([lines_of(lines), *reports]), changes)
-    for path in written:
-        typer.echo(f"{'page' if path.suffix == '.html' else 'figure'}: {printable(str(path))}")
+        text = "\n\n".join([said, *map(asked.report, found.pairs, parts)])
+        print_views(text, [] if out is None else _write(out, asked, found.pairs, parts, text, changes))
     if fail_on_change and changes:
         raise typer.Exit(CHANGED)
 
