@@ -12,16 +12,21 @@ def heading_of_population(sample: AttributionSample, method: str) -> str:
     return f"{method}: {sample.n_samples:,} {sample.sample_noun}s"
 
 
-def opening_of_population(sample: AttributionSample, method: str, about_a_score: str) -> str:
+def opening_of_population(sample: AttributionSample, method: str, noun: str, about_a_score: str) -> str:
     """What was explained and which number is taken of it; `about_a_score` says what one score is."""
-    population, row, noun = sample.population, sample.sample_noun, sample.noun
+    population, row = sample.population, sample.sample_noun
     assert population is not None
     n = f"{sample.n_samples:,} {row}s"
     how = f"{method} explained {n}" if row == "row" else f"{n} were explained by the same method"
-    return (
-        f"{how}. Each {row} gives every {noun} one number: {population.number}. A score says {about_a_score} "
-        f"Every statement is about {population.about}."
-    )
+    number = population.number
+    if sample.pairs_of is not None:
+        each, a_score = "pair of features one number: the first score less the second", f"A score is {number}, and says"
+    elif sample.default_terms is not None and sample.default_terms.sides is not None:
+        each, a_score, about_a_score = f"{noun} one number: {number}", "These scores are differences.", ""
+    else:
+        each, a_score = f"{noun} one number: {number}", "A score says"
+    told = f"{how}. Each {row} gives every {each}. {a_score} {about_a_score}".rstrip()
+    return f"{told} Every statement is about {population.about}."
 
 
 def closing_of_population(sample: AttributionSample) -> str:

@@ -22,6 +22,7 @@ from metfa.results.terms import Terms
 __all__ = ["about_of", "kinds_of", "lines_of", "paragraph_of", "warnings_of"]
 
 POOLED = {"mean": "the mean", "sum": "the sum", "max": "the largest"}
+MORE = "more "
 CLOSING = "This is what the method finds in this model under this noise. It does not say that the model is right."
 CLOSING_OF_PAIR = "This is where two explanations differ under this noise. It does not say which of them is right."
 CLOSING_OF_CONTRAST = (
@@ -133,7 +134,7 @@ def _score(sample: AttributionSample) -> str:
     what = "what is explained" if named is None else f"the class that is explained ({named})"
     if sample.pair is not None and is_contrast(sample):
         what = "that class"
-    signed = any(part.signed for part in sample.pair or (sample,))
+    signed = any(part.signed for part in sample.pair or (sample,)) and sample.pairs_of is None
     against = " A score below 0 speaks against it." if signed else ""
     regions = sample.regions
     if regions is None:
@@ -156,7 +157,9 @@ def paragraph_of(
     of_context: bool,
 ) -> str:
     """What was done and found, in words without statistics, with the settings of the page at its start."""
-    scores, pair = ("scores", False) if sample.pair is None else ("differences", True)
+    pair, scores = sample.pair is not None, "scores"
+    if pair or sample.pairs_of is not None:
+        scores = "differences"
     text = opening_of(sample, noun, _score(sample)) if pair else _opening(sample, noun)
     explanations = "explanations" if sample.population is None else f"{sample.sample_noun}s"
     if terms.split:
@@ -169,7 +172,7 @@ def paragraph_of(
     if threshold is None or math.isnan(threshold):
         return f"{text} No {noun} stands out, so none is decided: {nothing_of(summary, scores)}."
     above, below = kinds[1], kinds[-1]
-    called = "called" if terms.sides is None or threshold != 0 else "said to get"
+    called = "said to get" if threshold == 0 and above.startswith(MORE) else "called"
     if terms.correction is None:
         chance = f"chance alone marks it in at most {percent(terms.alpha)} of the cases on each side"
         sure = f"if a {noun}'s {scores} are as likely above as below, {chance}"
@@ -200,7 +203,7 @@ def _opening(sample: AttributionSample, noun: str) -> str:
     method = str(made.get("explainer") or "").partition("(")[0]
     method = f"The method {method}" if method.isidentifier() else "The method"
     if sample.population is not None:
-        return opening_of_population(sample, method, _score(sample))
+        return opening_of_population(sample, method, noun, _score(sample))
     noisy = made.get("noise") not in (None, "None")
     how = "after a random change of it" if noisy else "with random choices of its own"
     return (
