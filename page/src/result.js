@@ -54,7 +54,7 @@ export class Result {
 
   /** What one number of a feature is. */
   get thing() {
-    return this.compared ? "difference" : "score";
+    return this.compared || this.noun === "pair" ? "difference" : "score";
   }
 
   /** What its samples are called: samples, rows or models, or the differences of a pair. */
