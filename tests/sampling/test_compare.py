@@ -1,6 +1,7 @@
 """Two explainers on the same noisy copies: the numbers of two calls, whatever the batch size, order, store or rule."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -380,6 +381,13 @@ class TestStore:
         with pytest.raises(FileExistsError, match=says):
             stored(tmp_path / "s", **settings)
         same(stored(tmp_path / "s"), compared())
+
+    def test_the_parts_of_a_finished_one_can_be_compared_on_other_terms(self, tmp_path):
+        stored(tmp_path / "s")
+        with pytest.raises(FileExistsError) as error:
+            stored(tmp_path / "s", scale="rank")
+        advice = re.search(r"`(metfa\.compare\(.*), \.\.\.\)`", str(error.value))[1]
+        same(eval(f"{advice}, scale='rank')"), compared(scale="rank"))
 
     def test_an_unfinished_one_of_another_call_is_named(self, tmp_path):
         with pytest.raises(KeyboardInterrupt):
