@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["bars", "draw_bars", "found", "not_shown", "score_name"]
+__all__ = ["bars", "draw_bars", "found", "label_of", "not_shown"]
 
 CONTRADICTED = "#e0201b"
 ROW_HEIGHT = 0.34  # inches, room for a name of two lines
@@ -123,7 +123,7 @@ def bars(
     ax = fig.subplots()
     handles = draw_bars(ax, scores, decision, shown, colours, faint=bool(warned))
     _label_features(ax, one, names, shown)
-    below = [f"{score_name(one)}: {scores.called}", *(textwrap.fill(note, 100) for note in notes)]
+    below = [f"{one.score_name}: {scores.called}", *(textwrap.fill(note, 100) for note in notes)]
     ax.set_xlabel("\n".join(below), fontsize="small")
     fig.legend(
         handles=handles,
@@ -152,17 +152,6 @@ def found(
     if scores.ends is not None:
         notes.append("error bars have a level of their own, so they may differ from the colours at the threshold")
     return scores, decision, notes
-
-
-def score_name(sample: AttributionSample) -> str:
-    """What a score is: of a feature, or of a region and what was subtracted from it."""
-    regions = sample.regions
-    if regions is None:
-        return "attribution score"
-    name = {"mean": "mean score of a region", "sum": "sum of the scores of a region", "max": "maximum of a region"}
-    if regions.against is None:
-        return name[regions.how]
-    return f"{name[regions.how]} less that of {'the rest' if isinstance(regions.against, str) else 'the other region'}"
 
 
 def not_shown(scores: Scores, decision: Decision | None, rest: np.ndarray, noun: str) -> str:
@@ -205,11 +194,14 @@ def draw_bars(
         line: dict[str, Any] = {"color": "black", "linewidth": 1.4, "marker": "|", "markersize": 8}
         handles.append(Line2D([], [], label=f"{scores.intervals(1)} of the median", **line))
     diamond: dict[str, Any] = {"marker": "D", "markersize": 4.5, "color": "black", "markerfacecolor": "white"}
-    ax.plot(scores.vanilla[shown], places, linestyle="none", zorder=5, **diamond)
-    handles.append(Line2D([], [], linestyle="none", label="vanilla: one explanation, no noise", **diamond))
-    if scores.outside.any():
-        diamond["markerfacecolor"] = CONTRADICTED
+    if scores.vanilla is None:
+        beyond = np.zeros(len(shown), bool)
+    else:
         beyond = scores.outside[shown]
+        ax.plot(scores.vanilla[shown], places, linestyle="none", zorder=5, **diamond)
+        handles.append(Line2D([], [], linestyle="none", label="vanilla: one explanation, no noise", **diamond))
+    if scores.vanilla is not None and scores.outside.any():
+        diamond["markerfacecolor"] = CONTRADICTED
         ax.plot(scores.vanilla[shown][beyond], places[beyond], linestyle="none", zorder=5, **diamond)
         count = f"{scores.outside.sum():,} of {scores.outside.size:,}"
         handles.append(Line2D([], [], linestyle="none", label=f"vanilla outside its interval: {count}", **diamond))
@@ -222,14 +214,20 @@ def draw_bars(
 
 def _label_features(ax: Axes, sample: AttributionSample, names: tuple[str, ...] | None, shown: np.ndarray) -> None:
     inputs = sample.inputs
-    has_values = sample.regions is None and isinstance(inputs, np.ndarray) and inputs.shape[1:] == sample.feature_shape
+    single = sample.noun == "feature" and isinstance(inputs, np.ndarray)
+    has_values = single and inputs.shape[1:] == sample.feature_shape
     labels = []
     for feature in shown:
-        name = f"feature {feature}" if names is None else printable(names[feature])
-        label = "\n".join(textwrap.wrap(name, 36, max_lines=2, placeholder=" …"))
+        label = label_of(names, feature)
         labels.append(f"{label} = {_number(inputs[0, feature])}" if has_values else label)
     ax.set_yticks(np.arange(len(shown)), labels=labels, fontsize="small", **LITERAL)
     ax.tick_params(axis="y", length=0)
+
+
+def label_of(names: Sequence[str] | None, feature: int, width: int = 36) -> str:
+    """A feature's name in at most two lines."""
+    name = f"feature {feature}" if names is None else printable(names[feature])
+    return "\n".join(textwrap.wrap(name, width, max_lines=2, placeholder=" …"))
 
 
 def _number(value: Any) -> str:

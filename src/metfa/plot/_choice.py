@@ -20,7 +20,7 @@ __all__ = ["drawing_of"]
 def drawing_of(sample: AttributionSample) -> Callable[..., Figure]:
     """The function that draws such a sample: `regions` of maps, `bars` of features along one axis, or `figure`."""
     check_kind(sample, "sample", AttributionSample, "`metfa.explain`")
-    if sample.regions is not None and len(sample.regions.feature_shape) == 2:
+    if sample.sample_noun != "row" and sample.regions is not None and len(sample.regions.feature_shape) == 2:
         return regions
     drawing: Any = bars if len(sample.feature_shape) == 1 else figure
     return drawing

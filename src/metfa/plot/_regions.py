@@ -14,7 +14,7 @@ from metfa._base.palettes import DEFAULT_PALETTE, Palette, palette_named
 from metfa._base.percents import percent
 from metfa._base.provenance import printable
 from metfa._base.validation import check_kind
-from metfa.plot._bars import draw_bars, found, not_shown, score_name
+from metfa.plot._bars import draw_bars, found, not_shown
 from metfa.plot._headings import LITERAL, draw_heading
 from metfa.plot._outlines import enlarged
 from metfa.plot._region_map import draw_letters, draw_regions
@@ -149,7 +149,7 @@ def regions(
     axes["chart"].tick_params(axis="y", length=0)
     axes["chart"].locator_params(axis="x", nbins=5)
     axes["chart"].set_ylim(max(len(charted), FEWEST_ROWS) - 0.4, -0.6)
-    about = f"{score_name(one)}: {scores.called}; in brackets the share of the picture"
+    about = f"{one.score_name}: {scores.called}; in brackets the share of the picture"
     axes["chart"].set_xlabel(textwrap.fill(about, 56), fontsize="small", loc="right")
     said = [*([] if decision is None else [decision.question("region")]), *notes]
     if alone is None:

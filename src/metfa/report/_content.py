@@ -216,7 +216,7 @@ def _kind(sample: AttributionSample) -> str:
             f"a report shows maps (height, width) or features along one axis, got features {sample.feature_shape}; "
             "`metfa.explainers.heatmap(explainer)` reduces channels"
         )
-    return "words" if isinstance(sample.inputs, list) and sample.regions is None else "bars"
+    return "words" if isinstance(sample.inputs, list) and sample.noun == "feature" else "bars"
 
 
 def _pictured(sample: AttributionSample, region: np.ndarray | None) -> dict[str, Any]:
@@ -249,7 +249,7 @@ def _named(sample: AttributionSample, kind: str) -> dict[str, Any]:
         words = words_of(sample.inputs[0])
         names, gaps = (names, None) if names not in (None, words.words) else (words.words, words.gaps)
     names = names or tuple(f"feature {place}" for place in range(sample.n_features))
-    inputs = sample.inputs if isinstance(sample.inputs, np.ndarray) else None
+    inputs = sample.inputs if isinstance(sample.inputs, np.ndarray) and sample.noun == "feature" else None
     values = None
     if inputs is not None and inputs.shape == (1, sample.n_features) and inputs.dtype.kind in "biuf":
         values = [f"{value:.4g}" for value in inputs[0].tolist()]

@@ -19,6 +19,7 @@ from metfa.report._content import Content
 from metfa.report._page import page_of
 from metfa.report._regions import pooled_beside, terms_of_pair
 from metfa.results.cautions import FLIPS_FROM, check_flips_from
+from metfa.results.population import check_copies
 from metfa.results.sample import AttributionSample
 from metfa.results.terms import Terms, checked_threshold, filled
 from metfa.segmentation.explanation import ContextExplanation
@@ -198,6 +199,8 @@ def _one_by_one(results: Any, regions: Any) -> dict[str, tuple[Result, Attributi
                 f"`results` must be AttributionSample or ContextExplanation, got {type(result).__name__}: what "
                 "`metfa.explain`, `metfa.load` and `metfa.segmentation.explain_context` return"
             )
+        if isinstance(result, AttributionSample):
+            check_copies(result.population, "a page shows")
         batch = 1 if isinstance(result, ContextExplanation) else result.values.shape[1]
         for index in range(batch):
             one = result.of_input(index) if isinstance(result, AttributionSample) else result
