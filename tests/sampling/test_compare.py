@@ -424,6 +424,15 @@ class TestStore:
         with pytest.raises(FileExistsError, match="unfinished run of one explainer, and no comparison"):
             stored(tmp_path / "s")
 
+    def test_an_unfinished_comparison_is_none_of_one_explainer(self, tmp_path):
+        with pytest.raises(KeyboardInterrupt):
+            stored(tmp_path / "s", after=Linear(NEW, stop_at=12))
+        with pytest.raises(FileExistsError, match=r"unfinished comparison: .*repeat the call of `metfa\.compare`"):
+            explained(OLD, run=metfa.Run(store=tmp_path / "s"))
+        for folder in ("s", "s/before", "s/after"):  # the call that makes the parts is that of the whole
+            with pytest.raises(ValueError, match=rf"unfinished run: .*store='{tmp_path / 's'}'"):
+                metfa.load(tmp_path / folder)
+
     def test_a_finished_one_whose_part_is_gone_is_incomplete(self, tmp_path):
         stored(tmp_path / "s")
         (tmp_path / "s" / "after").rename(tmp_path / "gone")
@@ -485,6 +494,18 @@ class TestRefused:
         with pytest.raises((TypeError, ValueError), match=says):
             metfa.compare(*arguments, **{**FIXED, **settings})
         assert not any(one.rows for one in arguments if isinstance(one, Linear))
+
+    @pytest.mark.parametrize(("row", "where"), [(2, "the clean input 2"), (20, "input 2, sample 5")])
+    def test_errors_name_the_explainer(self, row, where):
+        class Nan(Linear):
+            def __call__(self, inputs, target):
+                maps = super().__call__(inputs, target)
+                return np.where(np.arange(self.rows - len(inputs), self.rows)[:, None] == row, np.nan, maps)
+
+        settings = {**FIXED, "batch_size": 1}
+        for pair, name in (((Nan(OLD), Linear(NEW)), "before"), ((Linear(OLD), Nan(NEW)), "after")):
+            with pytest.raises(ValueError, match=f"`{name}` returned NaN or infinity for {where}"):
+                metfa.compare(*pair, INPUTS, 0, **settings)
 
     def test_one_result_and_one_explainer(self):
         with pytest.raises(TypeError, match="got one result, and `after`=Linear"):
