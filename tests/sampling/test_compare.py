@@ -656,6 +656,7 @@ class TestLibraries:
         assert (found.significance_map(correction="holm") != 0).tolist() == [[False, False, False, True]] * 3
         same(found, metfa.compare(*(metfa.explain(one, x, 0, **settings) for one in explainers)))
 
+    @pytest.mark.slow
     @pytest.mark.filterwarnings("ignore:Input Tensor")
     def test_a_captum_method(self):
         captum = pytest.importorskip("captum.attr")
