@@ -21,19 +21,19 @@ NOISE = metfa.noise.Uniform(0.1, bounds=(0.0, 1.0))
 def of_photograph(n: int, rounds: int) -> None:
     pixels, models = networks()
     target = next(iter(models.values()))[1]
-    explainers = [
+    before, after = (
         metfa.explainers.Gradient(metfa.Called(model, memory_format=torch.channels_last))
         for model, _ in models.values()
-    ]
+    )
     labels = np.kron(np.arange(49).reshape(7, 7), np.ones((32, 32), dtype=int))
     rule = metfa.Until(undecided=0.3, over=metfa.Regions(labels, against="rest"), max_samples=n)
     settings = {"noise": NOISE, "batch_size": 10, "rng": 0}
 
     def together(n_samples) -> int:
-        return metfa.compare(*explainers, pixels, target, n_samples=n_samples, **settings).n_samples
+        return metfa.compare(before, after, pixels, target, n_samples=n_samples, **settings).n_samples
 
     def apart(n_samples: int) -> None:
-        for explainer in explainers:
+        for explainer in (before, after):
             metfa.explain(explainer, pixels, target, n_samples=n_samples, **settings)
 
     for name, asked in ((f"{n} samples", n), (rule.described, rule)):
@@ -46,14 +46,7 @@ def of_table(rounds: int) -> None:
     rng = np.random.default_rng(0)
     rows, weights = rng.random((1000, 20)), rng.normal(size=(2, 20))
 
-    def by(weight):
-        def explainer(inputs, target):  # noqa: ARG001
-            return inputs * weight
-
-        explainer.rows_independent = True
-        return explainer
-
-    before, after = map(by, weights)
+    before, after = (lambda inputs, target, weight=weight: inputs * weight for weight in weights)  # noqa: ARG005
     settings = {"noise": NOISE, "n_samples": 20, "batch_size": 500, "rng": 0}
 
     def apart() -> None:
