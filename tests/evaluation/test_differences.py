@@ -200,7 +200,7 @@ def test_pairs_are_by_content_and_not_by_place():
     assert (cell.verdict.above, cell.verdict.below) == ((np.array(expected) > 0).sum(), (np.array(expected) < 0).sum())
     assert table.title.startswith("first minus that of the other study (8 inputs)")
     assert table.notes[:2] == (
-        "A: 1 of 8 missing: no such input there",
+        "A: 1 of 8 missing: not among the inputs and targets of the other study",
         "1 input of the other study left out: not in this one",
     )
     assert (
@@ -411,6 +411,9 @@ def test_measures_of_samples_and_of_outer_noise():
     assert tables["interval width"].columns == ("P = u",)
     assert "better" not in tables["interval width"].title  # in the units of the maps
     assert "better: lower" in tables["sample size"].title
+    assert tables["undecided"].title.startswith(
+        "undecided minus that of sizes (4 inputs), N = 6, 95% (96.9% reached), threshold 2.5, no correction, "
+    )
     assert "better: higher" in tables["top k overlap"].title
     assert tables["max sensitivity"].columns == ("n", "o", "average")
     assert tables["robust faithfulness"].columns == ("RI, O = n", "RI, O = o", "RD, O = n", "RD, O = o",

@@ -63,7 +63,14 @@ def difference_table(
         for column in columns.values():
             mine = _by_input(evaluation, column.of(evaluation, explainer, entry))
             other = column.of(reference.evaluation, *reference.beside(explainer, entry))
-            found.append(minus(mine, _by_input(reference.evaluation, other), reference.name, "no such input there"))
+            found.append(
+                minus(
+                    mine,
+                    _by_input(reference.evaluation, other),
+                    reference.name,
+                    "not among the inputs and targets of the other study",
+                )
+            )
             better.append(better_of(column.metric, same_units=reference.same_units))
     decided = verdicts(found, better, correction)
     cells = [Cell.of(values, verdict) for values, verdict in zip(found, decided, strict=True)]
@@ -76,6 +83,8 @@ def difference_table(
     explainers, entries = [explainer for explainer, _ in rows], [entry for _, entry in rows]
     notes = [*_about_reference(evaluation, reference, rows), *_about_inputs(evaluation), *_about_medians(table)]
     notes += _about_constant(evaluation, rows, reference) if measure.name == "mstd" else []
+    if measure.of == "samples":  # of all noises, which stand in the columns
+        entries = [("samples", noise, *entry[2:]) for entry in entries for noise in selection.noises]
     details = samples_shown(entries, selection, noise=measure.of != "samples")
     details += terms_shown(measure, evaluation.study) if measure.decides else []
     if measure.of in ("maps under noise", "outer samples", "predictions"):

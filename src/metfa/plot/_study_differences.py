@@ -111,6 +111,7 @@ def _draw(ax: Axes, cells: Sequence[Cell], name: str) -> set[str]:
             cell.mean, place, xerr=width, linestyle="", capsize=2.5, elinewidth=1.2, markersize=6, **MARKS[mark]
         )
     ax.axvline(0, color="black", linewidth=0.8, zorder=1)
+    ax.set_axisbelow(True)
     ax.set_ylim(len(cells) - 0.4, -0.6)
     ax.set_title(printable(name), fontsize="medium", **LITERAL)
     better = next((cell.verdict.better for cell in cells if cell.verdict is not None), None)
