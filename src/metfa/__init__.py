@@ -16,8 +16,11 @@ _HOME = {
     "Study": "metfa.evaluation.study",
     "Terms": "metfa.results.terms",
     "TooFewSamplesError": "metfa.results.decisions",
+    "across_models": "metfa.sampling.across_models",
     "allocator": "metfa.allocator",
     "attacks": "metfa.attacks",
+    "compare": "metfa.sampling.compare",
+    "contrast": "metfa.sampling.contrast",
     "evaluate": "metfa.evaluation.run",
     "evaluation": "metfa.evaluation",
     "explain": "metfa.sampling.explain",
@@ -32,9 +35,11 @@ _HOME = {
     "randomised": "metfa.sampling.randomised",
     "seeded": "metfa.sampling.randomised",
     "segmentation": "metfa.segmentation",
+    "spread": "metfa.sampling.spread",
     "stats": "metfa.stats",
     "text": "metfa.text",
     "Until": "metfa.results.until",
+    "__version__": "metfa._base.version",
 }
 
 _HOME |= {name: "metfa._base.warnings" for name in _warnings.__all__ if name.endswith("Warning")}

@@ -49,6 +49,43 @@ class TestMstd:
         np.testing.assert_allclose(result.level, VALUES.mean(axis=(0, 2, 3)))
         np.testing.assert_array_equal(result.constant, 0)
 
+    def test_what_does_not_depend_on_the_range(self):
+        values = VALUES * np.array([1.0, 0.01, 100.0])[:, None, None] + np.array([0.0, 5.0, -3.0])[:, None, None]
+        result = mstd(sample_of(values))
+        flat = values.reshape(10, 3, 20)
+        low, high = flat.min(axis=2, keepdims=True), flat.max(axis=2, keepdims=True)
+        spread = ((flat - low) / (high - low)).std(axis=0, ddof=1).mean(axis=1) / c4(10)
+        np.testing.assert_allclose(result.rescaled, spread)
+        pairs = [np.corrcoef(flat[:, row])[np.triu_indices(10, 1)].mean() for row in range(3)]
+        np.testing.assert_allclose(result.correlation, pairs)
+        np.testing.assert_allclose(result.over_level[:2], result.score[:2] / result.level[:2])
+        assert np.isnan(result.over_level[2]) == (result.level[2] <= 0)
+        np.testing.assert_allclose(result.rescaled, mstd(sample_of(VALUES)).rescaled)
+
+    def test_a_smaller_range_lowers_mstd_alone(self):
+        """Maps of the same shapes in half the range: the picture that a reader sees has not changed."""
+        whole, half = mstd(sample_of(VALUES)), mstd(sample_of(VALUES / 2))
+        np.testing.assert_allclose(half.score, whole.score / 2)
+        np.testing.assert_allclose(half.rescaled, whole.rescaled)
+        np.testing.assert_allclose(half.correlation, whole.correlation)
+
+    def test_constant_maps_have_no_correlation(self):
+        values = VALUES.copy()
+        values[:, 1] = 0.5
+        values[1:, 2] = 0
+        with pytest.warns(DegenerateAttributionsWarning):
+            result = mstd(sample_of(values))
+        assert np.isnan(result.correlation).tolist() == [False, True, True]
+        assert np.isnan(result.rescaled).tolist() == [False, True, False]
+        values = VALUES.copy()
+        values[:4, 0] = 0
+        expected = np.corrcoef(VALUES[4:, 0].reshape(6, 20))[np.triu_indices(6, 1)].mean()
+        np.testing.assert_allclose(mstd(sample_of(values)).correlation[0], expected)
+
+    def test_one_feature_has_no_picture(self):
+        result = mstd(sample_of(VALUES[:, :, 0, :1]))
+        assert np.isnan([result.rescaled, result.correlation]).all()
+
     def test_constant_maps_are_not_stable_but_worthless(self):
         values = VALUES.copy()
         values[:, 1] = 0.5

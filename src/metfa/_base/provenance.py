@@ -9,7 +9,6 @@ import inspect
 import platform
 import re
 import sys
-from importlib import metadata
 from typing import Any
 
 import numpy as np
@@ -75,4 +74,6 @@ def versions() -> dict[str, str]:
 @functools.cache
 def _own_version() -> str:
     """It is read from a file, which takes as long as a small explanation."""
-    return metadata.version("metfa")
+    from metfa._base.version import __version__
+
+    return __version__

@@ -64,20 +64,24 @@ from metfa.cli.run import (
 )
 from metfa.cli.scenes import Scene, call_of_scene, explain_scene
 from metfa.cli.studies import evaluate
+from metfa.cli.version import options_of_all
 from metfa.cli.views import views_of_call, write_views
 from metfa.results.cautions import FLIPS_FROM
 from metfa.text.words import words_of
 
 __all__ = ["app", "run"]
 
+ABOUT = "Error bars for feature attributions: what in a picture or a text is significantly important to a network?"
 LONGEST_TEXT = 1_000_000  # characters
 
 app = typer.Typer(
-    help="Error bars for feature attributions: what in a picture or a text is significantly important to a network?",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+app.callback(help=ABOUT)(options_of_all)
 
 
 def run() -> NoReturn:

@@ -21,7 +21,9 @@ from metfa.results.sample import AttributionSample
 from metfa.results.terms import checked_threshold
 from metfa.text import word_metrics
 
-__all__ = ["GOVERNED", "MEASURES", "Measure", "check_measures"]
+__all__ = ["BESIDE_MSTD", "GOVERNED", "MEASURES", "Measure", "check_measures"]
+
+BESIDE_MSTD = ("level", "constant", "rescaled", "over_level", "correlation")  # as of `metrics.Stability`
 
 
 @dataclass(frozen=True)
@@ -139,7 +141,8 @@ def _infidelity(model: Any, inputs: Any, maps: Any, target: Any, **settings: Any
 
 def _mstd(sample: AttributionSample) -> list[Row]:
     result = metrics.mstd(sample)
-    return [score_row("mstd", result, level=number(result.level[0]), constant=number(result.constant[0]))]
+    beside = {name: number(getattr(result, name)[0]) for name in BESIDE_MSTD}
+    return [score_row("mstd", result, **beside)]
 
 
 def _top_k_overlap(sample: AttributionSample, k: int) -> list[Row]:

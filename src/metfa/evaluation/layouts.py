@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from metfa import stats
 from metfa._base.percents import percent
-from metfa.evaluation._measures import GOVERNED, Measure
+from metfa.evaluation._measures import BESIDE_MSTD, GOVERNED, Measure
 from metfa.evaluation._of_samples import correction_of
 from metfa.evaluation.notes import about_failures, about_levels, about_missing, about_trimming, counted_inputs
 from metfa.evaluation.over import over_in_words, subtracts
@@ -34,8 +34,6 @@ __all__ = [
     "terms_shown",
 ]
 
-BESIDE = ("level", "constant")  # of mstd: the mean of the maps, and the share of constant ones
-
 
 def average(columns: list[list[float | str]], *, of_known: bool = False) -> list[float | str]:
     """Mean over the outer noises, input by input; `of_known`: over those that have a figure, else over all of them."""
@@ -48,7 +46,7 @@ def average(columns: list[list[float | str]], *, of_known: bool = False) -> list
 
 
 def stability_table(evaluation: Evaluation, measure: Measure, explainer: str | None, selection: Selection) -> Table:
-    """Maps against outer noises, then their average; for mstd also the level of the maps and share of constant ones.
+    """Maps against outer noises, then their average; for mstd also what `metrics.Stability` has beside it.
 
     mstd is in the units of the maps: a map near zero varies little, and a constant map does not vary at all.
     """
@@ -64,10 +62,10 @@ def stability_table(evaluation: Evaluation, measure: Measure, explainer: str | N
     lines = {entry: columns(entry) for entry in entries}
     lines = {entry: [*line, average(line)] for entry, line in lines.items()}
     names = [*outers, "average"]
-    for column in BESIDE if metric == "mstd" else ():
+    for column in BESIDE_MSTD if metric == "mstd" else ():
         found = [figures(evaluation, metric, explainer, entry, outer, column) for entry in entries for outer in outers]
         if column == "level" or any(value for values in found for value in values if not isinstance(value, str)):
-            names.append(column)
+            names.append(column.replace("_", " "))
             for entry, line in lines.items():
                 line.append(average(columns(entry, column), of_known=True))
     rows = tuple(entry_label(entry, selection) for entry in lines)
@@ -150,7 +148,8 @@ def described(
     details = [*details, *_settings(measure), *([f"model {model}"] if isinstance(model, str) else [])]
     error = ["±: 95% interval by Student's t"] if len(evaluation.inputs) > 1 else []
     title = ", ".join([f"{table.title} ({counted_inputs(evaluation)})", *details, *error, *closing])
-    scores = [column for column in table.columns if measure.name != "mstd" or column not in BESIDE]
+    beside_mstd = [name.replace("_", " ") for name in BESIDE_MSTD] if measure.name == "mstd" else []
+    scores = [column for column in table.columns if column not in beside_mstd]
     notes = [*about_missing(table, explainers, scores), *about_failures(evaluation, list(dict.fromkeys(explainers)))]
     notes += [*table.notes, *about_trimming(entries, evaluation.study.rule)]
     notes += about_levels(evaluation) if measure.name == "mstd" else []

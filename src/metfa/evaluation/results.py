@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from metfa._base.lazy import needs_extra
+from metfa.evaluation._measures import BESIDE_MSTD
 from metfa.evaluation.differences import check_alone, difference_table, has_differences
 from metfa.evaluation.layouts import faithfulness_table, samples_table, stability_table
 from metfa.evaluation.selection import Entry, Selection, entry_of, measure_named
@@ -127,8 +128,9 @@ class Evaluation:
         -------
         Table
             Means over inputs with 95 % intervals by Student's t and numbers of inputs; the notes say why figures are
-            missing. In the table of mstd, the column "level" holds the mean value of the maps (mstd has the same units)
-            over the inputs that have an mstd. If there are constant maps, the column "constant" holds their share.
+            missing. In the table of mstd, further columns hold what `metfa.metrics.Stability` has, over the inputs that
+            have an mstd: the "level" of the maps (mstd has the same units), mstd of maps "rescaled" to [0, 1], "over
+            level", and the "correlation" of two draws. If there are constant maps, "constant" holds their share.
 
             With `against`, a cell holds the mean difference with its interval, and a verdict on the *median*
             difference (`Cell.verdict`): "better" or "worse" if the metric has a better direction, else "higher" or
@@ -196,4 +198,4 @@ def frame_of(rows: list[dict[str, Any]]) -> Any:
 
 ALL_COLUMNS = ("input", "explainer", *COLUMNS)
 NOTHING = dict.fromkeys(COLUMNS)
-FIGURES = {"score", "raw", "clean", "mean_of_ratios", "median_of_ratios", "level", "constant", "confidence_level"}
+FIGURES = {"score", "raw", "clean", "mean_of_ratios", "median_of_ratios", "confidence_level", *BESIDE_MSTD}

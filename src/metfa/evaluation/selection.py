@@ -144,9 +144,16 @@ def figures(
     ]
 
 
+MISSING = {
+    "over_level": "a level that is not above 0",
+    "correlation": "fewer than two maps that vary",
+    "rescaled": "maps of one feature",
+}
+
+
 def _figure(row: dict[str, Any] | None, column: str) -> float | str:
     if row is None:
         return "not measured"
     if row["score"] is None and column != "constant":  # a level is used only for inputs that have a score
         return row["reason"] or "no reason recorded"
-    return row[column] if row[column] is not None else row["reason"] or "no reason recorded"
+    return row[column] if row[column] is not None else row["reason"] or MISSING.get(column, "no reason recorded")

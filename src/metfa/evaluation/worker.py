@@ -16,7 +16,7 @@ from metfa._arrays import is_array
 from metfa._base.provenance import versions
 from metfa._base.warnings import DegenerateAttributionsWarning, ModelOutputWarning
 from metfa.calls.behind import loaded_torch
-from metfa.evaluation._measures import Measure
+from metfa.evaluation._measures import BESIDE_MSTD, Measure
 from metfa.evaluation.aggregates import Aggregate, Aggregates, AggregatesUntil, first, map_of
 from metfa.evaluation.inputs import Texts
 from metfa.evaluation.over import regions_for
@@ -224,5 +224,5 @@ def _about(rows: list[dict[str, Any]], entry: Aggregate, outer: str | None = Non
 
 COLUMNS = (
     "metric", "aggregate", "sampling", "outer", "n_samples", "confidence_level", "score", "raw", "clean",
-    "mean_of_ratios", "median_of_ratios", "level", "constant", "reason",
+    "mean_of_ratios", "median_of_ratios", *BESIDE_MSTD, "reason",
 )  # fmt: skip

@@ -13,6 +13,7 @@ import numpy as np
 
 from metfa._base.validation import positive_int
 from metfa.metrics.scores import Scores, warn_of_missing
+from metfa.results.population import check_copies
 from metfa.results.sample import AttributionSample
 
 __all__ = [
@@ -43,10 +44,23 @@ class Stability(Scores):
         Mean of the maps over samples and features: a map near zero varies little.
     constant : numpy.ndarray, (batch,)
         Share of the samples whose map is constant.
+    rescaled : numpy.ndarray, (batch,)
+        The spread after each map is scaled to [0, 1] by itself, once more, as the paper's released
+        ``test_stability.py`` does with smoothed and mean maps. NaN for maps of one feature.
+    correlation : numpy.ndarray, (batch,)
+        Mean Pearson correlation between the maps of two draws, over all pairs; constant maps are left out, and NaN
+        stands where fewer than two are left. It does not depend on the range of the maps: 1 is the same picture.
     """
 
     level: np.ndarray
     constant: np.ndarray
+    rescaled: np.ndarray
+    correlation: np.ndarray
+
+    @property
+    def over_level(self) -> np.ndarray:
+        """The spread over the level, (batch,): NaN where the level is not above 0."""
+        return np.divide(self.raw, self.level, out=np.full(len(self.raw), np.nan), where=self.level > 0)
 
 
 def check_sample(sample: Any, noise: str = "outer") -> None:
@@ -56,6 +70,7 @@ def check_sample(sample: Any, noise: str = "outer") -> None:
             f"`sample` must be an AttributionSample, explanations under {noise} noise, got {type(sample).__name__}: "
             "draw it by `metfa.explain(explainer, inputs, target, noise=..., n_samples=10)`"
         )
+    check_copies(sample.population, "`sample` must hold")
 
 
 def mstd(sample: AttributionSample) -> Stability:
@@ -69,6 +84,10 @@ def mstd(sample: AttributionSample) -> Stability:
     scores are normal, so that figures of different numbers of draws can be compared. Without it mstd is 20 % too low
     with 2 draws and 2.7 % with the paper's 10: multiply by 0.9727 to compare with the paper's tables.
 
+    A map of a smaller range has a smaller mstd, and medians and means of noisy maps have smaller ranges. So a part of
+    what smoothing gains is that shrinkage. Read mstd beside the `correlation` of the maps, which no scaling moves, and
+    beside `rescaled`; see :doc:`/background/differences`.
+
     Parameters
     ----------
     sample : AttributionSample
@@ -79,7 +98,8 @@ def mstd(sample: AttributionSample) -> Stability:
     Returns
     -------
     Stability
-        `score` (batch,), with the level of the maps and the share that is constant.
+        `score` (batch,), with the level of the maps, the share that is constant, and what does not depend on the range
+        of the maps.
 
     Warns
     -----
@@ -105,7 +125,33 @@ def mstd(sample: AttributionSample) -> Stability:
     spread = sample.std().reshape(flat.shape[1], -1).mean(axis=1, dtype=np.float64)
     scores = _scores(sample, spread / _c4(sample.n_samples))
     level = flat.mean(axis=(0, 2), dtype=np.float64)
-    return Stability(scores.raw, scores.clean, scores.degenerate, level, _constant(sample))
+    rescaled, correlation = _without_range(flat)
+    return Stability(
+        scores.raw, scores.clean, scores.degenerate, level, _constant(sample), rescaled / _c4(len(flat)), correlation
+    )
+
+
+def _without_range(flat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of samples (n, batch, features): mean deviation of maps scaled to [0, 1], and mean correlation of two maps."""
+    _, batch, n_features = flat.shape
+    mean, squares, directions = np.zeros((3, batch, n_features))
+    varied = np.zeros(batch)
+    for number, maps in enumerate(flat, start=1):
+        scores = maps.astype(np.float64)
+        low, high = scores.min(axis=1, keepdims=True), scores.max(axis=1, keepdims=True)
+        moved = high > low
+        scaled = np.divide(scores - low, high - low, out=np.zeros_like(scores), where=moved)
+        step = scaled - mean
+        mean += step / number
+        squares += step * (scaled - mean)
+        centred = scaled - scaled.mean(axis=1, keepdims=True)  # a map and its scaled form have one direction
+        length = np.linalg.norm(centred, axis=1, keepdims=True)
+        directions += np.divide(centred, length, out=np.zeros_like(scores), where=moved)
+        varied += moved[:, 0]
+    spread = np.sqrt(squares / (len(flat) - 1)).mean(axis=1)
+    pairs = varied * (varied - 1)
+    correlation = np.divide((directions**2).sum(axis=1) - varied, pairs, out=np.full(batch, np.nan), where=pairs > 0)
+    return np.where((n_features > 1) & (varied > 0), spread, np.nan), np.clip(correlation, -1, 1)
 
 
 def _c4(n: int) -> float:
