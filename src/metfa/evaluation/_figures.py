@@ -9,9 +9,11 @@ import numpy as np
 from metfa import metrics
 from metfa._arrays import as_array, to_host
 
-__all__ = ["Row", "number", "plain_row", "score_row"]
+__all__ = ["BESIDE_MSTD", "Row", "number", "plain_row", "score_row"]
 
 Row = dict[str, Any]
+
+BESIDE_MSTD = ("level", "constant", "rescaled", "over_level", "correlation")  # as of `metrics.Stability`
 
 
 def number(value: Any) -> float | None:
