@@ -11,9 +11,9 @@ from metfa._arrays import as_array, to_host
 
 __all__ = ["BESIDE_MSTD", "Row", "number", "plain_row", "score_row"]
 
-Row = dict[str, Any]
-
 BESIDE_MSTD = ("level", "constant", "rescaled", "over_level", "correlation")  # as of `metrics.Stability`
+
+Row = dict[str, Any]
 
 
 def number(value: Any) -> float | None:
