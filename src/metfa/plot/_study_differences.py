@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["study_differences"]
 
-SIDE_BY_SIDE = 3  # panels
+SIDE_BY_SIDE = 4  # panels
 LONGEST = 40  # characters of the name of a row
 MARKS: dict[str, dict[str, Any]] = {  # apart in colour and in shape
     "better": {"marker": "o", "color": "#0b5394"},
