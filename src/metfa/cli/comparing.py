@@ -15,10 +15,10 @@ from metfa._base.validation import check_number, one_of
 from metfa._base.writing import new_folder
 from metfa.cli.drawing import drawn_views
 from metfa.cli.kinds import is_of_text
-from metfa.cli.options import Alpha, Colours, Confidence, Corrected, Palette, UsualRegions
+from metfa.cli.options import Colours, Confidence, Correction, Palette
 from metfa.cli.pairs import Pair, Pairs, pairs_of
 from metfa.cli.parsing import folders_of
-from metfa.cli.regions import Parts, check_regions, part_lines, regions_named
+from metfa.cli.regions import FORMS, Parts, check_regions, part_lines, regions_named
 from metfa.cli.report import lines_of, report
 from metfa.cli.run import REPORT, Analysis, title_of
 from metfa.cli.views import print_views
@@ -43,7 +43,12 @@ def compare(
     after: Annotated[
         Path, typer.Argument(metavar="AFTER", help="Folder of later results of the same inputs.", show_default=False)
     ],
-    regions: UsualRegions = None,
+    regions: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Regions that are compared: {FORMS.replace('[', chr(92) + '[')}; by default superpixels:50."
+        ),
+    ] = None,
     scale: Annotated[
         str, typer.Option(help="How each map is scaled before it is subtracted: raw, share, rank or mean.")
     ] = "raw",
@@ -59,9 +64,15 @@ def compare(
             "--fail-on-change", help="Exit code 1 if anything changed by more than --delta, in all inputs together."
         ),
     ] = False,
-    alpha: Alpha = None,
+    alpha: Annotated[float, typer.Option(help="Level of the tests.")] = 0.05,
     confidence: Confidence = 0.95,
-    correction: Corrected = None,
+    correction: Annotated[
+        Correction | None,
+        typer.Option(
+            help="Correction for many differences. By default holm over regions and over all inputs (closed-e-bh after "
+            "--until), none for the single pixels or words of one input."
+        ),
+    ] = None,
     palette: Palette = Colours.colourblind,
     out: Annotated[
         Path | None, typer.Option("--out", help="New folder for figures, a page, a report and changes.json.")
@@ -75,7 +86,7 @@ def compare(
     check_regions(regions)
     one_of(scale, "--scale", ("raw", *SCALES))
     check_number(delta, "--delta")
-    check_alpha(0.05 if alpha is None else alpha)
+    check_alpha(alpha)
     as_level(confidence, "--confidence")
     sides_of(names)
     if out is not None and out.exists():

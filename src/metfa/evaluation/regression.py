@@ -186,7 +186,8 @@ class Regression:
         with self._bar(0, progress) as bar:
             for index, (name, before) in enumerate(recorded):
                 after = self._explained(loaded, index, before, run=Run())
-                found[name] = self._difference(index, before, after, loaded)
+                named = f"text {name}" if isinstance(self.data, Texts) else name
+                found[named] = self._difference(index, before, after, loaded)
                 bar.update(1)
         changes = changes_in(found, self.delta, alpha=self.alpha, correction=self.terms.correction or "none")
         made = {name: kept[name] for name in ("model", "weights", "delta")}
