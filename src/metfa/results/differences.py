@@ -171,6 +171,13 @@ def _check_copies(before: Samples, after: Samples) -> None:
     for name, one in (("before", before), ("after", after)):
         if not isinstance(one, Samples):
             raise TypeError(f"`{name}` must be an AttributionSample, got {shown(one)}")
+        if one.population is not None:
+            raise ValueError(
+                f"`{name}` holds {one.population.noun}s and not noisy copies: compare first, and then take the "
+                "differences of the rows, `metfa.compare(before, after).across_inputs()`"
+            )
+        if one.pairs_of is not None:
+            raise ValueError(f"`{name}` holds differences of features: compare the results that they are of")
         if one.pair is not None:
             raise ValueError(f"`{name}` holds differences already: compare the results that they are of, its `pair`")
         if not isinstance(one.provenance.get("rng"), str):

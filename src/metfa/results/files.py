@@ -150,6 +150,8 @@ def write_manifest(folder: Path, sample: AttributionSample) -> None:
             "stopping": None if sample.stopping is None else sample.stopping.written(),
             "default_terms": None if sample.default_terms is None else sample.default_terms.written(),
             "regions": about_regions,
+            **({} if sample.population is None else {"population": sample.population.written()}),
+            **({} if sample.pairs_of is None else {"pairs_of": sample.pairs_of}),
         },
     )
 

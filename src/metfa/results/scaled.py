@@ -55,9 +55,9 @@ def scaled_sample(sample: S, scale: str) -> S:
             "`scaled` is for maps, and these are differences between regions: write `sample.scaled(...).over(regions)` "
             "with the sample of the single features"
         )
-    values = np.empty(sample.values.shape)
+    values, noun = np.empty(sample.values.shape), sample.sample_noun
     for number, maps in enumerate(sample.values):
-        values[number] = _scaled_maps(maps, scale, sample.input_names, f"sample {sample.sample_ids[number]}")
+        values[number] = _scaled_maps(maps, scale, sample.input_names, f"{noun} {sample.sample_ids[number]}")
         unload(sample.values)
     own, ranks = sample.default_terms, scale == "rank"
     if ranks:
@@ -71,7 +71,9 @@ def scaled_sample(sample: S, scale: str) -> S:
     return replace(
         sample,
         values=values,
-        vanilla=_scaled_maps(sample.vanilla, scale, sample.input_names, "the map without noise"),
+        vanilla=None
+        if sample.vanilla is None
+        else _scaled_maps(sample.vanilla, scale, sample.input_names, "the map without noise"),
         provenance={**sample.provenance, "explainer": made, "signed": sample.signed and not ranks, "unit": None},
         stopping=stopping,
         default_terms=own,

@@ -21,7 +21,8 @@ from metfa.results.pooling import facts_of, pooled_maps, terms_of
 from metfa.results.regions import Regions
 from metfa.results.sample import AttributionSample
 from metfa.results.stopping import Stopping
-from metfa.sampling.loop import Explained, Job, Loop
+from metfa.sampling.clean import clean_maps
+from metfa.sampling.loop import Explained
 from metfa.sampling.protocol import known_signed, known_unit
 from metfa.sampling.request import Request, fitting_names
 from metfa.sampling.seen import Seen, SeenMaps, SeenRegions
@@ -64,7 +65,7 @@ class Sampler:
         first = list(islice(request.jobs(0, request.most, sink.is_done), request.batch_size))
         target = request.target if target is None else target
         loop, scores = request.loop(sink.root).ready(target, request.predict, first)
-        maps, given_scores = _vanilla(loop)
+        maps, given_scores = clean_maps(loop)
         self._loop = replace(loop, features=maps.shape[1:], regions=request.over)
         self.targets = tuple(loop.targets)
         self.scores = given_scores if scores is None else scores
@@ -176,14 +177,6 @@ class Sampler:
                 **_threads(),
             },
         }
-
-
-def _vanilla(loop: Loop) -> tuple[np.ndarray, np.ndarray | None]:
-    """Maps of the clean inputs, and their scores (batch, classes) if the explainer returns scores."""
-    with loop.cleaned().over([Job(row, 0) for row in range(len(loop.rows))]) as chunks:
-        explained = [(chunk.maps, chunk.class_scores) for chunk in chunks]
-    maps, scores = zip(*explained, strict=True)
-    return np.concatenate(maps), None if any(of is None for of in scores) else np.concatenate(scores)
 
 
 def _threads() -> dict[str, int]:
