@@ -269,11 +269,12 @@ class TestAllKinds:
 
     @pytest.mark.parametrize("n", [1, 3])
     def test_too_few_samples(self, n):
-        fig = comparison(compared(n=n))
+        fig = comparison(compared(n=n), delta=0.3)
         shown = "the only sample" if n == 1 else "median"
         assert f"difference, {shown}" in panels(fig)
         assert "are too few, 95% needs 6" in " ".join(everything(fig).split())
         assert "too few samples for `alpha`=0.05" in " ".join(everything(fig).split())
+        assert "within ±0.3: too few samples for `alpha`=0.05" in said(fig)
 
     @pytest.mark.parametrize("shape", [(1, 1), (3, 40), (40, 3)])
     def test_every_shape_is_drawn_whole(self, shape):
@@ -325,7 +326,7 @@ class TestRows:
             assert f"{name}: {(marks == mark).sum()}" in legend(fig)
         assert "95.9% interval of the median difference" in legend(fig)
         assert {"old: smoothed over 20 samples, 5 left out on each side"} <= {*legend(fig)}
-        assert fig.axes[0].get_xlabel() == "attribution score of each"
+        assert fig.axes[0].get_xlabel() == "attribution score, old and new"
         assert "attribution score, new minus old: smoothed over 20" in " ".join(fig.axes[1].get_xlabel().split())
         assert "does a feature get more in new than in old, or less in new than in old, by its median" in said(fig)
         assert "marks and intervals are about the median of the differences" in said(fig)

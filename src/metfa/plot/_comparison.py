@@ -10,8 +10,8 @@ import numpy as np
 from metfa._base.lazy import needs_extra
 from metfa._base.palettes import DEFAULT_PALETTE, Palette, palette_named
 from metfa._base.percents import percent
-from metfa._base.validation import check_kind, shown
-from metfa.plot._headings import draw_heading
+from metfa._base.validation import check_kind, check_number, shown
+from metfa.plot._headings import columns_that_fit, draw_heading
 from metfa.plot._outlines import enlarged, fine, outline
 from metfa.plot._region_map import draw_lines
 from metfa.plot.images import (
@@ -42,7 +42,7 @@ __all__ = ["comparison"]
 
 PLAIN = "#d9d9d9"  # in the legend, of what has no mark
 MANY = 60  # from so many areas on, their outlines would hide them
-WIDE = 150  # characters of a line below the panels
+WIDE, ROOM = 150, 180  # characters of a line below the panels, and of the entries of a legend beside each other
 
 
 def comparison(
@@ -123,6 +123,7 @@ def comparison(
             "features along one axis and for regions"
         )
     colours = palette_named(palette)
+    delta = None if delta is None else check_number(delta, "delta", above=0)
     terms = sample.terms(threshold, alpha=alpha, correction=correction, split=split)
     one = sample.of_input(index)
     about, pair = _parts_of(one)
@@ -152,11 +153,19 @@ def comparison(
     except TooFewSamplesError as error:
         draw_note(axes[1, 2], below, f"significance{name}", str(error))
     if delta is not None:
-        handles += _draw_within(axes[1, 2], one, fine(below), delta, terms)
+        try:
+            handles += _draw_within(axes[1, 2], one, fine(below), delta, terms)
+        except TooFewSamplesError as error:
+            said.append(f"within \N{PLUS-MINUS SIGN}{delta:g}: {error}")
     if difference.ends is not None:
         said.append(about_outside(int(difference.outside.sum()), difference.outside.size, "pixel", "difference"))
     said = [textwrap.fill(line, WIDE) for line in (*said, f"Difference: {about.about}")]
-    look: dict[str, Any] = {"ncols": 4, "frameon": False, "fontsize": "small", "title_fontsize": "small"}
+    look: dict[str, Any] = {
+        "ncols": columns_that_fit(handles, ROOM, 4),
+        "frameon": False,
+        "fontsize": "small",
+        "title_fontsize": "small",
+    }
     fig.legend(handles=handles, loc="outside lower center", title="\n".join(said), **look)
     draw_heading(fig, title, 100, about=line_of_row(sample, index), cautions=warned)
     return fig

@@ -15,7 +15,7 @@ from metfa._base.percents import percent
 from metfa._base.provenance import printable
 from metfa._base.validation import check_kind
 from metfa.plot._bars import draw_bars, found, not_shown, score_name
-from metfa.plot._headings import LITERAL, draw_heading
+from metfa.plot._headings import LITERAL, columns_that_fit, draw_heading
 from metfa.plot._outlines import fine
 from metfa.plot._region_map import draw_letters, draw_regions
 from metfa.plot.images import (
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["regions"]
 
 LETTERS = ascii_uppercase[:20]  # of the regions in the chart, from its top downwards
-WIDEST = 34  # characters of a legend's entry, three of which fit beside each other
+ROOM = 130  # characters of the entries of a legend beside each other
 FEWEST_ROWS = 8  # of the chart, so that two bars are not as thick as the picture
 
 
@@ -199,8 +199,7 @@ def _legend(fig: Figure, handles: list[Any], said: Sequence[str], loc: Any, widt
         return
     title = "\n".join(textwrap.fill(line, width) for line in said)
     sizes: dict[str, Any] = {"fontsize": "small", "title_fontsize": "small"}
-    longest = max(len(str(handle.get_label())) for handle in handles)
-    columns = 3 if longest <= WIDEST else 2
+    columns = columns_that_fit(handles, ROOM)
     fig.legend(handles=handles, loc=loc, ncols=columns, frameon=False, title=title, alignment="left", **sizes)
 
 
