@@ -276,7 +276,8 @@ def test_too_few_samples_are_said(n):
     assert_everything_fits(fig)
     np.testing.assert_allclose(np.sort(heights(fig)), np.sort(sample.median()[0]))
     assert not fig.axes[0].collections
-    assert f"no error bars: {n} samples are too few, 95% needs 6" in said(fig)
+    samples = "1 sample is" if n == 1 else f"{n} samples are"
+    assert f"no error bars: {samples} too few, 95% needs 6" in said(fig)
     assert "at least 5 are needed for anything to become significant" in said(fig)
     assert ("the only sample" if n == 1 else "median of 4 samples") in said(fig)
     assert legend(fig) == ["vanilla: one explanation, no noise"]

@@ -274,7 +274,7 @@ def test_too_few_samples_leave_notes(n):
     fig = figure(make(n=n, shape=(8, 8)))
     assert_nothing_is_cut(fig)
     said = " ".join(texts(fig).split())
-    assert f"{n} samples are too few, 95% needs 6" in said
+    assert f"{'1 sample is' if n == 1 else f'{n} samples are'} too few, 95% needs 6" in said
     assert "at least 5 are needed for anything to become significant" in said
     assert not fig.legends
 

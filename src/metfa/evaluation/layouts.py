@@ -151,7 +151,9 @@ def _described(
     details = [*details, *_settings(measure), *([f"model {model}"] if isinstance(model, str) else [])]
     error = ["±: 95% interval by Student's t"] if len(evaluation.inputs) > 1 else []
     title = ", ".join([f"{table.title} ({counted_inputs(evaluation)})", *details, *error])
-    scores = [column for column in table.columns if measure.name != "mstd" or column.replace(" ", "_") not in BESIDE_MSTD]
+    scores = [
+        column for column in table.columns if measure.name != "mstd" or column.replace(" ", "_") not in BESIDE_MSTD
+    ]
     notes = [*about_missing(table, explainers, scores), *about_failures(evaluation, list(dict.fromkeys(explainers)))]
     notes += [
         *about_trimming(entries, evaluation.study.rule),

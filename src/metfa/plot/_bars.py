@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["bars", "draw_bars", "found", "not_shown", "score_name"]
+__all__ = ["bars", "draw_bars", "found", "label_of", "not_shown", "score_name"]
 
 CONTRADICTED = "#e0201b"
 ROW_HEIGHT = 0.34  # inches, room for a name of two lines
@@ -167,22 +167,13 @@ def found(
 
 
 def score_name(sample: AttributionSample, *, of_parts: bool = False) -> str:
-    """What a score is: of a feature, or of a region and what was subtracted from it; or what a difference is.
-
-    With `of_parts` what a score of either part of a comparison is.
-    """
-    regions, compared = sample.regions, Compared.of(sample, 0)
-    if regions is None:
-        name = "attribution score" if compared is None else compared.score
-    else:
-        of = {"mean": "mean score of a region", "sum": "sum of the scores of a region", "max": "maximum of a region"}
-        name = of[regions.how]
-        if regions.against is not None:
-            name += f" less that of {'the rest' if isinstance(regions.against, str) else 'the other region'}"
-        if compared is not None and compared.scale != "raw":
-            name += f" ({compared.score})"
+    """What a score is, or what a difference is; with `of_parts` what a score of either part of a comparison is."""
+    compared = Compared.of(sample, 0)
     if compared is None:
-        return name
+        return sample.score_name
+    name = compared.score if sample.regions is None else sample.score_name
+    if sample.regions is not None and compared.scale != "raw":
+        name += f" ({compared.score})"
     return f"{name}, {' and '.join(compared.names)}" if of_parts else f"{name}, {compared.subtraction}"
 
 
@@ -226,15 +217,18 @@ def draw_bars(
         line: dict[str, Any] = {"color": "black", "linewidth": 1.4, "marker": "|", "markersize": 8}
         handles.append(Line2D([], [], label=f"{scores.intervals(1)} of the {scores.median}", **line))
     diamond: dict[str, Any] = {"marker": "D", "markersize": 4.5, "color": "black", "markerfacecolor": "white"}
-    ax.plot(scores.vanilla[shown], places, linestyle="none", zorder=5, **diamond)
-    handles.append(Line2D([], [], linestyle="none", label="vanilla: one explanation, no noise", **diamond))
-    if scores.outside.any():
-        diamond["markerfacecolor"] = CONTRADICTED
+    if scores.vanilla is None:
+        beyond = np.zeros(len(shown), bool)
+    else:
         beyond = scores.outside[shown]
+        ax.plot(scores.vanilla[shown], places, linestyle="none", zorder=5, **diamond)
+        handles.append(Line2D([], [], linestyle="none", label="vanilla: one explanation, no noise", **diamond))
+    if scores.vanilla is not None and scores.outside.any():
+        diamond["markerfacecolor"] = CONTRADICTED
         ax.plot(scores.vanilla[shown][beyond], places[beyond], linestyle="none", zorder=5, **diamond)
         count = f"{scores.outside.sum():,} of {scores.outside.size:,}"
         handles.append(Line2D([], [], linestyle="none", label=f"vanilla outside its interval: {count}", **diamond))
-    if not scores.values.any() and not scores.vanilla.any():
+    if not scores.values.any() and (scores.vanilla is None or not scores.vanilla.any()):
         ax.set_xlim(-1, 1)
     ax.set_ylim(len(shown) - 0.4, -0.6)
     ax.tick_params(axis="y", length=0)
@@ -246,14 +240,20 @@ def draw_bars(
 
 def _label_features(ax: Axes, sample: AttributionSample, names: tuple[str, ...] | None, shown: np.ndarray) -> None:
     inputs = sample.inputs
-    has_values = sample.regions is None and isinstance(inputs, np.ndarray) and inputs.shape[1:] == sample.feature_shape
+    single = sample.noun == "feature" and isinstance(inputs, np.ndarray)
+    has_values = single and inputs.shape[1:] == sample.feature_shape
     labels = []
     for feature in shown:
-        name = f"feature {feature}" if names is None else printable(names[feature])
-        label = "\n".join(textwrap.wrap(name, 36, max_lines=2, placeholder=" …"))
+        label = label_of(names, feature)
         labels.append(f"{label} = {_number(inputs[0, feature])}" if has_values else label)
     ax.set_yticks(np.arange(len(shown)), labels=labels, fontsize="small", **LITERAL)
     ax.tick_params(axis="y", length=0)
+
+
+def label_of(names: Sequence[str] | None, feature: int, width: int = 36) -> str:
+    """A feature's name in at most two lines."""
+    name = f"feature {feature}" if names is None else printable(names[feature])
+    return "\n".join(textwrap.wrap(name, width, max_lines=2, placeholder=" …"))
 
 
 def _number(value: Any) -> str:

@@ -24,7 +24,7 @@ def drawing_of(sample: AttributionSample) -> Callable[..., Figure]:
     Differences of maps have a `comparison`.
     """
     check_kind(sample, "sample", AttributionSample, "`metfa.explain`")
-    if sample.regions is not None and len(sample.regions.feature_shape) == 2:
+    if sample.sample_noun != "row" and sample.regions is not None and len(sample.regions.feature_shape) == 2:
         return regions
     drawing: Any = bars if len(sample.feature_shape) == 1 else figure if sample.pair is None else comparison
     return drawing

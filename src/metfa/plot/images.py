@@ -154,6 +154,7 @@ def picture_of(
     shape = plane or (sample.feature_shape if regions is None else regions.feature_shape)
     larger = larger or regions is not None
     numbers = isinstance(sample.inputs, np.ndarray) and sample.inputs.dtype.kind in "biuf"
+    numbers = numbers and sample.sample_noun != "row"  # whose inputs are a data set
     image = np.asarray(sample.inputs[0], np.float64) if numbers else np.zeros(0)
     if image.ndim == 2:
         image = image[None]
@@ -186,18 +187,21 @@ def checked_picture(picture: Any, sample: AttributionSample) -> np.ndarray:
 
 
 def _score_maps(sample: AttributionSample, confidence_level: float) -> list[tuple[str, np.ndarray | None]]:
-    clean, alone = sample.vanilla[0].astype(np.float64), "vanilla\none explanation, no noise"
+    noun, clean, alone = f"{sample.sample_noun}s", sample.vanilla, "vanilla\none explanation, no noise"
+    if clean is None:
+        clean, alone = sample.median(), f"median\nof {sample.n_samples:,} {noun}"
+    clean = clean[0].astype(np.float64)
     if sample.too_few_for(confidence_level) is not None:
         return [(alone, clean), ("smoothed\n", None), ("lower bound\n", None), ("upper bound\n", None)]
     interval = sample.confidence_interval(confidence_level)
-    smoothed = sample.smoothed(confidence_level)[0]
     level = f"of the {'any-time ' * sample.any_time}{percent(interval.confidence_level, 1)} intervals"
-    contradicted = percent(outside(sample.vanilla, interval).mean(), 1)
+    if sample.vanilla is not None:
+        alone = f"vanilla\n{percent(outside(sample.vanilla, interval).mean(), 1)} outside intervals"
     count = left_out(sample, confidence_level)
     trimmed = f"{count} + {count} left out" if count else "none left out"
     return [
-        (f"vanilla\n{contradicted} outside intervals", clean),
-        (f"smoothed\n{sample.n_samples} samples, {trimmed}", smoothed.astype(np.float64)),
+        (alone, clean),
+        (f"smoothed\n{sample.n_samples} {noun}, {trimmed}", sample.smoothed(confidence_level)[0].astype(np.float64)),
         (f"lower bound\n{level}", interval.low[0].astype(np.float64)),
         (f"upper bound\n{level}", interval.high[0].astype(np.float64)),
     ]

@@ -86,6 +86,8 @@ def named_parts(sample: AttributionSample, before: Thing, after: Thing) -> list[
 
 def _class_explained(sample: AttributionSample, row: int) -> str | None:
     """The class that was explained, with its name where it is known."""
+    if sample.population is not None and sample.population.classes is not None:
+        return sample.population.classes
     target = sample.target[row]
     if target is None:
         return None

@@ -27,6 +27,7 @@ __all__ = [
     "tested",
 ]
 
+NOUNS = "sample", "feature"
 AT_ZERO = "most {} of each are 0 to rounding"
 
 
@@ -111,7 +112,9 @@ def kinds_at(threshold: float | None, sides: tuple[str, str] | None = None) -> d
     return {1: above, 0: "undecided", -1: below}
 
 
-def decide(values: np.ndarray, terms: Terms, *, unmoved: np.ndarray, any_time: bool = False) -> Decision:
+def decide(
+    values: np.ndarray, terms: Terms, *, unmoved: np.ndarray, any_time: bool = False, nouns: tuple[str, str] = NOUNS
+) -> Decision:
     r"""Decide each feature of samples (n, batch, \*features); a correction is for the features of one input.
 
     Parameters
@@ -125,6 +128,8 @@ def decide(values: np.ndarray, terms: Terms, *, unmoved: np.ndarray, any_time: b
     any_time : bool
         Whether the decision must hold whenever sampling stops. If so, it uses e-values, as "e-bh" and
         "closed-e-bh" always do.
+    nouns : (str, str)
+        Words for a sample and for a feature.
 
     Raises
     ------
@@ -137,10 +142,11 @@ def decide(values: np.ndarray, terms: Terms, *, unmoved: np.ndarray, any_time: b
     needed = samples_needed(terms, n_features, any_time=any_time)
     if len(values) - terms.split < needed:
         of = "both sides together" if terms.together else "each side"
-        tests = of if terms.correction is None else f"{terms.correction} over {n_features} features, {of}"
+        noun, feature = nouns
+        tests = of if terms.correction is None else f"{terms.correction} over {counted(n_features, feature)}, {of}"
         kept = f" ({terms.split} kept for the threshold)" if terms.split else ""
         raise TooFewSamplesError(
-            f"too few samples for `alpha`={terms.alpha} ({tests}): got {len(values)}{kept}, at least "
+            f"too few {noun}s for `alpha`={terms.alpha} ({tests}): got {len(values)}{kept}, at least "
             f"{needed + terms.split} are needed for anything to become significant"
         )
     test, thresholds, nothing = tested(values, terms, "two-sided", unmoved=unmoved, any_time=any_time)

@@ -23,7 +23,10 @@ from metfa.results.cautions import (
 )
 from metfa.results.compared import Compared
 from metfa.results.decisions import Decision, kinds_at
+from metfa.results.pairs import MOST_FEATURES
+from metfa.results.population import Population
 from metfa.results.promises import promise
+from metfa.results.ranking import in_words
 from metfa.results.sample import AttributionSample
 from metfa.results.terms import Terms
 from metfa.results.thresholds import UNMOVED, zone_of
@@ -85,7 +88,13 @@ class Summary:
     flip_rate : float or None
         Share of noisy inputs whose predicted class differs from the clean one.
     noun : str
-        What a feature is called: "feature" or "region".
+        What a feature is called: "feature", "region" or "pair".
+    sample_noun : str
+        What a sample is called: "sample", "row" or "model".
+    population : Population or None
+        What the samples are, where they are rows or models.
+    ranking : str or None
+        Of a population of at most 100 features: which rank above which, see `AttributionSample.ranking`.
     sides : (str, str) or None
         What lies above and below the threshold 0, where the scores are differences (`Terms.sides`).
     terms : Terms
@@ -120,6 +129,9 @@ class Summary:
     trimming: str | None
     flip_rate: float | None
     noun: str = "feature"
+    sample_noun: str = "sample"
+    population: Population | None = None
+    ranking: str | None = None
     sides: tuple[str, str] | None = None
     terms: Terms = field(default_factory=Terms, repr=False)
     compared: Compared | None = None
@@ -149,10 +161,7 @@ class Summary:
             *([] if self.place is None else [("row", self.place)]),
             *([] if self.explained is None else [("class explained", self.explained)]),
             *([] if both is None else [("difference", both.about)]),
-            (
-                "samples",
-                f"{self.n_samples} of each {self.noun}'s {quantity}{kept}; {counted(self.n_features, self.noun)}",
-            ),
+            *self._samples(kept),
             *([] if self.nothing is None else [("nothing stands out", self.nothing)]),
             (kinds[1], f"{percent(self.above, 2):>7} ({median} above {above})"),
             (kinds[-1], f"{percent(self.below, 2):>7} ({median} below it)"),
@@ -165,13 +174,23 @@ class Summary:
         if self.outside is not None:
             lines.append(("contradicted", about_outside(self.outside, self.n_features, self.noun, quantity)))
         if self.trimming is not None:
-            what = "samples" if both is None else "differences"
-            lines.append(("smoothed map", f"mean of the {self.n_samples} {what} of each {self.noun}, {self.trimming}"))
+            what = self.sample_noun if both is None else "difference"
+            lines.append(("smoothed map", f"mean of the {self.n_samples} {what}s of each {self.noun}, {self.trimming}"))
         if self.flip_rate is not None:
             lines.append(("prediction flips", f"{percent(self.flip_rate, 0)} of the noisy inputs"))
         if both is not None and both.flips:
             lines.append(("prediction flips", f"{both.flipped} of the noisy inputs"))
+        if self.ranking is not None:
+            lines.append(("ranking", self.ranking))
         return lines
+
+    def _samples(self, kept: str) -> list[tuple[str, str]]:
+        """What the samples are, and what every statement is about."""
+        features = counted(self.n_features, self.noun)
+        if self.population is None:
+            return [("samples", f"{self.n_samples} of each {self.noun}'s {self.quantity}{kept}; {features}")]
+        each = f"{self.n_samples:,}, of each {self.population.number}{kept}; {features}"
+        return [(f"{self.sample_noun}s", each), ("about", self.population.about)]
 
     @property
     def quantity(self) -> str:
@@ -213,11 +232,15 @@ def summarise(
     shown = np.broadcast_to(decision.thresholds.reshape(-1), (batch,)) if by_input else None
     level = width = contradicted = trimmed = None
     too_few = sample.too_few_for(confidence_level)
+    ranked = [None] * batch
+    if sample.population is not None and sample.pairs_of is None and 2 <= sample.n_features <= MOST_FEATURES:
+        ranked = [in_words(sample, row) for row in range(batch)]
     if too_few is None:
         interval = sample.confidence_interval(confidence_level)
         level = interval.confidence_level
         width = np.subtract(interval.high, interval.low, dtype=np.float64).reshape(batch, -1).mean(axis=1)
-        contradicted = outside(sample.vanilla, interval).reshape(batch, -1).sum(axis=1)
+        if sample.vanilla is not None:
+            contradicted = outside(sample.vanilla, interval).reshape(batch, -1).sum(axis=1)
         trimmed = trimming(sample, confidence_level)
     false_marks = None
     if terms.correction is None and not decision.any_time:
@@ -253,6 +276,9 @@ def summarise(
             trimming=trimmed,
             flip_rate=None if sample.flip_rate is None else float(sample.flip_rate[row]),
             noun=sample.noun,
+            sample_noun=sample.sample_noun,
+            population=sample.population,
+            ranking=ranked[row],
             sides=terms.sides,
             terms=terms,
             compared=Compared.of(sample, row),

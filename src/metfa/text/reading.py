@@ -13,6 +13,7 @@ from metfa._base.percents import counted, percent
 from metfa.results.cautions import about_outside, explained, named_parts, nothing_stands_out
 from metfa.results.compared import Compared
 from metfa.results.decisions import Decision, TooFewSamplesError, kinds_at
+from metfa.results.population import check_copies
 from metfa.results.promises import promise
 from metfa.results.sample import AttributionSample
 from metfa.results.scores import Scores
@@ -95,6 +96,11 @@ def words_explained(sample: AttributionSample) -> Words:
     """The words of a sample of one text, which are its features; raises for other samples."""
     if not isinstance(sample, AttributionSample):
         raise TypeError(f"`sample` must be an AttributionSample, got {type(sample).__name__}")
+    check_copies(sample.population, "a text shows")
+    if sample.pairs_of is not None:
+        raise ValueError(
+            "`sample` must hold the words of a text, and these are pairs of them: `sample.plot()` draws them"
+        )
     if not isinstance(sample.inputs, list) or len(sample.feature_shape) != 1:
         raise ValueError(
             "`sample` must be of a text, as `metfa.text.explain_text` gives it; `sample.plot()` draws other samples"
