@@ -615,15 +615,20 @@ def of_evaluation(folder):
         return evaluation.evaluate(study, store=store).to_dataframe()
 
     yield Case("Study, evaluated", made(metfa.Study, evaluated), {**settings, **whole, **more}, kinds=kinds)
+    yield Case("Study, regions", made(metfa.Study, evaluated),
+               {**settings, "metrics": ["mstd"], "over": metfa.regions.grid((8, 8), 2), "version": "1"},
+               kinds=kinds)  # fmt: skip
     settings = {**settings, "n_samples": (6, 8)}
     study = metfa.Study(**settings, aggregates=("vanilla", "smoothed"), version="1")
     runs = {"study": study, "store": folder.new(), "store_options": None, "executor": "local", "workers": 1}
     yield Case("evaluate", evaluation.evaluate, runs, ("progress",))
     yield Case("evaluation.prepare", evaluation.prepare, {"study": study, "store": folder.new(), "store_options": None})
     done = evaluation.evaluate(study, store=folder.path / "store")
-    yield Case("evaluation.table", done.table, {"metric": "mstd", "differences": False, "n_samples": 8},
-               ("explainer", "sampling", "confidence_level"),
-               kinds={"explainer": NAME, "metric": NAME})  # fmt: skip
+    yield Case("evaluation.table", done.table, {"metric": "mstd", "against": "vanilla", "n_samples": 8},
+               ("explainer", "sampling", "confidence_level", "correction"),
+               kinds={"explainer": NAME, "metric": NAME, "against": NAME})  # fmt: skip
+    yield Case("plot.study_differences", plot.study_differences, {"tables": done.tables(against="vanilla")},
+               ("title",))  # fmt: skip
     yield Case("evaluation.write_tables", evaluation.write_tables, {"evaluation": done, "folder": folder.new()})
     written = folder.path / "study.toml"
     Image.fromarray(np.full((8, 8, 3), 128, np.uint8)).save(folder.path / "picture.png")

@@ -22,7 +22,7 @@ __all__ = ["read_study"]
 MAX_BYTES = 2**20
 TABLES = ("study", "model", "data", "explainers", "sampling", "outer", "metrics")
 UNTIL = tuple(entry.name for entry in fields(Until))
-STUDY = ("aggregates", "n_samples", "confidence_level", "n_outer", "seed", "batch_size", "device", "version")
+STUDY = ("aggregates", "n_samples", "confidence_level", "n_outer", "over", "seed", "batch_size", "device", "version")
 EXPLAINER = ("method", "settings")
 DOWNLOADED = ("timm", "torchvision")
 
@@ -33,7 +33,8 @@ def read_study(path: str | Path, *, allow_import: bool = False, allow_download: 
     The file has these tables:
 
     - ``[study]``: settings of `metfa.Study` (n_samples, confidence_level, n_outer, seed, aggregates, batch_size,
-      device, version); n_samples may be a rule such as ``{undecided = 0.05, max_samples = 300}``, see `metfa.Until`;
+      device, version, and over, the name of regions such as ``"superpixels:50"``); n_samples may be a rule such as
+      ``{undecided = 0.05, max_samples = 300}``, see `metfa.Until`;
     - ``[model]``: ``name``;
     - ``[data]``: ``inputs`` (a folder of pictures, or a CSV file of pictures or texts, relative to the TOML file) and
       perhaps ``limit``;

@@ -17,6 +17,7 @@ from metfa.plot._notebook import notebook_html
 from metfa.plot._ranking import ranking
 from metfa.plot._regions import regions
 from metfa.plot._studies import mstd_ratio, stability_and_faithfulness
+from metfa.plot._study_differences import study_differences
 from metfa.plot.images import figure
 
 __all__ = [
@@ -35,4 +36,5 @@ __all__ = [
     "ranking",
     "regions",
     "stability_and_faithfulness",
+    "study_differences",
 ]
