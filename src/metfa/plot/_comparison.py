@@ -17,16 +17,15 @@ from metfa.plot._region_map import draw_lines
 from metfa.plot.images import (
     FAINT,
     Scale,
-    checked_picture,
     common_scale,
     draw_colour_bar,
     draw_note,
     draw_picture,
     draw_scores,
     grey,
-    picture_of,
     size_of,
 )
+from metfa.plot.pictures import checked_picture, picture_of
 from metfa.results.cautions import FLIPS_FROM, about_outside, cautions, line_of_row, nothing_stands_out
 from metfa.results.compared import Compared
 from metfa.results.decisions import Decision, TooFewSamplesError
@@ -105,12 +104,11 @@ def comparison(
     Examples
     --------
     >>> import numpy as np, metfa
-    >>> from metfa.results.differences import difference_of
     >>> inputs = np.random.default_rng(0).random((1, 8, 8))
     >>> settings = {"noise": metfa.noise.Uniform(0.1), "n_samples": 20, "rng": 0}
     >>> before = metfa.explain(lambda x, target: x**2, inputs, 0, **settings)
     >>> after = metfa.explain(lambda x, target: x, inputs, 0, **settings)
-    >>> figure = metfa.plot.comparison(difference_of(before, after), correction="bh", delta=0.1)
+    >>> figure = metfa.plot.comparison(metfa.compare(before, after), correction="bh", delta=0.1)
     """
     with needs_extra("a figure"):
         from matplotlib.figure import Figure

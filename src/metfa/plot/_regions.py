@@ -20,14 +20,13 @@ from metfa.plot._outlines import fine
 from metfa.plot._region_map import draw_letters, draw_regions
 from metfa.plot.images import (
     Scale,
-    checked_picture,
     common_scale,
     draw_marks,
     draw_note,
     draw_picture,
     draw_scores,
-    picture_of,
 )
+from metfa.plot.pictures import checked_picture, picture_of
 from metfa.results.cautions import FLIPS_FROM, cautions, line_of_row, nothing_stands_out
 from metfa.results.compared import STATEMENT
 from metfa.results.decisions import TooFewSamplesError
