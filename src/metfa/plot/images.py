@@ -209,10 +209,8 @@ def draw_scores(ax: Axes, picture: np.ndarray, scores: np.ndarray, name: str, sc
     _show(ax, weight * coloured + (1 - weight) * grey(picture), title)
 
 
-def draw_colour_bar(
-    fig: Figure, axes: np.ndarray, scale: Scale, *, label: str = "attribution score", **place: Any
-) -> None:
-    """Draw the scale that several maps share, at the right or where `place` says."""
+def draw_colour_bar(fig: Figure, axes: np.ndarray, scale: Scale, label: str = "attribution score", **at: Any) -> None:
+    """Draw the scale that several maps share, at the right or where `at` says."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 
@@ -222,7 +220,7 @@ def draw_colour_bar(
         ax=list(axes),
         extend=extend,
         label=label,
-        **{"fraction": 0.03, "pad": 0.01, "aspect": 40, **place},
+        **{"fraction": 0.03, "pad": 0.01, "aspect": 40, **at},
     )
 
 

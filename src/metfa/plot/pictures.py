@@ -41,8 +41,7 @@ def picture_of(
 def checked_picture(picture: Any, sample: AttributionSample) -> np.ndarray:
     """A picture that somebody gave, in float64; it may be larger than the maps."""
     image = to_host(as_array(picture, "picture")).astype(np.float64)
-    regions = sample.regions
-    height, width = sample.feature_shape if regions is None else regions.feature_shape
+    height, width = (sample.regions or sample).feature_shape
     like = image.ndim in (2, 3) and image.shape[2:] in ((), (3,))
     if not like or image.shape[0] < height or image.shape[1] < width:
         raise ValueError(
