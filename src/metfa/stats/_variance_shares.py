@@ -68,7 +68,8 @@ def variance_shares(
 
     Notes
     -----
-    With few groups the intervals are rough and too narrow, because groups that were drawn again do not differ.
+    Groups that are drawn again do not differ, so the mean square between resampled groups is a / (a - 1) times as large
+    as computed. With few groups the intervals are rough, and often too narrow.
 
     References
     ----------
@@ -117,8 +118,8 @@ def variance_shares(
 def _mean_squares(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Mean squares (sources, resamples, features): between groups, members of a group, repetitions of a member.
 
-    `values` (a, n, k, features), `weights` (resamples, a) say how often each group was drawn. Those of a source with
-    one entry are 0.
+    `values` (a, n, k, features), `weights` (resamples, a) say how often each group was drawn; the first are the groups
+    themselves. Those of a source with one entry are 0.
     """
     a, n, k, _ = values.shape
     middle = values.mean(axis=(0, 1, 2), dtype=np.float64)
@@ -126,6 +127,7 @@ def _mean_squares(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     of_groups = of_members.mean(axis=1)
     total = weights @ of_groups
     between = np.maximum(weights @ of_groups**2 - total**2 / a, 0) * (n * k / (a - 1))
+    between[1:] *= a / (a - 1)
     members = k * of_members.var(axis=1, ddof=1) if n > 1 else np.zeros_like(of_groups)
     repetitions = np.zeros_like(of_groups)
     if k > 1:
