@@ -19,6 +19,8 @@ _HOME = {
     "across_models": "metfa.sampling.across_models",
     "allocator": "metfa.allocator",
     "attacks": "metfa.attacks",
+    "compare": "metfa.sampling.compare",
+    "contrast": "metfa.sampling.contrast",
     "evaluate": "metfa.evaluation.run",
     "evaluation": "metfa.evaluation",
     "explain": "metfa.sampling.explain",

@@ -37,6 +37,8 @@ from metfa.results.sample import AttributionSample as AttributionSample
 from metfa.results.terms import Terms as Terms
 from metfa.results.until import Until as Until
 from metfa.sampling.across_models import across_models as across_models
+from metfa.sampling.compare import compare as compare
+from metfa.sampling.contrast import contrast as contrast
 from metfa.sampling.explain import explain as explain
 from metfa.sampling.randomised import randomised as randomised
 from metfa.sampling.randomised import seeded as seeded

@@ -36,6 +36,7 @@ from .theirs import (
     host_maps,
     linear,
     mean_of,
+    of_class,
     of_class_maps,
     pixels_of,
     probable,
@@ -205,6 +206,16 @@ def of_sampling(folder):
     yield Case("explain of torch", metfa.explain,
                {**good, "explainer": Gradient(network()), "inputs": torch.rand(1, 3, 8, 8)})  # fmt: skip
     yield Case("explain until", metfa.explain, {**good, "n_samples": metfa.Until(undecided=0.5, max_samples=30)})
+    words = {"scale": NAME, "draws": NAME, "against": ANYTHING}
+    pair = {"before": linear, "after": of_class, **good, "scale": "raw", "draws": "shared"}
+    del pair["explainer"]
+    yield Case("compare", metfa.compare, {**pair, "names": ["a", "b"]}, kinds=words)
+    rule = metfa.Until(undecided=0.9, max_samples=30)
+    yield Case("compare until", metfa.compare, {**pair, "n_samples": rule}, kinds=words)
+    results = {"before": table_sample(), "after": table_sample(), "scale": "raw", "names": ["a", "b"]}
+    yield Case("compare results", metfa.compare, results, kinds=words)
+    both = {**good, "explainer": of_class, "target": 1, "against": 0, "scale": "raw"}
+    yield Case("contrast", metfa.contrast, {**both, "predict": scores_of}, kinds=words)
     run = {"store": folder.new(), "progress": False, "input_names": ["a"], "feature_names": ["x", "y", "z"]}
     yield Case("Run", made(metfa.Run, lambda run: metfa.explain(**good, run=run)), {**run, "first_sample": 0})
     until = {"undecided": 0.5, "alpha": 0.05, "correction": "e-bh", "max_samples": 30, "growth": 1.5, "first": 5}
@@ -602,15 +613,20 @@ def of_evaluation(folder):
         return evaluation.evaluate(study, store=store).to_dataframe()
 
     yield Case("Study, evaluated", made(metfa.Study, evaluated), {**settings, **whole, **more}, kinds=kinds)
+    yield Case("Study, regions", made(metfa.Study, evaluated),
+               {**settings, "metrics": ["mstd"], "over": metfa.regions.grid((8, 8), 2), "version": "1"},
+               kinds=kinds)  # fmt: skip
     settings = {**settings, "n_samples": (6, 8)}
     study = metfa.Study(**settings, aggregates=("vanilla", "smoothed"), version="1")
     runs = {"study": study, "store": folder.new(), "store_options": None, "executor": "local", "workers": 1}
     yield Case("evaluate", evaluation.evaluate, runs, ("progress",))
     yield Case("evaluation.prepare", evaluation.prepare, {"study": study, "store": folder.new(), "store_options": None})
     done = evaluation.evaluate(study, store=folder.path / "store")
-    yield Case("evaluation.table", done.table, {"metric": "mstd", "differences": False, "n_samples": 8},
-               ("explainer", "sampling", "confidence_level"),
-               kinds={"explainer": NAME, "metric": NAME})  # fmt: skip
+    yield Case("evaluation.table", done.table, {"metric": "mstd", "against": "vanilla", "n_samples": 8},
+               ("explainer", "sampling", "confidence_level", "correction"),
+               kinds={"explainer": NAME, "metric": NAME, "against": NAME})  # fmt: skip
+    yield Case("plot.study_differences", plot.study_differences, {"tables": done.tables(against="vanilla")},
+               ("title",))  # fmt: skip
     yield Case("evaluation.write_tables", evaluation.write_tables, {"evaluation": done, "folder": folder.new()})
     written = folder.path / "study.toml"
     Image.fromarray(np.full((8, 8, 3), 128, np.uint8)).save(folder.path / "picture.png")

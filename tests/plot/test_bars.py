@@ -172,6 +172,7 @@ def test_scores_are_signed_if_those_of_any_input_are():
         vanilla=np.concatenate([one.vanilla, -one.vanilla]),
         inputs=np.zeros((2, 3)),
         target=one.target * 2,
+        input_names=("one", "other"),
     )
     assert "positive: 3" in legend(bars(other))
     assert "negative: 3" in legend(bars(other, index=1))

@@ -201,7 +201,10 @@ def test_a_picture_of_ones_own():
 @pytest.mark.parametrize(
     ("picture", "message"),
     [
-        (np.zeros((12, 9)), r"`picture` must be of shape \(9, 12\) or \(9, 12, 3\), like the maps, got \(12, 9\)"),
+        (
+            np.zeros((12, 9)),
+            r"`picture` must be of shape \(9, 12\) or \(9, 12, 3\), like the maps, or larger, got \(12, 9\)",
+        ),
         (np.zeros((3, 9, 12)), r"got \(3, 9, 12\)"),
         (np.full((9, 12, 3), 255), r"must lie in \[0, 1\], got 255 to 255; divide 8-bit pixels by 255"),
         (np.full((9, 12, 3), np.nan), r"must lie in \[0, 1\], got nan"),

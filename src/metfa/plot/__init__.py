@@ -1,7 +1,7 @@
 """Figures with matplotlib: the maps of an image, its regions, or bars for a table, each with what it claims.
 
-`AttributionSample.plot` chooses: images go to :func:`figure`, regions of images to :func:`regions`, and features along
-one axis to :func:`bars`.
+`AttributionSample.plot` chooses: images go to :func:`figure`, their differences to :func:`comparison`, regions of
+images to :func:`regions`, and features along one axis to :func:`bars`.
 """
 
 from metfa._base.palettes import PALETTES
@@ -10,12 +10,14 @@ from metfa.plot._bars import bars
 from metfa.plot._beeswarm import beeswarm
 from metfa.plot._certificate import certificate
 from metfa.plot._choice import drawing_of
+from metfa.plot._comparison import comparison
 from metfa.plot._context import context
 from metfa.plot._curves import curves
 from metfa.plot._notebook import notebook_html
 from metfa.plot._ranking import ranking
 from metfa.plot._regions import regions
 from metfa.plot._studies import mstd_ratio, stability_and_faithfulness
+from metfa.plot._study_differences import study_differences
 from metfa.plot.images import figure
 
 __all__ = [
@@ -24,6 +26,7 @@ __all__ = [
     "bars",
     "beeswarm",
     "certificate",
+    "comparison",
     "context",
     "curves",
     "drawing_of",
@@ -33,4 +36,5 @@ __all__ = [
     "ranking",
     "regions",
     "stability_and_faithfulness",
+    "study_differences",
 ]

@@ -15,6 +15,7 @@ from metfa._base.percents import counted
 from metfa._base.provenance import printable
 from metfa._base.validation import as_path, brief, shown
 from metfa._base.writing import new_file, sweep
+from metfa.report._compared import heading_of
 from metfa.report._content import Content
 from metfa.report._page import page_of
 from metfa.report._regions import pooled_beside, terms_of_pair
@@ -245,6 +246,8 @@ def numbered(named: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 def _name(result: Result) -> str:
     """Heading of a result with one input: its explainer, and the class that was explained."""
+    if isinstance(result, AttributionSample) and result.pair is not None:
+        return heading_of(result)
     explainer = str(result.provenance.get("explainer") or "explanation").partition("(")[0]
     target = result.target if isinstance(result, ContextExplanation) else result.target[0]
     return harmless_text(printable(explainer if target is None else f"{explainer}, class {target}"))

@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 NOUNS = "sample", "feature"
-AT_ZERO = "most scores of each are 0 to rounding"
+AT_ZERO = "most {} of each are 0 to rounding"
 
 
 class TooFewSamplesError(ValueError):
@@ -92,9 +92,10 @@ class Decision:
             return f"no {noun} stands out: {self.nothing[0]}"
         level = f"{self.terms.level}; {counted(self.marks.size, noun)}"
         if self.terms.sides is not None and self.threshold == 0:
-            return f"is the median score of a {noun} {' or '.join(self.terms.sides)}? ({level})"
+            return f"does a {noun} get {', or '.join(self.terms.sides)}, by its median difference? ({level})"
         compared = "a threshold of its own" if self.threshold is None else f"{self.threshold:.3g}"
-        return f"is the median of a {noun} above or below {compared}? ({level})"
+        median = "median" if self.terms.sides is None else "median difference"
+        return f"is the {median} of a {noun} above or below {compared}? ({level})"
 
 
 def kinds_at(threshold: float | None, sides: tuple[str, str] | None = None) -> dict[int, str]:
@@ -164,7 +165,8 @@ def tested(
     if (thresholds == 0).any():
         zero = (thresholds == 0) & (above + below < len(rest) / 2)
         of_rows = zero.reshape(len(zero), -1).all(axis=1).tolist()
-        nothing = tuple(AT_ZERO if of_row else why for of_row, why in zip(of_rows, nothing, strict=True))
+        why_zero = AT_ZERO.format("scores" if terms.sides is None else "differences")
+        nothing = tuple(why_zero if of_row else why for of_row, why in zip(of_rows, nothing, strict=True))
     return test, thresholds, nothing
 
 

@@ -203,7 +203,7 @@ def _compared(folder: Path, manifest: dict[str, Any]) -> AttributionSample:
         with read_manifest(folder / name / MANIFEST, SCHEMA_VERSION) as of_part:
             parts.append(assembled(folder / name, of_part))
     try:
-        sample = difference_of(*parts, scale=manifest["scale"], names=said["names"])
+        sample = difference_of(*parts, scale=manifest["scale"], names=said["names"], word=said.get("word", "in"))
         scale = one_of(said["scale"], "scale", ("raw", *SCALES))
         if manifest["scale"] not in ("raw", scale):
             raise ValueError(f"`scale` is {scale!r}, and its parts are to be scaled by {manifest['scale']!r:.40}")

@@ -37,7 +37,7 @@ def pooled_sample(sample: S, regions: Regions) -> S:
     regions.check_fits(sample.feature_shape, sample.values.shape[1])
     stopping = sample.stopping
     if stopping is not None and stopping.over != regions:  # its thresholds are for other features
-        noun = stopping.noun if stopping.over is not None else "single feature"
+        noun = stopping.noun if stopping.over is not None or stopping.noun == "difference" else "single feature"
         stopping = replace(stopping, thresholds=None, nothing=(), over=None, noun=noun)
     if sample.pair is not None:
         found = subtracted(*both(pooled_sample, sample.pair, regions), sample.provenance["compared"])

@@ -259,7 +259,7 @@ class AttributionSample(Decided):
         return write(path, self, **settings)
 
     def plot(self, **settings: Any) -> Any:
-        """Draw an image's maps (`metfa.plot.figure`) or its regions (`metfa.plot.regions`), else `metfa.plot.bars`."""
+        """Draw maps (`metfa.plot.figure`, `metfa.plot.comparison`), regions of maps (`metfa.plot.regions`) or bars."""
         from metfa.plot import drawing_of
 
         return drawing_of(self)(self, **settings)

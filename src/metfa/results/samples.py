@@ -160,9 +160,14 @@ class Samples:
 
     @cached_property
     def unit(self) -> float | np.ndarray:
-        """What counts as a whole score (see `Terms`): the explainer's `unit`, else from the maps of each input."""
+        """What counts as a whole score (see `Terms`): the explainer's `unit`, else from the maps of each input.
+
+        Of differences it is the larger of both parts' units.
+        """
         given = self.default_terms and self.default_terms.unit
         known = self.provenance.get("unit") if given is None else given
+        if known is None and self.pair is not None:
+            return np.maximum(*(part.unit for part in self.pair))
         first = self.stopping and self.stopping.looks[0].n_samples  # its looks count with this unit
         return unit_of(self.vanilla, self.values[:first]) if known is None else known
 

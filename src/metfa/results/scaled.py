@@ -66,7 +66,7 @@ def scaled_sample(sample: S, scale: str) -> S:
         own = replace(own, unit=None) if np.array_equal(own.threshold, 0) or callable(own.threshold) else None
     stopping = sample.stopping
     if stopping is not None:  # the number of samples still depends on what was seen, but its thresholds are of others
-        stopping = replace(stopping, thresholds=None, nothing=(), noun=f"unscaled {stopping.noun.split()[-1]}")
+        stopping = replace(stopping, thresholds=None, nothing=(), noun=stopping.noun_of("unscaled"))
     made = f"{WORDS[scale]}{sample.provenance.get('explainer')}"
     return replace(
         sample,

@@ -33,6 +33,8 @@ class Scores:
         "any-time " where the intervals hold at any time, else nothing.
     outside : ndarray of bool
         Whether the score without noise lies beyond the ends.
+    quantity : str
+        What a number is: a "score", or a "difference" (`metfa.compare`).
     """
 
     values: np.ndarray
@@ -42,6 +44,7 @@ class Scores:
     level: float
     kind: str
     outside: np.ndarray
+    quantity: str
 
     @classmethod
     def of(cls, sample: AttributionSample, confidence_level: float) -> Scores:
@@ -49,16 +52,22 @@ class Scores:
         vanilla, noun = sample.vanilla, sample.sample_noun
         vanilla = None if vanilla is None else vanilla[0].astype(np.float64)
         kind = "any-time " * sample.any_time
+        quantity = "score" if sample.pair is None else "difference"
         if sample.too_few_for(confidence_level) is not None:
             called = f"the only {noun}" if sample.n_samples == 1 else f"median of {sample.n_samples:,} {noun}s"
             medians = sample.median()[0].astype(np.float64)
-            return cls(medians, called, vanilla, None, 0.0, kind, np.zeros(medians.shape, bool))
+            return cls(medians, called, vanilla, None, 0.0, kind, np.zeros(medians.shape, bool), quantity)
         interval = sample.confidence_interval(confidence_level)
         ends = interval.low[0].astype(np.float64), interval.high[0].astype(np.float64)
         values = sample.smoothed(confidence_level)[0].astype(np.float64)
         called = f"smoothed over {sample.n_samples:,} {noun}s, {trimming(sample, confidence_level)}"
         beyond = np.zeros(values.shape, bool) if vanilla is None else outside(sample.vanilla, interval)[0]
-        return cls(values, called, vanilla, ends, interval.confidence_level, kind, beyond)
+        return cls(values, called, vanilla, ends, interval.confidence_level, kind, beyond, quantity)
+
+    @property
+    def median(self) -> str:
+        """What the ends are about."""
+        return "median" if self.quantity == "score" else f"median {self.quantity}"
 
     def intervals(self, places: int) -> str:
         """What the ends are, with so many digits of the level in percent."""
