@@ -227,7 +227,7 @@ def draw_bars(
         ax.plot(scores.vanilla[shown][beyond], places[beyond], linestyle="none", zorder=5, **diamond)
         count = f"{scores.outside.sum():,} of {scores.outside.size:,}"
         handles.append(Line2D([], [], linestyle="none", label=f"vanilla outside its interval: {count}", **diamond))
-    if not scores.values.any() and not scores.vanilla.any():
+    if not scores.values.any() and (scores.vanilla is None or not scores.vanilla.any()):
         ax.set_xlim(-1, 1)
     ax.set_ylim(len(shown) - 0.4, -0.6)
     ax.tick_params(axis="y", length=0)

@@ -147,17 +147,15 @@ def picture_of(
 ) -> tuple[np.ndarray, str]:
     """Picture of the one input, (height, width) or (height, width, 3) in [0, 1], and its caption.
 
-    It has the shape of the maps, or of their `plane` where these have channels; with `larger`, and over regions, it may
-    be larger.
+    It has the shape of the maps, or of their `plane`, if they have channels; `larger` and regions allow a larger one.
     """
     regions = sample.regions
     shape = plane or (sample.feature_shape if regions is None else regions.feature_shape)
     larger = larger or regions is not None
-    numbers = isinstance(sample.inputs, np.ndarray) and sample.inputs.dtype.kind in "biuf"
-    numbers = numbers and sample.sample_noun != "row"  # whose inputs are a data set
+    one = sample.sample_noun != "row" and isinstance(sample.inputs, np.ndarray)  # not a data set
+    numbers = one and sample.inputs.dtype.kind in "biuf"
     image = np.asarray(sample.inputs[0], np.float64) if numbers else np.zeros(0)
-    if image.ndim == 2:
-        image = image[None]
+    image = image[None] if image.ndim == 2 else image
     fits = image.ndim == 3 and image.shape[0] in (1, 3)
     if not fits or (image.shape[1:] != shape and not (larger and np.greater_equal(image.shape[1:], shape).all())):
         return np.ones(shape), "no picture"
@@ -197,8 +195,7 @@ def _score_maps(sample: AttributionSample, confidence_level: float) -> list[tupl
     level = f"of the {'any-time ' * sample.any_time}{percent(interval.confidence_level, 1)} intervals"
     if sample.vanilla is not None:
         alone = f"vanilla\n{percent(outside(sample.vanilla, interval).mean(), 1)} outside intervals"
-    count = left_out(sample, confidence_level)
-    trimmed = f"{count} + {count} left out" if count else "none left out"
+    trimmed = f"{n} + {n} left out" if (n := left_out(sample, confidence_level)) else "none left out"
     return [
         (alone, clean),
         (f"smoothed\n{sample.n_samples} {noun}, {trimmed}", sample.smoothed(confidence_level)[0].astype(np.float64)),
