@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from metfa import stats
 from metfa._base.percents import percent
-from metfa.evaluation._measures import BESIDE_MSTD, GOVERNED, Measure
+from metfa.evaluation._figures import BESIDE_MSTD
+from metfa.evaluation._measures import GOVERNED, Measure
 from metfa.evaluation._of_samples import correction_of
 from metfa.evaluation.notes import about_failures, about_levels, about_missing, about_trimming, counted_inputs
 from metfa.evaluation.over import over_in_words, subtracts

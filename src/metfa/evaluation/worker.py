@@ -16,7 +16,8 @@ from metfa._arrays import is_array
 from metfa._base.provenance import versions
 from metfa._base.warnings import DegenerateAttributionsWarning, ModelOutputWarning
 from metfa.calls.behind import loaded_torch
-from metfa.evaluation._measures import BESIDE_MSTD, Measure
+from metfa.evaluation._figures import BESIDE_MSTD
+from metfa.evaluation._measures import Measure
 from metfa.evaluation.aggregates import Aggregate, Aggregates, AggregatesUntil, first, map_of
 from metfa.evaluation.inputs import Texts
 from metfa.evaluation.over import regions_for

@@ -169,8 +169,7 @@ def picture_of(
 def checked_picture(picture: Any, sample: AttributionSample) -> np.ndarray:
     """A picture that somebody gave, in float64; it may be larger than the maps."""
     image = to_host(as_array(picture, "picture")).astype(np.float64)
-    regions = sample.regions
-    height, width = sample.feature_shape if regions is None else regions.feature_shape
+    height, width = (sample.regions or sample).feature_shape
     like = image.ndim in (2, 3) and image.shape[2:] in ((), (3,))
     if not like or image.shape[0] < height or image.shape[1] < width:
         raise ValueError(
@@ -252,10 +251,8 @@ def draw_scores(ax: Axes, picture: np.ndarray, scores: np.ndarray, name: str, sc
     _show(ax, weight * coloured + (1 - weight) * grey(picture), title)
 
 
-def draw_colour_bar(
-    fig: Figure, axes: np.ndarray, scale: Scale, *, label: str = "attribution score", **place: Any
-) -> None:
-    """Draw the scale that several maps share, at the right or where `place` says."""
+def draw_colour_bar(fig: Figure, axes: np.ndarray, scale: Scale, label: str = "attribution score", **at: Any) -> None:
+    """Draw the scale that several maps share, at the right or where `at` says."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 
@@ -265,7 +262,7 @@ def draw_colour_bar(
         ax=list(axes),
         extend=extend,
         label=label,
-        **{"fraction": 0.03, "pad": 0.01, "aspect": 40, **place},
+        **{"fraction": 0.03, "pad": 0.01, "aspect": 40, **at},
     )
 
 
