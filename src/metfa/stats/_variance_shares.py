@@ -153,6 +153,6 @@ def _shares(squares: np.ndarray, n: int, k: int) -> tuple[np.ndarray, np.ndarray
 
 def _ends(shares: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
     """Percentiles over the resamples, the second axis; nan where nothing varies."""
-    lost = np.isnan(shares).all(axis=1, keepdims=True)
-    low, high = np.nanquantile(np.where(lost, 0.0, shares), [(1 - level) / 2, (1 + level) / 2], axis=1)
-    return np.where(lost[:, 0], np.nan, low), np.where(lost[:, 0], np.nan, high)
+    lost: np.ndarray = np.isnan(shares).all(axis=1)
+    low, high = np.nanquantile(np.where(lost[:, None], 0.0, shares), [(1 - level) / 2, (1 + level) / 2], axis=1)
+    return np.where(lost, np.nan, low), np.where(lost, np.nan, high)
