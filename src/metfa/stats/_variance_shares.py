@@ -55,7 +55,7 @@ def variance_shares(
         At least two groups of two members; one repetition where members were measured once. With one member a group
         there are no members to differ, and with one repetition no repetitions: such a source is left out.
     confidence_level : float
-        Level of the bootstrap intervals, which is reached only with many groups.
+        Level of the bootstrap intervals, which is reached only with many groups, see Notes.
     n_resamples : int
         Number of resamples of the groups.
     rng : int
@@ -69,7 +69,8 @@ def variance_shares(
     Notes
     -----
     Groups that are drawn again do not differ, so the mean square between resampled groups is a / (a - 1) times as large
-    as computed. With few groups the intervals are rough, and often too narrow.
+    as computed. The intervals are too narrow all the same: for a level of .95 and a true share of .8, simulated ones of
+    one feature held it in .83 of data sets with 6 groups, .86 with 10 and .89 with 30.
 
     References
     ----------
@@ -153,6 +154,6 @@ def _shares(squares: np.ndarray, n: int, k: int) -> tuple[np.ndarray, np.ndarray
 
 def _ends(shares: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
     """Percentiles over the resamples, the second axis; nan where nothing varies."""
-    lost: np.ndarray = np.isnan(shares).all(axis=1)
+    lost = np.asarray(np.isnan(shares).all(axis=1))
     low, high = np.nanquantile(np.where(lost[:, None], 0.0, shares), [(1 - level) / 2, (1 + level) / 2], axis=1)
     return np.where(lost, np.nan, low), np.where(lost, np.nan, high)
