@@ -24,6 +24,7 @@ __all__ = ["Places", "Tokens"]
 LAYS_OUT = MOVES | {"flatten", "unflatten", "expand", "squeeze", "unsqueeze", "getitem"}
 RESHAPES = {"view", "reshape", "unflatten", "flatten"}
 READS = NORMS | {"linear"}
+ATTENTION = {"scaled_dot_product_attention", "multi_head_attention_forward"}
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Tokens:
         r"""Values of tokens (batch, tokens, \*more) on the grid, (batch, rows, columns, \*more)."""
         return values[:, self.order].unflatten(1, self.grid)
 
-    def as_feature_map(self, tokens: torch.Tensor) -> torch.Tensor:
+    def __call__(self, tokens: torch.Tensor) -> torch.Tensor:
         """Tokens (batch, tokens, channels) as (batch, channels, height, width)."""
         return self.on_grid(tokens).movedim(-1, 1)
 
@@ -71,6 +72,7 @@ class Places(TorchFunctionMode):
         self._followed: dict[tuple[int, int], set[Tokens]] = defaultdict(set)  # by rows and tokens
         self._split: dict[tuple[int, int], set[Tokens]] = defaultdict(set)  # weaker: a table of positions is split, too
         self._read: Any = WeakIdKeyDictionary()  # numbers that are known already
+        self.n_attentions = 0  # so far
 
     def of(self, n_rows: int, n_tokens: int) -> Tokens | None:
         """The places of so many tokens; None where nothing, or not the same everywhere, was seen."""
@@ -82,6 +84,7 @@ class Places(TorchFunctionMode):
         kwargs = kwargs or {}
         output = func(*args, **kwargs)
         name, given = name_of(func), args[0] if args else kwargs.get("input")
+        self.n_attentions += name in ATTENTION or (name == "softmax" and output.ndim > 2)
         if isinstance(output, torch.Tensor):
             if name == "conv2d" and output.ndim == 4:
                 self._number(output)
@@ -108,7 +111,10 @@ class Places(TorchFunctionMode):
             return
         grid, numbers = self._numbers[given]
         func = torch.Tensor.reshape if name == "view" else func  # numbers of other strides may not be viewed
-        moved = func(numbers, *args[1:], **{key: value for key, value in kwargs.items() if key != "input"})
+        try:
+            moved = func(numbers, *args[1:], **{key: value for key, value in kwargs.items() if key != "input"})
+        except (RuntimeError, TypeError, IndexError):  # numbers are no floats, and have other strides
+            return
         if moved.shape == output.shape:
             self._numbers[output] = grid, moved
 

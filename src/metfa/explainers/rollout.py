@@ -55,14 +55,14 @@ class AttentionRollout:
 
     Examples
     --------
-    >>> import timm, torch
+    >>> import torch
+    >>> from torchvision.models import VisionTransformer
     >>> from metfa.explainers import AttentionRollout
-    >>> model = timm.create_model(
-    ...     "vit_tiny_patch16_224", img_size=(32, 48), depth=2, embed_dim=12, num_heads=2, num_classes=4
-    ... )
-    >>> maps, scores = AttentionRollout(model.eval())(torch.rand(2, 3, 32, 48))
+    >>> model = VisionTransformer(32, 8, 2, 2, 8, 16, num_classes=4).eval()
+    >>> head = torch.nn.init.normal_(model.heads.head.weight)  # torchvision makes it 0
+    >>> maps, scores = AttentionRollout(model)(torch.rand(2, 3, 32, 32))
     >>> maps.shape, scores.shape
-    (torch.Size([2, 32, 48]), torch.Size([2, 4]))
+    (torch.Size([2, 32, 32]), torch.Size([2, 4]))
     """
 
     called: Any
@@ -136,14 +136,14 @@ class GradientRollout:
 
     Examples
     --------
-    >>> import timm, torch
+    >>> import torch
+    >>> from torchvision.models import VisionTransformer
     >>> from metfa.explainers import GradientRollout
-    >>> model = timm.create_model(
-    ...     "vit_tiny_patch16_224", img_size=(32, 48), depth=2, embed_dim=12, num_heads=2, num_classes=4
-    ... )
-    >>> maps, scores = GradientRollout(model.eval())(torch.rand(2, 3, 32, 48), target=1)
+    >>> model = VisionTransformer(32, 8, 2, 2, 8, 16, num_classes=4).eval()
+    >>> head = torch.nn.init.normal_(model.heads.head.weight)  # torchvision makes it 0
+    >>> maps, scores = GradientRollout(model)(torch.rand(2, 3, 32, 32), target=1)
     >>> maps.shape, scores.shape
-    (torch.Size([2, 32, 48]), torch.Size([2, 4]))
+    (torch.Size([2, 32, 32]), torch.Size([2, 4]))
     """
 
     called: Any
