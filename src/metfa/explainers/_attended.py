@@ -136,7 +136,7 @@ def _check_global(forward: AttentionPass, n_rows: int, kind: str) -> int:
             raise ValueError(
                 f"{kind} is not defined for this model: its attention must be of all tokens to all tokens, (batch, "
                 f"heads, tokens, tokens) with the same tokens in each layer, and is in {call} for {n_rows} inputs, as "
-                f"in Swin, whose attention sees windows; {INSTEAD}"
+                f"in Swin, whose attention sees windows, or where an attention pools the tokens; {INSTEAD}"
             )
         if not call.weights.requires_grad:
             raise ValueError(f"{kind}: the attention in {call} has no gradient; {INSTEAD}")

@@ -124,7 +124,7 @@ class Watch:
         """
         if self.named is None:
             if instead is None:
-                self._choose_in_a_transformer()
+                self._choose_in_a_transformer(n_rows)
             self._require_a_last(instead or f"name the layer by `layer=`, of {_listed(_named_modules(self.model))}")
         else:
             self.require_one_call()
@@ -138,7 +138,7 @@ class Watch:
         if self.module is not None and self.layouts.since is None:
             yield self._of_rows(self.output, n_rows)
         for candidate in (self._pixels, self._tokens):
-            if candidate is not None:
+            if candidate is not None and len(candidate[1]) == n_rows:
                 self.module, self.output = candidate
                 reshape = self.reshaping()
                 assert reshape is not None
@@ -173,17 +173,16 @@ class Watch:
     def _places_of(self, output: Any) -> Tokens | None:
         if not isinstance(output, torch.Tensor) or output.ndim != 3 or output.shape[2] == 1:
             return None  # one number behind a pooling is no token
-        return self.places.of(*output.shape[:2])
+        return self.places.of_tensor(output)
 
-    def _choose_in_a_transformer(self) -> None:
+    def _choose_in_a_transformer(self, n_rows: int) -> None:
         """Take a layer of tokens, or one with channels last, where these follow the last convolution's feature map."""
         if self.layouts.since is None:
             return
-        before = [number for number in self._norms if number < self.places.n_attentions]
-        tokens = self._norms[max(before)] if before else None
-        latest = self._pixels if self._pixels is not None and self._pixels_at >= max(before, default=-1) else tokens
-        if latest is not None:
-            self.module, self.output = latest
+        before_last = self.places.n_attentions - 1
+        chosen = self._pixels if self._pixels_at >= before_last else self._norms.get(before_last)
+        if chosen is not None and len(chosen[1]) == n_rows:
+            self.module, self.output = chosen
             self.layouts.since = None
 
     def _require_a_last(self, instead: str) -> None:

@@ -11,7 +11,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from metfa.calls.functions_as_layers import name_of
 
-__all__ = ["MOVES", "NORMS", "STAYS", "Layouts", "channels_first", "clearly_other_aspect"]
+__all__ = ["AXIS_1", "MOVES", "NORMS", "STAYS", "Layouts", "channels_first", "clearly_other_aspect"]
 
 # Functions that take and give channels on axis 1.
 AXIS_1 = {

@@ -2,8 +2,8 @@
 
 A transformer for images cuts the image into patches by a convolution, lays its pixels out as a sequence, and puts
 tokens without a place beside them: class tokens, distillation tokens, registers. The pixels of the convolution's output
-are numbered here, and the numbers go through the same functions as the pixels. So neither the grid nor the tokens
-without a place are guessed from the length of the sequence.
+(and of batch normalisations and poolings behind it) are numbered here, and the numbers go through the same functions as
+the pixels. So neither the grid nor the tokens without a place are guessed from the length of the sequence.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdKeyDictionary
 
 from metfa.calls.functions_as_layers import name_of
-from metfa.explainers._layouts import MOVES, NORMS, STAYS, clearly_other_aspect
+from metfa.explainers._layouts import AXIS_1, MOVES, NORMS, STAYS, clearly_other_aspect
 
 __all__ = ["Places", "Tokens"]
 
@@ -71,13 +71,18 @@ class Places(TorchFunctionMode):
         self._numbers: Any = WeakIdKeyDictionary()  # of a tensor: the grid, and numbers of its pixels in its shape
         self._followed: dict[tuple[int, int], set[Tokens]] = defaultdict(set)  # by rows and tokens
         self._split: dict[tuple[int, int], set[Tokens]] = defaultdict(set)  # weaker: a table of positions is split, too
-        self._read: Any = WeakIdKeyDictionary()  # numbers that are known already
+        self._read: Any = WeakIdKeyDictionary()  # of numbers: the tokens, or None
         self.n_attentions = 0  # so far
 
     def of(self, n_rows: int, n_tokens: int) -> Tokens | None:
         """The places of so many tokens; None where nothing, or not the same everywhere, was seen."""
         found = self._followed.get((n_rows, n_tokens)) or self._split.get((n_rows, n_tokens), set())
         return next(iter(found)) if len(found) == 1 else None
+
+    def of_tensor(self, sequence: torch.Tensor) -> Tokens | None:
+        """The places of these very tokens, if they were followed so far, else of so many tokens."""
+        known = self._tokens(sequence) if sequence in self._numbers else None
+        return known or self.of(*sequence.shape[:2])
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Call a function of torch, and note what it does to pixels."""
@@ -86,7 +91,7 @@ class Places(TorchFunctionMode):
         name, given = name_of(func), args[0] if args else kwargs.get("input")
         self.n_attentions += name in ATTENTION or (name == "softmax" and output.ndim > 2)
         if isinstance(output, torch.Tensor):
-            if name == "conv2d" and output.ndim == 4:
+            if name in AXIS_1 and output.ndim == 4:
                 self._number(output)
             elif name == "cat":
                 self._put_together(args, kwargs, output)
@@ -151,12 +156,16 @@ class Places(TorchFunctionMode):
         """Tokens are seen where a layer works on each alone."""
         if sequence.ndim != 3 or sequence not in self._numbers:
             return
+        tokens = self._tokens(sequence)
+        if tokens is not None:
+            self._followed[len(sequence), sequence.shape[1]].add(tokens)
+
+    def _tokens(self, sequence: torch.Tensor) -> Tokens | None:
         grid, numbers = self._numbers[sequence]
-        if numbers in self._read:
-            return
-        self._read[numbers] = True
-        places = numbers[0, :, 0]
-        kept = places[places >= 0]
-        whole = len(kept) == grid[0] * grid[1] == len(kept.unique())
-        if whole and bool((numbers == places[None, :, None]).all()):
-            self._followed[len(sequence), len(places)].add(Tokens(grid, tuple(places.tolist())))
+        if numbers not in self._read:
+            places = numbers[0, :, 0]
+            kept = places[places >= 0]
+            whole = len(kept) == grid[0] * grid[1] == len(kept.unique())
+            alike = whole and bool((numbers == places[None, :, None]).all())
+            self._read[numbers] = Tokens(grid, tuple(places.tolist())) if alike else None
+        return self._read[numbers]
