@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from metfa._base.lazy import needs_extra
-from metfa.plot.images import picture_of
+from metfa.plot.pictures import picture_of
 from metfa.results.sample import AttributionSample
 from metfa.text.reading import harmless_text
 from metfa.text.words import words_of
