@@ -151,8 +151,7 @@ def _score_maps(sample: AttributionSample, confidence_level: float) -> list[tupl
     level = f"of the {'any-time ' * sample.any_time}{percent(interval.confidence_level, 1)} intervals"
     if sample.vanilla is not None:
         alone = f"vanilla\n{percent(outside(sample.vanilla, interval).mean(), 1)} outside intervals"
-    count = left_out(sample, confidence_level)
-    trimmed = f"{count} + {count} left out" if count else "none left out"
+    trimmed = f"{n} + {n} left out" if (n := left_out(sample, confidence_level)) else "none left out"
     return [
         (alone, clean),
         (f"smoothed\n{sample.n_samples} {noun}, {trimmed}", sample.smoothed(confidence_level)[0].astype(np.float64)),
