@@ -11,7 +11,7 @@ import numpy as np
 
 from metfa._base.provenance import printable
 from metfa._base.validation import check_flag, one_of
-from metfa.results.population import NUMBERS, Population
+from metfa.results.population import DIFFERENCE, NUMBERS, Population
 from metfa.results.regions import Regions
 from metfa.results.terms import Terms
 
@@ -77,7 +77,7 @@ def across_rows(sample: S, of: str = "vanilla", absolute: bool | None = None) ->
             of=of,
             copies=sample.n_samples if noisy else 0,
             absolute=absolute,
-            score=sample.score_name,
+            score=sample.score_name if sample.pair is None else DIFFERENCE,
             feature=sample.noun,
             targets=sample.target,
             flips=flips,

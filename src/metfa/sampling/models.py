@@ -154,7 +154,7 @@ def _explainers(models: list[Any], explainer: Any) -> Iterator[Callable[..., Any
                 f"`models` holds one model twice: {number} is {first} again, with the same parameters, which is no new "
                 "unit: train each by itself"
             )
-    made = [explainer(model) for model in models]
+    made: list[Any] = [explainer(model) for model in models]
     for one in made:
         check_explainer(one)
     behind = [explained_model(one) for one in made]
