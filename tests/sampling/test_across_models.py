@@ -234,6 +234,20 @@ def test_torch_models_with_equal_parameters_are_refused():
         across([*models, torch.nn.Linear(3, 3).eval()], gradient, torch.rand(1, 3))
 
 
+def test_parameters_that_differ_by_little_or_are_coarse_are_told_apart():
+    models = [model.double() for model in torch_models(2)]
+    other = torch.nn.Linear(3, 3).double().eval()
+    other.load_state_dict(models[1].state_dict())
+    with torch.no_grad():
+        other.weight[0, 0] += 1e-12
+    assert across([*models, other], gradient, torch.rand(1, 3).double()).n_samples == 3
+    half = [model.to(torch.bfloat16) for model in torch_models(2)]
+    again = torch.nn.Linear(3, 3).to(torch.bfloat16).eval()
+    again.load_state_dict(half[0].state_dict())
+    with pytest.raises(ValueError, match="one model twice"):
+        across([*half, again], gradient, torch.rand(1, 3))
+
+
 def test_models_that_predict_other_classes_need_a_target():
     inputs = torch.from_numpy(np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32))
     with pytest.raises(ValueError, match=r"different classes for input \d: class \d by model 0, class \d by model \d"):
