@@ -6,6 +6,9 @@ import re
 import numpy as np
 import pytest
 from PIL import Image
+from typer.testing import CliRunner
+
+from metfa.cli import app
 
 FILE = """
 [model]
@@ -38,6 +41,15 @@ class Left(tiny.Tiny):
 
 def model():
     return Left().eval()
+
+
+class Broken(tiny.Tiny):
+    def forward(self, x):
+        raise RuntimeError("out of order")
+
+
+def broken():
+    return Broken().eval()
 """
 
 
@@ -89,6 +101,15 @@ def test_a_record_and_its_checks(regression, place):
         low, high = change["interval"]
         assert low <= change["difference"] <= high
         assert min(abs(low), abs(high)) > 0.02
+
+
+@pytest.mark.slow
+def test_a_model_that_fails_is_no_change(regression, place):
+    assert regression("record", "--allow-import").code == 0
+    given = ["regression", "check", "check.toml", "--against", "record", "--model", "other_tiny:broken"]
+    done = CliRunner().invoke(app.app, given)
+    assert done.exit_code == 2
+    assert "RuntimeError: out of order" in done.output
 
 
 @pytest.mark.parametrize(

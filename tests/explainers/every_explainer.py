@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import shap
+import timm
 import torch
 from captum.attr import InputXGradient
 from lime import lime_image, lime_tabular
@@ -21,7 +22,10 @@ from metfa.explainers import (
     LRP,
     MASK,
     RISE,
+    AttentionRollout,
     Gradient,
+    GradientRollout,
+    LeGrad,
     ScoreCAM,
     SmoothGrad,
     from_captum,
@@ -59,6 +63,17 @@ def classifier_of_pictures():
     return seeded_network(layers).to(DTYPE)
 
 
+def transformer_of_pictures():
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        sizes = {"img_size": (12, 16), "patch_size": 4, "embed_dim": 8, "depth": 2, "num_heads": 2, "num_classes": 4}
+        network = timm.create_model("vit_tiny_patch16_224", **sizes)
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter *= 10 if parameter.ndim == 2 else 1
+    return network.to(DTYPE).eval()
+
+
 def classifier_of_rows():
     return seeded_network(lambda: nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 4)), gain=3.0)
 
@@ -94,6 +109,7 @@ PICTURES = Inputs(
     lambda: torch.rand(4, 3, 12, 16, dtype=DTYPE, generator=torch.Generator().manual_seed(1)),
     (12, 16),
 )
+PATCHES = Inputs(transformer_of_pictures, PICTURES.rows, (12, 16))
 SCENES = Inputs(segmenter, PICTURES.rows, (12, 16))
 ROWS = Inputs(classifier_of_rows, lambda: TABLE[:4].clone(), (4,))
 TEXTS = Inputs(
@@ -146,8 +162,12 @@ CASES = {
     "IGOS": Case(lambda model: IGOS(model, n_iterations=2, n_steps=3, grid=4), PICTURES, random=True),
     "MASK": Case(lambda model: MASK(model, n_iterations=4, grid=(4, 6)), PICTURES, random=True),
     "ScoreCAM": Case(ScoreCAM, PICTURES),
+    "ScoreCAM on tokens": Case(ScoreCAM, PATCHES),
     "CAM": Case(CAM, PICTURES),
     "LRP": Case(LRP, PICTURES),
+    "AttentionRollout": Case(AttentionRollout, PATCHES),
+    "GradientRollout": Case(GradientRollout, PATCHES),
+    "LeGrad": Case(LeGrad, PATCHES),
     "GridSaliency": Case(
         lambda model: GridSaliency(RegionModel(model, REGION), n_iterations=4, grid=(3, 4)), SCENES
     ),
@@ -162,6 +182,7 @@ CASES = {
         ), PICTURES, random=True,
     ),
     "grad-cam's GradCAM": Case(lambda model: from_gradcam("GradCAM", model), PICTURES),
+    "grad-cam's GradCAM on tokens": Case(lambda model: from_gradcam("GradCAM", model), PATCHES),
     "grad-cam's AblationCAM": Case(lambda model: from_gradcam("AblationCAM", model), PICTURES),
     "SHAP's DeepExplainer": Case(deep_shap, ROWS, takes_nan=True),
     "SHAP's GradientExplainer": Case(gradient_shap, ROWS, random=True, takes_nan=True),

@@ -363,9 +363,7 @@ def test_every_view_says_rows(population):
         explained(data(4)).across_inputs().guarantee(np.array([True, True, False]), 1.0)
 
 
-def test_views_of_one_input_are_refused(population, tmp_path):
-    with pytest.raises(ValueError, match=r"a page shows noisy copies of an input, and .* rows"):
-        population.report(tmp_path / "page.html")
+def test_views_of_one_input_are_refused(population):
     with pytest.raises(ValueError, match="rows"):
         metfa.metrics.mstd(population)
     with pytest.raises(ValueError, match="rows already"):

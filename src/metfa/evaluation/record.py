@@ -40,8 +40,8 @@ class Record:
         """Bytes that it takes."""
         return sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file())
 
-    def check_free(self) -> bool:
-        """Whether the folder holds the finished record; raises if it holds anything but this record."""
+    def check_free(self, model: str) -> bool:
+        """Whether the folder holds the finished record; raises if it holds anything but this record, of this model."""
         if not self.folder.exists():
             return False
         if not self.folder.is_dir():
@@ -50,7 +50,8 @@ class Record:
             if all(is_temporary(path.name) for path in self.folder.iterdir()):
                 return False
             raise FileExistsError(f"`out`: {self.folder} is not empty and holds no record; give a new folder")
-        differing = self._differing(self._kept())
+        kept = self._kept()
+        differing = self._differing(kept) or (f"of {kept['model']}, not {model}" if kept["model"] != model else None)
         if differing is not None:
             raise FileExistsError(f"`out`: {self.folder} holds a record {differing}; give a new folder")
         return self._missing is None
@@ -108,5 +109,5 @@ class Record:
             if name not in inputs:
                 return f"with the input {name!r}, which is not among the inputs now"
             if inputs[name] != others[name]:
-                return f"of another content of the input {name!r}"
+                return f"of another content or target of the input {name!r}"
         return None

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metfa._arrays import as_array, to_host
 from metfa._base.lazy import needs_extra
 from metfa._base.palettes import DEFAULT_PALETTE, SCORES, SIGNED_SCORES, Palette, palette_named
 from metfa._base.percents import percent
 from metfa._base.validation import check_kind
 from metfa.plot._headings import LITERAL, draw_heading
 from metfa.plot._outlines import enlarged
+from metfa.plot.pictures import checked_picture, picture_of
 from metfa.results.cautions import FLIPS_FROM, cautions, left_out, line_of_row, nothing_stands_out, outside
 from metfa.results.decisions import Decision, TooFewSamplesError
 from metfa.results.sample import AttributionSample
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 __all__ = [
     "FAINT",
     "Scale",
-    "checked_picture",
     "common_scale",
     "draw_colour_bar",
     "draw_marks",
@@ -36,7 +35,6 @@ __all__ = [
     "draw_scores",
     "figure",
     "grey",
-    "picture_of",
     "scale_end",
     "size_of",
 ]
@@ -140,47 +138,6 @@ def figure(
         draw_note(axes[5], shown, name, str(error))
     draw_heading(fig, title, 100, about=line_of_row(sample, index), cautions=warned)
     return fig
-
-
-def picture_of(
-    sample: AttributionSample, plane: tuple[int, int] | None = None, *, larger: bool = False
-) -> tuple[np.ndarray, str]:
-    """Picture of the one input, (height, width) or (height, width, 3) in [0, 1], and its caption.
-
-    It has the shape of the maps, or of their `plane`, if they have channels; `larger` and regions allow a larger one.
-    """
-    regions = sample.regions
-    shape = plane or (sample.feature_shape if regions is None else regions.feature_shape)
-    larger = larger or regions is not None
-    one = sample.sample_noun != "row" and isinstance(sample.inputs, np.ndarray)  # not a data set
-    numbers = one and sample.inputs.dtype.kind in "biuf"
-    image = np.asarray(sample.inputs[0], np.float64) if numbers else np.zeros(0)
-    image = image[None] if image.ndim == 2 else image
-    fits = image.ndim == 3 and image.shape[0] in (1, 3)
-    if not fits or (image.shape[1:] != shape and not (larger and np.greater_equal(image.shape[1:], shape).all())):
-        return np.ones(shape), "no picture"
-    caption = "picture"
-    if image.min() < -1e-6 or image.max() > 1 + 1e-6:
-        image = (image - image.min()) / (np.ptp(image) or 1.0)
-        caption = "input, rescaled to be shown"
-    return (np.moveaxis(image, 0, -1) if image.shape[0] == 3 else image[0]), caption
-
-
-def checked_picture(picture: Any, sample: AttributionSample) -> np.ndarray:
-    """A picture that somebody gave, in float64; it may be larger than the maps."""
-    image = to_host(as_array(picture, "picture")).astype(np.float64)
-    height, width = (sample.regions or sample).feature_shape
-    like = image.ndim in (2, 3) and image.shape[2:] in ((), (3,))
-    if not like or image.shape[0] < height or image.shape[1] < width:
-        raise ValueError(
-            f"`picture` must be of shape {(height, width)} or {(height, width, 3)}, like the maps, or larger, got "
-            f"{image.shape}"
-        )
-    if not (image.min() >= -1e-6 and image.max() <= 1 + 1e-6):
-        raise ValueError(
-            f"`picture` must lie in [0, 1], got {image.min():.4g} to {image.max():.4g}; divide 8-bit pixels by 255"
-        )
-    return image
 
 
 def _score_maps(sample: AttributionSample, confidence_level: float) -> list[tuple[str, np.ndarray | None]]:
