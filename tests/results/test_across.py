@@ -312,6 +312,14 @@ def test_a_look_at_the_first_rows_is_remembered():
     assert "15 rows" in str(joined.summary()[0])
 
 
+def test_a_look_at_one_row_is_none_at_all_rows():
+    sample = explained()
+    sample.across_inputs()
+    with pytest.raises(metfa.TooFewSamplesError):
+        sample.of_input(0).across_inputs(absolute=True).significance_map()
+    assert not sample.across_inputs().any_time
+
+
 def test_each_row_may_have_a_class_of_its_own():
     found = explained(target=[0] * 30 + [1] * 10).across_inputs()
     assert found.target == (None,)

@@ -153,7 +153,7 @@ def check_copies(population: Population | None, what: str) -> None:
     if population is not None:
         raise ValueError(
             f"{what} noisy copies of an input, and the samples of this result are {population.noun}s: "
-            "`sample.summary()`, `sample.plot()` and `sample.ranking()` show it"
+            "`sample.summary()`, `sample.plot()` and `sample.report()` show it"
         )
 
 

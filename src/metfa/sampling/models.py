@@ -177,5 +177,6 @@ def _digest(model: Any) -> str | None:
     for name, part in state.items():
         if isinstance(part, torch.Tensor):
             found.update(f"{name}|{part.dtype}|{tuple(part.shape)}|".encode())
-            found.update(np.ascontiguousarray(to_host(part.detach().float())).tobytes())
+            plain = part.detach().cpu()
+            found.update(to_host(plain.double() if plain.is_floating_point() else plain).tobytes())
     return found.hexdigest() if state else None
