@@ -104,6 +104,22 @@ def test_a_record_and_its_checks(regression, place):
 
 
 @pytest.mark.slow
+def test_two_records_are_compared_with_pictures(metfa_command, regression, place):
+    assert regression("record", "--allow-import").code == 0
+    settings = ("--allow-import", "--model", "other_tiny:model", "--out", "other")
+    assert metfa_command("regression", "record", "check.toml", *settings).code == 0
+    done = metfa_command("compare", "record", "other", "--delta", 0.02, "--fail-on-change", "--out", "changes")
+    assert done.code == 1
+    assert re.search(
+        r"^changed: +\d of 9 regions of 1 input changed by more than 0.02, in a.png$", done.out, re.MULTILINE
+    )
+    assert re.search(r"^model: +before: tiny:model; after: other_tiny:model$", done.out, re.MULTILINE)
+    assert (place / "changes/figure.png").exists()
+    (place / "other/regression.json").write_text("{}")
+    assert "regression.json" in metfa_command("compare", "record", "other").error
+
+
+@pytest.mark.slow
 def test_a_model_that_fails_is_no_change(regression, place):
     assert regression("record", "--allow-import").code == 0
     given = ["regression", "check", "check.toml", "--against", "record", "--model", "other_tiny:broken"]

@@ -63,6 +63,7 @@ def test_the_usual_layer(name):
     torch.testing.assert_close(features, by_hand(family)(watch.output))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("explain", [partial(ScoreCAM, scale=False), GRAD_CAM])
 def test_as_with_the_transform_by_hand(name, explain):
     family = ALL[name]
@@ -178,6 +179,7 @@ def test_gradients_at_the_patches_are_zero_there_and_nowhere_else():
             assert is_zero == (name in BEHIND and layer != USUAL_LAYER[name])
 
 
+@pytest.mark.slow
 def test_behind_an_average_every_layer_is_taken():
     for name, layers in {"timm's ViT, average": ("blocks.1", "norm"), "Hugging Face's DINOv2 with registers": (
         "dinov2_with_registers.layernorm",)}.items():  # fmt: skip

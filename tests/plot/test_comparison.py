@@ -13,7 +13,7 @@ from matplotlib.text import Text
 
 import metfa
 from metfa._base.percents import percent
-from metfa.plot import PALETTES, bars, comparison, drawing_of, regions
+from metfa.plot import PALETTES, bars, comparison, drawing_of, figure, regions
 from metfa.results.differences import difference_of
 
 mpl.use("Agg")
@@ -285,6 +285,15 @@ class TestAllKinds:
         fig = comparison(compared(1.5, shape=shape), title="A title", delta=0.5)
         assert_nothing_overlaps(fig)
 
+    def test_the_figure_of_one_result_says_that_these_are_differences(self):
+        one_sided = compared(2.0)
+        fig = figure(one_sided)
+        (bar,) = [ax for ax in fig.axes if not ax.images]
+        assert bar.get_ylabel() == "attribution score, after minus before"
+        low, high = bar.get_ylim()
+        assert -low == high > 0
+        assert "not the difference of the medians" in said(fig)
+
     @pytest.mark.parametrize("shape", [(3,), (3, 9, 12)])
     def test_what_is_no_map_is_refused(self, shape):
         with pytest.raises(ValueError, match=r"differences of maps \(height, width\)"):
@@ -296,7 +305,7 @@ class TestAllKinds:
 
     @pytest.mark.slow
     def test_notebooks_show_it(self, sample, quick_figures):
-        assert 'src="data:image/png' in sample._repr_html_()
+        assert sample._repr_html_().startswith('<img alt="differences of attributions with their significance"')
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """What a summary and a shown text say of differences: whose they are, and that medians of differences are tested."""
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from metfa.results.in_words import regions_in_words
 WEIGHTS = np.array([1.0, 2.0, 1.0, 0.5, 1.0 + 1e-9])
 
 
-def explained(weights=1.0, n=20, rng=0):
+def explained(weights: Any = 1.0, n=20, rng=0):
     """With scores of two classes: the first falls below the second in some copies."""
 
     def explainer(x, target):
@@ -65,11 +66,9 @@ class TestSummary:
 
     def test_differences_that_count_as_rounding(self, sample):
         near = lines_of(sample.summary()[0])["no sign"]
-        count, zone = re.fullmatch(
-            r"most differences of (\d) features lie within (\S+) of 0, which counts as rounding", near
-        ).groups()
-        assert int(count) == 3
-        assert float(zone) == pytest.approx(1e-4 * float(sample.unit[0]), rel=0.1)
+        found = re.fullmatch(r"most differences of (3) features lie within (\S+) of 0, which counts as rounding", near)
+        assert found is not None
+        assert float(found[2]) == pytest.approx(1e-4 * float(sample.unit[0]), rel=0.1)
         none = difference_of(explained(), explained()).summary()[0]
         assert none.nothing == "most differences of each are 0 to rounding"
 
@@ -87,6 +86,8 @@ class TestSummary:
         )  # fmt: skip
         explained_as = difference_of(first, other, names=("a", "b")).summary()[0].explained
         assert explained_as == "a: class 0, as predicted; b: class 1 (predicted: class 0)"
+        by_class = difference_of(first, other, names=("class 0", "class 1"))  # as `metfa.contrast` names them
+        assert by_class.summary()[0].explained == "class 0, as predicted; class 1 (predicted: class 0)"
 
     def test_scores_are_no_differences(self):
         plain = explained()

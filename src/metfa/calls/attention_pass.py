@@ -19,7 +19,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 from metfa.calls.attention import attention, multi_head_attention
 from metfa.calls.functions_as_layers import name_of
 
-__all__ = ["AttentionCall", "AttentionPass"]
+__all__ = ["AttentionCall", "AttentionPass", "first_of"]
 
 # Behind a softmax, these give the same weights.
 SAME_WEIGHTS = {
@@ -135,11 +135,11 @@ class AttentionPass(TorchFunctionMode):
 
     def _note_einsum(self, equation: Any, *operands: Any) -> None:
         """A sum over the last index of a softmax is an attention."""
-        operands = operands[0] if len(operands) == 1 and isinstance(operands[0], tuple | list) else operands
+        listed = operands[0] if len(operands) == 1 and isinstance(operands[0], tuple | list) else operands
         if not isinstance(equation, str) or "->" not in equation:
             return
         indices, summed = equation.replace(" ", "").split("->")
-        for one, names in zip(operands, indices.split(","), strict=False):
+        for one, names in zip(listed, indices.split(","), strict=False):
             if isinstance(one, torch.Tensor) and one in self._softmaxes and names[-1] not in summed:
                 self._record(one)
 

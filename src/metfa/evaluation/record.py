@@ -16,7 +16,7 @@ from metfa.results.files import MANIFEST, load
 from metfa.results.manifests import read_manifest, write_json
 from metfa.results.sample import AttributionSample
 
-__all__ = ["Record"]
+__all__ = ["RECORD", "Record"]
 
 RECORD, INPUTS = "regression.json", "inputs"
 SCHEMA_VERSION = 1
@@ -28,6 +28,12 @@ class Record:
 
     folder: Path
     asked: dict[str, Any]
+
+    @classmethod
+    def found_in(cls, folder: Path) -> Record:
+        """The record that a folder holds, whatever was asked for."""
+        asked = cls(folder, {})._kept()["asked"]
+        return cls(folder, asked)
 
     @property
     def places(self) -> list[Path]:

@@ -217,6 +217,7 @@ def draw_bars(
         line: dict[str, Any] = {"color": "black", "linewidth": 1.4, "marker": "|", "markersize": 8}
         handles.append(Line2D([], [], label=f"{scores.intervals(1)} of the {scores.median}", **line))
     diamond: dict[str, Any] = {"marker": "D", "markersize": 4.5, "color": "black", "markerfacecolor": "white"}
+    diamond |= {"clip_on": False}  # at 0 it may lie on the edge
     if scores.vanilla is None:
         beyond = np.zeros(len(shown), bool)
     else:

@@ -16,6 +16,7 @@ from metfa.plot._headings import LITERAL, draw_heading
 from metfa.plot._outlines import enlarged
 from metfa.plot.pictures import checked_picture, picture_of
 from metfa.results.cautions import FLIPS_FROM, cautions, left_out, line_of_row, nothing_stands_out, outside
+from metfa.results.compared import STATEMENT, Compared
 from metfa.results.decisions import Decision, TooFewSamplesError
 from metfa.results.sample import AttributionSample
 
@@ -70,7 +71,7 @@ def figure(
 
     The four score maps share one colour scale, so that they can be compared. Its end is set so that 1 in 1,000 values
     is larger by absolute value, and an arrow at the colour bar shows this. The scale of signed scores is symmetric
-    about 0.
+    about 0. Differences have a figure of their own, `comparison`.
 
     Parameters
     ----------
@@ -117,7 +118,8 @@ def figure(
     warned = cautions(one, 0, flips_from)
     shown, caption = picture_of(one, larger=True) if picture is None else (checked_picture(picture, one), "picture")
     maps = _score_maps(one, confidence_level)
-    scale = common_scale([scores for _, scores in maps if scores is not None])
+    compared = Compared.of(one, 0)
+    scale = common_scale([scores for _, scores in maps if scores is not None], about_0=compared is not None)
     fig = Figure(figsize=size_of(*sample.feature_shape), layout="compressed")
     axes = fig.subplots(2, 3).ravel()
     draw_picture(axes[0], shown, caption)
@@ -126,12 +128,13 @@ def figure(
             draw_note(ax, shown, name, one.too_few_for(confidence_level) or "")
         else:
             draw_scores(ax, shown, scores, name, scale)
-    draw_colour_bar(fig, axes, scale)
+    label = "attribution score" if compared is None else f"{compared.score}, {compared.subtraction}"
+    draw_colour_bar(fig, axes, scale, label=label)
     name = f"significance\n{terms.at}, {terms.correction or 'uncorrected'}"
     try:
         decision = one.decide(terms.of_input(index))
         handles = draw_marks(axes[5], decision, shown, name, colours, faint=bool(warned))
-        about = decision.question("pixel")
+        about = "\n".join([decision.question("pixel"), *([] if compared is None else [STATEMENT])])
         fig.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False, title=about)
         warned = [*warned, *nothing_stands_out(decision.nothing, 0, "pixel")]
     except TooFewSamplesError as error:

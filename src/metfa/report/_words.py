@@ -47,10 +47,10 @@ def lines_of(summary: Summary | str, kinds: dict[int, str]) -> list[tuple[str, s
 
 
 def warnings_of(sample: AttributionSample, summary: Summary, flips: list[str], noun: str) -> list[str]:
-    """What must not be missed, above a result; of a comparison in words about differences."""
+    """What must not be missed, above a result; a comparison shows no feature to differ, where none stands out."""
     if sample.pair is None or summary.nothing is None:
         return list(summary.cautions)
-    return [*flips, f"No {noun} is shown to differ: {nothing_of(summary, 'differences')}"]
+    return [*flips, f"No {noun} is shown to differ: {summary.nothing}"]
 
 
 def about_of(sample: AttributionSample) -> list[tuple[str, str]]:
@@ -170,7 +170,7 @@ def paragraph_of(
         return f"{text} These are too few {explanations} to decide anything at the level that was asked for."
     threshold = summary.threshold
     if threshold is None or math.isnan(threshold):
-        return f"{text} No {noun} stands out, so none is decided: {nothing_of(summary, scores)}."
+        return f"{text} No {noun} stands out, so none is decided: {summary.nothing}."
     above, below = kinds[1], kinds[-1]
     called = "said to get" if threshold == 0 and above.startswith(MORE) else "called"
     if terms.correction is None:
@@ -212,19 +212,15 @@ def _opening(sample: AttributionSample, noun: str) -> str:
     )
 
 
-def nothing_of(summary: Summary, scores: str) -> str | None:
-    """Why no feature stands out, in words about what is tested."""
-    return summary.nothing and summary.nothing.replace("scores", scores)
-
-
 def _undecided(summary: Summary, share: str, noun: str, scores: str) -> str:
     """Why the rest is undecided; an empty text where nothing is."""
     disagree = f"the {scores} do not agree enough to decide"
     if not summary.undecided:
         return ""
     if summary.nothing is not None:
-        return f" The other {share} are undecided: {nothing_of(summary, scores)}."
+        return f" The other {share} are undecided: {summary.nothing}."
     if not summary.near_zero:
         return f" For the other {share} {disagree}."
     rest = "" if round(summary.undecided * summary.n_features) == summary.near_zero else f"; of the rest {disagree}"
-    return f" The other {share} are undecided: {about_near_zero(summary.near_zero, summary.zone, noun)}{rest}."
+    near_zero = about_near_zero(summary.near_zero, summary.zone, noun, scores[:-1])
+    return f" The other {share} are undecided: {near_zero}{rest}."

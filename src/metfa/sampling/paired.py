@@ -162,4 +162,7 @@ class _SeenDifferences:
 
     def unit(self, taken: int) -> Any:
         """See `Seen`: the larger of both parts' units."""
-        return self._made(0, taken).unit
+        made = self._made(0, taken)
+        if self._kept is not None and not len(self._kept):
+            self._kept = made.values
+        return made.unit
