@@ -15,4 +15,5 @@ from metfa.explainers.mask import MaskState as MaskState
 from metfa.explainers.rise import RISE as RISE
 from metfa.explainers.score_cam import ScoreCAM as ScoreCAM
 from metfa.explainers.shap_adapter import from_shap as from_shap
+from metfa.explainers.shares import Shares as Shares
 from metfa.explainers.smooth_grad import SmoothGrad as SmoothGrad

@@ -86,8 +86,6 @@ class AttentionPass(TorchFunctionMode):
 
     def relevance(self, scores: torch.Tensor, inputs: torch.Tensor, *, create_graph: bool) -> torch.Tensor:
         """Relevance of the inputs, from the scores of the rows, (batch,). With `create_graph` it is differentiable."""
-        if scores in self._softmaxes:
-            raise ValueError("LRP starts at logits: give the model without its softmax")
         entries = [entry for entry, _ in self._entries]
         leaves = [] if self.leaves is None else self.leaves.tensors()
         try:
@@ -110,7 +108,10 @@ class AttentionPass(TorchFunctionMode):
         else:
             (relevance,) = torch.autograd.grad(moved, inputs, parts, create_graph=create_graph)
         if not relevance.detach().isfinite().all():
-            raise ValueError("relevance is not finite: the model's activations are too large for their precision")
+            raise ValueError(
+                "relevance is not finite: the model's activations are too large for their precision, or a query of "
+                "attention sees no key (a mask hides all of them)"
+            )
         return relevance
 
     def close(self) -> None:
@@ -134,15 +135,17 @@ class AttentionPass(TorchFunctionMode):
 
     def _leaving(self, module: nn.Module, args: Any, output: Any) -> Any:
         self._path.pop()
+        if not self._path and isinstance(output, torch.Tensor) and output in self._softmaxes:
+            raise ValueError("LRP starts at logits: give the model without its softmax")
         if self._activation is not module:
             return None
-        self._activation = None
         (x,) = args
-        if not self._bends.flows(x):
-            return None
-        assert self._slope is not None
-        y = self._bends.ruled(factor_rule(self._slope), self._entry(x), output)
-        self._gates[y] = True
+        y = None
+        if self._bends.flows(x):
+            assert self._slope is not None
+            y = self._bends.ruled(factor_rule(self._slope), self._entry(x), output)
+            self._gates[y] = True
+        self._activation = None
         return y
 
     # Functions
@@ -200,13 +203,13 @@ class AttentionPass(TorchFunctionMode):
         if name == "setitem":
             self._unruled[name, self._place()] = None
             return func(*args, **kwargs)
-        before = target.clone()
+        before = self._bends.same(target.clone(), target)
         for of_tensors in (self._gates, self._raw):
             if target in of_tensors:
                 of_tensors[before] = of_tensors.pop(target)
         kwargs = {key: value for key, value in kwargs.items() if key != "inplace"}
         output = self._out_of_place(name, _on_a_copy(func), (before, *args[1:]), kwargs)
-        target.copy_(output)
+        self._bends.same(target.copy_(output), output)
         for of_tensors in (self._gates, self._raw):
             if output in of_tensors:
                 of_tensors[target] = of_tensors[output]
@@ -230,7 +233,7 @@ class AttentionPass(TorchFunctionMode):
         if name not in MOVING_FUNCTIONS - JOINS - CHANGING or others:
             return NotImplemented
         output = call.made()
-        sources = output if raw is x else call.made({id(x): raw})
+        sources = call.made({id(x): raw})  # apart from the output, which may be overwritten
         for one, source in zip(tensors_in((output,)), tensors_in((sources,)), strict=True):
             self._raw[one] = source
         return output

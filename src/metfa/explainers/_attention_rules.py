@@ -74,10 +74,11 @@ class Call:
         """The same call with some arguments (by identity) replaced."""
         return replace(self, args=_swapped(self.args, swap), kwargs=_swapped(self.kwargs, swap)) if swap else self
 
-    def at_zero(self) -> Any:
-        """The function's value where all that relevance passes is 0: what its constants contribute."""
+    def at_zero(self, besides: torch.Tensor | None = None) -> Any:
+        """The function's value where all that relevance passes is 0: what its constants contribute, or one of them."""
+        zeroed = self.flowing() if besides is None else tensors_in((self.args, self.kwargs))
         with torch.no_grad():
-            zeros = {id(x): torch.zeros_like(x) for x in self.flowing()}
+            zeros = {id(x): torch.zeros_like(x) for x in zeroed if x is not besides}
             return self.func(*_swapped(self.args, zeros), **_swapped(self.kwargs, zeros))
 
     def argument(self, place: int, name: str, default: Any = None) -> Any:

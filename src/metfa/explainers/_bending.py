@@ -56,6 +56,11 @@ class Bends:
                 self._cut[x] = True
         return output
 
+    def same(self, x: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+        """`x`, which has the values of another tensor: relevance passes it where it passes that one."""
+        self._cut.pop(x, None)
+        return x if self.flows(like) else self.mark_cut(x)
+
     def ruled(self, rule: Rule, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         """The values of `y`, made of `x`: the gradient of x is ``rule(gradient of y, x, y)``."""
         return _Ruled.apply(self, rule, x, y)  # pyright: ignore[reportReturnType]

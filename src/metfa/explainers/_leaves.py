@@ -21,6 +21,7 @@ from metfa.explainers._attention_rules import CONVOLUTIONS, DIVISIONS, ELEMENTWI
 __all__ = ["Leaves"]
 
 WITHOUT = ELEMENTWISE | DIVISIONS  # no constant is added there
+SIDE_BY_SIDE = {"cat", "concat", "concatenate", "stack", "hstack", "vstack"}
 WINNERS = {"max", "maximum", "min", "minimum"}
 
 
@@ -65,14 +66,16 @@ class Leaves:
             return output.clone()
         constants = [x for x in tensors_in((call.args, call.kwargs)) if not call.bends.flows(x)]
         if call.name in WINNERS:
-            offset = torch.where(output == flowing[0], 0, output).detach() if constants else torch.zeros(())
+            apart = [(constants, torch.where(output == flowing[0], 0, output).detach())] if constants else []
+        elif call.name in SIDE_BY_SIDE:
+            apart = [([x], call.at_zero(besides=x)) for x in constants]
         else:
-            offset = call.at_zero()
-        if not offset.any():
-            return output
-        names = set().union(*(self._names.get(x, ()) for x in constants))
-        self._leaves.append(Leaf(_kind(call.name, constants), ", ".join(sorted(names)), offset, output))
-        return output.clone()
+            apart = [(constants, call.at_zero())]
+        apart = [(made_of, offset) for made_of, offset in apart if offset.any()]
+        for made_of, offset in apart:
+            names = set().union(*(self._names.get(x, ()) for x in made_of))
+            self._leaves.append(Leaf(_kind(call.name, made_of), ", ".join(sorted(names)), offset, output))
+        return output.clone() if apart else output
 
     def contributions(self) -> dict[tuple[str, str], float]:
         """The sum of value times gradient of each kind and name."""

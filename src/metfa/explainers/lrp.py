@@ -43,7 +43,7 @@ CONSERVATIVE = {"attnlrp": False, "cplrp": True}  # whether the weights of atten
 @asks_a_model
 @dataclass(frozen=True)
 class LRP:
-    r"""Layer-wise relevance propagation (Bach et al. 2015), by zennit's rules.
+    r"""Layer-wise relevance propagation (Bach et al. 2015), by zennit's rules or, in transformers, by those of attention.
 
     The score of the class is passed back layer by layer. Each unit's share is divided among its inputs according to
     their contributions. The default is the setting of Dombrowski et al. 2019 ("Explanations can be manipulated and
@@ -62,6 +62,8 @@ class LRP:
           alpha-beta with alpha 1 and beta 0, that is z+; stabiliser 1e-9, no biases in the denominators;
         - a name in ``zennit.composites.COMPOSITES``, such as ``"epsilon_plus_flat"`` or ``"epsilon_gamma_box"``, with
           zennit's own settings (stabiliser 1e-6, positive biases in the denominators);
+        - ``"attnlrp"`` or ``"cplrp"``: for transformers, see Notes. Their authors' choice is "cplrp" for vision
+          transformers and "attnlrp" for decoders of language;
         - any composite object. Its canonisers are applied to a copy of the model, made at each call.
     bounds : pair
         Lowest and highest value of the inputs, for rules with a box: numbers, or one number per channel. (0, 1) is
@@ -84,7 +86,7 @@ class LRP:
     *Steps between layers* are seen too. Additions (residual connections) and averages divide relevance in
     proportion; max pooling gives it to the winner; a step that multiplies or shifts each value by a constant, such as a
     normalisation of the pixels, passes it on unchanged, and so do monotone activations. Functions of torch are treated
-    as the modules that do the same. Anything else (GELU, attention, products of activations, ...) is refused by name. A
+    as the modules that do the same. Anything else (GELU, attention, products of activations, ...) is refused by name, but see Transformers below. A
     module may be called more than once. Custom autograd functions cannot be seen: there the gradient is used.
 
     *Batch normalisation* right after a convolution or linear layer is merged into it; elsewhere (before the
@@ -95,8 +97,25 @@ class LRP:
 
     Half-precision models are explained as a copy in float32: the stabiliser is too small for half precision.
 
+    *Transformers.* "attnlrp" (Achtibat et al. 2024) and "cplrp" (Ali et al. 2022) are rules for whatever a model calls:
+    attention (fused, written out, or `torch.nn.MultiheadAttention`), softmax, normalisations (their spread is a
+    constant), activations that are 0 at 0 (the factor f(x) / x is a constant), gates, sums. No class is patched, and no
+    attention is switched. In "attnlrp" the factors of each product share equally; in "cplrp" the weights of attention
+    and gates are constants. Linear layers and convolutions have the rule epsilon for epsilon to 0, so that on a network
+    of rectifiers both are gradient x normalised input. `bounds` has no meaning here.
+
+    *The relevance of the pixels is not the score.* Class and register tokens, positions, biases and, in "attnlrp", the
+    softmax keep their parts, often most of it: `shares` gives them. All parts together are the score.
+
     Composites that only change gradients (``"guided_backprop"``, ``"deconvnet"``, ``"beta_smooth"``) give that
     gradient, times the score.
+
+    References
+    ----------
+    .. [1] Achtibat et al., "AttnLRP: Attention-Aware Layer-Wise Relevance Propagation for Transformers", 2024,
+       arXiv:2402.05602.
+    .. [2] Ali et al., "XAI for Transformers: Better Explanations through Conservative Propagation", 2022,
+       arXiv:2202.07304.
 
     Examples
     --------
