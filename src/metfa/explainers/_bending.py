@@ -74,7 +74,8 @@ class _Scaled(torch.autograd.Function):
         return x.view_as(x)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Any) -> Any:
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        (gradient,) = grad_outputs
         if gradient is not None and ctx.bends.acting:
             gradient = gradient * ctx.factor if ctx.factor else None
         return None, None, gradient
@@ -89,7 +90,8 @@ class _Ruled(torch.autograd.Function):
         return y.view_as(y)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Any) -> Any:
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        (gradient,) = grad_outputs
         if gradient is None or not ctx.bends.acting:
             return None, None, None, gradient
         return None, None, ctx.rule(gradient, *ctx.saved_tensors), None

@@ -43,7 +43,7 @@ CONSERVATIVE = {"attnlrp": False, "cplrp": True}  # whether the weights of atten
 @asks_a_model
 @dataclass(frozen=True)
 class LRP:
-    r"""Layer-wise relevance propagation (Bach et al. 2015), by zennit's rules or, in transformers, by those of attention.
+    r"""Layer-wise relevance propagation (Bach et al. 2015), by zennit's rules or by those of attention.
 
     The score of the class is passed back layer by layer. Each unit's share is divided among its inputs according to
     their contributions. The default is the setting of Dombrowski et al. 2019 ("Explanations can be manipulated and
@@ -86,8 +86,9 @@ class LRP:
     *Steps between layers* are seen too. Additions (residual connections) and averages divide relevance in
     proportion; max pooling gives it to the winner; a step that multiplies or shifts each value by a constant, such as a
     normalisation of the pixels, passes it on unchanged, and so do monotone activations. Functions of torch are treated
-    as the modules that do the same. Anything else (GELU, attention, products of activations, ...) is refused by name, but see Transformers below. A
-    module may be called more than once. Custom autograd functions cannot be seen: there the gradient is used.
+    as the modules that do the same. Anything else (GELU, attention, products of activations, ...) is refused by name;
+    for transformers, see below. A module may be called more than once. Custom autograd functions cannot be seen: there
+    the gradient is used.
 
     *Batch normalisation* right after a convolution or linear layer is merged into it; elsewhere (before the
     convolution) it passes relevance unchanged. The model itself is never changed, and scores are its own.
