@@ -21,7 +21,7 @@ if __name__ == "__main__":
     )
     for metric in ("faithfulness", "robust_faithfulness"):
         print(f"\n{result.table(metric)}")
-        print(f"\n{result.table(metric, differences=True)}")
+        print(f"\n{result.table(metric, against='vanilla')}")
     frame = result.to_dataframe()
     ratios = frame[frame.metric.isin(["RI", "RD", "RO"])]
     columns = ["score", "raw", "mean_of_ratios", "median_of_ratios"]

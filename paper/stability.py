@@ -24,5 +24,4 @@ if __name__ == "__main__":
     )
     for table in result.tables():
         print(f"\n{table}")
-    for name in result.study.methods:
-        print(f"\n{result.table('mstd', explainer=name, differences=True)}")
+    print(f"\n{result.table('mstd', against='vanilla')}")

@@ -154,7 +154,7 @@ export function expectedFalseMarks(tails, alpha, size) {
 /** Numbers of samples of one feature in `bins` groups of cells from left to right. */
 export function histogram(samples, edges, feature, bins) {
   const counts = new Array(bins).fill(0);
-  const binOf = (cell) => Math.min(bins - 1, Math.floor((cell / (2 * edges + 1)) * bins));
+  const binOf = (cell) => Math.min(bins - 1, Math.floor(((cell + 0.5) / (2 * edges + 1)) * bins));
   if (samples.encoding === "counts") {
     let before = 0;
     for (let edge = 0; edge <= edges; edge++) {

@@ -4,12 +4,11 @@ import { element, percent, svg } from "./elements.js";
 import { guaranteeOf, wholeRegions, whyNone } from "./drawn.js";
 import { guarantees } from "./guarantee.js";
 import { pixelUnder } from "./maps.js";
-import { linesBetween } from "./pieces.js";
-import { overlay } from "./regions.js";
+import { linesBetween, overlay } from "./pieces.js";
 
 const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 const HOW = {
-  point: "Choose a tool, then draw on one of the two maps.",
+  point: "Choose a tool, then draw on one of the maps.",
   box: "Drag a box on a map; with Shift it is added to what is drawn. Keys, on a map: arrows move the box (Shift: ten at a time), + and − change its size.",
   brush: "Paint on a map; with Shift the brush erases. Keys, on a map: arrows move, Enter paints.",
   whole: "Click on regions to choose them; click again to leave them out. Keys, on a map: arrows move, Enter chooses.",
@@ -28,7 +27,7 @@ export class Drawing {
     Object.assign(this, { maps, regions, result, width, height, onReturn, tool: "point", from: null, box: null });
     this.#empty();
     this.radius = Math.max(1, Math.round(Math.min(width, height) / 28));
-    this.paths = [maps.layer, maps.significance].map((one) => this.#onto(one));
+    this.paths = maps.views.map((one) => this.#onto(one));
     this.settings = { alpha: 0.05, atStart: true };
     drawings += 1;
     this.said = element("div", { class: "said-of-region", role: "status", "aria-live": "polite", "aria-label": "what is known about the region" });
@@ -67,7 +66,7 @@ export class Drawing {
     const paths = ["under", "drawn"].map((name) => svg("path", { class: name }));
     frame.append(overlay(this.width, this.height, ...paths));
     const at = (event) => pixelUnder(event, canvas, this.width, this.height);
-    const before = (name, act) => frame.addEventListener(name, act, { capture: true });
+    const before = (name, act) => frame.addEventListener(name, (event) => event.target === canvas && act(event), { capture: true });
     before("pointerdown", (event) => {
       if (this.tool === "point" || this.tool === "whole" || event.button !== 0) return;
       event.preventDefault();
@@ -100,7 +99,7 @@ export class Drawing {
     this.from = null;
     this.size.hidden = tool !== "brush";
     this.hint.textContent = HOW[tool];
-    for (const { frame } of [this.maps.layer, this.maps.significance]) frame.dataset.tool = tool;
+    for (const { frame } of this.maps.views) frame.dataset.tool = tool;
     if (tool === "whole") this.#clear();
   }
 

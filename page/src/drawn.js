@@ -33,10 +33,10 @@ function atLeast(part, whole) {
   return percent(Math.floor((1000 * part) / whole) / 1000);
 }
 
-function statement(bound, size, kind) {
-  if (bound === size) return size === 1 ? `The pixel is ${kind}.` : `All its ${size.toLocaleString("en")} pixels are ${kind}.`;
-  if (!bound) return `No number of ${kind} pixels can be promised in it.`;
-  return `At least ${bound.toLocaleString("en")} of its ${size.toLocaleString("en")} pixels (${atLeast(bound, size)}) are ${kind}.`;
+function statement(bound, size, kind, { one, many }) {
+  if (bound === size) return size === 1 ? `The pixel ${one} ${kind}.` : `All its ${size.toLocaleString("en")} pixels ${many} ${kind}.`;
+  if (!bound) return `No number of pixels that ${many} ${kind} can be promised in it.`;
+  return `At least ${bound.toLocaleString("en")} of its ${size.toLocaleString("en")} pixels (${atLeast(bound, size)}) ${many} ${kind}.`;
 }
 
 /**
@@ -48,6 +48,7 @@ function statement(bound, size, kind) {
  */
 export function guaranteeOf(found, result, { alpha, atStart }) {
   const [above, below] = [result.kinds[1], result.kinds[-1]];
+  const verb = result.compared && result.threshold === 0 ? { one: "gets", many: "get" } : { one: "is", many: "are" };
   const when = result.logs ? " and whenever sampling stops" : "";
   const place = result.threshold === 0 ? "0" : `the threshold ${short(result.threshold)}`;
   const source =
@@ -56,10 +57,10 @@ export function guaranteeOf(found, result, { alpha, atStart }) {
       : `The threshold was fixed without the samples that are tested (${result.rule}).`;
   const moved = atStart ? "" : " You changed alpha: the promise holds if you chose it before you looked.";
   if (!found.above && !found.below) {
-    return [element("p", { class: "bound" }, `No number of ${above} or ${below} pixels can be promised in it.`)];
+    return [element("p", { class: "bound" }, `No number of pixels that ${verb.many} ${above}, or ${below}, can be promised in it.`)];
   }
   return [
-    element("p", { class: "bound" }, `${statement(found.above, found.size, above)} ${statement(found.below, found.size, below)}`),
+    element("p", { class: "bound" }, `${statement(found.above, found.size, above, verb)} ${statement(found.below, found.size, below, verb)}`),
     element(
       "p",
       { class: "small" },
@@ -73,7 +74,7 @@ export function guaranteeOf(found, result, { alpha, atStart }) {
       element(
         "p",
         { class: "small" },
-        `A pixel is ${above} if the median of its score under the noise lies above ${place}, and ${below} if it lies below. ` +
+        `A pixel ${verb.one} ${above} if the median of its ${result.thing} under the noise lies above ${place}, and ${below} if it lies below. ` +
           `The statements say how many there are, not which ones. They hold for any dependence between pixels. ${source}`,
       ),
       element(

@@ -1,5 +1,6 @@
 // Features along one axis: the words of a text in their order, or bars with error bars, the largest first.
 
+import { Both, Texts } from "./both.js";
 import { element, short, svg } from "./elements.js";
 
 const MOST_BARS = 40;
@@ -14,6 +15,11 @@ function moveFocus(event, place, elements, steps) {
   elements[place].tabIndex = -1;
   next.tabIndex = 0;
   next.focus();
+}
+
+/** The name of a mark without what it is compared with: "more", "less". */
+function shortOf(kind) {
+  return kind.split(" than ")[0];
 }
 
 export class Words {
@@ -38,7 +44,8 @@ export class Words {
     const gaps = result.gaps ?? ["", ...result.names.slice(1).map(() => " "), ""];
     const pieces = this.spans.flatMap((span, feature) => [span, gaps[feature + 1]]);
     const text = element("div", { class: "text", dir: "auto", role: "group", "aria-label": label }, gaps[0], ...pieces);
-    this.node = element("div", {}, text, this.legend);
+    this.both = result.compared ? new Texts(result, (score, size) => this.#background(score, size)) : null;
+    this.node = element("div", {}, text, this.legend, this.both?.node ?? null);
   }
 
   async load() {}
@@ -54,6 +61,7 @@ export class Words {
 
   point(feature) {
     if (this.cursor !== null) this.spans[this.cursor].classList.remove("pointed");
+    this.both?.point(this.cursor, feature);
     this.cursor = feature;
     if (feature !== null) this.spans[feature].classList.add("pointed");
   }
@@ -62,22 +70,28 @@ export class Words {
     return `“${this.result.names[feature]}”`;
   }
 
+  #background(score, size) {
+    const hue = score < 0 ? "0 114 178" : "230 159 0";
+    return `rgb(${hue} / ${((this.result.faint ? 0.35 : 1) * STRONGEST * Math.min(1, Math.abs(score) / size)).toFixed(3)})`;
+  }
+
   /** Colour each word by its stable score, whatever map is chosen for pictures. */
   drawLayer() {
     const { result } = this;
     const name = result.maps.smoothed ? "smoothed" : "mean";
     const size = Math.max(...result.names.map((_, feature) => Math.abs(result.score(name, feature)))) || 1;
     for (const [feature, span] of this.spans.entries()) {
-      const score = result.score(name, feature);
-      const hue = score < 0 ? "0 114 178" : "230 159 0";
-      span.style.backgroundColor = `rgb(${hue} / ${((result.faint ? 0.35 : 1) * STRONGEST * Math.min(1, Math.abs(score) / size)).toFixed(3)})`;
+      span.style.backgroundColor = this.#background(result.score(name, feature), size);
     }
     const hues = result.signed ? "orange above 0, blue below" : "orange";
-    const kinds = Object.values(result.kinds);
+    const [above, below] = [result.kinds[1], result.kinds[-1]];
+    const { compared } = result;
+    const also = compared ? ` Below: ${compared.stable} scores of both, on a scale of their own (strongest ${short(this.both.strongest)}).` : "";
     this.legend.textContent =
-      `Background: ${name} score of a word, ${hues}, the stronger the further from 0 (strongest ${short(size)}). ` +
-      `Underlined: ${kinds.includes("positive") ? "positive, wavy: negative" : "important"}; dotted: undecided.` +
-      (result.contradicted ? ` In all, ${result.contradicted}.` : "");
+      `Background: ${name} ${result.thing} of a word, ${hues}, the stronger the further from 0 (strongest ${short(size)}). ` +
+      `Underlined: ${above}${result.looks[-1] === "negative" ? `, wavy: ${below}` : ""}; dotted: undecided.` +
+      (result.contradicted ? ` In all, ${result.contradicted}.` : "") +
+      also;
   }
 
   drawMarks() {
@@ -92,10 +106,10 @@ export class Words {
 export class Bars {
   /**
    * Those with the largest `sizeOf` their score stand first, `most` of them at the start; `clean`: scores without noise
-   * are drawn too; `brief` makes a mark's name short.
+   * are drawn too.
    */
-  constructor(result, label, onPoint, { sizeOf = Math.abs, clean = true, brief = (kind) => kind, most = MOST_BARS } = {}) {
-    Object.assign(this, { result, onPoint, clean, brief, most, cursor: null });
+  constructor(result, label, onPoint, { sizeOf = Math.abs, clean = true, most = MOST_BARS } = {}) {
+    Object.assign(this, { result, onPoint, clean, most, cursor: null });
     const drawn = clean || !result.maps.lower ? Object.values(result.maps) : [result.maps.lower, result.maps.upper];
     this.low = drawn.reduce((low, map) => map.reduce((a, b) => Math.min(a, b), low), 0);
     this.high = drawn.reduce((high, map) => map.reduce((a, b) => Math.max(a, b), high), 0);
@@ -104,18 +118,22 @@ export class Bars {
     this.order = [...sizes.keys()].sort((a, b) => sizes[b] - sizes[a]);
     this.main = main;
     this.rows = new Map();
+    this.both = result.compared ? new Both(result) : null;
     this.body = element("div", { class: "bars", role: "list", "aria-label": label });
     for (const [place, feature] of this.order.slice(0, most).entries()) this.body.append(this.#row(feature, place));
     this.more = element("button", { type: "button", onclick: () => this.#showAll() }, `Show all ${this.order.length}`);
     this.more.hidden = this.order.length <= most;
-    this.node = element("div", {}, this.body, this.more, element("p", { class: "small" }, this.#legend()));
+    const heading = this.both?.heading(result.noun) ?? null;
+    this.node = element("div", { class: this.both ? "with-both" : "" }, heading, this.body, this.more, element("p", { class: "small" }, this.#legend()));
   }
 
   #legend() {
     const { contradicted } = this.result;
     const interval = contradicted ? "; line with caps: interval of its median" : "";
-    if (!this.clean) return `Bar: ${this.main} score${interval}; dashed: the threshold.`;
-    return `Bar: ${this.main} score${interval}; thick stroke: score without noise, red outside its interval${contradicted ? ` (${contradicted})` : ""}.`;
+    const { thing, compared } = this.result;
+    const bar = `${compared ? `Thin stroke: “${compared.names[0]}”, thick stroke: “${compared.names[1]}”, on one scale. ` : ""}Bar: ${this.main} ${thing}`;
+    if (!this.clean) return `${bar}${interval}; dashed: the threshold.`;
+    return `${bar}${interval}; thick stroke${compared ? " on it" : ""}: ${thing} without noise, red outside its interval${contradicted ? ` (${contradicted})` : ""}.`;
   }
 
   #showAll() {
@@ -144,6 +162,7 @@ export class Bars {
         onkeydown: (event) => this.#key(event, place),
       },
       element("span", { class: "name" }, element("bdi", {}, result.names[feature]), value),
+      this.both?.cell(feature, result.saidOfBoth(feature, 3)) ?? null,
       picture,
       element("span", { class: "kind" }),
     );
@@ -201,8 +220,9 @@ export class Bars {
         parts.push(line(this.#x(result.threshold), this.#x(result.threshold), 0, 20, "threshold"));
       }
       picture.replaceChildren(...parts);
-      row.querySelector(".kind").textContent = this.brief(kind);
-      row.setAttribute("aria-label", `${result.names[feature]}: ${short(score)}, ${kind}`);
+      row.querySelector(".kind").textContent = shortOf(kind);
+      const both = this.both ? `${result.saidOfBoth(feature).map((said, k) => `${result.compared.names[k]} ${said}`).join(", ")}, difference ` : "";
+      row.setAttribute("aria-label", `${result.names[feature]}: ${both}${short(score)}, ${kind}`);
     }
   }
 }

@@ -10,13 +10,20 @@ import { Result } from "./result.js";
 
 const VIEWS = { maps: Maps, regions: Regions, words: Words, bars: Bars };
 
+/** A result with its pictures, which the page holds once each, in place of their places. */
+function withPictures(result, pictures) {
+  if (!result) return result;
+  const { picture, compared, ...rest } = result;
+  return { ...rest, picture: pictures[picture], compared: withPictures(compared, pictures) };
+}
+
 async function start() {
   const data = JSON.parse(document.getElementById("data").textContent);
   const controls = document.querySelector(".controls");
   const shown = [];
   for (const section of document.querySelectorAll(".result")) {
     const own = data.results[Number(section.dataset.index)];
-    const result = await Result.of({ ...own, picture: data.pictures[own.picture] });
+    const result = await Result.of(withPictures(own, data.pictures));
     const label = section.querySelector("h2").textContent;
     const one = { result, kept: null };
     one.view = new VIEWS[result.kind](result, label, (feature, how) => point(one, feature, how));
@@ -31,7 +38,7 @@ async function start() {
       one.drawing = new Drawing(one.view, regions, () => onThreshold(result.computed));
     }
     const live = section.querySelector(".live");
-    live.append(element("div", {}, one.view.node, one.drawing?.node ?? ""), one.panel.node);
+    live.append(element("div", { class: result.compared && one.drawing ? "maps-compared" : "" }, one.view.node, one.drawing?.node ?? ""), one.panel.node);
     live.hidden = false;
     shown.push(one);
   }
@@ -39,6 +46,7 @@ async function start() {
   const field = (name) => controls.elements.namedItem(name);
   const settings = () => ({
     layer: field("layer")?.value ?? "smoothed",
+    outlines: field("outlines")?.checked ?? true,
     opacity: field("opacity") ? Number(field("opacity").value) / 100 : 1,
     place: Number(field("alpha").value),
     alpha: data.alphas[Number(field("alpha").value)],
@@ -59,8 +67,9 @@ async function start() {
   }
 
   function draw(one) {
-    const { layer, opacity } = settings();
+    const { layer, opacity, outlines } = settings();
     const names = one.result.layerNames;
+    one.view.showOutlines?.(outlines);
     one.view.drawLayer(names.includes(layer) ? layer : names[0], opacity);
   }
 
@@ -102,8 +111,10 @@ async function start() {
   }
 
   if (field("layer")) {
-    const names = [...new Set(shown.filter((one) => one.result.kind === "maps").flatMap((one) => one.result.layerNames))];
-    field("layer").replaceChildren(...names.map((name) => element("option", { value: name }, layerName(name))));
+    const maps = shown.map((one) => one.result).filter((result) => result.kind === "maps");
+    const names = [...new Set(maps.flatMap((result) => result.layerNames))];
+    const compared = maps.every((result) => result.compared);
+    field("layer").replaceChildren(...names.map((name) => element("option", { value: name }, layerName(name, compared))));
   }
   field("alpha").max = data.alphas.length - 1;
 
@@ -127,7 +138,7 @@ async function start() {
 
   controls.addEventListener("input", (event) => {
     say();
-    if (["layer", "opacity"].includes(event.target.name)) shown.forEach(draw);
+    if (["layer", "opacity", "outlines"].includes(event.target.name)) shown.forEach(draw);
     else shown.forEach(decide);
   });
   controls.addEventListener("reset", () => setTimeout(asMade));

@@ -1,8 +1,11 @@
-// Maps over their picture: one canvas with the map that is chosen, one with the decisions, and a cursor on both.
+// Maps over their picture: a canvas with the map that is chosen, one with the decisions, and a cursor on all. In a
+// comparison the map is that of the differences, and a third frame has both maps with a border between them.
 
-import { element, short } from "./elements.js";
+import { element, svg } from "./elements.js";
+import { colourMap, paintScores, scaleBar, scaleOf } from "./painting.js";
+import { linesBetween, overlay } from "./pieces.js";
+import { Wipe } from "./wipe.js";
 
-const FAINTEST = 0.15; // weight of a map where its score is 0: the picture shows through
 const LAYER_NAMES = {
   smoothed: "smoothed: the stable explanation",
   vanilla: "vanilla: one explanation, no noise",
@@ -13,6 +16,13 @@ const LAYER_NAMES = {
   radius: "certified radius: how far a decision holds",
   picture: "the input alone",
 };
+const DIFFERENCES = {
+  smoothed: "smoothed difference",
+  vanilla: "difference without noise",
+  mean: "mean of the differences",
+  lower: "lower bound of the median difference",
+  upper: "upper bound of the median difference",
+};
 const EXTREME = 4; // maps longer than that are stretched, or they would be a line
 
 /** Red, green and blue of a colour of the style, light or dark, as the legends have it. */
@@ -21,8 +31,8 @@ export function colourOf(look) {
   return [0, 2, 4].map((start) => parseInt(digits.slice(start, start + 2), 16));
 }
 
-export function layerName(name) {
-  return LAYER_NAMES[name];
+export function layerName(name, ofDifferences = false) {
+  return (ofDifferences && DIFFERENCES[name]) || LAYER_NAMES[name];
 }
 
 /** The pixel of a map under the pointer, the nearest if it is outside. */
@@ -54,13 +64,21 @@ export class Maps {
   constructor(result, label, onPoint) {
     const [height, width] = result.shape;
     Object.assign(this, { result, width, height, onPoint, cursor: null });
-    this.colours = Uint8Array.from(atob(result.colours), (letter) => letter.charCodeAt(0));
-    this.layer = this.#view(`${label}: the chosen map over the picture`);
+    this.colours = colourMap(result.colours);
+    const { compared } = result;
+    this.layer = this.#view(`${label}: the chosen map ${compared ? "of differences " : ""}over the picture`);
     this.significance = this.#view(`${label}: what is significant`);
+    this.views = [this.layer, this.significance];
+    if (compared) {
+      this.views.unshift(this.#view(`${label}: both maps over the picture`));
+      this.wipe = new Wipe(compared, this.views[0]);
+      this.outlines = { 1: this.#outlineOfMarks("more"), "-1": this.#outlineOfMarks("less") };
+    }
     this.legend = element("div", { class: "scale", "aria-hidden": "true" });
     this.node = element(
       "div",
       { class: "views" },
+      this.wipe?.node ?? null,
       element("figure", {}, this.layer.frame, element("figcaption", {}, this.layer.caption, this.legend)),
       element("figure", {}, this.significance.frame, element("figcaption", {}, this.significance.caption)),
     );
@@ -70,6 +88,15 @@ export class Maps {
   async load() {
     const { picture, grey } = await decoded(this.result.picture);
     Object.assign(this, { picture, grey });
+    const other = this.result.compared?.picture;
+    this.grounds = [this, other ? await decoded(other) : this]; // of both maps of a comparison
+  }
+
+  /** A path around marks of one kind, over the map of differences. */
+  #outlineOfMarks(name) {
+    const paths = ["under", "marked"].map((one) => svg("path", { class: `${one} ${name}` }));
+    this.layer.frame.append(overlay(this.width, this.height, ...paths));
+    return paths;
   }
 
   #view(label) {
@@ -124,7 +151,7 @@ export class Maps {
   /** Move the cross to a feature. */
   point(feature) {
     this.cursor = feature;
-    for (const { cross } of [this.layer, this.significance]) {
+    for (const { cross } of this.views) {
       cross.hidden = feature === null;
       if (feature === null) continue;
       cross.style.left = `${(100 * ((feature % this.width) + 0.5)) / this.width}%`;
@@ -137,35 +164,36 @@ export class Maps {
   }
 
   drawLayer(name, opacity) {
+    this.drawn = name;
+    this.wipe?.draw((map) => (p) => map[p], this.grounds, name === "picture" ? 0 : opacity);
     if (name === "picture") {
       this.#drawPicture();
       return;
     }
-    const { result, width, height, picture, grey, colours } = this;
-    const { low, high, span } = this.#range(name);
-    const image = this.layer.context.createImageData(width, height);
-    const pixels = image.data;
-    for (let p = 0; p < width * height; p++) {
-      const score = result.score(name, p);
-      const share = Math.min(1, Math.max(0, (score - low) / span));
-      const colour = 3 * Math.round(share * 255);
-      const strength = Math.abs(score) / (Math.max(Math.abs(low), Math.abs(high)) || 1);
-      const weight = opacity * Math.min(1, FAINTEST + 2.5 * strength);
-      for (let c = 0; c < 3; c++) {
-        const under = opacity > 0 ? grey[p] * opacity + picture[4 * p + c] * (1 - opacity) : picture[4 * p + c];
-        pixels[4 * p + c] = weight * colours[colour + c] + (1 - weight) * under;
-      }
-      pixels[4 * p + 3] = 255;
-    }
-    this.layer.context.putImageData(image, 0, 0);
+    const { result, colours } = this;
+    const scale = this.#scale(name);
+    paintScores(this.layer.context, (p) => result.score(name, p), scale, colours, this, opacity);
     this.#drawOutline(this.layer.context);
-    this.layer.caption.textContent = name === "radius" ? this.#aboutRadius() : this.#about(name);
-    this.#drawScale(name, low, high);
+    this.layer.caption.textContent = this.#captionOf(name);
+    this.legend.replaceChildren(...scaleBar(scale, colours));
+  }
+
+  /** Show or hide the lines around marks. */
+  showOutlines(shown) {
+    for (const path of Object.values(this.outlines ?? {}).flat()) path.style.display = shown ? "" : "none";
+  }
+
+  #captionOf(name) {
+    return name === "radius" ? this.#aboutRadius() : this.#about(name);
   }
 
   #about(name) {
-    const { contradicted } = this.result;
-    return name === "vanilla" && contradicted ? `${layerName(name)}; ${contradicted}` : layerName(name);
+    const { contradicted, compared } = this.result;
+    const [before, after] = compared?.names ?? [];
+    const of = compared && name in DIFFERENCES ? `: “${after}” minus “${before}”` : "";
+    const outlined = compared ? `; outlined: ${this.result.kinds[1]}, dashed: ${this.result.kinds[-1]}` : "";
+    const about = layerName(name, Boolean(compared)) + of + outlined;
+    return name === "vanilla" && contradicted ? `${about}; ${contradicted}` : about;
   }
 
   #aboutRadius() {
@@ -184,23 +212,11 @@ export class Maps {
     this.legend.replaceChildren();
   }
 
-  /** One scale for all maps of scores, so that they can be compared, cut where 1 in 1,000 scores lies above. */
-  #range(name) {
+  /** One scale for all maps of scores, so that they can be compared. */
+  #scale(name) {
     const { layers, signed, certificate } = this.result;
-    if (name === "radius") return { low: 0, high: certificate.largest, span: certificate.largest || 1 };
-    const low = signed && name !== "width" ? -layers.top : Math.min(0, layers.low);
-    return { low, high: layers.top, span: layers.top - low || 1 };
-  }
-
-  #drawScale(name, low, high) {
-    const { layers } = this.result;
-    const cut = name === "radius" ? { low: "", high: "" } : { low: layers.low < low ? "≤ " : "", high: layers.high > high ? "≥ " : "" };
-    const bar = element("canvas", { width: 256, height: 1 });
-    const image = bar.getContext("2d").createImageData(256, 1);
-    for (let k = 0; k < 256; k++) image.data.set([...this.colours.subarray(3 * k, 3 * k + 3), 255], 4 * k);
-    bar.getContext("2d").putImageData(image, 0, 0);
-    const said = (before, value) => element("span", {}, before + short(value, 3));
-    this.legend.replaceChildren(said(cut.low, low), bar, said(cut.high, high));
+    if (name === "radius") return scaleOf({ low: 0, high: certificate.largest, top: certificate.largest }, false);
+    return scaleOf(layers, signed && name !== "width");
   }
 
   drawMarks() {
@@ -219,6 +235,12 @@ export class Maps {
     this.significance.context.putImageData(image, 0, 0);
     this.#drawOutline(this.significance.context);
     this.significance.caption.textContent = "significance at these settings";
+    if (!this.wipe) return;
+    for (const [mark, paths] of Object.entries(this.outlines)) {
+      const lines = linesBetween(result.marks.map((one) => one === Number(mark)), width, height, true);
+      for (const path of paths) path.setAttribute("d", lines);
+    }
+    if (this.drawn !== "picture") this.layer.caption.textContent = this.#captionOf(this.drawn);
   }
 
   /** Pixels of the object that touch its surroundings. */

@@ -29,6 +29,7 @@ export class Panel {
       this.back,
       this.shares,
       this.note,
+      this.#aboutDifferences(),
       this.reading,
     );
     this.read(null);
@@ -38,6 +39,24 @@ export class Panel {
     const { computed, edges, rule } = this.result;
     if (computed === null) return "no threshold exists";
     return `${rule}: ${short(edges[computed])}`;
+  }
+
+  /** What a decision about differences says, and how they were made. */
+  #aboutDifferences() {
+    const { compared } = this.result;
+    if (!compared) return "";
+    const [before, after] = compared.names.map((name) => element("bdi", {}, `“${name}”`));
+    const copy = compared.changed ? "under the same noise" : "in the same noisy copy";
+    const changed = compared.changed ? "The inputs differ, so there is no certificate. " : "";
+    return element(
+      "p",
+      { class: "small differences" },
+      "Decided is the median of the difference ",
+      after,
+      " minus ",
+      before,
+      ` ${copy}, not the difference of the two medians. Undecided: no difference is shown, which does not mean that there is none. ${changed}${compared.scale}`,
+    );
   }
 
   /** Threshold, shares and what to expect, after a decision. */
@@ -120,17 +139,18 @@ export class Panel {
       );
       return;
     }
-    const rows = [];
+    const rows = result.saidOfBoth(feature).map((score, k) => [element("span", {}, element("bdi", {}, `“${result.compared.names[k]}”`), `, ${result.compared.stable}`), score]);
+    const difference = result.compared ? "difference, " : "";
     if (result.maps.smoothed) {
-      rows.push(["smoothed", result.said("smoothed", feature)]);
+      rows.push([`${difference}smoothed`, result.said("smoothed", feature)]);
       const interval = `${result.said("lower", feature)} to ${result.said("upper", feature)}`;
       const kind = result.anyTime ? "at any time " : "";
-      rows.push([`interval of the median, ${kind}${percent(result.layers.level, 2)}`, interval]);
+      rows.push([`interval of the median${result.compared ? " difference" : ""}, ${kind}${percent(result.layers.level, 2)}`, interval]);
     } else {
-      rows.push(["mean", result.said("mean", feature)], ["interval", `none: ${result.layers.missing}`]);
+      rows.push([`${difference}mean`, result.said("mean", feature)], ["interval", `none: ${result.layers.missing}`]);
     }
     const beyond = result.outside(feature) ? " (outside the interval)" : "";
-    rows.push(["one explanation, no noise", result.said("vanilla", feature) + beyond]);
+    rows.push([result.compared ? "difference without noise" : "one explanation, no noise", result.said("vanilla", feature) + beyond]);
     const outside = !result.tested || result.tested[feature];
     if (!outside) {
       rows.splice(0, rows.length, ["decision", "none: part of the object, which is not tested"]);
@@ -138,7 +158,8 @@ export class Panel {
       const above = result.counts.above[feature];
       const below = result.counts.below[feature];
       const equal = result.n - above - below;
-      const which = result.split ? `samples after the first ${result.split}, above, below the threshold` : "samples above, below the threshold";
+      const after = result.split ? ` after the first ${result.split},` : "";
+      const which = `${result.compared ? "differences" : "samples"}${after} above, below the threshold`;
       rows.push([which, `${above}, ${below}${equal ? ` (${equal} at it)` : ""}`]);
       const value = result.byEValues ? "1 / e-value" : "p-value";
       rows.push([`${value} of “above”, of “below”`, `${probability(result.sides[above])}, ${probability(result.sides[below])}`]);
@@ -176,7 +197,7 @@ export class Panel {
       "figure",
       { class: "histogram" },
       svg("svg", { viewBox: `0 0 ${BINS * 10} 60`, preserveAspectRatio: "none", role: "img", "aria-label": `histogram of ${result.n} samples` }, ...bars),
-      element("figcaption", {}, `its ${result.n} samples${result.split ? " that are tested" : ""}, from the lowest score of all to the highest; the line is the threshold`),
+      element("figcaption", {}, `its ${result.n} ${result.compared ? "differences" : "samples"}${result.split ? " that are tested" : ""}, from the lowest ${result.thing} of all to the highest; the line is the threshold`),
     );
   }
 }

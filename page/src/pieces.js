@@ -1,6 +1,7 @@
 // Regions as sets of pixels of one picture, and the lines around them.
 
 import { unpacked } from "./decode.js";
+import { svg } from "./elements.js";
 
 const NONE = -1;
 
@@ -86,4 +87,9 @@ export function linesBetween(labels, width, height, closed = false) {
   along(height, width, (y, x) => at(y - 1, x) !== at(y, x), (y, x, length) => `M${x} ${y}h${length}`);
   along(width, height, (x, y) => at(y, x - 1) !== at(y, x), (x, y, length) => `M${x} ${y}v${length}`);
   return parts.join("");
+}
+
+/** Paths over a canvas, in units of its pixels. */
+export function overlay(width, height, ...paths) {
+  return svg("svg", { class: "over", viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", "aria-hidden": "true" }, ...paths);
 }

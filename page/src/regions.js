@@ -3,7 +3,8 @@
 import { element, percent, probability, svg } from "./elements.js";
 import { Bars } from "./features.js";
 import { colourOf, decoded, pixelUnder } from "./maps.js";
-import { linesBetween, Pieces } from "./pieces.js";
+import { linesBetween, overlay, Pieces } from "./pieces.js";
+import { Wipe } from "./wipe.js";
 
 const MOST = 200; // rows of the list at the start
 const CORRECTED = { none: "uncorrected", bonferroni: "Bonferroni", holm: "Holm", bh: "BH", by: "BY", "e-bh": "e-BH", "closed-e-bh": "closed e-BH" };
@@ -13,22 +14,34 @@ export class Regions {
   constructor(result, label, onPoint) {
     const [height, width] = result.drawn.shape;
     Object.assign(this, { result, width, height, onPoint, cursor: null, opacity: 1 });
-    const settings = { sizeOf: (score) => score, clean: false, brief: (kind) => kind.split(" than ")[0], most: MOST };
-    this.bars = new Bars(result, `${label}: regions, the highest score first`, onPoint, settings);
+    const { compared } = result;
+    const settings = { sizeOf: compared ? Math.abs : (score) => score, clean: false, most: MOST };
+    this.bars = new Bars(result, `${label}: regions, the ${compared ? "largest difference" : "highest score"} first`, onPoint, settings);
     this.canvas = element("canvas", { width, height, role: "img", "aria-label": `${label}: the picture, its regions filled by mark. The list beside it names them.` });
     this.context = this.canvas.getContext("2d");
     this.outlines = element("div", { class: "frame" }, this.canvas);
     this.outlines.style.maxWidth = `${80 / (height / width)}vh`;
     this.canvas.addEventListener("pointermove", (event) => this.#under(event, "hover"));
     this.canvas.addEventListener("click", (event) => this.#under(event, "keep"));
+    if (compared) this.wipe = new Wipe(compared, this.#maps(label));
     this.caption = element("p", { class: "sum" });
     this.named = element("p", { class: "named small" });
     this.node = element(
       "div",
       { class: "views" },
-      element("figure", {}, this.outlines, element("figcaption", {}, this.caption, this.named)),
+      element("div", { class: "stacked" }, element("figure", {}, this.outlines, element("figcaption", {}, this.caption, this.named)), this.wipe?.node ?? null),
       this.bars.node,
     );
+  }
+
+  /** A frame for the maps of both parts of a comparison. */
+  #maps(label) {
+    const canvas = element("canvas", { role: "img", "aria-label": `${label}: the picture, its regions filled by the scores of either part. The list beside it has them.` });
+    const frame = element("div", { class: "frame" }, canvas);
+    frame.style.maxWidth = this.outlines.style.maxWidth;
+    canvas.addEventListener("pointermove", (event) => this.#under(event, "hover"));
+    canvas.addEventListener("click", (event) => this.#under(event, "keep"));
+    return { frame, canvas };
   }
 
   async load() {
@@ -37,6 +50,11 @@ export class Regions {
     if (this.pieces.length !== result.size) throw new Error("its regions do not fit their scores");
     this.background = await decoded(result.picture); // it may have more pixels than the regions' map
     Object.assign(this.canvas, { width: this.background.width, height: this.background.height });
+    if (this.wipe) {
+      const other = result.compared.picture;
+      this.grounds = [this.background, other ? await decoded(other) : this.background];
+      Object.assign(this.wipe.left, { width: this.background.width, height: this.background.height });
+    }
     this.pointed = svg("path", { class: "pointed" });
     this.under = svg("path", { class: "under" });
     const lines = linesBetween(this.pieces.labels, width, height);
@@ -66,6 +84,7 @@ export class Regions {
 
   drawLayer(name, opacity) {
     this.opacity = opacity;
+    this.wipe?.draw((map) => (p) => map[this.#regionAt(p)] ?? NaN, this.grounds, name === "picture" ? 0 : opacity);
     if (this.result.marks) this.#paint();
   }
 
@@ -76,15 +95,21 @@ export class Regions {
     this.#sayPointed();
   }
 
+  /** The region that a pixel of the picture shows, or -1. */
+  #regionAt(p) {
+    const { pieces, background } = this;
+    const row = Math.floor((Math.floor(p / background.width) * pieces.height) / background.height);
+    return pieces.labels[row * pieces.width + Math.floor(((p % background.width) * pieces.width) / background.width)];
+  }
+
   #paint() {
-    const { result, pieces, opacity } = this;
+    const { result, opacity } = this;
     const { picture, grey, width, height } = this.background;
     const colours = Object.fromEntries(Object.entries(result.looks).map(([mark, look]) => [mark, colourOf(look)]));
     const image = this.context.createImageData(width, height);
     const weight = (result.faint ? 0.35 : 1) * FILL * opacity;
     for (let p = 0; p < width * height; p++) {
-      const row = Math.floor((Math.floor(p / width) * pieces.height) / height);
-      const region = pieces.labels[row * pieces.width + Math.floor(((p % width) * pieces.width) / width)];
+      const region = this.#regionAt(p);
       const mark = region < 0 ? 0 : result.marks[region];
       for (let c = 0; c < 3; c++) {
         const under = grey[p] * opacity + picture[4 * p + c] * (1 - opacity);
@@ -118,12 +143,9 @@ export class Regions {
     const score = result.maps.smoothed
       ? `${result.said("smoothed", region)} (interval ${result.said("lower", region)} to ${result.said("upper", region)})`
       : result.said("mean", region);
+    const both = result.saidOfBoth(region).map((said, k) => `“${result.compared.names[k]}” ${said}, `).join("");
+    const difference = both ? "difference " : "";
     const level = `alpha ${probability(result.alpha)}, ${CORRECTED[result.inEffect]}`;
-    return `${this.nameOf(region)}, ${share} of the picture: ${score}; ${result.kinds[result.marks[region]]} at ${level}`;
+    return `${this.nameOf(region)}, ${share} of the picture: ${both}${difference}${score}; ${result.kinds[result.marks[region]]} at ${level}`;
   }
-}
-
-/** Paths over a canvas, in units of its pixels. */
-export function overlay(width, height, ...paths) {
-  return svg("svg", { class: "over", viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", "aria-hidden": "true" }, ...paths);
 }

@@ -20,13 +20,15 @@ export class Result {
     for (const [name, text] of Object.entries(data.layers.maps)) {
       result.maps[name] = scores(await unpacked(text), data.layers);
     }
+    if (data.compared) result.compared = await comparedOf(data.compared);
     if (data.certificate) result.maps.radius = scores(await unpacked(data.certificate.radii), { kind: "single" });
     const region = data.region ? await unpacked(data.region) : null;
     result.region = region;
     result.tested = region ? region.map((inside) => 1 - inside) : null;
     result.testedSize = region ? region.reduce((sum, inside) => sum + 1 - inside, 0) : result.size;
     result.edge = data.computed ?? 0;
-    const sizes = [data.shape.reduce((a, b) => a * b), ...Object.values(result.maps).map((map) => map.length)];
+    const maps = [...Object.values(result.maps), ...Object.values(result.compared?.maps ?? {})];
+    const sizes = [data.shape.reduce((a, b) => a * b), ...maps.map((map) => map.length)];
     if (sizes.some((size) => size !== result.size)) throw new Error("its parts do not fit each other");
     return result;
   }
@@ -50,6 +52,11 @@ export class Result {
     return this.threshold === 0 || this.called ? SIGNED_KINDS : KINDS;
   }
 
+  /** What one number of a feature is. */
+  get thing() {
+    return this.compared ? "difference" : "score";
+  }
+
   /** Score of a feature in a map, in the units of the explainer; "width" is upper less lower bound. */
   score(name, feature) {
     if (name === "width") return this.maps.upper[feature] - this.maps.lower[feature];
@@ -67,15 +74,18 @@ export class Result {
     if (!this.maps.lower) return "";
     let count = 0;
     for (let p = 0; p < this.size; p++) if (!this.tested || this.tested[p]) count += this.outside(p);
-    return `without noise ${count.toLocaleString("en")} of ${this.testedSize.toLocaleString("en")} scores (${percent(count / this.testedSize)}) lie outside their interval`;
+    return `without noise ${count.toLocaleString("en")} of ${this.testedSize.toLocaleString("en")} ${this.thing}s (${percent(count / this.testedSize)}) lie outside their interval`;
   }
 
   /** A score in as many digits as it has here. */
   said(name, feature) {
-    if (name === "radius") return short(this.score(name, feature), 3);
-    const { kind, low, high } = this.layers;
-    const score = this.score(name, feature);
-    return kind === "steps" ? `≈ ${short(score, 2, (high - low) / 255)}` : short(score);
+    return name === "radius" ? short(this.score(name, feature), 3) : written(this.score(name, feature), this.layers);
+  }
+
+  /** Score of a feature before and after, as texts; none of what is no comparison. */
+  saidOfBoth(feature, digits = 4) {
+    if (!this.compared) return [];
+    return ["before", "after"].map((part) => written(this.compared.maps[part][feature], this.compared, digits));
   }
 
   /** Settings that certified radii are of, whatever the sliders say. */
@@ -123,6 +133,18 @@ export class Result {
   histogramOf(feature, bins) {
     return histogram(this.samples, this.edges.length, feature, bins);
   }
+}
+
+/** A score of maps of this kind; those in steps have few digits. */
+function written(score, { kind, low, high }, digits = 4) {
+  return kind === "steps" ? `≈ ${short(score, 2, (high - low) / 255)}` : short(score, digits);
+}
+
+/** Both parts of a comparison, with their maps. */
+async function comparedOf(data) {
+  const maps = {};
+  for (const [part, text] of Object.entries(data.maps)) maps[part] = scores(await unpacked(text), data);
+  return { ...data, maps };
 }
 
 async function unpackedSamples(data) {

@@ -36,8 +36,12 @@ from metfa.results.regions import Regions as Regions
 from metfa.results.sample import AttributionSample as AttributionSample
 from metfa.results.terms import Terms as Terms
 from metfa.results.until import Until as Until
+from metfa.sampling.across_models import across_models as across_models
+from metfa.sampling.compare import compare as compare
+from metfa.sampling.contrast import contrast as contrast
 from metfa.sampling.explain import explain as explain
 from metfa.sampling.randomised import randomised as randomised
 from metfa.sampling.randomised import seeded as seeded
 from metfa.sampling.run import Run as Run
 from metfa.sampling.smoothed import Smoothed as Smoothed
+from metfa.sampling.spread import spread as spread

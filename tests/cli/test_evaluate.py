@@ -90,6 +90,46 @@ def test_tables_and_a_second_call_that_measures_nothing(evaluate, folder):
         assert (folder / "again" / name).read_bytes() == (folder / "tables" / name).read_bytes()
 
 
+@pytest.mark.slow
+def test_differences_to_an_explainer(evaluate, folder):
+    done = evaluate("--against", "gradient", "--correction", "bonferroni", "--out", "tables", "--figure", "d.png")
+    assert done.code == 0, done.err
+    written = (folder / "tables" / "differences.md").read_text()
+    assert "faithfulness minus that of gradient (2 inputs)" in written
+    assert "corrected by bonferroni over " in written
+    assert "too few inputs, at least " in written
+    shown = (folder / "tables" / "tables.md").read_text()
+    assert done.out == "".join(f"\n{text}\n" for text in [*tables_of(shown), *tables_of(written)]) + (
+        "tables: tables\nfigure: d.png\n"
+    )
+    with Image.open(folder / "d.png") as picture:
+        assert picture.size[0] > 600
+    plain = evaluate("--against", "vanilla")
+    assert plain.code == 0
+    assert "mstd minus that of the vanilla map" in plain.out
+    assert "corrected by holm over " in plain.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--against", "gradent"], "`against` must be an explainer (gradient, own), a map (vanilla, mean), another "),
+        (["--correction", "bh"], "`--correction` is of differences: give `--against`"),
+        (["--figure", "d.png"], "`--figure` is of differences: give `--against`"),
+        (["--against", "own", "--correction", "e-bh"], "`correction` 'e-bh' is for sampling that may stop at any time"),
+        (["--against", "own", "--figure", "d.pdf"], "`--figure` must be a new .png file in a folder that exists"),
+        (["--against", "own", "--figure", "no/d.png"], "`--figure` must be a new .png file in a folder that exists"),
+        (["--against", "own", "--figure", "old.png"], "old.png exists already: give another `--figure`"),
+    ],
+)
+def test_differences_that_are_refused_before_the_work(evaluate, folder, arguments, message):
+    (folder / "old.png").write_bytes(b"")
+    done = evaluate(*arguments)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.splitlines()[-1].startswith(f"error: {message}")
+    assert not (folder / "store").exists()
+
+
 def test_an_estimate_measures_nothing(evaluate, folder):
     done = evaluate("--estimate")
     assert done.code == 0

@@ -175,18 +175,6 @@ def test_the_share_of_constant_maps_is_shown_where_there_are_any():
     assert as_tuple(*table.cells[0][3]) == cell(0, 0.5, 0.25)
 
 
-def test_differences_are_paired():
-    table = evaluation(study("mstd", **TWO_MAPS), STABILITY).table("mstd", explainer="a", differences=True)
-    assert table.rows == ("smoothed, P = P",)
-    assert [as_tuple(*found) for found in table.cells[0]] == [
-        cell(0.5 - 1, 0.25 - 3, None),
-        cell(1.5 - 2, None, None),
-        cell(-0.5, None, None),
-        cell(0, 0, None),
-    ]
-    assert table.title.startswith("mstd, a, minus vanilla (3 inputs), N = 10")
-
-
 def faithfulness(failed=()):
     rows = []
     for index, name in enumerate("xyz"):
@@ -213,11 +201,6 @@ def test_smoothed_and_vanilla_and_mean_side_by_side():
         cell(0.1, 2.1, 6.1), cell(0.1, 1.1, 2.1), cell(50.1, 51.1, 52.1)
     )  # fmt: skip
     assert tuple(map(as_tuple, table.cells[1][0])) == (cell(10, None, 16), cell(10, 11, 12), cell(60, 61, 62))
-    paired = faithfulness().table("faithfulness", differences=True)
-    assert paired.maps == ("smoothed", "mean")
-    assert paired.title.startswith("faithfulness: (smoothed, mean) minus vanilla (3 inputs)")
-    assert tuple(map(as_tuple, paired.cells[0][0])) == (cell(0, 1, 4), cell(50, 50, 50))
-    assert tuple(map(as_tuple, paired.cells[1][0])) == (cell(0, None, 4), cell(50, 50, 50))
     assert {line["map"] for line in csv.DictReader(io.StringIO(table.to_csv()))} == {"smoothed", "vanilla", "mean"}
     assert faithfulness().table("overall").columns == ("overall",)
 
@@ -229,11 +212,6 @@ def test_without_a_vanilla_map_there_is_no_pair():
     assert [as_tuple(one) for one in table.cells[0][0]] == [cell(0, 1, 2)]
     assert table.title.startswith("overall: smoothed (3 inputs), P = P, N = 10, ")
     assert table.maps == ()
-    with pytest.raises(ValueError, match="`differences` need the vanilla map, which is not among"):
-        evaluation(described, rows).table("overall", differences=True)
-    alone = evaluation(study("faithfulness", ["a"], aggregates=["vanilla"]), [])
-    with pytest.raises(ValueError, match="`differences` need a map beside the vanilla map, but the study has no other"):
-        alone.table("overall", differences=True)
 
 
 def test_means_without_smoothed_maps():
@@ -397,14 +375,6 @@ def test_what_there_is_no_table_of():
     with pytest.raises(ValueError, match="`explainer` must be one of a, b, got 'A', did you mean 'a'"):
         result.table("mstd", explainer="A")
     assert faithfulness().table("faithfulness", explainer="a").rows == ("a",)
-    samples = evaluation(study("interval_width"), [("x", "a", "interval_width", "samples", "P", None, 1.0, 10, 0.95)])
-    with pytest.raises(ValueError, match="`differences` are between maps, but interval_width measures samples"):
-        samples.table("interval_width", differences=True)
-    agreement = evaluation(study("prediction_agreement"), [])
-    with pytest.raises(
-        ValueError, match="`differences` are between maps, but prediction_agreement measures only the vanilla map"
-    ):
-        agreement.table("prediction_agreement", explainer="a", differences=True)
     nothing = evaluation(study("mstd", **TWO_MAPS), []).table("mstd", explainer="a")
     assert nothing.notes == ("a: 3 of 3 missing: not measured",)
 

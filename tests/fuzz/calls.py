@@ -36,6 +36,7 @@ from .theirs import (
     host_maps,
     linear,
     mean_of,
+    of_class,
     of_class_maps,
     pixels_of,
     probable,
@@ -143,6 +144,9 @@ def of_stats():
     yield Case("stats.contrast", stats.contrast, {"samples": samples, "unit": None, "axis": 0})
     for name in ("jenks", "jenks_of_medians", "jenks_of_means"):
         yield Case(f"stats.{name}", getattr(stats, name), {"values": samples})
+    yield Case("stats.variance_shares", stats.variance_shares,
+               {"values": np.random.default_rng(0).random((4, 3, 2, 5)), "confidence_level": 0.9, "n_resamples": 20,
+                "rng": 0})  # fmt: skip
     yield Case("stats.TimesMean", stats.TimesMean, {"factor": 2.0})
     yield Case("stats.jenks_sorted", stats.jenks_sorted, {"sorted_values": np.sort(samples, axis=None)})
     yield Case("stats.log_e_values", stats.log_e_values, {"counts": counts, "n": 12, "probability": 0.5, **prior})
@@ -202,6 +206,16 @@ def of_sampling(folder):
     yield Case("explain of torch", metfa.explain,
                {**good, "explainer": Gradient(network()), "inputs": torch.rand(1, 3, 8, 8)})  # fmt: skip
     yield Case("explain until", metfa.explain, {**good, "n_samples": metfa.Until(undecided=0.5, max_samples=30)})
+    words = {"scale": NAME, "draws": NAME, "against": ANYTHING}
+    pair = {"before": linear, "after": of_class, **good, "scale": "raw", "draws": "shared"}
+    del pair["explainer"]
+    yield Case("compare", metfa.compare, {**pair, "names": ["a", "b"]}, kinds=words)
+    rule = metfa.Until(undecided=0.9, max_samples=30)
+    yield Case("compare until", metfa.compare, {**pair, "n_samples": rule}, kinds=words)
+    results = {"before": table_sample(), "after": table_sample(), "scale": "raw", "names": ["a", "b"]}
+    yield Case("compare results", metfa.compare, results, kinds=words)
+    both = {**good, "explainer": of_class, "target": 1, "against": 0, "scale": "raw"}
+    yield Case("contrast", metfa.contrast, {**both, "predict": scores_of}, kinds=words)
     run = {"store": folder.new(), "progress": False, "input_names": ["a"], "feature_names": ["x", "y", "z"]}
     yield Case("Run", made(metfa.Run, lambda run: metfa.explain(**good, run=run)), {**run, "first_sample": 0})
     until = {"undecided": 0.5, "alpha": 0.05, "correction": "e-bh", "max_samples": 30, "growth": 1.5, "first": 5}
@@ -209,6 +223,10 @@ def of_sampling(folder):
                kinds={"width": NUMBER})  # fmt: skip
     yield Case("Until of width", made(metfa.Until, lambda rule: metfa.explain(**{**good, "n_samples": rule})),
                {"width": 0.5, "max_samples": 30, "confidence_level": 0.5}, kinds={"width": NUMBER})  # fmt: skip
+    trained = {"models": [np.arange(3.0) + number for number in range(4)], "explainer": lambda _: linear,
+               "inputs": inputs, "target": 0, "noise": SMOOTH, "n_samples": 5, "rng": 0}  # fmt: skip
+    yield Case("across_models", metfa.across_models, {**trained, "of": "mean"}, ("batch_size", "run"))
+    yield Case("spread", metfa.spread, {**trained, "n_draws": 1, "confidence_level": 0.9}, ("batch_size", "run"))
     smoothed = {"explainer": linear, "noise": SMOOTH, "n_samples": 10, "batch_size": 10, "rng": 0}
     yield Case("Smoothed", made(metfa.Smoothed, lambda smooth: smooth(inputs, target=0)), smoothed)
     yield Case("Smoothed()", metfa.Smoothed(linear, noise=SMOOTH, rng=0), {"inputs": inputs, "target": 0})
@@ -249,6 +267,9 @@ def of_results(folder):
         "region": np.array([True, False, True]), "threshold": 0.5, "alpha": 0.3, "dependence": "any", "split": None,
     })  # fmt: skip
     yield Case("sample.scaled", sample.scaled, {"scale": "mean"})
+    rows = table_sample(run=metfa.Run(input_names=["a", "b"]))
+    yield Case("sample.across_inputs", rows.across_inputs, {"of": "mean", "absolute": True})
+    yield Case("sample.ranking", sample.ranking, {"index": 1, "alpha": 0.3, "correction": "holm"})
     yield Case("sample.test", sample.test, {"threshold": 0.5, "alternative": "less", "split": None})
     yield Case("sample.threshold", sample.threshold, {"rule": stats.jenks, "split": None})
     yield Case("sample.plan", sample.plan, {"undecided": 0.5, "threshold": 0.5, "alpha": 0.3, "max_samples": 30})
@@ -592,15 +613,20 @@ def of_evaluation(folder):
         return evaluation.evaluate(study, store=store).to_dataframe()
 
     yield Case("Study, evaluated", made(metfa.Study, evaluated), {**settings, **whole, **more}, kinds=kinds)
+    yield Case("Study, regions", made(metfa.Study, evaluated),
+               {**settings, "metrics": ["mstd"], "over": metfa.regions.grid((8, 8), 2), "version": "1"},
+               kinds=kinds)  # fmt: skip
     settings = {**settings, "n_samples": (6, 8)}
     study = metfa.Study(**settings, aggregates=("vanilla", "smoothed"), version="1")
     runs = {"study": study, "store": folder.new(), "store_options": None, "executor": "local", "workers": 1}
     yield Case("evaluate", evaluation.evaluate, runs, ("progress",))
     yield Case("evaluation.prepare", evaluation.prepare, {"study": study, "store": folder.new(), "store_options": None})
     done = evaluation.evaluate(study, store=folder.path / "store")
-    yield Case("evaluation.table", done.table, {"metric": "mstd", "differences": False, "n_samples": 8},
-               ("explainer", "sampling", "confidence_level"),
-               kinds={"explainer": NAME, "metric": NAME})  # fmt: skip
+    yield Case("evaluation.table", done.table, {"metric": "mstd", "against": "vanilla", "n_samples": 8},
+               ("explainer", "sampling", "confidence_level", "correction"),
+               kinds={"explainer": NAME, "metric": NAME, "against": NAME})  # fmt: skip
+    yield Case("plot.study_differences", plot.study_differences, {"tables": done.tables(against="vanilla")},
+               ("title",))  # fmt: skip
     yield Case("evaluation.write_tables", evaluation.write_tables, {"evaluation": done, "folder": folder.new()})
     written = folder.path / "study.toml"
     Image.fromarray(np.full((8, 8, 3), 128, np.uint8)).save(folder.path / "picture.png")
@@ -624,6 +650,12 @@ def of_plot():
     yield Case("plot.bars", plot.bars,
                {"sample": table, "index": 0, "feature_names": None, "title": None, "max_features": 3,
                 "palette": "paper", **terms})  # fmt: skip
+    yield Case("plot.beeswarm", plot.beeswarm,
+               {"sample": table, "values": None, "index": 0, "feature_names": None, "title": None, "max_features": 3,
+                "palette": "paper", **terms})  # fmt: skip
+    yield Case("plot.ranking", plot.ranking,
+               {"sample": table, "index": 0, "title": None, "alpha": 0.3, "correction": "holm", "max_features": 3,
+                "palette": "paper"})  # fmt: skip
     yield Case("plot.figure", plot.figure,
                {"sample": picture, "index": 0, "picture": None, "title": None, "palette": "paper",
                 **terms})  # fmt: skip

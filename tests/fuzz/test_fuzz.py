@@ -21,7 +21,7 @@ MADE_BY_US = {  # results and their parts, which nobody makes by hand
     "Contrast", "RegionTree",
     "Detection", "EValueBounds", "Evaluation", "FaithfulnessCurve", "LoadedModel", "MaskState", "Measured",
     "OverallFaithfulness", "Ranks", "RobustScore", "Scores", "SequentialTestResult", "SignTestResult", "SimesBounds",
-    "Stability", "Surrogate", "Table",
+    "Stability", "Surrogate", "Table", "VarianceShares",
     "WordMixture", "WordScores", "WordSurrogate",
 }  # fmt: skip
 ELSEWHERE = {  # why not here

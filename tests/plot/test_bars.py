@@ -172,6 +172,7 @@ def test_scores_are_signed_if_those_of_any_input_are():
         vanilla=np.concatenate([one.vanilla, -one.vanilla]),
         inputs=np.zeros((2, 3)),
         target=one.target * 2,
+        input_names=("one", "other"),
     )
     assert "positive: 3" in legend(bars(other))
     assert "negative: 3" in legend(bars(other, index=1))
@@ -275,7 +276,8 @@ def test_too_few_samples_are_said(n):
     assert_everything_fits(fig)
     np.testing.assert_allclose(np.sort(heights(fig)), np.sort(sample.median()[0]))
     assert not fig.axes[0].collections
-    assert f"no error bars: {n} samples are too few, 95% needs 6" in said(fig)
+    samples = "1 sample is" if n == 1 else f"{n} samples are"
+    assert f"no error bars: {samples} too few, 95% needs 6" in said(fig)
     assert "at least 5 are needed for anything to become significant" in said(fig)
     assert ("the only sample" if n == 1 else "median of 4 samples") in said(fig)
     assert legend(fig) == ["vanilla: one explanation, no noise"]

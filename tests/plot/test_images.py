@@ -201,7 +201,10 @@ def test_a_picture_of_ones_own():
 @pytest.mark.parametrize(
     ("picture", "message"),
     [
-        (np.zeros((12, 9)), r"`picture` must be of shape \(9, 12\) or \(9, 12, 3\), like the maps, got \(12, 9\)"),
+        (
+            np.zeros((12, 9)),
+            r"`picture` must be of shape \(9, 12\) or \(9, 12, 3\), like the maps, or larger, got \(12, 9\)",
+        ),
         (np.zeros((3, 9, 12)), r"got \(3, 9, 12\)"),
         (np.full((9, 12, 3), 255), r"must lie in \[0, 1\], got 255 to 255; divide 8-bit pixels by 255"),
         (np.full((9, 12, 3), np.nan), r"must lie in \[0, 1\], got nan"),
@@ -271,7 +274,7 @@ def test_too_few_samples_leave_notes(n):
     fig = figure(make(n=n, shape=(8, 8)))
     assert_nothing_is_cut(fig)
     said = " ".join(texts(fig).split())
-    assert f"{n} samples are too few, 95% needs 6" in said
+    assert f"{'1 sample is' if n == 1 else f'{n} samples are'} too few, 95% needs 6" in said
     assert "at least 5 are needed for anything to become significant" in said
     assert not fig.legends
 

@@ -130,8 +130,8 @@ class TestWhatIsDecided:
         for name, mark in (("more than the rest", 1), ("undecided", 0), ("less than the rest", -1)):
             assert f"{name}: {(marks == mark).sum()}" in legend(drawn)
         assert said(drawn).startswith(
-            "is the median score of a region more than the rest or less than the rest? (alpha 0.05 a side, holm; "
-            "20 regions)"
+            "does a region get more than the rest, or less than the rest, by its median difference? (alpha 0.05 a "
+            "side, holm; 20 regions)"
         )
         assert "important" not in " ".join([*legend(drawn), said(drawn), map_of(drawn).get_title()])
 
@@ -357,8 +357,8 @@ class TestChoice:
         assert "mean score of a region less that of the rest: smoothed over 20 samples" in about
         assert "not shown: 1 region, its score at most" in about
         assert (
-            "is the median score of a region more than the rest or less than the rest? (alpha 0.05 a side, "
-            "uncorrected; 3 regions)" in said(fig)
+            "does a region get more than the rest, or less than the rest, by its median difference? (alpha 0.05 a "
+            "side, uncorrected; 3 regions)" in said(fig)
         )
         one_each = table.over(metfa.Regions(np.arange(6)))  # as many as the input has numbers: they are not its values
         assert not any("=" in label.get_text() for label in one_each.plot().axes[0].get_yticklabels())

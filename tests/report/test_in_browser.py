@@ -304,7 +304,7 @@ def test_odd_shapes_and_few_samples(name, n, sample, open_page, tmp_path):
     none = ("nothing can become significant", "none separates the scores")
     assert any(said in text for said in none) == (n == 1 or name == "one pixel")  # which stands out against nothing
     opened.page.evaluate("() => window.metfaReport[0].view.onPoint(0, 'move')")
-    assert ("interval\nnone: 1 samples are too few" in opened.page.inner_text(".reading")) == (n == 1)
+    assert ("interval\nnone: 1 sample is too few" in opened.page.inner_text(".reading")) == (n == 1)
 
 
 def test_constant_scores(sample, open_page, tmp_path):

@@ -459,7 +459,7 @@ def test_too_few_samples_names_the_smallest_number_and_that_works(settings, shap
 def test_bonferroni_over_the_pixels_of_an_image_needs_20():
     values = np.ones((19, 1, 224, 224), dtype=np.float16)
     with pytest.raises(
-        ValueError, match=r"bonferroni over 50176 features, each side\).*got 19, at least 20 are needed"
+        ValueError, match=r"bonferroni over 50,176 features, each side\).*got 19, at least 20 are needed"
     ):
         make(values).significance_map(0.5, correction="bonferroni")
     values = np.ones((20, 1, 224, 224), dtype=np.float16)

@@ -14,6 +14,7 @@ import numpy as np
 
 from metfa._base.tables import aligned
 from metfa._base.validation import one_of
+from metfa.results.population import check_copies
 from metfa.results.sample import AttributionSample
 
 __all__ = ["SIGNS", "Detection", "detect"]
@@ -127,6 +128,7 @@ def detect(clean: AttributionSample, attacked: AttributionSample, *, confidence_
     for name, sample in (("clean", clean), ("attacked", attacked)):
         if not isinstance(sample, AttributionSample):
             raise TypeError(f"`{name}` must be an AttributionSample, got {type(sample).__name__}")
+        check_copies(sample.population, f"`{name}` must hold")
     made = [
         {"n_samples": sample.n_samples, **{key: sample.provenance.get(key) for key in ("explainer", "noise")}}
         for sample in (clean, attacked)

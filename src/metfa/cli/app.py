@@ -13,12 +13,12 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from metfa._base.pictures import open_image
-from metfa._base.provenance import printable
 from metfa.allocator import keep_freed_memory
 from metfa.by_name.methods import check_settings, method_forms
 from metfa.by_name.noises import TEXT_NOISE_FORMS
 from metfa.cli.attack import attack_picture
 from metfa.cli.certificates import check_certificate
+from metfa.cli.comparing import compare
 from metfa.cli.demo import demo_folder, demo_photo
 from metfa.cli.kinds import is_of_text
 from metfa.cli.options import (
@@ -47,6 +47,7 @@ from metfa.cli.options import (
 from metfa.cli.pages import write_page
 from metfa.cli.parsing import folders_of, settings_of, size_of, threshold_of
 from metfa.cli.regions import check_regions, parts_of
+from metfa.cli.regression import regression
 from metfa.cli.report import report
 from metfa.cli.reported import complain, reported, resumable
 from metfa.cli.run import (
@@ -60,12 +61,11 @@ from metfa.cli.run import (
     explain_words,
     is_finished,
     read_folder,
-    title_of,
 )
 from metfa.cli.scenes import Scene, call_of_scene, explain_scene
 from metfa.cli.studies import evaluate
 from metfa.cli.version import options_of_all
-from metfa.cli.views import views_of_call, write_views
+from metfa.cli.views import print_views, print_words, views_of_call, write_views
 from metfa.results.cautions import FLIPS_FROM
 from metfa.text.words import words_of
 
@@ -238,11 +238,11 @@ def explain_text(
 
     with resumable("samples") if folder is not None else nullcontext():
         sample, about = explain_words(text, call, load_model(model), sampling, folder)
-    _print_words(sample, about, analysis)
+    print_words(sample, about, analysis)
     if folder is None:
         typer.echo(report(sample, about, analysis, parts_of(sample, analysis)))
     else:
-        _print_views(*views_of_call(sample, about, analysis, folder))
+        print_views(*views_of_call(sample, about, analysis, folder))
 
 
 @app.command("explain-segmentation")
@@ -300,7 +300,7 @@ def explain_segmentation(
         from metfa.models import load_segmentation
 
         explanation, about = explain_scene(scene, load_segmentation(model), call, sampling, analysis, folder)
-        _print_views(*views_of_call(explanation, about, analysis, folder))
+        print_views(*views_of_call(explanation, about, analysis, folder))
 
 
 @app.command()
@@ -326,13 +326,15 @@ def show(
     else:
         text, figures = write_views(sample, about, analysis, views)
     if is_of_text(sample):
-        _print_words(sample, about, analysis)
-    _print_views(text, figures)
+        print_words(sample, about, analysis)
+    print_views(text, figures)
 
 
 app.command("attack")(reported(attack_picture))
+app.command("compare")(reported(compare))
 app.command("evaluate")(reported(evaluate))
 app.command("report")(reported(write_page))
+app.add_typer(regression, name="regression")
 
 
 def _analysis(
@@ -368,16 +370,4 @@ def _explain(
         for name, image, folder in todo:
             call = call_of(name, sampling)
             sample, about = explain_picture(image(), call, loaded, device, sampling, analysis, folder)
-            _print_views(*views_of_call(sample, about, analysis.of_what_was_sampled(sampling), folder))
-
-
-def _print_words(sample: Any, about: dict[str, Any], analysis: Analysis) -> None:
-    from metfa.text import render_terminal
-
-    typer.echo(f"{render_terminal(sample, title=title_of(about), **analysis.settings)}\n")
-
-
-def _print_views(text: str, figures: list[Path]) -> None:
-    typer.echo(f"{text}\n" if figures else text)
-    for path in figures:
-        typer.echo(f"{'page' if path.suffix == '.html' else 'figure'}: {printable(str(path))}")
+            print_views(*views_of_call(sample, about, analysis.of_what_was_sampled(sampling), folder))

@@ -13,7 +13,7 @@ from metfa.cli.regions import Parts
 from metfa.cli.run import CERTIFIED, FIGURE, MAPS, WORDS, Analysis, title_of
 from metfa.results.sample import AttributionSample
 
-__all__ = ["drawn_views"]
+__all__ = ["drawn_views", "png_of"]
 
 
 def drawn_views(sample: Any, about: dict[str, Any], analysis: Analysis, parts: Parts | None) -> dict[str, bytes]:
@@ -47,20 +47,21 @@ def _figures(
         features = drawing_of(sample)(sample, index=index, **shared, **analysis.settings)
         if parts is not None:
             figure = drawing_of(parts.sample)(parts.sample, index=index, **shared, **of_parts)
-            drawn[FIGURE.replace(".", at)] = _png(figure)
-        drawn[(FIGURE if parts is None else MAPS).replace(".", at)] = _png(features)
+            drawn[FIGURE.replace(".", at)] = png_of(figure)
+        drawn[(FIGURE if parts is None else MAPS).replace(".", at)] = png_of(features)
     if analysis.certify:
-        drawn[CERTIFIED] = _png(certificate_figure(sample, analysis, title_of(about)))
+        drawn[CERTIFIED] = png_of(certificate_figure(sample, analysis, title_of(about)))
     return drawn
 
 
 def _context_figure(explanation: Any, about: dict[str, Any], analysis: Analysis) -> dict[str, bytes]:
     from metfa.plot import context
 
-    return {FIGURE: _png(context(explanation, title=title_of(about), palette=analysis.palette, **analysis.settings))}
+    return {FIGURE: png_of(context(explanation, title=title_of(about), palette=analysis.palette, **analysis.settings))}
 
 
-def _png(drawn: Any) -> bytes:
+def png_of(drawn: Any) -> bytes:
+    """A figure as the content of a PNG file."""
     buffer = io.BytesIO()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from")  # a title in a script that the font lacks

@@ -12,6 +12,6 @@ __all__ = ["is_of_text"]
 
 def is_of_text(sample: Any) -> bool:
     """Whether the sample explains one text, which is shown word by word."""
-    if not isinstance(sample, AttributionSample) or sample.regions is not None:
+    if not isinstance(sample, AttributionSample) or sample.nouns != ("sample", "feature"):
         return False
     return sample.words is not None and isinstance(sample.inputs, list) and is_text(sample.inputs[0])

@@ -12,7 +12,7 @@ from metfa.cli.regions import Parts, part_lines
 from metfa.cli.run import Analysis
 from metfa.text.reading import about_the_text
 
-__all__ = ["report"]
+__all__ = ["lines_of", "report"]
 
 
 def report(sample: Any, about: dict[str, Any], analysis: Analysis, parts: Parts | None) -> str:
@@ -20,7 +20,7 @@ def report(sample: Any, about: dict[str, Any], analysis: Analysis, parts: Parts 
     about = {name: printable(str(value))[:300] for name, value in about.items()}
     if about.get("settings"):
         about["method"] = f"{about.get('method', '')} ({about['settings']})"[:300]
-    lines = [(name, about[name]) for name in ("image", "text", "model", "method", "noise") if name in about]
+    lines = [(name, about[name]) for name in ("input", "image", "text", "model", "method", "noise") if name in about]
     if "predicted" in about:
         lines.append(("prediction", about["predicted"]))
     if about.get("explained") != about.get("predicted"):
@@ -31,11 +31,16 @@ def report(sample: Any, about: dict[str, Any], analysis: Analysis, parts: Parts 
     for summary, of_row in zip(summaries, of_parts, strict=True):
         lines += [] if summary.place is None else [("row", summary.place)]
         lines += [*of_row, *replace(summary, place=None).lines()]
-    if is_of_text(sample) and about_the_text(sample):
+    if is_of_text(sample) and sample.pair is None and about_the_text(sample):
         lines.append(("the text itself", about_the_text(sample)))
     if analysis.certify:
         lines.append(("certified", certificate_line(sample, analysis)))
     lines.append(("time", _time(sample.provenance)))
+    return lines_of(lines)
+
+
+def lines_of(lines: list[tuple[str, str]]) -> str:
+    """Names and texts of lines, below each other."""
     return "\n".join(f"{name + ':':<17} {text}" for name, text in lines)
 
 

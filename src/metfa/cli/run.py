@@ -350,5 +350,8 @@ def title_of(about: dict[str, Any]) -> str | None:
         return printable(f"{about.get('image')}: what does “{explained}” need around it? {about.get('model', '')}")[
             :200
         ]
+    if about.get("compared"):
+        where = f"{about['image']}: what" if about.get("image") else "What"
+        return printable(f"{where} changed? {about.get('method', '')}; {about.get('model', '')}")[:200]
     where = f"{about['image']}: why" if about.get("image") else "Why"
     return printable(f"{where} “{explained}”? {about.get('method', '')} of {about.get('model', '')}")[:200]

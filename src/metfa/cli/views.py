@@ -15,7 +15,7 @@ from metfa.cli.regions import parts_of
 from metfa.cli.report import report
 from metfa.results.arrays import require_plain_file
 
-__all__ = ["check_finished", "views_of_call", "write_files", "write_views"]
+__all__ = ["check_finished", "print_views", "print_words", "views_of_call", "write_files", "write_views"]
 
 
 def write_views(sample: Any, about: dict[str, Any], analysis: run.Analysis, folder: Path) -> tuple[str, list[Path]]:
@@ -62,3 +62,17 @@ def write_files(folder: Path, drawn: dict[str, bytes], text: str) -> list[Path]:
         with new_file(folder / name, replace=True) as file:
             file.write(content)
     return [folder / name for name in drawn]
+
+
+def print_words(sample: Any, about: dict[str, Any], analysis: run.Analysis) -> None:
+    """Print a text with its significant words marked."""
+    from metfa.text import render_terminal
+
+    typer.echo(f"{render_terminal(sample, title=run.title_of(about), **analysis.settings)}\n")
+
+
+def print_views(text: str, figures: list[Path]) -> None:
+    """Print a report, and where the figures and pages are."""
+    typer.echo(f"{text}\n" if figures else text)
+    for path in figures:
+        typer.echo(f"{'page' if path.suffix == '.html' else 'figure'}: {printable(str(path))}")

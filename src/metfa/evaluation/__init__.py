@@ -4,11 +4,13 @@ from metfa._base.lazy import lazy_names
 
 _HOME = {
     "Evaluation": "metfa.evaluation.results",
+    "Regression": "metfa.evaluation.regression",
     "Study": "metfa.evaluation.study",
     "Table": "metfa.evaluation.tables",
     "UnitStore": "metfa.evaluation.store",
     "evaluate": "metfa.evaluation.run",
     "prepare": "metfa.evaluation.run",
+    "read_regression": "metfa.evaluation.regression_file",
     "read_rows": "metfa.evaluation.written",
     "read_study": "metfa.evaluation.toml",
     "write_tables": "metfa.evaluation.written",

@@ -9,7 +9,9 @@ import numpy as np
 from metfa import metrics
 from metfa._arrays import as_array, to_host
 
-__all__ = ["Row", "number", "plain_row", "score_row"]
+__all__ = ["BESIDE_MSTD", "Row", "number", "plain_row", "score_row"]
+
+BESIDE_MSTD = ("level", "constant", "rescaled", "over_level", "correlation")  # as of `metrics.Stability`
 
 Row = dict[str, Any]
 

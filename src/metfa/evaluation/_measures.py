@@ -15,15 +15,13 @@ from metfa.calls.called import Called
 from metfa.calls.held import SETTINGS
 from metfa.calls.hidden import Hidden, baseline_numbers
 from metfa.evaluation import _of_samples
-from metfa.evaluation._figures import Row, number, plain_row, score_row
+from metfa.evaluation._figures import BESIDE_MSTD, Row, number, plain_row, score_row
 from metfa.results.corrections import check_correction
 from metfa.results.sample import AttributionSample
 from metfa.results.terms import checked_threshold
 from metfa.text import word_metrics
 
-__all__ = ["BESIDE_MSTD", "GOVERNED", "MEASURES", "Measure", "check_measures"]
-
-BESIDE_MSTD = ("level", "constant", "rescaled", "over_level", "correlation")  # as of `metrics.Stability`
+__all__ = ["GOVERNED", "MEASURES", "Measure", "check_measures"]
 
 
 @dataclass(frozen=True)
@@ -141,8 +139,7 @@ def _infidelity(model: Any, inputs: Any, maps: Any, target: Any, **settings: Any
 
 def _mstd(sample: AttributionSample) -> list[Row]:
     result = metrics.mstd(sample)
-    beside = {name: number(getattr(result, name)[0]) for name in BESIDE_MSTD}
-    return [score_row("mstd", result, **beside)]
+    return [score_row("mstd", result, **{name: number(getattr(result, name)[0]) for name in BESIDE_MSTD})]
 
 
 def _top_k_overlap(sample: AttributionSample, k: int) -> list[Row]:

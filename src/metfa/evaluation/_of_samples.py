@@ -63,10 +63,12 @@ def certified_share(model: Any, inputs: Any, sample: AttributionSample, level: f
 
 
 def region_score(model: Any, inputs: Any, sample: AttributionSample, level: float, **settings: Any) -> list[Row]:
-    """The model's score of the significantly important region alone, at alpha = 1 - level."""
+    """The model's score of the significantly important region, or regions, alone, at alpha = 1 - level."""
 
     def scores() -> metrics.Scores:
-        important = sample.significance_map(alpha=alpha_at(level)) == 1
+        important = np.equal(sample.significance_map(alpha=alpha_at(level)), 1)
+        if sample.regions is not None:
+            important = sample.regions.as_masks()[important[0]].any(axis=0)[None]
         return metrics.region_score(model, inputs, important, list(sample.target), **settings)
 
     return _decided("region_score", scores)

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any
 
 from metfa._base.lazy import needs_extra
-from metfa._base.validation import check_flag
-from metfa.evaluation._measures import BESIDE_MSTD
+from metfa.evaluation._figures import BESIDE_MSTD
+from metfa.evaluation.differences import check_alone, difference_table, has_differences
 from metfa.evaluation.layouts import faithfulness_table, samples_table, stability_table
 from metfa.evaluation.selection import Entry, Selection, entry_of, measure_named
 from metfa.evaluation.study import Study
@@ -90,9 +90,10 @@ class Evaluation:
         sampling: str | None = None,
         n_samples: int | None = None,
         confidence_level: float | None = None,
-        differences: bool = False,
+        against: str | Evaluation | None = None,
+        correction: str | None = "holm",
     ) -> Table:
-        """A table in the layout of the paper.
+        """A table in the layout of the paper, or of differences with a test of each.
 
         Parameters
         ----------
@@ -114,9 +115,14 @@ class Evaluation:
             Only maps of this number of samples.
         confidence_level : float, optional
             Only smoothed maps of this level.
-        differences : bool
-            Show smoothed minus vanilla and mean minus vanilla in place of the maps themselves. The difference is taken
-            for each input, so the interval is that of paired values.
+        against : str or Evaluation, optional
+            Show differences in place of the figures themselves, taken for each input:
+
+            - the name of an explainer: every other explainer minus it, map by map;
+            - "vanilla" or "mean": the maps that are made of more, minus this map of the same explainer;
+            - an Evaluation of another model on the same inputs: this one minus that one, row by row.
+        correction : {"holm", "bonferroni", "bh", "by", "none"}
+            Of the tests of all differences in the table, at 0.05 together; "none": each at 0.05.
 
         Returns
         -------
@@ -126,31 +132,48 @@ class Evaluation:
             have an mstd: the "level" of the maps (mstd has the same units), mstd of maps "rescaled" to [0, 1], "over
             level", and the "correlation" of two draws. If there are constant maps, "constant" holds their share.
 
+            With `against`, a cell holds the mean difference with its interval, and a verdict on the *median*
+            difference (`Cell.verdict`): "better" or "worse" if the metric has a better direction, else "higher" or
+            "lower"; or "not shown to differ", which is not "equal"; or how many inputs a decision needs at least. p is
+            that of the exact two-sided sign test, corrected.
+
         Raises
         ------
         ValueError
             If the study does not hold what is asked for; the message lists what it holds.
+
+        Notes
+        -----
+        Inputs are paired by their content and target, not by their place. Only those that have both figures count, and
+        equal inputs count once. The sign test is exact for any law of the differences, if the inputs are independent
+        draws. Differences of 0, and those below 1e-6 of the figures, which is rounding, are ties: they count for
+        neither side. The interval is of the mean, which a few inputs can move, so the two may disagree; a note says so.
+
+        mstd and interval_width have the units of the map. Lower is called better only between maps of one explainer;
+        explainers and models are compared by the column "mstd / level".
         """
-        check_flag(differences, "differences")
         measure = measure_named(metric, self.study)
         selection = Selection.of(
             self.study, explainer=explainer, sampling=sampling, n_samples=n_samples, confidence_level=confidence_level
         )
-        if differences and measure.of in ("samples", "predictions"):
-            of = "samples" if measure.of == "samples" else "only the vanilla map"
-            raise ValueError(f"`differences` are between maps, but {metric} measures {of}")
-        if differences and "vanilla" not in self.study.maps:
-            raise ValueError("`differences` need the vanilla map, which is not among the study's `aggregates`")
-        if differences and self.study.maps == ("vanilla",):
-            raise ValueError("`differences` need a map beside the vanilla map, but the study has no other")
+        if against is not None:
+            return difference_table(self, metric, measure, selection, against, correction)
+        check_alone(correction)
         if measure.under_outer_noise:
-            return stability_table(self, measure, explainer, selection, differences=differences)
+            return stability_table(self, measure, explainer, selection)
         if measure.of == "samples":
             return samples_table(self, measure, selection)
-        return faithfulness_table(self, metric, measure, selection, differences=differences)
+        return faithfulness_table(self, metric, measure, selection)
 
-    def tables(self) -> list[Table]:
-        """All tables of the study's metrics: first stability, one table for each explainer, then the others."""
+    def tables(self, *, against: str | Evaluation | None = None, correction: str | None = "holm") -> list[Table]:
+        """All tables of the study's metrics: first stability, one table for each explainer, then the others.
+
+        With `against`, the tables of differences of all metrics that have such a table, each corrected by itself.
+        """
+        if against is not None:
+            names = [measure.name for measure in self.study.measures if has_differences(self, measure, against)]
+            return [self.table(name, against=against, correction=correction) for name in names]
+        check_alone(correction)
         made = []
         for measure in self.study.measures:
             if measure.under_outer_noise:

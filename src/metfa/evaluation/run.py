@@ -102,7 +102,7 @@ def prepare(study: Study, *, store: str | Path, store_options: dict[str, Any] | 
     if not isinstance(study, Study):
         raise TypeError(f"`study` must be a metfa.Study, got {type(study).__name__}")
     kept = UnitStore(store, store_options)
-    study.try_noises()
+    study.try_on_first()
     model = load_model(study)
     units = tuple(units_of(study, model))
     twins = len(units) - len({unit.address for unit in units})

@@ -9,11 +9,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from metfa._base.validation import did_you_mean, keep, positive_int
+from metfa._base.validation import keep, positive_int
 from metfa.by_name.methods import Of, check_method, explainer_of
 from metfa.evaluation._enough_samples import check_enough_samples
 from metfa.evaluation._measures import Measure, check_measures
 from metfa.evaluation.inputs import Arrays, ImageFiles, Texts, study_inputs
+from metfa.evaluation.over import check_measures_over, checked_over, regions_for
+from metfa.evaluation.settings import AGGREGATES, aggregates_of, ascending, named, noises_named
+from metfa.results.regions import Regions
 from metfa.results.until import Until
 from metfa.sampling.protocol import explained_model
 from metfa.sampling.randomised import randomised, seeded
@@ -21,9 +24,8 @@ from metfa.sampling.streams import MOST_ENTROPY
 from metfa.stats.validation import as_level
 from metfa.text.word_for_word import WordForWord
 
-__all__ = ["AGGREGATES", "NamedMethod", "Study"]
+__all__ = ["NamedMethod", "Study"]
 
-AGGREGATES = ("vanilla", "mean", "smoothed")
 Aggregate = Literal["vanilla", "mean", "smoothed"]
 
 
@@ -81,6 +83,12 @@ class Study:
         the level of tests.
     n_outer : int
         Number of draws of an outer noise, 10 in the paper.
+    over : callable, Regions or str, optional
+        Regions whose scores are measured in place of those of single features: a function of one clean input that
+        returns its `Regions`, such as ``functools.partial(metfa.regions.superpixels, n_segments=50, against="rest")``;
+        a `Regions` for all inputs; or a name, "superpixels:50" or "grid:4" for images, "sentences" or "phrases" for
+        texts, each against the rest. They are made of the clean input and stay the same under noise. Metrics that need
+        the scores of single features (faithfulness, infidelity, your own) are refused.
     targets : sequence of int, optional
         Class of each input, or None for the predicted class (the default).
     limit : int, optional
@@ -127,6 +135,7 @@ class Study:
     n_samples: int | Sequence[int] | Until = 10
     confidence_level: float | Sequence[float] = 0.95
     n_outer: int = 10
+    over: Any = None
     targets: Any = None
     limit: int | None = None
     seed: int = 0
@@ -143,8 +152,9 @@ class Study:
         for name, value in (("device", self.device), ("version", self.version)):
             if not (isinstance(value, str) and value) and not (name == "version" and value is None):
                 raise TypeError(f"`{name}` must be a string, got {type(value).__name__}: {value!r}")
-        for name in ("methods", "noises", "outer_noises", "maps", "sizes", "levels", "measures", "data"):
+        for name in ("methods", "noises", "outer_noises", "maps", "sizes", "levels", "measures", "data", "parts"):
             getattr(self, name)  # each property raises if its setting is wrong
+        check_measures_over(self.parts, self.measures, self.rule)
         if not self.maps and any(measure.of != "samples" for measure in self.measures):
             raise ValueError(f"`aggregates` are {self.aggregates!r} without a noise in `sampling`: no map is made")
         check_enough_samples(self)
@@ -157,29 +167,29 @@ class Study:
     @cached_property
     def methods(self) -> dict[str, Callable[[Any], Any]]:
         """Functions from a model to an explainer, by name."""
-        return {name: _explainer(name, value, self.of) for name, value in _named(self.explainers, "explainers")}
+        return {name: _explainer(name, value, self.of) for name, value in named(self.explainers, "explainers")}
 
     @cached_property
     def noises(self) -> dict[str, Callable[..., Any]]:
         """Sampling noises by name."""
-        return dict(_noises(self.sampling, "sampling", none_allowed=False))
+        return dict(noises_named(self.sampling, "sampling", none_allowed=False))
 
     @cached_property
     def outer_noises(self) -> dict[str, Callable[..., Any] | None]:
         """Outer noises by name."""
-        return dict(_noises(self.outer, "outer", none_allowed=True))
+        return dict(noises_named(self.outer, "outer", none_allowed=True))
 
     @cached_property
     def maps(self) -> tuple[str, ...]:
         """Aggregates that can be made: only the vanilla map if nothing is sampled."""
-        return _aggregates(self.aggregates, self.noises)
+        return aggregates_of(self.aggregates, self.noises)
 
     @cached_property
     def sizes(self) -> tuple[int | None, ...]:
         """Sample sizes N, ascending; only None if a rule ends sampling."""
         if self.rule is not None:
             return (None,)
-        return _each(self.n_samples, "n_samples", lambda n: positive_int(n, "n_samples"))
+        return ascending(self.n_samples, "n_samples", lambda n: positive_int(n, "n_samples"))
 
     @property
     def rule(self) -> Until | None:
@@ -194,13 +204,18 @@ class Study:
     @cached_property
     def levels(self) -> tuple[float, ...]:
         """Confidence levels, ascending."""
-        return _each(self.confidence_level, "confidence_level", lambda level: as_level(level, "confidence_level"))
+        return ascending(self.confidence_level, "confidence_level", lambda level: as_level(level, "confidence_level"))
 
     @cached_property
     def measures(self) -> tuple[Measure, ...]:
         """Metrics with their settings."""
         texts = self.data.texts if isinstance(self.data, Texts) else None
         return check_measures(self.metrics, self.noises, self.outer_noises, texts)
+
+    @cached_property
+    def parts(self) -> Callable[[Any], Any] | Regions | None:
+        """Regions for all inputs, or the function of an input that makes them."""
+        return checked_over(self.over, self.of)
 
     @property
     def sampled(self) -> dict[str, Callable[..., Any]]:
@@ -216,14 +231,16 @@ class Study:
         """A noise in the form that is used: for texts with a check that it keeps the number of words."""
         return WordForWord(noise) if self.of == "text" and noise is not None else noise
 
-    def try_noises(self) -> None:
-        """Try each noise of texts on the first text, so that a wrong noise shows before any unit.
+    def try_on_first(self) -> None:
+        """Make the regions of the first array or text, and try each noise of texts, so that what is wrong shows early.
 
         Raises
         ------
         TypeError, ValueError
-            If its result is not a text with as many words.
+            If `over` fails or returns no regions, or if a noisy text has not as many words.
         """
+        if not isinstance(self.data, ImageFiles):
+            regions_for(self.parts, self.data.load(0, None))
         if not isinstance(self.data, Texts):
             return
         for name, noises in (("sampling", self.noises), ("outer", self.outer_noises)):
@@ -248,16 +265,6 @@ def _try_noise(noise: Any, text: Any, name: str) -> None:
         raise type(error)(f"`{name}` is not a noise for the texts: {error}") from error
 
 
-def _named(mapping: Any, name: str) -> list[tuple[str, Any]]:
-    if not isinstance(mapping, Mapping):
-        raise TypeError(f"`{name}` must be a dict of names, got {type(mapping).__name__}: {mapping!r}")
-    if not all(isinstance(key, str) and key for key in mapping):
-        raise TypeError(f"`{name}` must have strings as names, got {list(mapping)}")
-    if not mapping and name == "explainers":
-        raise ValueError("`explainers` is empty: there is nothing to measure")
-    return list(mapping.items())
-
-
 def _explainer(name: str, value: Any, of: Of) -> Any:
     if isinstance(value, str):
         try:
@@ -272,36 +279,3 @@ def _explainer(name: str, value: Any, of: Of) -> Any:
             "`version=`"
         )
     return value
-
-
-def _noises(mapping: Any, name: str, *, none_allowed: bool) -> list[tuple[str, Any]]:
-    for key, noise in _named(mapping, name):
-        if isinstance(noise, type):
-            raise TypeError(f"`{name}[{key!r}]` must be a noise, got the class {noise.__name__}: give it its settings")
-        if not (callable(noise) or (noise is None and none_allowed)):
-            raise TypeError(
-                f"`{name}[{key!r}]` must be a function f(x, rng) -> x, such as metfa.noise.Uniform(0.1), got {noise!r}"
-            )
-    return _named(mapping, name)
-
-
-def _aggregates(aggregates: Any, sampling: Mapping[str, Any]) -> tuple[str, ...]:
-    if isinstance(aggregates, str) or not isinstance(aggregates, Sequence):
-        raise TypeError(f"`aggregates` must be a sequence of names, got {type(aggregates).__name__}: {aggregates!r}")
-    if not aggregates:
-        raise ValueError(f"`aggregates` is empty: give some of {', '.join(AGGREGATES)}")
-    for entry in aggregates:
-        if entry not in AGGREGATES:
-            raise ValueError(
-                f"`aggregates` must be of {', '.join(AGGREGATES)}, got {entry!r}{did_you_mean(str(entry), AGGREGATES)}"
-            )
-    if sampling:
-        return tuple(dict.fromkeys(aggregates))
-    return tuple(entry for entry in dict.fromkeys(aggregates) if entry == "vanilla")
-
-
-def _each(value: Any, name: str, check: Callable[[Any], Any]) -> tuple[Any, ...]:
-    entries = tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
-    if not entries:
-        raise ValueError(f"`{name}` is empty")
-    return tuple(sorted({check(entry) for entry in entries}))

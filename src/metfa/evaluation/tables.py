@@ -1,4 +1,4 @@
-"""Tables of means over inputs with their 95% intervals, as Markdown, LaTeX or CSV."""
+"""Tables of means over inputs, or of paired differences, with their 95% intervals, as Markdown, LaTeX or CSV."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from metfa._base.provenance import printable
 from metfa._base.tables import aligned, csv_of, escaped
 from metfa.stats.student import half_width
+
+if TYPE_CHECKING:
+    from metfa.evaluation.paired import Verdict
 
 __all__ = ["Cell", "Table"]
 
@@ -19,6 +22,7 @@ COLUMNS = [
     *("table", "row", "column", "place", "map"),
     *("mean", "standard_error", "half_width_95", "n", "missing", "reasons"),
 ]  # of the CSV
+OF_DIFFERENCES = ["ties", "pvalue", "adjusted_pvalue", "mark", "verdict"]
 
 
 @dataclass(frozen=True)
@@ -28,7 +32,8 @@ class Cell:
     What is shown behind ± is `half_width`. With 8 inputs, ±1.96 standard errors hold the mean of a normal law in 91 %
     of the cases and of an exponential one in 86 %; by Student's t it is 95 % and 90 %.
 
-    `reasons` holds pairs: a reason, and the number of figures missing for it.
+    `reasons` holds pairs: a reason, and the number of figures missing for it. If the figures are differences, `verdict`
+    says whether their median is above or below 0.
     """
 
     mean: float
@@ -36,16 +41,17 @@ class Cell:
     n: int
     missing: int
     reasons: tuple[tuple[str, int], ...] = ()
+    verdict: Verdict | None = None
 
     @classmethod
-    def of(cls, values: Iterable[float | str | None]) -> Cell:
+    def of(cls, values: Iterable[float | str | None], verdict: Verdict | None = None) -> Cell:
         """The cell of these figures, one for each input; a missing figure is given as its reason."""
         values = ["no figure recorded" if value is None else value for value in values]
         known = [value for value in values if not isinstance(value, str)]
         reasons = Counter(value for value in values if isinstance(value, str))
         error = stdev(known) / math.sqrt(len(known)) if len(known) > 1 else math.nan
         mean = fmean(known) if known else math.nan
-        return cls(mean, error, len(known), len(values) - len(known), tuple(reasons.items()))
+        return cls(mean, error, len(known), len(values) - len(known), tuple(reasons.items()), verdict)
 
     @property
     def half_width(self) -> float:
@@ -56,12 +62,16 @@ class Cell:
         return self.text(" ± ".join)
 
     def text(self, joined: Callable[[list[str]], str]) -> str:
-        """Mean and half width, combined by `joined`, and the number missing; a dash if there is no figure."""
+        """Mean and half width, combined by `joined`, number missing, and verdict; a dash if there is no figure."""
         if not self.n:
             return "–"
         shown = [self.mean, *([] if math.isnan(self.half_width) else [self.half_width])]
         missing = f" ({self.missing} of {self.n + self.missing} missing)" if self.missing else ""
-        return joined([_digits(value, shown) for value in shown]) + missing
+        digits = [_digits(value, shown) for value in shown]
+        if self.verdict is None:
+            return joined(digits) + missing
+        signed = ["+" * (self.mean > 0) + digits[0], *digits[1:]]
+        return f"{joined(signed)}{missing}, {self.verdict.text}"
 
 
 def _digits(value: float, beside: list[float]) -> str:
@@ -88,6 +98,8 @@ class Table:
         The map of each cell in such a tuple, if it holds several.
     notes : tuple of str
         Reasons why figures are missing, and cautions for comparisons.
+    against : str or None
+        What was subtracted, if the figures are differences.
     """
 
     title: str
@@ -97,6 +109,12 @@ class Table:
     cells: tuple[tuple[tuple[Cell, ...], ...], ...]
     maps: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    against: str | None = None
+
+    @property
+    def holds_differences(self) -> bool:
+        """Whether it is of differences, and at least one input has one."""
+        return any(cell.verdict for line in self.cells for cells in line for cell in cells)
 
     def to_markdown(self) -> str:
         """For a README or a notebook; special characters in names are escaped."""
@@ -125,9 +143,12 @@ class Table:
     def to_csv(self) -> str:
         """One line for each figure: row, column, map, mean, both errors, inputs, number missing and reasons.
 
+        Differences also have the number of ties, the p-value, the corrected one, the mark (+1, -1, 0) and its words.
+
         A name that a spreadsheet would take for a formula, such as ``=1+1``, begins with an apostrophe.
         """
-        lines: list[list[Any]] = [list(COLUMNS)]
+        of_differences = self.against is not None
+        lines: list[list[Any]] = [[*COLUMNS, *(OF_DIFFERENCES if of_differences else [])]]
         for row, line in self._lines():
             for column, cells in zip(self.columns, line, strict=True):
                 for place, cell in enumerate(cells):
@@ -135,6 +156,7 @@ class Table:
                     lines.append([
                         self.title, row, column, place, self.maps[place] if self.maps else "", cell.mean,
                         cell.standard_error, cell.half_width, cell.n, cell.missing, reasons,
+                        *(_tested(cell.verdict) if of_differences else []),
                     ])  # fmt: skip
         return csv_of(lines)
 
@@ -143,6 +165,12 @@ class Table:
 
     def _repr_markdown_(self) -> str:
         return self.to_markdown()
+
+
+def _tested(verdict: Verdict | None) -> list[Any]:
+    if verdict is None:
+        return [None] * len(OF_DIFFERENCES)
+    return [verdict.ties, verdict.pvalue, verdict.adjusted, verdict.mark, str(verdict)]
 
 
 def _side_by_side(cells: Sequence[Cell], text: Callable[[Cell], str]) -> str:

@@ -85,6 +85,7 @@ def _common(study: Study, model: Any) -> dict[str, Any]:
         "batch_size": study.batch_size,
         "device": study.device.partition(":")[0],
         "version": study.version,
+        **({} if study.parts is None else {"over": identity(study.parts, "over", study.version)}),
     }
 
 

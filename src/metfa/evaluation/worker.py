@@ -5,96 +5,31 @@ from __future__ import annotations
 import platform
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from metfa import stats
-from metfa._arrays import is_array, namespace
+from metfa._arrays import is_array
 from metfa._base.provenance import versions
 from metfa._base.warnings import DegenerateAttributionsWarning, ModelOutputWarning
 from metfa.calls.behind import loaded_torch
-from metfa.evaluation._measures import BESIDE_MSTD, Measure
+from metfa.evaluation._figures import BESIDE_MSTD
+from metfa.evaluation._measures import Measure
+from metfa.evaluation.aggregates import Aggregate, Aggregates, AggregatesUntil, first, map_of
 from metfa.evaluation.inputs import Texts
+from metfa.evaluation.over import regions_for
 from metfa.evaluation.study import Study
 from metfa.evaluation.units import Unit
+from metfa.results.regions import Regions
 from metfa.results.sample import AttributionSample
-from metfa.results.until import Until
 from metfa.sampling.explain import explain
-from metfa.sampling.protocol import explained_model, takes_rngs
+from metfa.sampling.protocol import takes_rngs
 from metfa.sampling.run import Run
-from metfa.sampling.smoothed import SampledExplainer
-from metfa.sampling.streams import root_entropy
 
 __all__ = ["Worker", "load_model"]
-
-
-class Aggregate(NamedTuple):
-    """Which map is measured: from which samples it is made, and how."""
-
-    aggregate: str
-    sampling: str | None = None
-    n_samples: int | None = None
-    confidence_level: float | None = None
-
-    @property
-    def level(self) -> float:
-        """Level of a smoothed map; only these have one."""
-        assert self.confidence_level is not None
-        return self.confidence_level
-
-
-@dataclass(frozen=True)
-class Aggregates(SampledExplainer):
-    """All maps that a study makes from the same samples, side by side: (batch, maps, *features)."""
-
-    wanted: tuple[Aggregate, ...] = field(default=(), kw_only=True)
-
-    def summarised(self, samples: Any) -> Any:
-        xp = namespace(samples)
-        maps = []
-        for entry in self.wanted:
-            part = samples[:, : entry.n_samples]
-            if entry.aggregate == "mean":
-                maps.append(xp.mean(part, axis=1))
-            else:
-                maps.append(stats.smoothed_median(part, entry.level, axis=1))
-        return xp.stack(maps, axis=1)
-
-
-@dataclass(frozen=True)
-class AggregatesUntil:
-    """The same, but for each row from as many samples as a rule takes."""
-
-    explainer: Callable[..., Any]
-    noise: Any = field(kw_only=True)
-    rule: Until = field(kw_only=True)
-    batch_size: int = field(kw_only=True)
-    wanted: tuple[Aggregate, ...] = field(kw_only=True)
-
-    rows_independent = True
-
-    @property
-    def model(self) -> Any:
-        """Model of the inner explainer; None if it is unknown."""
-        return explained_model(self.explainer)
-
-    def __call__(self, inputs: Any, target: Any = None, *, rngs: Sequence[np.random.Generator]) -> np.ndarray:
-        """Maps of a batch, row by row."""
-        return np.concatenate([
-            self._of_row(inputs[row : row + 1], None if target is None else target[row : row + 1], rng)
-            for row, rng in enumerate(rngs)
-        ])  # fmt: skip
-
-    def _of_row(self, inputs: Any, target: Any, rng: np.random.Generator) -> np.ndarray:
-        sample = explain(
-            self.explainer, inputs, target, noise=self.noise, n_samples=self.rule, batch_size=self.batch_size,
-            rng=root_entropy(rng), run=Run(input_names=[""]),
-        )  # fmt: skip
-        return np.stack([_map(sample, entry) for entry in self.wanted], axis=1)
 
 
 def load_model(study: Study) -> Any:
@@ -137,13 +72,17 @@ class Worker:
             warnings.simplefilter("always", ModelOutputWarning)
             warnings.simplefilter("ignore", DegenerateAttributionsWarning)  # in the rows, with their reason
             warnings.filterwarnings("ignore", ".* have a clean score below", ModelOutputWarning)  # likewise
-            rows = [{name: row[name] for name in COLUMNS if row.get(name) is not None} for row in self._rows(unit)]
+            inputs = self.batch(unit)
+            regions = regions_for(self.study.parts, inputs[0])
+            found = self._rows(unit, inputs, regions)
+            rows = [{name: row[name] for name in COLUMNS if row.get(name) is not None} for row in found]
         doubts = sorted({str(warned.message) for warned in caught if warned.category is ModelOutputWarning})
         for warned in caught:
             if warned.category is not ModelOutputWarning:
                 warnings.warn_explicit(warned.message, warned.category, warned.filename, warned.lineno)  # as it came
         record = {
             **({"doubts": doubts} if doubts else {}),
+            **({} if regions is None else {"over": f"{regions!r} {regions.digest}"}),
             "threads": threads,
             "device": self.study.device,
             "machine": platform.machine(),
@@ -178,22 +117,22 @@ class Worker:
         batch: Any = array[None]
         return batch.to(self.study.device) if hasattr(batch, "to") else batch
 
-    def _rows(self, unit: Unit) -> Iterator[dict[str, Any]]:
-        study, inputs, explainer = self.study, self.batch(unit), self.explainers[unit.explainer]
+    def _rows(self, unit: Unit, inputs: Any, regions: Regions | None) -> Iterator[dict[str, Any]]:
+        study, explainer = self.study, self.explainers[unit.explainer]
         target, held = study.data.targets[unit.index], study.held
 
-        def sampled(explained: Any, noise: Any, n: Any, goal: Any = target) -> AttributionSample:
+        def sampled(explained: Any, noise: Any, n: Any, over: Any = None, goal: Any = target) -> AttributionSample:
             return explain(
-                explained, inputs, goal, noise=held(noise), n_samples=n, predict=self.module,
+                explained, inputs, goal, noise=held(noise), n_samples=n, over=over, predict=self.module,
                 batch_size=study.batch_size, rng=study.seed, run=Run(input_names=[unit.digest]),
             )  # fmt: skip
 
         most = study.rule or study.most
-        samples = {name: sampled(explainer, noise, most) for name, noise in study.sampled.items()}
-        clean = next(iter(samples.values())) if samples else sampled(explainer, _unchanged, 1)
+        samples = {name: sampled(explainer, noise, most, regions) for name, noise in study.sampled.items()}
+        clean = next(iter(samples.values())) if samples else sampled(explainer, _unchanged, 1, regions)
         maps = {Aggregate("vanilla"): clean.vanilla} if "vanilla" in study.maps else {}
         for name, sample in samples.items():
-            maps |= {entry: _map(sample, entry) for entry in self._wanted(name)}
+            maps |= {entry: map_of(sample, entry) for entry in self._wanted(name)}
         goal = list(clean.target)
         for measure in study.measures:
             if measure.of == "maps":
@@ -212,12 +151,14 @@ class Worker:
                 for name, sample in samples.items():
                     for n in study.sizes:
                         for level in study.levels if measure.by_level else (None,):
-                            part, called = _first(sample, n), measure.called(self.module)
+                            part, called = first(sample, n), measure.called(self.module)
                             rows = measure.rows(called, inputs, part, level, **measure.own_settings)
                             yield from _about(rows, Aggregate("samples", name, n, level))
         of_samples = [measure for measure in study.measures if measure.under_outer_noise]
         for outer, noise in study.outer_noises.items() if of_samples else ():
-            for entry, sample in self._under(explainer, noise, lambda e, n: sampled(e, n, study.n_outer, goal)):
+            for entry, sample in self._under(
+            explainer, noise, regions, lambda e, n, over: sampled(e, n, study.n_outer, over, goal)
+        ):  # fmt: skip
                 for measure in of_samples:
                     if measure.of == "outer samples" or entry.aggregate == "vanilla":
                         rows = [_fixed(measure)] if sample is None else measure.rows(sample, **measure.settings)
@@ -233,25 +174,28 @@ class Worker:
                 wanted += [Aggregate("smoothed", name, n, level) for level in study.levels]
         return wanted
 
-    def _under(self, explainer: Any, noise: Any, sampled: Callable[[Any, Any], AttributionSample]) -> Iterator[Any]:
+    def _under(
+        self, explainer: Any, noise: Any, regions: Any, sampled: Callable[[Any, Any, Any], AttributionSample]
+    ) -> Iterator[Any]:
         """The sample of every map under an outer noise; maps of one sampling noise share their inner samples.
 
         None instead of a sample if nothing changes the map.
         """
         if "vanilla" in self.study.maps:
             fixed = noise is None and not takes_rngs(explainer)
-            yield Aggregate("vanilla"), None if fixed else sampled(explainer, noise)
+            yield Aggregate("vanilla"), None if fixed else sampled(explainer, noise, regions)
         for name, inner in self.study.noises.items():
             wanted = tuple(self._wanted(name))
             if not wanted:
                 continue
-            settings = {"noise": self.study.held(inner), "batch_size": self.study.batch_size, "wanted": wanted}
+            settings = {"noise": self.study.held(inner), "batch_size": self.study.batch_size, "wanted": wanted,
+                        "over": regions}  # fmt: skip
             rule = self.study.rule
             if rule is None:
                 both = Aggregates(explainer, n_samples=self.study.most, **settings)
             else:
                 both = AggregatesUntil(explainer, rule=rule, **settings)
-            sample = sampled(both, noise)
+            sample = sampled(both, noise, None)  # its maps are pooled already
             for place, entry in enumerate(wanted):
                 yield entry, replace(sample, values=sample.values[:, :, place], vanilla=sample.vanilla[:, place])
 
@@ -269,20 +213,6 @@ def _made(name: str, factory: Callable[[Any], Any], module: Any) -> Callable[...
 
 def _unchanged(x: Any, rng: np.random.Generator) -> Any:  # noqa: ARG001 - a noise takes a generator
     return x
-
-
-def _first(sample: AttributionSample, n: int | None) -> AttributionSample:
-    """The first n samples; None: all that a rule took. A study's numbers are fixed beforehand: none is a look."""
-    if n is None:
-        return sample
-    predictions = None if sample.predictions is None else sample.predictions[:n]
-    made, ids = {**sample.provenance, "looks": []}, sample.sample_ids[:n]
-    return replace(sample, values=sample.values[:n], predictions=predictions, sample_ids=ids, provenance=made)
-
-
-def _map(sample: AttributionSample, entry: Aggregate) -> np.ndarray:
-    part = _first(sample, entry.n_samples)
-    return part.mean() if entry.aggregate == "mean" else part.smoothed(entry.level)
 
 
 def _fixed(measure: Measure) -> dict[str, Any]:

@@ -4,21 +4,33 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from metfa._base.tables import csv_of, from_cell
 from metfa._base.validation import as_path, check_kind
 from metfa._base.writing import new_file, new_folder
+from metfa.evaluation.differences import check_alone
 from metfa.evaluation.results import ALL_COLUMNS, FIGURES, Evaluation, frame_of
+from metfa.evaluation.tables import Table
 
 __all__ = ["read_rows", "write_tables"]
 
 ROWS = "rows.csv"
 
 
-def write_tables(evaluation: Evaluation, folder: str | Path) -> Path:
+def write_tables(
+    evaluation: Evaluation,
+    folder: str | Path,
+    *,
+    against: str | Evaluation | None = None,
+    correction: str | None = "holm",
+) -> Path:
     """Write rows.csv, tables.md, tables.tex, one CSV a table, and failures.json if there are failures.
+
+    With `against` it also writes the tables of differences: differences.md, differences.tex and one CSV a table; see
+    `Evaluation.table` for `against` and `correction`.
 
     It writes all files or nothing, into a new folder. The bytes depend only on the study and the figures of its units:
     a folder that holds the same bytes already is not changed. In the CSV files a name that a spreadsheet would take for
@@ -32,12 +44,11 @@ def write_tables(evaluation: Evaluation, folder: str | Path) -> Path:
     """
     folder = as_path(folder, "folder")
     tables = check_kind(evaluation, "evaluation", Evaluation, "`metfa.evaluate`").tables()
-    contents = {
-        ROWS: _rows_of(evaluation),
-        "tables.md": "\n".join(table.to_markdown() for table in tables),
-        "tables.tex": "\n".join(table.to_latex() for table in tables),
-        **{f"table-{number}.csv": table.to_csv() for number, table in enumerate(tables, start=1)},
-    }
+    contents = {ROWS: _rows_of(evaluation), **_texts_of(tables, "table")}
+    if against is not None:
+        contents |= _texts_of(evaluation.tables(against=against, correction=correction), "difference")
+    else:
+        check_alone(correction)
     if evaluation.failures:
         contents["failures.json"] = json.dumps(dict(evaluation.failures), indent=1, sort_keys=True)
     if folder.exists():
@@ -49,6 +60,15 @@ def write_tables(evaluation: Evaluation, folder: str | Path) -> Path:
             with new_file(temporary / name) as file:
                 file.write(content.encode())
     return folder
+
+
+def _texts_of(tables: Sequence[Table], noun: str) -> dict[str, str]:
+    """Tables in all forms, by the names of their files."""
+    return {
+        f"{noun}s.md": "\n".join(table.to_markdown() for table in tables),
+        f"{noun}s.tex": "\n".join(table.to_latex() for table in tables),
+        **{f"{noun}-{number}.csv": table.to_csv() for number, table in enumerate(tables, start=1)},
+    }
 
 
 def read_rows(path: str | Path) -> Any:

@@ -13,6 +13,7 @@ import numpy as np
 
 from metfa._base.validation import positive_int
 from metfa.metrics.scores import Scores, warn_of_missing
+from metfa.results.population import check_copies
 from metfa.results.sample import AttributionSample
 
 __all__ = [
@@ -69,6 +70,7 @@ def check_sample(sample: Any, noise: str = "outer") -> None:
             f"`sample` must be an AttributionSample, explanations under {noise} noise, got {type(sample).__name__}: "
             "draw it by `metfa.explain(explainer, inputs, target, noise=..., n_samples=10)`"
         )
+    check_copies(sample.population, "`sample` must hold")
 
 
 def mstd(sample: AttributionSample) -> Stability:

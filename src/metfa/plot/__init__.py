@@ -1,32 +1,40 @@
 """Figures with matplotlib: the maps of an image, its regions, or bars for a table, each with what it claims.
 
-`AttributionSample.plot` chooses: images go to :func:`figure`, regions of images to :func:`regions`, and features along
-one axis to :func:`bars`.
+`AttributionSample.plot` chooses: images go to :func:`figure`, their differences to :func:`comparison`, regions of
+images to :func:`regions`, and features along one axis to :func:`bars`.
 """
 
 from metfa._base.palettes import PALETTES
 from metfa.plot._attacks import attack
 from metfa.plot._bars import bars
+from metfa.plot._beeswarm import beeswarm
 from metfa.plot._certificate import certificate
 from metfa.plot._choice import drawing_of
+from metfa.plot._comparison import comparison
 from metfa.plot._context import context
 from metfa.plot._curves import curves
 from metfa.plot._notebook import notebook_html
+from metfa.plot._ranking import ranking
 from metfa.plot._regions import regions
 from metfa.plot._studies import mstd_ratio, stability_and_faithfulness
+from metfa.plot._study_differences import study_differences
 from metfa.plot.images import figure
 
 __all__ = [
     "PALETTES",
     "attack",
     "bars",
+    "beeswarm",
     "certificate",
+    "comparison",
     "context",
     "curves",
     "drawing_of",
     "figure",
     "mstd_ratio",
     "notebook_html",
+    "ranking",
     "regions",
     "stability_and_faithfulness",
+    "study_differences",
 ]

@@ -14,8 +14,10 @@ from metfa._base.percents import counted
 from metfa._base.provenance import printable
 from metfa._base.validation import check_kind, positive_int
 from metfa.plot._headings import LITERAL, draw_heading
+from metfa.plot._parts import draw_parts
 from metfa.plot.images import FAINT
 from metfa.results.cautions import FLIPS_FROM, cautions, line_of_row, nothing_stands_out
+from metfa.results.compared import STATEMENT, Compared
 from metfa.results.decisions import Decision, TooFewSamplesError
 from metfa.results.sample import AttributionSample
 from metfa.results.scores import Scores
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["bars", "draw_bars", "found", "not_shown", "score_name"]
+__all__ = ["bars", "draw_bars", "found", "label_of", "not_shown"]
 
 CONTRADICTED = "#e0201b"
 ROW_HEIGHT = 0.34  # inches, room for a name of two lines
@@ -119,19 +121,28 @@ def bars(
     shown, rest = order[:max_features], order[max_features:]
     if rest.size:
         notes.append(not_shown(scores, decision, rest, sample.noun))
-    fig = Figure(figsize=(8.5, ROW_HEIGHT * len(shown) + 1.9 + 0.2 * len(notes)), layout="constrained")
-    ax = fig.subplots()
+    compared = sample.pair is not None
+    about = f"{score_name(one)}: {scores.called}"
+    below, said = notes, [] if decision is None else [decision.question(sample.noun)]
+    if compared:
+        below, said, about = [], [*said, *notes, STATEMENT], textwrap.fill(about, 60)
+    height = ROW_HEIGHT * len(shown) + 1.9 + 0.2 * (len(notes) + 2 * compared)
+    fig = Figure(figsize=(11.5 if compared else 8.5, height), layout="constrained")
+    panels = fig.subplots(1, 1 + compared, sharey=True, squeeze=False)[0]
+    ax = panels[-1]
     handles = draw_bars(ax, scores, decision, shown, colours, faint=bool(warned))
-    _label_features(ax, one, names, shown)
-    below = [f"{score_name(one)}: {scores.called}", *(textwrap.fill(note, 100) for note in notes)]
-    ax.set_xlabel("\n".join(below), fontsize="small")
+    if compared:
+        handles += draw_parts(panels[0], one, shown, confidence_level)
+        panels[0].set_xlabel(f"{score_name(one, of_part=True)} of each", fontsize="small")
+    _label_features(panels[0], one, names, shown)
+    ax.set_xlabel("\n".join([about, *(textwrap.fill(note, 100) for note in below)]), fontsize="small")
     fig.legend(
         handles=handles,
         loc="outside lower center",
         ncols=3,
         frameon=False,
         fontsize="small",
-        title=None if decision is None else decision.question(sample.noun),
+        title="\n".join(textwrap.fill(line, 140) for line in said) or None,
         title_fontsize="small",
     )
     flat = [] if decision is None else nothing_stands_out(decision.nothing, 0, sample.noun)
@@ -154,15 +165,15 @@ def found(
     return scores, decision, notes
 
 
-def score_name(sample: AttributionSample) -> str:
-    """What a score is: of a feature, or of a region and what was subtracted from it."""
-    regions = sample.regions
-    if regions is None:
-        return "attribution score"
-    name = {"mean": "mean score of a region", "sum": "sum of the scores of a region", "max": "maximum of a region"}
-    if regions.against is None:
-        return name[regions.how]
-    return f"{name[regions.how]} less that of {'the rest' if isinstance(regions.against, str) else 'the other region'}"
+def score_name(sample: AttributionSample, *, of_part: bool = False) -> str:
+    """What a score is, or what a difference is; with `of_part` what a score of either part of a comparison is."""
+    compared = Compared.of(sample, 0)
+    if compared is None:
+        return sample.score_name
+    name = compared.score if sample.regions is None else sample.score_name
+    if sample.regions is not None and compared.scale != "raw":
+        name += f" ({compared.score})"
+    return name if of_part else f"{name}, {compared.subtraction}"
 
 
 def not_shown(scores: Scores, decision: Decision | None, rest: np.ndarray, noun: str) -> str:
@@ -172,7 +183,7 @@ def not_shown(scores: Scores, decision: Decision | None, rest: np.ndarray, noun:
     if decision is not None:
         counts = [(decision.kinds[mark], int((decision.marks[0, rest] == mark).sum())) for mark in (1, 0, -1)]
         decided = "; " + ", ".join(f"{count} {name}" for name, count in counts if count)
-    whose = "its score" if rest.size == 1 else "their scores"
+    whose = f"its {scores.quantity}" if rest.size == 1 else f"their {scores.quantity}s"
     return f"not shown: {counted(rest.size, noun)}, {whose} at most {largest:.3g} in size{decided}"
 
 
@@ -203,17 +214,23 @@ def draw_bars(
             for end in (low, high):
                 ax.plot(end, places, "|", color=colour, markersize=8, markeredgewidth=width, zorder=4)
         line: dict[str, Any] = {"color": "black", "linewidth": 1.4, "marker": "|", "markersize": 8}
-        handles.append(Line2D([], [], label=f"{scores.intervals(1)} of the median", **line))
+        handles.append(Line2D([], [], label=f"{scores.intervals(1)} of the {scores.median}", **line))
     diamond: dict[str, Any] = {"marker": "D", "markersize": 4.5, "color": "black", "markerfacecolor": "white"}
-    ax.plot(scores.vanilla[shown], places, linestyle="none", zorder=5, **diamond)
-    handles.append(Line2D([], [], linestyle="none", label="vanilla: one explanation, no noise", **diamond))
-    if scores.outside.any():
-        diamond["markerfacecolor"] = CONTRADICTED
+    if scores.vanilla is None:
+        beyond = np.zeros(len(shown), bool)
+    else:
         beyond = scores.outside[shown]
+        ax.plot(scores.vanilla[shown], places, linestyle="none", zorder=5, **diamond)
+        handles.append(Line2D([], [], linestyle="none", label="vanilla: one explanation, no noise", **diamond))
+    if scores.vanilla is not None and scores.outside.any():
+        diamond["markerfacecolor"] = CONTRADICTED
         ax.plot(scores.vanilla[shown][beyond], places[beyond], linestyle="none", zorder=5, **diamond)
         count = f"{scores.outside.sum():,} of {scores.outside.size:,}"
         handles.append(Line2D([], [], linestyle="none", label=f"vanilla outside its interval: {count}", **diamond))
+    if not scores.values.any() and not scores.vanilla.any():
+        ax.set_xlim(-1, 1)
     ax.set_ylim(len(shown) - 0.4, -0.6)
+    ax.tick_params(axis="y", length=0)
     ax.grid(axis="x", color="#dddddd", linewidth=0.6)
     ax.set_axisbelow(True)
     ax.spines[["top", "right", "left"]].set_visible(False)
@@ -222,14 +239,20 @@ def draw_bars(
 
 def _label_features(ax: Axes, sample: AttributionSample, names: tuple[str, ...] | None, shown: np.ndarray) -> None:
     inputs = sample.inputs
-    has_values = sample.regions is None and isinstance(inputs, np.ndarray) and inputs.shape[1:] == sample.feature_shape
+    single = sample.noun == "feature" and isinstance(inputs, np.ndarray)
+    has_values = single and inputs.shape[1:] == sample.feature_shape
     labels = []
     for feature in shown:
-        name = f"feature {feature}" if names is None else printable(names[feature])
-        label = "\n".join(textwrap.wrap(name, 36, max_lines=2, placeholder=" …"))
+        label = label_of(names, feature)
         labels.append(f"{label} = {_number(inputs[0, feature])}" if has_values else label)
     ax.set_yticks(np.arange(len(shown)), labels=labels, fontsize="small", **LITERAL)
     ax.tick_params(axis="y", length=0)
+
+
+def label_of(names: Sequence[str] | None, feature: int, width: int = 36) -> str:
+    """A feature's name in at most two lines."""
+    name = f"feature {feature}" if names is None else printable(names[feature])
+    return "\n".join(textwrap.wrap(name, width, max_lines=2, placeholder=" …"))
 
 
 def _number(value: Any) -> str:

@@ -6,13 +6,22 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["enlarged", "inner_point", "outline"]
+__all__ = ["enlarged", "fine", "inner_point", "outline"]
+
+FINEST = 160  # pixels: the corners of maps with fewer would be cut off visibly
 
 
 def enlarged(array: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
     """An array (height, width, ...) at another size, each place with the value of the cell that it lies in."""
     rows, columns = (np.arange(new) * old // new for new, old in zip(shape, array.shape[:2], strict=True))
     return array[rows[:, None], columns]
+
+
+def fine(picture: np.ndarray) -> np.ndarray:
+    """The picture with so many pixels that outlines follow the edges of its cells."""
+    height, width = picture.shape[:2]
+    times = -(-FINEST // max(height, width))
+    return enlarged(picture, (times * height, times * width))
 
 
 def outline(mask: np.ndarray) -> list[np.ndarray]:

@@ -17,7 +17,7 @@ from metfa.results.regions import Regions
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw_letters", "draw_regions"]
+__all__ = ["draw_letters", "draw_lines", "draw_regions"]
 
 FILL = {1: 0.62, 0: 0.3, -1: 0.62}  # weight of the colour of a mark over the grey picture
 WIDTH = {1: 2.2, 0: 0.8, -1: 0.8}  # of the outlines
@@ -50,10 +50,10 @@ def draw_regions(
     for mark in (0, -1, 1):  # those that stand out lie on top
         lines = [line for one in masks[marks == mark] for line in outline(one)]
         colour = colour_of.get(mark, "white") if several.any() else "white"
-        _draw_lines(ax, lines, colour, slim * WIDTH[mark], faint=faint)
+        draw_lines(ax, lines, colour, slim * WIDTH[mark], faint=faint)
     handles: list[Any] = []
     if isinstance(regions.against, np.ndarray):
-        _draw_lines(ax, outline(enlarged(regions.against, picture.shape[:2])), "black", WIDTH[1], faint=False)
+        draw_lines(ax, outline(enlarged(regions.against, picture.shape[:2])), "black", WIDTH[1], faint=False)
         handles.append(Line2D([], [], color="black", linewidth=WIDTH[1], label="the other region"))
     for where, colour, label in (
         (nowhere, "white", "in no region"),
@@ -92,7 +92,7 @@ def _said_of(masks: np.ndarray, marks: np.ndarray, decision: Decision | None) ->
     return f"{decision.kinds[1]}: {len(above)} of {of_all}\n{percent(above.any(axis=0).mean(), 0)} of the picture"
 
 
-def _draw_lines(ax: Axes, lines: list[np.ndarray], colour: str, width: float, *, faint: bool) -> None:
+def draw_lines(ax: Axes, lines: list[np.ndarray], colour: str, width: float, *, faint: bool) -> None:
     """Lines (points, x and y) with a dark and a light edge, so that they are seen over everything."""
     from matplotlib.collections import LineCollection
 

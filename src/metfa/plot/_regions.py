@@ -14,9 +14,9 @@ from metfa._base.palettes import DEFAULT_PALETTE, Palette, palette_named
 from metfa._base.percents import percent
 from metfa._base.provenance import printable
 from metfa._base.validation import check_kind
-from metfa.plot._bars import draw_bars, found, not_shown, score_name
+from metfa.plot._bars import draw_bars, found, not_shown
 from metfa.plot._headings import LITERAL, draw_heading
-from metfa.plot._outlines import enlarged
+from metfa.plot._outlines import fine
 from metfa.plot._region_map import draw_letters, draw_regions
 from metfa.plot.images import (
     Scale,
@@ -29,6 +29,7 @@ from metfa.plot.images import (
     picture_of,
 )
 from metfa.results.cautions import FLIPS_FROM, cautions, line_of_row, nothing_stands_out
+from metfa.results.compared import STATEMENT
 from metfa.results.decisions import TooFewSamplesError
 from metfa.results.regions import Regions
 from metfa.results.sample import AttributionSample
@@ -41,8 +42,8 @@ if TYPE_CHECKING:
 __all__ = ["regions"]
 
 LETTERS = ascii_uppercase[:20]  # of the regions in the chart, from its top downwards
+WIDEST = 34  # characters of a legend's entry, three of which fit beside each other
 FEWEST_ROWS = 8  # of the chart, so that two bars are not as thick as the picture
-FINEST = 160  # pixels: the corners of maps with fewer would be cut off visibly
 
 
 def regions(
@@ -131,7 +132,7 @@ def regions(
     alone = None if pixels is None else _checked_pixels(pixels, sample).of_input(index)
     warned = cautions(one, 0, flips_from)
     shown, caption = picture_of(one) if picture is None else (checked_picture(picture, one), "picture")
-    shown = _fine(shown)
+    shown = fine(shown)
     scores, decision, notes = found(one, terms.of_input(index), confidence_level)
     largest = np.argsort(-np.abs(scores.values), kind="stable")
     charted, rest = np.split(largest, [len(LETTERS)])
@@ -149,9 +150,9 @@ def regions(
     axes["chart"].tick_params(axis="y", length=0)
     axes["chart"].locator_params(axis="x", nbins=5)
     axes["chart"].set_ylim(max(len(charted), FEWEST_ROWS) - 0.4, -0.6)
-    about = f"{score_name(one)}: {scores.called}; in brackets the share of the picture"
+    about = f"{one.score_name}: {scores.called}; in brackets the share of the picture"
     axes["chart"].set_xlabel(textwrap.fill(about, 56), fontsize="small", loc="right")
-    said = [*([] if decision is None else [decision.question("region")]), *notes]
+    said = [*([] if decision is None else [decision.question("region")]), *notes, *[STATEMENT][: one.pair is not None]]
     if alone is None:
         _legend(fig, [*handles, *places], said, "outside lower center", 100)
     else:
@@ -173,13 +174,6 @@ def _checked_pixels(pixels: Any, sample: AttributionSample) -> AttributionSample
     if (pixels.input_names, repr(pixels.target)) != (sample.input_names, repr(sample.target)):
         raise ValueError("`pixels` must be of the inputs and the classes of `sample`, got others")
     return pixels
-
-
-def _fine(picture: np.ndarray) -> np.ndarray:
-    """The picture with so many pixels that outlines follow the edges of its cells."""
-    height, width = picture.shape[:2]
-    times = -(-FINEST // max(height, width))
-    return enlarged(picture, (times * height, times * width))
 
 
 def _size(picture: np.ndarray, labels: Sequence[str], *, pixels: bool) -> tuple[float, float]:
@@ -205,7 +199,9 @@ def _legend(fig: Figure, handles: list[Any], said: Sequence[str], loc: Any, widt
         return
     title = "\n".join(textwrap.fill(line, width) for line in said)
     sizes: dict[str, Any] = {"fontsize": "small", "title_fontsize": "small"}
-    fig.legend(handles=handles, loc=loc, ncols=3, frameon=False, title=title, alignment="left", **sizes)
+    longest = max(len(str(handle.get_label())) for handle in handles)
+    columns = 3 if longest <= WIDEST else 2
+    fig.legend(handles=handles, loc=loc, ncols=columns, frameon=False, title=title, alignment="left", **sizes)
 
 
 def _labels(sample: AttributionSample, regions: Regions, charted: np.ndarray) -> list[str]:
@@ -247,8 +243,8 @@ def _draw_pixels(
         draw_note(axes["smoothed"], picture, "smoothed\neach pixel", few, small=True)
     else:
         smoothed = sample.smoothed(confidence_level)[0].astype(np.float64)
-        scale = common_scale([smoothed])
-        draw_scores(axes["smoothed"], picture, enlarged(smoothed, picture.shape[:2]), "smoothed\neach pixel", scale)
+        scale = common_scale([smoothed], about_0=sample.pair is not None)
+        draw_scores(axes["smoothed"], picture, smoothed, "smoothed\neach pixel", scale)
         _draw_scale(axes["smoothed"], scale)
     name = "significance\neach pixel"
     try:

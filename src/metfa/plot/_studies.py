@@ -12,6 +12,7 @@ from metfa._base.lazy import needs_extra
 from metfa._base.percents import percent
 from metfa._base.provenance import printable
 from metfa._base.validation import check_flag, check_kind, one_of
+from metfa.evaluation.directions import better_of
 from metfa.evaluation.results import Evaluation
 from metfa.evaluation.selection import (
     VANILLA,
@@ -34,8 +35,6 @@ __all__ = ["mstd_ratio", "stability_and_faithfulness"]
 
 DASHES = ("-", "--", ":", "-.")
 SHAPES = ("o", "s", "^", "D", "v", "P", "h", "<", ">", "p", "d")  # each can be full or empty
-UP = {"insertion", "overall", "RI", "RO", "ST", "FAT", "RST", "RFAT"}
-DOWN = {"deletion", "RD", "FDT", "RFDT", "infidelity"}
 
 
 def mstd_ratio(
@@ -212,7 +211,7 @@ def stability_and_faithfulness(
         raise ValueError(f"`evaluation`: no map has both mstd and {faithfulness}; the tables say why")
     units = "mstd / level of the map" if relative else "mstd, in the units of each map"
     ax.set_xlabel(f"{units} (left: more stable)")
-    better = "up" if faithfulness in UP else "down" if faithfulness in DOWN else None
+    better = {"higher": "up", "lower": "down", None: None}[better_of(faithfulness, same_units=False)]
     ax.set_ylabel(printable(faithfulness) + (f" ({better}: more faithful)" if better else ""), **LITERAL)
     _plain(ax)
     handles = [Line2D([], [], color=colour, linewidth=4, label=printable(name)) for name, colour in shown]

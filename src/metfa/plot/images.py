@@ -82,7 +82,7 @@ def figure(
         Which input of the batch.
     picture : ndarray, optional
         Picture below the maps, (height, width) or (height, width, 3) in [0, 1]; by default the input itself, if it is
-        (height, width) or (channels, height, width) with 1 or 3 channels.
+        (height, width) or (channels, height, width) with 1 or 3 channels. It may be larger than the maps.
     title : str, optional
         Heading; shown as plain text. Below it stand the input's place in the batch and the class that was explained.
     threshold, alpha, correction, split
@@ -117,7 +117,7 @@ def figure(
     terms = sample.terms(threshold, alpha=alpha, correction=correction, split=split)
     one = sample.of_input(index)
     warned = cautions(one, 0, flips_from)
-    shown, caption = picture_of(one) if picture is None else (checked_picture(picture, one), "picture")
+    shown, caption = picture_of(one, larger=True) if picture is None else (checked_picture(picture, one), "picture")
     maps = _score_maps(one, confidence_level)
     scale = common_scale([scores for _, scores in maps if scores is not None])
     fig = Figure(figsize=size_of(*sample.feature_shape), layout="compressed")
@@ -142,20 +142,24 @@ def figure(
     return fig
 
 
-def picture_of(sample: AttributionSample, plane: tuple[int, int] | None = None) -> tuple[np.ndarray, str]:
+def picture_of(
+    sample: AttributionSample, plane: tuple[int, int] | None = None, *, larger: bool = False
+) -> tuple[np.ndarray, str]:
     """Picture of the one input, (height, width) or (height, width, 3) in [0, 1], and its caption.
 
-    It has the shape of the maps, or of their `plane` where these have channels; only that of regions may be larger than
-    the maps that they pool.
+    It has the shape of the maps, or of their `plane` where these have channels; with `larger`, and over regions, it may
+    be larger.
     """
     regions = sample.regions
     shape = plane or (sample.feature_shape if regions is None else regions.feature_shape)
+    larger = larger or regions is not None
     numbers = isinstance(sample.inputs, np.ndarray) and sample.inputs.dtype.kind in "biuf"
+    numbers = numbers and sample.sample_noun != "row"  # whose inputs are a data set
     image = np.asarray(sample.inputs[0], np.float64) if numbers else np.zeros(0)
     if image.ndim == 2:
         image = image[None]
     fits = image.ndim == 3 and image.shape[0] in (1, 3)
-    if not fits or (image.shape[1:] != shape and (regions is None or np.less(image.shape[1:], shape).any())):
+    if not fits or (image.shape[1:] != shape and not (larger and np.greater_equal(image.shape[1:], shape).all())):
         return np.ones(shape), "no picture"
     caption = "picture"
     if image.min() < -1e-6 or image.max() > 1 + 1e-6:
@@ -165,16 +169,14 @@ def picture_of(sample: AttributionSample, plane: tuple[int, int] | None = None) 
 
 
 def checked_picture(picture: Any, sample: AttributionSample) -> np.ndarray:
-    """A picture that somebody gave, in float64; of regions it may be larger than the maps that they pool."""
+    """A picture that somebody gave, in float64; it may be larger than the maps."""
     image = to_host(as_array(picture, "picture")).astype(np.float64)
-    regions = sample.regions
-    height, width = sample.feature_shape if regions is None else regions.feature_shape
+    height, width = (sample.regions or sample).feature_shape
     like = image.ndim in (2, 3) and image.shape[2:] in ((), (3,))
-    larger = regions is not None and like and image.shape[0] >= height and image.shape[1] >= width
-    if not larger and not (like and image.shape[:2] == (height, width)):
+    if not like or image.shape[0] < height or image.shape[1] < width:
         raise ValueError(
-            f"`picture` must be of shape {(height, width)} or {(height, width, 3)}, like the maps"
-            f"{', or larger' * (regions is not None)}, got {image.shape}"
+            f"`picture` must be of shape {(height, width)} or {(height, width, 3)}, like the maps, or larger, got "
+            f"{image.shape}"
         )
     if not (image.min() >= -1e-6 and image.max() <= 1 + 1e-6):
         raise ValueError(
@@ -184,29 +186,32 @@ def checked_picture(picture: Any, sample: AttributionSample) -> np.ndarray:
 
 
 def _score_maps(sample: AttributionSample, confidence_level: float) -> list[tuple[str, np.ndarray | None]]:
-    clean, alone = sample.vanilla[0].astype(np.float64), "vanilla\none explanation, no noise"
+    noun, clean, alone = f"{sample.sample_noun}s", sample.vanilla, "vanilla\none explanation, no noise"
+    if clean is None:
+        clean, alone = sample.median(), f"median\nof {sample.n_samples:,} {noun}"
+    clean = clean[0].astype(np.float64)
     if sample.too_few_for(confidence_level) is not None:
         return [(alone, clean), ("smoothed\n", None), ("lower bound\n", None), ("upper bound\n", None)]
     interval = sample.confidence_interval(confidence_level)
-    smoothed = sample.smoothed(confidence_level)[0]
     level = f"of the {'any-time ' * sample.any_time}{percent(interval.confidence_level, 1)} intervals"
-    contradicted = percent(outside(sample.vanilla, interval).mean(), 1)
+    if sample.vanilla is not None:
+        alone = f"vanilla\n{percent(outside(sample.vanilla, interval).mean(), 1)} outside intervals"
     count = left_out(sample, confidence_level)
     trimmed = f"{count} + {count} left out" if count else "none left out"
     return [
-        (f"vanilla\n{contradicted} outside intervals", clean),
-        (f"smoothed\n{sample.n_samples} samples, {trimmed}", smoothed.astype(np.float64)),
+        (alone, clean),
+        (f"smoothed\n{sample.n_samples} {noun}, {trimmed}", sample.smoothed(confidence_level)[0].astype(np.float64)),
         (f"lower bound\n{level}", interval.low[0].astype(np.float64)),
         (f"upper bound\n{level}", interval.high[0].astype(np.float64)),
     ]
 
 
-def common_scale(maps: list[np.ndarray]) -> Scale:
-    """One scale for several maps; 1 score in 1,000 lies beyond its end."""
+def common_scale(maps: list[np.ndarray], *, about_0: bool = False) -> Scale:
+    """One scale for several maps; 1 score in 1,000 lies beyond its end. With signs, and `about_0`, symmetric."""
     scores = np.stack(maps)
     high = scale_end(scores)
     cut = float(np.abs(scores).max()) > high
-    if float(scores.min()) < 0:
+    if about_0 or float(scores.min()) < 0:
         return Scale(-high, high, SIGNED_SCORES, cut)
     return Scale(0.0, high, SCORES, cut)
 
@@ -240,6 +245,7 @@ def draw_scores(ax: Axes, picture: np.ndarray, scores: np.ndarray, name: str, sc
     """Draw scores over a picture; strong scores cover it, faint ones let it show through."""
     from matplotlib import colormaps
 
+    scores = enlarged(scores, picture.shape[:2])
     strength = np.clip(np.abs(scores) / scale.high, 0, 1)
     weight = np.clip(0.35 + 2.5 * strength, 0, 1)[..., None]  # faint scores let the picture through
     coloured = colormaps[scale.colour_map](np.clip((scores - scale.low) / (scale.high - scale.low), 0, 1))[..., :3]
@@ -248,8 +254,8 @@ def draw_scores(ax: Axes, picture: np.ndarray, scores: np.ndarray, name: str, sc
     _show(ax, weight * coloured + (1 - weight) * grey(picture), title)
 
 
-def draw_colour_bar(fig: Figure, axes: np.ndarray, scale: Scale, *, label: str = "attribution score") -> None:
-    """Draw the scale that several maps share."""
+def draw_colour_bar(fig: Figure, axes: np.ndarray, scale: Scale, label: str = "attribution score", **at: Any) -> None:
+    """Draw the scale that several maps share, at the right or where `at` says."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 
@@ -259,9 +265,7 @@ def draw_colour_bar(fig: Figure, axes: np.ndarray, scale: Scale, *, label: str =
         ax=list(axes),
         extend=extend,
         label=label,
-        fraction=0.03,
-        pad=0.01,
-        aspect=40,
+        **{"fraction": 0.03, "pad": 0.01, "aspect": 40, **at},
     )
 
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import base64
-import io
 import math
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from metfa._base.lazy import needs_extra
-from metfa._base.palettes import SCORES, SIGNED_SCORES
-from metfa.plot.images import picture_of
 from metfa.report._cells import Samples, packed, placed
 from metfa.report._certificate import certificate_of
-from metfa.report._layers import layers_of
+from metfa.report._compared import compared_of
+from metfa.report._inputs import named, pictured
+from metfa.report._layers import colours_of, layers_of
 from metfa.report._regions import log_e_values_of, outlines_of, plane_of
-from metfa.report._words import about_of, kinds_of, lines_of, paragraph_of
+from metfa.report._words import about_of, kinds_of, lines_of, paragraph_of, warnings_of
 from metfa.results.cautions import cautions, explained
 from metfa.results.corrections import ANY_TIME, CORRECTIONS
 from metfa.results.decisions import Decision, TooFewSamplesError
@@ -32,12 +29,10 @@ from metfa.segmentation.explanation import ContextExplanation
 from metfa.stats.sequential import reciprocal_table
 from metfa.stats.sign_null import upper_tail_table
 from metfa.text.reading import harmless_text
-from metfa.text.words import words_of
 
 __all__ = ["Content", "alphas_with"]
 
 ALPHAS = (1e-6, 1e-5, 1e-4, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4)
-COLOURS = 256  # steps of a colour map
 NOUNS = {"maps": "pixel", "words": "word"}  # else the sample's own
 LARGEST = 1e300  # sums and differences of larger scores overflow
 
@@ -100,18 +95,20 @@ class Content:
             region, sample, tested = None, result, result
         if not tested.n_features:
             raise ValueError(f"`results`: {name!r} has no features to show")
-        largest = max(abs(end) for values in (tested.values, tested.vanilla) for end in ends_of(values))
+        parts = (tested, *(tested.pair or ()))
+        largest = max(abs(end) for part in parts for values in (part.values, part.vanilla) for end in ends_of(values))
         if largest > LARGEST:
             raise ValueError(
                 f"scores of {largest:.3g}, as of {name!r}, are too large to be drawn: divide them by a number"
             )
+        if terms.sides is not None:
+            terms = replace(terms, sides=tuple(map(harmless_text, terms.sides)))
         threshold = _threshold(result, terms)
         known = terms
         if not math.isnan(threshold):
             known = replace(terms, threshold=threshold, correction=terms.in_effect, nothing=())
         summary, certificate = _decided(result, tested, terms, known, confidence_level, flips_from, region)
         flips = cautions(sample, 0, flips_from)
-        warned = flips if isinstance(summary, str) else list(summary.cautions)
         stops = [] if math.isnan(threshold) else [threshold, 0.0] if sample.signed else [threshold]
         n_tested = sample.n_samples - terms.split
         zone = float(zone_of(np.zeros(1), terms.unit, tested.values).flat[0]) if 0.0 in stops else 0.0
@@ -120,11 +117,13 @@ class Content:
         at = np.flatnonzero(samples.edges == threshold)
         kind, plane = _kind(sample), plane_of(sample)
         noun = NOUNS.get(kind, sample.noun)
+        warned = flips if isinstance(summary, str) else warnings_of(sample, summary, flips, noun)
         data = {
             "kind": kind,
             "noun": noun,
             "called": terms.sides,
             "beside": beside,
+            "compared": compared_of(sample, kind, confidence_level, plane),
             "shape": list(sample.feature_shape),
             "edges": samples.edges.tolist(),
             "computed": int(at[0]) if len(at) else None,
@@ -153,11 +152,11 @@ class Content:
             "faint": bool(flips),
         }
         if kind == "maps":
-            data |= _pictured(sample, region) | {"logs": log_e_values_of(sample, terms)}
+            data |= _mapped(sample, region) | {"logs": log_e_values_of(sample, terms)}
         else:
-            data |= _named(sample, kind)
+            data |= named(sample, kind)
         if plane is not None and sample.regions is not None:
-            data |= {"drawn": outlines_of(sample.regions, plane), **_picture(sample, plane)}
+            data |= {"drawn": outlines_of(sample.regions, plane), **pictured(sample, plane)}
         kinds = kinds_of(threshold, terms.sides, of_context=region is not None)
         paragraph = paragraph_of(sample, summary, terms, noun, kinds, of_context=region is not None)
         lines = lines_of(summary, kinds)
@@ -173,7 +172,7 @@ def _rule(sample: AttributionSample, terms: Terms, *, given: bool) -> str:
         return "as given"
     if sample.stopping is not None and sample.stopping.tested:
         return f"fixed by the first {terms.split} samples" if terms.split else "as given to Until"
-    return "default"
+    return "default" if sample.pair is None else "no difference"
 
 
 def _threshold(result: AttributionSample | ContextExplanation, terms: Terms) -> float:
@@ -216,42 +215,11 @@ def _kind(sample: AttributionSample) -> str:
             f"a report shows maps (height, width) or features along one axis, got features {sample.feature_shape}; "
             "`metfa.explainers.heatmap(explainer)` reduces channels"
         )
-    return "words" if isinstance(sample.inputs, list) and sample.regions is None else "bars"
+    return "words" if isinstance(sample.inputs, list) and sample.noun == "feature" else "bars"
 
 
-def _pictured(sample: AttributionSample, region: np.ndarray | None) -> dict[str, Any]:
-    data: dict[str, Any] = _picture(sample) | {"region": None}
+def _mapped(sample: AttributionSample, region: np.ndarray | None) -> dict[str, Any]:
+    data: dict[str, Any] = pictured(sample) | {"region": None}
     if region is not None:
         data["region"] = packed(region.astype(np.uint8))
-    with needs_extra("a report with maps"):
-        from matplotlib import colormaps
-    scale = colormaps[SIGNED_SCORES if sample.signed else SCORES](np.linspace(0, 1, COLOURS), bytes=True)[:, :3]
-    return data | {"colours": base64.b64encode(scale.tobytes()).decode("ascii")}
-
-
-def _picture(sample: AttributionSample, plane: tuple[int, int] | None = None) -> dict[str, str]:
-    picture, caption = picture_of(sample, plane)
-    return {"picture": _png(picture), "caption": caption}
-
-
-def _png(picture: np.ndarray) -> str:
-    with needs_extra("a report with maps"):
-        from PIL import Image
-    buffer = io.BytesIO()
-    levels = np.rint(np.clip(np.nan_to_num(picture), 0, 1) * 255).astype(np.uint8)
-    Image.fromarray(levels).save(buffer, "PNG")
-    return f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}"
-
-
-def _named(sample: AttributionSample, kind: str) -> dict[str, Any]:
-    names, gaps = sample.feature_names, None
-    if kind == "words":
-        words = words_of(sample.inputs[0])
-        names, gaps = (names, None) if names not in (None, words.words) else (words.words, words.gaps)
-    names = names or tuple(f"feature {place}" for place in range(sample.n_features))
-    inputs = sample.inputs if isinstance(sample.inputs, np.ndarray) else None
-    values = None
-    if inputs is not None and inputs.shape == (1, sample.n_features) and inputs.dtype.kind in "biuf":
-        values = [f"{value:.4g}" for value in inputs[0].tolist()]
-    shown = [harmless_text(name) for name in names]
-    return {"names": shown, "gaps": None if gaps is None else list(map(harmless_text, gaps)), "values": values}
+    return data | {"colours": colours_of(signed=sample.signed)}

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from metfa._base.lazy import needs_extra
+from metfa._base.palettes import SCORES, SIGNED_SCORES
 from metfa.plot.images import scale_end
 from metfa.report._cells import packed
 from metfa.results.sample import AttributionSample
 
-__all__ = ["layers_of"]
+__all__ = ["colours_of", "layers_of", "written"]
 
+COLOURS = 256  # steps of a colour map
 STEPS = 2**8 - 1
 FEW_FEATURES = 2**12  # up to so many, scores are written to all digits
 MANY_FEATURES = 2**19  # with more, maps are written in steps
@@ -37,14 +41,26 @@ def layers_of(
         layers["level"] = interval.confidence_level
     else:
         layers["missing"] = missing
+    return layers | written(maps, placed)
+
+
+def written(maps: dict[str, np.ndarray], placed: Callable[[np.ndarray], np.ndarray] = np.asarray) -> dict[str, Any]:
+    """Maps by their names as the page reads them, their lowest and highest score, and the end of their common scale."""
     stacked = np.stack([scores.astype(np.float64) for scores in maps.values()])
     low, high = float(stacked.min()), float(stacked.max())
     kind = _kind(stacked)
-    layers |= {"low": low, "high": high, "top": scale_end(stacked), "kind": kind}
-    layers["maps"] = {
+    packed_maps = {
         name: packed(_written(placed(scores), kind, low, high)) for name, scores in zip(maps, stacked, strict=True)
     }
-    return layers
+    return {"low": low, "high": high, "top": scale_end(stacked), "kind": kind, "maps": packed_maps}
+
+
+def colours_of(*, signed: bool) -> str:
+    """The colour map of scores, red, green and blue of each step in a byte, in base64."""
+    with needs_extra("a report with maps"):
+        from matplotlib import colormaps
+    scale = colormaps[SIGNED_SCORES if signed else SCORES](np.linspace(0, 1, COLOURS), bytes=True)[:, :3]
+    return base64.b64encode(scale.tobytes()).decode("ascii")
 
 
 def _kind(stacked: np.ndarray) -> str:

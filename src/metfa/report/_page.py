@@ -56,7 +56,9 @@ def page_of(contents: Sequence[Content], title: str, terms: Terms) -> str:
         script=Markup(script),  # noqa: S704 - our own file
         data=Markup(_json(data)),  # noqa: S704 - no < in it
         contents=contents,
+        compared={content.data["compared"] is not None for content in contents},
         has_maps=any(content.kind == "maps" for content in contents),
+        has_outlines=any(content.kind == "maps" and content.data["compared"] for content in contents),
         has_pictures=any("picture" in content.data for content in contents),
         corrections=[(correction or "none", NAMES[correction]) for correction in NAMES],
         version=metadata.version("metfa"),
@@ -66,9 +68,15 @@ def page_of(contents: Sequence[Content], title: str, terms: Terms) -> str:
 
 def _with_pictures(results: list[dict[str, Any]]) -> dict[str, Any]:
     """Data of results, and each of their pictures once; a result keeps its picture's place."""
-    pictures = list(dict.fromkeys(data["picture"] for data in results if "picture" in data))
-    shown = [data | {"picture": pictures.index(data["picture"])} if "picture" in data else data for data in results]
-    return {"pictures": pictures, "results": shown}
+    pictures: dict[str, int] = {}
+
+    def placed(data: dict[str, Any]) -> dict[str, Any]:
+        held = {"picture": pictures.setdefault(data["picture"], len(pictures))} if "picture" in data else {}
+        compared = {"compared": placed(data["compared"])} if data.get("compared") else {}
+        return data | held | compared
+
+    shown = [placed(data) for data in results]
+    return {"pictures": list(pictures), "results": shown}
 
 
 def _colours() -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from metfa import noise as noises
 from metfa._base.percents import percent
 from metfa._base.provenance import printable
+from metfa.report._compared import is_changed, names_of, opening_of
 from metfa.report._regions import plane_of
 from metfa.results.cautions import about_near_zero, about_outside, explained
 from metfa.results.decisions import kinds_at
@@ -17,9 +18,13 @@ from metfa.results.sample import AttributionSample
 from metfa.results.summary import Summary, false_marks_of
 from metfa.results.terms import Terms
 
-__all__ = ["about_of", "kinds_of", "lines_of", "paragraph_of"]
+__all__ = ["about_of", "kinds_of", "lines_of", "paragraph_of", "warnings_of"]
 
 POOLED = {"mean": "the mean", "sum": "the sum", "max": "the largest"}
+CLOSING = "This is what the method finds in this model under this noise. It does not say that the model is right."
+CLOSING_OF_PAIR = "This is where two explanations differ under this noise. It does not say which of them is right."
+ABOUT_MEDIANS = " This is about the median of these differences, which is not the difference of the two medians."
+NOT_THE_SAME = " That no difference is shown does not mean that there is none."
 
 
 def kinds_of(threshold: float, sides: tuple[str, str] | None, *, of_context: bool) -> dict[int, str]:
@@ -36,10 +41,33 @@ def lines_of(summary: Summary | str, kinds: dict[int, str]) -> list[tuple[str, s
     return [(names.get(name, name), promised.get(name, text)) for name, text in summary.lines()]
 
 
+def warnings_of(sample: AttributionSample, summary: Summary, flips: list[str], noun: str) -> list[str]:
+    """What must not be missed, above a result; of a comparison in words about differences."""
+    if sample.pair is None or summary.nothing is None:
+        return list(summary.cautions)
+    return [*flips, f"No {noun} is shown to differ: {nothing_of(summary, 'differences')}"]
+
+
 def about_of(sample: AttributionSample) -> list[tuple[str, str]]:
-    """Where a sample comes from and how to make it again, name by name."""
+    """Where a sample comes from and how to make it again, name by name; what two parts of a comparison share once."""
+    facts = _facts(sample) if sample.pair is None else _facts_of_pair(sample)
+    return [(name, printable(str(value))) for name, value in facts if value not in (None, "")]
+
+
+def _facts_of_pair(sample: AttributionSample) -> list[tuple[str, Any]]:
+    before, after = names_of(sample)
+    scale = sample.provenance["compared"]["scale"]
+    changed = "another in each of the two, so there is no certificate" if is_changed(sample) else "the same in both"
+    facts: list[tuple[str, Any]] = [("compared", f"{after} minus {before}"), ("scale", scale), ("input", changed)]
+    for (name, first), (_, second) in zip(*map(_facts, sample.pair or ()), strict=True):
+        both = [(name, first)] if first == second else [(f"{before}: {name}", first), (f"{after}: {name}", second)]
+        facts += both
+    return facts
+
+
+def _facts(sample: AttributionSample) -> list[tuple[str, Any]]:
     made = sample.provenance
-    facts: list[tuple[str, Any]] = [
+    return [
         ("explainer", made.get("explainer")),
         ("class explained", explained(sample, 0)),
         ("noise", made.get("noise")),
@@ -55,7 +83,6 @@ def about_of(sample: AttributionSample) -> list[tuple[str, str]]:
         ("versions", _pairs(made.get("versions"))),
         ("to repeat it", _again(sample)),
     ]
-    return [(name, printable(str(value))) for name, value in facts if value not in (None, "")]
 
 
 def _span(ids: tuple[int, ...]) -> str:
@@ -91,7 +118,8 @@ def _again(sample: AttributionSample) -> str:
 def _score(sample: AttributionSample) -> str:
     named = explained(sample, 0)
     what = "what is explained" if named is None else f"the class that is explained ({named})"
-    against = " A score below 0 speaks against it." if sample.signed else ""
+    signed = any(part.signed for part in sample.pair or (sample,))
+    against = " A score below 0 speaks against it." if signed else ""
     regions = sample.regions
     if regions is None:
         return f"how much it matters for {what}.{against}"
@@ -113,15 +141,8 @@ def paragraph_of(
     of_context: bool,
 ) -> str:
     """What was done and found, in words without statistics, with the settings of the page at its start."""
-    made = sample.provenance
-    method = str(made.get("explainer") or "").partition("(")[0]
-    method = f"The method {method}" if method.isidentifier() else "The method"
-    noisy = made.get("noise") not in (None, "None")
-    how = "after a random change of it" if noisy else "with random choices of its own"
-    text = (
-        f"{method} explained the same input {sample.n_samples:,} times, each time {how}. Each explanation gives every "
-        f"{noun} a score: {_score(sample)}"
-    )
+    scores, pair = ("scores", False) if sample.pair is None else ("differences", True)
+    text = opening_of(sample, noun, _score(sample)) if pair else _opening(sample, noun)
     if terms.split:
         text += f" The first {terms.split:,} of these explanations were used for the threshold alone."
     if of_context:
@@ -130,12 +151,12 @@ def paragraph_of(
         return f"{text} These are too few explanations to decide anything at the level that was asked for."
     threshold = summary.threshold
     if threshold is None or math.isnan(threshold):
-        return f"{text} No {noun} stands out, so none is decided: {summary.nothing}."
+        return f"{text} No {noun} stands out, so none is decided: {nothing_of(summary, scores)}."
     above, below = kinds[1], kinds[-1]
-    called = "called" if terms.sides is None else "said to get"
+    called = "called" if terms.sides is None or threshold != 0 else "said to get"
     if terms.correction is None:
         chance = f"chance alone marks it in at most {percent(terms.alpha)} of the cases on each side"
-        sure = f"if a {noun}'s scores are as likely above as below, {chance}"
+        sure = f"if a {noun}'s {scores} are as likely above as below, {chance}"
     else:
         decided = replace(terms, correction=terms.in_effect)  # which of two was asked for, the figures say
         said = promise(decided, summary.n_features, expected=None, kinds=kinds, noun=noun)
@@ -145,21 +166,41 @@ def paragraph_of(
     }
     contradicted = ""
     if summary.outside:
-        sentence = about_outside(summary.outside, summary.n_features, noun)
+        sentence = about_outside(summary.outside, summary.n_features, noun, quantity=scores[:-1])
         contradicted = f" {sentence[0].upper()}{sentence[1:]}."
+    rest = _undecided(summary, shares[0], noun, scores) + NOT_THE_SAME * (pair and summary.undecided > 0)
     return (
-        f"{text} A {noun} is {called} {above} if its scores lie above {threshold:.3g} more often than chance explains, "
-        f"and {below} if they lie below it more often than chance explains ({sure}). So {shares[1]} of the {noun}s are "
-        f"{called} {above} and {shares[-1]} {below}.{_undecided(summary, shares[0], noun)}{contradicted} This is what "
-        "the method finds in this model under this noise. It does not say that the model is right."
+        f"{text} A {noun} is {called} {above} if its {scores} lie above {threshold:.3g} more often than chance "
+        f"explains, and {below} if they lie below it more often than chance explains ({sure}).{ABOUT_MEDIANS * pair} "
+        f"So {shares[1]} of the {noun}s are {called} {above} and {shares[-1]} {below}.{rest}{contradicted} "
+        f"{CLOSING_OF_PAIR if pair else CLOSING}"
     )
 
 
-def _undecided(summary: Summary, share: str, noun: str) -> str:
+def _opening(sample: AttributionSample, noun: str) -> str:
+    made = sample.provenance
+    method = str(made.get("explainer") or "").partition("(")[0]
+    method = f"The method {method}" if method.isidentifier() else "The method"
+    noisy = made.get("noise") not in (None, "None")
+    how = "after a random change of it" if noisy else "with random choices of its own"
+    return (
+        f"{method} explained the same input {sample.n_samples:,} times, each time {how}. Each explanation gives every "
+        f"{noun} a score: {_score(sample)}"
+    )
+
+
+def nothing_of(summary: Summary, scores: str) -> str | None:
+    """Why no feature stands out, in words about what is tested."""
+    return summary.nothing and summary.nothing.replace("scores", scores)
+
+
+def _undecided(summary: Summary, share: str, noun: str, scores: str) -> str:
     """Why the rest is undecided; an empty text where nothing is."""
-    disagree = "the scores do not agree enough to decide"
+    disagree = f"the {scores} do not agree enough to decide"
     if not summary.undecided:
         return ""
+    if summary.nothing is not None:
+        return f" The other {share} are undecided: {nothing_of(summary, scores)}."
     if not summary.near_zero:
         return f" For the other {share} {disagree}."
     rest = "" if round(summary.undecided * summary.n_features) == summary.near_zero else f"; of the rest {disagree}"

@@ -15,10 +15,12 @@ from metfa._base.percents import counted
 from metfa._base.provenance import printable
 from metfa._base.validation import as_path, brief, shown
 from metfa._base.writing import new_file, sweep
+from metfa.report._compared import heading_of
 from metfa.report._content import Content
 from metfa.report._page import page_of
 from metfa.report._regions import pooled_beside, terms_of_pair
 from metfa.results.cautions import FLIPS_FROM, check_flips_from
+from metfa.results.population import check_copies
 from metfa.results.sample import AttributionSample
 from metfa.results.terms import Terms, checked_threshold, filled
 from metfa.segmentation.explanation import ContextExplanation
@@ -198,6 +200,8 @@ def _one_by_one(results: Any, regions: Any) -> dict[str, tuple[Result, Attributi
                 f"`results` must be AttributionSample or ContextExplanation, got {type(result).__name__}: what "
                 "`metfa.explain`, `metfa.load` and `metfa.segmentation.explain_context` return"
             )
+        if isinstance(result, AttributionSample):
+            check_copies(result.population, "a page shows")
         batch = 1 if isinstance(result, ContextExplanation) else result.values.shape[1]
         for index in range(batch):
             one = result.of_input(index) if isinstance(result, AttributionSample) else result
@@ -242,6 +246,8 @@ def numbered(named: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 def _name(result: Result) -> str:
     """Heading of a result with one input: its explainer, and the class that was explained."""
+    if isinstance(result, AttributionSample) and result.pair is not None:
+        return heading_of(result)
     explainer = str(result.provenance.get("explainer") or "explanation").partition("(")[0]
     target = result.target if isinstance(result, ContextExplanation) else result.target[0]
     return harmless_text(printable(explainer if target is None else f"{explainer}, class {target}"))

@@ -86,6 +86,8 @@ def named_parts(sample: AttributionSample, before: Thing, after: Thing) -> list[
 
 def _class_explained(sample: AttributionSample, row: int) -> str | None:
     """The class that was explained, with its name where it is known."""
+    if sample.population is not None and sample.population.classes is not None:
+        return sample.population.classes
     target = sample.target[row]
     if target is None:
         return None
@@ -101,12 +103,18 @@ def explained(sample: AttributionSample, row: int) -> str | None:
     if sample.pair is not None:
         first, second = (explained(part, row) for part in sample.pair)
         parts = named_parts(sample, first, second)
-        return first if first == second else "; ".join(f"{name}: {text}" for name, text in parts)
+        return first if first == second else "; ".join(f"{name}: {_inside(text)}" for name, text in parts)
     named = _class_explained(sample, row)
     clean = predicted(sample.scores)
     if named is None or clean is None:
         return named
     return f"{named}, as predicted" if clean[row] == sample.target[row] else f"{named}; predicted: class {clean[row]}"
+
+
+def _inside(text: str | None) -> str:
+    """What is explained, inside a list of both parts of a comparison."""
+    named, _, other = (text or "no class").partition("; ")
+    return f"{named} ({other})" if other else named
 
 
 def line_of_row(sample: AttributionSample, row: int) -> str | None:
@@ -126,16 +134,20 @@ def outside(vanilla: np.ndarray, interval: stats.ConfidenceInterval) -> np.ndarr
     return (vanilla < interval.low) | (vanilla > interval.high)
 
 
-def about_near_zero(count: int, zone: float | None, noun: str = "feature") -> str:
-    """How many features have no sign, because most of their scores lie within a `zone` about 0."""
-    who, have = (f"1 {noun} lies", "has") if count == 1 else (f"{count:,} {noun}s lie", "have")
-    return f"{who} within {zone or 0.0:.2g} of 0, which counts as rounding, and {have} no sign"
+def about_near_zero(count: int, zone: float | None, noun: str = "feature", quantity: str = "score") -> str:
+    """How many features have no sign, because most of their scores (or differences) lie within a `zone` about 0."""
+    near = f"within {zone or 0.0:.2g} of 0, which counts as rounding"
+    if quantity != "score":
+        return f"most {quantity}s of {counted(count, noun)} lie {near}"
+    return f"1 {noun} lies {near}, and has no sign" if count == 1 else f"{count:,} {noun}s lie {near}, and have no sign"
 
 
-def about_outside(count: int, n_features: int, noun: str = "feature") -> str:
-    """How many clean scores contradict their own intervals."""
+def about_outside(count: int, n_features: int, noun: str = "feature", quantity: str = "score") -> str:
+    """How many clean scores (or differences) contradict their own intervals."""
     share = percent(count / n_features if n_features else 0.0, 1)
-    return f"the score without noise lies outside the interval of {count:,} of {counted(n_features, noun)} ({share})"
+    return (
+        f"the {quantity} without noise lies outside the interval of {count:,} of {counted(n_features, noun)} ({share})"
+    )
 
 
 def left_out(sample: AttributionSample, confidence_level: float) -> int:

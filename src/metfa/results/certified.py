@@ -32,6 +32,11 @@ CORRECTIONS = (None, "bonferroni", "bh", *E_VALUES)  # those for which the level
 
 def noise_deviation(sample: AttributionSample) -> float:
     """Standard deviation of the Gaussian noise of a sample; ValueError for any other noise."""
+    if sample.population is not None:
+        raise ValueError(
+            "a certificate is about changes of one input, and the samples of this result are "
+            f"{sample.population.noun}s: certify the result that it was made of"
+        )
     deviation = sample.provenance.get("gaussian_std")
     if type(deviation) is not float or not (math.isfinite(deviation) and deviation > 0):
         raise ValueError(

@@ -29,13 +29,17 @@ def misfits(sample: AttributionSample) -> Iterator[tuple[str, str]]:
         "input_ids": len(sample.input_names) == batch and all(isinstance(name, str) for name in sample.input_names),
         "inputs": _lengths(sample.inputs) == {batch},
         "target": len(sample.target) == batch,
-        "vanilla": sample.vanilla.shape == sample.values.shape[1:],
+        "vanilla": (sample.vanilla is None) == (sample.population is not None)
+        and (sample.vanilla is None or sample.vanilla.shape == sample.values.shape[1:]),
         "scores": sample.scores is None or sample.scores.shape[:1] == (batch,),
         "predictions": sample.predictions is None or sample.predictions.shape == (n, batch),
         "regions": sample.regions is None
         or (features == [len(sample.regions)] and len(sample.regions.masks) in (1, batch)),
         "stopping": _over_fits(sample, tuple(features), batch),
         "feature_names": sample.feature_names is None or features == [len(sample.feature_names)],
+        "population": sample.population is None or len(sample.population.names) == n,
+        "pairs_of": sample.pairs_of is None
+        or (features == [len(sample.pairs_of) * (len(sample.pairs_of) - 1) // 2] and sample.regions is None),
     }
     yield from (
         (name, f"does not fit values of shape {sample.values.shape}") for name, fits in holds.items() if not fits
@@ -43,7 +47,7 @@ def misfits(sample: AttributionSample) -> Iterator[tuple[str, str]]:
     if not n or not batch:
         yield "values", f"holds no samples: its shape is {sample.values.shape}"
     for name in ("values", "vanilla"):
-        if not _all_finite(getattr(sample, name)):
+        if getattr(sample, name) is not None and not _all_finite(getattr(sample, name)):
             yield name, "holds NaN or infinity, and attributions are finite"
     if sample.scores is not None and (sample.scores.dtype.kind not in "biuf" or 0 in sample.scores.shape):
         yield "scores", f"must be numbers for one or more classes, got {sample.scores.dtype} {sample.scores.shape}"

@@ -57,7 +57,7 @@ class Decided(Derived):
         check_kind(terms, "terms", Terms, "`sample.terms(...)`")
         terms = terms if terms.families else replace(terms, families=self.families)
         self._look()
-        return decide(self.values, terms, unmoved=self.unmoved, any_time=self.any_time)
+        return decide(self.values, terms, unmoved=self.unmoved, any_time=self.any_time, nouns=self.nouns)
 
     def test(
         self, threshold: Any = None, *, alternative: str = "two-sided", split: int | None = None

@@ -27,7 +27,8 @@ __all__ = [
     "tested",
 ]
 
-AT_ZERO = "most scores of each are 0 to rounding"
+NOUNS = "sample", "feature"
+AT_ZERO = "most {} of each are 0 to rounding"
 
 
 class TooFewSamplesError(ValueError):
@@ -91,9 +92,10 @@ class Decision:
             return f"no {noun} stands out: {self.nothing[0]}"
         level = f"{self.terms.level}; {counted(self.marks.size, noun)}"
         if self.terms.sides is not None and self.threshold == 0:
-            return f"is the median score of a {noun} {' or '.join(self.terms.sides)}? ({level})"
+            return f"does a {noun} get {', or '.join(self.terms.sides)}, by its median difference? ({level})"
         compared = "a threshold of its own" if self.threshold is None else f"{self.threshold:.3g}"
-        return f"is the median of a {noun} above or below {compared}? ({level})"
+        median = "median" if self.terms.sides is None else "median difference"
+        return f"is the {median} of a {noun} above or below {compared}? ({level})"
 
 
 def kinds_at(threshold: float | None, sides: tuple[str, str] | None = None) -> dict[int, str]:
@@ -110,7 +112,9 @@ def kinds_at(threshold: float | None, sides: tuple[str, str] | None = None) -> d
     return {1: above, 0: "undecided", -1: below}
 
 
-def decide(values: np.ndarray, terms: Terms, *, unmoved: np.ndarray, any_time: bool = False) -> Decision:
+def decide(
+    values: np.ndarray, terms: Terms, *, unmoved: np.ndarray, any_time: bool = False, nouns: tuple[str, str] = NOUNS
+) -> Decision:
     r"""Decide each feature of samples (n, batch, \*features); a correction is for the features of one input.
 
     Parameters
@@ -124,6 +128,8 @@ def decide(values: np.ndarray, terms: Terms, *, unmoved: np.ndarray, any_time: b
     any_time : bool
         Whether the decision must hold whenever sampling stops. If so, it uses e-values, as "e-bh" and
         "closed-e-bh" always do.
+    nouns : (str, str)
+        Words for a sample and for a feature.
 
     Raises
     ------
@@ -136,10 +142,11 @@ def decide(values: np.ndarray, terms: Terms, *, unmoved: np.ndarray, any_time: b
     needed = samples_needed(terms, n_features, any_time=any_time)
     if len(values) - terms.split < needed:
         of = "both sides together" if terms.together else "each side"
-        tests = of if terms.correction is None else f"{terms.correction} over {n_features} features, {of}"
+        noun, feature = nouns
+        tests = of if terms.correction is None else f"{terms.correction} over {counted(n_features, feature)}, {of}"
         kept = f" ({terms.split} kept for the threshold)" if terms.split else ""
         raise TooFewSamplesError(
-            f"too few samples for `alpha`={terms.alpha} ({tests}): got {len(values)}{kept}, at least "
+            f"too few {noun}s for `alpha`={terms.alpha} ({tests}): got {len(values)}{kept}, at least "
             f"{needed + terms.split} are needed for anything to become significant"
         )
     test, thresholds, nothing = tested(values, terms, "two-sided", unmoved=unmoved, any_time=any_time)
@@ -158,7 +165,8 @@ def tested(
     if (thresholds == 0).any():
         zero = (thresholds == 0) & (above + below < len(rest) / 2)
         of_rows = zero.reshape(len(zero), -1).all(axis=1).tolist()
-        nothing = tuple(AT_ZERO if of_row else why for of_row, why in zip(of_rows, nothing, strict=True))
+        why_zero = AT_ZERO.format("scores" if terms.sides is None else "differences")
+        nothing = tuple(why_zero if of_row else why for of_row, why in zip(of_rows, nothing, strict=True))
     return test, thresholds, nothing
 
 

@@ -27,7 +27,7 @@ __all__ = ["difference_of", "sides_of", "subtracted"]
 AT_A_TIME = 64  # samples that are read from a file before their memory is given back
 
 
-def difference_of(before: S, after: S, *, scale: str = "raw", names: Any = None) -> S:
+def difference_of(before: S, after: S, *, scale: str = "raw", names: Any = None, word: str = "in") -> S:
     r"""The samples of `after` minus those of `before`, copy by copy; see `metfa.compare`.
 
     Parameters
@@ -38,6 +38,8 @@ def difference_of(before: S, after: S, *, scale: str = "raw", names: Any = None)
         How each map is scaled before anything is subtracted; see `AttributionSample.scaled`.
     names : (str, str), optional
         What the two are called in sentences; by default before and after.
+    word : {"in", "for"}
+        More *in* one of two models, or more *for* one of two classes.
 
     Returns
     -------
@@ -50,7 +52,7 @@ def difference_of(before: S, after: S, *, scale: str = "raw", names: Any = None)
         If they cannot be paired; the message says what differs.
     """
     one_of(scale, "scale", ("raw", *SCALES))
-    sides_of(names)  # they must be two texts
+    sides_of(names, word=one_of(word, "word", ("in", "for")))  # they must be two texts
     _check_copies(before, after)
     after = in_order(after, before.input_names, before.sample_ids)
     _check_features(before, after)
@@ -58,16 +60,17 @@ def difference_of(before: S, after: S, *, scale: str = "raw", names: Any = None)
         before, after = scaled_sample(before, scale), scaled_sample(after, scale)
     changed = not equal(before.inputs, after.inputs)
     made = {"scale": scale, "names": None if names is None else list(names), "inputs": "changed" if changed else "same"}
+    made |= {} if word == "in" else {"word": word}
     return subtracted(before, after, made)
 
 
-def sides_of(names: Any, of: tuple[str, str] | None = None) -> tuple[str, str]:
+def sides_of(names: Any, of: tuple[str, str] | None = None, word: str = "in") -> tuple[str, str]:
     """Words for differences above and below 0; raises unless `names` are two different texts, or None.
 
     `of`: what the parts' own scores above and below 0 are called, where these are differences from something else.
     """
     if of is not None:
-        above, below = sides_of(names)
+        above, below = sides_of(names, word=word)
         other = of[0].removeprefix("more than ")
         return f"{above}, against {other}", f"{below}, against {other}"
     if names is None:
@@ -76,7 +79,7 @@ def sides_of(names: Any, of: tuple[str, str] | None = None) -> tuple[str, str]:
     if len(two) != 2 or two[0] == two[1]:
         raise ValueError(f"`names` must be two different texts, before and after, got {shown(names)}")
     first, second = two
-    return f"more in {second} than in {first}", f"less in {second} than in {first}"
+    return f"more {word} {second} than {word} {first}", f"less {word} {second} than {word} {first}"
 
 
 def subtracted(before: S, after: S, compared: dict[str, Any]) -> S:
@@ -84,8 +87,7 @@ def subtracted(before: S, after: S, compared: dict[str, Any]) -> S:
 
     `compared` says how they came about: "scale", "names", and "inputs", "same" or "changed".
     """
-    same, unit = compared["inputs"] == "same", np.maximum(before.unit, after.unit)
-    made, other = before.provenance, after.provenance
+    same, made, other = compared["inputs"] == "same", before.provenance, after.provenance
     deviation = made.get("gaussian_std")
     if not same or deviation != other.get("gaussian_std"):
         deviation = None  # of clean against changed inputs there is no certificate
@@ -94,7 +96,8 @@ def subtracted(before: S, after: S, compared: dict[str, Any]) -> S:
     if explainers[0] == explainers[1]:
         explainer = f"differences of two by {explainers[0]}"
     own = before.default_terms and before.default_terms.sides
-    target = tuple(a if a == b else _parts(a) + _parts(b) for a, b in zip(before.target, after.target, strict=True))
+    pairs = zip(before.target, after.target, strict=True)
+    target = tuple(a if equal(a, b) else _parts(a) + _parts(b) for a, b in pairs)
     return replace(
         before,
         values=_differences(before, after),
@@ -116,9 +119,13 @@ def subtracted(before: S, after: S, compared: dict[str, Any]) -> S:
             "compared": compared,
         },
         stopping=_stopping(before, after),
-        default_terms=Terms(0.0, unit=unit, families=STATEMENTS, sides=sides_of(compared["names"], own)),
+        default_terms=Terms(0.0, families=STATEMENTS, sides=_sides(compared, own)),
         pair=(before, after),
     )
+
+
+def _sides(compared: dict[str, Any], own: tuple[str, str] | None) -> tuple[str, str]:
+    return sides_of(compared["names"], own, compared.get("word", "in"))
 
 
 def _parts(target: Any) -> tuple[Any, ...]:
@@ -148,7 +155,7 @@ def _stopping(before: Samples, after: Samples) -> Stopping | None:
     stopping = after.stopping if before.stopping is None else before.stopping
     if stopping is None:
         return None
-    return replace(stopping, thresholds=None, nothing=(), over=None, noun=f"uncompared {stopping.noun.split()[-1]}")
+    return replace(stopping, thresholds=None, nothing=(), over=None, noun=stopping.noun_of("uncompared"))
 
 
 def _names_of(before: Samples, after: Samples) -> tuple[str, ...] | None:
@@ -164,6 +171,13 @@ def _check_copies(before: Samples, after: Samples) -> None:
     for name, one in (("before", before), ("after", after)):
         if not isinstance(one, Samples):
             raise TypeError(f"`{name}` must be an AttributionSample, got {shown(one)}")
+        if one.population is not None:
+            raise ValueError(
+                f"`{name}` holds {one.population.noun}s and not noisy copies: compare first, and then take the "
+                "differences of the rows, `metfa.compare(before, after).across_inputs()`"
+            )
+        if one.pairs_of is not None:
+            raise ValueError(f"`{name}` holds differences of features: compare the results that they are of")
         if one.pair is not None:
             raise ValueError(f"`{name}` holds differences already: compare the results that they are of, its `pair`")
         if not isinstance(one.provenance.get("rng"), str):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,25 +17,48 @@ from metfa.results.thresholds import sides
 if TYPE_CHECKING:
     from metfa.results.samples import Samples
 
-__all__ = ["changed", "unchanged"]
+__all__ = ["changed", "changed_together", "check_enough", "unchanged"]
 
 
 def changed(sample: Samples, delta: Any, alpha: float | None, correction: str | None) -> np.ndarray:
     """See `AttributionSample.changed`."""
-    delta, usual = check_number(delta, "delta"), "closed-e-bh" if sample.any_time else "holm"
-    terms = _terms(sample, alpha, usual if correction is None else correction, BOTH)
-    any_time = _needed(sample, terms, sample.values[0].size)
-    above, _ = _sides(sample, delta)
-    _, below = _sides(sample, -delta)
-    up, down = least_counts(*histograms(above, below, sample.n_samples), terms, any_time=any_time)
-    return np.subtract(above >= up, below >= down, dtype=np.int8)
+    return changed_together([sample], delta, alpha, correction)[0][0]
+
+
+def changed_together(
+    samples: Sequence[Samples], delta: Any, alpha: float | None, correction: str | None
+) -> tuple[list[np.ndarray], Terms]:
+    """The same for several results as one family, such as inputs whose regions are their own; and the terms.
+
+    Raises
+    ------
+    ValueError
+        Also if the results have different numbers of samples.
+    """
+    delta, sizes = check_number(delta, "delta"), sorted({sample.n_samples for sample in samples})
+    if len(sizes) > 1:
+        raise ValueError(
+            f"all results must have as many samples, got {', '.join(map(str, sizes))}: explain all with one `n_samples`"
+        )
+    any_time = any(sample.any_time for sample in samples)
+    usual = "closed-e-bh" if any_time else "holm"
+    asked = usual if correction is None else correction
+    terms, *_ = [_terms(sample, alpha, asked, BOTH, any_time=any_time) for sample in samples]
+    any_time = check_enough(sizes[0], terms, sum(sample.values[0].size for sample in samples), any_time=any_time)
+    above = [_sides(sample, delta)[0] for sample in samples]
+    below = [_sides(sample, -delta)[1] for sample in samples]
+    counts = (np.concatenate([part.ravel() for part in parts]) for parts in (above, below))
+    up, down = least_counts(*histograms(*counts, sizes[0]), terms, any_time=any_time)
+    return [
+        np.subtract(more >= up, less >= down, dtype=np.int8) for more, less in zip(above, below, strict=True)
+    ], terms
 
 
 def unchanged(sample: Samples, delta: Any, alpha: float | None, correction: str | None) -> np.ndarray:
     """See `AttributionSample.unchanged`."""
     delta = check_number(delta, "delta", above=0)
-    terms = _terms(sample, alpha, correction, STATEMENTS)
-    any_time = _needed(sample, terms, sample.n_features)
+    terms = _terms(sample, alpha, correction, STATEMENTS, any_time=sample.any_time)
+    any_time = check_enough(sample.n_samples, terms, sample.n_features, any_time=sample.any_time)
     _, below = _sides(sample, delta)
     above, _ = _sides(sample, -delta)
     fewer = np.minimum(above, below)  # the larger p-value of both tests, and the smaller e-value
@@ -43,26 +67,26 @@ def unchanged(sample: Samples, delta: Any, alpha: float | None, correction: str 
     return fewer >= np.reshape(least, (-1, *[1] * len(sample.feature_shape)))
 
 
-def _terms(sample: Samples, alpha: float | None, correction: str | None, families: str) -> Terms:
+def _terms(sample: Samples, alpha: float | None, correction: str | None, families: str, *, any_time: bool) -> Terms:
     if sample.pair is None:
         raise ValueError(
             "`delta` is for differences, and these are scores: write `metfa.compare(before, after)`, or a threshold of "
             "`significance_map`"
         )
-    known = check_correction(correction, any_time=sample.any_time)
+    known = check_correction(correction, any_time=any_time)
     return Terms(0.0, 0.05 if alpha is None else alpha, known, families=families)
 
 
-def _needed(sample: Samples, terms: Terms, n_features: int) -> bool:
+def check_enough(n: int, terms: Terms, n_features: int, *, any_time: bool = False) -> bool:
     """Whether e-values decide; raises if so few samples could show nothing."""
-    any_time = sample.any_time or terms.correction in E_VALUES
+    any_time = any_time or terms.correction in E_VALUES
     needed = samples_needed(terms, n_features, any_time=any_time)
-    if sample.n_samples < needed:
+    if n < needed:
         over = f"{terms.correction} over {n_features} differences" if terms.correction else "uncorrected"
         both = ", both sides together" if terms.together else ""
         raise TooFewSamplesError(
-            f"too few samples for `alpha`={terms.alpha} ({over}{both}): got {sample.n_samples}, at least {needed} are "
-            "needed for anything to become significant"
+            f"too few samples for `alpha`={terms.alpha} ({over}{both}): got {n}, at least {needed} are needed for "
+            "anything to become significant"
         )
     return any_time
 

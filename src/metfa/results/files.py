@@ -150,6 +150,8 @@ def write_manifest(folder: Path, sample: AttributionSample) -> None:
             "stopping": None if sample.stopping is None else sample.stopping.written(),
             "default_terms": None if sample.default_terms is None else sample.default_terms.written(),
             "regions": about_regions,
+            **({} if sample.population is None else {"population": sample.population.written()}),
+            **({} if sample.pairs_of is None else {"pairs_of": sample.pairs_of}),
         },
     )
 
@@ -201,7 +203,7 @@ def _compared(folder: Path, manifest: dict[str, Any]) -> AttributionSample:
         with read_manifest(folder / name / MANIFEST, SCHEMA_VERSION) as of_part:
             parts.append(assembled(folder / name, of_part))
     try:
-        sample = difference_of(*parts, scale=manifest["scale"], names=said["names"])
+        sample = difference_of(*parts, scale=manifest["scale"], names=said["names"], word=said.get("word", "in"))
         scale = one_of(said["scale"], "scale", ("raw", *SCALES))
         if manifest["scale"] not in ("raw", scale):
             raise ValueError(f"`scale` is {scale!r}, and its parts are to be scaled by {manifest['scale']!r:.40}")

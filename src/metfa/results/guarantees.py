@@ -61,8 +61,8 @@ class Guarantee:
         Why no feature of an input stands out, as in `Decision`; its bounds are 0.
     sides : (str, str) or None
         As for `Terms`.
-    noun : str
-        Word for a feature.
+    noun, sample_noun : str
+        Words for a feature and for a sample.
 
     Notes
     -----
@@ -105,6 +105,7 @@ class Guarantee:
     nothing: tuple[str | None, ...]
     sides: tuple[str, str] | None = None
     noun: str = "feature"
+    sample_noun: str = "sample"
 
     def __str__(self) -> str:
         return "\n".join([*map(self._of_input, range(len(self.size))), self._level()])
@@ -121,14 +122,15 @@ class Guarantee:
             for mark, count in ((1, self.important), (-1, self.unimportant))
         ]
         compared = f"thresholds of each {self.noun}" if at is None else f"the threshold {at:.4g}"
-        return f"{where}of {counted(size, self.noun)}, {' and '.join(parts)}, by medians under the noise and {compared}"
+        over = "under the noise" if self.sample_noun == "sample" else f"over the {self.sample_noun}s"
+        return f"{where}of {counted(size, self.noun)}, {' and '.join(parts)}, by medians {over} and {compared}"
 
     def _level(self) -> str:
         """With which probability, for what, and by which tests."""
         return (
             f"for all regions at once, also one chosen after a look: each of the two statements holds with probability "
             f"at least {percent(1 - self.alpha)}, both with at least {percent(1 - 2 * self.alpha)}; "
-            f"{self.n_samples} samples, {E_TESTS if self.any_time else TESTS[self.dependence]}"
+            f"{counted(self.n_samples, self.sample_noun)}, {E_TESTS if self.any_time else TESTS[self.dependence]}"
         )
 
 
@@ -178,6 +180,7 @@ def guarantee(sample: AttributionSample, region: Any, terms: Terms, dependence: 
         nothing=kept.nothing,
         sides=terms.sides,
         noun=sample.noun,
+        sample_noun=sample.sample_noun,
     )
 
 
@@ -188,7 +191,7 @@ def _made(sample: AttributionSample, terms: Terms, dependence: str) -> KeptBound
     if n < needed:
         kept = f" ({terms.split} kept for the threshold)" if terms.split else ""
         raise TooFewSamplesError(
-            f"too few samples for `alpha`={terms.alpha} ({counted(sample.n_features, sample.noun)}, "
+            f"too few {sample.sample_noun}s for `alpha`={terms.alpha} ({counted(sample.n_features, sample.noun)}, "
             f"dependence {dependence!r}): got {sample.n_samples}{kept}, at least {needed + terms.split} are needed for "
             "anything to be guaranteed"
         )

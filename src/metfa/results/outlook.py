@@ -39,6 +39,8 @@ class Outlook:
     afresh : bool
         Whether the number is for a new call with a fixed number of samples, tested exactly. The present samples chose
         this number, so they do not belong to it. False where tests hold at any time: more samples may be joined then.
+    noun : str
+        Word for a sample: for rows and models `more_maps` counts these.
     """
 
     asked: float
@@ -47,16 +49,19 @@ class Outlook:
     more_maps: int | None
     seconds: float | None
     afresh: bool = False
+    noun: str = "sample"
 
     def __str__(self) -> str:
         most, least = self.undecided[-1]
         if self.n_samples is None or self.more_maps is None:
             there = percent(least, 1)
-            return f"{percent(self.asked)} undecided would likely take more than {most:,} samples ({there} there)"
+            return f"{percent(self.asked)} undecided would likely take more than {most:,} {self.noun}s ({there} there)"
         if self.more_maps == 0:
-            return f"{percent(self.asked)} undecided is reached with the {self.n_samples:,} samples that there are"
+            return f"{percent(self.asked)} undecided is reached with the {self.n_samples:,} {self.noun}s that there are"
         cost = "" if self.seconds is None else f", about {self.seconds:.3g} s"
-        takes = f"{percent(self.asked)} undecided likely takes about {self.n_samples:,} samples"
+        takes = f"{percent(self.asked)} undecided likely takes about {self.n_samples:,} {self.noun}s"
+        if self.noun != "sample":
+            return f"{takes}{', none of them among the present ones' * self.afresh}: {self.more_maps:,} more"
         if not self.afresh:
             return f"{takes}: {self.more_maps:,} more explanations{cost}"
         return (
@@ -86,8 +91,9 @@ def outlook(sample: AttributionSample, asked: float, terms: Terms, max_samples: 
         path.append((n, max(shares)))
     reached = path[-1][0] if path[-1][1] <= asked else None
     done = reached == sample.n_samples
-    maps = None if reached is None else 0 if done else (reached - (0 if afresh else sample.n_samples)) * len(laws)
+    each = len(laws) if sample.population is None else 1  # a row or a model counts once
+    maps = None if reached is None else 0 if done else (reached - (0 if afresh else sample.n_samples)) * each
     seconds, made = (sample.provenance.get(name) for name in ("seconds", "maps_made"))
     rate = seconds / made if isinstance(seconds, float) and type(made) is int and made > 0 else None
     cost = None if maps is None or rate is None else maps * rate
-    return Outlook(asked, reached, tuple(path), maps, cost, afresh)
+    return Outlook(asked, reached, tuple(path), maps, cost, afresh, sample.sample_noun)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metfa._base.validation import positive_int
+from metfa.results.across import joined_rows
 from metfa.results.corrections import STATEMENTS
 from metfa.results.rules import USUAL
 from metfa.results.terms import Terms
@@ -59,13 +60,14 @@ def _of_inputs(sample: S, rows: slice | list[int]) -> S:
         values=sample.values[:, rows],
         inputs=_rows(sample.inputs, rows),
         target=tuple(sample.target[row] for row in of),
-        vanilla=sample.vanilla[rows],
+        vanilla=None if sample.vanilla is None else sample.vanilla[rows],
         scores=None if sample.scores is None else sample.scores[rows],
         predictions=None if sample.predictions is None else sample.predictions[:, rows],
         input_names=tuple(sample.input_names[row] for row in of),
         stopping=None if sample.stopping is None else sample.stopping.of_inputs(of),
         default_terms=None if sample.default_terms is None else sample.default_terms.of_inputs(of),
         regions=None if sample.regions is None else sample.regions.of_inputs(of),
+        population=None if sample.population is None else sample.population.of_inputs(of),
         pair=None if sample.pair is None else both(_of_inputs, sample.pair, rows),
         provenance={**sample.provenance, "signed": sample.signed},
     )
@@ -101,6 +103,8 @@ def _rows(inputs: Any, rows: slice | list[int]) -> Any:
 
 def joined(sample: S, other: S) -> S:
     """See `AttributionSample.concat`."""
+    if sample.population is not None or other.population is not None:
+        return joined_rows(sample, other)
     _check_joins(sample, other)
     ids = sample.sample_ids + other.sample_ids
     order = np.argsort(np.array(ids))
@@ -147,13 +151,13 @@ def with_record(provenance: dict[str, Any]) -> dict[str, Any]:
     return {**provenance, "looks": [] if looks is None else looks, **now}
 
 
-def grown(looks: list[int], n_samples: int) -> str | None:
+def grown(looks: list[int], n_samples: int, noun: str = "sample") -> str | None:
     """At which numbers below `n_samples` somebody looked before more were joined, in words; None if nobody did."""
     sizes = sorted({size for size in looks if size < n_samples})
     if not sizes:
         return None
     listed = ("..., " if len(sizes) > 5 else "") + ", ".join(map(str, sizes[-5:]))
-    return f"joined from parts after looks at {listed} samples"
+    return f"joined from parts after looks at {listed} {noun}s"
 
 
 def _check_joins(sample: Samples, other: Samples) -> None:

@@ -37,23 +37,24 @@ def pooled_sample(sample: S, regions: Regions) -> S:
     regions.check_fits(sample.feature_shape, sample.values.shape[1])
     stopping = sample.stopping
     if stopping is not None and stopping.over != regions:  # its thresholds are for other features
-        noun = stopping.noun if stopping.over is not None else "single feature"
+        noun = stopping.noun if stopping.over is not None or stopping.noun == "difference" else "single feature"
         stopping = replace(stopping, thresholds=None, nothing=(), over=None, noun=noun)
     if sample.pair is not None:
         found = subtracted(*both(pooled_sample, sample.pair, regions), sample.provenance["compared"])
         return replace(found, stopping=stopping, provenance={**found.provenance, "looks": sample.looks})
     known = sample.provenance.get("signed"), sample.provenance.get("unit")
     signed, unit = facts_of(regions, sample.vanilla, *known)
+    clean = sample.median() if sample.vanilla is None else sample.vanilla
     usual = 0.0 if sample.signed else sample.usual_rule
     provenance = {**sample.provenance, "signed": signed, "unit": unit}
     return replace(
         sample,
         values=pooled_samples(sample.values, regions),
-        vanilla=pooled_maps(sample.vanilla, regions),
+        vanilla=None if sample.vanilla is None else pooled_maps(sample.vanilla, regions),
         feature_names=regions.names,
         provenance=provenance,
         stopping=stopping,
-        default_terms=terms_of(regions, sample.vanilla, sample.default_terms, usual),
+        default_terms=terms_of(regions, clean, sample.default_terms, usual),
         regions=regions,
     )
 

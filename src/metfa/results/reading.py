@@ -14,6 +14,7 @@ from metfa.results.arrays import KINDS, digest_of, read_array
 from metfa.results.checks import misfits
 from metfa.results.corrections import BOTH
 from metfa.results.manifests import read_json
+from metfa.results.population import Population
 from metfa.results.regions import Regions
 from metfa.results.rules import USUAL_ONCE
 from metfa.results.sample import AttributionSample
@@ -38,8 +39,13 @@ def assembled(folder: Path, manifest: dict[str, Any]) -> AttributionSample:
         raise TypeError("feature_names, which must be a list")
     ids, input_names, target = (typed(manifest, name, list) for name in ("sample_ids", "input_ids", "target"))
     check_targets(target)
-    if values is None or vanilla is None or values.ndim < 3 or {values.dtype.kind, vanilla.dtype.kind} - set("biuf"):
+    population, pairs_of = manifest.get("population"), manifest.get("pairs_of")
+    kinds = {array.dtype.kind for array in (values, vanilla) if array is not None}
+    missing = values is None or (vanilla is None and population is None)
+    if missing or values.ndim < 3 or kinds - set("biuf"):
         raise ValueError(f"{folder / MANIFEST} is damaged: values and vanilla must be numbers (n, batch, *features)")
+    if pairs_of is not None and not (isinstance(pairs_of, list) and all(isinstance(name, str) for name in pairs_of)):
+        raise TypeError("pairs_of, which must be a list of texts")
     inputs = _read_inputs(folder, manifest["inputs"], described)
     default_terms = manifest.get("default_terms")
     stopping = read_stopping(folder, manifest, values.shape)
@@ -48,7 +54,7 @@ def assembled(folder: Path, manifest: dict[str, Any]) -> AttributionSample:
         values=values,
         inputs=inputs,
         target=tuple(tuple(entry) if isinstance(entry, list) else entry for entry in target),
-        vanilla=np.array(vanilla),
+        vanilla=None if vanilla is None else np.array(vanilla),
         scores=None if scores is None else np.array(scores),
         predictions=None if predictions is None else np.array(predictions),
         sample_ids=tuple(ids),
@@ -58,6 +64,8 @@ def assembled(folder: Path, manifest: dict[str, Any]) -> AttributionSample:
         stopping=stopping,
         default_terms=None if default_terms is None else Terms.read(default_terms, values.shape),
         regions=regions.get("regions"),
+        population=None if population is None else Population.read(population, *values.shape[1::-1]),
+        pairs_of=None if pairs_of is None else tuple(pairs_of),
     )
     for name, wrong in misfits(sample):
         raise ValueError(f"{folder / MANIFEST} is damaged: {name} {wrong}")

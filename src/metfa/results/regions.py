@@ -90,7 +90,7 @@ class Regions:
                 "one input at a time, `sample.of_input(0).over(...)`"
             )
         one_of(self.how, "how", HOW)
-        names = tuple(f"region {i}" for i in range(numbers[0])) if self.names is None else as_names(self.names, "names")
+        names = _numbered(numbers[0]) if self.names is None else as_names(self.names, "names")
         if len(names) != numbers[0]:
             raise ValueError(f"`names` must name each of the {numbers[0]} regions, got {len(names)}")
         keep(self, masks=masks, names=names, against=self._checked_against(masks))
@@ -127,6 +127,19 @@ class Regions:
     def feature_shape(self) -> tuple[int, ...]:
         """Shape of the maps that it pools."""
         return shape_of(self.masks[0])
+
+    @property
+    def named(self) -> bool:
+        """Whether the regions have names of their own, and not numbers alone."""
+        return self.names != _numbered(len(self))
+
+    @property
+    def score_name(self) -> str:
+        """What a score is: of a region, and what was subtracted from it."""
+        name = {"mean": "mean score of a region", "sum": "sum of the scores of a region", "max": "maximum of a region"}
+        if self.against is None:
+            return name[self.how]
+        return f"{name[self.how]} less that of {REST if isinstance(self.against, str) else 'the other region'}"
 
     @property
     def sides(self) -> tuple[str, str] | None:
@@ -263,6 +276,10 @@ def regions_of(
         raise TypeError("`regions` must be a metfa.Regions, labels or masks, got None: see `metfa.regions`")
     asked = {name: value for name, value in (("how", how), ("against", against)) if value is not None}
     return replace(given, **asked) if isinstance(given, Regions) else Regions(given, **asked)
+
+
+def _numbered(count: int) -> tuple[str, ...]:
+    return tuple(f"region {i}" for i in range(count))
 
 
 def _finite(sums: np.ndarray) -> np.ndarray:

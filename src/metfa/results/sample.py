@@ -34,13 +34,13 @@ class AttributionSample(Decided):
     Attributes
     ----------
     values : ndarray, (n_samples, batch, \*features)
-        The samples. For a run with a store, a read-only memory map of the file.
+        The samples, or a `population`. For a run with a store, a read-only memory map of the file.
     inputs : ndarray, tuple or dict of ndarrays, or list
         The clean inputs, on the host.
     target : tuple
         What was explained, one entry for each input.
-    vanilla : ndarray, (batch, \*features)
-        The attribution of the clean input.
+    vanilla : ndarray, (batch, \*features), or None
+        The attribution of the clean input; None for a `population`, which has none.
     scores : ndarray or None, (batch, classes)
         The model's scores of the clean input.
     predictions : ndarray or None, (n_samples, batch)
@@ -58,6 +58,10 @@ class AttributionSample(Decided):
         with it. None: the usual ones, see `terms`.
     regions : Regions or None
         What its features are, where they are regions (see `over`).
+    population : Population or None
+        What its samples are, if they are rows of a data set (`across_inputs`) or models (`metfa.across_models`).
+    pairs_of : tuple of str or None
+        Names of the features whose pairs are its features (see `pairwise`).
     pair : (AttributionSample, AttributionSample) or None
         Before and after, where the values are differences (`metfa.compare`): after minus before, copy by copy.
     """
@@ -255,7 +259,7 @@ class AttributionSample(Decided):
         return write(path, self, **settings)
 
     def plot(self, **settings: Any) -> Any:
-        """Draw an image's maps (`metfa.plot.figure`) or its regions (`metfa.plot.regions`), else `metfa.plot.bars`."""
+        """Draw maps (`metfa.plot.figure`, `metfa.plot.comparison`), regions of maps (`metfa.plot.regions`) or bars."""
         from metfa.plot import drawing_of
 
         return drawing_of(self)(self, **settings)

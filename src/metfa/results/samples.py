@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from metfa import stats
-from metfa._base.percents import percent
+from metfa._base.percents import counted, percent
 from metfa._base.provenance import printable
 from metfa.results.cautions import predicted
 from metfa.results.decisions import samples_for_interval
 from metfa.results.moments import mean_of, median_of, std_of
 from metfa.results.parts import grown, read_only, with_record
+from metfa.results.population import Population
 from metfa.results.regions import Regions
 from metfa.results.rules import RULES
 from metfa.results.stopping import Stopping, of_a_fixed_number
@@ -34,7 +35,7 @@ class Samples:
     values: np.ndarray
     inputs: Any
     target: tuple[Any, ...]
-    vanilla: np.ndarray
+    vanilla: Any
     scores: np.ndarray | None
     predictions: np.ndarray | None
     sample_ids: tuple[int, ...]
@@ -44,6 +45,8 @@ class Samples:
     stopping: Stopping | None = None
     default_terms: Terms | None = None
     regions: Regions | None = None
+    population: Population | None = None
+    pairs_of: tuple[str, ...] | None = None
     pair: tuple[Any, Any] | None = None
 
     def __post_init__(self) -> None:
@@ -53,7 +56,7 @@ class Samples:
 
     @property
     def n_samples(self) -> int:
-        """Number of samples N of each input."""
+        """Number of samples N of each input; of a `population` the number of its rows or models."""
         return len(self.values)
 
     @property
@@ -85,7 +88,7 @@ class Samples:
     @property
     def grown(self) -> str | None:
         """At which smaller numbers of samples somebody looked, in words; None if nobody did."""
-        return grown(self.looks, self.n_samples)
+        return grown(self.looks, self.n_samples, self.sample_noun)
 
     def too_few_for(self, confidence_level: float) -> str | None:
         """Why there are no intervals of that level: too few samples, or no noise; None if there are."""
@@ -94,7 +97,8 @@ class Samples:
         needed = samples_for_interval(confidence_level, any_time=self.any_time)
         if self.n_samples >= needed:
             return None
-        return f"{self.n_samples} samples are too few, {percent(confidence_level)} needs {needed}"
+        there = f"{counted(self.n_samples, self.sample_noun)} {'is' if self.n_samples == 1 else 'are'} too few"
+        return f"{there}, {percent(confidence_level)} needs {needed}"
 
     @property
     def unmoved(self) -> np.ndarray:
@@ -103,8 +107,31 @@ class Samples:
 
     @property
     def noun(self) -> str:
-        """What its features are called in sentences: "region" or "feature"."""
-        return "feature" if self.regions is None else "region"
+        """What its features are called in sentences: "feature", "region" or "pair"."""
+        if self.pairs_of is not None:
+            return "pair"
+        own = "feature" if self.population is None else self.population.feature
+        return own if self.regions is None else "region"
+
+    @property
+    def sample_noun(self) -> str:
+        """What its samples are called in sentences: "sample", "row" or "model"."""
+        return "sample" if self.population is None else self.population.noun
+
+    @property
+    def nouns(self) -> tuple[str, str]:
+        """Words for a sample and for a feature."""
+        return self.sample_noun, self.noun
+
+    @property
+    def score_name(self) -> str:
+        """What a score is, in words."""
+        if self.pairs_of is not None:
+            return "first score less second score"
+        own = "attribution score" if self.population is None else self.population.short
+        if self.regions is None:
+            return own
+        return f"{self.regions.score_name}{'' if self.population is None else f': {own}'}"
 
     @property
     def words(self) -> tuple[str, ...] | None:
@@ -133,15 +160,22 @@ class Samples:
 
     @cached_property
     def unit(self) -> float | np.ndarray:
-        """What counts as a whole score (see `Terms`): the explainer's `unit`, else from the maps of each input."""
+        """What counts as a whole score (see `Terms`): the explainer's `unit`, else from the maps of each input.
+
+        Of differences it is the larger of both parts' units.
+        """
         given = self.default_terms and self.default_terms.unit
         known = self.provenance.get("unit") if given is None else given
+        if known is None and self.pair is not None:
+            return np.maximum(*(part.unit for part in self.pair))
         first = self.stopping and self.stopping.looks[0].n_samples  # its looks count with this unit
         return unit_of(self.vanilla, self.values[:first]) if known is None else known
 
     @cached_property
     def flip_rate(self) -> np.ndarray | None:
         """Share of noisy inputs whose predicted class differs from the clean one, (batch,); None where unknown."""
+        if self.population is not None:
+            return None if self.population.flips is None else np.array(self.population.flips)
         clean = predicted(self.scores)
         return None if self.predictions is None or clean is None else (self.predictions != clean).mean(axis=0)
 
@@ -176,8 +210,12 @@ class Samples:
 
     def __repr__(self) -> str:
         features = f"{'×'.join(map(str, self.feature_shape))} {self.noun}s"
-        inputs = "1 input" if self.values.shape[1] == 1 else f"{self.values.shape[1]} inputs"
+        samples = counted(self.n_samples, self.sample_noun)
+        if self.sample_noun != "row":  # those are the inputs
+            samples = f"{samples} of {counted(self.values.shape[1], 'input')}"
+        if self.population is not None:
+            features = f"{features}, of each {self.sample_noun} {self.population.number}"
         made = ", ".join(
             f"{name}={printable(str(self.provenance.get(name))):.120}" for name in ("explainer", "noise", "rng")
         )
-        return f"AttributionSample({self.n_samples} samples of {inputs}, {features}, {made})"
+        return f"AttributionSample({samples}, {features}, {made})"

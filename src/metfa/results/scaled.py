@@ -55,9 +55,9 @@ def scaled_sample(sample: S, scale: str) -> S:
             "`scaled` is for maps, and these are differences between regions: write `sample.scaled(...).over(regions)` "
             "with the sample of the single features"
         )
-    values = np.empty(sample.values.shape)
+    values, noun = np.empty(sample.values.shape), sample.sample_noun
     for number, maps in enumerate(sample.values):
-        values[number] = _scaled_maps(maps, scale, sample.input_names, f"sample {sample.sample_ids[number]}")
+        values[number] = _scaled_maps(maps, scale, sample.input_names, f"{noun} {sample.sample_ids[number]}")
         unload(sample.values)
     own, ranks = sample.default_terms, scale == "rank"
     if ranks:
@@ -66,12 +66,14 @@ def scaled_sample(sample: S, scale: str) -> S:
         own = replace(own, unit=None) if np.array_equal(own.threshold, 0) or callable(own.threshold) else None
     stopping = sample.stopping
     if stopping is not None:  # the number of samples still depends on what was seen, but its thresholds are of others
-        stopping = replace(stopping, thresholds=None, nothing=(), noun=f"unscaled {stopping.noun.split()[-1]}")
+        stopping = replace(stopping, thresholds=None, nothing=(), noun=stopping.noun_of("unscaled"))
     made = f"{WORDS[scale]}{sample.provenance.get('explainer')}"
     return replace(
         sample,
         values=values,
-        vanilla=_scaled_maps(sample.vanilla, scale, sample.input_names, "the map without noise"),
+        vanilla=None
+        if sample.vanilla is None
+        else _scaled_maps(sample.vanilla, scale, sample.input_names, "the map without noise"),
         provenance={**sample.provenance, "explainer": made, "signed": sample.signed and not ranks, "unit": None},
         stopping=stopping,
         default_terms=own,

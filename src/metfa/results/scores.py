@@ -23,8 +23,8 @@ class Scores:
         The scores, float64.
     called : str
         What they are.
-    vanilla : ndarray
-        Scores without noise.
+    vanilla : ndarray or None
+        Scores without noise; None for a population.
     ends : tuple of ndarray, or None
         Lower and upper ends of the intervals; None with too few samples.
     level : float
@@ -33,32 +33,41 @@ class Scores:
         "any-time " where the intervals hold at any time, else nothing.
     outside : ndarray of bool
         Whether the score without noise lies beyond the ends.
+    quantity : str
+        What a number is: a "score", or a "difference" (`metfa.compare`).
     """
 
     values: np.ndarray
     called: str
-    vanilla: np.ndarray
+    vanilla: np.ndarray | None
     ends: tuple[np.ndarray, np.ndarray] | None
     level: float
     kind: str
     outside: np.ndarray
+    quantity: str
 
     @classmethod
     def of(cls, sample: AttributionSample, confidence_level: float) -> Scores:
         """From a sample of one input."""
-        vanilla, n = sample.vanilla[0].astype(np.float64), sample.n_samples
+        vanilla, noun = sample.vanilla, sample.sample_noun
+        vanilla = None if vanilla is None else vanilla[0].astype(np.float64)
         kind = "any-time " * sample.any_time
+        quantity = "score" if sample.pair is None else "difference"
         if sample.too_few_for(confidence_level) is not None:
-            called = "the only sample" if n == 1 else f"median of {n} samples"
-            return cls(
-                sample.median()[0].astype(np.float64), called, vanilla, None, 0.0, kind, np.zeros(vanilla.shape, bool)
-            )
+            called = f"the only {noun}" if sample.n_samples == 1 else f"median of {sample.n_samples:,} {noun}s"
+            medians = sample.median()[0].astype(np.float64)
+            return cls(medians, called, vanilla, None, 0.0, kind, np.zeros(medians.shape, bool), quantity)
         interval = sample.confidence_interval(confidence_level)
         ends = interval.low[0].astype(np.float64), interval.high[0].astype(np.float64)
         values = sample.smoothed(confidence_level)[0].astype(np.float64)
-        called = f"smoothed over {n} samples, {trimming(sample, confidence_level)}"
-        beyond = outside(sample.vanilla, interval)[0]
-        return cls(values, called, vanilla, ends, interval.confidence_level, kind, beyond)
+        called = f"smoothed over {sample.n_samples:,} {noun}s, {trimming(sample, confidence_level)}"
+        beyond = np.zeros(values.shape, bool) if vanilla is None else outside(sample.vanilla, interval)[0]
+        return cls(values, called, vanilla, ends, interval.confidence_level, kind, beyond, quantity)
+
+    @property
+    def median(self) -> str:
+        """What the ends are about."""
+        return "median" if self.quantity == "score" else f"median {self.quantity}"
 
     def intervals(self, places: int) -> str:
         """What the ends are, with so many digits of the level in percent."""

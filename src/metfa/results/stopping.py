@@ -121,6 +121,10 @@ class Stopping:
             )
         return Terms(np.array(self.thresholds), self.alpha, self.correction, self.split, nothing=self.nothing)
 
+    def noun_of(self, kind: str) -> str:
+        """What the looks were about, where scores were made of another `kind` afterwards: "unscaled", "uncompared"."""
+        return self.noun if self.noun == "difference" else f"{kind} {self.noun.split()[-1]}"
+
     def of_input(self, index: int) -> Stopping:
         """The same for one input of the batch; the looks still show the worst of all."""
         return self.of_inputs([index])

@@ -21,8 +21,12 @@ from metfa.results.cautions import (
     place,
     trimming,
 )
+from metfa.results.compared import Compared
 from metfa.results.decisions import Decision, kinds_at
+from metfa.results.pairs import MOST_FEATURES
+from metfa.results.population import Population
 from metfa.results.promises import promise
+from metfa.results.ranking import in_words
 from metfa.results.sample import AttributionSample
 from metfa.results.terms import Terms
 from metfa.results.thresholds import UNMOVED, zone_of
@@ -84,11 +88,19 @@ class Summary:
     flip_rate : float or None
         Share of noisy inputs whose predicted class differs from the clean one.
     noun : str
-        What a feature is called: "feature" or "region".
+        What a feature is called: "feature", "region" or "pair".
+    sample_noun : str
+        What a sample is called: "sample", "row" or "model".
+    population : Population or None
+        What the samples are, where they are rows or models.
+    ranking : str or None
+        Of a population of at most 100 features: which rank above which, see `AttributionSample.ranking`.
     sides : (str, str) or None
         What lies above and below the threshold 0, where the scores are differences (`Terms.sides`).
     terms : Terms
         Terms of the decision, which say what is promised about false marks.
+    compared : Compared or None
+        What the scores are differences of (`metfa.compare`); None for plain scores.
     """
 
     place: str | None
@@ -117,8 +129,12 @@ class Summary:
     trimming: str | None
     flip_rate: float | None
     noun: str = "feature"
+    sample_noun: str = "sample"
+    population: Population | None = None
+    ranking: str | None = None
     sides: tuple[str, str] | None = None
     terms: Terms = field(default_factory=Terms, repr=False)
+    compared: Compared | None = None
 
     @property
     def kinds(self) -> dict[int, str]:
@@ -136,36 +152,59 @@ class Summary:
         at = "one for each feature" if self.threshold is None else f"{self.threshold:.4g}"
         if self.threshold is not None and math.isnan(self.threshold):
             at = "none exists"
-        kinds = self.kinds
+        kinds, quantity, both = self.kinds, self.quantity, self.compared
+        median = "median" if both is None else "median difference"
+        about_0 = both is not None and self.threshold == 0
+        above = at if about_0 else f"the threshold, {at}"
         lines = [
             *(("caution", text) for text in self.cautions),
             *([] if self.place is None else [("row", self.place)]),
             *([] if self.explained is None else [("class explained", self.explained)]),
-            ("samples", f"{self.n_samples} of each {self.noun}'s score{kept}; {counted(self.n_features, self.noun)}"),
+            *([] if both is None else [("difference", both.about)]),
+            *self._samples(kept),
             *([] if self.nothing is None else [("nothing stands out", self.nothing)]),
-            (kinds[1], f"{percent(self.above, 2):>7} (median above the threshold, {at})"),
-            (kinds[-1], f"{percent(self.below, 2):>7} (median below it)"),
-            (kinds[0], f"{percent(self.undecided, 2):>7}"),
-            *([("no sign", about_near_zero(self.near_zero, self.zone, self.noun))] if self.near_zero else []),
+            (kinds[1], f"{percent(self.above, 2):>7} ({median} above {above})"),
+            (kinds[-1], f"{percent(self.below, 2):>7} ({median} below it)"),
+            (kinds[0], f"{percent(self.undecided, 2):>7}{' (not shown to differ)' * about_0}"),
+            *([("no sign", about_near_zero(self.near_zero, self.zone, self.noun, quantity))] if self.near_zero else []),
             *([] if self.stopped is None else [("stopped", self.stopped)]),
             ("false marks", false_marks_of(self, self.terms, kinds)),
             ("intervals", self._intervals()),
         ]
         if self.outside is not None:
-            lines.append(("contradicted", about_outside(self.outside, self.n_features, self.noun)))
+            lines.append(("contradicted", about_outside(self.outside, self.n_features, self.noun, quantity)))
         if self.trimming is not None:
-            lines.append(("smoothed map", f"mean of the {self.n_samples} samples of each {self.noun}, {self.trimming}"))
+            what = self.sample_noun if both is None else "difference"
+            lines.append(("smoothed map", f"mean of the {self.n_samples} {what}s of each {self.noun}, {self.trimming}"))
         if self.flip_rate is not None:
             lines.append(("prediction flips", f"{percent(self.flip_rate, 0)} of the noisy inputs"))
+        if both is not None and both.flips:
+            lines.append(("prediction flips", f"{both.flipped} of the noisy inputs"))
+        if self.ranking is not None:
+            lines.append(("ranking", self.ranking))
         return lines
+
+    def _samples(self, kept: str) -> list[tuple[str, str]]:
+        """What the samples are, and what every statement is about."""
+        features = counted(self.n_features, self.noun)
+        if self.population is None:
+            return [("samples", f"{self.n_samples} of each {self.noun}'s {self.quantity}{kept}; {features}")]
+        each = f"{self.n_samples:,}, of each {self.population.number}{kept}; {features}"
+        return [(f"{self.sample_noun}s", each), ("about", self.population.about)]
+
+    @property
+    def quantity(self) -> str:
+        """What a sample of a feature is: its "score", or its "difference"."""
+        return "score" if self.compared is None else "difference"
 
     def _intervals(self) -> str:
         if self.too_few is not None or self.confidence_level is None:
             return f"none: {self.too_few}"
         level = percent(self.confidence_level, 2)
-        kind = "more where scores tie" if self.stopped is None else "whenever sampling stops"
+        kind = f"more where {self.quantity}s tie" if self.stopped is None else "whenever sampling stops"
         covered = f"{level}, {kind}" if self.stopped is None else f"at least {level}, {kind}"
-        return f"each holds its median with probability {covered}; mean width {self.mean_interval_width:.3g}"
+        held = "its median" if self.compared is None else "its median difference"
+        return f"each holds {held} with probability {covered}; mean width {self.mean_interval_width:.3g}"
 
 
 def false_marks_of(summary: Summary, terms: Terms, kinds: Mapping[int, str]) -> str:
@@ -193,11 +232,15 @@ def summarise(
     shown = np.broadcast_to(decision.thresholds.reshape(-1), (batch,)) if by_input else None
     level = width = contradicted = trimmed = None
     too_few = sample.too_few_for(confidence_level)
+    ranked = [None] * batch
+    if sample.population is not None and sample.pairs_of is None and 2 <= sample.n_features <= MOST_FEATURES:
+        ranked = [in_words(sample, row) for row in range(batch)]
     if too_few is None:
         interval = sample.confidence_interval(confidence_level)
         level = interval.confidence_level
         width = np.subtract(interval.high, interval.low, dtype=np.float64).reshape(batch, -1).mean(axis=1)
-        contradicted = outside(sample.vanilla, interval).reshape(batch, -1).sum(axis=1)
+        if sample.vanilla is not None:
+            contradicted = outside(sample.vanilla, interval).reshape(batch, -1).sum(axis=1)
         trimmed = trimming(sample, confidence_level)
     false_marks = None
     if terms.correction is None and not decision.any_time:
@@ -233,8 +276,12 @@ def summarise(
             trimming=trimmed,
             flip_rate=None if sample.flip_rate is None else float(sample.flip_rate[row]),
             noun=sample.noun,
+            sample_noun=sample.sample_noun,
+            population=sample.population,
+            ranking=ranked[row],
             sides=terms.sides,
             terms=terms,
+            compared=Compared.of(sample, row),
         )
         for row in range(batch)
     )

@@ -104,8 +104,9 @@ def ruled(
     if flat:
         row, why = flat[0]
         others = f" (and of {len(flat) - 1} others)" if len(flat) > 1 else ""
+        where = f" of input {row}{others}" if values.shape[1] > 1 else ""
         warn(
-            f"no feature of input {row}{others} stands out: {why}. So nothing is decided; a number as `threshold` asks "
+            f"no feature{where} stands out: {why}. So nothing is decided; a number as `threshold` asks "
             "on which side of it the medians lie",
             DegenerateAttributionsWarning,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,17 +13,21 @@ from metfa.results.moments import largest_of, mean_of, median_of
 
 __all__ = ["checked_unit", "unit_of"]
 
+SMALL = 1024  # features of a map of which all medians are computed, for all inputs at once
 CANDIDATES = 32  # features with large means, whose medians bound the largest one from below
 
 
-def unit_of(vanilla: np.ndarray, samples: np.ndarray) -> np.ndarray:
+def unit_of(vanilla: np.ndarray | None, samples: np.ndarray) -> np.ndarray:
     r"""Unit of each input, (batch,) float64, from its clean map (batch, \*features) and samples (n, batch, \*features).
 
     It is the smaller of the largest absolute clean score and the largest absolute median: one of the two may be wild,
-    as at a pole or in a saturated place, and a unit that is too large hides what is there.
+    as at a pole or in a saturated place, and a unit that is too large hides what is there. A population (None) has no
+    clean map.
     """
+    if math.prod(samples.shape[2:]) <= SMALL:
+        return np.minimum(largest_of(vanilla), largest_of(median_of(samples)))
     medians = [_largest_median(samples[:, row]) for row in range(samples.shape[1])]
-    return np.minimum(largest_of(vanilla), medians)
+    return np.array(medians) if vanilla is None else np.minimum(largest_of(vanilla), medians)
 
 
 def _largest_median(values: np.ndarray) -> float:

@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from dataclasses import replace
-from datetime import datetime, timezone
-from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from metfa._arrays import device_of
 from metfa._base.progress import progress_bar
-from metfa._base.provenance import versions
-from metfa._base.warnings import DegenerateAttributionsWarning, warn
-from metfa.calls.behind import loaded_torch
 from metfa.calls.guard import left_as_found
-from metfa.noise.pixel_space import gaussian_std
-from metfa.results.pooling import facts_of, pooled_maps, terms_of
 from metfa.results.sample import AttributionSample
 from metfa.results.until import Until
-from metfa.sampling.loop import Job, Loop
-from metfa.sampling.protocol import known_signed, known_unit
-from metfa.sampling.request import Request, fitting_names
-from metfa.sampling.rounds import Rounds, rounds_of
+from metfa.sampling.protocol import known_signed
+from metfa.sampling.request import Request
+from metfa.sampling.rounds import rounds_of
 from metfa.sampling.run import Run
-from metfa.sampling.store import Sink, sink_of
-from metfa.sampling.unmoved import not_moved, of_one_map, warn_of_unmoved
+from metfa.sampling.sampler import Sampler
+from metfa.sampling.store import sink_of
 
 __all__ = ["explain"]
 
@@ -132,113 +119,26 @@ def explain(
     >>> sample.significance_map(threshold=1.0)
     array([[ 1, -1,  1]], dtype=int8)
     """
-    started, clock = datetime.now(timezone.utc), time.perf_counter()
     request = Request(
         explainer=explainer, inputs=inputs, target=target, noise=noise, n_samples=n_samples, over=over,
         predict=predict, row_args=row_args, batch_size=batch_size, rng=rng, run=Run.checked(run),
     )  # fmt: skip
-    signed, unit = known_signed(explainer), known_unit(explainer)
-    rounds = rounds_of(request.n_samples, len(request.rows), signed=signed, unit=unit, over=request.over)
-    sink = sink_of(request)
-    with sink:  # to its end: until then the store is this call's alone
+    n_rows, rule = len(request.rows), request.n_samples
+    rounds = rounds_of(rule, n_rows, signed=known_signed(explainer), over=request.over)
+    with sink_of(request) as sink:  # to its end: until then the store is this call's alone
         with left_as_found(explainer, request.predict):
-            first = list(islice(request.jobs(0, rounds.most, sink.is_done), request.batch_size))
-            loop, scores = request.loop(sink.root).ready(target, request.predict, first)
-            maps, given_scores = _vanilla(loop)
-            loop = replace(loop, features=maps.shape[1:], regions=request.over)
-            vanilla, terms = maps, None
-            if request.over is not None:
-                request.over.check_fits(maps.shape[1:], len(maps))
-                vanilla, terms = pooled_maps(maps, request.over), terms_of(request.over, maps)
-                signed, unit = facts_of(request.over, maps, signed, unit)
-            rounds.check(maps, sink.usual)
-            required = request.run.feature_names is not None
-            names = fitting_names(request.feature_names, vanilla.shape[1:], required=required)
-            finished = sink.open(rounds.most, vanilla, list(loop.targets))
-            if finished is not None:
-                return replace(finished, feature_names=names)
-            made = _sampled(request, loop, rounds, sink)
-        if made.constant:
-            message = f"{made.constant} of {made.maps} maps are constant and say nothing about their features"
-            warn(message, DegenerateAttributionsWarning)
-        return sink.result(
-            made.samples,
-            inputs=request.rows.host,
-            target=tuple(loop.targets),
-            vanilla=vanilla,
-            scores=given_scores if scores is None else scores,
-            sample_ids=tuple(range(request.run.first_sample, request.run.first_sample + made.samples)),
-            input_names=request.ids,
-            feature_names=names,
-            stopping=rounds.stopping(),
-            default_terms=terms,
-            regions=request.over,
-            provenance={
-                **request.settings,
-                "rng": hex(sink.root),
-                "usual_threshold": sink.usual,
-                "n_samples": made.samples,
-                "signed": signed,
-                "unmoved": [request.ids[row] for row in made.unmoved],
-                "unit": unit,
-                "gaussian_std": gaussian_std(noise),
-                "batch_size": loop.batch_size,
-                "device": None if request.rows.array is None else str(device_of(request.rows.array)),
-                "started": started.isoformat(timespec="seconds"),
-                "seconds": round(time.perf_counter() - clock, 3),
-                "maps_made": made.maps,  # in these seconds, without those of an interrupted run
-                "versions": versions(),
-                **_threads(),
-            },
-        )
-
-
-class _Made(NamedTuple):
-    """How many samples there are, how many maps this call made for them, how many of these are constant, and the rows
-    that no noisy copy moves and that have one map.
-    """
-
-    samples: int
-    maps: int
-    constant: int
-    unmoved: list[int]
-
-
-def _vanilla(loop: Loop) -> tuple[np.ndarray, np.ndarray | None]:
-    """Maps of the clean inputs, and their scores (batch, classes) if the explainer returns scores."""
-    with loop.cleaned().over([Job(row, 0) for row in range(len(loop.rows))]) as chunks:
-        explained = [(chunk.maps, chunk.class_scores) for chunk in chunks]
-    maps, scores = zip(*explained, strict=True)
-    return np.concatenate(maps), None if any(of is None for of in scores) else np.concatenate(scores)
-
-
-def _sampled(request: Request, loop: Loop, rounds: Rounds, sink: Sink) -> _Made:
-    """Sample in rounds until there are enough."""
-    n_rows = len(request.rows)
-    first, kept, unmoved = request.run.first_sample, list(range(n_rows)), []
-    taken = made = constant = 0
-    total = rounds.most * n_rows
-    with progress_bar(
-        total, sink.n_done, shown=request.run.progress, unit="map", doing="explaining", extra="image"
-    ) as bar:
-        while (upto := rounds.next(taken, made / n_rows)) is not None:
-            sink.make_room(upto)
-            jobs = list(request.jobs(taken, upto, sink.is_done))
-            with loop.over(jobs) as chunks:
-                for chunk in chunks:
-                    scores = chunk.class_scores
-                    places = [(job.sample_id - first, job.row) for job in chunk.jobs]
-                    sink.write(places, chunk.maps, None if scores is None or scores.shape[1] < 2 else scores.argmax(1))
-                    constant += chunk.constant
-                    bar.update(len(places))
-            kept = not_moved(loop, kept, range(first + taken, first + upto))
-            unmoved = of_one_map(kept, sink.values(0, upto))
-            made, taken = made + len(jobs), upto
-            bar.set_postfix_str(rounds.look(sink.values, taken, unmoved))
-    warn_of_unmoved(kept, unmoved, (taken, n_rows))
-    return _Made(taken, made, constant, unmoved)
-
-
-def _threads() -> dict[str, int]:
-    torch = loaded_torch()
-    return {} if torch is None else {"torch_threads": torch.get_num_threads()}
+            sampler = Sampler(request, sink)
+            seen = sampler.seen(rule.over if isinstance(rule, Until) else None)
+            rounds.check(seen, sink.usual)
+            if (finished := sampler.open()) is not None:
+                return finished
+            shown = request.run.progress
+            total = rounds.most * n_rows
+            with progress_bar(total, sink.n_done, shown=shown, unit="map", doing="explaining", extra="image") as bar:
+                while (upto := rounds.next(sampler.taken, sampler.made / n_rows)) is not None:
+                    with sampler.advancing(upto) as chunks:
+                        for n_maps in chunks:
+                            bar.update(n_maps)
+                    bar.set_postfix_str(rounds.look(seen, upto, sampler.unmoved))
+        sampler.warn()
+        return sampler.sample(rounds.stopping())

@@ -60,9 +60,9 @@ class StoreSink:
         self._seed_given = request.seed_given
         self._n_jobs = request.most * len(request.ids)
         self.n_done, self.usual = 0, USUAL
-        self._finished = (self.folder / MANIFEST).exists()
+        self._found: AttributionSample | None = None  # the result, if it is there
         self._open = ExitStack()
-        if not self._finished:
+        if not self._is_finished():
             self._begin()
 
     def __enter__(self) -> StoreSink:
@@ -72,6 +72,15 @@ class StoreSink:
         """Let others write."""
         self._open.close()
 
+    def _is_finished(self) -> bool:
+        """Whether the result is there; then its seed is this call's, where none was given."""
+        if (self.folder / MANIFEST).exists():
+            self._found = load(self.folder)
+            made = self._found.provenance.get("rng")
+            if not self._seed_given and isinstance(made, str):
+                self.root, self._asked["rng"] = int(made, 16), made
+        return self._found is not None
+
     def _begin(self) -> None:
         """Take the folder, and read what is done."""
         _check_free(self.folder)
@@ -79,8 +88,7 @@ class StoreSink:
         self._open.enter_context(Owner(self.folder, "store"))
         try:
             sweep(self.folder)
-            if (self.folder / MANIFEST).exists():  # another call has just ended
-                self._finished = True
+            if self._is_finished():  # another call has just ended
                 self._open.close()
             else:
                 if (self.folder / RUN).exists():
@@ -107,8 +115,8 @@ class StoreSink:
     def open(self, most_samples: int, vanilla: np.ndarray, targets: list[Any]) -> AttributionSample | None:
         """See `Sink`."""
         check_targets(targets)
-        if self._finished:
-            return self._finished_result(vanilla, targets)
+        if self._found is not None:
+            return self._finished_result(self._found, vanilla, targets)
         self._shape = (most_samples, *vanilla.shape)
         self._dtype = vanilla.dtype
         if self._done.begun:
@@ -144,7 +152,7 @@ class StoreSink:
 
     def is_done(self, job: int) -> bool:
         """See `Sink`."""
-        return self._finished or job in self._done
+        return self._found is not None or job in self._done
 
     def write(self, places: list[tuple[int, int]], maps: np.ndarray, predictions: np.ndarray | None) -> None:
         """See `Sink`."""
@@ -188,20 +196,15 @@ class StoreSink:
             self._tidy()
         return load(self.folder)
 
-    def _finished_result(self, vanilla: np.ndarray, targets: list[Any]) -> AttributionSample:
+    def _finished_result(self, found: AttributionSample, vanilla: np.ndarray, targets: list[Any]) -> AttributionSample:
         """The result that is there, if this call would make it."""
-        found = load(self.folder)
         made = found.provenance
-        if self._seed_given or not isinstance(made.get("rng"), str):
-            asked = self._asked
-        else:
-            asked = {**self._asked, "rng": made["rng"]}
         kept = {
-            **{name: made.get(name) for name in asked},
+            **{name: made.get(name) for name in self._asked},
             "input_ids": list(found.input_names),
             "target": describe(list(found.target)),
         }
-        asked = {**asked, "target": describe(targets)}
+        asked = {**self._asked, "target": describe(targets)}
         if self._rule is not None:
             kept["n_samples"] = asked["n_samples"]  # the rule says the largest number
         for name, value in asked.items():

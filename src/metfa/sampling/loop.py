@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from metfa._arrays import device_of, first_not_finite, is_array, namespace, to_host
+from metfa._arrays import first_not_finite, namespace, to_host
 from metfa._base.warnings import RowDependenceWarning, warn
 from metfa.calls.guard import random_state_as_found, training_noticed
 from metfa.calls.row_dependence import dependence, explained_by_rounding, looked_at
@@ -22,11 +22,15 @@ from metfa.calls.targets import row_targets, stacked_targets
 from metfa.results.pooling import pooled_maps
 from metfa.results.regions import Regions
 from metfa.sampling.protocol import call_explainer, predict_scores, safe_batch_size, takes_rngs
-from metfa.sampling.rows import Rows, count_rows, one_row
+from metfa.sampling.rows import Rows, count_rows, one_row, taken
 from metfa.sampling.streams import Purpose, stream
 
 __all__ = ["Explained", "Job", "Loop"]
 
+FOR_EXPLAINER, FOR_SECOND = (
+    (Purpose.EXPLAINER, Purpose.CLEAN),
+    (Purpose.SECOND_EXPLAINER, Purpose.SECOND_CLEAN),
+)
 AHEAD = 2  # chunks whose noise is drawn while the explainer works on an earlier one
 
 
@@ -82,6 +86,8 @@ class Loop:
         Further arguments of the explainer, one entry for each row.
     targets : sequence
         One for each row, see `ready`.
+    own_draws : bool
+        Whether the explainer's randomness has streams apart from those of an explainer that it is compared with.
     features : tuple of int, optional
         Shape of every map; by default that of the first.
     clean : bool
@@ -101,6 +107,7 @@ class Loop:
     batch_size: int
     row_args: Mapping[str, Any] = field(default_factory=dict)
     targets: Sequence[Any] = ()
+    own_draws: bool = False
     features: tuple[int, ...] | None = None
     clean: bool = False
     first: Explained | None = None
@@ -178,10 +185,10 @@ class Loop:
     def explained(self, jobs: Sequence[Job], batch: Any) -> Explained:
         """Maps of one batch, checked."""
         target = stacked_targets([self.targets[job.row] for job in jobs], self.rows.array)
-        purpose = Purpose.CLEAN if self.clean else Purpose.EXPLAINER
-        rngs = [self._stream(job, purpose) for job in jobs] if takes_rngs(self.explainer) else None
+        purposes = FOR_SECOND if self.own_draws else FOR_EXPLAINER
+        rngs = [self._stream(job, purposes[self.clean]) for job in jobs] if takes_rngs(self.explainer) else None
         indices = [job.row for job in jobs]
-        row_args = {name: _taken(values, indices) for name, values in self.row_args.items()}
+        row_args = {name: taken(values, indices) for name, values in self.row_args.items()}
         maps, scores = call_explainer(self.explainer, batch, target, len(jobs), rngs, row_args)
         if scores is None and not self.clean and self.predict is not None:
             scores = predict_scores(self.predict, batch)
@@ -255,13 +262,6 @@ def _row_by_row(predict: Callable[[Any], Any]) -> Callable[[Any], np.ndarray]:
     return lambda inputs: np.concatenate(
         [predict_scores(predict, one_row(inputs, row)) for row in range(count_rows(inputs))]
     )
-
-
-def _taken(values: Any, indices: list[int]) -> Any:
-    if not is_array(values):
-        return [values[index] for index in indices]
-    xp = namespace(values)
-    return xp.take(values, xp.asarray(indices, device=device_of(values)), axis=0)
 
 
 def _on_host(maps: Any) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from dataclasses import InitVar, dataclass, field
 from typing import Any
 
@@ -45,6 +46,8 @@ class Request:
     batch_size: Any
     rng: InitVar[Any]
     run: Run
+    follows: bool = False  # whether its targets may be those of another request
+    own_draws: bool = False  # see `Loop`
     rows: Rows = field(init=False)
     root: int = field(init=False)
     ids: tuple[str, ...] = field(init=False)
@@ -81,7 +84,7 @@ class Request:
         if self.predict is None:
             _check_library(explained_model(self.explainer), rows)
             self._fill(predict=prediction_of(self.explainer))
-        if self.target is not None or self.predict is None:
+        if self.target is not None or not (self.predict or self.follows):
             row_targets(self.target, None, len(rows))  # a wrong kind or number fails before the model is used
         if self.noise is None and not takes_rngs(self.explainer):
             raise ValueError(
@@ -104,6 +107,7 @@ class Request:
                 "rng": hex(root),
                 "streams": SCHEME,
                 **({} if self.over is None else {"over": f"{self.over!r} {self.over.digest}"}),
+                "draws": "own" if self.own_draws else None,
             },
         )
 
@@ -119,7 +123,14 @@ class Request:
     def loop(self, root: int) -> Loop:
         """The loop that makes the samples, with streams from `root`."""
         addresses = [(root, identity) for identity in self.ids]
-        return Loop(self.explainer, self.rows, self.noise, addresses, self.batch_size, self.row_args)
+        given = (self.explainer, self.rows, self.noise, addresses, self.batch_size, self.row_args)
+        return Loop(*given, own_draws=self.own_draws)
+
+    def with_root(self, root: int) -> Request:
+        """The same with another seed, from which a store must not differ."""
+        found = copy(self)
+        found._fill(root=root, seed_given=True, settings={**self.settings, "rng": hex(root)})
+        return found
 
     def jobs(self, start: int, stop: int, is_done: Callable[[int], bool]) -> Iterator[Job]:
         """Jobs of the samples from `start` to `stop`, counted from 0, without those whose number ``is_done``."""

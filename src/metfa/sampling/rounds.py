@@ -13,15 +13,14 @@ from metfa import stats
 from metfa._base.percents import percent
 from metfa.results.decisions import TooFewSamplesError, any_time_undecided, samples_for_interval
 from metfa.results.families import samples_needed
-from metfa.results.pooling import facts_of, pooled_maps, pooled_samples, terms_of
 from metfa.results.rules import RULES, USUAL, is_break
 from metfa.results.stopping import Look, Stopping
 from metfa.results.terms import Terms, checked_threshold, of_both_signs
 from metfa.results.thresholds import UNMOVED, number_of, ruled, sides
-from metfa.results.units import unit_of
 from metfa.results.until import CRITERIA, Until
+from metfa.sampling.seen import Seen
 
-__all__ = ["FixedRound", "Rounds", "RoundsUntil", "rounds_of"]
+__all__ = ["Ended", "FixedRound", "Rounds", "RoundsUntil", "rounds_of"]
 
 FOR_CONTRAST = 5  # samples with which `stats.contrast` can ask whether the maps agree
 FOR_A_RULE = 10  # samples for a rule, such as the natural break of the medians: see the guide on choosing N
@@ -32,7 +31,7 @@ class Rounds(Protocol):
 
     most: int
 
-    def check(self, vanilla: np.ndarray, usual: str) -> None:
+    def check(self, seen: Seen, usual: str) -> None:
         """Raise, before any sample, if the clean maps show that the rule cannot be followed; `usual` as of `Sink`."""
         ...
 
@@ -40,8 +39,8 @@ class Rounds(Protocol):
         """Number of samples after the next round; None: enough. Of the samples `taken`, this call has `made` some."""
         ...
 
-    def look(self, values: Callable[[int, int], np.ndarray], taken: int, unmoved: Sequence[int]) -> str:
-        """Look at the samples through a function (start, stop) -> samples; returns a text for the progress bar.
+    def look(self, seen: Seen, taken: int, unmoved: Sequence[int]) -> str:
+        """Look at the samples taken; returns a text for the progress bar.
 
         Inputs that are `unmoved` (`AttributionSample.unmoved`) show nothing.
         """
@@ -58,37 +57,47 @@ class FixedRound:
     def __init__(self, n_samples: int) -> None:
         self.most = n_samples
 
-    def check(self, vanilla: np.ndarray, usual: str) -> None:
+    def check(self, seen: Seen, usual: str) -> None:
         """See `Rounds`."""
 
     def next(self, taken: int, made: float) -> int | None:  # noqa: ARG002
         """See `Rounds`."""
         return self.most if taken < self.most else None
 
-    def look(self, values: Callable[[int, int], np.ndarray], taken: int, unmoved: Sequence[int]) -> str:  # noqa: ARG002
+    def look(self, seen: Seen, taken: int, unmoved: Sequence[int]) -> str:  # noqa: ARG002
         """See `Rounds`."""
         return ""
 
-    def stopping(self) -> None:
+    def stopping(self) -> Stopping | None:
         """See `Rounds`."""
+        return None
+
+
+class Ended(FixedRound):
+    """One round with all samples of an interrupted run, which had made them all; how it had ended is known."""
+
+    def __init__(self, n_samples: int, stopping: Stopping | None) -> None:
+        super().__init__(n_samples)
+        self._stopping = stopping
+
+    def stopping(self) -> Stopping | None:
+        """See `Rounds`."""
+        return self._stopping
 
 
 class RoundsUntil:
     """Rounds that grow until a rule is met."""
 
-    def __init__(
-        self, rule: Until, batch: int, *, signed: bool | None = None, unit: float | None = None, over: Any = None
-    ) -> None:
+    def __init__(self, rule: Until, batch: int, *, signed: bool | None = None, over: Any = None) -> None:
         self.most = rule.max_samples
         self._over = rule.over if over is None else over
-        self._pooled = np.empty(0)  # samples of the rule's regions so far, where single features are kept
-        if self._over is not None:
-            signed, unit = facts_of(self._over, None, signed, unit)
+        if self._over is not None and self._over.against is not None:
+            signed = True
         self._rule, self._batch = rule, batch
         self._clock = time.perf_counter()
         self._looks: list[Look] = []
         self._reason: str | None = None
-        self._tests = None if rule.undecided is None else _Counted(rule, batch, signed, unit)
+        self._tests = None if rule.undecided is None else _Counted(rule, batch, signed)
         if self._least() > self.most:
             raise TooFewSamplesError(
                 f"`max_samples`={self.most} is too few for a look at {', '.join(rule.asked)}: at least {self._least()} "
@@ -96,19 +105,13 @@ class RoundsUntil:
             )
         self._smoothed: np.ndarray | None = None
 
-    def check(self, vanilla: np.ndarray, usual: str) -> None:
+    def check(self, seen: Seen, usual: str) -> None:
         """See `Rounds`."""
-        given = self._rule.threshold
-        if self._over is not None:
-            self._over.check_fits(vanilla.shape[1:], len(vanilla))
-            maps, vanilla = vanilla, pooled_maps(vanilla, self._over)
-            terms = terms_of(self._over, maps)
-            if self._tests is not None and terms is not None:
-                self._tests.unit = terms.unit
-        if self._tests is not None:
-            self._tests.vanilla, self._tests.usual = vanilla, RULES[usual]
+        given, tests = self._rule.threshold, self._tests
+        if tests is not None:
+            tests.usual = RULES[usual]
             if callable(given) and not is_break(given):
-                _try(given, np.repeat(vanilla[:1], min(self._tests.split, FOR_A_RULE), axis=0))
+                _try(given, np.repeat(seen.vanilla[:1], min(tests.split, FOR_A_RULE), axis=0))
 
     def next(self, taken: int, made: float) -> int | None:
         """See `Rounds`."""
@@ -143,33 +146,29 @@ class RoundsUntil:
             least.append(samples_for_interval(rule.confidence_level))
         return max(least)
 
-    def look(self, values: Callable[[int, int], np.ndarray], taken: int, unmoved: Sequence[int]) -> str:
+    def look(self, seen: Seen, taken: int, unmoved: Sequence[int]) -> str:
         """See `Rounds`."""
-        rule, over = self._rule, self._rule.over
-        if over is not None:
-            new = pooled_samples(values(len(self._pooled), taken), over)
-            self._pooled = np.concatenate([self._pooled, new]) if len(self._pooled) else new
-            values = self._of_pooled
+        rule = self._rule
         moved = np.setdiff1d(np.arange(self._batch), unmoved)
         if not len(moved):
             self._reason = "unmoved"
             self._looks.append(Look(taken, None, None, None, round(time.perf_counter() - self._clock, 3)))
             return UNMOVED
-        seen: dict[str, float | None] = dict.fromkeys(CRITERIA)
+        found: dict[str, float | None] = dict.fromkeys(CRITERIA)
         if self._tests is not None:
-            seen["undecided"] = float(self._tests.undecided(values, taken)[moved].max())
+            found["undecided"] = float(self._tests.undecided(seen, taken)[moved].max())
         if rule.width is not None and taken >= samples_for_interval(rule.confidence_level, any_time=True):
             ranks = stats.sequence_ranks(taken, rule.confidence_level)
-            interval = stats.median_interval(values(0, taken), ranks=ranks)
-            seen["width"] = _worst(np.subtract(interval.high[moved], interval.low[moved], dtype=np.float64))
+            interval = stats.median_interval(seen.values(0, taken), ranks=ranks)
+            found["width"] = _worst(np.subtract(interval.high[moved], interval.low[moved], dtype=np.float64))
         if rule.change is not None and taken >= samples_for_interval(rule.confidence_level):
-            smoothed = stats.smoothed_median(values(0, taken), rule.confidence_level)
+            smoothed = stats.smoothed_median(seen.values(0, taken), rule.confidence_level)
             if self._smoothed is not None:
-                seen["change"] = _worst(np.abs(smoothed - self._smoothed)[moved])
+                found["change"] = _worst(np.abs(smoothed - self._smoothed)[moved])
             self._smoothed = smoothed
         seconds = time.perf_counter() - self._clock
-        self._looks.append(Look(taken, seconds=round(seconds, 3), **seen))
-        if all((value := seen[name]) is not None and value <= asked for name, asked in rule.asked.items()):
+        self._looks.append(Look(taken, seconds=round(seconds, 3), **found))
+        if all((value := found[name]) is not None and value <= asked for name, asked in rule.asked.items()):
             self._reason = "reached"
         elif self._tests is not None and taken > self._tests.split and self._tests.hopeless:
             self._reason = "no_threshold"
@@ -178,10 +177,7 @@ class RoundsUntil:
         elif rule.max_seconds is not None and seconds >= rule.max_seconds:
             self._reason = "max_seconds"
         shown = {"undecided": lambda share: percent(share, 1), "width": "{:.3g}".format, "change": "{:.2g}".format}
-        return ", ".join(f"{name} {shown[name](value)}" for name, value in seen.items() if value is not None)
-
-    def _of_pooled(self, start: int, stop: int) -> np.ndarray:
-        return self._pooled[start:stop]
+        return ", ".join(f"{name} {shown[name](value)}" for name, value in found.items() if value is not None)
 
     def stopping(self) -> Stopping:
         """See `Rounds`."""
@@ -205,10 +201,9 @@ class RoundsUntil:
 class _Counted:
     """Counts of samples above and below each input's threshold: all that has to be kept for decisions."""
 
-    def __init__(self, rule: Until, batch: int, signed: bool | None, unit: float | None) -> None:
-        self.vanilla = np.empty(0)  # maps of the clean inputs, known before the first round
+    def __init__(self, rule: Until, batch: int, signed: bool | None) -> None:
         self.usual: Callable[[np.ndarray], Any] = RULES[USUAL]  # the rule where none is given
-        self.unit: Any = unit  # as of `AttributionSample.unit`
+        self._unit: Any = None  # as of `AttributionSample.unit`
         self._signed = signed
         self._threshold = 0.0 if rule.threshold is None and signed else rule.threshold
         least = FOR_CONTRAST if self._threshold is None or is_break(self._threshold) else 1
@@ -229,17 +224,17 @@ class _Counted:
         self._above: Any = 0
         self._below: Any = 0
 
-    def undecided(self, values: Callable[[int, int], np.ndarray], taken: int) -> np.ndarray:
+    def undecided(self, seen: Seen, taken: int) -> np.ndarray:
         """Share of undecided features of each input, (batch,); 0 where there is no threshold but for others."""
-        if self.unit is None:
-            self.unit = unit_of(self.vanilla, values(0, taken))
+        if self._unit is None:
+            self._unit = seen.unit(taken)
         if self.thresholds is None:
-            self.thresholds, nothing = self._of_first_round(values(0, self.split))
+            self.thresholds, nothing = self._of_first_round(seen.values(0, self.split))
             self.nothing = nothing if any(nothing) else ()
         if taken <= self._counted:
             return np.ones(len(self.thresholds))
-        new = values(self._counted, taken)
-        above, below = sides(new, self.thresholds.reshape(-1, *[1] * (new.ndim - 2)), self.unit)
+        new = seen.values(self._counted, taken)
+        above, below = sides(new, self.thresholds.reshape(-1, *[1] * (new.ndim - 2)), self._unit)
         self._above, self._below, self._counted = self._above + above, self._below + below, taken
         n = taken - self.split
         shares = any_time_undecided(self._above, self._below, n, self._terms)
@@ -255,7 +250,7 @@ class _Counted:
         if self._threshold is None and self._signed is None and of_both_signs(values) is not None:
             self.split = self._counted = 0  # 0 is no number of these samples, so they are tested too
             return np.zeros(values.shape[1]), (None,) * values.shape[1]
-        return ruled(self._threshold if callable(self._threshold) else self.usual, values, self.unit)
+        return ruled(self._threshold if callable(self._threshold) else self.usual, values, self._unit)
 
 
 def _try(rule: Callable[[np.ndarray], Any], values: np.ndarray) -> None:
@@ -269,19 +264,15 @@ def _try(rule: Callable[[np.ndarray], Any], values: np.ndarray) -> None:
     number_of(returned)
 
 
-def rounds_of(
-    n_samples: Any, batch: int, *, signed: bool | None = None, unit: float | None = None, over: Any = None
-) -> Rounds:
+def rounds_of(n_samples: Any, batch: int, *, signed: bool | None = None, over: Any = None) -> Rounds:
     """Rounds for a number of samples, or for a rule; raises if the rule can never be met.
 
-    `signed` and `unit` are what the explainer says of its scores, None where it says nothing. `over`: the `Regions`
-    that the samples are pooled over before they are kept.
+    `signed` is what the explainer says of its scores, None where it says nothing. `over`: the `Regions` that the
+    samples are pooled over before they are kept.
     """
-    return (
-        RoundsUntil(n_samples, batch, signed=signed, unit=unit, over=over)
-        if isinstance(n_samples, Until)
-        else FixedRound(n_samples)
-    )
+    if isinstance(n_samples, Until):
+        return RoundsUntil(n_samples, batch, signed=signed, over=over)
+    return FixedRound(n_samples)
 
 
 def _worst(of_features: np.ndarray) -> float:

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from metfa._arrays import as_array, first_not_finite, from_host, is_array, namespace, to_host
+from metfa._arrays import as_array, device_of, first_not_finite, from_host, is_array, namespace, to_host
 from metfa._base.validation import check_function, is_text, shown
 from metfa.sampling.streams import content_digest, numbered_ids
 
-__all__ = ["Rows", "RowsInGraph", "check_like_text", "count_rows", "like_row", "one_entry", "one_row"]
+__all__ = ["Rows", "RowsInGraph", "check_like_text", "count_rows", "like_row", "one_entry", "one_row", "taken"]
 
 KINDS = ("bool", "unsigned integer", "signed integer", "real floating")  # each has all numbers of those before it
 
@@ -211,6 +211,14 @@ def one_row(inputs: Any, index: int) -> Any:
 def one_entry(values: Any, index: int) -> Any:
     """Entry `index` of an array, list or tuple with one entry a row, as an array, list or tuple of length one."""
     return values[index : index + 1, ...] if is_array(values) else values[index : index + 1]
+
+
+def taken(values: Any, indices: list[int]) -> Any:
+    """Entries of an array, or of a list or tuple, with one entry a row, as an array or a list."""
+    if not is_array(values):
+        return [values[index] for index in indices]
+    xp = namespace(values)
+    return xp.take(values, xp.asarray(indices, device=device_of(values)), axis=0)
 
 
 def like_row(noisy: Any, row: Any, where: str) -> Any:

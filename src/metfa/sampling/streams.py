@@ -44,6 +44,8 @@ class Purpose(IntEnum):
     CLEAN = 2
     OUTER = 3  # noise of the robust metrics
     TIES = 4  # order of equal scores
+    SECOND_EXPLAINER = 5  # own draws of the second of two explainers that are compared
+    SECOND_CLEAN = 6
 
 
 def root_entropy(rng: Any) -> int:

@@ -9,6 +9,7 @@ from metfa.stats._multiplicity import bh, bonferroni, by, correct, e_bh, expecte
 from metfa.stats._ranks import Ranks, median_ranks, min_samples, paper_ranks
 from metfa.stats._threshold_rules import TimesMean, jenks_of_means, jenks_of_medians
 from metfa.stats._thresholds import jenks, jenks_sorted
+from metfa.stats._variance_shares import VarianceShares, variance_shares
 from metfa.stats.closed_bounds import EValueBounds, SimesBounds, e_value_bounds, simes_bounds
 from metfa.stats.closed_fdr import closed_e_bh
 from metfa.stats.contrasts import Contrast, contrast
@@ -30,6 +31,7 @@ __all__ = [
     "SignTestResult",
     "SimesBounds",
     "TimesMean",
+    "VarianceShares",
     "bh",
     "bonferroni",
     "by",
@@ -59,4 +61,5 @@ __all__ = [
     "sign_test",
     "simes_bounds",
     "smoothed_median",
+    "variance_shares",
 ]

@@ -10,8 +10,10 @@ import numpy as np
 
 from metfa import stats
 from metfa._base.percents import counted, percent
-from metfa.results.cautions import about_outside, explained, nothing_stands_out
+from metfa.results.cautions import about_outside, explained, named_parts, nothing_stands_out
+from metfa.results.compared import Compared
 from metfa.results.decisions import Decision, TooFewSamplesError, kinds_at
+from metfa.results.population import check_copies
 from metfa.results.promises import promise
 from metfa.results.sample import AttributionSample
 from metfa.results.scores import Scores
@@ -44,7 +46,7 @@ class Reading:
         scores = Scores.of(sample, level)
         try:
             decision = sample.decide(terms)
-            kinds, looks, marks, how = _decisions(sample, decision, noun)
+            kinds, looks, marks, how = _decisions(sample, decision, noun, scores.median)
             nothing = nothing_stands_out(decision.nothing, 0, noun)
         except TooFewSamplesError as error:
             kinds = looks = [NOT_TESTED] * len(words)
@@ -52,10 +54,15 @@ class Reading:
         if marks and scores.ends is not None:
             how += "; brackets have their own level, so they may differ from the marks at the threshold"
         few = sample.too_few_for(level)
-        brackets = f"in brackets the {scores.intervals(2)} of its median" if few is None else f"no intervals: {few}"
-        about = [_origin(sample), f"score: {scores.called}; {brackets}", how]
+        brackets = (
+            f"in brackets the {scores.intervals(2)} of its {scores.median}" if few is None else f"no intervals: {few}"
+        )
+        about = [_origin(sample), f"{scores.quantity}: {scores.called}; {brackets}", how]
         if scores.ends is not None:
-            about.append(about_outside(int(scores.outside.sum()), len(words), noun))
+            about.append(about_outside(int(scores.outside.sum()), len(words), noun, scores.quantity))
+        compared = Compared.of(sample, 0)
+        if compared is not None:
+            about.insert(1, f"compared: {compared.about}")
         of_text = about_the_text(sample)
         if of_text:
             about.insert(1, f"the text itself: {of_text}")
@@ -89,6 +96,11 @@ def words_explained(sample: AttributionSample) -> Words:
     """The words of a sample of one text, which are its features; raises for other samples."""
     if not isinstance(sample, AttributionSample):
         raise TypeError(f"`sample` must be an AttributionSample, got {type(sample).__name__}")
+    check_copies(sample.population, "a text shows")
+    if sample.pairs_of is not None:
+        raise ValueError(
+            "`sample` must hold the words of a text, and these are pairs of them: `sample.plot()` draws them"
+        )
     if not isinstance(sample.inputs, list) or len(sample.feature_shape) != 1:
         raise ValueError(
             "`sample` must be of a text, as `metfa.text.explain_text` gives it; `sample.plot()` draws other samples"
@@ -96,7 +108,10 @@ def words_explained(sample: AttributionSample) -> Words:
     if len(sample.inputs) != 1:
         raise ValueError(f"`sample` must be of one text, got {len(sample.inputs)}: explain them one by one")
     names, words = sample.words, words_of(sample.inputs[0])
-    if names is not None and names != words.words:
+    edited = _edited(sample, words)
+    if edited is not None:
+        words = edited
+    elif names is not None and names != words.words:
         words = Words(names, None)  # cut by another rule
     if len(words) != sample.n_features:
         raise ValueError(
@@ -106,8 +121,21 @@ def words_explained(sample: AttributionSample) -> Words:
     return words
 
 
+def _edited(sample: AttributionSample, words: Words) -> Words | None:
+    """The words of a comparison of a text with an edited one, "good → bad" where they differ; None if it is none."""
+    if sample.pair is None or sample.regions is not None or sample.pair[1].inputs == sample.inputs:
+        return None
+    other = words_of(sample.pair[1].inputs[0])
+    if len(other) != len(words) or any(
+        part.words not in (None, own.words) for part, own in zip(sample.pair, (words, other), strict=True)
+    ):
+        return None
+    pairs = zip(words.words, other.words, strict=True)
+    return Words(tuple(one if one == two else f"{one} → {two}" for one, two in pairs), words.gaps)
+
+
 def _decisions(
-    sample: AttributionSample, decision: Decision, noun: str
+    sample: AttributionSample, decision: Decision, noun: str, median: str
 ) -> tuple[list[str], list[str], list[tuple[str, str, str]], str]:
     """Decision about each word, its look, the meanings of the decisions with their counts, and how they were found."""
     terms, threshold, of_mark = decision.terms, decision.threshold, decision.kinds
@@ -124,7 +152,7 @@ def _decisions(
         terms, len(marks), expected=expected, kinds=of_mark, unproven=False, noun=noun
     )  # the level says so
     how = f"decided at {terms.level}: {promised}"
-    meanings = {1: f"median significantly above {at}", -1: f"median significantly below {at}", 0: "neither"}
+    meanings = {1: f"{median} significantly above {at}", -1: f"{median} significantly below {at}", 0: "neither"}
     return (
         [of_mark[mark] for mark in marks],
         [look_of[mark] for mark in marks],
@@ -137,15 +165,24 @@ def _decisions(
 
 
 def _origin(sample: AttributionSample) -> str:
-    made = sample.provenance
+    made, compared = sample.provenance, Compared.of(sample, 0)
     named = explained(sample, 0)
     target = "" if named is None else f"{named}; "
-    explainer = str(made.get("explainer")).partition("(")[0]  # its settings stand in the sample's provenance
+    by = _explainer(sample)
     noise = "no noise" if made.get("noise") in (None, "None") else f"noise {made['noise']}"
-    flips = (
-        "" if sample.flip_rate is None else f"; another prediction in {percent(sample.flip_rate[0], 0)} of the samples"
-    )
-    return f"{target}explained by {explainer}; N = {sample.n_samples} samples, {noise}{flips}"
+    flips = "" if sample.flip_rate is None else percent(sample.flip_rate[0], 0)
+    if compared is not None:
+        flips = compared.flipped
+    flips = f"; another prediction in {flips} of the samples" if flips else ""
+    return f"{target}explained by {by}; N = {sample.n_samples} samples, {noise}{flips}"
+
+
+def _explainer(sample: AttributionSample) -> str:
+    """Its name; its settings stand in the sample's provenance."""
+    if sample.pair is None:
+        return str(sample.provenance.get("explainer")).partition("(")[0]
+    first, second = (_explainer(part) for part in sample.pair)
+    return first if first == second else ", ".join(f"{name}: {by}" for name, by in named_parts(sample, first, second))
 
 
 def _facts(sample: AttributionSample) -> dict[str, Any]:
@@ -155,6 +192,10 @@ def _facts(sample: AttributionSample) -> dict[str, Any]:
 
 def about_the_text(sample: AttributionSample) -> str:
     """What scaled scores hide about the explanation of the text itself, where it is known; else an empty text."""
+    if sample.pair is not None:
+        first, second = (about_the_text(part) for part in sample.pair)
+        named = [f"{name}: {text}" for name, text in named_parts(sample, first, second) if text]
+        return first if first == second else "; ".join(named)
     facts, parts = _facts(sample), []
     if "unscaled" in facts:
         low, high = facts["unscaled"]

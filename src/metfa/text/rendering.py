@@ -162,7 +162,7 @@ def _scale(reading: Reading) -> str:
     largest = np.abs(reading.scores.values).max()
     hues = "orange above 0, blue below" if reading.scores.values.min() < 0 else "orange"
     strongest = f"stronger colours are further from 0 (strongest: {short_number(largest)})"
-    return f"score of a {reading.noun}, {hues}; {strongest}"
+    return f"{reading.scores.quantity} of a {reading.noun}, {hues}; {strongest}"
 
 
 def render_terminal(
@@ -270,6 +270,7 @@ def _table(reading: Reading, colour: bool, faint: float) -> list[str]:
         lines.append(f"{painted}{' ' * (widest - columns_of(name))}  {reading.figures(index)}")
     rest = order[TOP:]
     if rest.size:
-        more = f"{counted(rest.size, f'more {reading.noun}')}, {'its score' if rest.size == 1 else 'their scores'}"
+        whose = f"{'its' if rest.size == 1 else 'their'} {reading.scores.quantity}{'s' * (rest.size > 1)}"
+        more = f"{counted(rest.size, f'more {reading.noun}')}, {whose}"
         lines.append(f"and {more} at most {short_number(np.abs(reading.scores.values[rest]).max())} in size")
     return lines

@@ -1,0 +1,212 @@
+"""`metfa compare`: what changed between two folders of results."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from metfa import regions as made_regions
+from metfa._base.provenance import printable
+from metfa._base.validation import check_number, one_of
+from metfa._base.writing import new_folder
+from metfa.cli.drawing import drawn_views
+from metfa.cli.kinds import is_of_text
+from metfa.cli.options import Alpha, Colours, Confidence, Corrected, Palette, UsualRegions
+from metfa.cli.pairs import Pair, Pairs, pairs_of
+from metfa.cli.parsing import folders_of
+from metfa.cli.regions import Parts, check_regions, part_lines, regions_named
+from metfa.cli.report import lines_of, report
+from metfa.cli.run import REPORT, Analysis, title_of
+from metfa.cli.views import print_views
+from metfa.results.changed_inputs import changes_in
+from metfa.results.changes import Changes
+from metfa.results.corrections import check_alpha
+from metfa.results.decisions import TooFewSamplesError
+from metfa.results.differences import sides_of
+from metfa.results.sample import AttributionSample
+from metfa.results.scaled import SCALES
+from metfa.stats.validation import as_level
+
+__all__ = ["CHANGED", "CHANGES", "compare", "json_of"]
+
+CHANGES, PAGE = "changes.json", "report.html"
+CHANGED = 1  # exit code
+NAMED = 10  # inputs that are in one folder alone
+
+
+def compare(
+    before: Annotated[Path, typer.Argument(metavar="BEFORE", help="Folder of results.", show_default=False)],
+    after: Annotated[
+        Path, typer.Argument(metavar="AFTER", help="Folder of later results of the same inputs.", show_default=False)
+    ],
+    regions: UsualRegions = None,
+    scale: Annotated[
+        str, typer.Option(help="How each map is scaled before it is subtracted: raw, share, rank or mean.")
+    ] = "raw",
+    names: Annotated[
+        tuple[str, str] | None, typer.Option(metavar="A B", help="What to call the two instead of before and after.")
+    ] = None,
+    delta: Annotated[
+        float, typer.Option(help="Smallest change that matters, in the units of the scores; 0 asks for any change.")
+    ] = 0.0,
+    fail_on_change: Annotated[
+        bool,
+        typer.Option(
+            "--fail-on-change", help="Exit code 1 if anything changed by more than --delta, in all inputs together."
+        ),
+    ] = False,
+    alpha: Alpha = None,
+    confidence: Confidence = 0.95,
+    correction: Corrected = None,
+    palette: Palette = Colours.colourblind,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="New folder for figures, a page, a report and changes.json.")
+    ] = None,
+) -> None:
+    """Compare two folders of results: what does the explanation give more to than before, and less?
+
+    Both must explain the same noisy copies: the same inputs, noise, seed and samples. A folder may hold those of many
+    inputs. Changes are found in all inputs together as one family, by holm unless --correction says otherwise.
+    """
+    check_regions(regions)
+    one_of(scale, "--scale", ("raw", *SCALES))
+    check_number(delta, "--delta")
+    check_alpha(0.05 if alpha is None else alpha)
+    as_level(confidence, "--confidence")
+    sides_of(names)
+    if out is not None and out.exists():
+        raise FileExistsError(f"{out} exists already: give another `--out`")
+    given = None if correction is None else correction.value
+    asked = Asked(scale, names, delta, Analysis(alpha, confidence, given, None, palette.value, regions=regions))
+    found = pairs_of(before, after)
+    alone = [*found.only_before, *found.only_after]
+    if fail_on_change and alone:
+        raise ValueError(
+            f"`--fail-on-change` needs the same inputs in both folders, and one alone has {_listed(alone)}"
+        )
+    parts = [asked.parts(asked.difference(pair)) for pair in found.pairs]
+    try:
+        changes = asked.changes(found.pairs, parts)
+        lines = changes.lines()
+    except TooFewSamplesError as error:
+        if fail_on_change:
+            raise
+        changes, lines = None, [("changed", f"undecided: {error}")]
+    lines = [*_cautions(found, before, after), *lines]
+    said = lines_of(lines)
+    if len(found.pairs) > 1 and out is None:
+        each = [(pair.name[:60], asked.in_short(pair, of)) for pair, of in zip(found.pairs, parts, strict=True)]
+        print_views(f"{said}\n\n{lines_of(each)}", [])
+    else:
+        text = "\n\n".join([said, *map(asked.report, found.pairs, parts)])
+        print_views(text, [] if out is None else _write(out, asked, found.pairs, parts, text, changes))
+    if fail_on_change and changes:
+        raise typer.Exit(CHANGED)
+
+
+def json_of(changes: Changes) -> bytes:
+    """The changes for programs."""
+    return (json.dumps({"schema_version": 1, **changes.as_dict()}, indent=1, allow_nan=False) + "\n").encode()
+
+
+class Asked(NamedTuple):
+    """What is asked about each pair of results."""
+
+    scale: str
+    names: tuple[str, str] | None
+    delta: float
+    analysis: Analysis
+
+    def difference(self, pair: Pair) -> AttributionSample:
+        """The paired differences of the single features."""
+        return pair.difference(self.scale, self.names)
+
+    def parts(self, difference: AttributionSample) -> Parts | None:
+        """The regions or sentences that are asked about."""
+        text = self.analysis.regions
+        if text is None and is_of_text(difference):
+            made = made_regions.sentences(difference)
+            return Parts(difference.over(made), "means over words", "sentence", "words") if len(made) > 1 else None
+        made, note = regions_named(text, difference)
+        if made is None and text not in (None, "none"):
+            raise ValueError(
+                f"`--regions` {text} needs maps (height, width) of single pixels, which these results do not have"
+            )
+        return None if made is None else Parts(difference.over(replace(made, against=None)), note)
+
+    def changes(self, pairs: list[Pair], parts: list[Parts | None]) -> Changes:
+        """What changed in all pairs together: of regions where there are some, else of the single features."""
+        differences = {}
+        for pair, of in zip(pairs, parts, strict=True):
+            regional = of is not None and of.noun == "region"
+            differences[_free(pair.name, differences)] = of.sample if regional else self.difference(pair)
+        settings = {"alpha": self.analysis.alpha, "correction": self.analysis.correction}
+        return changes_in(differences, self.delta, confidence_level=self.analysis.confidence, **settings)
+
+    def report(self, pair: Pair, parts: Parts | None) -> str:
+        """The report of one pair."""
+        return report(self.difference(pair), {"input": pair.name, **pair.about(self.names)}, self.analysis, parts)
+
+    def in_short(self, pair: Pair, parts: Parts | None) -> str:
+        """One line of it."""
+        if parts is not None:
+            return part_lines(parts, self.analysis)[0][0][1]
+        summary = self.difference(pair).summary(**self.analysis.settings)[0]
+        kinds = ((1, summary.above), (-1, summary.below), (0, summary.undecided))
+        return "; ".join(f"{share:.2%} {summary.kinds[mark]}" for mark, share in kinds)
+
+
+def _cautions(found: Pairs, before: Path, after: Path) -> list[tuple[str, str]]:
+    lines = []
+    if before.resolve() == after.resolve():
+        lines.append(("caution", "both are the same folder"))
+    times = [[one.sample.provenance.get("started") for one in pair] for pair in found.pairs]
+    if all(isinstance(at, str) for pair in times for at in pair) and all(first > later for first, later in times):
+        lines.append(("caution", f"{before} was made after {after}: are they in the right order?"))
+    for side, names in (("only before", found.only_before), ("only after", found.only_after)):
+        if names:
+            lines.append((side, f"{_listed(names)}: not compared"))
+    return lines
+
+
+def _write(
+    out: Path, asked: Asked, pairs: list[Pair], parts: list[Parts | None], text: str, changes: Changes | None
+) -> list[Path]:
+    """Write figures of each pair, one page, the report and the changes into the new folder `out`; where they are."""
+    from metfa.report.writing import numbered, write
+
+    folders = [out] if len(pairs) == 1 else folders_of(out, [Path(pair.name) for pair in pairs])
+    written, results, regional = [], [], {}
+    with new_folder(out) as temporary:
+        for pair, of, folder in zip(pairs, parts, folders, strict=True):
+            sample, about, place = asked.difference(pair), pair.about(asked.names), temporary / folder.relative_to(out)
+            place.mkdir(exist_ok=True)
+            for name, content in drawn_views(sample, about, asked.analysis, of).items():
+                (place / name).write_bytes(content)
+                written.append(folder / name)
+            results.append((title_of(about) or pair.name, sample))
+            if of is not None and of.noun == "region":
+                regional[sample.input_names] = of.sample.regions
+        write(
+            temporary / PAGE, numbered(results), title="What changed?", alpha=asked.analysis.alpha,
+            correction=asked.analysis.correction, confidence_level=asked.analysis.confidence,
+            regions=(lambda sample: regional.get(sample.input_names)) if regional else None,
+        )  # fmt: skip
+        if changes is not None:
+            (temporary / CHANGES).write_bytes(json_of(changes))
+        (temporary / REPORT).write_bytes(f"{text}\n".encode())
+    return [*written, out / PAGE]
+
+
+def _free(name: str, taken: dict[str, Any]) -> str:
+    names = (f"{name} ({k})" if k > 1 else name for k in range(1, len(taken) + 2))
+    return next(one for one in names if one not in taken)
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return printable(", ".join(names[:NAMED])) + more

@@ -1,0 +1,135 @@
+"""Two folders of results as pairs: what explains the same input in both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from metfa._base.writing import is_temporary
+from metfa.cli.run import read_folder
+from metfa.results.differences import difference_of
+from metfa.results.files import MANIFEST
+from metfa.results.sample import AttributionSample
+from metfa.sampling.store import RUN
+from metfa.segmentation.explanation import SAMPLE
+
+__all__ = ["Pair", "Pairs", "pairs_of"]
+
+ABOUT = ("image", "text", "model", "method", "noise", "predicted", "explained")
+
+
+class Result(NamedTuple):
+    """The result of one input, its name, and what is known of it."""
+
+    name: str
+    sample: AttributionSample
+    about: dict[str, Any]
+
+
+class Pair(NamedTuple):
+    """The results of one input in both folders."""
+
+    before: Result
+    after: Result
+
+    @property
+    def name(self) -> str:
+        """Name of the input."""
+        return self.before.name
+
+    def difference(self, scale: str, names: tuple[str, str] | None) -> AttributionSample:
+        """The paired differences; errors name the input."""
+        try:
+            return difference_of(self.before.sample, self.after.sample, scale=scale, names=names)
+        except ValueError as error:
+            raise ValueError(f"{self.name}: {error}") from error
+
+    def about(self, names: tuple[str, str] | None) -> dict[str, Any]:
+        """What is known of both: once where they agree, else both, each with its name."""
+        first, second = names or ("before", "after")
+        both = {}
+        for name in ABOUT:
+            one, other = _said(self.before.about, name), _said(self.after.about, name)
+            if one is not None or other is not None:
+                both[name] = one if one == other else f"{first}: {one or 'unknown'}; {second}: {other or 'unknown'}"
+        return {**both, "compared": f"{first} and {second}"} if both else {}
+
+
+class Pairs(NamedTuple):
+    """The pairs, and the names of inputs that are in one folder alone."""
+
+    pairs: list[Pair]
+    only_before: list[str]
+    only_after: list[str]
+
+
+def pairs_of(before: Path, after: Path) -> Pairs:
+    """The results of two folders by the ids of their inputs; those of one input several times also by their names.
+
+    Raises
+    ------
+    OSError, ValueError
+        For folders that hold no results, or no input that is in both.
+    """
+    sides = [list(_results_in(folder)) for folder in (before, after)]
+    left = {_key(result): [] for result in sides[1]}
+    for result in sides[1]:
+        left[_key(result)].append(result)
+    pairs, only_before = [], []
+    for result in sides[0]:
+        same = left.get(_key(result), [])
+        several = len(same) > 1 or sum(_key(other) == _key(result) for other in sides[0]) > 1
+        found = next((other for other in same if not several or other.name == result.name), None)
+        if found is None:
+            only_before.append(result.name)
+        else:
+            pairs.append(Pair(result, found))
+            same.remove(found)
+    only_after = [result.name for results in left.values() for result in results]
+    if not pairs:
+        kinds = [{type(result.sample.inputs).__name__ for result in results} for results in sides]
+        why = "their contents differ"
+        if kinds[0] != kinds[1]:
+            why = "one explains texts and the other does not" if "list" in kinds[0] | kinds[1] else "their kinds differ"
+        raise ValueError(
+            f"no input of {before} is in {after}, {why}: explain the same inputs by models that see the same pixels or "
+            "words; for a changed input give both the same name, `metfa.Run(input_names=...)` in Python"
+        )
+    return Pairs(pairs, only_before, only_after)
+
+
+def _key(result: Result) -> str:
+    return result.sample.input_names[0]
+
+
+def _results_in(folder: Path) -> Iterator[Result]:
+    """The results of each input in a folder of results, or of folders of results."""
+    if not folder.is_dir():
+        raise FileNotFoundError(f"no such folder: {folder}")
+    folders = [folder]
+    if not _holds_result(folder):
+        folders = sorted(path for path in folder.iterdir() if not is_temporary(path.name) and _holds_result(path))
+        if not folders:
+            raise ValueError(f"{folder} holds no results of metfa")
+    for path in folders:
+        sample, about = read_folder(path)
+        if not isinstance(sample, AttributionSample):
+            raise ValueError(
+                f"{path} explains an object of a scene, which this command does not compare: in Python compare the two "
+                "`metfa.segmentation.load_context(...).sample`"
+            )
+        batch, name = len(sample.target), path.resolve().name
+        for row in range(batch):
+            yield Result(name if batch == 1 else f"{name}, input {row}", sample.of_input(row), about)
+
+
+def _holds_result(folder: Path) -> bool:
+    return folder.is_dir() and any((folder / name).exists() for name in (SAMPLE, MANIFEST, RUN))
+
+
+def _said(about: dict[str, Any], name: str) -> str | None:
+    said = about.get(name)
+    if said is not None and name == "method" and about.get("settings"):
+        return f"{said} ({about['settings']})"
+    return None if said is None else str(said)

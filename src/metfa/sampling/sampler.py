@@ -1,0 +1,184 @@
+"""One explainer on its inputs: prepared, advanced to a number of samples, and turned into a result."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime, timezone
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from metfa._arrays import device_of
+from metfa._base.provenance import versions
+from metfa._base.warnings import DegenerateAttributionsWarning, warn
+from metfa.calls.behind import loaded_torch
+from metfa.noise.pixel_space import gaussian_std
+from metfa.results.pooling import facts_of, pooled_maps, terms_of
+from metfa.results.regions import Regions
+from metfa.results.sample import AttributionSample
+from metfa.results.stopping import Stopping
+from metfa.sampling.clean import clean_maps
+from metfa.sampling.loop import Explained
+from metfa.sampling.protocol import known_signed, known_unit
+from metfa.sampling.request import Request, fitting_names
+from metfa.sampling.seen import Seen, SeenMaps, SeenRegions
+from metfa.sampling.store import Sink
+from metfa.sampling.unmoved import not_moved, of_one_map, warn_of_unmoved
+
+__all__ = ["Sampler"]
+
+
+class Sampler:
+    r"""One explainer on its inputs: targets, clean scores and clean maps are known, and samples come as they are asked.
+
+    The caller holds the sink, and leaves the models as found.
+
+    Parameters
+    ----------
+    request : Request
+    sink : Sink
+        Where the samples are kept; entered.
+    target : optional
+        Instead of the request's.
+
+    Attributes
+    ----------
+    targets : tuple
+        One for each input.
+    vanilla : ndarray, (batch, \*features)
+        Clean maps, pooled where the request has regions.
+    scores : ndarray or None, (batch, classes)
+        Clean scores.
+    taken, made : int
+        Number of samples of each input, and of the maps that this call made for them.
+    unmoved : list of int
+        Rows that no noisy copy moves so far, and that have one map.
+    """
+
+    def __init__(self, request: Request, sink: Sink, target: Any = None) -> None:
+        self._started, clock = datetime.now(timezone.utc), time.perf_counter()
+        self.request, self.sink = request, sink
+        first = list(islice(request.jobs(0, request.most, sink.is_done), request.batch_size))
+        target = request.target if target is None else target
+        loop, scores = request.loop(sink.root).ready(target, request.predict, first)
+        maps, given_scores = clean_maps(loop)
+        self._loop = replace(loop, features=maps.shape[1:], regions=request.over)
+        self.targets = tuple(loop.targets)
+        self.scores = given_scores if scores is None else scores
+        self.vanilla, self._terms = maps, None
+        self._signed, self._unit = known_signed(request.explainer), known_unit(request.explainer)
+        if request.over is not None:
+            request.over.check_fits(maps.shape[1:], len(maps))
+            self.vanilla, self._terms = pooled_maps(maps, request.over), terms_of(request.over, maps)
+            self._signed, self._unit = facts_of(request.over, maps, self._signed, self._unit)
+        required = request.run.feature_names is not None
+        self._names = fitting_names(request.feature_names, self.vanilla.shape[1:], required=required)
+        self.taken = self.made = self._constant = 0
+        self._kept, self.unmoved = list(range(len(request.rows))), []
+        self._finished: AttributionSample | None = None
+        self._seconds = time.perf_counter() - clock
+
+    def seen(self, over: Regions | None) -> Seen:
+        """What a rule looks at: the samples, or the scores of the rule's regions `over` in them."""
+        if over is not None:
+            return SeenRegions(self.values, self.vanilla, self._unit, over)
+        return SeenMaps(self.values, self.vanilla, self._unit if self._terms is None else self._terms.unit)
+
+    def open(self) -> AttributionSample | None:
+        """Prepare the sink; returns the result if the call was finished before."""
+        found = self.sink.open(self.request.most, self.vanilla, list(self.targets))
+        self._finished = None if found is None else replace(found, feature_names=self._names)
+        return self._finished
+
+    def values(self, start: int, stop: int) -> np.ndarray:
+        r"""Samples (stop - start, batch, \*features) of those taken."""
+        return self.sink.values(start, stop) if self._finished is None else self._finished.values[start:stop]
+
+    @contextmanager
+    def advancing(self, upto: int) -> Iterator[Iterator[int]]:
+        """Make the samples up to this number; the inner iterator makes a chunk, and returns its number of maps."""
+        self.sink.make_room(upto)
+        jobs = list(self.request.jobs(self.taken, upto, self.sink.is_done))
+        with self._loop.over(jobs) as chunks:
+            yield self._written(chunks)
+        ids = range(self.request.run.first_sample + self.taken, self.request.run.first_sample + upto)
+        self._kept = not_moved(self._loop, self._kept, ids)
+        self.unmoved = of_one_map(self._kept, self.values(0, upto))
+        self.made, self.taken = self.made + len(jobs), upto
+
+    def _written(self, chunks: Iterable[Explained]) -> Iterator[int]:
+        clock = time.perf_counter()
+        for chunk in chunks:
+            scores = chunk.class_scores
+            places = [(job.sample_id - self.request.run.first_sample, job.row) for job in chunk.jobs]
+            classes = None if scores is None or scores.shape[1] < 2 else scores.argmax(1)
+            self.sink.write(places, chunk.maps, classes)
+            self._constant += chunk.constant
+            self._seconds += time.perf_counter() - clock
+            yield len(places)
+            clock = time.perf_counter()  # what others did meanwhile does not count
+
+    def warn(self) -> None:
+        """Warn of maps that say nothing."""
+        warn_of_unmoved(self._kept, self.unmoved, (self.taken, len(self.request.rows)))
+        if self._constant:
+            message = f"{self._constant} of {self.made} maps are constant and say nothing about their features"
+            warn(message, DegenerateAttributionsWarning)
+
+    def sample(self, stopping: Stopping | None) -> AttributionSample:
+        """The result with all samples taken; the sink's last act."""
+        if self._finished is not None:
+            return self._finished
+        return self.sink.result(self.taken, stopping=stopping, **self._facts(0, self.taken))
+
+    def part(self, start: int, stop: int) -> AttributionSample:
+        """A result with some of the samples taken, for a look at them."""
+        facts = self._facts(start, stop)
+        return AttributionSample(values=self.values(start, stop), predictions=None, stopping=None, **facts)
+
+    def clean(self) -> AttributionSample:
+        """A result whose only sample is the clean maps: what can be known of it before there is a sample."""
+        return AttributionSample(
+            values=self.vanilla[None], predictions=None, stopping=None, **self._facts(0, 1)
+        )  # fmt: skip
+
+    def _facts(self, start: int, stop: int) -> dict[str, Any]:
+        """Fields of a result with the samples from `start` to `stop`."""
+        request, first = self.request, self.request.run.first_sample
+        return {
+            "inputs": request.rows.host,
+            "target": self.targets,
+            "vanilla": self.vanilla,
+            "scores": self.scores,
+            "sample_ids": tuple(range(first + start, first + stop)),
+            "input_names": request.ids,
+            "feature_names": self._names,
+            "default_terms": self._terms,
+            "regions": request.over,
+            "provenance": {
+                **request.settings,
+                "rng": hex(self.sink.root),
+                "usual_threshold": self.sink.usual,
+                "n_samples": stop - start,
+                "signed": self._signed,
+                "unmoved": [request.ids[row] for row in self.unmoved],
+                "unit": self._unit,
+                "gaussian_std": gaussian_std(request.noise),
+                "batch_size": self._loop.batch_size,
+                "device": None if request.rows.array is None else str(device_of(request.rows.array)),
+                "started": self._started.isoformat(timespec="seconds"),
+                "seconds": round(self._seconds, 3),
+                "maps_made": self.made,  # in these seconds, without those of an interrupted run
+                "versions": versions(),
+                **_threads(),
+            },
+        }
+
+
+def _threads() -> dict[str, int]:
+    torch = loaded_torch()
+    return {} if torch is None else {"torch_threads": torch.get_num_threads()}
