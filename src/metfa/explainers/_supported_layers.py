@@ -35,6 +35,7 @@ INSTEAD = {  # of "attnlrp" and "cplrp": how to write what has no rule so that i
     "sigmoid": SILU, "glu": "write it without a sigmoid, which is not 0 at 0: take another explainer", "pow": POWER,
     "square": POWER, "sqrt": ROOT, "exp": "write an attention's weights by `torch.softmax`",
     "log_softmax": "LRP starts at logits: give the model without it",
+    **dict.fromkeys(("lstm", "gru", "rnn_tanh", "rnn_relu"), "metfa.text.GradientXInput works on recurrent networks"),
     "setitem": "write `x[...] = y` by `torch.where` or `torch.cat`",
 }  # fmt: skip
 
@@ -83,9 +84,10 @@ def refuse_functions(found: list[tuple[str, str]]) -> None:
     shown = _shown([(f"function {name}", place) for name, place in found])
     raise ValueError(
         f'`model` has steps for which "attnlrp" and "cplrp" have no rule: {shown}'
-        + (f". {instead[:1].upper()}{instead[1:]}" if instead else "")
+        + (f". {instead if instead[:5] == 'metfa' else instead[:1].upper() + instead[1:]}" if instead else "")
         + ". Linear layers, convolutions, attention, softmax, normalisations, activations that are 0 at 0 (ReLU, GELU, "
-        "SiLU, tanh), products, sums, pooling and reshaping work; metfa.explainers.RISE, LIME and Gradient ask for none"
+        "SiLU, tanh), products, sums, pooling and reshaping work; explainers that only ask the model (RISE, LIME, "
+        "Occlusion) or its gradient (Gradient, GradientXInput) need no rules"
     )
 
 

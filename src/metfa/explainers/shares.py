@@ -65,3 +65,14 @@ class Shares:
             for name in sorted(names)
         }
         return cls(np.array([row[0] for row in rows]), np.array([row[1] for row in rows]), **sums, named=named)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Shares]) -> Shares:
+        """The shares of several batches as those of one."""
+        names = sorted(set().union(*(part.named for part in parts)))
+        kinds = ("scores", "inputs", "tokens", "positions", "biases", "softmax")
+        together = {kind: np.concatenate([getattr(part, kind) for part in parts]) for kind in kinds}
+        named = {
+            name: np.concatenate([part.named.get(name, np.zeros(len(part.scores))) for part in parts]) for name in names
+        }
+        return cls(**together, named=named)
