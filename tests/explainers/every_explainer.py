@@ -32,6 +32,7 @@ from metfa.explainers import (
 )  # fmt: skip
 from metfa.segmentation import GridSaliency, RegionModel
 from metfa.text.models import BiLSTM, TrainedBiLSTM
+from metfa.text.models.embedded import probabilities_of_rows
 
 DTYPE = torch.float64
 QUARTERS = np.kron([[0, 1], [2, 3]], np.ones((6, 8), dtype=int))
@@ -80,6 +81,59 @@ def reader(module):
     return TrainedBiLSTM(module, WORDS, tuple("abcd"))
 
 
+class Patches(nn.Conv2d):
+    """Patches of a picture as tokens (batch, length, size), behind a class token and with positions."""
+
+    def __init__(self):
+        super().__init__(3, 8, 4, stride=4)
+        self.first, self.positions = nn.Parameter(torch.randn(1, 1, 8)), nn.Parameter(torch.randn(1, 13, 8))
+
+    def forward(self, x):
+        tokens = super().forward(x).flatten(2).transpose(1, 2)
+        return torch.cat([self.first.expand(len(x), -1, -1), tokens], 1) + self.positions
+
+
+class Mean(nn.Module):
+    def forward(self, tokens):
+        return tokens.mean(1)
+
+
+def attending(first, gain):
+    def layers():
+        layer = nn.TransformerEncoderLayer(8, 2, 16, activation="gelu", batch_first=True, norm_first=True)
+        return nn.Sequential(first(), layer, Mean(), nn.Linear(8, 4))
+
+    return seeded_network(layers, gain=gain).to(DTYPE)
+
+
+def attending_to_pictures():
+    return attending(Patches, gain=10.0)
+
+
+def attending_to_texts():
+    return attending(lambda: nn.Embedding(len(WORDS) + 1, 8), gain=5.0)
+
+
+class AttendingReader:
+    """The smallest text model with attention: a word is a token."""
+
+    def __init__(self, module):
+        self.module = module
+
+    def __call__(self, rows):
+        return probabilities_of_rows(self, rows)
+
+    def tokenize(self, row):
+        words = row.split()
+        return [1 + WORDS.index(word) if word in WORDS else 0 for word in words], list(range(len(words)))
+
+    def embed(self, ids):
+        return self.module[0](ids)
+
+    def forward_embedded(self, embeddings, mask):
+        return self.module[1:](embeddings)
+
+
 @dataclass(frozen=True)
 class Inputs:
     """A small torch module, and four rows that it can take; `map_shape` is that of one row's map."""
@@ -101,6 +155,8 @@ TEXTS = Inputs(
     lambda: ["a very fine film", "a dull dull film", "so not moving film", "not so fine film"],
     (4,),
 )
+ATTENDED_PICTURES = Inputs(attending_to_pictures, PICTURES.rows, (12, 16))
+ATTENDED_TEXTS = Inputs(attending_to_texts, TEXTS.rows, (4,))
 
 
 @dataclass(frozen=True)
@@ -148,6 +204,8 @@ CASES = {
     "ScoreCAM": Case(ScoreCAM, PICTURES),
     "CAM": Case(CAM, PICTURES),
     "LRP": Case(LRP, PICTURES),
+    "LRP by AttnLRP": Case(lambda model: LRP(model, composite="attnlrp"), ATTENDED_PICTURES),
+    "LRP by CP-LRP": Case(lambda model: LRP(model, composite="cplrp"), ATTENDED_PICTURES),
     "GridSaliency": Case(
         lambda model: GridSaliency(RegionModel(model, REGION), n_iterations=4, grid=(3, 4)), SCENES
     ),
@@ -171,4 +229,5 @@ CASES = {
     "LIME of texts": Case(of_text(text.LIME, n_perturbations=15), TEXTS, random=True),  # fewer than all copies
     "Occlusion": Case(of_text(text.Occlusion), TEXTS),
     "GradientXInput": Case(of_text(text.GradientXInput), TEXTS),
+    "LRP of texts": Case(lambda module: text.LRP(AttendingReader(module)), ATTENDED_TEXTS),
 }  # fmt: skip
