@@ -681,6 +681,14 @@ class TestRefusals:
                 r"function exp in '1'\. Write an attention's weights by",
             ),
             (lambda x: x.log_softmax(1), r"function log_softmax in '1'\. LRP starts at logits"),
+            (
+                lambda x: functional.batch_norm(x, None, None, training=True),
+                r"function batch_norm in '1'\. Give batch norm",
+            ),
+            (
+                lambda x: functional.instance_norm(x[None])[0],
+                r"function instance_norm in '1'\. Write `instance_norm` by",
+            ),
             (lambda x: functional.softplus(x), "function softplus in '1'"),
             (lambda x: x.clamp(min=0.5), "function clamp in '1'"),
         ],

@@ -36,9 +36,9 @@ DIVISORS = {"rsqrt", "reciprocal", "rtruediv", "rdiv"}  # nothing but a divisor 
 # The gradient is right as it is: linear functions, and those with f(cx) = cf(x) for positive c.
 PLAIN = MOVING_FUNCTIONS | ADDITIONS | JOINS | {
     "neg", "negative", "mean", "sum", "avg_pool1d", "avg_pool2d", "avg_pool3d", "adaptive_avg_pool1d",
-    "adaptive_avg_pool2d", "adaptive_avg_pool3d", "interpolate", "upsample", "unfold", "fold", "batch_norm",
+    "adaptive_avg_pool2d", "adaptive_avg_pool3d", "interpolate", "upsample", "unfold", "fold",
     "leaky_relu", "prelu", "abs", "minimum", "amin", "min", "repeat", "repeat_interleave", "tile", "gather",
-    "take_along_dim", "cumsum", "tril", "triu", "lerp", "half", "bfloat16", "cpu", "cuda", "diagonal",
+    "take_along_dim", "cumsum", "tril", "triu", "topk", "sort", "half", "bfloat16", "cpu", "cuda", "diagonal",
     "fft_fftn", "fft_fft", "real",
 }  # fmt: skip
 ELEMENTWISE = {
@@ -176,6 +176,12 @@ def _group_norm(call: Call) -> Any:
     return _normed(call, x, rule)
 
 
+def _batch_norm(call: Call) -> Any:
+    """A linear step by running statistics; without them the rows of a batch depend on each other."""
+    by_batch = call.argument(1, "running_mean") is None or call.argument(5, "training", False)
+    return NotImplemented if by_batch else call.made()
+
+
 def _normalize(call: Call) -> Any:
     x, p, dim = call.args[0], call.argument(1, "p", 2.0), call.argument(2, "dim", 1)
     eps = call.argument(3, "eps", 1e-12)
@@ -252,5 +258,5 @@ RULES: dict[str, Callable[[Call], Any]] = {
     **dict.fromkeys(DIVISORS, _divisor),
     **dict.fromkeys(ELEMENTWISE, _elementwise),
     "softmax": _softmax, "scaled_dot_product_attention": _attention, "layer_norm": _layer_norm,
-    "rms_norm": _rms_norm, "group_norm": _group_norm, "normalize": _normalize,
+    "batch_norm": _batch_norm, "rms_norm": _rms_norm, "group_norm": _group_norm, "normalize": _normalize,
 }  # fmt: skip

@@ -32,8 +32,10 @@ SILU = "write `x * torch.sigmoid(x)` as `torch.nn.functional.silu(x)`"
 POWER = "write `x**2` as `x * x`, and `(x + eps)**-0.5` as `torch.rsqrt(x + eps)`"
 ROOT = "write a division by a root, not a product with its inverse"
 INSTEAD = {  # of "attnlrp" and "cplrp": how to write what has no rule so that it has one
-    "sigmoid": SILU, "glu": "write it without a sigmoid, which is not 0 at 0: take another explainer", "pow": POWER,
+    "sigmoid": SILU, "glu": "`glu` has a sigmoid, which is not 0 at 0", "pow": POWER,
     "square": POWER, "sqrt": ROOT, "exp": "write an attention's weights by `torch.softmax`",
+    "batch_norm": "give batch normalisation its running statistics",
+    "instance_norm": "write `instance_norm` by `group_norm`",
     "log_softmax": "LRP starts at logits: give the model without it",
     **dict.fromkeys(("lstm", "gru", "rnn_tanh", "rnn_relu"), "metfa.text.GradientXInput works on recurrent networks"),
     "setitem": "write `x[...] = y` by `torch.where` or `torch.cat`",
