@@ -27,6 +27,7 @@ SETTINGS = {  # of a published method, one by one; of a study, which is a descri
     "metfa.AttributionSample",
     "metfa.Study",
     "metfa.attacks.AttackSettings",
+    "metfa.evaluation.Changes",
     "metfa.evaluation.Regression",
     "metfa.evaluation.Study",
     "metfa.explainers.IGOS",

@@ -6,12 +6,13 @@ import enum
 import inspect
 import re
 import typing
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from typer.models import OptionInfo
 
 from metfa import stats
 
@@ -77,13 +78,11 @@ def command_line() -> str:
     from metfa.cli.app import app
 
     parts = []
-    for command in app.registered_commands:
-        callback: Any = command.callback
-        name = command.name or callback.__name__
+    for name, callback in _commands(app):
         hints = typing.get_type_hints(inspect.unwrap(callback), include_extras=True)
         parameters = inspect.signature(callback).parameters
         rows = [_option(key, hints[key], parameter) for key, parameter in parameters.items()]
-        arguments = " ".join(row[0] for row in rows if not row[0].startswith("-"))
+        arguments = " ".join(label for label, _, default in rows if default == "required")
         title = f"metfa {name}"
         table = _csv([(f"``{label}``", text, default) for label, text, default in rows])
         parts.append(
@@ -95,15 +94,24 @@ def command_line() -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def _commands(app: Any, before: str = "") -> Iterator[tuple[str, Any]]:
+    """Names and functions of the commands, also of those that are grouped under a name."""
+    for command in app.registered_commands:
+        yield f"{before}{command.name or command.callback.__name__}", command.callback
+    for group in app.registered_groups:
+        yield from _commands(group.typer_instance, f"{before}{group.name} ")
+
+
 def _option(key: str, hint: Any, parameter: inspect.Parameter) -> tuple[str, str, str]:
     kind, about = typing.get_args(hint)[:2]
     text = re.sub(r"\\+\[", "[", about.help or "")
     names = (about.default, *(about.param_decls or ()))  # in an annotation, typer takes the first name as the default
     declared = [name for name in names if isinstance(name, str) and name.startswith("-")]
+    label = ", ".join(declared or [f"--{key.replace('_', '-')}"])
     if parameter.default is inspect.Parameter.empty:
         plural = "..." if typing.get_origin(kind) is list else ""
-        return f"{(about.metavar or key.rstrip('s')).upper()}{plural}", text, "required"
-    label = ", ".join(declared or [f"--{key.replace('_', '-')}"])
+        value = f"{(about.metavar or key.rstrip('s')).upper()}{plural}"
+        return f"{label} {value}" if isinstance(about, OptionInfo) else value, text, "required"
     default = parameter.default
     if isinstance(default, enum.Enum):
         text = f"{text} One of {', '.join(member.value for member in type(default))}."

@@ -109,6 +109,7 @@ export class Bars {
    * are drawn too.
    */
   constructor(result, label, onPoint, { sizeOf = Math.abs, clean = true, most = MOST_BARS } = {}) {
+    clean = clean && Boolean(result.maps.vanilla);
     Object.assign(this, { result, onPoint, clean, most, cursor: null });
     const drawn = clean || !result.maps.lower ? Object.values(result.maps) : [result.maps.lower, result.maps.upper];
     this.low = drawn.reduce((low, map) => map.reduce((a, b) => Math.min(a, b), low), 0);
@@ -129,7 +130,7 @@ export class Bars {
 
   #legend() {
     const { contradicted } = this.result;
-    const interval = contradicted ? "; line with caps: interval of its median" : "";
+    const interval = this.result.maps.lower ? "; line with caps: interval of its median" : "";
     const { thing, compared } = this.result;
     const bar = `${compared ? `Thin stroke: “${compared.names[0]}”, thick stroke: “${compared.names[1]}”, on one scale. ` : ""}Bar: ${this.main} ${thing}`;
     if (!this.clean) return `${bar}${interval}; dashed: the threshold.`;

@@ -23,7 +23,7 @@ const DIFFERENCES = {
   lower: "lower bound of the median difference",
   upper: "upper bound of the median difference",
 };
-const EXTREME = 4; // maps longer than that are stretched, or they would be a line
+const EXTREME = 4; // pictures longer than that are stretched, or they would be a line
 
 /** Red, green and blue of a colour of the style, light or dark, as the legends have it. */
 export function colourOf(look) {
@@ -60,6 +60,16 @@ export async function decoded(source) {
   return { picture, grey, width, height };
 }
 
+/** The pixel of a map that each pixel of its picture shows. */
+function placesIn(ground, width, height) {
+  const places = new Uint32Array(ground.width * ground.height);
+  for (let p = 0; p < places.length; p++) {
+    const row = Math.floor((Math.floor(p / ground.width) * height) / ground.height);
+    places[p] = row * width + Math.floor(((p % ground.width) * width) / ground.width);
+  }
+  return places;
+}
+
 export class Maps {
   constructor(result, label, onPoint) {
     const [height, width] = result.shape;
@@ -86,10 +96,17 @@ export class Maps {
   }
 
   async load() {
-    const { picture, grey } = await decoded(this.result.picture);
-    Object.assign(this, { picture, grey });
+    this.ground = await decoded(this.result.picture); // it may have more pixels than the map
+    const { width, height } = this.ground;
+    for (const { canvas, frame } of this.views) {
+      Object.assign(canvas, { width, height });
+      if (height / width > EXTREME) frame.classList.add("tall");
+      else if (height / width < 1 / EXTREME) frame.classList.add("flat");
+      else frame.style.maxWidth = `${(80 * width) / height}vh`;
+    }
     const other = this.result.compared?.picture;
-    this.grounds = [this, other ? await decoded(other) : this]; // of both maps of a comparison
+    this.grounds = [this.ground, other ? await decoded(other) : this.ground]; // of both maps of a comparison
+    this.features = placesIn(this.ground, this.width, this.height);
   }
 
   /** A path around marks of one kind, over the map of differences. */
@@ -109,10 +126,6 @@ export class Maps {
       "aria-label": `${label}. Arrow keys move from pixel to pixel, with Shift ten at a time.`,
     });
     const frame = element("div", { class: "frame" }, canvas);
-    const ratio = this.height / this.width;
-    if (ratio > EXTREME) frame.classList.add("tall");
-    else if (ratio < 1 / EXTREME) frame.classList.add("flat");
-    else frame.style.maxWidth = `${80 / ratio}vh`;
     const cross = element("div", { class: "cross", hidden: "" });
     frame.append(cross);
     canvas.addEventListener("pointermove", (event) => this.onPoint(this.#under(event, canvas), "hover"));
@@ -165,14 +178,14 @@ export class Maps {
 
   drawLayer(name, opacity) {
     this.drawn = name;
-    this.wipe?.draw((map) => (p) => map[p], this.grounds, name === "picture" ? 0 : opacity);
+    this.wipe?.draw((map) => (p) => map[this.features[p]], this.grounds, name === "picture" ? 0 : opacity);
     if (name === "picture") {
       this.#drawPicture();
       return;
     }
-    const { result, colours } = this;
+    const { result, colours, features, ground } = this;
     const scale = this.#scale(name);
-    paintScores(this.layer.context, (p) => result.score(name, p), scale, colours, this, opacity);
+    paintScores(this.layer.context, (p) => result.score(name, features[p]), scale, colours, ground, opacity);
     this.#drawOutline(this.layer.context);
     this.layer.caption.textContent = this.#captionOf(name);
     this.legend.replaceChildren(...scaleBar(scale, colours));
@@ -204,8 +217,8 @@ export class Maps {
   }
 
   #drawPicture() {
-    const image = this.layer.context.createImageData(this.width, this.height);
-    image.data.set(this.picture);
+    const image = this.layer.context.createImageData(this.ground.width, this.ground.height);
+    image.data.set(this.ground.picture);
     this.layer.context.putImageData(image, 0, 0);
     this.#drawOutline(this.layer.context);
     this.layer.caption.textContent = this.result.caption;
@@ -220,13 +233,14 @@ export class Maps {
   }
 
   drawMarks() {
-    const { result, width, height, grey, picture } = this;
+    const { result, width, height, features } = this;
+    const { grey, picture } = this.ground;
     const colours = Object.fromEntries(Object.entries(result.looks).map(([mark, look]) => [mark, colourOf(look)]));
-    const image = this.significance.context.createImageData(width, height);
+    const image = this.significance.context.createImageData(this.ground.width, this.ground.height);
     const weight = result.faint ? 0.25 : 0.78;
-    for (let p = 0; p < width * height; p++) {
-      const inside = result.region && result.region[p];
-      const colour = colours[result.marks[p]];
+    for (let p = 0; p < features.length; p++) {
+      const inside = result.region && result.region[features[p]];
+      const colour = colours[result.marks[features[p]]];
       for (let c = 0; c < 3; c++) {
         image.data[4 * p + c] = inside ? picture[4 * p + c] : weight * colour[c] + (1 - weight) * grey[p];
       }
@@ -258,9 +272,10 @@ export class Maps {
 
   #drawOutline(context) {
     if (!this.outline) return;
+    const [wide, tall] = [this.ground.width / this.width, this.ground.height / this.height];
     for (const [index, p] of this.outline.entries()) {
       context.fillStyle = index % 4 < 2 ? "#ffffff" : "#000000";
-      context.fillRect(p % this.width, Math.floor(p / this.width), 1, 1);
+      context.fillRect((p % this.width) * wide, Math.floor(p / this.width) * tall, wide, tall);
     }
   }
 }

@@ -92,7 +92,7 @@ export class Panel {
     if (!result.edges.length) return "Nothing is decided.";
     if (result.tooFew) {
       const kept = result.split ? ` beside the first ${result.split}` : "";
-      return `With ${result.n} samples${kept} nothing can become significant at these settings: at least ${result.tooFew} are needed.`;
+      return `With ${result.n} ${result.sampleNoun}s${kept} nothing can become significant at these settings: at least ${result.tooFew} are needed.`;
     }
     if (result.refused) {
       return "Sampling stopped because of what was seen, and this correction is for a number of samples that was fixed beforehand: choose e-BH, Bonferroni or none.";
@@ -135,7 +135,7 @@ export class Panel {
     this.reading.classList.toggle("empty", feature === null);
     if (feature === null) {
       this.reading.replaceChildren(
-        element("p", { class: "small" }, `Point at a ${result.noun}, or move there by the arrow keys, for its samples.`),
+        element("p", { class: "small" }, `Point at a ${result.noun}, or move there by the arrow keys, for its ${result.samplesCalled}.`),
       );
       return;
     }
@@ -150,7 +150,7 @@ export class Panel {
       rows.push([`${difference}mean`, result.said("mean", feature)], ["interval", `none: ${result.layers.missing}`]);
     }
     const beyond = result.outside(feature) ? " (outside the interval)" : "";
-    rows.push([result.compared ? "difference without noise" : "one explanation, no noise", result.said("vanilla", feature) + beyond]);
+    if (result.maps.vanilla) rows.push([result.compared ? "difference without noise" : "one explanation, no noise", result.said("vanilla", feature) + beyond]);
     const outside = !result.tested || result.tested[feature];
     if (!outside) {
       rows.splice(0, rows.length, ["decision", "none: part of the object, which is not tested"]);
@@ -159,7 +159,7 @@ export class Panel {
       const below = result.counts.below[feature];
       const equal = result.n - above - below;
       const after = result.split ? ` after the first ${result.split},` : "";
-      const which = `${result.compared ? "differences" : "samples"}${after} above, below the threshold`;
+      const which = `${result.samplesCalled}${after} above, below the threshold`;
       rows.push([which, `${above}, ${below}${equal ? ` (${equal} at it)` : ""}`]);
       const value = result.byEValues ? "1 / e-value" : "p-value";
       rows.push([`${value} of “above”, of “below”`, `${probability(result.sides[above])}, ${probability(result.sides[below])}`]);
@@ -196,8 +196,8 @@ export class Panel {
     return element(
       "figure",
       { class: "histogram" },
-      svg("svg", { viewBox: `0 0 ${BINS * 10} 60`, preserveAspectRatio: "none", role: "img", "aria-label": `histogram of ${result.n} samples` }, ...bars),
-      element("figcaption", {}, `its ${result.n} ${result.compared ? "differences" : "samples"}${result.split ? " that are tested" : ""}, from the lowest ${result.thing} of all to the highest; the line is the threshold`),
+      svg("svg", { viewBox: `0 0 ${BINS * 10} 60`, preserveAspectRatio: "none", role: "img", "aria-label": `histogram of ${result.n} ${result.samplesCalled}` }, ...bars),
+      element("figcaption", {}, `its ${result.n} ${result.samplesCalled}${result.split ? " that are tested" : ""}, from the lowest ${result.thing} of all to the highest; the line is the threshold`),
     );
   }
 }

@@ -54,7 +54,12 @@ export class Result {
 
   /** What one number of a feature is. */
   get thing() {
-    return this.compared ? "difference" : "score";
+    return this.compared || this.noun === "pair" ? "difference" : "score";
+  }
+
+  /** What its samples are called: samples, rows or models, or the differences of a pair. */
+  get samplesCalled() {
+    return this.compared ? "differences" : `${this.sampleNoun}s`;
   }
 
   /** Score of a feature in a map, in the units of the explainer; "width" is upper less lower bound. */
@@ -66,12 +71,12 @@ export class Result {
   /** Whether the score without noise lies outside the interval of the median; false where there is no interval. */
   outside(feature) {
     const { vanilla, lower, upper } = this.maps;
-    return Boolean(lower) && (vanilla[feature] < lower[feature] || vanilla[feature] > upper[feature]);
+    return Boolean(lower && vanilla) && (vanilla[feature] < lower[feature] || vanilla[feature] > upper[feature]);
   }
 
   /** How many of the tested features that are, in words. */
   get contradicted() {
-    if (!this.maps.lower) return "";
+    if (!this.maps.lower || !this.maps.vanilla) return "";
     let count = 0;
     for (let p = 0; p < this.size; p++) if (!this.tested || this.tested[p]) count += this.outside(p);
     return `without noise ${count.toLocaleString("en")} of ${this.testedSize.toLocaleString("en")} ${this.thing}s (${percent(count / this.testedSize)}) lie outside their interval`;
@@ -97,7 +102,7 @@ export class Result {
 
   get layerNames() {
     const names = this.maps.lower ? ["smoothed", "vanilla", "mean", "lower", "upper", "width"] : ["mean", "vanilla"];
-    return [...names, ...(this.maps.radius ? ["radius"] : []), "picture"];
+    return [...names.filter((name) => name === "width" || this.maps[name]), ...(this.maps.radius ? ["radius"] : []), "picture"];
   }
 
   /** p-values of one side by the count on it: of e-values the reciprocals, where these decide. */

@@ -6,6 +6,9 @@ import re
 import numpy as np
 import pytest
 from PIL import Image
+from typer.testing import CliRunner
+
+from metfa.cli import app
 
 FILE = """
 [model]
@@ -38,6 +41,15 @@ class Left(tiny.Tiny):
 
 def model():
     return Left().eval()
+
+
+class Broken(tiny.Tiny):
+    def forward(self, x):
+        raise RuntimeError("out of order")
+
+
+def broken():
+    return Broken().eval()
 """
 
 
@@ -89,6 +101,31 @@ def test_a_record_and_its_checks(regression, place):
         low, high = change["interval"]
         assert low <= change["difference"] <= high
         assert min(abs(low), abs(high)) > 0.02
+
+
+@pytest.mark.slow
+def test_two_records_are_compared_with_pictures(metfa_command, regression, place):
+    assert regression("record", "--allow-import").code == 0
+    settings = ("--allow-import", "--model", "other_tiny:model", "--out", "other")
+    assert metfa_command("regression", "record", "check.toml", *settings).code == 0
+    done = metfa_command("compare", "record", "other", "--delta", 0.02, "--fail-on-change", "--out", "changes")
+    assert done.code == 1
+    assert re.search(
+        r"^changed: +\d of 9 regions of 1 input changed by more than 0.02, in a.png$", done.out, re.MULTILINE
+    )
+    assert re.search(r"^model: +before: tiny:model; after: other_tiny:model$", done.out, re.MULTILINE)
+    assert (place / "changes/figure.png").exists()
+    (place / "other/regression.json").write_text("{}")
+    assert "regression.json" in metfa_command("compare", "record", "other").error
+
+
+@pytest.mark.slow
+def test_a_model_that_fails_is_no_change(regression, place):
+    assert regression("record", "--allow-import").code == 0
+    given = ["regression", "check", "check.toml", "--against", "record", "--model", "other_tiny:broken"]
+    done = CliRunner().invoke(app.app, given)
+    assert done.exit_code == 2
+    assert "RuntimeError: out of order" in done.output
 
 
 @pytest.mark.parametrize(

@@ -200,7 +200,7 @@ def test_pairs_are_by_content_and_not_by_place():
     assert (cell.verdict.above, cell.verdict.below) == ((np.array(expected) > 0).sum(), (np.array(expected) < 0).sum())
     assert table.title.startswith("first minus that of the other study (8 inputs)")
     assert table.notes[:2] == (
-        "A: 1 of 8 missing: no such input there",
+        "A: 1 of 8 missing: not among the inputs and targets of the other study",
         "1 input of the other study left out: not in this one",
     )
     assert (
@@ -321,6 +321,9 @@ def full(explainers, inputs=12, **settings):
     return evaluate(Study(**{**described, **settings}), store="memory://full")
 
 
+WITHOUT_UNITS = ("over level", "rescaled", "correlation")
+
+
 def of_cells(table):
     return {
         (row, column): cell
@@ -332,30 +335,36 @@ def of_cells(table):
 @pytest.mark.slow
 def test_mstd_of_explainers_is_never_better_by_its_units():
     table = full({"sizes": sizes, "small": small}).table("mstd", against="sizes")
-    assert table.columns == ("n", "mstd / level")
+    assert table.columns == ("n", *WITHOUT_UNITS)
     cells = of_cells(table)
     for row in table.rows:
         assert str(cells[row, "n"].verdict) == "lower"  # a thousandth
-        assert (str(cells[row, "mstd / level"].verdict), cells[row, "mstd / level"].verdict.ties) == (
-            "not shown to differ", 12
-        )  # fmt: skip
-    assert "better: lower mstd / level" in table.title
-    both = full({"sizes": sizes, "small": small}, outer={"n": Gaussian(0.1), "o": Uniform(0.3)})
-    assert both.table("mstd", against="sizes").columns == ("n", "o", "average", "mstd / level")
-    rows = [row for row in both.rows if (row["explainer"], row["aggregate"]) == ("sizes", "vanilla")]
-    frame = both.to_dataframe().query("aggregate == 'vanilla'")
-    relative = frame.groupby(["explainer", "input"])[["score", "level"]].mean().eval("score / level").unstack(0)
-    cell = of_cells(both.table("mstd", against="sizes"))["small, vanilla", "mstd / level"]
-    assert rows
-    assert cell.mean == pytest.approx((relative["small"] - relative["sizes"]).mean(), abs=1e-12)
+        for column in WITHOUT_UNITS:
+            assert str(cells[row, column].verdict) == "not shown to differ"
+            assert cells[row, column].verdict.ties == 12
+    assert "better: lower over level, lower rescaled, higher correlation, p: " in table.title
+    outer = {"n": Gaussian(0.1), "average": Uniform(0.3), "own": None}  # a name of a column of ours, and no noise
+    both = full({"sizes": sizes, "against_order": against_order}, outer=outer)
+    table = both.table("mstd", against="sizes")
+    assert table.columns == ("n", "average", "own", "average", *WITHOUT_UNITS)
+    frame = both.to_dataframe().query("aggregate == 'vanilla' and outer != 'own'")
+    for place, (column, key) in enumerate(
+        [("n", "score"), ("average", "score"), *((name, name.replace(" ", "_")) for name in WITHOUT_UNITS)]
+    ):
+        some = frame[frame.outer == column] if place < 2 else frame
+        by = some.groupby(["explainer", "input"])[key].mean().unstack(0)
+        cell = table.cells[0][place if place < 2 else place + 2][0]
+        assert cell.mean == pytest.approx((by["against_order"] - by["sizes"]).mean(), rel=1e-9), column
+    assert [line[2][0].n for line in table.cells] == [0, 12, 12]  # the vanilla map has no randomness of its own
 
 
 @pytest.mark.slow
 def test_mstd_of_maps_is_better_when_lower():
     table = full({"sizes": sizes}, n_samples=9).table("mstd", against="vanilla")
     assert table.rows == ("sizes, mean, P = u", "sizes, smoothed, P = u")
-    assert table.columns == ("n",)
-    assert "better: lower, p: " in table.title
+    assert table.columns == ("n", *WITHOUT_UNITS)
+    assert "better: lower mstd, lower over level, lower rescaled, higher correlation, p: " in table.title
+    assert any("smoothing makes the range smaller: see rescaled and correlation" in note for note in table.notes)
     frame = full({"sizes": sizes}, n_samples=9).to_dataframe()
     by_map = frame.pivot_table(index="input", columns="aggregate", values="score")
     for row, name in zip(table.rows, ("mean", "smoothed"), strict=True):
@@ -364,6 +373,16 @@ def test_mstd_of_maps_is_better_when_lower():
         assert cell.verdict.above == (by_map[name] > by_map["vanilla"]).sum()
     less = full({"sizes": sizes}, n_samples=9).table("mstd", against="mean")
     assert less.rows == ("sizes, smoothed, P = u",)
+
+
+@pytest.mark.slow
+def test_levels_that_are_not_above_0_are_named():
+    def signed(model):
+        return lambda inputs, target: np.abs(inputs) - 9
+
+    table = full({"sizes": sizes, "signed": signed}).table("mstd", against="sizes")
+    assert of_cells(table)["signed, vanilla", "over level"].n == 0
+    assert "signed, smoothed, P = u, over level: 12 of 12 missing: a level that is not above 0" in " ".join(table.notes)
 
 
 @pytest.mark.slow
@@ -411,6 +430,9 @@ def test_measures_of_samples_and_of_outer_noise():
     assert tables["interval width"].columns == ("P = u",)
     assert "better" not in tables["interval width"].title  # in the units of the maps
     assert "better: lower" in tables["sample size"].title
+    assert tables["undecided"].title.startswith(
+        "undecided minus that of sizes (4 inputs), N = 6, 95% (96.9% reached), threshold 2.5, no correction, "
+    )
     assert "better: higher" in tables["top k overlap"].title
     assert tables["max sensitivity"].columns == ("n", "o", "average")
     assert tables["robust faithfulness"].columns == ("RI, O = n", "RI, O = o", "RD, O = n", "RD, O = o",

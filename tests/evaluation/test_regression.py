@@ -260,6 +260,17 @@ class TestRecord:
         assert read(place / "check.toml").record(place / "record").was_finished
         assert tree(place / "record") == before
 
+    def test_no_record_is_of_two_models(self, models, place, monkeypatch):
+        described = read(place / "check.toml")
+        with pytest.raises(
+            FileExistsError, match="holds a record of regressed:v1, not regressed:v2; give a new folder"
+        ):
+            described.record(place / "record", "regressed:v2")
+        shutil.rmtree(place / "record/inputs/000002")  # an unfinished one, whose model is another by the same name
+        monkeypatch.setattr(models, "v1", models.v2)
+        with pytest.raises(FileExistsError, match="of another model: the clean input's attributions differ"):
+            described.record(place / "record")
+
     def test_nothing_else_is_overwritten(self, place):
         with pytest.raises(FileExistsError, match="is not empty and holds no record"):
             read(place / "check.toml").record(place / "pictures")
@@ -302,7 +313,7 @@ def test_a_record_of_another_question_is_refused_by_name(changed, said, place):
 
 def test_other_inputs_are_refused_by_name(place):
     Image.new("RGB", (12, 12), "red").save(place / "pictures/p02.png")
-    with pytest.raises(ValueError, match=r"holds a record of another content of the input 'p02.png'"):
+    with pytest.raises(ValueError, match=r"holds a record of another content or target of the input 'p02.png'"):
         read(place / "check.toml").check(place / "record")
     (place / "pictures/p02.png").unlink()
     with pytest.raises(ValueError, match=r"with the input 'p02.png', which is not among the inputs now"):
@@ -361,6 +372,12 @@ def test_the_record_says_how_it_was_made(kept):
 def test_mistakes_in_the_file_are_named(text, said, place):
     with pytest.raises((ValueError, TypeError, FileNotFoundError), match=said):
         read(write(place / "check.toml", text))
+
+
+def test_a_device_that_is_not_there_is_named(place):
+    text = FILE.replace("seed = 3", 'seed = 3\n    device = "nowhere"')
+    with pytest.raises(ValueError, match="`device` 'nowhere' is not available"):
+        read(write(place / "check.toml", text)).check(place / "record")
 
 
 def test_code_that_the_file_names_needs_leave(place):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import shap
+import timm
 import torch
 from captum.attr import InputXGradient
 from lime import lime_image, lime_tabular
@@ -21,7 +22,10 @@ from metfa.explainers import (
     LRP,
     MASK,
     RISE,
+    AttentionRollout,
     Gradient,
+    GradientRollout,
+    LeGrad,
     ScoreCAM,
     SmoothGrad,
     from_captum,
@@ -60,6 +64,17 @@ def classifier_of_pictures():
     return seeded_network(layers).to(DTYPE)
 
 
+def transformer_of_pictures():
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        sizes = {"img_size": (12, 16), "patch_size": 4, "embed_dim": 8, "depth": 2, "num_heads": 2, "num_classes": 4}
+        network = timm.create_model("vit_tiny_patch16_224", **sizes)
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter *= 10 if parameter.ndim == 2 else 1
+    return network.to(DTYPE).eval()
+
+
 def classifier_of_rows():
     return seeded_network(lambda: nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 4)), gain=3.0)
 
@@ -81,37 +96,17 @@ def reader(module):
     return TrainedBiLSTM(module, WORDS, tuple("abcd"))
 
 
-class Patches(nn.Conv2d):
-    """Patches of a picture as tokens (batch, length, size), behind a class token and with positions."""
-
-    def __init__(self):
-        super().__init__(3, 8, 4, stride=4)
-        self.first, self.positions = nn.Parameter(torch.randn(1, 1, 8)), nn.Parameter(torch.randn(1, 13, 8))
-
-    def forward(self, x):
-        tokens = super().forward(x).flatten(2).transpose(1, 2)
-        return torch.cat([self.first.expand(len(x), -1, -1), tokens], 1) + self.positions
-
-
 class Mean(nn.Module):
     def forward(self, tokens):
         return tokens.mean(1)
 
 
-def attending(first, gain):
+def attending_to_texts():
     def layers():
         layer = nn.TransformerEncoderLayer(8, 2, 16, activation="gelu", batch_first=True, norm_first=True)
-        return nn.Sequential(first(), layer, Mean(), nn.Linear(8, 4))
+        return nn.Sequential(nn.Embedding(len(WORDS) + 1, 8), layer, Mean(), nn.Linear(8, 4))
 
-    return seeded_network(layers, gain=gain).to(DTYPE)
-
-
-def attending_to_pictures():
-    return attending(Patches, gain=10.0)
-
-
-def attending_to_texts():
-    return attending(lambda: nn.Embedding(len(WORDS) + 1, 8), gain=5.0)
+    return seeded_network(layers, gain=5.0).to(DTYPE)
 
 
 class AttendingReader:
@@ -148,6 +143,7 @@ PICTURES = Inputs(
     lambda: torch.rand(4, 3, 12, 16, dtype=DTYPE, generator=torch.Generator().manual_seed(1)),
     (12, 16),
 )
+PATCHES = Inputs(transformer_of_pictures, PICTURES.rows, (12, 16))
 SCENES = Inputs(segmenter, PICTURES.rows, (12, 16))
 ROWS = Inputs(classifier_of_rows, lambda: TABLE[:4].clone(), (4,))
 TEXTS = Inputs(
@@ -155,7 +151,6 @@ TEXTS = Inputs(
     lambda: ["a very fine film", "a dull dull film", "so not moving film", "not so fine film"],
     (4,),
 )
-ATTENDED_PICTURES = Inputs(attending_to_pictures, PICTURES.rows, (12, 16))
 ATTENDED_TEXTS = Inputs(attending_to_texts, TEXTS.rows, (4,))
 
 
@@ -202,10 +197,14 @@ CASES = {
     "IGOS": Case(lambda model: IGOS(model, n_iterations=2, n_steps=3, grid=4), PICTURES, random=True),
     "MASK": Case(lambda model: MASK(model, n_iterations=4, grid=(4, 6)), PICTURES, random=True),
     "ScoreCAM": Case(ScoreCAM, PICTURES),
+    "ScoreCAM on tokens": Case(ScoreCAM, PATCHES),
     "CAM": Case(CAM, PICTURES),
     "LRP": Case(LRP, PICTURES),
-    "LRP by AttnLRP": Case(lambda model: LRP(model, composite="attnlrp"), ATTENDED_PICTURES),
-    "LRP by CP-LRP": Case(lambda model: LRP(model, composite="cplrp"), ATTENDED_PICTURES),
+    "LRP by AttnLRP": Case(lambda model: LRP(model, composite="attnlrp"), PATCHES),
+    "LRP by CP-LRP": Case(lambda model: LRP(model, composite="cplrp"), PATCHES),
+    "AttentionRollout": Case(AttentionRollout, PATCHES),
+    "GradientRollout": Case(GradientRollout, PATCHES),
+    "LeGrad": Case(LeGrad, PATCHES),
     "GridSaliency": Case(
         lambda model: GridSaliency(RegionModel(model, REGION), n_iterations=4, grid=(3, 4)), SCENES
     ),
@@ -220,6 +219,7 @@ CASES = {
         ), PICTURES, random=True,
     ),
     "grad-cam's GradCAM": Case(lambda model: from_gradcam("GradCAM", model), PICTURES),
+    "grad-cam's GradCAM on tokens": Case(lambda model: from_gradcam("GradCAM", model), PATCHES),
     "grad-cam's AblationCAM": Case(lambda model: from_gradcam("AblationCAM", model), PICTURES),
     "SHAP's DeepExplainer": Case(deep_shap, ROWS, takes_nan=True),
     "SHAP's GradientExplainer": Case(gradient_shap, ROWS, random=True, takes_nan=True),

@@ -18,7 +18,7 @@ from torchvision.models.convnext import CNBlockConfig, ConvNeXt
 from torchvision.models.swin_transformer import SwinTransformer
 from torchvision.models.vision_transformer import VisionTransformer
 
-from metfa.explainers import CAM, LRP, ScoreCAM, from_gradcam
+from metfa.explainers import LRP, ScoreCAM, from_gradcam
 from metfa.explainers._layers import watched
 from metfa.explainers.heatmaps import scale_to_unit
 
@@ -52,7 +52,9 @@ def timm_convnext():
 
 def torchvision_vit():
     sizes = {"image_size": 32, "patch_size": 8, "num_layers": 2, "num_heads": 2, "hidden_dim": 6, "mlp_dim": 12}
-    return VisionTransformer(**sizes, num_classes=5)
+    made = VisionTransformer(**sizes, num_classes=5)
+    nn.init.normal_(made.heads.head.weight)  # it starts at 0
+    return made
 
 
 def timm_vit():
@@ -157,23 +159,22 @@ def test_layers_of_both_kinds_are_not_mixed():
 
 
 TOKENS = {
-    "torchvision's ViT": (torchvision_vit, "encoder.layers.encoder_layer_1.ln_1", 17, (4, 4), 32),
-    "timm's ViT": (timm_vit, "blocks.1.norm1", 21, (4, 5), 40),
+    "torchvision's ViT": (torchvision_vit, "encoder.layers.encoder_layer_1.ln_1", (4, 4), 32),
+    "timm's ViT": (timm_vit, "blocks.1.norm1", (4, 5), 40),
 }
 
 
 @pytest.mark.parametrize("name", TOKENS)
 @pytest.mark.parametrize("explain", [ScoreCAM, partial(from_gradcam, "GradCAM")])
-def test_tokens_are_refused_with_what_to_write(name, explain):
-    make, layer, n_tokens, (rows, columns), width = TOKENS[name]
+def test_tokens_are_laid_on_their_grid(name, explain):
+    make, layer, (rows, columns), width = TOKENS[name]
     pixels = PIXELS[..., :width]
-    advice = f"lambda tokens: tokens[:, 1:].unflatten(1, ({rows}, {columns})).movedim(-1, 1)"
-    with pytest.raises(ValueError, match=rf"gives tokens, of shape \(2, {n_tokens}, 6\)") as refused:
-        explain(network(make), layer)(pixels, TARGETS)
-    assert f"`reshape_transform={advice}`" in str(refused.value)
-    maps, _ = explain(network(make), layer, reshape_transform=eval(advice))(pixels, TARGETS)
+    by_hand = lambda tokens: tokens[:, 1:].unflatten(1, (rows, columns)).movedim(-1, 1)  # noqa: E731
+    maps, _ = explain(network(make), layer)(pixels, TARGETS)
+    torch.testing.assert_close(maps, explain(network(make), layer, reshape_transform=by_hand)(pixels, TARGETS)[0])
     assert maps.shape == (2, 32, width)
-    assert np.isfinite(np.asarray(maps)).all()
+    assert maps.isfinite().all()
+    assert torch.equal(explain(network(make))(pixels, TARGETS)[0], maps)  # it is the usual layer
     with pytest.raises(ValueError, match=r"`reshape_transform` must make a feature map .* got shape \(2, 6\)"):
         explain(network(make), layer, reshape_transform=lambda tokens: tokens[:, 0])(pixels, TARGETS)
 
@@ -202,21 +203,45 @@ def test_the_advice_is_the_definition_on_tokens_laid_out_by_hand():
     torch.testing.assert_close(maps, expected)
 
 
-NO_LAST = [torchvision_swin, timm_swin, timm_vit]
+class Cut(nn.Module):
+    """Patches that come from no convolution."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc, self.proj, self.norm = nn.Linear(3 * 64, 6), nn.Identity(), nn.LayerNorm(6)
+
+    def forward(self, x):
+        rows, columns = x.shape[2] // 8, x.shape[3] // 8
+        patches = x.reshape(len(x), 3, rows, 8, columns, 8).permute(0, 2, 4, 1, 3, 5).reshape(len(x), -1, 192)
+        return self.norm(self.proj(self.fc(patches)))
 
 
-@pytest.mark.parametrize("make", NO_LAST)
-def test_a_patch_embedding_is_not_the_last_feature_map(make):
-    for explain in (ScoreCAM, partial(from_gradcam, "GradCAM")):
-        with pytest.raises(ValueError, match=r"is not the last of `model`: tokens or .* name the layer by `layer=`"):
-            explain(network(make))(PIXELS, TARGETS)
-    with pytest.raises(ValueError, match=r"is not the last of `model`: .*; CAM needs a model that averages"):
-        CAM(network(make))(PIXELS, TARGETS)
+@pytest.mark.parametrize("explain", [ScoreCAM, partial(from_gradcam, "GradCAM")])
+def test_tokens_whose_places_are_not_seen_are_refused_with_what_to_write(explain):
+    def make():
+        net = timm_vit()
+        net.patch_embed = Cut()
+        return net
+
+    with pytest.raises(ValueError, match=r"gives tokens, of shape \(2, 21, 6\)") as refused:
+        explain(network(make), "blocks.1.norm1")(PIXELS, TARGETS)
+    advice = "lambda tokens: tokens.unflatten(1, (height, width)).movedim(-1, 1)"
+    assert f"`reshape_transform={advice}`" in str(refused.value)
+    behind = eval(advice.replace("tokens.u", "tokens[:, 1:].u"), {"height": 4, "width": 5})
+    maps, _ = explain(network(make), "blocks.1.norm1", reshape_transform=behind)(PIXELS, TARGETS)
+    assert maps.shape == (2, 32, 40)
+
+
+TRANSFORMERS = [torchvision_swin, timm_swin, timm_vit]
+
+
+@pytest.mark.parametrize("make", TRANSFORMERS)
+def test_fullgrad_is_refused(make):
     with pytest.raises(ValueError, match="FullGrad knows the biases of convolutions and batch normalisations alone"):
         from_gradcam("FullGrad", network(make))(PIXELS, TARGETS)
 
 
-@pytest.mark.parametrize("make", [*NO_LAST, torchvision_convnext, timm_convnext])
+@pytest.mark.parametrize("make", [*TRANSFORMERS, torchvision_convnext, timm_convnext])
 def test_lrp_names_what_it_has_no_rule_for(make):
     with pytest.raises(ValueError, match=r"has parts for which the composite has no rule: .*LayerNorm"):
         LRP(network(make))(PIXELS, TARGETS)
@@ -258,8 +283,7 @@ def test_channels_last_on_a_square_image_are_seen_by_where_they_come_from(name, 
     pixels = PIXELS[..., :32]
     right = explain(net, "act", reshape_transform=lambda y: y.permute(0, 3, 1, 2))(pixels, TARGETS)[0]
     torch.testing.assert_close(explain(net, "act")(pixels, TARGETS)[0], right)
-    with pytest.raises(ValueError, match="is not the last of `model`: tokens or a map with channels last"):
-        explain(net)(pixels, TARGETS)
+    torch.testing.assert_close(explain(net)(pixels, TARGETS)[0], right)  # it is the last one
 
 
 def on_grid(shape):
@@ -341,7 +365,7 @@ def test_ordinary_networks_are_read_as_they_are(name):
     for named in (None, layer):
         with torch.no_grad(), watched(net, named) as watch:
             net(pixels)
-        assert watch.channel_axis() == 1
+        assert watch.reshaping() is None
         assert watch.feature_map(1).shape[2] == watch.feature_map(1).shape[3]
 
 

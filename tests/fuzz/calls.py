@@ -6,6 +6,7 @@ import itertools
 import shutil
 import tempfile
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,7 @@ from metfa import (
     text,
 )
 from metfa.explainers import CAM, Gradient
+from metfa.results.differences import difference_of
 from metfa.text.models import BiLSTM, TrainedBiLSTM
 
 from .theirs import (
@@ -662,6 +664,10 @@ def of_plot():
     yield Case("plot.figure", plot.figure,
                {"sample": picture, "index": 0, "picture": None, "title": None, "palette": "paper",
                 **terms})  # fmt: skip
+    inverted = replace(picture, values=1 - picture.values, vanilla=1 - picture.vanilla)
+    yield Case("plot.comparison", plot.comparison,
+               {"sample": difference_of(picture, inverted), "index": 0, "picture": None, "title": None,
+                "palette": "paper", "delta": 0.1, **terms})  # fmt: skip
     yield Case("plot.regions", plot.regions,
                {"sample": picture.over(np.arange(2).repeat(32).reshape(8, 8)), "index": 0, "pixels": picture,
                 "picture": None, "title": None, "palette": "paper", **terms})  # fmt: skip

@@ -259,7 +259,7 @@ KINDS = {
     NUMBER: (
         "radius keep learning_rate l1_weight tv_weight tv_beta score_weight first_step kernel_width regularization "
         "momentum undecided change max_seconds growth fraction p fused step_size prediction_weight "
-        "map_weight distance_weight margin epsilon first_step_size sigma probability low high"
+        "delta map_weight distance_weight margin epsilon first_step_size sigma probability low high"
     ),
     THRESHOLD: "threshold",
     PATH: "path store folder url name_or_path",

@@ -13,7 +13,7 @@ from matplotlib.text import Text
 
 import metfa
 from metfa._base.percents import percent
-from metfa.plot import PALETTES, bars, comparison, drawing_of, regions
+from metfa.plot import PALETTES, bars, comparison, drawing_of, figure, regions
 from metfa.results.differences import difference_of
 
 mpl.use("Agg")
@@ -180,6 +180,7 @@ class TestWords:
     def test_nothing_is_called_the_same(self, drawn):
         assert not re.search(r"\bsame(?! noisy copy)|unchanged|equal\b", everything(drawn))
 
+    @pytest.mark.slow
     def test_names_and_scales(self):
         fig = comparison(compared(scale="share", names=("2025 $a$", "2026")), correction="holm", alpha=0.1)
         assert {"2025 $a$, smoothed", "2026, smoothed"} <= {*panels(fig)}
@@ -229,6 +230,7 @@ class TestWords:
 
 
 class TestAllKinds:
+    @pytest.mark.slow
     def test_changed_inputs_are_both_shown(self):
         before, after = explained(), explained(change=0.125)
         both = difference_of(before, after)
@@ -258,6 +260,7 @@ class TestAllKinds:
         assert f"more than before {share}" in legend(fig)
         assert "input 2 of 3" in everything(fig)
 
+    @pytest.mark.slow
     def test_differences_that_are_all_0(self):
         none = difference_of(explained(), explained())
         fig = comparison(none)
@@ -269,16 +272,27 @@ class TestAllKinds:
 
     @pytest.mark.parametrize("n", [1, 3])
     def test_too_few_samples(self, n):
-        fig = comparison(compared(n=n))
+        fig = comparison(compared(n=n), delta=0.3)
         shown = "the only sample" if n == 1 else "median"
         assert f"difference, {shown}" in panels(fig)
-        assert "are too few, 95% needs 6" in " ".join(everything(fig).split())
+        assert "too few, 95% needs 6" in " ".join(everything(fig).split())
         assert "too few samples for `alpha`=0.05" in " ".join(everything(fig).split())
+        assert "within ±0.3: too few samples for `alpha`=0.05" in said(fig)
 
     @pytest.mark.parametrize("shape", [(1, 1), (3, 40), (40, 3)])
+    @pytest.mark.slow
     def test_every_shape_is_drawn_whole(self, shape):
         fig = comparison(compared(1.5, shape=shape), title="A title", delta=0.5)
         assert_nothing_overlaps(fig)
+
+    def test_the_figure_of_one_result_says_that_these_are_differences(self):
+        one_sided = compared(2.0)
+        fig = figure(one_sided)
+        (bar,) = [ax for ax in fig.axes if not ax.images]
+        assert bar.get_ylabel() == "attribution score, after minus before"
+        low, high = bar.get_ylim()
+        assert -low == high > 0
+        assert "not the difference of the medians" in said(fig)
 
     @pytest.mark.parametrize("shape", [(3,), (3, 9, 12)])
     def test_what_is_no_map_is_refused(self, shape):
@@ -289,8 +303,9 @@ class TestAllKinds:
         with pytest.raises(ValueError, match=r"must hold differences, got scores: write `metfa.compare"):
             comparison(sample.pair[0])
 
+    @pytest.mark.slow
     def test_notebooks_show_it(self, sample, quick_figures):
-        assert 'src="data:image/png' in sample._repr_html_()
+        assert sample._repr_html_().startswith('<img alt="differences of attributions with their significance"')
 
 
 @pytest.fixture(scope="module")
@@ -300,6 +315,7 @@ def row():
 
 
 class TestRows:
+    @pytest.mark.slow
     def test_differences_stand_beside_both_parts(self, row):
         fig = row.plot(correction="holm")
         assert drawing_of(row) is bars
@@ -325,13 +341,14 @@ class TestRows:
             assert f"{name}: {(marks == mark).sum()}" in legend(fig)
         assert "95.9% interval of the median difference" in legend(fig)
         assert {"old: smoothed over 20 samples, 5 left out on each side"} <= {*legend(fig)}
-        assert fig.axes[0].get_xlabel() == "attribution score of each"
+        assert fig.axes[0].get_xlabel() == "attribution score, old and new"
         assert "attribution score, new minus old: smoothed over 20" in " ".join(fig.axes[1].get_xlabel().split())
         assert "does a feature get more in new than in old, or less in new than in old, by its median" in said(fig)
         assert "marks and intervals are about the median of the differences" in said(fig)
         assert "not shown: 1 feature, its difference at most" in said(fig)
 
     @pytest.mark.parametrize("n", [1, 20])
+    @pytest.mark.slow
     def test_one_feature_and_differences_of_0(self, n):
         fig = compared(1.0, shape=(1,), n=n).plot()
         assert fig.axes[1].get_xlim() == (-1, 1)
@@ -339,6 +356,7 @@ class TestRows:
 
 
 class TestRegions:
+    @pytest.mark.slow
     def test_regions_of_a_comparison(self, sample):
         labels = np.kron([[0, 1, 2], [3, 4, 5], [6, 7, 8]], np.ones((3, 4), int))
         pooled = sample.over(metfa.Regions(labels))

@@ -11,7 +11,7 @@ import pytest
 
 import metfa
 from metfa import report
-from metfa.results.differences import difference_of
+from metfa.results.differences import difference_of as difference
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\u202e"
 LABELS = (np.arange(48) // 12).reshape(6, 8)
@@ -48,7 +48,7 @@ def unpacked(text, dtype="<f8"):
 
 
 def test_the_page_holds_both_maps_on_one_scale(parts, tmp_path):
-    found = difference_of(*parts())
+    found = metfa.compare(*parts())
     (told,) = data_of(found.report(tmp_path / "r.html"))["results"]
     both = np.stack([part.smoothed(0.95)[0] for part in found.pair])
     for name, expected in zip(("before", "after"), both, strict=True):
@@ -68,7 +68,7 @@ def test_each_input_of_a_batch_and_its_regions_have_their_own_parts(parts, tmp_p
         "values": [rng.random((12, 2, 6, 8)), rng.random((12, 2, 6, 8))], "vanilla": rng.random((2, 6, 8)),
         "inputs": rng.random((2, 3, 6, 8)), "target": (1, 4), "input_names": ("a", "b"),
     }  # fmt: skip
-    found = difference_of(*parts(**batch))
+    found = metfa.compare(*parts(**batch))
     told = data_of(found.report(tmp_path / "r.html", regions=LABELS))["results"]
     assert [one["kind"] for one in told] == ["regions", "maps", "regions", "maps"]
     pooled = found.over(LABELS)
@@ -81,7 +81,7 @@ def test_each_input_of_a_batch_and_its_regions_have_their_own_parts(parts, tmp_p
 def test_changed_inputs_bring_both_pictures_and_no_radii(parts, tmp_path):
     other = np.random.default_rng(3).random((1, 3, 6, 8))
     before, after = parts()
-    changed = difference_of(before, parts(inputs=other)[1])
+    changed = metfa.compare(before, parts(inputs=other)[1])
     held = data_of(changed.report(tmp_path / "r.html"))
     (told,) = held["results"]
     assert len(held["pictures"]) == 2
@@ -90,7 +90,7 @@ def test_changed_inputs_bring_both_pictures_and_no_radii(parts, tmp_path):
     text = text_of(tmp_path / "r.html")
     assert 'Two inputs that belong together were explained 12 times each, under the same noise: "before" (by' in text
     assert "input another in each of the two, so there is no certificate" in text
-    same = data_of(difference_of(before, after).report(tmp_path / "s.html"))
+    same = data_of(metfa.compare(before, after).report(tmp_path / "s.html"))
     assert len(same["pictures"]) == 1
     assert same["results"][0]["certificate"] is not None
     assert "input the same in both" in text_of(tmp_path / "s.html")
@@ -98,12 +98,12 @@ def test_changed_inputs_bring_both_pictures_and_no_radii(parts, tmp_path):
 
 def test_values_of_a_changed_row(parts, tmp_path):
     before, after = parts((3,), inputs=[np.array([[1.0, 2.0, 3.0]]), np.array([[1.0, 2.5, 3.0]])])
-    (told,) = data_of(difference_of(before, after).report(tmp_path / "r.html"))["results"]
+    (told,) = data_of(metfa.compare(before, after).report(tmp_path / "r.html"))["results"]
     assert told["values"] == ["1", "2 → 2.5", "3"]
 
 
 def test_what_it_says_are_the_numbers(parts, tmp_path):
-    found = difference_of(*parts(n=20))
+    found = metfa.compare(*parts(n=20))
     text = text_of(found.report(tmp_path / "r.html"))
     marks = found.significance_map()
     above, below, rest = (100 * (marks == mark).mean() for mark in (1, -1, 0))
@@ -130,7 +130,7 @@ def test_what_it_says_are_the_numbers(parts, tmp_path):
     [("mean", "divided by the mean"), ("share", "divided by the sum"), ("rank", "replaced by its rank")],
 )
 def test_scales_are_said(scale, said, parts, tmp_path):
-    path = difference_of(*parts(), scale=scale).report(tmp_path / "r.html")
+    path = metfa.compare(*parts(), scale=scale).report(tmp_path / "r.html")
     assert f"Before the subtraction, each {'score' if scale == 'rank' else 'map'} was {said}" in text_of(path)
     assert said in data_of(path)["results"][0]["compared"]["scale"]
     assert f"scale {scale}" in text_of(path)
@@ -153,12 +153,12 @@ OTHER = {**NORMAL, "explainer": "Occlusion(3)"}
     ],
 )
 def test_headings(settings, names, heading, parts, tmp_path):
-    page = difference_of(*parts(**settings), names=names).report(tmp_path / "r.html").read_text("utf-8")
+    page = metfa.compare(*parts(**settings), names=names).report(tmp_path / "r.html").read_text("utf-8")
     assert f">{heading}</h2>" in page
 
 
 def test_what_the_parts_do_not_share_is_said_of_each(parts, tmp_path):
-    found = difference_of(*parts(provenance=[NORMAL, OTHER], target=[(1,), (4,)]), names=("old", "new"))
+    found = metfa.compare(*parts(provenance=[NORMAL, OTHER], target=[(1,), (4,)]), names=("old", "new"))
     text = text_of(found.report(tmp_path / "r.html"))
     for said in (
         "compared new minus old", "old: explainer Gradient(model)", "new: explainer Occlusion(3)",
@@ -169,10 +169,29 @@ def test_what_the_parts_do_not_share_is_said_of_each(parts, tmp_path):
     assert text.count("samples N 12") == 1
 
 
+def test_a_contrast_of_classes(parts, tmp_path):
+    found = difference(*parts(target=[(1,), (4,)]), names=("class 1", "class 4"), word="for")
+    text = text_of(found.report(tmp_path / "r.html"))
+    assert "Explained: class 4, against class 1" in text
+    assert (
+        'were explained twice: for "class 1" and for "class 4". Each explanation gives every pixel a score: how' in text
+    )
+    assert "said to get more for class 4 than for class 1" in text
+    assert "where explanations of two classes differ under this noise" in text
+
+
+def test_draws_of_its_own_cannot_be_repeated_by_explain(parts, tmp_path):
+    found = metfa.compare(*parts(provenance=[NORMAL, {**NORMAL, "draws": "own"}]))
+    text = text_of(found.report(tmp_path / "r.html"))
+    assert "after: random draws of the explainer own" in text
+    assert "before: to repeat it metfa.explain(" in text
+    assert "after: to repeat it" not in text
+
+
 def test_names_of_others_are_shown_as_texts(parts, tmp_path):
-    table = difference_of(*parts((3,), feature_names=(HOSTILE, "b", "c")), names=(HOSTILE, "B"))
-    words = difference_of(*parts((3,), inputs=[[["a", HOSTILE, "c"]]] * 2), names=(HOSTILE, "B"))
-    maps = difference_of(*parts(), names=("A", HOSTILE))
+    table = metfa.compare(*parts((3,), feature_names=(HOSTILE, "b", "c")), names=(HOSTILE, "B"))
+    words = metfa.compare(*parts((3,), inputs=[[["a", HOSTILE, "c"]]] * 2), names=(HOSTILE, "B"))
+    maps = metfa.compare(*parts(), names=("A", HOSTILE))
     path = report.write(tmp_path / "r.html", [table, words, maps, maps.over(LABELS)])
     page = path.read_text("utf-8")
     assert "<img" not in page
@@ -187,7 +206,7 @@ def test_names_of_others_are_shown_as_texts(parts, tmp_path):
 
 def test_no_differences_are_said_without_calling_them_the_same(parts, tmp_path):
     one, _ = parts()
-    text = text_of(difference_of(one, one).report(tmp_path / "r.html"))
+    text = text_of(metfa.compare(one, one).report(tmp_path / "r.html"))
     assert "No pixel is shown to differ: most differences of each are 0 to rounding." in text
     assert "The other 100.0% are undecided: most differences of each are 0 to rounding." in text
 
@@ -198,7 +217,7 @@ def test_scores_of_the_parts_that_are_too_large_to_be_drawn(parts, tmp_path):
         metfa.AttributionSample(**{**vars(one), "values": one.values.astype(np.float64) + 2e300}) for _ in range(2)
     ]
     with pytest.raises(ValueError, match="too large to be drawn"):
-        difference_of(*large).report(tmp_path / "r.html")
+        metfa.compare(*large).report(tmp_path / "r.html")
 
 
 @pytest.mark.slow
@@ -210,7 +229,7 @@ def test_both_maps_take_no_more_than_two_maps(sample, tmp_path):
         sample((224, 224), 50, values=values, vanilla=values[0], inputs=inputs)
         for values in rng.random((2, 50, 1, 224, 224), np.float32)
     ]
-    found = difference_of(*both)
+    found = metfa.compare(*both)
     path = found.report(tmp_path / "r.html")
     maps = data_of(path)["results"][0]["compared"]["maps"]
     assert sum(map(len, maps.values())) < 2 * 4 * 224 * 224 * 4 / 3 * 1.01

@@ -8,7 +8,6 @@ import pytest
 
 import metfa
 from metfa import report
-from metfa.results.differences import difference_of
 from metfa.results.stopping import Look, Stopping
 
 SHAPE = (9, 14)
@@ -88,7 +87,7 @@ def ground(opened, shape, name="grounds[0]"):
 @pytest.mark.slow
 @pytest.mark.parametrize("stopping", [None, STOPPED])
 def test_decisions_are_those_of_python(stopping, parts, open_page, tmp_path):
-    found = difference_of(*parts(stopping=stopping))
+    found = metfa.compare(*parts(stopping=stopping))
     opened = open_page(report.write(tmp_path / "r.html", found))
     assert opened.marks() == found.significance_map().ravel().tolist()
     levels = run(opened, "() => JSON.parse(document.getElementById('data').textContent).alphas")
@@ -116,7 +115,7 @@ def test_decisions_are_those_of_python(stopping, parts, open_page, tmp_path):
 @pytest.mark.parametrize("place", [30, 50, 80])
 def test_each_side_of_the_border_shows_its_own_map(place, signed, parts, open_page, tmp_path):
     """What is on the screen has the colours of the numbers, to the pixel at the border."""
-    found = difference_of(*parts(signed=signed))
+    found = metfa.compare(*parts(signed=signed))
     opened = open_page(report.write(tmp_path / "r.html", found))
     slide_border(opened, place)
     before, after = (part.smoothed(0.95)[0] for part in found.pair)
@@ -141,7 +140,7 @@ def test_each_side_of_the_border_shows_its_own_map(place, signed, parts, open_pa
 
 @pytest.mark.slow
 def test_the_border_is_moved_by_pointer_and_keys(parts, open_page, tmp_path):
-    found = difference_of(*parts(), names=("March", "June"))
+    found = metfa.compare(*parts(), names=("March", "June"))
     opened = open_page(report.write(tmp_path / "r.html", found))
     border, frame = opened.page.locator(".border"), opened.page.locator(".wiped")
     box = frame.bounding_box()
@@ -182,7 +181,7 @@ def test_the_border_is_moved_by_pointer_and_keys(parts, open_page, tmp_path):
 
 @pytest.mark.slow
 def test_the_border_is_moved_by_a_finger(parts, browser, tmp_path):
-    path = report.write(tmp_path / "r.html", difference_of(*parts()))
+    path = report.write(tmp_path / "r.html", metfa.compare(*parts()))
     context = browser.new_context(viewport={"width": 400, "height": 800}, has_touch=True, is_mobile=True)
     page = context.new_page()
     page.goto(path.as_uri())
@@ -205,7 +204,7 @@ def test_the_border_is_moved_by_a_finger(parts, browser, tmp_path):
 @pytest.mark.slow
 def test_pixels_are_read_and_drawn_on_both_maps(parts, open_page, tmp_path):
     """The border takes the pointer near itself alone, and keys of a tool do not take its own."""
-    found = difference_of(*parts(), names=("A", "B"))
+    found = metfa.compare(*parts(), names=("A", "B"))
     opened = open_page(report.write(tmp_path / "r.html", found))
     canvas = opened.page.locator(".wiped canvas").first
     box = canvas.bounding_box()
@@ -245,7 +244,7 @@ def test_pixels_are_read_and_drawn_on_both_maps(parts, open_page, tmp_path):
 
 @pytest.mark.slow
 def test_the_map_of_differences_and_its_outlines(parts, open_page, tmp_path):
-    found = difference_of(*parts())
+    found = metfa.compare(*parts())
     opened = open_page(report.write(tmp_path / "r.html", found, correction="bh"))
     smoothed, interval = found.smoothed(0.95)[0], found.confidence_interval()
     maps = [found.vanilla[0], found.mean()[0], smoothed, interval.low[0], interval.high[0]]
@@ -274,7 +273,7 @@ def test_the_map_of_differences_and_its_outlines(parts, open_page, tmp_path):
 @pytest.mark.slow
 def test_changed_inputs_have_each_their_own_picture_and_no_certificate(parts, open_page, tmp_path):
     other = np.random.default_rng(8).random((1, 3, *SHAPE))
-    found = difference_of(*parts(other=other), names=("clean", "attacked"), scale="rank")
+    found = metfa.compare(*parts(other=other), names=("clean", "attacked"), scale="rank")
     opened = open_page(report.write(tmp_path / "r.html", found))
     grounds = [ground(opened, SHAPE, f"grounds[{k}]")["picture"] for k in (0, 1)]
     for part, seen in zip(found.pair, grounds, strict=True):
@@ -296,7 +295,7 @@ def test_changed_inputs_have_each_their_own_picture_and_no_certificate(parts, op
 @pytest.mark.slow
 def test_tables_have_both_values_beside_the_difference(parts, open_page, tmp_path):
     names = ("age", HOSTILE, "c", "d", "e")
-    found = difference_of(*parts((5,), feature_names=names, inputs=np.ones((1, 5)), signed=True), names=("v1", HOSTILE))
+    found = metfa.compare(*parts((5,), feature_names=names, inputs=np.ones((1, 5)), signed=True), names=("v1", HOSTILE))
     opened = open_page(report.write(tmp_path / "r.html", found, title=HOSTILE))
     assert opened.page.title() != "hacked"
     assert opened.page.locator("main img, main script").count() == 0
@@ -324,7 +323,7 @@ def test_texts_are_coloured_by_both(parts, open_page, tmp_path):
     words, edited = ["a", "good", "film"], ["a", "bad", "film"]
     before, after = parts((3,), signed=True, inputs=[words], feature_names=tuple(words))
     after = replace(after, inputs=[edited], feature_names=tuple(edited))
-    found = difference_of(before, after, names=("written", "edited"))
+    found = metfa.compare(before, after, names=("written", "edited"))
     opened = open_page(report.write(tmp_path / "r.html", found))
     texts = opened.page.locator(".text").all_inner_texts()
     assert texts == ["a good → bad film", "a good film", "a bad film"]
@@ -349,7 +348,7 @@ def test_texts_are_coloured_by_both(parts, open_page, tmp_path):
 @pytest.mark.slow
 def test_regions_have_a_border_too(parts, open_page, tmp_path):
     labels = np.arange(9)[:, None] // 3 * 3 + np.arange(14) // 5
-    found = difference_of(*parts(signed=True))
+    found = metfa.compare(*parts(signed=True))
     opened = open_page(report.write(tmp_path / "r.html", found, regions=metfa.Regions(labels), correction="holm"))
     pooled = found.over(metfa.Regions(labels))
     assert opened.marks(0) == pooled.significance_map(correction="holm").ravel().tolist()
@@ -375,10 +374,10 @@ def test_long_names_stay_within_the_window(width, scheme, parts, open_page, tmp_
     names = ("x" * 300, "W" * 300)
     labels = np.arange(9)[:, None] // 3 * 3 + np.arange(14) // 5
     results = {
-        "maps": difference_of(*parts(), names=names),
-        "regions": difference_of(*parts(), names=names).over(labels),
-        "table": difference_of(*parts((5,), inputs=np.ones((1, 5))), names=names),
-        "text": difference_of(*parts((3,), inputs=[["a", "b", "c" * 300]]), names=names),
+        "maps": metfa.compare(*parts(), names=names),
+        "regions": metfa.compare(*parts(), names=names).over(labels),
+        "table": metfa.compare(*parts((5,), inputs=np.ones((1, 5))), names=names),
+        "text": metfa.compare(*parts((3,), inputs=[["a", "b", "c" * 300]]), names=names),
     }
     opened = open_page(report.write(tmp_path / "r.html", results), width=width, color_scheme=scheme)
     assert run(opened, "() => document.documentElement.scrollWidth") <= width
@@ -395,14 +394,35 @@ def test_long_names_stay_within_the_window(width, scheme, parts, open_page, tmp_
 @pytest.mark.slow
 def test_no_differences_and_few_samples(parts, open_page, tmp_path):
     before, _ = parts()
-    opened = open_page(report.write(tmp_path / "zero.html", difference_of(before, before)))
+    opened = open_page(report.write(tmp_path / "zero.html", metfa.compare(before, before)))
     text = opened.page.inner_text("main")
     assert "No pixel is shown to differ: most differences of each are 0 to rounding." in text
     assert "The other 100.0% are undecided: most differences of each are 0 to rounding. That no difference" in text
     assert "NaN" not in text
     assert set(opened.marks()) == {0}
-    opened = open_page(report.write(tmp_path / "few.html", difference_of(*parts(n=3))))
+    opened = open_page(report.write(tmp_path / "few.html", metfa.compare(*parts(n=3))))
     text = opened.page.inner_text("main")
     assert "both maps, mean, on one scale" in text
     assert "nothing can become significant" in text
     assert "NaN" not in text
+
+
+@pytest.mark.slow
+def test_maps_smaller_than_their_picture(parts, open_page, tmp_path):
+    """As of a layer of a network: 3 by 4 scores over 27 by 40 pixels."""
+    found = metfa.compare(*parts((3, 4), inputs=np.random.default_rng(2).random((1, 3, 27, 40))))
+    opened = open_page(report.write(tmp_path / "r.html", found))
+    assert of_first(opened, "[one.view.ground.height, one.view.ground.width]") == [27, 40]
+    below = ground(opened, (27, 40))
+    assert np.abs(np.moveaxis(found.inputs[0], 0, -1) * 255 - below["picture"]).max() <= 0.6
+    before = found.pair[0].smoothed(0.95)[0]
+    high = np.quantile(np.abs(np.stack([part.smoothed(0.95)[0] for part in found.pair])), 0.999)
+    large = before.repeat(9, axis=0).repeat(10, axis=1)
+    expected = colours_of(large, low=0.0, high=high, name="inferno", **below)
+    pixels = of_first(opened, "Array.from(one.view.wipe.left.getContext('2d').getImageData(0, 0, 40, 27).data)")
+    assert np.abs(np.array(pixels).reshape(27, 40, 4)[..., :3] - expected).max() <= 1.5
+    assert opened.marks() == found.significance_map().ravel().tolist()
+    opened.page.locator(".wiped canvas").first.click(position={"x": 5, "y": 5})
+    assert opened.page.inner_text(".reading").startswith("row 0, column 0")
+    box = opened.page.locator(".wiped canvas").first.bounding_box()
+    assert box["height"] / box["width"] == pytest.approx(27 / 40, rel=0.02)

@@ -461,7 +461,7 @@ def test_legends_have_the_colours_of_the_map(sample, open_page, tmp_path):
             "() => { const c = document.querySelectorAll('canvas[role=application]')[1];"
             " return Array.from(c.getContext('2d').getImageData(0, 0, 40, 3).data) }"
         )
-        grey = opened.page.evaluate("() => Array.from(window.metfaReport[0].view.grey)")
+        grey = opened.page.evaluate("() => Array.from(window.metfaReport[0].view.ground.grey)")
         for mark, look in ((1, "positive"), (0, "undecided"), (-1, "negative")):
             place = int(np.flatnonzero(marks == mark)[0])
             shown = opened.page.eval_on_selector(f"i.{look}", "i => getComputedStyle(i).backgroundColor")

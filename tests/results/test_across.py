@@ -74,6 +74,37 @@ def test_absolute_by_default_where_scores_are_signed(sample):
     assert against.across_inputs(absolute=True).terms().sides is None
 
 
+def test_differences_of_the_rows_of_a_comparison(tmp_path):
+    def other(inputs, target):
+        return inputs * WEIGHTS + np.array([0.0, 0.0, 0.5])
+
+    noise = metfa.noise.Gaussian(0.3)
+    compared = metfa.compare(linear, other, data(), 0, noise=noise, n_samples=8, rng=0)
+    found = compared.across_inputs("mean")
+    assert found.pair is None
+    assert not found.population.absolute
+    np.testing.assert_allclose(found.values[:, 0], compared.values.mean(axis=0))
+    assert found.significance_map()[0].tolist() == [0, 0, 1]
+    assert found.terms().sides == ("more than before", "less than before")
+    text = str(found.summary()[0])
+    assert "its mean difference over 8 noisy copies" in text
+    assert "ranking" not in text
+    assert "mean difference of a row" in texts_of(found.plot())
+    found.save(tmp_path / "kept")
+    assert str(metfa.load(tmp_path / "kept").summary()[0]) == text
+    one, two = (explained(explainer=explainer).across_inputs() for explainer in (linear, other))
+    with pytest.raises(ValueError, match=r"holds rows and not noisy copies.*compare\(before, after\)\.across_inputs"):
+        metfa.compare(one, two)
+    with pytest.raises(ValueError, match="differences of features"):
+        metfa.compare(explained().pairwise(), explained().pairwise())
+
+
+def test_regions_against_the_rest_over_rows(sample):
+    found = sample.over(np.array([0, 1, 1]), against="rest").across_inputs()
+    assert "ranking" not in str(found.summary()[0])
+    assert "less that of the rest" in texts_of(found.plot())
+
+
 def test_terms(sample):
     assert callable(sample.across_inputs().terms().threshold)
     assert sample.across_inputs(absolute=False).terms().threshold == 0
@@ -281,6 +312,14 @@ def test_a_look_at_the_first_rows_is_remembered():
     assert "15 rows" in str(joined.summary()[0])
 
 
+def test_a_look_at_one_row_is_none_at_all_rows():
+    sample = explained()
+    sample.across_inputs()
+    with pytest.raises(metfa.TooFewSamplesError):
+        sample.of_input(0).across_inputs(absolute=True).significance_map()
+    assert not sample.across_inputs().any_time
+
+
 def test_each_row_may_have_a_class_of_its_own():
     found = explained(target=[0] * 30 + [1] * 10).across_inputs()
     assert found.target == (None,)
@@ -324,9 +363,7 @@ def test_every_view_says_rows(population):
         explained(data(4)).across_inputs().guarantee(np.array([True, True, False]), 1.0)
 
 
-def test_views_of_one_input_are_refused(population, tmp_path):
-    with pytest.raises(ValueError, match=r"a page shows noisy copies of an input, and .* rows"):
-        population.report(tmp_path / "page.html")
+def test_views_of_one_input_are_refused(population):
     with pytest.raises(ValueError, match="rows"):
         metfa.metrics.mstd(population)
     with pytest.raises(ValueError, match="rows already"):

@@ -127,14 +127,14 @@ def test_each_correction_says_what_it_promises(correction, said):
 
 
 def test_many_changes_are_counted_and_the_largest_named():
-    size = np.linspace(1, 2, 50)
-    changes = changes_in({"a": compared(drawn(size, 0.01, features=50))})
+    size = np.linspace(1, 2, 150)
+    changes = changes_in({"a": compared(drawn(size, 0.001, features=150))})
     text = str(changes)
-    assert (changes.number, len(changes.changes)) == (50, 50)
-    assert text.count("a, feature") == 20
-    assert "a, feature 49" in text
+    assert (changes.number, len(changes.changes)) == (150, 150)
+    assert text.count("a, feature") == 100
+    assert "a, feature 149" in text
     assert "a, feature 1:" not in text
-    assert "... and 30 more, the smaller ones" in text
+    assert "... and 50 more, the smaller ones" in text
 
 
 def test_json_has_all_of_it():

@@ -152,11 +152,8 @@ def test_every_view_says_models(tmp_path):
         assert "models" in text, view
         assert not re.search(r"\bsamples\b", text.replace("AttributionSample", "")), (view, text)
     assert "models that are trained as these were" in said["summary"]
-    for refused in (
-        lambda: found.report(tmp_path / "page.html"),
-        lambda: found.certified_radius(0.0),
-        found.across_inputs,
-    ):
+    assert "8 models" in found.report(tmp_path / "page.html").read_text("utf-8")
+    for refused in (lambda: found.certified_radius(0.0), found.across_inputs):
         with pytest.raises(ValueError, match="models"):
             refused()
 
@@ -232,6 +229,20 @@ def test_torch_models_with_equal_parameters_are_refused():
     torch.manual_seed(1)
     with pytest.raises(ValueError, match="one model twice: 3 is 1 again"):
         across([*models, torch.nn.Linear(3, 3).eval()], gradient, torch.rand(1, 3))
+
+
+def test_parameters_that_differ_by_little_or_are_coarse_are_told_apart():
+    models = [model.double() for model in torch_models(2)]
+    other = torch.nn.Linear(3, 3).double().eval()
+    other.load_state_dict(models[1].state_dict())
+    with torch.no_grad():
+        other.weight[0, 0] += 1e-12
+    assert across([*models, other], gradient, torch.rand(1, 3).double()).n_samples == 3
+    half = [model.to(torch.bfloat16) for model in torch_models(2)]
+    again = torch.nn.Linear(3, 3).to(torch.bfloat16).eval()
+    again.load_state_dict(half[0].state_dict())
+    with pytest.raises(ValueError, match="one model twice"):
+        across([*half, again], gradient, torch.rand(1, 3))
 
 
 def test_models_that_predict_other_classes_need_a_target():

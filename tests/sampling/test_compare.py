@@ -1,6 +1,7 @@
 """Two explainers on the same noisy copies: the numbers of two calls, whatever the batch size, order, store or rule."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -381,6 +382,13 @@ class TestStore:
             stored(tmp_path / "s", **settings)
         same(stored(tmp_path / "s"), compared())
 
+    def test_the_parts_of_a_finished_one_can_be_compared_on_other_terms(self, tmp_path):
+        stored(tmp_path / "s")
+        with pytest.raises(FileExistsError) as error:
+            stored(tmp_path / "s", scale="rank")
+        advice = re.search(r"`(metfa\.compare\(.*), \.\.\.\)`", str(error.value))[1]
+        same(eval(f"{advice}, scale='rank')"), compared(scale="rank"))
+
     def test_an_unfinished_one_of_another_call_is_named(self, tmp_path):
         with pytest.raises(KeyboardInterrupt):
             stored(tmp_path / "s", after=Linear(NEW, stop_at=12))
@@ -415,6 +423,15 @@ class TestStore:
             metfa.explain(Linear(OLD, stop_at=20), INPUTS, 0, **FIXED, run=metfa.Run(store=tmp_path / "s"))
         with pytest.raises(FileExistsError, match="unfinished run of one explainer, and no comparison"):
             stored(tmp_path / "s")
+
+    def test_an_unfinished_comparison_is_none_of_one_explainer(self, tmp_path):
+        with pytest.raises(KeyboardInterrupt):
+            stored(tmp_path / "s", after=Linear(NEW, stop_at=12))
+        with pytest.raises(FileExistsError, match=r"unfinished comparison: .*repeat the call of `metfa\.compare`"):
+            explained(OLD, run=metfa.Run(store=tmp_path / "s"))
+        for folder in ("s", "s/before", "s/after"):  # the call that makes the parts is that of the whole
+            with pytest.raises(ValueError, match=rf"unfinished run: .*store='{tmp_path / 's'}'"):
+                metfa.load(tmp_path / folder)
 
     def test_a_finished_one_whose_part_is_gone_is_incomplete(self, tmp_path):
         stored(tmp_path / "s")
@@ -477,6 +494,18 @@ class TestRefused:
         with pytest.raises((TypeError, ValueError), match=says):
             metfa.compare(*arguments, **{**FIXED, **settings})
         assert not any(one.rows for one in arguments if isinstance(one, Linear))
+
+    @pytest.mark.parametrize(("row", "where"), [(2, "the clean input 2"), (20, "input 2, sample 5")])
+    def test_errors_name_the_explainer(self, row, where):
+        class Nan(Linear):
+            def __call__(self, inputs, target):
+                maps = super().__call__(inputs, target)
+                return np.where(np.arange(self.rows - len(inputs), self.rows)[:, None] == row, np.nan, maps)
+
+        settings = {**FIXED, "batch_size": 1}
+        for pair, name in (((Nan(OLD), Linear(NEW)), "before"), ((Linear(OLD), Nan(NEW)), "after")):
+            with pytest.raises(ValueError, match=f"`{name}` returned NaN or infinity for {where}"):
+                metfa.compare(*pair, INPUTS, 0, **settings)
 
     def test_one_result_and_one_explainer(self):
         with pytest.raises(TypeError, match="got one result, and `after`=Linear"):
@@ -627,6 +656,7 @@ class TestLibraries:
         assert (found.significance_map(correction="holm") != 0).tolist() == [[False, False, False, True]] * 3
         same(found, metfa.compare(*(metfa.explain(one, x, 0, **settings) for one in explainers)))
 
+    @pytest.mark.slow
     @pytest.mark.filterwarnings("ignore:Input Tensor")
     def test_a_captum_method(self):
         captum = pytest.importorskip("captum.attr")

@@ -662,3 +662,13 @@ def test_inputs_that_cannot_be_saved_are_refused_before_anything_is_explained(tm
             explainer, [object()], 0, noise=lambda x, rng: x, run=metfa.Run(input_names=["a"], store=tmp_path / "run")
         )
     assert not (tmp_path / "run").exists()
+
+
+def test_a_finished_run_without_a_seed_returns_for_an_explainer_that_draws(tmp_path):
+    @metfa.randomised
+    def masked(inputs, target, *, rngs):
+        return inputs * np.stack([rng.random(inputs.shape[1:]) for rng in rngs])
+
+    first, again = (run(tmp_path / "s", masked, rng=None) for _ in range(2))
+    assert np.array_equal(first.values, again.values)
+    assert first.provenance["rng"] == again.provenance["rng"]

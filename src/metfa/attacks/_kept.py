@@ -14,7 +14,7 @@ from metfa._base.validation import as_path
 from metfa._base.writing import kept_after, new_file, sweep
 from metfa.attacks.result import AttackResult
 from metfa.attacks.saving import ATTACK, load_attack
-from metfa.results import files
+from metfa.results import manifests
 from metfa.results.arrays import require_plain_file
 
 __all__ = ["Kept"]
@@ -75,7 +75,7 @@ class Kept:
         if (self.folder / CALL).exists():
             self._check(f"{self.folder} holds an interrupted attack", call, self._call())
         else:
-            files.write_json(self.folder / CALL, call)
+            manifests.write_json(self.folder / CALL, call)
         return None
 
     def _check(self, holds: str, call: dict[str, Any], found: Any) -> None:
@@ -115,7 +115,7 @@ class Kept:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _call(self) -> dict[str, Any]:
-        call = files.read_json(self.folder / CALL)
+        call = manifests.read_json(self.folder / CALL)
         if not isinstance(call, dict) or not isinstance(call.get("rng"), str):
             raise ValueError(f"{self.folder / CALL} is damaged: remove {self.folder} to begin anew")
         return call

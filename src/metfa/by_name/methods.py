@@ -26,6 +26,9 @@ METHODS = {
     "cam": "CAM",
     "mask": "MASK",
     "lrp": "LRP",
+    "rollout": "AttentionRollout",
+    "gradient-rollout": "GradientRollout",
+    "legrad": "LeGrad",
 }
 TEXT_METHODS = {
     "lemna": "LEMNA",

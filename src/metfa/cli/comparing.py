@@ -15,13 +15,13 @@ from metfa._base.validation import check_number, one_of
 from metfa._base.writing import new_folder
 from metfa.cli.drawing import drawn_views
 from metfa.cli.kinds import is_of_text
-from metfa.cli.options import Alpha, Colours, Confidence, Corrected, Palette, UsualRegions
+from metfa.cli.options import Colours, Confidence, Correction, Palette
 from metfa.cli.pairs import Pair, Pairs, pairs_of
 from metfa.cli.parsing import folders_of
-from metfa.cli.regions import Parts, check_regions, part_lines, regions_named
+from metfa.cli.regions import FORMS, Parts, check_regions, part_lines, regions_named
 from metfa.cli.report import lines_of, report
 from metfa.cli.run import REPORT, Analysis, title_of
-from metfa.cli.views import print_views
+from metfa.cli.views import print_views, print_words
 from metfa.results.changed_inputs import changes_in
 from metfa.results.changes import Changes
 from metfa.results.corrections import check_alpha
@@ -43,7 +43,12 @@ def compare(
     after: Annotated[
         Path, typer.Argument(metavar="AFTER", help="Folder of later results of the same inputs.", show_default=False)
     ],
-    regions: UsualRegions = None,
+    regions: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Regions that are compared: {FORMS.replace('[', chr(92) + '[')}; by default superpixels:50."
+        ),
+    ] = None,
     scale: Annotated[
         str, typer.Option(help="How each map is scaled before it is subtracted: raw, share, rank or mean.")
     ] = "raw",
@@ -59,15 +64,21 @@ def compare(
             "--fail-on-change", help="Exit code 1 if anything changed by more than --delta, in all inputs together."
         ),
     ] = False,
-    alpha: Alpha = None,
+    alpha: Annotated[float, typer.Option(help="Level of the tests.")] = 0.05,
     confidence: Confidence = 0.95,
-    correction: Corrected = None,
+    correction: Annotated[
+        Correction | None,
+        typer.Option(
+            help="Correction for many differences. By default holm over regions and over all inputs (closed-e-bh after "
+            "--until), none for the single pixels or words of one input."
+        ),
+    ] = None,
     palette: Palette = Colours.colourblind,
     out: Annotated[
         Path | None, typer.Option("--out", help="New folder for figures, a page, a report and changes.json.")
     ] = None,
 ) -> None:
-    """Compare two folders of results: what does the explanation give more to than before, and less?
+    """Compare two folders of results: where does the explanation give more than before, and where less?
 
     Both must explain the same noisy copies: the same inputs, noise, seed and samples. A folder may hold those of many
     inputs. Changes are found in all inputs together as one family, by holm unless --correction says otherwise.
@@ -75,7 +86,7 @@ def compare(
     check_regions(regions)
     one_of(scale, "--scale", ("raw", *SCALES))
     check_number(delta, "--delta")
-    check_alpha(0.05 if alpha is None else alpha)
+    check_alpha(alpha)
     as_level(confidence, "--confidence")
     sides_of(names)
     if out is not None and out.exists():
@@ -103,6 +114,8 @@ def compare(
         print_views(f"{said}\n\n{lines_of(each)}", [])
     else:
         text = "\n\n".join([said, *map(asked.report, found.pairs, parts)])
+        if len(found.pairs) == 1 and is_of_text(difference := asked.difference(found.pairs[0])):
+            print_words(difference, found.pairs[0].about(names), asked.analysis)
         print_views(text, [] if out is None else _write(out, asked, found.pairs, parts, text, changes))
     if fail_on_change and changes:
         raise typer.Exit(CHANGED)
@@ -142,8 +155,8 @@ class Asked(NamedTuple):
         """What changed in all pairs together: of regions where there are some, else of the single features."""
         differences = {}
         for pair, of in zip(pairs, parts, strict=True):
-            regional = of is not None and of.noun == "region"
-            differences[_free(pair.name, differences)] = of.sample if regional else self.difference(pair)
+            pooled = of.sample if of is not None and of.noun == "region" else None
+            differences[_free(pair.name, differences)] = self.difference(pair) if pooled is None else pooled
         settings = {"alpha": self.analysis.alpha, "correction": self.analysis.correction}
         return changes_in(differences, self.delta, confidence_level=self.analysis.confidence, **settings)
 
@@ -164,8 +177,8 @@ def _cautions(found: Pairs, before: Path, after: Path) -> list[tuple[str, str]]:
     lines = []
     if before.resolve() == after.resolve():
         lines.append(("caution", "both are the same folder"))
-    times = [[one.sample.provenance.get("started") for one in pair] for pair in found.pairs]
-    if all(isinstance(at, str) for pair in times for at in pair) and all(first > later for first, later in times):
+    times = [[str(one.sample.provenance.get("started", "")) for one in pair] for pair in found.pairs]
+    if all(first > later > "" for first, later in times):
         lines.append(("caution", f"{before} was made after {after}: are they in the right order?"))
     for side, names in (("only before", found.only_before), ("only after", found.only_after)):
         if names:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from metfa._base.writing import is_temporary
 from metfa.cli.run import read_folder
+from metfa.evaluation.record import RECORD, Record
 from metfa.results.differences import difference_of
 from metfa.results.files import MANIFEST
 from metfa.results.sample import AttributionSample
@@ -104,9 +105,14 @@ def _key(result: Result) -> str:
 
 
 def _results_in(folder: Path) -> Iterator[Result]:
-    """The results of each input in a folder of results, or of folders of results."""
+    """The results of each input in a folder of results, of folders of results, or of a regression check."""
     if not folder.is_dir():
         raise FileNotFoundError(f"no such folder: {folder}")
+    if (folder / RECORD).exists():
+        kept, samples = Record.found_in(folder).read()
+        about = {"model": kept["model"], **{name: kept["asked"].get(name) for name in ("method", "noise")}}
+        yield from (Result(name, sample, about) for name, sample in samples)
+        return
     folders = [folder]
     if not _holds_result(folder):
         folders = sorted(path for path in folder.iterdir() if not is_temporary(path.name) and _holds_result(path))

@@ -31,7 +31,7 @@ def report(sample: Any, about: dict[str, Any], analysis: Analysis, parts: Parts 
     for summary, of_row in zip(summaries, of_parts, strict=True):
         lines += [] if summary.place is None else [("row", summary.place)]
         lines += [*of_row, *replace(summary, place=None).lines()]
-    if is_of_text(sample) and sample.pair is None and about_the_text(sample):
+    if is_of_text(sample) and about_the_text(sample):
         lines.append(("the text itself", about_the_text(sample)))
     if analysis.certify:
         lines.append(("certified", certificate_line(sample, analysis)))

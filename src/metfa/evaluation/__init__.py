@@ -3,6 +3,8 @@
 from metfa._base.lazy import lazy_names
 
 _HOME = {
+    "Change": "metfa.results.changes",
+    "Changes": "metfa.results.changes",
     "Evaluation": "metfa.evaluation.results",
     "Regression": "metfa.evaluation.regression",
     "Study": "metfa.evaluation.study",

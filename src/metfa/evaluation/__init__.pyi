@@ -1,3 +1,5 @@
+from metfa.evaluation.regression import Regression as Regression
+from metfa.evaluation.regression_file import read_regression as read_regression
 from metfa.evaluation.results import Evaluation as Evaluation
 from metfa.evaluation.run import evaluate as evaluate
 from metfa.evaluation.run import prepare as prepare
@@ -7,3 +9,5 @@ from metfa.evaluation.tables import Table as Table
 from metfa.evaluation.toml import read_study as read_study
 from metfa.evaluation.written import read_rows as read_rows
 from metfa.evaluation.written import write_tables as write_tables
+from metfa.results.changes import Change as Change
+from metfa.results.changes import Changes as Changes

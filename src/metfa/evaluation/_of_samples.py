@@ -66,9 +66,9 @@ def region_score(model: Any, inputs: Any, sample: AttributionSample, level: floa
     """The model's score of the significantly important region, or regions, alone, at alpha = 1 - level."""
 
     def scores() -> metrics.Scores:
-        important = np.equal(sample.significance_map(alpha=alpha_at(level)), 1)
+        important = sample.significance_map(alpha=alpha_at(level)) == 1
         if sample.regions is not None:
-            important = sample.regions.as_masks()[important[0]].any(axis=0)[None]
+            important = np.any(sample.regions.as_masks()[important[0]], axis=0, keepdims=True)
         return metrics.region_score(model, inputs, important, list(sample.target), **settings)
 
     return _decided("region_score", scores)

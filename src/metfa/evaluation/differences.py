@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from metfa._base.percents import counted, percent
 from metfa._base.validation import brief
 from metfa.evaluation._measures import Measure
-from metfa.evaluation.directions import RELATIVE, better_of
+from metfa.evaluation.directions import better_of
 from metfa.evaluation.layouts import average, described, samples_shown, terms_shown
 from metfa.evaluation.notes import about_failures
 from metfa.evaluation.paired import checked_correction, minus, verdicts
@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 
 __all__ = ["check_alone", "difference_table", "has_differences"]
 
+WITHOUT_UNITS = ("over_level", "rescaled", "correlation")  # beside mstd, see `metrics.Stability`
+
+RANGE = (
+    "a map of a smaller range has a smaller mstd, and smoothing makes the range smaller: see rescaled and correlation"
+)
+
 Figures = list[float | str]
 
 
@@ -30,6 +36,7 @@ Figures = list[float | str]
 class _Column:
     """A column of a table: its figures in an evaluation, for an explainer and a map."""
 
+    name: str
     metric: str
     of: Callable[[Evaluation, str, Entry], Figures]
 
@@ -57,25 +64,37 @@ def difference_table(
     if reference.evaluation is not evaluation:
         check_alike(evaluation, reference.evaluation, metric)
     rows = _rows(evaluation, measure, selection, reference)
-    columns = _columns(evaluation, metric, measure, selection, reference)
+    columns = _columns(evaluation, metric, measure, selection)
     found, better = [], []
     for explainer, entry in rows:
-        for column in columns.values():
+        for column in columns:
             mine = _by_input(evaluation, column.of(evaluation, explainer, entry))
             other = column.of(reference.evaluation, *reference.beside(explainer, entry))
-            found.append(minus(mine, _by_input(reference.evaluation, other), reference.name, "no such input there"))
+            found.append(
+                minus(
+                    mine,
+                    _by_input(reference.evaluation, other),
+                    reference.name,
+                    "not among the inputs and targets of the other study",
+                )
+            )
             better.append(better_of(column.metric, same_units=reference.same_units))
     decided = verdicts(found, better, correction)
     cells = [Cell.of(values, verdict) for values, verdict in zip(found, decided, strict=True)]
     lines = [cells[start : start + len(columns)] for start in range(0, len(cells), len(columns))]
     labels = tuple(", ".join([explainer, *_label(entry, measure, selection)]) for explainer, entry in rows)
+    names = tuple(column.name for column in columns)
     table = Table(
-        f"{metric.replace('_', ' ')} minus that of {reference.name}", "explainer", tuple(columns), labels,
+        f"{metric.replace('_', ' ')} minus that of {reference.name}", "explainer", names, labels,
         tuple(tuple((cell,) for cell in line) for line in lines),
     )  # fmt: skip
     explainers, entries = [explainer for explainer, _ in rows], [entry for _, entry in rows]
     notes = [*_about_reference(evaluation, reference, rows), *_about_inputs(evaluation), *_about_medians(table)]
-    notes += _about_constant(evaluation, rows, reference) if measure.name == "mstd" else []
+    if measure.name == "mstd":
+        notes += [RANGE] if reference.map is not None else []
+        notes += _about_constant(evaluation, rows, reference)
+    if measure.of == "samples":  # of all noises, which stand in the columns
+        entries = [("samples", noise, *entry[2:]) for entry in entries for noise in selection.noises]
     details = samples_shown(entries, selection, noise=measure.of != "samples")
     details += terms_shown(measure, evaluation.study) if measure.decides else []
     if measure.of in ("maps under noise", "outer samples", "predictions"):
@@ -109,58 +128,42 @@ def _rows(
     return [(explainer, entry) for explainer in known for entry in entries]
 
 
-def _columns(
-    evaluation: Evaluation, metric: str, measure: Measure, selection: Selection, reference: Reference
-) -> dict[str, _Column]:
-    """The columns of a measure by name: its metrics under each outer noise, or its figure under each sampling noise."""
-    study = evaluation.study
+def _columns(evaluation: Evaluation, metric: str, measure: Measure, selection: Selection) -> list[_Column]:
+    """The columns of a measure: its metrics under each outer noise, or its figure under each sampling noise."""
+    noises = evaluation.study.outer_noises
     if measure.of == "samples":
-        return {f"P = {noise}": _of_samples(metric, noise) for noise in selection.noises}
+        return [_of_samples(f"P = {noise}", metric, noise) for noise in selection.noises]
     wanted = measure.makes if measure.makes and metric == measure.name else (metric,)
     if measure.of == "maps":
-        return {name: _under(name, [None]) for name in wanted}
-    outers = [name for name, noise in study.outer_noises.items() if noise is not None or measure.under_outer_noise]
+        return [_under(name, name, [None]) for name in wanted]
+    noisy = [name for name, noise in noises.items() if noise is not None]
     if measure.under_outer_noise:
-        columns = {outer: _under(metric, [outer]) for outer in outers}
-        if len(outers) > 1:
-            columns["average"] = _under(metric, outers)
-        if metric == "mstd" and not reference.same_units:
-            columns[RELATIVE] = _relative(outers)
+        columns = [_under(outer, metric, [outer]) for outer in noises]
+        if len(noises) > 1:
+            columns.append(_under("average", metric, list(noises)))
+        if metric == "mstd":
+            beside = [name.replace("_", " ") for name in WITHOUT_UNITS]
+            columns += [
+                _under(name, name, noisy or list(noises), column)
+                for name, column in zip(beside, WITHOUT_UNITS, strict=True)
+            ]
         return columns
-    several = len(outers) > 1
-    return {f"{name}, O = {outer}" if several else name: _under(name, [outer]) for name in wanted for outer in outers}
+    several = len(noisy) > 1
+    return [_under(f"{name}, O = {outer}" if several else name, name, [outer]) for name in wanted for outer in noisy]
 
 
-def _under(metric: str, outers: list[Any]) -> _Column:
-    """A metric, averaged over outer noises input by input."""
-    return _Column(metric, lambda of, explainer, entry: average(
-        [figures(of, metric, explainer, entry, outer) for outer in outers]
+def _under(name: str, metric: str, outers: list[Any], column: str = "score") -> _Column:
+    """A metric, or what stands beside it, averaged over outer noises input by input."""
+    asked = "mstd" if column in WITHOUT_UNITS else metric
+    return _Column(name, metric, lambda of, explainer, entry: average(
+        [figures(of, asked, explainer, entry, outer, column) for outer in outers]
     ))  # fmt: skip
 
 
-def _of_samples(metric: str, noise: str) -> _Column:
-    return _Column(metric, lambda of, explainer, entry: figures(
+def _of_samples(name: str, metric: str, noise: str) -> _Column:
+    return _Column(name, metric, lambda of, explainer, entry: figures(
         of, metric, explainer, ("samples", noise, *entry[2:]), None
     ))  # fmt: skip
-
-
-def _relative(outers: list[Any]) -> _Column:
-    """The mstd divided by the level of the maps, input by input, each averaged over the outer noises."""
-
-    def of(evaluation: Evaluation, explainer: str, entry: Entry) -> Figures:
-        spread, level = (
-            average([figures(evaluation, "mstd", explainer, entry, outer, column) for outer in outers])
-            for column in ("score", "level")
-        )
-        return [_ratio(above, below) for above, below in zip(spread, level, strict=True)]
-
-    return _Column(RELATIVE, of)
-
-
-def _ratio(above: float | str, below: float | str) -> float | str:
-    if isinstance(above, str) or isinstance(below, str):
-        return above if isinstance(above, str) else below
-    return above / below if below > 0 else "a level that is not above 0"
 
 
 def _by_input(evaluation: Evaluation, values: Figures) -> Mapping[Any, float | str]:
@@ -172,11 +175,11 @@ def _label(entry: Entry, measure: Measure, selection: Selection) -> list[str]:
     return selection.label(None, *entry[2:]) if measure.of == "samples" else [entry_label(entry, selection)]
 
 
-def _directions(columns: Mapping[str, _Column], better: list[str | None]) -> list[str]:
-    found = {column.metric: side for column, side in zip(columns.values(), better, strict=False) if side is not None}
+def _directions(columns: list[_Column], better: list[str | None]) -> list[str]:
+    found = {column.metric: side for column, side in zip(columns, better, strict=False) if side is not None}
     if not found:
         return []
-    if len({column.metric for column in columns.values()}) == 1:
+    if len({column.metric for column in columns}) == 1:
         return [f"better: {next(iter(found.values()))}"]
     return ["better: " + ", ".join(f"{side} {metric}" for metric, side in found.items())]
 

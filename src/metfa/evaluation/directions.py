@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-__all__ = ["HIGHER", "LOWER", "RELATIVE", "better_of"]
+__all__ = ["HIGHER", "LOWER", "better_of"]
 
-RELATIVE = "mstd / level"
 HIGHER = {
     *("insertion", "overall", "RI", "RO", "ST", "FAT", "RST", "RFAT"),
     *("top_k_overlap", "prediction_agreement", "rule_met", "region_score", "certified_radius", "certified_share"),
+    "correlation",
 }
 LOWER = {
     *("deletion", "RD", "FDT", "RFDT", "infidelity"),
-    *("mstd", RELATIVE, "max_sensitivity", "interval_width", "sample_size", "undecided"),
+    *("mstd", "over level", "rescaled", "max_sensitivity", "interval_width", "sample_size", "undecided"),
 }
 IN_UNITS_OF_MAPS = {"mstd", "interval_width"}  # lower by a factor of 1000 if the map is
 

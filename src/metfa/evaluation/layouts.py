@@ -149,7 +149,8 @@ def described(
     details = [*details, *_settings(measure), *([f"model {model}"] if isinstance(model, str) else [])]
     error = ["±: 95% interval by Student's t"] if len(evaluation.inputs) > 1 else []
     title = ", ".join([f"{table.title} ({counted_inputs(evaluation)})", *details, *error, *closing])
-    beside_mstd = [name.replace("_", " ") for name in BESIDE_MSTD] if measure.name == "mstd" else []
+    beside = measure.name == "mstd" and table.against is None  # these lack the same figures
+    beside_mstd = [name.replace("_", " ") for name in BESIDE_MSTD] if beside else []
     scores = [column for column in table.columns if column not in beside_mstd]
     notes = [*about_missing(table, explainers, scores), *about_failures(evaluation, list(dict.fromkeys(explainers)))]
     notes += [*table.notes, *about_trimming(entries, evaluation.study.rule)]

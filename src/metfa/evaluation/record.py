@@ -16,7 +16,7 @@ from metfa.results.files import MANIFEST, load
 from metfa.results.manifests import read_manifest, write_json
 from metfa.results.sample import AttributionSample
 
-__all__ = ["Record"]
+__all__ = ["RECORD", "Record"]
 
 RECORD, INPUTS = "regression.json", "inputs"
 SCHEMA_VERSION = 1
@@ -29,6 +29,12 @@ class Record:
     folder: Path
     asked: dict[str, Any]
 
+    @classmethod
+    def found_in(cls, folder: Path) -> Record:
+        """The record that a folder holds, whatever was asked for."""
+        asked = cls(folder, {})._kept()["asked"]
+        return cls(folder, asked)
+
     @property
     def places(self) -> list[Path]:
         """The folder of each input, whose number does not depend on the order of the inputs."""
@@ -40,8 +46,8 @@ class Record:
         """Bytes that it takes."""
         return sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file())
 
-    def check_free(self) -> bool:
-        """Whether the folder holds the finished record; raises if it holds anything but this record."""
+    def check_free(self, model: str) -> bool:
+        """Whether the folder holds the finished record; raises if it holds anything but this record, of this model."""
         if not self.folder.exists():
             return False
         if not self.folder.is_dir():
@@ -50,7 +56,8 @@ class Record:
             if all(is_temporary(path.name) for path in self.folder.iterdir()):
                 return False
             raise FileExistsError(f"`out`: {self.folder} is not empty and holds no record; give a new folder")
-        differing = self._differing(self._kept())
+        kept = self._kept()
+        differing = self._differing(kept) or (f"of {kept['model']}, not {model}" if kept["model"] != model else None)
         if differing is not None:
             raise FileExistsError(f"`out`: {self.folder} holds a record {differing}; give a new folder")
         return self._missing is None
@@ -108,5 +115,5 @@ class Record:
             if name not in inputs:
                 return f"with the input {name!r}, which is not among the inputs now"
             if inputs[name] != others[name]:
-                return f"of another content of the input {name!r}"
+                return f"of another content or target of the input {name!r}"
         return None

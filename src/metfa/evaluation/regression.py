@@ -21,7 +21,6 @@ from metfa.results.changes import Changes
 from metfa.results.corrections import BOTH, check_correction
 from metfa.results.differences import difference_of
 from metfa.results.equivalence import check_enough
-from metfa.results.files import MANIFEST
 from metfa.results.regions import Regions
 from metfa.results.sample import AttributionSample
 from metfa.results.scaled import SCALES
@@ -111,7 +110,9 @@ class Regression:
             "regions": self.regions,
             "scale": self.scale,
             "streams": SCHEME,
-            "inputs": {name: self.data.digest(index) for index, name in enumerate(self.data.names)},
+            "inputs": {
+                name: [self.data.digest(index), self.data.targets[index]] for index, name in enumerate(self.data.names)
+            },
         }
 
     def record(self, out: str | Path, model: Any = None, *, progress: bool = False) -> Recorded:
@@ -136,7 +137,7 @@ class Regression:
             If nothing could be found with so few samples.
         """
         record = Record(as_path(out, "out"), self.asked)
-        finished = record.check_free()
+        finished = record.check_free(_name_of(self.model, model))
         if not finished:
             loaded = self._loaded(model)
             self._check_enough(loaded)
@@ -145,9 +146,8 @@ class Regression:
                 "delta": float(self.delta), "alpha": self.alpha, "correction": self.terms.correction,
                 "versions": versions(),
             })  # fmt: skip
-            todo = [(i, store) for i, store in enumerate(record.places) if not (store / MANIFEST).exists()]
-            with self._bar(len(self.data) - len(todo), progress) as bar:
-                for index, store in todo:
+            with self._bar(progress) as bar:
+                for index, store in enumerate(record.places):  # of finished ones it is checked that the model is theirs
                     self._explained(loaded, index, run=Run(store=store))
                     bar.update(1)
         return Recorded(record.folder, record.size, finished)
@@ -183,23 +183,27 @@ class Regression:
         check_enough(self.n_samples, self.terms, self._family(recorded))
         loaded = self._loaded(model)
         found = {}
-        with self._bar(0, progress) as bar:
+        with self._bar(progress) as bar:
             for index, (name, before) in enumerate(recorded):
                 after = self._explained(loaded, index, before, run=Run())
-                found[name] = self._difference(index, before, after, loaded)
+                named = f"text {name}" if isinstance(self.data, Texts) else name
+                found[named] = self._difference(index, before, after, loaded)
                 bar.update(1)
         changes = changes_in(found, self.delta, alpha=self.alpha, correction=self.terms.correction or "none")
         made = {name: kept[name] for name in ("model", "weights", "delta")}
         now = {"model": _name_of(self.model, model), "weights": getattr(loaded, "weights", None), "delta": self.delta}
         return replace(changes, before={**changes.before, **made}, after={**changes.after, **now})
 
-    def _bar(self, done: int, shown: Any) -> Any:
-        return progress_bar(len(self.data), done, shown=shown, unit="input", doing="explaining", extra="image")
+    def _bar(self, shown: Any) -> Any:
+        return progress_bar(len(self.data), 0, shown=shown, unit="input", doing="explaining", extra="image")
 
     def _family(self, recorded: list[tuple[str, AttributionSample]]) -> int:
-        if self.regions == "none" or self.scale == "raw":
-            return sum(sample.n_features for _, sample in recorded)
-        return sum(len(self._regions_of(sample.inputs[0])) for _, sample in recorded)
+        """Number of differences in all inputs together."""
+        found = 0
+        for _, sample in recorded:
+            regions = None if self.scale == "raw" else self._regions_of(sample.inputs[0])
+            found += sample.n_features if regions is None else len(regions)
+        return found
 
     def _check_enough(self, loaded: Any) -> None:
         """Raise if nothing could be found with so few samples, before the model is asked."""
@@ -214,6 +218,8 @@ class Regression:
     def _loaded(self, model: Any) -> Any:
         from metfa import models, text  # which need torch
 
+        if not isinstance(self.data, Texts):
+            _check_device(self.device)
         model = self.model if model is None else model
         if not isinstance(model, str):
             return model
@@ -274,3 +280,12 @@ class Regression:
 
 def _name_of(named: str, model: Any) -> str:
     return named if model is None else model if isinstance(model, str) else type(model).__name__
+
+
+def _check_device(name: str) -> None:
+    import torch
+
+    try:
+        torch.empty(0, device=name)
+    except (RuntimeError, AssertionError, TypeError) as error:
+        raise ValueError(f"`device` {name!r} is not available: {str(error).splitlines()[0]}") from error

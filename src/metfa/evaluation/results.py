@@ -150,7 +150,8 @@ class Evaluation:
         neither side. The interval is of the mean, which a few inputs can move, so the two may disagree; a note says so.
 
         mstd and interval_width have the units of the map. Lower is called better only between maps of one explainer;
-        explainers and models are compared by the column "mstd / level".
+        explainers and models are compared by the columns beside mstd, "over level", "rescaled" and "correlation", which
+        have no units (averages over the outer noises that change the input).
         """
         measure = measure_named(metric, self.study)
         selection = Selection.of(

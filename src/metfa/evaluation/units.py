@@ -18,8 +18,8 @@ from metfa.sampling.streams import SCHEME
 
 __all__ = ["SCHEMA", "Unit", "units_of"]
 
-SCHEMA = 4  # figures of two of them never meet in a table
-# 2: mstd without its bias for few draws. 3: each statement is a family of its own.
+SCHEMA = 5  # figures of two of them never meet in a table
+# 2: mstd without its bias for few draws. 3: each statement is a family of its own. 5: mstd with what has no units.
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,15 @@
 from metfa._base.lazy import lazy_names
 
 _HOME = {
+    "AttentionRollout": "metfa.explainers.rollout",
     "Blur": "metfa.calls.blur",
     "CAM": "metfa.explainers.cam",
     "Gradient": "metfa.explainers.gradient",
+    "GradientRollout": "metfa.explainers.rollout",
     "IGOS": "metfa.explainers.igos",
     "LIME": "metfa.explainers.lime",
     "LRP": "metfa.explainers.lrp",
+    "LeGrad": "metfa.explainers.legrad",
     "MASK": "metfa.explainers.mask",
     "MaskState": "metfa.explainers.mask",
     "RISE": "metfa.explainers.rise",

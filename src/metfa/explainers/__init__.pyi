@@ -6,6 +6,7 @@ from metfa.explainers.gradcam_adapter import from_gradcam as from_gradcam
 from metfa.explainers.gradient import Gradient as Gradient
 from metfa.explainers.heatmaps import heatmap as heatmap
 from metfa.explainers.igos import IGOS as IGOS
+from metfa.explainers.legrad import LeGrad as LeGrad
 from metfa.explainers.lime import LIME as LIME
 from metfa.explainers.lime import Surrogate as Surrogate
 from metfa.explainers.lime_adapter import from_lime as from_lime
@@ -13,6 +14,8 @@ from metfa.explainers.lrp import LRP as LRP
 from metfa.explainers.mask import MASK as MASK
 from metfa.explainers.mask import MaskState as MaskState
 from metfa.explainers.rise import RISE as RISE
+from metfa.explainers.rollout import AttentionRollout as AttentionRollout
+from metfa.explainers.rollout import GradientRollout as GradientRollout
 from metfa.explainers.score_cam import ScoreCAM as ScoreCAM
 from metfa.explainers.shap_adapter import from_shap as from_shap
 from metfa.explainers.shares import Shares as Shares

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -14,10 +14,13 @@ from torch import nn
 
 from metfa.calls.behind import owner_of
 from metfa.explainers._layouts import Layouts, channels_first
+from metfa.explainers._places import Places, Tokens
 
 __all__ = ["LastUse", "Watch", "check_layer", "last_use", "layer_of", "name_of", "watched"]
 
 NAMES_SHOWN = 12
+Output = tuple[nn.Module, torch.Tensor]
+Reshaping = Callable[[Any], torch.Tensor]
 
 
 def check_layer(layer: Any, model: Any) -> None:
@@ -61,6 +64,10 @@ class Watch:
     function which works on it in place (DenseNet's ReLU) is seen. The output of a named layer is copied as it leaves
     the layer. Where its channels are is known from the functions that work on it, see `Layouts`, or from
     `reshape_transform`.
+
+    In a transformer that convolution only cuts patches. Where its tokens lie in the image is seen, see `Places`. There
+    the layer is the last normalisation of tokens before the last attention: behind that attention, a model with a class
+    token reads no patch. Where no layer gives tokens, as in Swin, it is the last map with channels last.
     """
 
     def __init__(
@@ -71,12 +78,16 @@ class Watch:
         size: Any = None,
     ) -> None:
         self.model, self.size = model, size
-        self.layouts = Layouts()
+        self.layouts, self.places = Layouts(), Places(size)
         self.reshape_transform = reshape_transform
         self.named = None if layer is None else layer_of(model, layer)
         self.module: nn.Module | None = self.named
         self.output: Any = None
         self.calls = Counter[nn.Module]()
+        self._pixels: Output | None = None  # the last map with channels last
+        self._pixels_at = -1  # the number of attentions before it
+        self._tokens: Output | None = None  # the last tokens of which the places are known
+        self._norms: dict[int, Output] = {}  # of tokens, the last one before each attention
 
     def see(self, module: nn.Module, _: Any, output: Any) -> None:
         """Forward hook."""
@@ -86,11 +97,16 @@ class Watch:
         elif _is_feature_map(output) and self.layouts.channel_axis(output) == 3:
             if output.shape[1:3].numel() > 1:
                 self.layouts.since = tuple(output.shape)
+                self._pixels, self._pixels_at = (module, output), self.places.n_attentions
         elif _is_feature_map(output) and output.shape[2:].numel() > 1:
             same_size = self.output is not None and output.shape[2:] == self.output.shape[2:]
             if same_size or isinstance(module, nn.Conv2d):
                 self.module, self.output = module, output
                 self.layouts.since = None
+        elif self._places_of(output) is not None:
+            self._tokens = module, output
+            if _normalises(module):
+                self._norms[self.places.n_attentions] = module, output
 
     @property
     def name(self) -> str:
@@ -104,22 +120,45 @@ class Watch:
         ------
         ValueError
             If there is no such layer, or if it is not certain where its channels are. `instead` says what to do if no
-            layer was named, in place of naming one.
+            layer was named, in place of naming one; then a layer of a transformer is not taken.
         """
         if self.named is None:
-            self._require_a_last(instead or f"name the layer by `layer=`, of {_listed(_named_modules(self.model))}")
             if instead is None:
-                self.channel_axis()
-            return self._of_rows(self.output, n_rows)
-        self.require_one_call()
+                self._choose_in_a_transformer(n_rows)
+            self._require_a_last(instead or f"name the layer by `layer=`, of {_listed(_named_modules(self.model))}")
+        else:
+            self.require_one_call()
         if self.reshape_transform is not None:
             return self._of_rows(self.reshape_transform(self.output), n_rows, "`reshape_transform` must make")
-        return self._of_rows(channels_first(self.output) if self.channel_axis() == 3 else self.output, n_rows)
+        reshape = self.reshaping() if self.named is not None or instead is None else None
+        return self._of_rows(self.output if reshape is None else reshape(self.output), n_rows)
 
-    def channel_axis(self) -> int:
-        """Axis of the channels in the layer's output, 1 or 3; raises where it is not certain."""
+    def averaged_maps(self, n_rows: int) -> Iterator[torch.Tensor]:
+        """Last feature maps (batch, channels, height, width) that a classifier may average; `name` is the latest's."""
+        if self.module is not None and self.layouts.since is None:
+            yield self._of_rows(self.output, n_rows)
+        for candidate in (self._pixels, self._tokens):
+            if candidate is not None and len(candidate[1]) == n_rows:
+                self.module, self.output = candidate
+                reshape = self.reshaping()
+                assert reshape is not None
+                yield self._of_rows(reshape(self.output), n_rows)
+
+    def reshaping(self) -> Reshaping | None:
+        """What makes (batch, channels, height, width) of the layer's output; None where it is so already.
+
+        Raises
+        ------
+        ValueError
+            If it is not certain where its channels are, or where its tokens lie.
+        """
+        if self.reshape_transform is not None:
+            return self.reshape_transform
         if not isinstance(self.output, torch.Tensor) or self.output.ndim not in (3, 4):
-            return 1  # no feature map at all
+            return None  # no feature map at all
+        tokens = self._places_of(self.output)
+        if tokens is not None:
+            return tokens
         shape = tuple(self.output.shape)
         axis = self.layouts.channel_axis(self.output, self.size) if len(shape) == 4 else None
         if axis is None:
@@ -129,7 +168,22 @@ class Watch:
                 f"`layer` {self.name} gives {what}, of shape {shape}: write {named}how it lies in the image, such as "
                 f"{self.layouts.reshape_for(shape)}; or name another layer"
             )
-        return axis
+        return channels_first if axis == 3 else None
+
+    def _places_of(self, output: Any) -> Tokens | None:
+        if not isinstance(output, torch.Tensor) or output.ndim != 3 or output.shape[2] == 1:
+            return None  # one number behind a pooling is no token
+        return self.places.of_tensor(output)
+
+    def _choose_in_a_transformer(self, n_rows: int) -> None:
+        """Take a layer of tokens, or one with channels last, where these follow the last convolution's feature map."""
+        if self.layouts.since is None:
+            return
+        before_last = self.places.n_attentions - 1
+        chosen = self._pixels if self._pixels_at >= before_last else self._norms.get(before_last)
+        if chosen is not None and len(chosen[1]) == n_rows:
+            self.module, self.output = chosen
+            self.layouts.since = None
 
     def _require_a_last(self, instead: str) -> None:
         if self.module is None:
@@ -180,7 +234,7 @@ def watched(
     modules = owner_of(model).modules() if watch.named is None else (watch.named,)
     hooks = [module.register_forward_hook(watch.see) for module in modules]
     try:
-        with watch.layouts:
+        with watch.places, watch.layouts:
             yield watch
     finally:
         for hook in hooks:
@@ -209,6 +263,15 @@ def last_use(model: Any, kinds: tuple[type[nn.Module], ...]) -> Iterator[LastUse
     finally:
         for hook in hooks:
             hook.remove()
+
+
+def _normalises(module: nn.Module) -> bool:
+    """Whether a module is a single layer without a matrix: a normalisation of any library, or a scale for each feature.
+
+    Those that leave their input as it is (Identity, Dropout) have no weights.
+    """
+    weights = list(module.parameters(recurse=False))
+    return not list(module.children()) and bool(weights) and all(weight.ndim <= 1 for weight in weights)
 
 
 def _is_feature_map(output: Any) -> bool:

@@ -11,7 +11,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from metfa.calls.functions_as_layers import name_of
 
-__all__ = ["Layouts", "channels_first"]
+__all__ = ["AXIS_1", "MOVES", "NORMS", "STAYS", "Layouts", "channels_first", "clearly_other_aspect"]
 
 # Functions that take and give channels on axis 1.
 AXIS_1 = {
@@ -137,9 +137,9 @@ class Layouts(TorchFunctionMode):
         seen, order = self._of(tensor)
         if seen.axes:
             axis = self._axis(seen, order)
-            return 1 if axis == 1 else 3 if axis == 3 and not _cannot_fit(tensor.shape[1:3], size) else None
+            return 1 if axis == 1 else 3 if axis == 3 and not clearly_other_aspect(tensor.shape[1:3], size) else None
         shape = tuple(tensor.shape)
-        fits = size and shape[2:] in self._grids and _fits(shape[2:], size) and _cannot_fit(shape[1:3], size)
+        fits = size and shape[2:] in self._grids and _fits(shape[2:], size) and clearly_other_aspect(shape[1:3], size)
         return 1 if fits else None
 
     def reshape_for(self, shape: tuple[int, ...]) -> str:
@@ -190,7 +190,7 @@ def _fits(grid: Any, size: Any) -> bool:
     return abs(grid[0] * size[1] / size[0] - grid[1]) <= max(1.0, size[1] / size[0])
 
 
-def _cannot_fit(grid: Any, size: Any) -> bool:
+def clearly_other_aspect(grid: Any, size: Any) -> bool:
     """Whether a grid has clearly another aspect than the image; not where no image is given."""
     if size is None:
         return False

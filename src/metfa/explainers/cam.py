@@ -128,7 +128,9 @@ class CAM:
 
     def _averaged(self, watch: Watch, classifier: LastUse, scores: torch.Tensor) -> torch.Tensor:
         """The feature map (batch, channels, height, width) whose average the classifier sees."""
-        found = watch.feature_map(len(scores), instead=f"{REQUIRED}; {INSTEAD}")
+        found = list(watch.averaged_maps(len(scores))) or [
+            watch.feature_map(len(scores), instead=f"{REQUIRED}; {INSTEAD}")
+        ]
         module, given = classifier.module, classifier.input
         name = name_of(self.model, module)
         if scores.ndim != 2 or module.weight.shape[0] != scores.shape[1]:
@@ -137,19 +139,20 @@ class CAM:
                 f"{tuple(scores.shape)}; {INSTEAD}"
             )
         if isinstance(module, nn.Conv2d) and given.shape[2:].numel() > 1:
-            pixelwise = module.kernel_size == (1, 1) and module.groups == 1 and given.shape[2:] == found.shape[2:]
-            if pixelwise and _equal_average(found, scores):
+            pixelwise = module.kernel_size == (1, 1) and module.groups == 1
+            if pixelwise and any(given.shape[2:] == x.shape[2:] and _equal_average(x, scores) for x in found):
                 return widen(given)
             raise ValueError(
                 f"{REQUIRED}: it ends with the convolution {name}, and its scores are not the average of a 1x1 "
                 f"convolution's output; {INSTEAD}"
             )
-        for features in (found, found.relu()):  # a ReLU may be a function, which no hook sees
-            if _equal_average(features, given.flatten(1)):
-                return widen(features)
+        for features in found:
+            for rectified in (features, features.relu()):  # a ReLU may be a function, which no hook sees
+                if _equal_average(rectified, given.flatten(1)):
+                    return widen(rectified)
         raise ValueError(
             f"{REQUIRED}: its classifier {name} takes an input of shape {tuple(given.shape)} that is not the average "
-            f"of the last feature map {watch.name}, of shape {tuple(found.shape)}; {INSTEAD}"
+            f"of the last feature map {watch.name}, of shape {tuple(watch.output.shape)}; {INSTEAD}"
         )
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,9 +20,10 @@ from metfa.calls.guard import model_as_found, model_in_evaluation
 from metfa.calls.inputs import check_images, require_tensor
 from metfa.calls.no_gradient import gradient_expected
 from metfa.calls.plain import hidden_layers, plain_module
+from metfa.calls.replaced import modules_as_found
 from metfa.calls.targets import row_targets
 from metfa.explainers._layers import Watch, check_layer, watched
-from metfa.explainers._layouts import channels_first
+from metfa.explainers._read_patches import require_patches_read
 from metfa.explainers.heatmaps import scale_to_unit
 from metfa.sampling.randomised import seeded
 
@@ -69,7 +70,7 @@ class GradCAMMethod:
             model_as_found(self.model),
             model_in_evaluation(self.model),
             gradient_expected(self.model, inputs),
-            _modules_as_found(self.model),
+            modules_as_found(self.model),
             torch.enable_grad(),
         ):
             watches, scores = self._looked_into(inputs)
@@ -88,28 +89,38 @@ class GradCAMMethod:
         with torch.no_grad(), ExitStack() as stack:
             size = inputs.shape[2:]
             watches = [stack.enter_context(watched(self.model, layer, reshape, size)) for layer in self.layers]
-            scores = checked_scores(answered(self.model, inputs.clone()), len(inputs), self.model)
+            scores = self._scores(inputs.clone())
         for watch in watches:
             watch.feature_map(len(inputs), instead=OF_FULLGRAD if _is_fullgrad(self.method) else None)
             watch.require_one_call()
-            if not made and reshape is None and watch.named is not None and watch.channel_axis() != 1:
+            if not made and reshape is None and watch.named is not None and watch.reshaping() is not None:
+                shape = tuple(watch.output.shape)
+                wrong, right = "height", "`reshape_transform=lambda output: output.permute(0, 3, 1, 2)`"
+                if len(shape) == 3:
+                    wrong, right = "tokens", watch.layouts.reshape_for(shape)
                 raise ValueError(
-                    f"`method` reads layer {watch.name}, of shape {tuple(watch.output.shape)}, with its height as "
-                    "channels: make it with `reshape_transform=lambda output: output.permute(0, 3, 1, 2)`"
+                    f"`method` reads layer {watch.name}, of shape {shape}, with its {wrong} as channels: make it with "
+                    f"{right}"
                 )
+            if not _is_fullgrad(self.method):
+                with torch.no_grad():
+                    require_patches_read(watch, self._scores, inputs)
         return watches, scores
+
+    def _scores(self, batch: torch.Tensor) -> torch.Tensor:
+        return checked_scores(answered(self.model, batch), len(batch), self.model)
 
     def _made(self, watches: list[Watch]) -> Any:
         """An object of the method's class, which reads layers with channels last as such."""
         settings = dict(self.made_with)
         layers = [] if _is_fullgrad(self.method) else [watch.module for watch in watches]
         reshape = settings.get("reshape_transform")
-        axes = {watch.channel_axis() for watch in watches if watch.named is not None and reshape is None}
-        if axes - {1}:
-            if len(axes) > 1:
-                mixed = "some give channels first and some channels last"
+        ways = {watch.reshaping() for watch in watches if layers and reshape is None}
+        if ways - {None}:
+            if len(ways) > 1:
+                mixed = "some give channels first and some channels last, or tokens"
                 raise ValueError(f"`layer` names layers of which {mixed}: explain by each alone")
-            reshape = channels_first
+            reshape = ways.pop()
             if "ablation_layer" in inspect.signature(self.method).parameters:
                 from pytorch_grad_cam.ablation_layer import AblationLayerVit
 
@@ -142,14 +153,15 @@ def from_gradcam(
     model : torch.nn.Module
         Images (batch, channels, height, width) -> scores (batch, classes).
     layer : str, torch.nn.Module, or a sequence of them, optional
-        As for `ScoreCAM`, also where channels are last; several layers are combined as the method does. None: the last
-        feature map. (FullGrad takes all convolutions and batch normalisations with a bias, and none may be named.)
+        As for `ScoreCAM`, also where channels are last and for tokens; several layers are combined as the method does.
+        None: the last feature map, and in a transformer the layer that is said there. (FullGrad takes all convolutions
+        and batch normalisations with a bias, and none may be named.)
     target_of : callable, optional
         Turns each row's entry in `target` into a target of grad-cam. None: ``ClassifierOutputTarget``, for class
         indices. FinerCAM needs one: ``target_of=lambda index: FinerWeightedTarget(index, [3, 7], 1.0)``.
     **settings
-        Arguments of the class or of its call, such as ``eigen_smooth=True``, ``reshape_transform=`` for transformers,
-        or ``batch_size=`` of AblationCAM.
+        Arguments of the class or of its call, such as ``eigen_smooth=True``, ``reshape_transform=`` where that is not
+        recognised, or ``batch_size=`` of AblationCAM.
 
     Returns
     -------
@@ -285,16 +297,3 @@ def _class_score(entry: Any) -> Any:
             "`target_of=`, such as `target_of=lambda mask: SemanticSegmentationTarget(8, mask)`"
         )
     return ClassifierOutputTarget(entry)
-
-
-@contextmanager
-def _modules_as_found(model: nn.Module) -> Iterator[None]:
-    """Put back the modules inside a model: AblationCAM replaces a layer, and leaves it so after an exception."""
-    found = [(module, dict(module._modules)) for module in model.modules()]
-    try:
-        yield
-    finally:
-        for module, children in found:
-            if module._modules != children:
-                module._modules.clear()
-                module._modules.update(children)

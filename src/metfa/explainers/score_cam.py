@@ -17,6 +17,7 @@ from metfa.calls.held import asks_a_model, hold, model_itself, rows_as_the_model
 from metfa.calls.inputs import check_images, require_tensor
 from metfa.calls.targets import row_targets
 from metfa.explainers._layers import check_layer, watched
+from metfa.explainers._read_patches import require_patches_read
 from metfa.explainers.cam import enlarged, warn_if_constant
 from metfa.explainers.heatmaps import finished
 
@@ -73,9 +74,12 @@ class ScoreCAM:
         found in a wrapped model too), or the module itself. None: the last feature map, that is the output of the last
         module, in the order of execution, that is as high and wide as the last convolution's: behind its batch
         normalisation, activation and residual sum, before pooling. It is the authors' choice for VGG16
-        (``features.29``) and ResNet (``layer4``). A transformer has none such, so name a layer there. Channels last,
-        (batch, height, width, channels), are recognised from the functions around the layer, such as a convolution or
-        ``permute``; where that is not certain, and for tokens, an error asks for `reshape_transform`.
+        (``features.29``) and ResNet (``layer4``). In a transformer: the last normalisation of tokens before the last
+        attention (``blocks.11.norm1`` of timm's ViT), or the last map with channels last (``norm`` of its Swin).
+        Channels last, (batch, height, width, channels), are recognised from the functions around the layer, such as a
+        convolution or ``permute``; where tokens lie is found by following the pixels of the convolution that cuts the
+        patches, and tokens without a place, such as a class token, are left out. Where either is not certain, an error
+        asks for `reshape_transform`. A layer behind which the model reads no patch is refused.
     variant : {"original", "metfa", "grad-cam", "torch-cam"}
         The definition, see Notes. "grad-cam" and "torch-cam" always use scores as they are, without a softmax.
     baseline : float or sequence of float
@@ -83,8 +87,9 @@ class ScoreCAM:
         black for pixels in [0, 1]. The authors mask normalised images, where 0 is the mean colour: ``baseline=(0.485,
         0.456, 0.406)`` for the usual ImageNet networks.
     reshape_transform : callable, optional
-        Turns the output of a named layer into (batch, channels, height, width), as in grad-cam: for 14 x 14 tokens
-        behind a class token ``lambda tokens: tokens[:, 1:].unflatten(1, (14, 14)).movedim(-1, 1)``.
+        Turns the output of a named layer into (batch, channels, height, width), as in grad-cam, where this is not
+        recognised: for 14 x 14 tokens behind a class token ``lambda tokens: tokens[:, 1:].unflatten(1, (14,
+        14)).movedim(-1, 1)``.
     scale : bool
         Scale each map to [0, 1] by its smallest and largest value (the authors' convention). False: the sum above.
 
@@ -166,7 +171,8 @@ class ScoreCAM:
         Raises
         ------
         ValueError
-            If there is no such layer, if it is used more than once, or if it gives no feature map.
+            If there is no such layer, if it is used more than once, if it gives no feature map, or if the model reads
+            no patch behind it.
         """
         variant = VARIANTS[self.variant]
         features, weights, maps, scores, name = self._weighed(inputs, target)
@@ -206,7 +212,10 @@ class ScoreCAM:
                 for row in range(start, stop):
                     look(row, row + 1)
                 return
-            parts.append((widen(watch.feature_map(stop - start)), scores))
+            features = watch.feature_map(stop - start)
+            if not parts:
+                require_patches_read(watch, self.called.in_one_pass, inputs[start:stop])
+            parts.append((widen(features), scores))
             name = watch.name
 
         self.called.in_batches(len(inputs), inputs, look)

@@ -13,7 +13,7 @@ from metfa._base.palettes import DEFAULT_PALETTE, Palette, palette_named
 from metfa._base.percents import counted
 from metfa._base.provenance import printable
 from metfa._base.validation import check_kind, positive_int
-from metfa.plot._headings import LITERAL, draw_heading
+from metfa.plot._headings import LITERAL, columns_that_fit, draw_heading
 from metfa.plot._parts import draw_parts
 from metfa.plot.images import FAINT
 from metfa.results.cautions import FLIPS_FROM, cautions, line_of_row, nothing_stands_out
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["bars", "draw_bars", "found", "label_of", "not_shown"]
+__all__ = ["bars", "draw_bars", "found", "label_of", "not_shown", "score_name"]
 
 CONTRADICTED = "#e0201b"
 ROW_HEIGHT = 0.34  # inches, room for a name of two lines
@@ -126,23 +126,24 @@ def bars(
     below, said = notes, [] if decision is None else [decision.question(sample.noun)]
     if compared:
         below, said, about = [], [*said, *notes, STATEMENT], textwrap.fill(about, 60)
-    height = ROW_HEIGHT * len(shown) + 1.9 + 0.2 * (len(notes) + 2 * compared)
+    said = [line for text in said for line in textwrap.wrap(text, 150 if compared else 140)]
+    height = ROW_HEIGHT * len(shown) + 1.9 + 0.2 * (len(notes) + len(said) * compared)
     fig = Figure(figsize=(11.5 if compared else 8.5, height), layout="constrained")
     panels = fig.subplots(1, 1 + compared, sharey=True, squeeze=False)[0]
     ax = panels[-1]
     handles = draw_bars(ax, scores, decision, shown, colours, faint=bool(warned))
     if compared:
         handles += draw_parts(panels[0], one, shown, confidence_level)
-        panels[0].set_xlabel(f"{score_name(one, of_part=True)} of each", fontsize="small")
+        panels[0].set_xlabel(textwrap.fill(score_name(one, of_parts=True), 60), fontsize="small")
     _label_features(panels[0], one, names, shown)
     ax.set_xlabel("\n".join([about, *(textwrap.fill(note, 100) for note in below)]), fontsize="small")
     fig.legend(
         handles=handles,
         loc="outside lower center",
-        ncols=3,
+        ncols=columns_that_fit(handles, 180 if compared else 140),
         frameon=False,
         fontsize="small",
-        title="\n".join(textwrap.fill(line, 140) for line in said) or None,
+        title="\n".join(said) or None,
         title_fontsize="small",
     )
     flat = [] if decision is None else nothing_stands_out(decision.nothing, 0, sample.noun)
@@ -165,15 +166,15 @@ def found(
     return scores, decision, notes
 
 
-def score_name(sample: AttributionSample, *, of_part: bool = False) -> str:
-    """What a score is, or what a difference is; with `of_part` what a score of either part of a comparison is."""
+def score_name(sample: AttributionSample, *, of_parts: bool = False) -> str:
+    """What a score is, or what a difference is; with `of_parts` what a score of either part of a comparison is."""
     compared = Compared.of(sample, 0)
     if compared is None:
         return sample.score_name
     name = compared.score if sample.regions is None else sample.score_name
     if sample.regions is not None and compared.scale != "raw":
         name += f" ({compared.score})"
-    return name if of_part else f"{name}, {compared.subtraction}"
+    return f"{name}, {' and '.join(compared.names)}" if of_parts else f"{name}, {compared.subtraction}"
 
 
 def not_shown(scores: Scores, decision: Decision | None, rest: np.ndarray, noun: str) -> str:
@@ -216,6 +217,7 @@ def draw_bars(
         line: dict[str, Any] = {"color": "black", "linewidth": 1.4, "marker": "|", "markersize": 8}
         handles.append(Line2D([], [], label=f"{scores.intervals(1)} of the {scores.median}", **line))
     diamond: dict[str, Any] = {"marker": "D", "markersize": 4.5, "color": "black", "markerfacecolor": "white"}
+    diamond |= {"clip_on": False}  # at 0 it may lie on the edge
     if scores.vanilla is None:
         beyond = np.zeros(len(shown), bool)
     else:
@@ -227,7 +229,7 @@ def draw_bars(
         ax.plot(scores.vanilla[shown][beyond], places[beyond], linestyle="none", zorder=5, **diamond)
         count = f"{scores.outside.sum():,} of {scores.outside.size:,}"
         handles.append(Line2D([], [], linestyle="none", label=f"vanilla outside its interval: {count}", **diamond))
-    if not scores.values.any() and not scores.vanilla.any():
+    if not scores.values.any() and (scores.vanilla is None or not scores.vanilla.any()):
         ax.set_xlim(-1, 1)
     ax.set_ylim(len(shown) - 0.4, -0.6)
     ax.tick_params(axis="y", length=0)

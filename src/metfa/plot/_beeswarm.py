@@ -13,7 +13,7 @@ from metfa._base.lazy import needs_extra
 from metfa._base.palettes import DEFAULT_PALETTE, Palette, palette_named
 from metfa._base.percents import counted
 from metfa._base.validation import check_kind, positive_int
-from metfa.plot._bars import found, label_of, not_shown
+from metfa.plot._bars import found, label_of, not_shown, score_name
 from metfa.plot._headings import LITERAL, draw_heading
 from metfa.results.cautions import FLIPS_FROM, cautions, line_of_row, nothing_stands_out
 from metfa.results.decisions import Decision
@@ -131,7 +131,7 @@ def beeswarm(
     handles = _draw_medians(ax, scores, decision, shown, colours, f"one {noun}", few=len(drawn) <= FEW)
     ax.set_yticks(np.arange(len(shown)), labels=[label_of(names, feature) for feature in shown], **LITERAL)
     ax.tick_params(axis="y", length=0, pad=12, labelsize="small")
-    below = [f"{one.score_name}; the interval is of the median over {counted(one.n_samples, noun)}", *notes]
+    below = [f"{score_name(one)}; the interval is of the median over {counted(one.n_samples, noun)}", *notes]
     ax.set_xlabel("\n".join(textwrap.fill(note, 100) for note in below), fontsize="small")
     if colouring is not None:
         _draw_scale(fig, ax, missing=not np.isfinite(colouring[drawn][:, shown]).all())

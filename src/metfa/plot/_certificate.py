@@ -11,7 +11,8 @@ from metfa._base.lazy import needs_extra
 from metfa._base.percents import percent
 from metfa._base.validation import check_kind
 from metfa.plot._headings import draw_heading
-from metfa.plot.images import FAINT, Scale, draw_colour_bar, draw_picture, grey, picture_of, size_of
+from metfa.plot.images import FAINT, Scale, draw_colour_bar, draw_picture, grey, size_of
+from metfa.plot.pictures import picture_of
 from metfa.results.cautions import FLIPS_FROM, cautions, line_of_row
 from metfa.results.certified import assumption_of, certified
 from metfa.results.sample import AttributionSample

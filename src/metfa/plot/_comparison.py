@@ -10,23 +10,22 @@ import numpy as np
 from metfa._base.lazy import needs_extra
 from metfa._base.palettes import DEFAULT_PALETTE, Palette, palette_named
 from metfa._base.percents import percent
-from metfa._base.validation import check_kind, shown
-from metfa.plot._headings import draw_heading
+from metfa._base.validation import check_kind, check_number, shown
+from metfa.plot._headings import columns_that_fit, draw_heading
 from metfa.plot._outlines import enlarged, fine, outline
 from metfa.plot._region_map import draw_lines
 from metfa.plot.images import (
     FAINT,
     Scale,
-    checked_picture,
     common_scale,
     draw_colour_bar,
     draw_note,
     draw_picture,
     draw_scores,
     grey,
-    picture_of,
     size_of,
 )
+from metfa.plot.pictures import checked_picture, picture_of
 from metfa.results.cautions import FLIPS_FROM, about_outside, cautions, line_of_row, nothing_stands_out
 from metfa.results.compared import Compared
 from metfa.results.decisions import Decision, TooFewSamplesError
@@ -41,8 +40,10 @@ if TYPE_CHECKING:
 __all__ = ["comparison"]
 
 PLAIN = "#d9d9d9"  # in the legend, of what has no mark
+THICK = 0.2  # inches, of a colour bar and its distance
+LINE = 0.15  # inches of a small line
 MANY = 60  # from so many areas on, their outlines would hide them
-WIDE = 150  # characters of a line below the panels
+WIDE, ROOM = 185, 180  # characters of a line below the panels, and of the entries of a legend beside each other
 
 
 def comparison(
@@ -105,12 +106,11 @@ def comparison(
     Examples
     --------
     >>> import numpy as np, metfa
-    >>> from metfa.results.differences import difference_of
     >>> inputs = np.random.default_rng(0).random((1, 8, 8))
     >>> settings = {"noise": metfa.noise.Uniform(0.1), "n_samples": 20, "rng": 0}
     >>> before = metfa.explain(lambda x, target: x**2, inputs, 0, **settings)
     >>> after = metfa.explain(lambda x, target: x, inputs, 0, **settings)
-    >>> figure = metfa.plot.comparison(difference_of(before, after), correction="bh", delta=0.1)
+    >>> figure = metfa.plot.comparison(metfa.compare(before, after), correction="bh", delta=0.1)
     """
     with needs_extra("a figure"):
         from matplotlib.figure import Figure
@@ -123,6 +123,7 @@ def comparison(
             "features along one axis and for regions"
         )
     colours = palette_named(palette)
+    delta = None if delta is None else check_number(delta, "delta", above=0)
     terms = sample.terms(threshold, alpha=alpha, correction=correction, split=split)
     one = sample.of_input(index)
     about, pair = _parts_of(one)
@@ -130,19 +131,21 @@ def comparison(
     below = pictures[-1][0]
     warned = cautions(one, 0, flips_from)
     parts, difference = [Scores.of(part, confidence_level) for part in pair], Scores.of(one, confidence_level)
-    fig = Figure(figsize=_size(*sample.feature_shape), layout="compressed")
+    fig = Figure(figsize=(size_of(1, 1)[0], 1), layout="compressed")
     axes = fig.subplots(2, 3)
     for ax, (drawn, caption) in zip(axes[:, 0], pictures, strict=False):
         draw_picture(ax, drawn, caption)
     scale = common_scale([scores.values for scores in parts])
     for ax, name, scores, (drawn, _) in zip(axes[0, 1:], about.names, parts, (pictures[0], pictures[-1]), strict=True):
         draw_scores(ax, drawn, scores.values, f"{_short(name)}, {_called(scores)}", scale)
-    _draw_scale(fig, axes[0, 1:], scale, about.score)
+    _draw_scale(fig, axes[0, 1:], sample.feature_shape, scale, about.score)
     signed, maps = common_scale([difference.values], about_0=True), axes[1, :2] if len(pictures) == 1 else axes[1, 1:2]
     draw_scores(maps[0], below, difference.values, f"difference, {_called(difference)}", signed)
     if len(maps) > 1:
         _draw_ends(maps[1], below, difference, one.too_few_for(confidence_level), signed)
-    _draw_scale(fig, maps, signed, f"difference, {_short(about.after)} minus {_short(about.before)}")
+    _draw_scale(
+        fig, maps, sample.feature_shape, signed, f"difference, {_short(about.after)} minus {_short(about.before)}"
+    )
     name, handles, said = f"\n{terms.at}, {terms.correction or 'uncorrected'}", [], []
     try:
         decision = one.decide(terms.of_input(index))
@@ -152,12 +155,22 @@ def comparison(
     except TooFewSamplesError as error:
         draw_note(axes[1, 2], below, f"significance{name}", str(error))
     if delta is not None:
-        handles += _draw_within(axes[1, 2], one, fine(below), delta, terms)
+        try:
+            handles += _draw_within(axes[1, 2], one, fine(below), delta, terms)
+        except TooFewSamplesError as error:
+            said.append(f"within \N{PLUS-MINUS SIGN}{delta:g}: {error}")
     if difference.ends is not None:
         said.append(about_outside(int(difference.outside.sum()), difference.outside.size, "pixel", "difference"))
     said = [textwrap.fill(line, WIDE) for line in (*said, f"Difference: {about.about}")]
-    look: dict[str, Any] = {"ncols": 4, "frameon": False, "fontsize": "small", "title_fontsize": "small"}
+    look: dict[str, Any] = {
+        "ncols": columns_that_fit(handles, ROOM, 4),
+        "frameon": False,
+        "fontsize": "small",
+        "title_fontsize": "small",
+    }
     fig.legend(handles=handles, loc="outside lower center", title="\n".join(said), **look)
+    lines = sum(text.count("\n") + 1 for text in said) + len(handles) // look["ncols"]
+    fig.set_figheight(_height(*sample.feature_shape) + LINE * lines + 0.2 * (1 + len(warned) + bool(title)))
     draw_heading(fig, title, 100, about=line_of_row(sample, index), cautions=warned)
     return fig
 
@@ -196,14 +209,16 @@ def _short(name: str) -> str:
     return textwrap.shorten(name, 28, placeholder=" …") if " " in name else name[:28]
 
 
-def _size(height: int, width: int) -> tuple[float, float]:
-    """Size in inches: room for two colour bars and the lines below more than `figure` needs."""
-    across, down = size_of(height, width)
-    return across, down + 1.6
+def _height(height: int, width: int) -> float:
+    """Inches for the panels with their titles and colour bars; so few that they need not the whole width."""
+    _, down = size_of(height, width)
+    return down + 0.4
 
 
-def _draw_scale(fig: Figure, axes: Any, scale: Scale, label: str) -> None:
-    draw_colour_bar(fig, axes, scale, label=label, location="bottom", fraction=0.05, aspect=20 * len(axes))
+def _draw_scale(fig: Figure, axes: Any, shape: tuple[int, ...], scale: Scale, label: str) -> None:
+    _, down = size_of(*shape)
+    thin = THICK / (down / 2)
+    draw_colour_bar(fig, axes, scale, label=label, location="bottom", fraction=thin, aspect=24 * len(axes))
 
 
 def _draw_ends(ax: Axes, picture: np.ndarray, difference: Scores, few: str | None, scale: Scale) -> None:

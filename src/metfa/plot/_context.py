@@ -19,9 +19,9 @@ from metfa.plot.images import (
     draw_picture,
     draw_scores,
     grey,
-    picture_of,
     size_of,
 )
+from metfa.plot.pictures import picture_of
 from metfa.results.cautions import FLIPS_FROM, cautions, left_out, line_of_row, nothing_stands_out, outside
 from metfa.results.decisions import Decision, TooFewSamplesError
 from metfa.segmentation.explanation import ContextExplanation

@@ -1,4 +1,4 @@
-"""The heading of a figure: plain text from anybody, the row that is shown, and what must not be missed."""
+"""The heading of a figure, and room in its legend: plain text from anybody, and what must not be missed."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from metfa._base.validation import shown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["LITERAL", "draw_heading"]
+__all__ = ["LITERAL", "columns_that_fit", "draw_heading"]
 
 LITERAL: dict[str, Any] = {"parse_math": False, "usetex": False}  # text of others: no mathematics, no TeX
 ALARM = "#a11212"
+BESIDE = 6  # characters: the room of an entry's mark and its distance from the next
 
 
 def draw_heading(
@@ -36,3 +39,13 @@ def draw_heading(
         **({"color": ALARM} if cautions else {}),
         **LITERAL,
     )
+
+
+def columns_that_fit(handles: Sequence[Any], width: int, most: int = 3) -> int:
+    """Number of columns, at most `most`, with which a legend's entries fit in `width` characters."""
+    lengths = [len(str(handle.get_label())) + BESIDE for handle in handles]
+    for columns in range(most, 1, -1):
+        parts = np.array_split(lengths, columns)  # as matplotlib does
+        if sum(int(part.max(initial=0)) for part in parts) <= width:
+            return columns
+    return 1

@@ -26,4 +26,5 @@ def notebook_html(sample: AttributionSample) -> str:
         except (ImportError, ValueError):
             return text
     encoded = base64.b64encode(buffer.getvalue()).decode()
-    return f'<img alt="attributions with their significance" src="data:image/png;base64,{encoded}">{text}'
+    shown = "attributions" if sample.pair is None else "differences of attributions"
+    return f'<img alt="{shown} with their significance" src="data:image/png;base64,{encoded}">{text}'

@@ -81,10 +81,11 @@ def ranking(
     check_kind(sample, "sample", AttributionSample, "`sample.across_inputs()`")
     colours = palette_named(palette)
     max_features = positive_int(max_features, "max_features")
-    warned = cautions(sample, index, FLIPS_FROM)
+    one = sample.of_input(index)
+    warned = cautions(one, 0, FLIPS_FROM)
     about = line_of_row(sample, index)
     try:
-        found = sample.ranking(index, alpha=alpha, correction=correction)
+        found = one.ranking(alpha=alpha, correction=correction)
     except TooFewSamplesError as error:
         fig = Figure(figsize=(6.5, 2.0), layout="constrained")
         ax = fig.subplots()
@@ -103,7 +104,7 @@ def ranking(
     longest = max(len(line) for label in labels for line in label.splitlines())
     size = side + 0.085 * longest + 0.6
     width = max(size, 6.5)
-    fig = Figure(figsize=(width, size + 1.4 + 0.2 * len(notes)), layout="constrained")
+    fig = Figure(figsize=(width, size + 1.6 + 0.2 * len(notes)), layout="constrained")
     ax = fig.subplots()
     kinds = [("above", 1, colours.important), ("not shown to differ", 0, colours.undecided)]
     kinds.append(("below", -1, colours.unimportant))
@@ -128,7 +129,14 @@ def ranking(
         f"compared: {sample.score_name}, in {counted(sample.n_samples, sample.sample_noun)}",
         *notes,
     ]
-    ax.set_xlabel("\n".join(textwrap.fill(line, int(12 * width)) for line in said), fontsize="small")
-    fig.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False, fontsize="small")
+    fig.legend(
+        handles=handles,
+        loc="outside lower center",
+        ncols=3,
+        frameon=False,
+        fontsize="small",
+        title="\n".join(textwrap.fill(line, int(14 * width)) for line in said),
+        title_fontsize="small",
+    )
     draw_heading(fig, title, about=about, cautions=warned)
     return fig

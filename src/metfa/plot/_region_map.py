@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -89,7 +90,8 @@ def _said_of(masks: np.ndarray, marks: np.ndarray, decision: Decision | None) ->
     if decision is None:
         return f"{of_all}\n"
     above = masks[marks == 1]
-    return f"{decision.kinds[1]}: {len(above)} of {of_all}\n{percent(above.any(axis=0).mean(), 0)} of the picture"
+    counts = textwrap.fill(f"{decision.kinds[1]}: {len(above)} of {of_all}", 64)
+    return f"{counts}\n{percent(above.any(axis=0).mean(), 0)} of the picture"
 
 
 def draw_lines(ax: Axes, lines: list[np.ndarray], colour: str, width: float, *, faint: bool) -> None:

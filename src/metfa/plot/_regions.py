@@ -14,20 +14,19 @@ from metfa._base.palettes import DEFAULT_PALETTE, Palette, palette_named
 from metfa._base.percents import percent
 from metfa._base.provenance import printable
 from metfa._base.validation import check_kind
-from metfa.plot._bars import draw_bars, found, not_shown
-from metfa.plot._headings import LITERAL, draw_heading
+from metfa.plot._bars import draw_bars, found, not_shown, score_name
+from metfa.plot._headings import LITERAL, columns_that_fit, draw_heading
 from metfa.plot._outlines import fine
 from metfa.plot._region_map import draw_letters, draw_regions
 from metfa.plot.images import (
     Scale,
-    checked_picture,
     common_scale,
     draw_marks,
     draw_note,
     draw_picture,
     draw_scores,
-    picture_of,
 )
+from metfa.plot.pictures import checked_picture, picture_of
 from metfa.results.cautions import FLIPS_FROM, cautions, line_of_row, nothing_stands_out
 from metfa.results.compared import STATEMENT
 from metfa.results.decisions import TooFewSamplesError
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["regions"]
 
 LETTERS = ascii_uppercase[:20]  # of the regions in the chart, from its top downwards
-WIDEST = 34  # characters of a legend's entry, three of which fit beside each other
+ROOM = 130  # characters of the entries of a legend beside each other
 FEWEST_ROWS = 8  # of the chart, so that two bars are not as thick as the picture
 
 
@@ -150,7 +149,7 @@ def regions(
     axes["chart"].tick_params(axis="y", length=0)
     axes["chart"].locator_params(axis="x", nbins=5)
     axes["chart"].set_ylim(max(len(charted), FEWEST_ROWS) - 0.4, -0.6)
-    about = f"{one.score_name}: {scores.called}; in brackets the share of the picture"
+    about = f"{score_name(one)}: {scores.called}; in brackets the share of the picture"
     axes["chart"].set_xlabel(textwrap.fill(about, 56), fontsize="small", loc="right")
     said = [*([] if decision is None else [decision.question("region")]), *notes, *[STATEMENT][: one.pair is not None]]
     if alone is None:
@@ -199,8 +198,7 @@ def _legend(fig: Figure, handles: list[Any], said: Sequence[str], loc: Any, widt
         return
     title = "\n".join(textwrap.fill(line, width) for line in said)
     sizes: dict[str, Any] = {"fontsize": "small", "title_fontsize": "small"}
-    longest = max(len(str(handle.get_label())) for handle in handles)
-    columns = 3 if longest <= WIDEST else 2
+    columns = columns_that_fit(handles, ROOM)
     fig.legend(handles=handles, loc=loc, ncols=columns, frameon=False, title=title, alignment="left", **sizes)
 
 

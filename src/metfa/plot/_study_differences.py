@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["study_differences"]
 
-SIDE_BY_SIDE = 3  # panels
+SIDE_BY_SIDE = 4  # panels
 LONGEST = 40  # characters of the name of a row
 MARKS: dict[str, dict[str, Any]] = {  # apart in colour and in shape
     "better": {"marker": "o", "color": "#0b5394"},
@@ -111,6 +111,7 @@ def _draw(ax: Axes, cells: Sequence[Cell], name: str) -> set[str]:
             cell.mean, place, xerr=width, linestyle="", capsize=2.5, elinewidth=1.2, markersize=6, **MARKS[mark]
         )
     ax.axvline(0, color="black", linewidth=0.8, zorder=1)
+    ax.set_axisbelow(True)
     ax.set_ylim(len(cells) - 0.4, -0.6)
     ax.set_title(printable(name), fontsize="medium", **LITERAL)
     better = next((cell.verdict.better for cell in cells if cell.verdict is not None), None)

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metfa._arrays import as_array, to_host
 from metfa._base.lazy import needs_extra
 from metfa._base.palettes import DEFAULT_PALETTE, SCORES, SIGNED_SCORES, Palette, palette_named
 from metfa._base.percents import percent
 from metfa._base.validation import check_kind
 from metfa.plot._headings import LITERAL, draw_heading
 from metfa.plot._outlines import enlarged
+from metfa.plot.pictures import checked_picture, picture_of
 from metfa.results.cautions import FLIPS_FROM, cautions, left_out, line_of_row, nothing_stands_out, outside
+from metfa.results.compared import STATEMENT, Compared
 from metfa.results.decisions import Decision, TooFewSamplesError
 from metfa.results.sample import AttributionSample
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 __all__ = [
     "FAINT",
     "Scale",
-    "checked_picture",
     "common_scale",
     "draw_colour_bar",
     "draw_marks",
@@ -36,7 +36,6 @@ __all__ = [
     "draw_scores",
     "figure",
     "grey",
-    "picture_of",
     "scale_end",
     "size_of",
 ]
@@ -72,7 +71,7 @@ def figure(
 
     The four score maps share one colour scale, so that they can be compared. Its end is set so that 1 in 1,000 values
     is larger by absolute value, and an arrow at the colour bar shows this. The scale of signed scores is symmetric
-    about 0.
+    about 0. Differences have a figure of their own, `comparison`.
 
     Parameters
     ----------
@@ -119,7 +118,8 @@ def figure(
     warned = cautions(one, 0, flips_from)
     shown, caption = picture_of(one, larger=True) if picture is None else (checked_picture(picture, one), "picture")
     maps = _score_maps(one, confidence_level)
-    scale = common_scale([scores for _, scores in maps if scores is not None])
+    compared = Compared.of(one, 0)
+    scale = common_scale([scores for _, scores in maps if scores is not None], about_0=compared is not None)
     fig = Figure(figsize=size_of(*sample.feature_shape), layout="compressed")
     axes = fig.subplots(2, 3).ravel()
     draw_picture(axes[0], shown, caption)
@@ -128,61 +128,19 @@ def figure(
             draw_note(ax, shown, name, one.too_few_for(confidence_level) or "")
         else:
             draw_scores(ax, shown, scores, name, scale)
-    draw_colour_bar(fig, axes, scale)
+    label = "attribution score" if compared is None else f"{compared.score}, {compared.subtraction}"
+    draw_colour_bar(fig, axes, scale, label=label)
     name = f"significance\n{terms.at}, {terms.correction or 'uncorrected'}"
     try:
         decision = one.decide(terms.of_input(index))
         handles = draw_marks(axes[5], decision, shown, name, colours, faint=bool(warned))
-        about = decision.question("pixel")
+        about = "\n".join([decision.question("pixel"), *([] if compared is None else [STATEMENT])])
         fig.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False, title=about)
         warned = [*warned, *nothing_stands_out(decision.nothing, 0, "pixel")]
     except TooFewSamplesError as error:
         draw_note(axes[5], shown, name, str(error))
     draw_heading(fig, title, 100, about=line_of_row(sample, index), cautions=warned)
     return fig
-
-
-def picture_of(
-    sample: AttributionSample, plane: tuple[int, int] | None = None, *, larger: bool = False
-) -> tuple[np.ndarray, str]:
-    """Picture of the one input, (height, width) or (height, width, 3) in [0, 1], and its caption.
-
-    It has the shape of the maps, or of their `plane` where these have channels; with `larger`, and over regions, it may
-    be larger.
-    """
-    regions = sample.regions
-    shape = plane or (sample.feature_shape if regions is None else regions.feature_shape)
-    larger = larger or regions is not None
-    numbers = isinstance(sample.inputs, np.ndarray) and sample.inputs.dtype.kind in "biuf"
-    numbers = numbers and sample.sample_noun != "row"  # whose inputs are a data set
-    image = np.asarray(sample.inputs[0], np.float64) if numbers else np.zeros(0)
-    if image.ndim == 2:
-        image = image[None]
-    fits = image.ndim == 3 and image.shape[0] in (1, 3)
-    if not fits or (image.shape[1:] != shape and not (larger and np.greater_equal(image.shape[1:], shape).all())):
-        return np.ones(shape), "no picture"
-    caption = "picture"
-    if image.min() < -1e-6 or image.max() > 1 + 1e-6:
-        image = (image - image.min()) / (np.ptp(image) or 1.0)
-        caption = "input, rescaled to be shown"
-    return (np.moveaxis(image, 0, -1) if image.shape[0] == 3 else image[0]), caption
-
-
-def checked_picture(picture: Any, sample: AttributionSample) -> np.ndarray:
-    """A picture that somebody gave, in float64; it may be larger than the maps."""
-    image = to_host(as_array(picture, "picture")).astype(np.float64)
-    height, width = (sample.regions or sample).feature_shape
-    like = image.ndim in (2, 3) and image.shape[2:] in ((), (3,))
-    if not like or image.shape[0] < height or image.shape[1] < width:
-        raise ValueError(
-            f"`picture` must be of shape {(height, width)} or {(height, width, 3)}, like the maps, or larger, got "
-            f"{image.shape}"
-        )
-    if not (image.min() >= -1e-6 and image.max() <= 1 + 1e-6):
-        raise ValueError(
-            f"`picture` must lie in [0, 1], got {image.min():.4g} to {image.max():.4g}; divide 8-bit pixels by 255"
-        )
-    return image
 
 
 def _score_maps(sample: AttributionSample, confidence_level: float) -> list[tuple[str, np.ndarray | None]]:
@@ -196,8 +154,7 @@ def _score_maps(sample: AttributionSample, confidence_level: float) -> list[tupl
     level = f"of the {'any-time ' * sample.any_time}{percent(interval.confidence_level, 1)} intervals"
     if sample.vanilla is not None:
         alone = f"vanilla\n{percent(outside(sample.vanilla, interval).mean(), 1)} outside intervals"
-    count = left_out(sample, confidence_level)
-    trimmed = f"{count} + {count} left out" if count else "none left out"
+    trimmed = f"{n} + {n} left out" if (n := left_out(sample, confidence_level)) else "none left out"
     return [
         (alone, clean),
         (f"smoothed\n{sample.n_samples} {noun}, {trimmed}", sample.smoothed(confidence_level)[0].astype(np.float64)),

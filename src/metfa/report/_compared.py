@@ -7,12 +7,12 @@ from typing import Any
 from metfa._base.provenance import printable
 from metfa.report._inputs import named, pictured
 from metfa.report._layers import colours_of, written
-from metfa.results.cautions import named_parts
+from metfa.results.cautions import explained, named_parts
 from metfa.results.sample import AttributionSample
 from metfa.results.scaled import WORDS
 from metfa.text.reading import harmless_text
 
-__all__ = ["compared_of", "heading_of", "is_changed", "names_of", "opening_of"]
+__all__ = ["classes_of", "compared_of", "heading_of", "is_changed", "is_contrast", "names_of", "opening_of"]
 
 SCALED = {
     "raw": "The scores are subtracted as they are, without a common scale.",
@@ -36,6 +36,19 @@ def _scale_of(sample: AttributionSample) -> str:
 def is_changed(sample: AttributionSample) -> bool:
     """Whether the two parts of a comparison explain different inputs."""
     return sample.provenance["compared"]["inputs"] == "changed"
+
+
+def is_contrast(sample: AttributionSample) -> bool:
+    """Whether the two parts explain two classes of one model (`metfa.contrast`)."""
+    return sample.provenance["compared"].get("word") == "for"
+
+
+def classes_of(sample: AttributionSample) -> str | None:
+    """What was explained, in one line."""
+    if sample.pair is None or not is_contrast(sample):
+        return explained(sample, 0)
+    before, after = names_of(sample)
+    return f"{after}, against {before}"
 
 
 def heading_of(sample: AttributionSample) -> str:
@@ -87,7 +100,9 @@ def opening_of(sample: AttributionSample, noun: str, about_a_score: str) -> str:
     """What was subtracted from what; `about_a_score` says what one score is."""
     before, after = (f'"{name}"' for name in names_of(sample))
     methods = _methods(sample)
-    if all(method.isidentifier() for method in methods):
+    if is_contrast(sample):
+        before_by, after_by = f"for {before}", f"for {after}"
+    elif all(method.isidentifier() for method in methods):
         before_by, after_by = (f"{name} (by {by})" for name, by in zip((before, after), methods, strict=True))
     else:
         before_by, after_by = before, after

@@ -10,12 +10,12 @@ import numpy as np
 
 from metfa.report._cells import Samples, packed, placed
 from metfa.report._certificate import certificate_of
-from metfa.report._compared import compared_of
+from metfa.report._compared import classes_of, compared_of
 from metfa.report._inputs import named, pictured
 from metfa.report._layers import colours_of, layers_of
 from metfa.report._regions import log_e_values_of, outlines_of, plane_of
 from metfa.report._words import about_of, kinds_of, lines_of, paragraph_of, warnings_of
-from metfa.results.cautions import cautions, explained
+from metfa.results.cautions import cautions
 from metfa.results.corrections import ANY_TIME, CORRECTIONS
 from metfa.results.decisions import Decision, TooFewSamplesError
 from metfa.results.families import capped_e_values, samples_needed
@@ -96,7 +96,8 @@ class Content:
         if not tested.n_features:
             raise ValueError(f"`results`: {name!r} has no features to show")
         parts = (tested, *(tested.pair or ()))
-        largest = max(abs(end) for part in parts for values in (part.values, part.vanilla) for end in ends_of(values))
+        arrays = [values for part in parts for values in (part.values, part.vanilla) if values is not None]
+        largest = max(abs(end) for values in arrays for end in ends_of(values))
         if largest > LARGEST:
             raise ValueError(
                 f"scores of {largest:.3g}, as of {name!r}, are too large to be drawn: divide them by a number"
@@ -117,10 +118,14 @@ class Content:
         at = np.flatnonzero(samples.edges == threshold)
         kind, plane = _kind(sample), plane_of(sample)
         noun = NOUNS.get(kind, sample.noun)
-        warned = flips if isinstance(summary, str) else warnings_of(sample, summary, flips, noun)
+        warned = flips
+        if not isinstance(summary, str):
+            warned = warnings_of(sample, summary, flips, noun)
+            summary = replace(summary, cautions=tuple(warned), explained=classes_of(sample))
         data = {
             "kind": kind,
             "noun": noun,
+            "sampleNoun": sample.sample_noun,
             "called": terms.sides,
             "beside": beside,
             "compared": compared_of(sample, kind, confidence_level, plane),
@@ -160,7 +165,7 @@ class Content:
         kinds = kinds_of(threshold, terms.sides, of_context=region is not None)
         paragraph = paragraph_of(sample, summary, terms, noun, kinds, of_context=region is not None)
         lines = lines_of(summary, kinds)
-        return cls(name, kind, data, about_of(sample), paragraph, lines, explained(sample, 0), warned)
+        return cls(name, kind, data, about_of(sample), paragraph, lines, classes_of(sample), warned)
 
 
 def _rule(sample: AttributionSample, terms: Terms, *, given: bool) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from metfa._base.lazy import needs_extra
-from metfa.plot.images import picture_of
+from metfa.plot.pictures import picture_of
 from metfa.results.sample import AttributionSample
 from metfa.text.reading import harmless_text
 from metfa.text.words import words_of
@@ -18,8 +18,8 @@ __all__ = ["named", "pictured"]
 
 
 def pictured(sample: AttributionSample, plane: tuple[int, int] | None = None) -> dict[str, str]:
-    """Picture below the maps of one input, or below the `plane` of its regions, and its caption."""
-    picture, caption = picture_of(sample, plane)
+    """Picture below the maps of one input, or below the `plane` of its regions, and its caption; it may be larger."""
+    picture, caption = picture_of(sample, plane, larger=True)
     return {"picture": _png(picture), "caption": caption}
 
 

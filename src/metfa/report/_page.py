@@ -56,7 +56,7 @@ def page_of(contents: Sequence[Content], title: str, terms: Terms) -> str:
         script=Markup(script),  # noqa: S704 - our own file
         data=Markup(_json(data)),  # noqa: S704 - no < in it
         contents=contents,
-        compared={content.data["compared"] is not None for content in contents},
+        shown={_unit_of(content) for content in contents},
         has_maps=any(content.kind == "maps" for content in contents),
         has_outlines=any(content.kind == "maps" and content.data["compared"] for content in contents),
         has_pictures=any("picture" in content.data for content in contents),
@@ -64,6 +64,13 @@ def page_of(contents: Sequence[Content], title: str, terms: Terms) -> str:
         version=metadata.version("metfa"),
         made=datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
     )
+
+
+def _unit_of(content: Content) -> str:
+    """What a sample of a result is: of a "pair" of explanations, of a "population", or of noisy "copies"."""
+    if content.data["compared"]:
+        return "pair"
+    return "copies" if content.data["sampleNoun"] == "sample" else "population"
 
 
 def _with_pictures(results: list[dict[str, Any]]) -> dict[str, Any]:

@@ -9,7 +9,8 @@ from typing import Any
 from metfa import noise as noises
 from metfa._base.percents import percent
 from metfa._base.provenance import printable
-from metfa.report._compared import is_changed, names_of, opening_of
+from metfa.report._compared import is_changed, is_contrast, names_of, opening_of
+from metfa.report._populations import closing_of_population, opening_of_population
 from metfa.report._regions import plane_of
 from metfa.results.cautions import about_near_zero, about_outside, explained
 from metfa.results.decisions import kinds_at
@@ -21,8 +22,12 @@ from metfa.results.terms import Terms
 __all__ = ["about_of", "kinds_of", "lines_of", "paragraph_of", "warnings_of"]
 
 POOLED = {"mean": "the mean", "sum": "the sum", "max": "the largest"}
+MORE = "more "
 CLOSING = "This is what the method finds in this model under this noise. It does not say that the model is right."
 CLOSING_OF_PAIR = "This is where two explanations differ under this noise. It does not say which of them is right."
+CLOSING_OF_CONTRAST = (
+    "This is where explanations of two classes differ under this noise. It does not say that the model is right."
+)
 ABOUT_MEDIANS = " This is about the median of these differences, which is not the difference of the two medians."
 NOT_THE_SAME = " That no difference is shown does not mean that there is none."
 
@@ -42,10 +47,10 @@ def lines_of(summary: Summary | str, kinds: dict[int, str]) -> list[tuple[str, s
 
 
 def warnings_of(sample: AttributionSample, summary: Summary, flips: list[str], noun: str) -> list[str]:
-    """What must not be missed, above a result; of a comparison in words about differences."""
+    """What must not be missed, above a result; a comparison shows no feature to differ, where none stands out."""
     if sample.pair is None or summary.nothing is None:
         return list(summary.cautions)
-    return [*flips, f"No {noun} is shown to differ: {nothing_of(summary, 'differences')}"]
+    return [*flips, f"No {noun} is shown to differ: {summary.nothing}"]
 
 
 def about_of(sample: AttributionSample) -> list[tuple[str, str]]:
@@ -71,10 +76,9 @@ def _facts(sample: AttributionSample) -> list[tuple[str, Any]]:
         ("explainer", made.get("explainer")),
         ("class explained", explained(sample, 0)),
         ("noise", made.get("noise")),
-        ("samples N", sample.n_samples),
-        ("sample ids", _span(sample.sample_ids)),
-        ("input name", sample.input_names[0]),
+        *_facts_of_samples(sample),
         ("seed", _seed(made)),
+        ("random draws of the explainer", made.get("draws")),
         ("random streams", made.get("streams")),
         ("batch size", made.get("batch_size")),
         ("device", made.get("device")),
@@ -83,6 +87,14 @@ def _facts(sample: AttributionSample) -> list[tuple[str, Any]]:
         ("versions", _pairs(made.get("versions"))),
         ("to repeat it", _again(sample)),
     ]
+
+
+def _facts_of_samples(sample: AttributionSample) -> list[tuple[str, Any]]:
+    population = sample.population
+    if population is None:
+        ids, name = _span(sample.sample_ids), sample.input_names[0]
+        return [("samples N", sample.n_samples), ("sample ids", ids), ("input name", name)]
+    return [(f"{population.noun}s", sample.n_samples), (f"number of each {population.noun}", population.number)]
 
 
 def _span(ids: tuple[int, ...]) -> str:
@@ -103,7 +115,9 @@ def _pairs(versions: Any) -> str:
 def _again(sample: AttributionSample) -> str:
     """The call that gives the same samples, with names for what this page cannot show."""
     made = sample.provenance
-    if not _seed(made):
+    if (
+        sample.population is not None or not _seed(made) or made.get("draws") == "own"
+    ):  # those of the explainer are not what `explain` would draw
         return ""
     noise = str(made.get("noise"))
     noise = f"metfa.noise.{noise}" if noise.partition("(")[0] in noises.__all__ else noise
@@ -118,7 +132,9 @@ def _again(sample: AttributionSample) -> str:
 def _score(sample: AttributionSample) -> str:
     named = explained(sample, 0)
     what = "what is explained" if named is None else f"the class that is explained ({named})"
-    signed = any(part.signed for part in sample.pair or (sample,))
+    if sample.pair is not None and is_contrast(sample):
+        what = "that class"
+    signed = any(part.signed for part in sample.pair or (sample,)) and sample.pairs_of is None
     against = " A score below 0 speaks against it." if signed else ""
     regions = sample.regions
     if regions is None:
@@ -141,19 +157,22 @@ def paragraph_of(
     of_context: bool,
 ) -> str:
     """What was done and found, in words without statistics, with the settings of the page at its start."""
-    scores, pair = ("scores", False) if sample.pair is None else ("differences", True)
+    pair, scores = sample.pair is not None, "scores"
+    if pair or sample.pairs_of is not None:
+        scores = "differences"
     text = opening_of(sample, noun, _score(sample)) if pair else _opening(sample, noun)
+    explanations = "explanations" if sample.population is None else f"{sample.sample_noun}s"
     if terms.split:
-        text += f" The first {terms.split:,} of these explanations were used for the threshold alone."
+        text += f" The first {terms.split:,} of these {explanations} were used for the threshold alone."
     if of_context:
         text += " The object itself was always shown; only its surroundings are judged."
     if isinstance(summary, str):
-        return f"{text} These are too few explanations to decide anything at the level that was asked for."
+        return f"{text} These are too few {explanations} to decide anything at the level that was asked for."
     threshold = summary.threshold
     if threshold is None or math.isnan(threshold):
-        return f"{text} No {noun} stands out, so none is decided: {nothing_of(summary, scores)}."
+        return f"{text} No {noun} stands out, so none is decided: {summary.nothing}."
     above, below = kinds[1], kinds[-1]
-    called = "called" if terms.sides is None or threshold != 0 else "said to get"
+    called = "said to get" if threshold == 0 and above.startswith(MORE) else "called"
     if terms.correction is None:
         chance = f"chance alone marks it in at most {percent(terms.alpha)} of the cases on each side"
         sure = f"if a {noun}'s {scores} are as likely above as below, {chance}"
@@ -168,12 +187,14 @@ def paragraph_of(
     if summary.outside:
         sentence = about_outside(summary.outside, summary.n_features, noun, quantity=scores[:-1])
         contradicted = f" {sentence[0].upper()}{sentence[1:]}."
+    closing = CLOSING if sample.population is None else closing_of_population(sample)
+    if pair:
+        closing = CLOSING_OF_CONTRAST if is_contrast(sample) else CLOSING_OF_PAIR
     rest = _undecided(summary, shares[0], noun, scores) + NOT_THE_SAME * (pair and summary.undecided > 0)
     return (
         f"{text} A {noun} is {called} {above} if its {scores} lie above {threshold:.3g} more often than chance "
         f"explains, and {below} if they lie below it more often than chance explains ({sure}).{ABOUT_MEDIANS * pair} "
-        f"So {shares[1]} of the {noun}s are {called} {above} and {shares[-1]} {below}.{rest}{contradicted} "
-        f"{CLOSING_OF_PAIR if pair else CLOSING}"
+        f"So {shares[1]} of the {noun}s are {called} {above} and {shares[-1]} {below}.{rest}{contradicted} {closing}"
     )
 
 
@@ -181,6 +202,8 @@ def _opening(sample: AttributionSample, noun: str) -> str:
     made = sample.provenance
     method = str(made.get("explainer") or "").partition("(")[0]
     method = f"The method {method}" if method.isidentifier() else "The method"
+    if sample.population is not None:
+        return opening_of_population(sample, method, noun, _score(sample))
     noisy = made.get("noise") not in (None, "None")
     how = "after a random change of it" if noisy else "with random choices of its own"
     return (
@@ -189,19 +212,15 @@ def _opening(sample: AttributionSample, noun: str) -> str:
     )
 
 
-def nothing_of(summary: Summary, scores: str) -> str | None:
-    """Why no feature stands out, in words about what is tested."""
-    return summary.nothing and summary.nothing.replace("scores", scores)
-
-
 def _undecided(summary: Summary, share: str, noun: str, scores: str) -> str:
     """Why the rest is undecided; an empty text where nothing is."""
     disagree = f"the {scores} do not agree enough to decide"
     if not summary.undecided:
         return ""
     if summary.nothing is not None:
-        return f" The other {share} are undecided: {nothing_of(summary, scores)}."
+        return f" The other {share} are undecided: {summary.nothing}."
     if not summary.near_zero:
         return f" For the other {share} {disagree}."
     rest = "" if round(summary.undecided * summary.n_features) == summary.near_zero else f"; of the rest {disagree}"
-    return f" The other {share} are undecided: {about_near_zero(summary.near_zero, summary.zone, noun)}{rest}."
+    near_zero = about_near_zero(summary.near_zero, summary.zone, noun, scores[:-1])
+    return f" The other {share} are undecided: {near_zero}{rest}."

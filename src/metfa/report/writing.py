@@ -18,9 +18,9 @@ from metfa._base.writing import new_file, sweep
 from metfa.report._compared import heading_of
 from metfa.report._content import Content
 from metfa.report._page import page_of
+from metfa.report._populations import heading_of_population
 from metfa.report._regions import pooled_beside, terms_of_pair
 from metfa.results.cautions import FLIPS_FROM, check_flips_from
-from metfa.results.population import check_copies
 from metfa.results.sample import AttributionSample
 from metfa.results.terms import Terms, checked_threshold, filled
 from metfa.segmentation.explanation import ContextExplanation
@@ -61,6 +61,9 @@ def write(
     and each threshold, and the browser decides again, at each stop exactly as `metfa.stats` does. Point at a feature to
     see its samples. With more than 2**24 samples of all features together, thresholds have at most 15 stops instead of
     127, and the file is larger.
+
+    A comparison (`metfa.compare`) is decided about its differences, whose map has the marks outlined. Beside it both
+    maps lie over each other on one scale, with a border that readers move; rows of a table have both values.
 
     Under Gaussian noise, if the threshold does not depend on the tested samples, there is also a map of certified
     radii, for the settings of the page at its start: see `AttributionSample.certified_radius`.
@@ -200,8 +203,6 @@ def _one_by_one(results: Any, regions: Any) -> dict[str, tuple[Result, Attributi
                 f"`results` must be AttributionSample or ContextExplanation, got {type(result).__name__}: what "
                 "`metfa.explain`, `metfa.load` and `metfa.segmentation.explain_context` return"
             )
-        if isinstance(result, AttributionSample):
-            check_copies(result.population, "a page shows")
         batch = 1 if isinstance(result, ContextExplanation) else result.values.shape[1]
         for index in range(batch):
             one = result.of_input(index) if isinstance(result, AttributionSample) else result
@@ -249,5 +250,7 @@ def _name(result: Result) -> str:
     if isinstance(result, AttributionSample) and result.pair is not None:
         return heading_of(result)
     explainer = str(result.provenance.get("explainer") or "explanation").partition("(")[0]
+    if isinstance(result, AttributionSample) and result.population is not None:
+        explainer = heading_of_population(result, explainer)
     target = result.target if isinstance(result, ContextExplanation) else result.target[0]
     return harmless_text(printable(explainer if target is None else f"{explainer}, class {target}"))

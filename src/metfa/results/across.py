@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from metfa._base.provenance import printable
 from metfa._base.validation import check_flag, one_of
-from metfa.results.population import NUMBERS, Population
+from metfa.results.population import DIFFERENCE, NUMBERS, Population
 from metfa.results.regions import Regions
 from metfa.results.terms import Terms
 
@@ -65,7 +66,7 @@ def across_rows(sample: S, of: str = "vanilla", absolute: bool | None = None) ->
             **{name: sample.provenance[name] for name in KEPT if name in sample.provenance},
             "noise": sample.provenance.get("noise") if noisy else None,
             "signed": sample.signed and not absolute,
-            "looks": sample.provenance.setdefault("looks_across", []),  # shared by all such results of these samples
+            "looks": _looks_at(sample),
         },
         stopping=None,
         default_terms=terms_across(sample, absolute),
@@ -77,7 +78,7 @@ def across_rows(sample: S, of: str = "vanilla", absolute: bool | None = None) ->
             of=of,
             copies=sample.n_samples if noisy else 0,
             absolute=absolute,
-            score=sample.score_name,
+            score=sample.score_name if sample.pair is None else DIFFERENCE,
             feature=sample.noun,
             targets=sample.target,
             flips=flips,
@@ -164,6 +165,12 @@ def base_of(name: str) -> str:
     """The digest of the content in an id that `explain` gave to a repeated row; any other id as it is."""
     found = re.fullmatch(r"([0-9a-f]{32})#\d+", name)
     return name if found is None else found[1]
+
+
+def _looks_at(sample: Samples) -> list[int]:
+    """The list of looks that all results of these rows share, see `AttributionSample.looks`."""
+    rows = blake2b(repr(sample.input_names).encode(), digest_size=8).hexdigest()
+    return sample.provenance.setdefault("looks_across", {}).setdefault(rows, [])
 
 
 def _check_units(names: Sequence[str]) -> None:

@@ -103,7 +103,7 @@ def explained(sample: AttributionSample, row: int) -> str | None:
     if sample.pair is not None:
         first, second = (explained(part, row) for part in sample.pair)
         parts = named_parts(sample, first, second)
-        return first if first == second else "; ".join(f"{name}: {_inside(text)}" for name, text in parts)
+        return first if first == second else "; ".join(_inside(name, text) for name, text in parts)
     named = _class_explained(sample, row)
     clean = predicted(sample.scores)
     if named is None or clean is None:
@@ -111,10 +111,11 @@ def explained(sample: AttributionSample, row: int) -> str | None:
     return f"{named}, as predicted" if clean[row] == sample.target[row] else f"{named}; predicted: class {clean[row]}"
 
 
-def _inside(text: str | None) -> str:
-    """What is explained, inside a list of both parts of a comparison."""
+def _inside(name: str, text: str | None) -> str:
+    """What is explained, inside a list of both parts of a comparison; once, where a part has the name of its class."""
     named, _, other = (text or "no class").partition("; ")
-    return f"{named} ({other})" if other else named
+    said = f"{named} ({other})" if other else named
+    return said if named.partition(",")[0].partition(" (")[0] == name else f"{name}: {said}"
 
 
 def line_of_row(sample: AttributionSample, row: int) -> str | None:

@@ -106,12 +106,12 @@ def _found(name: str, sample: AttributionSample, marks: np.ndarray, ranks: stats
         return []
     values = sample.values[(slice(None), *places.T)]
     interval = None if ranks is None else stats.median_interval(values, ranks=ranks)
-    kinds = dict(zip((1, -1), sample.terms().sides or ("more", "less"), strict=True))
+    more, less = sample.terms().sides or ("more", "less")
     return [
         Change(
             input=name,
             feature=_feature(sample, place[1:]),
-            direction=kinds[int(marks[tuple(place)])],
+            direction=more if marks[tuple(place)] > 0 else less,
             difference=float(middle),
             interval=None if interval is None else (float(interval.low[i]), float(interval.high[i])),
         )

@@ -12,7 +12,7 @@ from metfa.results.corrections import family_wise
 
 __all__ = ["Change", "Changes"]
 
-SHOWN = 20  # changes that a text names; the others are counted
+SHOWN = 100  # changes that a text names; the others are counted
 
 
 @dataclass(frozen=True)

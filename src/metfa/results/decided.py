@@ -14,6 +14,7 @@ from metfa.results.corrections import check_correction
 from metfa.results.decisions import Decision, decide, tested
 from metfa.results.derived import Derived
 from metfa.results.equivalence import changed, unchanged
+from metfa.results.ranking import Ranking, ranked
 from metfa.results.terms import Terms, check_fits, filled
 from metfa.results.thresholds import ruled
 from metfa.stats.validation import as_alternative
@@ -174,3 +175,28 @@ class Decided(Derived):
         """
         self._look()
         return unchanged(self, delta, alpha, correction)
+
+    def ranking(self, index: int = 0, *, alpha: float | None = None, correction: str | None = None) -> Ranking:
+        """Which features of an input, or of a population, score above which, from `pairwise`.
+
+        Parameters
+        ----------
+        index : int
+            Which input of the batch.
+        alpha, correction
+            As for `terms`; by default those of `pairwise`.
+
+        Returns
+        -------
+        Ranking
+            Its text is the statement, its `marks` are a matrix (features, features).
+
+        Raises
+        ------
+        TooFewSamplesError
+            If no pair could be decided; the message names the smallest number.
+        """
+        one = self.of_input(index)
+        pairs = one.pairwise()
+        decision = pairs.decide(pairs.terms(alpha=alpha, correction=correction))
+        return ranked(pairs, decision, one.median().ravel())

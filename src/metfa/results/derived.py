@@ -11,7 +11,6 @@ from metfa.results.across import across_rows
 from metfa.results.pairs import paired
 from metfa.results.parts import input_of, joined
 from metfa.results.pooling import pooled_sample
-from metfa.results.ranking import Ranking, ranked
 from metfa.results.regions import regions_of
 from metfa.results.samples import Samples
 from metfa.results.scaled import scaled_sample
@@ -185,31 +184,6 @@ class Derived(Samples):
             For more than 100 features, of which `over` makes fewer, and for differences.
         """
         return paired(self)
-
-    def ranking(self, index: int = 0, *, alpha: float | None = None, correction: str | None = None) -> Ranking:
-        """Which features of an input, or of a population, score above which, from `pairwise`.
-
-        Parameters
-        ----------
-        index : int
-            Which input of the batch.
-        alpha, correction
-            As for `terms`; by default those of `pairwise`.
-
-        Returns
-        -------
-        Ranking
-            Its text is the statement, its `marks` are a matrix (features, features).
-
-        Raises
-        ------
-        TooFewSamplesError
-            If no pair could be decided; the message names the smallest number.
-        """
-        one = self.of_input(index)
-        pairs = one.pairwise()
-        decision = pairs.decide(pairs.terms(alpha=alpha, correction=correction))
-        return ranked(pairs, decision, one.median().ravel())
 
     def with_unit(self, unit: float | np.ndarray) -> Self:
         """The same samples, decided in another unit, a number or one for each input; 1 for probabilities."""

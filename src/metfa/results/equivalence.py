@@ -45,13 +45,10 @@ def changed_together(
     asked = usual if correction is None else correction
     terms, *_ = [_terms(sample, alpha, asked, BOTH, any_time=any_time) for sample in samples]
     any_time = check_enough(sizes[0], terms, sum(sample.values[0].size for sample in samples), any_time=any_time)
-    above = [_sides(sample, delta)[0] for sample in samples]
-    below = [_sides(sample, -delta)[1] for sample in samples]
-    counts = (np.concatenate([part.ravel() for part in parts]) for parts in (above, below))
-    up, down = least_counts(*histograms(*counts, sizes[0]), terms, any_time=any_time)
-    return [
-        np.subtract(more >= up, less >= down, dtype=np.int8) for more, less in zip(above, below, strict=True)
-    ], terms
+    counts = [(_sides(sample, delta)[0], _sides(sample, -delta)[1]) for sample in samples]
+    above, below = (np.concatenate([side.ravel() for side in sides]) for sides in zip(*counts, strict=True))
+    up, down = least_counts(*histograms(above, below, sizes[0]), terms, any_time=any_time)
+    return [np.subtract(more >= up, less >= down, dtype=np.int8) for more, less in counts], terms
 
 
 def unchanged(sample: Samples, delta: Any, alpha: float | None, correction: str | None) -> np.ndarray:

@@ -96,6 +96,8 @@ def load(path: str | Path) -> AttributionSample:
         raise FileNotFoundError(f"no such folder: {folder}")
     if MANIFEST not in (names := {entry.name for entry in folder.iterdir()}):
         if "run.json" in names:
+            if folder.name in PARTS and (folder.parent / "run.json").exists():
+                folder = folder.parent  # of the comparison, which makes this part
             raise ValueError(
                 f"{folder} holds an unfinished run: to resume it, repeat the call with "
                 f"`run=metfa.Run(store={str(folder)!r})`"

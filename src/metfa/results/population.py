@@ -10,19 +10,21 @@ from metfa._base.class_names import class_name
 from metfa._base.percents import counted
 from metfa._base.provenance import printable
 
-__all__ = ["NUMBERS", "Population", "check_copies"]
+__all__ = ["DIFFERENCE", "NUMBERS", "Population", "check_copies"]
 
 NUMBERS = {  # what is taken of each row or model, in words
-    "vanilla": "score without noise",
-    "mean": "mean score",
-    "smoothed": "smoothed score",
-    "median": "median score",
+    "vanilla": "{} without noise",
+    "mean": "mean {}",
+    "smoothed": "smoothed {}",
+    "median": "median {}",
 }
 ABOUT = {
     "row": "the law of this number over the population of which the rows are a sample",
     "model": "the law of this number over models that are trained as these were",
 }
 FEATURES = ("feature", "region")
+DIFFERENCE = "difference"
+SCORES = ("attribution score", DIFFERENCE)
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Population:
     absolute : bool
         Whether it is the absolute value of this number.
     score : str
-        What is scored, such as "attribution score" or "mean score of a region".
+        What is scored, such as "attribution score" or "mean score of a region"; "difference" of a comparison.
     feature : {"feature", "region"}
         What a feature is called.
     targets : tuple
@@ -69,13 +71,17 @@ class Population:
     def number(self) -> str:
         """The number that is taken of each, in words."""
         of = f" over {self.copies:,} noisy cop{'y' if self.copies == 1 else 'ies'}" if self.copies else ""
-        return f"{'the absolute value of ' * self.absolute}its {NUMBERS[self.of]}{of}"
+        return f"{'the absolute value of ' * self.absolute}its {self._of}{of}"
 
     @property
     def short(self) -> str:
         """The same for an axis: what is scored, and the number that is taken of it."""
-        of = f"{NUMBERS[self.of]} of a {self.noun}"
-        return f"{'absolute ' * self.absolute}{of}{'' if self.score == 'attribution score' else f': {self.score}'}"
+        of = f"{self._of} of a {self.noun}"
+        return f"{'absolute ' * self.absolute}{of}{'' if self.score in SCORES else f': {self.score}'}"
+
+    @property
+    def _of(self) -> str:
+        return NUMBERS[self.of].format("difference" if self.score == DIFFERENCE else "score")
 
     @property
     def about(self) -> str:
@@ -147,7 +153,7 @@ def check_copies(population: Population | None, what: str) -> None:
     if population is not None:
         raise ValueError(
             f"{what} noisy copies of an input, and the samples of this result are {population.noun}s: "
-            "`sample.summary()`, `sample.plot()` and `sample.ranking()` show it"
+            "`sample.summary()`, `sample.plot()` and `sample.report()` show it"
         )
 
 

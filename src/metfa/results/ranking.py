@@ -13,6 +13,7 @@ from metfa.results.decisions import Decision, TooFewSamplesError
 
 if TYPE_CHECKING:
     from metfa.results.sample import AttributionSample
+    from metfa.results.samples import Samples
 
 __all__ = ["Ranking", "in_words", "ranked"]
 
@@ -76,7 +77,7 @@ class Ranking:
         return printable(self.names[feature])[:60]
 
 
-def ranked(sample: AttributionSample, decision: Decision, medians: np.ndarray) -> Ranking:
+def ranked(sample: Samples, decision: Decision, medians: np.ndarray) -> Ranking:
     r"""From the pairs of one input, their decision, and the medians of the features' own scores, (features,)."""
     names = sample.pairs_of or ()
     m = len(names)

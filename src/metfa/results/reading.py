@@ -41,8 +41,8 @@ def assembled(folder: Path, manifest: dict[str, Any]) -> AttributionSample:
     check_targets(target)
     population, pairs_of = manifest.get("population"), manifest.get("pairs_of")
     kinds = {array.dtype.kind for array in (values, vanilla) if array is not None}
-    missing = values is None or (vanilla is None and population is None)
-    if missing or values.ndim < 3 or kinds - set("biuf"):
+    unknown = vanilla is None and population is None
+    if values is None or unknown or values.ndim < 3 or kinds - set("biuf"):
         raise ValueError(f"{folder / MANIFEST} is damaged: values and vanilla must be numbers (n, batch, *features)")
     if pairs_of is not None and not (isinstance(pairs_of, list) and all(isinstance(name, str) for name in pairs_of)):
         raise TypeError("pairs_of, which must be a list of texts")

@@ -233,7 +233,8 @@ def summarise(
     level = width = contradicted = trimmed = None
     too_few = sample.too_few_for(confidence_level)
     ranked = [None] * batch
-    if sample.population is not None and sample.pairs_of is None and 2 <= sample.n_features <= MOST_FEATURES:
+    scores = sample.population is not None and terms.sides is None  # no differences, which are not ranked
+    if scores and 2 <= sample.n_features <= MOST_FEATURES:
         ranked = [in_words(sample, row) for row in range(batch)]
     if too_few is None:
         interval = sample.confidence_interval(confidence_level)

@@ -25,9 +25,10 @@ def unit_of(vanilla: np.ndarray | None, samples: np.ndarray) -> np.ndarray:
     clean map.
     """
     if math.prod(samples.shape[2:]) <= SMALL:
-        return np.minimum(largest_of(vanilla), largest_of(median_of(samples)))
-    medians = [_largest_median(samples[:, row]) for row in range(samples.shape[1])]
-    return np.array(medians) if vanilla is None else np.minimum(largest_of(vanilla), medians)
+        medians = largest_of(median_of(samples))
+    else:
+        medians = np.array([_largest_median(samples[:, row]) for row in range(samples.shape[1])])
+    return medians if vanilla is None else np.minimum(largest_of(vanilla), medians)
 
 
 def _largest_median(values: np.ndarray) -> float:

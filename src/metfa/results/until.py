@@ -20,7 +20,7 @@ CRITERIA = ("undecided", "width", "change")
 
 @dataclass(frozen=True, kw_only=True)
 class Until:
-    r"""Sample until enough is known: give it as `n_samples` of `metfa.explain`.
+    r"""Sample until enough is known: give it as `n_samples` of `metfa.explain`, `metfa.compare` or `metfa.contrast`.
 
     Samples come in rounds, and after each round there is a look at all samples so far. Sampling ends when every given
     criterion holds for every input, or at a budget. Tests use e-values and intervals use confidence sequences. Both

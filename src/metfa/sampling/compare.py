@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,12 +13,12 @@ from metfa.results.sample import AttributionSample
 from metfa.results.scaled import SCALES
 from metfa.results.until import Until
 from metfa.sampling.pair_folder import PairFolder
-from metfa.sampling.paired import sampled_pair
+from metfa.sampling.paired import renamed, sampled_pair
 from metfa.sampling.request import Request
 from metfa.sampling.run import Run
 from metfa.sampling.sampler import Sampler
 
-__all__ = ["compare", "folder_of_pair", "renamed", "run_of_part"]
+__all__ = ["compare", "folder_of_pair", "run_of_part"]
 
 DRAWS = ("shared", "own")
 
@@ -138,7 +137,7 @@ def compare(
         return difference_of(one, other, scale=scale, names=names)
 
     asked = {"scale": scale, "names": None if names is None else list(names), "draws": draws}
-    return sampled_pair(first, second, aim, difference, folder_of_pair(run, asked, first))
+    return sampled_pair(first, second, aim, difference, folder_of_pair(run, asked, first), names=("before", "after"))
 
 
 def _check_not_given(**given: bool) -> None:
@@ -148,17 +147,6 @@ def _check_not_given(**given: bool) -> None:
             raise ValueError(
                 f"`{name}` is for explainers, and these are two results, whose copies are made already: leave it out"
             )
-
-
-@contextmanager
-def renamed(argument: str) -> Iterator[None]:
-    """Let errors about `explainer` say which argument it was."""
-    try:
-        yield
-    except (TypeError, ValueError) as error:
-        if type(error) not in (TypeError, ValueError) or "`explainer`" not in str(error):
-            raise
-        raise type(error)(str(error).replace("`explainer`", f"`{argument}`")) from error
 
 
 def run_of_part(run: Run, part: str) -> Run:

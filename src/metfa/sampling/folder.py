@@ -101,6 +101,11 @@ class StoreSink:
 
     def _resume(self) -> None:
         kept = read_json(self.folder / RUN)
+        if isinstance(kept, dict) and "scale" in kept:
+            raise FileExistsError(
+                f"`store` holds an unfinished comparison: {self.folder}; repeat the call of `metfa.compare` or "
+                "`metfa.contrast` to resume, or give another folder"
+            )
         try:
             self.root = int(kept["rng"], 16)
             self.usual = kept.get("usual_threshold", USUAL_ONCE)

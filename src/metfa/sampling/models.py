@@ -154,7 +154,7 @@ def _explainers(models: list[Any], explainer: Any) -> Iterator[Callable[..., Any
                 f"`models` holds one model twice: {number} is {first} again, with the same parameters, which is no new "
                 "unit: train each by itself"
             )
-    made = [explainer(model) for model in models]
+    made: list[Any] = [explainer(model) for model in models]
     for one in made:
         check_explainer(one)
     behind = [explained_model(one) for one in made]
@@ -177,5 +177,6 @@ def _digest(model: Any) -> str | None:
     for name, part in state.items():
         if isinstance(part, torch.Tensor):
             found.update(f"{name}|{part.dtype}|{tuple(part.shape)}|".encode())
-            found.update(np.ascontiguousarray(to_host(part.detach().float())).tobytes())
+            plain = part.detach().cpu()
+            found.update(to_host(plain.double() if plain.is_floating_point() else plain).tobytes())
     return found.hexdigest() if state else None

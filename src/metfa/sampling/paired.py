@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import chain, zip_longest
 from typing import Any
@@ -22,7 +22,7 @@ from metfa.sampling.rounds import Ended, Rounds, rounds_of
 from metfa.sampling.sampler import Sampler
 from metfa.sampling.store import sink_of
 
-__all__ = ["sampled_pair"]
+__all__ = ["renamed", "sampled_pair"]
 
 Difference = Callable[[AttributionSample, AttributionSample], AttributionSample]
 
@@ -33,6 +33,7 @@ def sampled_pair(
     aim: Callable[[Sampler], Any],
     difference: Difference,
     folder: PairFolder | None,
+    names: tuple[str, str] = ("explainer", "explainer"),
 ) -> AttributionSample:
     """Sample two requests together, until the rule is content with their differences.
 
@@ -46,6 +47,8 @@ def sampled_pair(
         Both results, the leader's first -> their differences.
     folder : PairFolder, optional
         Where it is kept; it holds the folders of both.
+    names : (str, str)
+        Of the arguments that gave the explainers.
     """
     rule, n_rows = leader.n_samples, len(leader.rows)
     rounds = rounds_of(rule, n_rows, signed=True)
@@ -59,8 +62,11 @@ def sampled_pair(
         follower = follower.with_root(sink.root)  # a run that is resumed without a seed has its own
         other = held.enter_context(sink_of(follower))
         held.enter_context(left_as_found(*models))
-        first = Sampler(leader, sink)
-        second = Sampler(follower, other, aim(first))
+        with renamed(names[0]):
+            first = Sampler(leader, sink)
+        target = aim(first)
+        with renamed(names[1]):
+            second = Sampler(follower, other, target)
         seen = _SeenDifferences(first, second, difference, rule.over if isinstance(rule, Until) else None)
         rounds.check(seen, sink.usual)
         if folder is not None:
@@ -72,22 +78,41 @@ def sampled_pair(
             raise FileExistsError(
                 f"`store` holds a finished result, and no finished comparison: {folder.folder}; give another folder"
             )
-        _advance(first, second, rounds, seen, sink.n_done + other.n_done)
+        _advance(first, second, rounds, seen, sink.n_done + other.n_done, names)
         del seen  # and what it keeps
         return _result(first, second, rounds.stopping(), difference, folder)
 
 
-def _advance(first: Sampler, second: Sampler, rounds: Rounds, seen: _SeenDifferences, done: int) -> None:
+def _advance(
+    first: Sampler, second: Sampler, rounds: Rounds, seen: _SeenDifferences, done: int, names: tuple[str, str]
+) -> None:
     """Make the samples of both, chunk by chunk in turn, so that a run that is cut short has as many of each."""
     n_rows, shown = len(first.request.rows), first.request.run.progress
     total = 2 * n_rows * first.request.most
     with progress_bar(total, done, shown=shown, unit="map", doing="comparing", extra="image") as bar:
         while (upto := rounds.next(first.taken, (first.made + second.made) / (2 * n_rows))) is not None:
             with first.advancing(upto) as some, second.advancing(upto) as others:
-                for n_maps in chain.from_iterable(zip_longest(some, others, fillvalue=0)):
+                chunks = _named(names[0], some), _named(names[1], others)
+                for n_maps in chain.from_iterable(zip_longest(*chunks, fillvalue=0)):
                     bar.update(n_maps)
             unmoved = sorted({*first.unmoved} & {*second.unmoved})
             bar.set_postfix_str(rounds.look(seen, upto, unmoved))
+
+
+@contextmanager
+def renamed(argument: str) -> Iterator[None]:
+    """Let errors about `explainer` say which argument it was."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        if type(error) not in (TypeError, ValueError) or "`explainer`" not in str(error):
+            raise
+        raise type(error)(str(error).replace("`explainer`", f"`{argument}`")) from error
+
+
+def _named(argument: str, chunks: Iterator[int]) -> Iterator[int]:
+    with renamed(argument):
+        yield from chunks
 
 
 def _result(
@@ -137,4 +162,7 @@ class _SeenDifferences:
 
     def unit(self, taken: int) -> Any:
         """See `Seen`: the larger of both parts' units."""
-        return self._made(0, taken).unit
+        made = self._made(0, taken)
+        if self._kept is not None and not len(self._kept):
+            self._kept = made.values
+        return made.unit

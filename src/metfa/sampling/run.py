@@ -17,7 +17,8 @@ __all__ = ["Run"]
 class Run:
     """How a long call is run: settings that do not change what is explained.
 
-    Give it as `run` to `metfa.explain`, `metfa.text.explain_text` and `metfa.segmentation.explain_context`. The attacks
+    Give it as `run` to `metfa.explain`, `metfa.compare`, `metfa.contrast`, `metfa.text.explain_text` and
+    `metfa.segmentation.explain_context`. The attacks
     use only its `store` and `progress`.
 
     Parameters

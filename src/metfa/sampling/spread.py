@@ -124,7 +124,8 @@ def spread(
 
     Notes
     -----
-    See `stats.variance_shares` for the estimates. The intervals are seeded.
+    See `stats.variance_shares` for the estimates. The intervals are seeded. All samples of all models are held in
+    memory.
 
     Examples
     --------

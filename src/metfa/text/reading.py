@@ -87,7 +87,7 @@ class Reading:
             low, high = (short_number(end[index]) for end in scores.ends)
             interval = f" [{low}, {high}]"
         beyond = " (outside)" if scores.outside[index] else ""
-        clean = f"without noise {short_number(scores.vanilla[index])}{beyond}"
+        clean = "" if scores.vanilla is None else f"without noise {short_number(scores.vanilla[index])}{beyond}"
         parts = [f"{short_number(scores.values[index])}{interval}", clean, self.kinds[index]]
         return ", ".join(part for part in parts if part)
 
