@@ -21,8 +21,8 @@ pytestmark = [
 ]
 NAMES = [name for name, case in CASES.items() if case.inputs in (PICTURES, PATCHES, ROWS)]
 WITHOUT_GRADIENT = {
-    "RISE", "LIME", "ScoreCAM", "ScoreCAM on tokens", "CAM", "Captum's KernelShap", "grad-cam's AblationCAM", "lime's LimeImageExplainer",
-    "lime's LimeTabularExplainer",
+    "RISE", "LIME", "ScoreCAM", "ScoreCAM on tokens", "CAM", "Captum's KernelShap", "grad-cam's AblationCAM",
+    "lime's LimeImageExplainer", "lime's LimeTabularExplainer",
 }  # fmt: skip
 
 
