@@ -306,7 +306,11 @@ class TestActivations:
 
     def test_a_gate_shares_or_is_a_constant(self):
         gate, up = wild(nn.Linear(4, 3, bias=False)), wild(nn.Linear(4, 3, bias=False))
-        net = Written(lambda x: functional.silu(gate(x[:, :4])) * up(x[:, 4:]), gate=gate, up=up).eval()
+
+        def gated(x):
+            return functional.dropout(functional.silu(gate(x[:, :4]))[:, None], 0.5, False)[:, 0] * up(x[:, 4:])
+
+        net = Written(gated, gate=gate, up=up).eval()
         x = torch.randn(1, 8).double()
         for composite, share in (("attnlrp", 0.5), ("cplrp", 0.0)):
             found, scores = relevance(net, x, 1, composite)
@@ -575,6 +579,20 @@ class TestInputs:
         found, _ = relevance(net, IMAGES, 1, composite)
         np.testing.assert_allclose(found, (x * gradient).detach(), atol=1e-13)
         check_identity(net, IMAGES)
+
+    @pytest.mark.parametrize("length", [1, 3])
+    def test_positions_are_no_normalisation(self, length):
+        positions = nn.Embedding(5, 4).double()
+
+        def added(x):
+            return (x + positions(torch.arange(x.shape[1]))).mean(1)
+
+        x = torch.randn(2, length, 4).double()
+        net = Written(added, positions=positions).eval()
+        found, _ = relevance(net, x, 2)
+        np.testing.assert_allclose(found[:, :, 2], x[:, :, 2] / length, atol=1e-14)
+        shares = LRP(net, composite="attnlrp", channel_axis=2).shares(x, 2)
+        np.testing.assert_allclose(shares.scores, shares.inputs + shares.positions + shares.biases, atol=1e-14)
 
     def test_inputs_used_before_and_after_a_step_in_place(self):
         def twice(x):

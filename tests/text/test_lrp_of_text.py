@@ -133,6 +133,20 @@ def test_target_is_the_predicted_class_and_maps_are_scaled():
     np.testing.assert_allclose(scaled, (words - low) / (high - low), atol=1e-12)
 
 
+def test_a_text_of_one_token_leaves_its_position_apart():
+    model = model_of("GPT2")
+    shares = LRP(model).shares(["film"], 1)
+    assert abs(shares.positions[0]) + abs(shares.biases[0]) > 1e-3
+    words, _ = LRP(model, scale=False)(["film"], 1)
+    vector = model.embed(torch.tensor([model.tokenize("film")[0]])).detach()
+    moved = model_of("GPT2")
+    moved.encoder.transformer.wpe.weight.data[0] += vector[0, 0]
+    moved.encoder.transformer.wte.weight.data.zero_()  # the same sum, all of it position
+    np.testing.assert_allclose(moved(["film"]), model(["film"]), atol=1e-14)
+    np.testing.assert_allclose(LRP(moved, scale=False)(["film"], 1)[0], 0, atol=1e-14)
+    assert abs(words[0, 0]) > 1e-3
+
+
 def test_half_precision_and_a_head_of_its_own():
     halved = model_of("Bert", torch.bfloat16)
     words, _ = LRP(halved, scale=False)(ROWS, 1)

@@ -48,6 +48,7 @@ SCALINGS = ADDITIONS | {
 }
 # Modules of these files are one activation function each, some of them written as products (GPT-2's GELU).
 CHANGING = {"relu", "max", "amax", "maximum"} | {name for name in MOVING_FUNCTIONS if "max_pool" in name}
+MOVES = MOVING_FUNCTIONS - JOINS - CHANGING
 ACTIVATIONS = ("transformers.activations", "timm.layers.activations", "timm.layers.activations_me")
 
 
@@ -62,6 +63,7 @@ class AttentionPass(TorchFunctionMode):
         self._raw: Any = WeakIdKeyDictionary()  # scaled or moved pixels -> the moved pixels themselves
         self._entries: list[tuple[torch.Tensor, torch.Tensor]] = []
         self._entered: Any = WeakIdKeyDictionary()
+        self._learned: Any = WeakIdKeyDictionary()  # constants made of parameters
         self._softmaxes: Any = WeakIdKeyDictionary()
         self._unruled: dict[tuple[str, str], None] = {}
         self._hooks: list[Any] = []
@@ -160,6 +162,8 @@ class AttentionPass(TorchFunctionMode):
             output = func(*args, **kwargs)
             if any(x.requires_grad for x in given):
                 self._bends.mark_cut(output)
+            elif any(isinstance(x, nn.Parameter) or x in self._learned for x in given):
+                self._learned.update((x, True) for x in tensors_in((output,)))
             if self.leaves is not None:
                 self.leaves.derive(output, given)
             return output
@@ -188,6 +192,8 @@ class AttentionPass(TorchFunctionMode):
             self._refuse_where_reached(name, output)
         elif name == SOFTMAX:
             self._softmaxes[output] = True
+        elif name in MOVES and len(flowing) == 1 and flowing[0] in self._gates:
+            self._gates.update((x, True) for x in tensors_in((output,)))
         if self.leaves is not None and name not in MOVING_FUNCTIONS - JOINS:
             output = self.leaves.record(call, flowing, output)
         return output
@@ -224,19 +230,24 @@ class AttentionPass(TorchFunctionMode):
         """
         raw, name = self._raw[x], call.name
         others = [other for other in tensors_in((call.args, call.kwargs)) if other is not x]
-        if name in SCALINGS and not any(map(_is_table, others)):
+        if name in SCALINGS and not any(map(self._is_table, others)):
             output = call.made()
             if output.shape != x.shape:
                 return NotImplemented
             self._raw[output] = raw
             return output
-        if name not in MOVING_FUNCTIONS - JOINS - CHANGING or others:
+        if name not in MOVES or others:
             return NotImplemented
         output = call.made()
         sources = call.made({id(x): raw})  # apart from the output, which may be overwritten
         for one, source in zip(tensors_in((output,)), tensors_in((sources,)), strict=True):
             self._raw[one] = source
         return output
+
+    def _is_table(self, other: torch.Tensor) -> bool:
+        """Whether a constant holds more than one number a channel, as positions do, or was learned."""
+        learned = isinstance(other, nn.Parameter) or other in self._learned
+        return learned or sum(size > 1 for size in other.shape) > 1
 
     def _entry(self, x: torch.Tensor) -> torch.Tensor:
         """A tensor at which relevance of the inputs arrives by one use, if it is one; else the tensor itself."""
@@ -263,11 +274,6 @@ class AttentionPass(TorchFunctionMode):
 
     def _place(self) -> str:
         return self._path[-1] if self._path else ""
-
-
-def _is_table(other: torch.Tensor) -> bool:
-    """Whether it holds more than one number a channel, as positions do, or was learned."""
-    return isinstance(other, nn.Parameter) or sum(size > 1 for size in other.shape) > 1
 
 
 def _on_a_copy(func: Any) -> Any:
