@@ -467,7 +467,39 @@ class TestIdentity:
         assert (np.abs(shares.softmax) > 1e-6).all()
         assert ((np.abs(shares.positions) > 1e-9) == (family != "Llama")).all()
 
+    @pytest.mark.parametrize("layout", ["tokens", "in place", "dropout"])
+    def test_steps_that_other_networks_take(self, layout):
+        """Batch normalisation whose gradient comes in tokens' layout (wrong by torch itself), steps in place."""
+        conv, norm, qkv, head = nn.Conv2d(3, 4, 4, stride=4), nn.BatchNorm2d(4), nn.Linear(4, 12), nn.Linear(4, 3)
+        norm.running_var.uniform_(0.5, 2)
+
+        def forward(x):
+            x = norm(conv(x))
+            if layout == "in place":
+                x = functional.hardswish(x, inplace=True)
+                x *= 2
+                x += 1
+            x = x.flatten(2).transpose(1, 2)
+            q, k, v = qkv(x).chunk(3, -1)
+            weights = (q @ k.mT).softmax(-1)
+            if layout == "dropout":
+                weights = functional.dropout(weights, 0.5, training=False, inplace=True)
+            return head((weights @ v).mean(1))
+
+        net = wild(Written(forward, conv=conv, norm=norm, qkv=qkv, head=head), std=0.5)
+        check_identity(net, IMAGES)
+
     @SLOW
+    @pytest.mark.parametrize("name", ["levit_128s", "xcit_nano_12_p16_224", "tnt_s_patch16_224", "convit_tiny"])
+    def test_hybrid_networks_of_timm(self, name):
+        timm = pytest.importorskip("timm")
+        sizes = {} if name.startswith("levit") else {"depth": 2}
+        net = timm.create_model(name, pretrained=False, num_classes=3, **sizes).double().eval()
+        image = torch.rand(1, 3, 224, 224).double()
+        for composite in ("attnlrp", "cplrp"):
+            shares = LRP(net, composite=composite).shares(image, 1)
+            np.testing.assert_allclose(total(shares), shares.scores, atol=1e-12)
+
     def test_attnlrp_does_not_conserve_without_the_softmax(self):
         shares = check_identity(wild(vit("timm")), IMAGES)
         lost = shares["attnlrp"].scores - total(shares["attnlrp"]) + shares["attnlrp"].softmax

@@ -201,6 +201,8 @@ class AttentionPass(TorchFunctionMode):
     def _in_place(self, name: str, func: Any, args: Any, kwargs: Any) -> Any:
         """The rule on copies, so that no value is overwritten that it needs; the result is put in place."""
         target = args[0]
+        if "dropout" in name and not kwargs.get("training", args[2:3] == (True,)):
+            return target  # in evaluation mode it does nothing, also to the values that a softmax has saved
         if target in self._entered:
             raise ValueError(
                 f"{name!r} works in place on a tensor that was used before; relevance needs the value before: write "

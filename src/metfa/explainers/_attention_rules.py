@@ -46,6 +46,7 @@ ELEMENTWISE = {
     "softshrink", "hardshrink", "clamp", "clip", "clamp_min", "clamp_max",
 }  # fmt: skip
 NORMALISATIONS = {"layer_norm", "rms_norm", "group_norm", "batch_norm"}
+BATCH_NORM = ("running_mean", "running_var", "weight")
 SOFTMAX = "softmax"
 ATTENTION = "scaled_dot_product_attention"
 
@@ -177,9 +178,17 @@ def _group_norm(call: Call) -> Any:
 
 
 def _batch_norm(call: Call) -> Any:
-    """A linear step by running statistics; without them the rows of a batch depend on each other."""
-    by_batch = call.argument(1, "running_mean") is None or call.argument(5, "training", False)
-    return NotImplemented if by_batch else call.made()
+    """A linear step by running statistics; without them the rows of a batch depend on each other.
+
+    The gradient is written out, because that of torch 2.14 on a CPU is wrong where it comes in another memory layout
+    than the values, as behind a reshaping to tokens.
+    """
+    mean, spread, weight = (call.argument(place, name) for place, name in enumerate(BATCH_NORM, start=1))
+    if mean is None or call.argument(5, "training", False):
+        return NotImplemented
+    scale = torch.rsqrt(spread + call.argument(7, "eps", 1e-5))
+    scale = scale if weight is None else scale * weight
+    return _normed(call, call.args[0], lambda gradient, x, _: gradient * scale.reshape(-1, *[1] * (x.ndim - 2)))
 
 
 def _normalize(call: Call) -> Any:

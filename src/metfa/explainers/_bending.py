@@ -87,7 +87,7 @@ class _Ruled(torch.autograd.Function):
         ctx.bends, ctx.rule = bends, rule
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(x, y)
-        return y.view_as(y)
+        return y.clone()  # which the model may overwrite
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:

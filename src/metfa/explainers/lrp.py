@@ -33,7 +33,7 @@ from metfa.explainers._leaves import Leaves
 from metfa.explainers._relevance import RelevancePass
 from metfa.explainers._supported_layers import check_layers
 from metfa.explainers.heatmaps import check_channel_axis, check_differentiable, finished
-from metfa.explainers.shares import Shares
+from metfa.explainers.shares import LOST, Shares
 
 __all__ = ["LRP"]
 
@@ -106,7 +106,7 @@ class LRP:
     of rectifiers both are gradient x normalised input. `bounds` has no meaning here.
 
     *The relevance of the pixels is not the score.* Class and register tokens, positions, biases and, in "attnlrp", the
-    softmax keep their parts, often most of it: `shares` gives them. All parts together are the score.
+    softmax keep their parts, often most of it: `shares` gives them.
 
     Composites that only change gradients (``"guided_backprop"``, ``"deconvnet"``, ``"beta_smooth"``) give that
     gradient, times the score.
@@ -217,7 +217,7 @@ class LRP:
     def shares(self, inputs: torch.Tensor, target: Any = None) -> Shares:
         r"""What the inputs and the model's own constants contribute to the score of each row's target.
 
-        Only for the composites "attnlrp" and "cplrp", under which all together are the score (see Notes above).
+        Only for the composites "attnlrp" and "cplrp", under which all together are the score.
 
         Parameters
         ----------
@@ -243,7 +243,10 @@ class LRP:
         with weights_frozen(self.model), torch.enable_grad():
             scores = self.called.scores(inputs.detach())
             rows = row_targets(target, to_host(scores), len(inputs))
-            return Shares.of([self._shares_of(inputs[row : row + 1], rows[row]) for row in range(len(inputs))])
+            close = LOST[
+                "autocast" if self.called.autocast else "double" if inputs.dtype == torch.float64 else "single"
+            ]
+            return Shares.of([self._shares_of(inputs[row : row + 1], rows[row]) for row in range(len(inputs))], close)
 
     def _shares_of(self, row: torch.Tensor, target: Any) -> tuple[float, float, dict[tuple[str, str], float]]:
         """Score, relevance of the inputs, and contributions of the constants."""

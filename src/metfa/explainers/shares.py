@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Shares"]
+__all__ = ["LOST", "Shares"]
 
-CLOSE = 1e-3  # of the largest part: what single precision may lose
+LOST = {"autocast": 0.1, "single": 1e-3, "double": 1e-5}  # of the largest share by rounding, at most
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,15 @@ class Shares:
     named: dict[str, np.ndarray]
 
     @classmethod
-    def of(cls, rows: Sequence[tuple[float, float, dict[tuple[str, str], float]]]) -> Shares:
-        """From the score, the relevance of the inputs, and the contributions by kind and name of each row."""
+    def of(cls, rows: Sequence[tuple[float, float, dict[tuple[str, str], float]]], close: float) -> Shares:
+        """From the score, the relevance of the inputs, and the contributions by kind and name of each row.
+
+        Raises where they do not add up: by more than `close` of the largest.
+        """
         for row, (score, relevance, parts) in enumerate(rows):
             largest = max(abs(part) for part in (score, relevance, *parts.values()))
             lost = score - relevance - sum(parts.values())
-            if abs(lost) > CLOSE * largest:
+            if abs(lost) > close * largest:
                 raise ValueError(
                     f"the parts of input {row} add up to {score - lost:.4g}, and its score is {score:.4g}: the model "
                     "has steps that cannot be seen (an autograd function of its own, a scripted part) or detaches "
