@@ -36,6 +36,7 @@ from metfa.explainers import (
 )  # fmt: skip
 from metfa.segmentation import GridSaliency, RegionModel
 from metfa.text.models import BiLSTM, TrainedBiLSTM
+from metfa.text.models.embedded import probabilities_of_rows
 
 DTYPE = torch.float64
 QUARTERS = np.kron([[0, 1], [2, 3]], np.ones((6, 8), dtype=int))
@@ -95,6 +96,39 @@ def reader(module):
     return TrainedBiLSTM(module, WORDS, tuple("abcd"))
 
 
+class Mean(nn.Module):
+    def forward(self, tokens):
+        return tokens.mean(1)
+
+
+def attending_to_texts():
+    def layers():
+        layer = nn.TransformerEncoderLayer(8, 2, 16, activation="gelu", batch_first=True, norm_first=True)
+        return nn.Sequential(nn.Embedding(len(WORDS) + 1, 8), layer, Mean(), nn.Linear(8, 4))
+
+    return seeded_network(layers, gain=5.0).to(DTYPE)
+
+
+class AttendingReader:
+    """The smallest text model with attention: a word is a token."""
+
+    def __init__(self, module):
+        self.module = module
+
+    def __call__(self, rows):
+        return probabilities_of_rows(self, rows)
+
+    def tokenize(self, row):
+        words = row.split()
+        return [1 + WORDS.index(word) if word in WORDS else 0 for word in words], list(range(len(words)))
+
+    def embed(self, ids):
+        return self.module[0](ids)
+
+    def forward_embedded(self, embeddings, mask):
+        return self.module[1:](embeddings)
+
+
 @dataclass(frozen=True)
 class Inputs:
     """A small torch module, and four rows that it can take; `map_shape` is that of one row's map."""
@@ -117,6 +151,7 @@ TEXTS = Inputs(
     lambda: ["a very fine film", "a dull dull film", "so not moving film", "not so fine film"],
     (4,),
 )
+ATTENDED_TEXTS = Inputs(attending_to_texts, TEXTS.rows, (4,))
 
 
 @dataclass(frozen=True)
@@ -165,6 +200,8 @@ CASES = {
     "ScoreCAM on tokens": Case(ScoreCAM, PATCHES),
     "CAM": Case(CAM, PICTURES),
     "LRP": Case(LRP, PICTURES),
+    "LRP by AttnLRP": Case(lambda model: LRP(model, composite="attnlrp"), PATCHES),
+    "LRP by CP-LRP": Case(lambda model: LRP(model, composite="cplrp"), PATCHES),
     "AttentionRollout": Case(AttentionRollout, PATCHES),
     "GradientRollout": Case(GradientRollout, PATCHES),
     "LeGrad": Case(LeGrad, PATCHES),
@@ -192,4 +229,5 @@ CASES = {
     "LIME of texts": Case(of_text(text.LIME, n_perturbations=15), TEXTS, random=True),  # fewer than all copies
     "Occlusion": Case(of_text(text.Occlusion), TEXTS),
     "GradientXInput": Case(of_text(text.GradientXInput), TEXTS),
+    "LRP of texts": Case(lambda module: text.LRP(AttendingReader(module)), ATTENDED_TEXTS),
 }  # fmt: skip

@@ -11,7 +11,7 @@ from torch import nn
 import metfa
 from metfa.models import Selected, TwoClasses
 
-from .every_explainer import CASES, PICTURES, ROWS
+from .every_explainer import CASES, PATCHES, PICTURES, ROWS
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:__array_wrap__ must accept:DeprecationWarning"),  # SHAP's
@@ -19,10 +19,10 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::metfa.DegenerateAttributionsWarning"),  # networks and budgets are tiny
     pytest.mark.filterwarnings("ignore::metfa.ModelOutputWarning"),
 ]
-NAMES = [name for name, case in CASES.items() if case.inputs in (PICTURES, ROWS)]
+NAMES = [name for name, case in CASES.items() if case.inputs in (PICTURES, PATCHES, ROWS)]
 WITHOUT_GRADIENT = {
-    "RISE", "LIME", "ScoreCAM", "CAM", "Captum's KernelShap", "grad-cam's AblationCAM", "lime's LimeImageExplainer",
-    "lime's LimeTabularExplainer",
+    "RISE", "LIME", "ScoreCAM", "ScoreCAM on tokens", "CAM", "Captum's KernelShap", "grad-cam's AblationCAM",
+    "lime's LimeImageExplainer", "lime's LimeTabularExplainer",
 }  # fmt: skip
 
 
@@ -105,6 +105,7 @@ NO_PROBABILITY = {
     "MASK",
     "IGOS",
     "ScoreCAM",
+    "ScoreCAM on tokens",
     "lime's LimeImageExplainer",
     "lime's LimeTabularExplainer",
 }

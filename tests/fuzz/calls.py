@@ -320,6 +320,9 @@ def of_explainers():
     yield from case("CAM", upsample=True, scale=True)
     yield from case("MASK", n_iterations=2, grid=2, baseline=0.0, jitter=1, rng=0)
     yield from case("LRP", composite="zbox-alpha1beta0", bounds=(0.0, 1.0), channel_axis=1, scale=True)
+    relevance = explainers.LRP(model, composite="attnlrp")
+    yield Case("explainers.LRP() of attention", relevance, {"inputs": images, "target": 0})
+    yield Case("explainers.LRP.shares", relevance.shares, {"inputs": images, "target": 0})
 
     def blurred(sigma, kernel, border):
         return explainers.Blur(sigma, kernel=kernel, border=border)(images)

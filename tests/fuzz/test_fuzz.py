@@ -20,8 +20,8 @@ MADE_BY_US = {  # results and their parts, which nobody makes by hand
     "AttackResult", "AttributionSample", "ClassContext", "ConfidenceInterval", "ContextExplanation", "ContextTable",
     "Contrast", "RegionTree",
     "Detection", "EValueBounds", "Evaluation", "FaithfulnessCurve", "LoadedModel", "MaskState", "Measured",
-    "OverallFaithfulness", "Ranks", "RobustScore", "Scores", "SequentialTestResult", "SignTestResult", "SimesBounds",
-    "Stability", "Surrogate", "Table", "VarianceShares",
+    "OverallFaithfulness", "Ranks", "RobustScore", "Scores", "SequentialTestResult", "Shares", "SignTestResult",
+    "SimesBounds", "Stability", "Surrogate", "Table", "VarianceShares",
     "WordMixture", "WordScores", "WordSurrogate",
 }  # fmt: skip
 ELSEWHERE = {  # why not here

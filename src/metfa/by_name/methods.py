@@ -35,6 +35,7 @@ TEXT_METHODS = {
     "lime": "LIME",
     "occlusion": "Occlusion",
     "gradient-x-input": "GradientXInput",
+    "lrp": "LRP",
 }
 SCENE_METHODS = {"grid-saliency": "GridSaliency"}  # in addition to those of images, which explain a region's scores
 NO_SETTINGS = {  # given in other ways; for images also `scale`, because the paper compares maps in [0, 1]

@@ -61,7 +61,7 @@ class Study:
         - a list of texts, each a str or the list of its tokens.
     explainers : dict of str to (str or callable)
         A name for the tables -> the name of a method on the command line ("gradient", "rise", ...; for texts "lemna",
-        "lime", "occlusion", "gradient-x-input"), or a function of the model that returns an explainer:
+        "lime", "occlusion", "gradient-x-input", "lrp"), or a function of the model that returns an explainer:
         ``metfa.explainers.RISE`` or ``functools.partial(RISE, n_masks=500)``.
     sampling : dict of str to noise
         The paper's P: noises for the samples of the smoothed map, by name.

@@ -16,6 +16,7 @@ _HOME = {
     "MaskState": "metfa.explainers.mask",
     "RISE": "metfa.explainers.rise",
     "ScoreCAM": "metfa.explainers.score_cam",
+    "Shares": "metfa.explainers.shares",
     "SmoothGrad": "metfa.explainers.smooth_grad",
     "Surrogate": "metfa.explainers.lime",
     "from_captum": "metfa.explainers.captum_adapter",

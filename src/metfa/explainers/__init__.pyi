@@ -18,4 +18,5 @@ from metfa.explainers.rollout import AttentionRollout as AttentionRollout
 from metfa.explainers.rollout import GradientRollout as GradientRollout
 from metfa.explainers.score_cam import ScoreCAM as ScoreCAM
 from metfa.explainers.shap_adapter import from_shap as from_shap
+from metfa.explainers.shares import Shares as Shares
 from metfa.explainers.smooth_grad import SmoothGrad as SmoothGrad

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -9,7 +10,15 @@ from torch import nn
 
 from metfa.explainers._supported_layers import linear_types
 
-__all__ = ["BOXED", "PAPER", "box_at_first_layer", "composite_named", "composite_names"]
+__all__ = [
+    "BOXED",
+    "PAPER",
+    "box_at_first_layer",
+    "box_of",
+    "check_bounds",
+    "composite_named",
+    "composite_names",
+]
 
 PAPER = "zbox-alpha1beta0"
 BOXED = (PAPER, "epsilon_gamma_box")  # these need the range of the pixels
@@ -73,3 +82,33 @@ def box_at_first_layer(model: nn.Module, low: torch.Tensor, high: torch.Tensor) 
         for handle in handles:
             handle.remove()
     raise ValueError("`model` calls no convolution or linear layer (as a module), so LRP has no first layer")
+
+
+def box_of(bounds: tuple[Any, Any], inputs: torch.Tensor, channel_axis: int | None) -> list[torch.Tensor]:
+    """Inputs that are lowest and highest everywhere, without batch axis."""
+    return [_bound(bound, inputs, channel_axis) for bound in bounds]
+
+
+def _bound(bound: Any, inputs: torch.Tensor, channel_axis: int | None) -> torch.Tensor:
+    values = torch.as_tensor(bound, dtype=inputs.dtype, device=inputs.device)
+    if values.ndim == 1 and channel_axis is not None:
+        values = values.reshape([-1 if axis == channel_axis else 1 for axis in range(1, inputs.ndim)])
+    try:
+        return values.expand(inputs.shape[1:])
+    except RuntimeError:
+        raise ValueError(
+            f"`bounds` must be numbers, or one for each channel of inputs {tuple(inputs.shape)}, got {bound!r}"
+        ) from None
+
+
+def check_bounds(bounds: Any) -> None:
+    """Raise unless `bounds` is a pair of lowest and highest values: numbers, or one for each channel."""
+    if not (isinstance(bounds, Sequence) and len(bounds) == 2):
+        raise TypeError(f"`bounds` must be a pair (lowest, highest), got {bounds!r}")
+    try:
+        low, high = (torch.as_tensor(bound, dtype=torch.float64, device="cpu") for bound in bounds)
+        ordered = bool((low < high).all())
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError(f"`bounds` must be numbers, or one for each channel, got {bounds!r}") from None
+    if not ordered:
+        raise ValueError(f"`bounds` must be (lowest, highest), got {bounds!r}")

@@ -62,8 +62,8 @@ class RelevancePass(TorchFunctionMode):
         self._totals: list[tuple[str, torch.Tensor]] = []
 
     @contextmanager
-    def watching(self) -> Iterator[None]:
-        """Forward passes inside are watched."""
+    def watching(self, _: torch.Tensor) -> Iterator[None]:
+        """Forward passes of these inputs inside are watched."""
         handles = []
         try:
             for name, module in self.model.named_modules():

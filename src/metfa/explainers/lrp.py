@@ -1,8 +1,7 @@
-"""LRP: the class score is passed back layer by layer, by zennit's rules."""
+"""LRP: the class score is passed back layer by layer, by zennit's rules or those of attention."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from metfa._arrays import widen
+from metfa._arrays import to_host, widen
 from metfa._base.lazy import needs_extra
 from metfa._base.validation import check_flag, keep
 from metfa._base.warnings import MetfaWarning, warn
@@ -19,18 +18,32 @@ from metfa.calls.differentiation import chosen_scores, weights_frozen
 from metfa.calls.held import asks_a_model, hold, model_itself, rows_as_the_model
 from metfa.calls.no_gradient import gradient_expected
 from metfa.calls.row_dependence import row_by_row
-from metfa.explainers._composites import BOXED, PAPER, box_at_first_layer, composite_named, composite_names
+from metfa.calls.targets import row_targets
+from metfa.explainers._attention_pass import AttentionPass
+from metfa.explainers._composites import (
+    BOXED,
+    PAPER,
+    box_at_first_layer,
+    box_of,
+    check_bounds,
+    composite_named,
+    composite_names,
+)
+from metfa.explainers._leaves import Leaves
 from metfa.explainers._relevance import RelevancePass
 from metfa.explainers._supported_layers import check_layers
 from metfa.explainers.heatmaps import check_channel_axis, check_differentiable, finished
+from metfa.explainers.shares import LOST, Shares
 
 __all__ = ["LRP"]
+
+CONSERVATIVE = {"attnlrp": False, "cplrp": True}  # whether the weights of attention get no relevance
 
 
 @asks_a_model
 @dataclass(frozen=True)
 class LRP:
-    r"""Layer-wise relevance propagation (Bach et al. 2015), by zennit's rules.
+    r"""Layer-wise relevance propagation (Bach et al. 2015), by zennit's rules or by those of attention.
 
     The score of the class is passed back layer by layer. Each unit's share is divided among its inputs according to
     their contributions. The default is the setting of Dombrowski et al. 2019 ("Explanations can be manipulated and
@@ -49,6 +62,8 @@ class LRP:
           alpha-beta with alpha 1 and beta 0, that is z+; stabiliser 1e-9, no biases in the denominators;
         - a name in ``zennit.composites.COMPOSITES``, such as ``"epsilon_plus_flat"`` or ``"epsilon_gamma_box"``, with
           zennit's own settings (stabiliser 1e-6, positive biases in the denominators);
+        - ``"attnlrp"`` or ``"cplrp"``: for transformers, see Notes. Their authors' choice is "cplrp" for vision
+          transformers and "attnlrp" for decoders of language;
         - any composite object. Its canonisers are applied to a copy of the model, made at each call.
     bounds : pair
         Lowest and highest value of the inputs, for rules with a box: numbers, or one number per channel. (0, 1) is
@@ -71,8 +86,9 @@ class LRP:
     *Steps between layers* are seen too. Additions (residual connections) and averages divide relevance in
     proportion; max pooling gives it to the winner; a step that multiplies or shifts each value by a constant, such as a
     normalisation of the pixels, passes it on unchanged, and so do monotone activations. Functions of torch are treated
-    as the modules that do the same. Anything else (GELU, attention, products of activations, ...) is refused by name. A
-    module may be called more than once. Custom autograd functions cannot be seen: there the gradient is used.
+    as the modules that do the same. Anything else (GELU, attention, products of activations, ...) is refused by name;
+    for transformers, see below. A module may be called more than once. Custom autograd functions cannot be seen: there
+    the gradient is used.
 
     *Batch normalisation* right after a convolution or linear layer is merged into it; elsewhere (before the
     convolution) it passes relevance unchanged. The model itself is never changed, and scores are its own.
@@ -82,8 +98,25 @@ class LRP:
 
     Half-precision models are explained as a copy in float32: the stabiliser is too small for half precision.
 
+    *Transformers.* "attnlrp" (Achtibat et al. 2024) and "cplrp" (Ali et al. 2022) are rules for whatever a model calls:
+    attention (fused, written out, or `torch.nn.MultiheadAttention`), softmax, normalisations (their spread is a
+    constant), activations that are 0 at 0 (the factor f(x) / x is a constant), gates, sums. No class is patched, and no
+    attention is switched. In "attnlrp" the factors of each product share equally; in "cplrp" the weights of attention
+    and gates are constants. Linear layers and convolutions have the rule epsilon for epsilon to 0, so that on a network
+    of rectifiers both are gradient x normalised input. `bounds` has no meaning here.
+
+    *The relevance of the pixels is not the score.* Class and register tokens, positions, biases and, in "attnlrp", the
+    softmax keep their parts, often most of it: `shares` gives them.
+
     Composites that only change gradients (``"guided_backprop"``, ``"deconvnet"``, ``"beta_smooth"``) give that
     gradient, times the score.
+
+    References
+    ----------
+    .. [1] Achtibat et al., "AttnLRP: Attention-Aware Layer-Wise Relevance Propagation for Transformers", 2024,
+       arXiv:2402.05602.
+    .. [2] Ali et al., "XAI for Transformers: Better Explanations through Conservative Propagation", 2022,
+       arXiv:2202.07304.
 
     Examples
     --------
@@ -117,12 +150,12 @@ class LRP:
         if self.called.autocast == torch.float16:
             raise ValueError("`autocast` must not be torch.float16, in which LRP divides by zero: use torch.bfloat16")
         check_channel_axis(self.channel_axis)
-        self._check_bounds()
+        check_bounds(self.bounds)
         with needs_extra("LRP", "lrp"):
             from zennit.core import Composite
         if isinstance(self.composite, str):
-            if self.composite not in composite_names():
-                names = ", ".join(map(repr, composite_names()))
+            if self.composite not in (*composite_names(), *CONSERVATIVE):
+                names = ", ".join(map(repr, (*composite_names(), *CONSERVATIVE)))
                 raise ValueError(f"`composite` must be one of {names}, or a zennit composite, got {self.composite!r}")
         elif not isinstance(self.composite, Composite):
             raise TypeError(
@@ -164,15 +197,9 @@ class LRP:
             leaf = self.called.laid_out(leaf)
             if not differentiable:
                 leaf = leaf.requires_grad_()
-            composite = self._composite_of(model, leaf)
-            if composite.canonizers:
-                model = deepcopy(model)
-                for canonizer in composite.canonizers:
-                    canonizer.apply(model)
-            check_layers(model, composite)
-            forward = RelevancePass(model, composite, lambda: self.called.precision(inputs))
+            model, forward = self._pass_of(model, leaf, inputs)
             try:
-                with forward.watching():
+                with forward.watching(leaf):
                     scores = checked_scores(answered(model, leaf), len(leaf), model)
                 if not scores.detach().isfinite().all():
                     raise ValueError("the model's scores are not finite, so there is no relevance to hand back")
@@ -187,6 +214,65 @@ class LRP:
         maps = relevance if self.channel_axis is None else relevance.sum(dim=self.channel_axis)
         return finished(maps, scale=self.scale), scores.detach()
 
+    def shares(self, inputs: torch.Tensor, target: Any = None) -> Shares:
+        r"""What the inputs and the model's own constants contribute to the score of each row's target.
+
+        Only for the composites "attnlrp" and "cplrp", under which all together are the score.
+
+        Parameters
+        ----------
+        inputs, target
+            As in a call. Each row is asked about alone.
+
+        Returns
+        -------
+        Shares
+            Numbers (batch,): of the inputs, of tokens, positions and biases, and of the softmax of attention.
+
+        Raises
+        ------
+        ValueError
+            For other composites; or if the parts are not the score, as where a model uses autograd functions of its
+            own, which nobody can see.
+        """
+        if self.composite not in CONSERVATIVE:
+            raise ValueError(
+                f'shares are known for `composite="attnlrp"` and `composite="cplrp"`, got {self.composite!r}'
+            )
+        self._check(inputs)
+        with weights_frozen(self.model), torch.enable_grad():
+            scores = self.called.scores(inputs.detach())
+            rows = row_targets(target, to_host(scores), len(inputs))
+            close = LOST[
+                "autocast" if self.called.autocast else "double" if inputs.dtype == torch.float64 else "single"
+            ]
+            return Shares.of([self._shares_of(inputs[row : row + 1], rows[row]) for row in range(len(inputs))], close)
+
+    def _shares_of(self, row: torch.Tensor, target: Any) -> tuple[float, float, dict[tuple[str, str], float]]:
+        """Score, relevance of the inputs, and contributions of the constants."""
+        with gradient_expected(self.model, row), self.called.precision(row):
+            model, leaf = self._in_full_precision(row.detach())
+            leaf = self.called.laid_out(leaf).requires_grad_()
+            leaves = Leaves(model)
+            forward = AttentionPass(model, conservative=CONSERVATIVE[self.composite], leaves=leaves)
+            with forward.watching(leaf):
+                scores = checked_scores(answered(model, leaf), 1, model)
+            chosen = chosen_scores(scores, None if target is None else [target], leaf)
+            relevance = forward.relevance(chosen, leaf, create_graph=False)
+        return float(chosen.detach()), float(relevance.double().sum()), leaves.contributions()
+
+    def _pass_of(self, model: nn.Module, leaf: torch.Tensor, inputs: torch.Tensor) -> tuple[nn.Module, Any]:
+        """The model that is asked, a copy where canonisers change it, and the pass under the composite's rules."""
+        if self.composite in CONSERVATIVE:
+            return model, AttentionPass(model, conservative=CONSERVATIVE[self.composite])
+        composite = self._composite_of(model, leaf)
+        if composite.canonizers:
+            model = deepcopy(model)
+            for canonizer in composite.canonizers:
+                canonizer.apply(model)
+        check_layers(model, composite)
+        return model, RelevancePass(model, composite, lambda: self.called.precision(inputs))
+
     def _in_full_precision(self, inputs: torch.Tensor) -> tuple[nn.Module, torch.Tensor]:
         halves = (torch.float16, torch.bfloat16)
         if any(parameter.dtype in halves for parameter in self.model.parameters()):
@@ -196,39 +282,15 @@ class LRP:
     def _composite_of(self, model: nn.Module, inputs: torch.Tensor) -> Any:
         if self.composite not in BOXED:
             return self.composite if not isinstance(self.composite, str) else composite_named(self.composite)
-        return composite_named(self.composite, *box_at_first_layer(model, *self._box(inputs)))
-
-    def _box(self, inputs: torch.Tensor) -> list[torch.Tensor]:
-        """Inputs that are lowest and highest everywhere, without batch axis."""
-        return [self._bound(bound, inputs) for bound in self.bounds]
-
-    def _bound(self, bound: Any, inputs: torch.Tensor) -> torch.Tensor:
-        values = torch.as_tensor(bound, dtype=inputs.dtype, device=inputs.device)
-        if values.ndim == 1 and self.channel_axis is not None:
-            values = values.reshape([-1 if axis == self.channel_axis else 1 for axis in range(1, inputs.ndim)])
-        try:
-            return values.expand(inputs.shape[1:])
-        except RuntimeError:
-            raise ValueError(
-                f"`bounds` must be numbers, or one for each channel of inputs {tuple(inputs.shape)}, got {bound!r}"
-            ) from None
-
-    def _check_bounds(self) -> None:
-        if not (isinstance(self.bounds, Sequence) and len(self.bounds) == 2):
-            raise TypeError(f"`bounds` must be a pair (lowest, highest), got {self.bounds!r}")
-        try:
-            low, high = (torch.as_tensor(bound, dtype=torch.float64, device="cpu") for bound in self.bounds)
-            ordered = bool((low < high).all())
-        except (TypeError, ValueError, RuntimeError):
-            raise TypeError(f"`bounds` must be numbers, or one for each channel, got {self.bounds!r}") from None
-        if not ordered:
-            raise ValueError(f"`bounds` must be (lowest, highest), got {self.bounds!r}")
+        return composite_named(
+            self.composite, *box_at_first_layer(model, *box_of(self.bounds, inputs, self.channel_axis))
+        )
 
     def _check(self, inputs: Any) -> None:
         check_differentiable(inputs, self.channel_axis, "relevance")
         if self.composite not in BOXED:
             return
-        low, high = self._box(inputs)
+        low, high = box_of(self.bounds, inputs, self.channel_axis)
         with torch.no_grad():
             if ((inputs < low) | (inputs > high)).any():
                 warn(

@@ -6,6 +6,7 @@ _HOME = {
     "GradientXInput": "metfa.text.gradient_x_input",
     "LEMNA": "metfa.text.lemna",
     "LIME": "metfa.text.lime",
+    "LRP": "metfa.text.lrp",
     "Occlusion": "metfa.text.occlusion",
     "Synonyms": "metfa.text.synonyms",
     "WordMixture": "metfa.text.lemna",

@@ -4,6 +4,7 @@ from metfa.text.lemna import LEMNA as LEMNA
 from metfa.text.lemna import WordMixture as WordMixture
 from metfa.text.lime import LIME as LIME
 from metfa.text.lime import WordSurrogate as WordSurrogate
+from metfa.text.lrp import LRP as LRP
 from metfa.text.models import from_transformers as from_transformers
 from metfa.text.models import load_model as load_model
 from metfa.text.models import save_model as save_model

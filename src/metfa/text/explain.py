@@ -51,8 +51,9 @@ def explain_text(
         Class to explain. None: the class predicted for the text, fixed for all copies.
     method : callable
         Model -> explainer of texts: `metfa.text.LEMNA` (the paper's, the default), `metfa.text.LIME`,
-        `metfa.text.Occlusion`, `metfa.text.GradientXInput`, or one of them with settings by `functools.partial`. It
-        can also be your own function that returns ``explainer(texts, target=target)`` -> attributions (batch, words).
+        `metfa.text.Occlusion`, `metfa.text.GradientXInput`, `metfa.text.LRP`, or one of them with settings by
+        `functools.partial`. It can also be your own function that returns ``explainer(texts, target=target)`` ->
+        attributions (batch, words).
         If that explainer has randomness of its own, wrap it: ``lambda model: metfa.seeded(mine(model))``.
     noise : callable or None
         ``f(text, rng) -> text`` with as many words. The default is the paper's `Synonyms`, which replaces each word

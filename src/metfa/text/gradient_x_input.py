@@ -8,22 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
-from metfa._arrays import first_not_finite, to_host
+from metfa._arrays import to_host
 from metfa._base.validation import check_flag, keep
-from metfa.calls.differentiation import weights_frozen
-from metfa.calls.targets import row_targets
-from metfa.text._scaling import scaled_words
-from metfa.text._text_model import words_of_rows
-from metfa.text.models.embedded import (
-    EmbeddedTextModel,
-    TokenBatch,
-    checked_logits,
-    has_several_labels,
-    probabilities,
-    token_batches,
-    torch_module,
-)
-from metfa.text.subwords import words_from_tokens
+from metfa.text._by_tokens import check_embedded, summed_to_words, targets_of_rows
+from metfa.text.models.embedded import TokenBatch, checked_logits, has_several_labels, probabilities
 
 __all__ = ["GradientXInput"]
 
@@ -73,13 +61,7 @@ class GradientXInput:
     rows_independent: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if not isinstance(self.model, EmbeddedTextModel):
-            missing = [name for name in ("tokenize", "embed", "forward_embedded") if not hasattr(self.model, name)]
-            raise TypeError(
-                f"`model` must be a text model in torch with methods tokenize, embed and forward_embedded, but "
-                f"{type(self.model).__name__} has no {', '.join(missing)}: see metfa.text.models.from_transformers, or "
-                "explain any function with metfa.text.LIME"
-            )
+        check_embedded(self.model)
         keep(self, scale=check_flag(self.scale, "scale"))
 
     @property
@@ -104,22 +86,9 @@ class GradientXInput:
         probabilities : numpy.ndarray, (batch, classes)
             The model's probabilities of the texts; (batch,) for a model with one score a row.
         """
-        n_words = len(words_of_rows(inputs)[0])
-        words = np.empty((len(inputs), n_words))
-        read = np.zeros(words.shape, dtype=bool)
-        scores: list[Any] = [None] * len(inputs)
-        with torch.inference_mode(False), torch.enable_grad(), weights_frozen(torch_module(self.model)):
-            for batch in token_batches(self.model, inputs):
-                products, found = self._signed(batch, target, len(inputs))
-                for place, row in enumerate(batch.rows):
-                    index = batch.word_index[place]
-                    words[row] = words_from_tokens(products[place, : len(index)], index, n_words)
-                    read[row, [word for word in index if word is not None]] = True
-                    scores[row] = found[place]
-        bad = first_not_finite(words)
-        if bad is not None:
-            raise ValueError(f"the attributions of input {bad} are not finite: the model's scores or gradients are not")
-        return (scaled_words(words, read) if self.scale else words), np.stack(scores)
+        return summed_to_words(
+            self.model, inputs, lambda batch: self._signed(batch, target, len(inputs)), scale=self.scale
+        )
 
     def _signed(self, batch: TokenBatch, target: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
         """Gradient times vector of each token, (rows, length), and the probabilities, both on the host."""
@@ -127,22 +96,11 @@ class GradientXInput:
         logits = checked_logits(self.model.forward_embedded(embeddings, batch.mask), len(batch.rows))
         several = has_several_labels(self.model)
         scores = to_host(probabilities(logits, several))
-        chosen = _log_odds(logits, _targets(target, scores, batch.rows, n_rows), several)
+        chosen = _log_odds(logits, targets_of_rows(target, scores, batch.rows, n_rows), several)
         if not chosen.requires_grad:
             raise ValueError("`model.forward_embedded` returns logits without a graph: no gradient passes through it")
         (gradient,) = torch.autograd.grad(chosen.sum(), embeddings)
         return to_host((embeddings * gradient).sum(2)), scores
-
-
-def _targets(target: Any, scores: np.ndarray, rows: list[int], n_rows: int) -> list[Any]:
-    """The targets of some rows of a call; given targets are checked against the number of all rows."""
-    if target is None:
-        return row_targets(None, scores, len(rows))
-    targets = row_targets(target, np.broadcast_to(scores[:1], (n_rows, *scores.shape[1:])), n_rows)
-    chosen = [targets[row][0] if isinstance(targets[row], tuple) else targets[row] for row in rows]
-    if not all(isinstance(entry, int) for entry in chosen):
-        raise TypeError("`target` must be a class index, or one for each row")
-    return chosen
 
 
 def _log_odds(logits: torch.Tensor, targets: list[Any], several: bool) -> torch.Tensor:

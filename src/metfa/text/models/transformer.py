@@ -98,8 +98,8 @@ class Transformer:
         why = self._how_asked.no_vectors
         if why is not None:
             raise ValueError(
-                f"{type(self.encoder).__name__} cannot be entered at its word vectors ({why}), so GradientXInput and "
-                "Captum's methods do not work: take metfa.text.LEMNA, metfa.text.LIME or metfa.text.Occlusion"
+                f"{type(self.encoder).__name__} cannot be entered at its word vectors ({why}), so GradientXInput, LRP "
+                "and Captum's methods do not work: take metfa.text.LEMNA, metfa.text.LIME or metfa.text.Occlusion"
             )
         return self.encoder.get_input_embeddings()(ids)  # pyright: ignore[reportCallIssue]
 
@@ -174,7 +174,7 @@ def from_transformers(
     model : PreTrainedModel
         One for sequence classification, or a bare one with a `head`: encoders (BERT, RoBERTa, DeBERTa, XLNet, ...),
         decoders (GPT-2, Llama, Mistral, Qwen2, Gemma, OPT, ...), BART and T5. Networks that refuse `inputs_embeds`
-        (BART, T5) have no `GradientXInput`; every other method works.
+        (BART, T5) have no `GradientXInput` and no `LRP`; every other method works.
     head : callable or fitted linear classifier, optional
         From the mean of the last hidden states over a row's sub-words, (batch, size), to logits (batch, classes): a
         module or function in torch, or a fitted ``LogisticRegression`` of scikit-learn. `Transformer.pooled` gives the
