@@ -112,6 +112,11 @@ def by_einsum(q, k, v):
     return torch.einsum("bqk,bkd->bqd", torch.softmax(torch.einsum("bqd,bkd->bqk", q, k), -1), v)
 
 
+def by_addcmul(q, k, v):
+    zero = torch.zeros(1, 2, 1, dtype=q.dtype)
+    return torch.addcmul(zero, torch.addcmul(zero, q.expand_as(k), k).softmax(1), v).sum(1, keepdim=True)
+
+
 def by_products(q, k, v):
     return ((q * k).softmax(1) * v).sum(1, keepdim=True)
 
@@ -124,7 +129,7 @@ def in_place(q, k, v):
     return weights.sum(1, keepdim=True)
 
 
-WAYS = [by_kernel, by_kernel_with_names, by_matmul, by_bmm, by_baddbmm, by_einsum, by_products, in_place]
+WAYS = [by_kernel, by_kernel_with_names, by_matmul, by_bmm, by_baddbmm, by_einsum, by_addcmul, by_products, in_place]
 TOKENS = torch.tensor([[1, math.log(3), 0, 4, 8]], dtype=torch.float64)
 
 
