@@ -59,7 +59,8 @@ def chosen(options: argparse.Namespace, default: tuple[str, ...]) -> dict:
 def run(options: argparse.Namespace, **study) -> Evaluation:
     """Evaluate a study with the model and the pictures of the options."""
     metfa.allocator.keep_freed_memory()
-    return evaluated(options, metfa.Study(model=options.model, inputs=options.data, limit=options.images, **study))
+    inputs = {"inputs": options.data, "limit": options.images, "shuffle": 0}  # not the first files by name
+    return evaluated(options, metfa.Study(model=options.model, **inputs, **study))
 
 
 def evaluated(options: argparse.Namespace, described: metfa.Study) -> Evaluation:

@@ -175,6 +175,37 @@ def test_a_limit_takes_no_more_of_an_iterator():
     assert len(study_inputs(ROWS, None, 9)) == 4
 
 
+def test_a_seed_gives_a_random_part_that_keeps_names_and_targets():
+    arrays = np.arange(40.0).reshape(20, 2)
+    whole = study_inputs(arrays, list(range(20)), None)
+    part = study_inputs(arrays, list(range(20)), 8, 3)
+    assert len(part) == 8
+    chosen = [int(name) for name in part.names]
+    assert chosen == list(part.targets) != sorted(chosen)
+    for index, place in enumerate(chosen):
+        assert np.array_equal(part.load(index, None), arrays[place])
+        assert part.digest(index) == whole.digest(place)
+    assert study_inputs(arrays, None, 8, 3).names == part.names
+    assert study_inputs(arrays, None, 5, 3).names == part.names[:5]
+    assert study_inputs(arrays, None, 8, 4).names != part.names
+    assert sorted(study_inputs(arrays, None, None, 3).names) == list(whole.names)
+
+
+def test_files_and_texts_are_shuffled_too(tmp_path):
+    for name in "abcdef":
+        Image.new("RGB", (2, 2), (ord(name), 0, 0)).save(tmp_path / f"{name}.png")
+    pictures = study_inputs(tmp_path, None, 4, 0)
+    assert [f"{path.stem}.png" for path in pictures.paths] == list(pictures.names) != sorted(pictures.names)
+    texts = study_inputs(["one", "two", "three", "four"], None, None, 0)
+    assert [["one", "two", "three", "four"][int(name)] for name in texts.names] == list(texts.texts)
+
+
+@pytest.mark.parametrize("seed", [-1, 0.5, "a"])
+def test_a_seed_that_is_none(seed):
+    with pytest.raises((TypeError, ValueError), match="`shuffle`"):
+        study_inputs(np.ones((3, 2)), None, None, seed)
+
+
 def test_names_sort_as_numbers():
     names = study_inputs(np.zeros((11, 2)), None, None).names
     assert names == tuple(sorted(names)) == tuple(f"{index:02d}" for index in range(11))

@@ -13,6 +13,7 @@ import metfa
 from metfa import report
 from metfa.results.differences import difference_of as difference
 
+NAME = "</script><img src=x onerror=alert(2)>\u202e"  # of a part, which figures have little room for
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\u202e"
 LABELS = (np.arange(48) // 12).reshape(6, 8)
 NORMAL = {"explainer": "Gradient(model)", "noise": "Gaussian(std=0.2)", "gaussian_std": 0.2, "rng": "0x7"}
@@ -189,9 +190,9 @@ def test_draws_of_its_own_cannot_be_repeated_by_explain(parts, tmp_path):
 
 
 def test_names_of_others_are_shown_as_texts(parts, tmp_path):
-    table = metfa.compare(*parts((3,), feature_names=(HOSTILE, "b", "c")), names=(HOSTILE, "B"))
-    words = metfa.compare(*parts((3,), inputs=[[["a", HOSTILE, "c"]]] * 2), names=(HOSTILE, "B"))
-    maps = metfa.compare(*parts(), names=("A", HOSTILE))
+    table = metfa.compare(*parts((3,), feature_names=(HOSTILE, "b", "c")), names=(NAME, "B"))
+    words = metfa.compare(*parts((3,), inputs=[[["a", HOSTILE, "c"]]] * 2), names=(NAME, "B"))
+    maps = metfa.compare(*parts(), names=("A", NAME))
     path = report.write(tmp_path / "r.html", [table, words, maps, maps.over(LABELS)])
     page = path.read_text("utf-8")
     assert "<img" not in page
@@ -199,7 +200,7 @@ def test_names_of_others_are_shown_as_texts(parts, tmp_path):
     assert "\u202e" not in page
     assert "\\u202e" not in page
     told = data_of(path)["results"]
-    shown = HOSTILE.replace("\u202e", "?")
+    shown = NAME.replace("\u202e", "?")
     assert told[0]["compared"]["names"] == [shown, "B"]
     assert told[2]["compared"]["names"] == ["A", shown]
 

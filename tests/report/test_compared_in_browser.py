@@ -295,7 +295,8 @@ def test_changed_inputs_have_each_their_own_picture_and_no_certificate(parts, op
 @pytest.mark.slow
 def test_tables_have_both_values_beside_the_difference(parts, open_page, tmp_path):
     names = ("age", HOSTILE, "c", "d", "e")
-    found = metfa.compare(*parts((5,), feature_names=names, inputs=np.ones((1, 5)), signed=True), names=("v1", HOSTILE))
+    both = parts((5,), feature_names=names, inputs=np.ones((1, 5)), signed=True)
+    found = metfa.compare(*both, names=("v1", "</script><b onclick=alert(2)>\u202e"))
     opened = open_page(report.write(tmp_path / "r.html", found, title=HOSTILE))
     assert opened.page.title() != "hacked"
     assert opened.page.locator("main img, main script").count() == 0

@@ -336,7 +336,7 @@ class TestWrongPairs:
         with pytest.raises(TypeError, match="`after` must be an AttributionSample"):
             difference_of(pair[0], other)
 
-    @pytest.mark.parametrize("names", ["ab", ("a",), ("a", "a"), ("a", "b", "c"), (1, 2)])
+    @pytest.mark.parametrize("names", ["ab", ("a",), ("a", "a"), ("a", "b", "c"), (1, 2), ("a", 41 * "b")])
     def test_names(self, pair, names):
         with pytest.raises((TypeError, ValueError), match="`names`"):
             difference_of(*pair, names=names)

@@ -33,6 +33,10 @@ class ImageFiles:
     def __len__(self) -> int:
         return len(self.paths)
 
+    def taken(self, places: Sequence[int]) -> ImageFiles:
+        """Some of them, in this order."""
+        return ImageFiles(_at(self.paths, places), _at(self.names, places), _at(self.targets, places))
+
     def digest(self, index: int) -> str:
         """Digest of the file, without decoding it."""
         return hashlib.blake2b(self.paths[index].read_bytes(), digest_size=16).hexdigest()
@@ -57,6 +61,10 @@ class Arrays:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def taken(self, places: Sequence[int]) -> Arrays:
+        """Some of them, in this order."""
+        return Arrays(_Taken(self.sequence, places), _at(self.names, places), _at(self.targets, places))
 
     def digest(self, index: int) -> str:
         """Digest of the content."""
@@ -87,6 +95,10 @@ class Texts:
     def __len__(self) -> int:
         return len(self.texts)
 
+    def taken(self, places: Sequence[int]) -> Texts:
+        """Some of them, in this order."""
+        return Texts(_at(self.texts, places), _at(self.names, places), _at(self.targets, places))
+
     def digest(self, index: int) -> str:
         """Digest of the words."""
         return Rows([self.texts[index]]).ids()[0]
@@ -96,8 +108,28 @@ class Texts:
         return self.texts[index]
 
 
-def study_inputs(inputs: Any, targets: Any, limit: int | None) -> ImageFiles | Arrays | Texts:
-    """Inputs of any kind that a study takes.
+@dataclass(frozen=True)
+class _Taken:
+    """Entries of a sequence at some places, each loaded when it is asked for."""
+
+    sequence: Any
+    places: Sequence[int]
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.sequence[self.places[index]]
+
+
+def _at(entries: Sequence[Any], places: Sequence[int]) -> tuple[Any, ...]:
+    return tuple(entries[place] for place in places)
+
+
+def study_inputs(
+    inputs: Any, targets: Any, limit: int | None, shuffle: int | None = None
+) -> ImageFiles | Arrays | Texts:
+    """Inputs of any kind that a study takes: the first `limit`, in a random order where `shuffle` is a seed.
 
     Raises
     ------
@@ -107,6 +139,10 @@ def study_inputs(inputs: Any, targets: Any, limit: int | None) -> ImageFiles | A
     """
     if limit is not None:
         positive_int(limit, "limit")
+    if shuffle is not None:
+        found, order = study_inputs(inputs, targets, None), positive_int(shuffle, "shuffle", 0)
+        places = sorted(range(len(found)), key=lambda place: hashlib.blake2b(f"{order}/{place}".encode()).digest())
+        return found.taken(places[:limit])
     if isinstance(inputs, str | Path):
         return _files(as_path(inputs, "inputs").absolute(), targets, limit)
     if is_array(inputs):

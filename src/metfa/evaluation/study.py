@@ -93,6 +93,9 @@ class Study:
         Class of each input, or None for the predicted class (the default).
     limit : int, optional
         Only the first so many inputs.
+    shuffle : int, optional
+        Seed of a random order in which the inputs are taken, so that `limit` is a random part of them. By default they
+        come in their own order, files by their names.
     seed : int
         The same seed gives the same figures.
     batch_size : int
@@ -138,6 +141,7 @@ class Study:
     over: Any = None
     targets: Any = None
     limit: int | None = None
+    shuffle: int | None = None
     seed: int = 0
     batch_size: int = 10
     device: str = "cpu"
@@ -225,7 +229,7 @@ class Study:
     @cached_property
     def data(self) -> ImageFiles | Arrays | Texts:
         """The inputs; one is loaded at a time."""
-        return study_inputs(self.inputs, self.targets, self.limit)
+        return study_inputs(self.inputs, self.targets, self.limit, self.shuffle)
 
     def held(self, noise: Any) -> Any:
         """A noise in the form that is used: for texts with a check that it keeps the number of words."""

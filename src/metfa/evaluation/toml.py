@@ -32,7 +32,7 @@ def read_study(path: str | Path, *, allow_import: bool = False, allow_download: 
       ``{undecided = 0.05, max_samples = 300}``, see `metfa.Until`;
     - ``[model]``: ``name``;
     - ``[data]``: ``inputs`` (a folder of pictures, or a CSV file of pictures or texts, relative to the TOML file) and
-      perhaps ``limit``;
+      perhaps ``limit`` and ``shuffle``;
     - ``[explainers]``: for each name the name of a method, or a table with ``method`` and ``settings``;
     - ``[sampling]`` and ``[outer]``: noises such as ``normal = "gaussian:0.1"``, for texts ``"synonyms:0.3"``
       (``"none"`` for no outer noise);
@@ -68,7 +68,7 @@ def read_study(path: str | Path, *, allow_import: bool = False, allow_download: 
     check_known(study, STUDY, "[study]")
     if isinstance(study.get("n_samples"), Mapping):
         study = {**study, "n_samples": _until(study["n_samples"])}
-    check_known(data, ("inputs", "limit"), "[data]")
+    check_known(data, ("inputs", "limit", "shuffle"), "[data]")
     check_known(model, ("name",), "[model]")
     for table, name in ((data, "inputs"), (model, "name")):
         if not isinstance(table.get(name), str):
@@ -80,6 +80,7 @@ def read_study(path: str | Path, *, allow_import: bool = False, allow_download: 
         model=str(path.parent / model["name"]) if model["name"].endswith(".npz") else model["name"],
         inputs=inputs,
         limit=data.get("limit"),
+        shuffle=data.get("shuffle"),
         explainers={
             name: method_of(_with_method(name, entry), of, f"explainers.{name}", allow_import=allow_import)
             for name, entry in content["explainers"].items()

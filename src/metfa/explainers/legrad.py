@@ -111,8 +111,8 @@ class LeGrad:
 def _sensitivities(seen: Attended) -> torch.Tensor:
     names = block_names(seen.forward)
     blocks = [_output_of(seen, name) for name in names]
-    means = torch.stack([block.mean(1) for block in blocks])  # (layers, batch, features)
-    by_mean = _gradient_of_last_steps(seen, names[-1], means, blocks[-1])
+    means = [block.mean(1) for block in blocks]
+    by_mean = _gradient_of_last_steps(seen, names[-1], torch.stack(means), blocks[-1])
     layers = []
     for mean, upstream, weights in zip(means, by_mean, seen.weights, strict=True):
         (gradient,) = torch.autograd.grad(mean, weights, upstream, retain_graph=True, create_graph=seen.differentiable)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["difference_of", "sides_of", "subtracted"]
 
+LONGEST_NAME = 40  # as legends have room for
 AT_A_TIME = 64  # samples that are read from a file before their memory is given back
 
 
@@ -78,6 +79,8 @@ def sides_of(names: Any, of: tuple[str, str] | None = None, word: str = "in") ->
     two = as_names(names, "names")
     if len(two) != 2 or two[0] == two[1]:
         raise ValueError(f"`names` must be two different texts, before and after, got {shown(names)}")
+    if max(map(len, two)) > LONGEST_NAME:
+        raise ValueError(f"`names` must have at most {LONGEST_NAME} letters, as figures show them, got {shown(names)}")
     first, second = two
     return f"more {word} {second} than {word} {first}", f"less {word} {second} than {word} {first}"
 

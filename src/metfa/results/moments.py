@@ -11,12 +11,16 @@ from metfa._base.mapped import unload
 
 __all__ = ["ends_of", "largest_of", "mean_of", "median_of", "std_of"]
 
+AT_A_TIME = 2**18  # scores whose ends are looked for at a time; of large maps one map
+
 
 def ends_of(values: np.ndarray) -> tuple[float, float]:
-    r"""Lowest and highest of samples (n, \*shape), one sample at a time; NaN if any is."""
+    r"""Lowest and highest of samples (n, \*shape), few samples at a time; NaN if any is."""
     low, high = math.inf, -math.inf
-    for sample in values:
-        low, high = float(np.minimum(low, sample.min())), float(np.maximum(high, sample.max()))
+    step = max(1, AT_A_TIME // max(1, math.prod(values.shape[1:])))
+    for start in range(0, len(values), step):
+        part = values[start : start + step]
+        low, high = float(np.minimum(low, part.min())), float(np.maximum(high, part.max()))
         unload(values)
     return low, high
 
