@@ -112,6 +112,11 @@ def by_einsum(q, k, v):
     return torch.einsum("bqk,bkd->bqd", torch.softmax(torch.einsum("bqd,bkd->bqk", q, k), -1), v)
 
 
+def by_addcmul(q, k, v):
+    zero = torch.zeros(1, 2, 1, dtype=q.dtype)
+    return torch.addcmul(zero, torch.addcmul(zero, q.expand_as(k), k).softmax(1), v).sum(1, keepdim=True)
+
+
 def by_products(q, k, v):
     return ((q * k).softmax(1) * v).sum(1, keepdim=True)
 
@@ -124,7 +129,7 @@ def in_place(q, k, v):
     return weights.sum(1, keepdim=True)
 
 
-WAYS = [by_kernel, by_kernel_with_names, by_matmul, by_bmm, by_baddbmm, by_einsum, by_products, in_place]
+WAYS = [by_kernel, by_kernel_with_names, by_matmul, by_bmm, by_baddbmm, by_einsum, by_addcmul, by_products, in_place]
 TOKENS = torch.tensor([[1, math.log(3), 0, 4, 8]], dtype=torch.float64)
 
 
@@ -612,6 +617,13 @@ class TestInputs:
         np.testing.assert_allclose(found, (x * gradient).detach(), atol=1e-13)
         check_identity(net, IMAGES)
 
+    @BOTH
+    def test_a_model_that_only_scales_its_inputs(self, composite):
+        x = torch.randn(2, 3).double()
+        for net in (nn.Identity(), Written(lambda x: 2 * x + 1)):
+            found, scores = relevance(net.eval(), x, 1, composite)
+            np.testing.assert_array_equal(found, scores * torch.tensor([0, 1, 0]))
+
     @pytest.mark.parametrize("length", [1, 3])
     def test_positions_are_no_normalisation(self, length):
         positions = nn.Embedding(5, 4).double()
@@ -709,6 +721,16 @@ class TestModel:
         net = wild(vit("HF ViT"))
         with pytest.raises(TypeError, match=r"write `metfa\.models\.Selected\(model, 'logits'\)`"):
             LRP(net, composite="cplrp")(IMAGES, 1)
+
+    def test_by_name_in_bfloat16(self):
+        from metfa.by_name.methods import check_settings, explainer_of
+
+        check_settings("lrp", {"composite": "cplrp"})
+        net = wild(vit("timm")).float()
+        named = explainer_of("lrp", net, {"composite": "cplrp"}, bfloat16=True)
+        maps, _ = named(IMAGES.float(), 1)
+        exact, _ = LRP(net, composite="cplrp")(IMAGES.float(), 1)
+        assert np.corrcoef(maps.flatten(), exact.flatten())[0, 1] > 0.95
 
     @SLOW
     def test_under_noise(self):

@@ -139,13 +139,16 @@ class AttentionPass(TorchFunctionMode):
         self._path.pop()
         if not self._path and isinstance(output, torch.Tensor) and output in self._softmaxes:
             raise ValueError("LRP starts at logits: give the model without its softmax")
-        if self._activation is not module:
+        scales_only = not self._path and isinstance(output, torch.Tensor) and output in self._raw
+        if self._activation is not module and not scales_only:
             return None
-        (x,) = args
+        self._activation = module  # what follows is not watched
         y = None
-        if self._bends.flows(x):
+        if scales_only:
+            y = self._entry(output)
+        elif self._bends.flows(args[0]):
             assert self._slope is not None
-            y = self._bends.ruled(factor_rule(self._slope), self._entry(x), output)
+            y = self._bends.ruled(factor_rule(self._slope), self._entry(args[0]), output)
             self._gates[y] = True
         self._activation = None
         return y

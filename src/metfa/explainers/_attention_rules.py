@@ -29,7 +29,7 @@ CONVOLUTIONS = {
     "linear", "addmm", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
 }  # fmt: skip
 PRODUCTS = CONVOLUTIONS | {
-    "mul", "imul", "rmul", "multiply", "matmul", "rmatmul", "mm", "bmm", "mv", "dot", "einsum", "baddbmm",
+    "mul", "imul", "rmul", "multiply", "matmul", "rmatmul", "mm", "bmm", "mv", "dot", "einsum", "baddbmm", "addcmul",
 }  # fmt: skip
 DIVISIONS = {"div", "idiv", "truediv", "itruediv", "true_divide", "divide"}
 DIVISORS = {"rsqrt", "reciprocal", "rtruediv", "rdiv"}  # nothing but a divisor comes out
@@ -103,7 +103,7 @@ def ruled(call: Call) -> Any:
 def _product(call: Call) -> Any:
     """The uniform rule: each of n factors gets a part of 1 / n. A gate is a factor to AttnLRP, a constant to CP-LRP."""
     added = [call.argument(2, "bias")] if call.name in CONVOLUTIONS - {"addmm"} else []
-    added += [call.argument(0, "input")] if call.name in ("addmm", "baddbmm") else []
+    added += [call.argument(0, "input")] if call.name in ("addmm", "baddbmm", "addcmul") else []
     factors = [x for x in call.flowing() if all(x is not other for other in added)]
     gates = [x for x in factors if x in call.gates] if call.conservative and len(factors) == 2 else []
     if len(gates) == 1:
