@@ -40,7 +40,7 @@ class _UsualLayouts(TorchFunctionMode):
         usual = _usual(given, channels_last=last)
         found = func(usual, *args[1:], **kwargs) if args else func(**{**kwargs, "input": usual})
         if found.requires_grad:
-            found.register_hook(lambda gradient: _usual(gradient, channels_last=last))
+            found.register_hook(lambda gradient: None if gradient is None else _usual(gradient, channels_last=last))
         return found
 
 
