@@ -10,9 +10,10 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from metfa import regions as made_regions
+from metfa._base.percents import percent
 from metfa._base.provenance import printable
 from metfa._base.validation import check_number, one_of
-from metfa._base.writing import new_folder
+from metfa._base.writing import new_file, new_folder
 from metfa.cli.drawing import drawn_views
 from metfa.cli.kinds import is_of_text
 from metfa.cli.options import Colours, Confidence, Correction, Palette
@@ -170,7 +171,7 @@ class Asked(NamedTuple):
             return part_lines(parts, self.analysis)[0][0][1]
         summary = self.difference(pair).summary(**self.analysis.settings)[0]
         kinds = ((1, summary.above), (-1, summary.below), (0, summary.undecided))
-        return "; ".join(f"{share:.2%} {summary.kinds[mark]}" for mark, share in kinds)
+        return "; ".join(f"{percent(share, 2)} {summary.kinds[mark]}" for mark, share in kinds)
 
 
 def _cautions(found: Pairs, before: Path, after: Path) -> list[tuple[str, str]]:
@@ -199,7 +200,7 @@ def _write(
             sample, about, place = asked.difference(pair), pair.about(asked.names), temporary / folder.relative_to(out)
             place.mkdir(exist_ok=True)
             for name, content in drawn_views(sample, about, asked.analysis, of).items():
-                (place / name).write_bytes(content)
+                _put(place / name, content)
                 written.append(folder / name)
             results.append((title_of(about) or pair.name, sample))
             if of is not None and of.noun == "region":
@@ -210,9 +211,14 @@ def _write(
             regions=(lambda sample: regional.get(sample.input_names)) if regional else None,
         )  # fmt: skip
         if changes is not None:
-            (temporary / CHANGES).write_bytes(json_of(changes))
-        (temporary / REPORT).write_bytes(f"{text}\n".encode())
+            _put(temporary / CHANGES, json_of(changes))
+        _put(temporary / REPORT, f"{text}\n".encode())
     return [*written, out / PAGE]
+
+
+def _put(path: Path, content: bytes) -> None:
+    with new_file(path) as file:
+        file.write(content)
 
 
 def _free(name: str, taken: dict[str, Any]) -> str:
