@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -162,7 +163,8 @@ class Asked(NamedTuple):
 
     def report(self, pair: Pair, parts: Parts | None) -> str:
         """The report of one pair."""
-        return report(self.difference(pair), {"input": pair.name, **pair.about(self.names)}, self.analysis, parts)
+        about = {"input": pair.name, **pair.about(self.names)}
+        return report(self.difference(pair), about, self.analysis, parts, together=pair.together)
 
     def in_short(self, pair: Pair, parts: Parts | None) -> str:
         """One line of it."""
@@ -192,7 +194,7 @@ def _write(
     """Write figures of each pair, one page, the report and the changes into the new folder `out`; where they are."""
     from metfa.report.writing import numbered, write
 
-    folders = [out] if len(pairs) == 1 else folders_of(out, [Path(pair.name) for pair in pairs])
+    folders = [out] if len(pairs) == 1 else folders_of(out, [Path(_safe(pair.name)) for pair in pairs])
     written, results, regional = [], [], {}
     with new_folder(out) as temporary:
         for pair, of, folder in zip(pairs, parts, folders, strict=True):
@@ -213,6 +215,11 @@ def _write(
             (temporary / CHANGES).write_bytes(json_of(changes))
         (temporary / REPORT).write_bytes(f"{text}\n".encode())
     return [*written, out / PAGE]
+
+
+def _safe(name: str) -> str:
+    """A name of a folder for an input of any name, which has no dots and leads nowhere else."""
+    return re.sub(r"[^\w -]+", "-", name)[:60].strip("- ")
 
 
 def _free(name: str, taken: dict[str, Any]) -> str:
