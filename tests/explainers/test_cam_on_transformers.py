@@ -130,7 +130,7 @@ def test_cam_is_exact_where_patches_are_averaged(name):
     torch.testing.assert_close(maps.mean((1, 2)) + bias, scores[range(3), TARGETS])
 
 
-@pytest.mark.parametrize("name", FAMILIES.keys() - AVERAGING.keys())
+@pytest.mark.parametrize("name", [name for name in FAMILIES if name not in AVERAGING])
 def test_cam_is_refused_where_a_class_token_is_read(name):
     family = FAMILIES[name]
     with pytest.raises(ValueError, match=r"CAM needs a model that averages .* use `ScoreCAM\(model\)` or"):

@@ -1,5 +1,6 @@
 """Figures of comparisons: one scale for both maps, differences about 0, marks, and numbers that are the result's."""
 
+import io
 import re
 from typing import Any
 
@@ -381,3 +382,15 @@ class TestRegions:
             "mean score of a region less that of the rest (share of its map's sum of absolute scores), after minus "
             "before" in " ".join(chart.get_xlabel().split())
         )
+
+
+def test_names_of_others_are_no_mathematics():
+    inputs = np.ones((1, 3))
+    found = metfa.compare(
+        lambda x, target: x, lambda x, target: 2 * x, inputs, 0, noise=metfa.noise.Gaussian(0.1), n_samples=20, rng=0,
+        names=("cost$", "$\\frac{b"),
+    )  # fmt: skip
+    figure = found.plot()
+    figure.savefig(io.BytesIO())  # mathematics that is none would raise
+    texts = [text.get_text() for text in figure.findobj(Text)]
+    assert any("$\\frac{b minus cost$" in text for text in texts)

@@ -111,7 +111,8 @@ def test_what_it_says_are_the_numbers(parts, tmp_path):
     assert (
         'The same 20 noisy copies of the input were explained twice: "before" (by Gradient) and "after" (by Gradient). '
         "Each explanation gives every pixel a score: how much it matters for the class that is explained (class 1). In "
-        'each copy the score of "before" is subtracted from that of "after". The scores are subtracted as they are'
+        'each copy the score of "before" is subtracted from that of "after". The scores are subtracted as the '
+        "explainers gave them"
     ) in text
     assert f"So {above:.1f}% of the pixels are said to get more than before and {below:.1f}% less than before." in text
     assert (

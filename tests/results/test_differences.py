@@ -336,10 +336,15 @@ class TestWrongPairs:
         with pytest.raises(TypeError, match="`after` must be an AttributionSample"):
             difference_of(pair[0], other)
 
-    @pytest.mark.parametrize("names", ["ab", ("a",), ("a", "a"), ("a", "b", "c"), (1, 2), ("a", 41 * "b")])
+    @pytest.mark.parametrize("names", ["ab", ("a",), ("a", "a"), ("a", "b", "c"), (1, 2), ("a", 41 * "b"), ("", "b")])
     def test_names(self, pair, names):
         with pytest.raises((TypeError, ValueError), match="`names`"):
             difference_of(*pair, names=names)
+
+    def test_regions_are_not_scaled_after_they_were_pooled(self, pair):
+        pooled = [part.over(HALVES) for part in pair]
+        with pytest.raises(ValueError, match=r"metfa.compare\(before, after, scale='share'\).over\(regions\)"):
+            difference_of(*pooled, scale="share")
 
     def test_a_map_of_zeros_has_no_share(self, pair):
         zeros = replace(pair[1], values=np.zeros_like(pair[1].values))

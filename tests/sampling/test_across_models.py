@@ -370,3 +370,9 @@ def test_spread_refuses(settings, says):
     given = {"models": trained(5), "explainer": linear, "inputs": INPUTS, "target": 0, "noise": NOISE, **settings}
     with pytest.raises(ValueError, match=says):
         metfa.spread(**given)
+
+
+def test_models_that_agree_in_every_number_are_warned_of():
+    models = [np.array(weights) for weights in ([1.0, 2.0], [1.5, 2.0], [1.0, 2.0])]
+    with pytest.warns(metfa.DegenerateAttributionsWarning, match="models 0 and 2 give exactly the same maps"):
+        metfa.across_models(models, lambda weights: lambda x, target: x * weights, np.ones((1, 2)), 0)

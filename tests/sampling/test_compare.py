@@ -716,3 +716,20 @@ class TestLibraries:
             metfa.explain(one, images, 1, noise=metfa.noise.Uniform(0.1), n_samples=6, rng=0) for one in explainers
         ]
         same(found, metfa.compare(*calls, scale="share"))
+
+
+def test_a_noise_without_a_name_of_its_own_is_warned_of():
+    inputs, rng = np.ones((1, 3)), 0
+    made = [
+        metfa.explain(
+            lambda x, target: x,
+            inputs,
+            0,
+            noise=lambda x, rng, by=by: x + by * rng.normal(size=3),
+            n_samples=6,
+            rng=rng,
+        )
+        for by in (0.1, 0.5)
+    ]
+    with pytest.warns(metfa.ReproducibilityWarning, match="known by its name alone"):
+        metfa.compare(*made)

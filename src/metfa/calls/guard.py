@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -123,10 +123,19 @@ def model_in_evaluation(*models: Any) -> Iterator[None]:
         try:
             for found in training:
                 found.training = False
-            yield
+            with _right_gradients_of(parts):
+                yield
         finally:
             for found in training:
                 found.training = True
+
+
+def _right_gradients_of(parts: list[Any]) -> AbstractContextManager[Any]:
+    if not parts:
+        return nullcontext()
+    from metfa.calls.normalisations import right_gradients  # which needs torch
+
+    return right_gradients(parts)
 
 
 @contextmanager

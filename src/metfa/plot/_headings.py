@@ -25,8 +25,13 @@ def draw_heading(
 ) -> None:
     """Write lines of at most `width` characters above a figure; nothing if there are none.
 
-    Below the `title` stands what the figure is `about`: the row and its class. With `cautions` the heading is red.
+    Below the `title` stands what the figure is `about`: the row and its class. With `cautions` the heading is red. Call
+    it last: all texts of the figure become plain, as names of others may be in them.
     """
+    from matplotlib.text import Text
+
+    for text in fig.findobj(Text):
+        text.set(**LITERAL)
     if title is not None and not isinstance(title, str):
         raise TypeError(f"`title` must be a text or None, got {shown(title)}")
     lines = [line for line in (title, about, *cautions) if line]

@@ -15,7 +15,7 @@ from metfa.text.reading import harmless_text
 __all__ = ["classes_of", "compared_of", "heading_of", "is_changed", "is_contrast", "names_of", "opening_of"]
 
 SCALED = {
-    "raw": "The scores are subtracted as they are, without a common scale.",
+    "raw": "The scores are subtracted as the explainers gave them.",
     "mean": "Before the subtraction, each map was divided by the mean of its absolute scores.",
     "share": "Before the subtraction, each map was divided by the sum of its absolute scores, which makes shares.",
     "rank": "Before the subtraction, each score was replaced by its rank in its map, from 0 to 1 for the highest.",

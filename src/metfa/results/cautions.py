@@ -102,8 +102,10 @@ def explained(sample: AttributionSample, row: int) -> str | None:
     """The class that was explained, and whether it is the predicted one; None where no class was asked for."""
     if sample.pair is not None:
         first, second = (explained(part, row) for part in sample.pair)
-        parts = named_parts(sample, first, second)
-        return first if first == second else "; ".join(_inside(name, text) for name, text in parts)
+        said = [_inside(name, text) for name, text in named_parts(sample, first, second)]
+        if sample.provenance["compared"].get("word") == "for":  # a contrast: the first is what is subtracted
+            return f"{said[1]}, rather than {said[0]}"
+        return first if first == second else "; ".join(said)
     named = _class_explained(sample, row)
     clean = predicted(sample.scores)
     if named is None or clean is None:

@@ -16,7 +16,7 @@ __all__ = ["STATEMENT", "Compared"]
 STATEMENT = "marks and intervals are about the median of the differences, not the difference of the medians"
 SCORES = {
     "raw": "attribution score",
-    "mean": "score over the mean of its map",
+    "mean": "score over the mean absolute score of its map",
     "share": "share of its map's sum of absolute scores",
     "rank": "rank in its map, over the number of features",
 }
@@ -36,6 +36,8 @@ class Compared:
         Whether the inputs were changed too.
     flips : tuple of (str, float)
         Name of each part and share of its noisy inputs with another prediction, where that is known.
+    noisy : bool
+        Whether the samples are of noisy copies; else they differ by the explainers' own draws alone.
     """
 
     before: str
@@ -43,6 +45,7 @@ class Compared:
     scale: str
     changed: bool
     flips: tuple[tuple[str, float], ...]
+    noisy: bool = True
 
     @classmethod
     def of(cls, sample: AttributionSample, row: int) -> Compared | None:
@@ -52,7 +55,8 @@ class Compared:
         made, parts = sample.provenance["compared"], named_parts(sample, *sample.pair)
         flips = tuple((name, float(part.flip_rate[row])) for name, part in parts if part.flip_rate is not None)
         (before, _), (after, _) = parts
-        return cls(before, after, made["scale"], made["inputs"] == "changed", flips)
+        noisy = sample.provenance.get("noise") not in (None, "None")
+        return cls(before, after, made["scale"], made["inputs"] == "changed", flips, noisy)
 
     @property
     def names(self) -> tuple[str, str]:
@@ -73,7 +77,8 @@ class Compared:
     def about(self) -> str:
         """What a difference is, and what is stated about it."""
         inputs = ", of changed inputs" * self.changed
-        return f"{self.subtraction} in the same noisy copy ({self.score}{inputs}); {STATEMENT}"
+        where = "in the same noisy copy" if self.noisy else "in each of the explainers' own draws"
+        return f"{self.subtraction} {where} ({self.score}{inputs}); {STATEMENT}"
 
     @property
     def flipped(self) -> str:

@@ -135,7 +135,8 @@ class Decided(Derived):
         ----------
         delta : float
             Smallest change that matters, in the units of the differences, fixed before the samples. A 0 asks for any
-            change.
+            change that is more than rounding: a ten-thousandth of the largest score (see `Terms.unit`), so that a
+            feature of far smaller scores than the others is not seen. `with_unit` sets another unit.
         alpha : float, default: 0.05
             Level of the family.
         correction : str, default: "holm"

@@ -57,6 +57,11 @@ def difference_of(before: S, after: S, *, scale: str = "raw", names: Any = None,
     _check_copies(before, after)
     after = in_order(after, before.input_names, before.sample_ids)
     _check_features(before, after)
+    if scale != "raw" and before.regions is not None:
+        raise ValueError(
+            f"`scale` {scale!r} is for maps, and these are scores of regions: scale first and pool then, "
+            f"`metfa.compare(before, after, scale={scale!r}).over(regions)` with the results of the single features"
+        )
     if scale != "raw":
         before, after = scaled_sample(before, scale), scaled_sample(after, scale)
     changed = not equal(before.inputs, after.inputs)
@@ -79,9 +84,9 @@ def sides_of(names: Any, of: tuple[str, str] | None = None, word: str = "in") ->
     two = as_names(names, "names")
     if len(two) != 2 or two[0] == two[1]:
         raise ValueError(f"`names` must be two different texts, before and after, got {shown(names)}")
-    if max(map(len, two)) > LONGEST_NAME:
-        raise ValueError(f"`names` must have at most {LONGEST_NAME} letters, as figures show them, got {shown(names)}")
-    first, second = two
+    if max(map(len, two)) > LONGEST_NAME or not all(name.strip() for name in two):
+        raise ValueError(f"`names` must have 1 to {LONGEST_NAME} letters, as figures show them, got {shown(names)}")
+    first, second = map(printable, two)
     return f"more {word} {second} than {word} {first}", f"less {word} {second} than {word} {first}"
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from metfa._base.provenance import describe, versions
 from metfa._base.validation import one_of
+from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.results.across import number_of_each
 from metfa.results.population import NUMBERS, Population
 from metfa.results.sample import AttributionSample
@@ -105,6 +106,7 @@ def across_models(
     if len(shapes) > 1:
         raise ValueError(f"`explainer` must give each model the same features, got maps of shapes {sorted(shapes)}")
     values = np.stack(numbers)
+    _warn_of_equal(values)
     return AttributionSample(
         values=values.astype(np.result_type(values.dtype, np.float32), copy=False),
         inputs=asked.rows.host,
@@ -135,3 +137,20 @@ def across_models(
             flips=None if flips is None else tuple(flips),
         ),
     )
+
+
+def _warn_of_equal(values: np.ndarray) -> None:
+    """Models that agree in every number are likely one model, which is no new unit."""
+    same = {number: first for number in range(len(values)) if (first := _first_equal(values, number)) < number}
+    if same:
+        number, first = next(iter(same.items()))
+        others = f" ({len(same)} of {len(values)} models have the numbers of an earlier one)" if len(same) > 1 else ""
+        warn(
+            f"models {first} and {number} give exactly the same maps for every input{others}: one training that is "
+            "there twice is no new unit, and the intervals would be too narrow",
+            DegenerateAttributionsWarning,
+        )
+
+
+def _first_equal(values: np.ndarray, number: int) -> int:
+    return next(other for other in range(number + 1) if np.array_equal(values[other], values[number]))

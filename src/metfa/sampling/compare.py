@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from metfa._base.validation import as_path, one_of, shown
+from metfa._base.warnings import ReproducibilityWarning, warn
 from metfa.results.differences import difference_of, sides_of
 from metfa.results.sample import AttributionSample
 from metfa.results.scaled import SCALES
@@ -106,6 +107,7 @@ def compare(
             n_samples=not (type(n_samples) is int and n_samples == 10), draws=draws != "shared",
             batch_size=batch_size is not None, rng=rng is not None, run=run is not None,
         )  # fmt: skip
+        _warn_of_noise_without_a_name(before, after)
         return difference_of(before, after, scale=scale, names=names)
     if isinstance(before, AttributionSample) or isinstance(after, AttributionSample):
         name, other = ("after", after) if isinstance(before, AttributionSample) else ("before", before)
@@ -138,6 +140,18 @@ def compare(
 
     asked = {"scale": scale, "names": None if names is None else list(names), "draws": draws}
     return sampled_pair(first, second, aim, difference, folder_of_pair(run, asked, first), names=("before", "after"))
+
+
+def _warn_of_noise_without_a_name(before: AttributionSample, after: AttributionSample) -> None:
+    """Functions are known by their names alone, and a lambda has none of its own."""
+    noises = [str(one.provenance.get("noise")) for one in (before, after)]
+    if noises[0] == noises[1] and "<lambda>" in noises[0]:
+        warn(
+            f"the noise of both results is known by its name alone, {noises[0]}: if these are two functions, the "
+            "copies are not the same, and the differences mean nothing; give a noise of metfa.noise, or a function "
+            "with a name",
+            ReproducibilityWarning,
+        )
 
 
 def _check_not_given(**given: bool) -> None:

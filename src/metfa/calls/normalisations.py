@@ -1,0 +1,62 @@
+"""Right gradients of normalisations on a CPU, whose kernels misread tensors that have one row and unusual strides.
+
+torch 2.14 (CPU) takes a tensor of one row in a tokens' layout, ``tokens.transpose(1, 2).reshape(1, c, h, w)``, for one
+with channels last. If the input of a batch norm and the gradient of its output differ in this, the gradient that it
+hands back is wrong, without an error; that of an instance norm is wrong for every gradient with channels last. LeViT,
+EfficientFormer and XCiT have such layers: their gradients of one row correlated at .4 with the right ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+__all__ = ["right_gradients"]
+
+FUNCTIONS = {torch.nn.functional.batch_norm: "batch", torch.nn.functional.instance_norm: "instance"}
+
+
+def right_gradients(parts: Sequence[Any]) -> AbstractContextManager[Any]:
+    """The context in which the modules `parts` have right gradients; nothing of them is changed."""
+    compiled = any("_orig_mod" in vars(part).get("_modules", {}) for part in parts)  # it has kernels of its own
+    normalises = any(isinstance(part, torch.nn.modules.batchnorm._NormBase) for part in parts)
+    return _UsualLayouts() if normalises and not compiled else nullcontext()
+
+
+class _UsualLayouts(TorchFunctionMode):
+    """Hand copies in a usual layout to normalisations, and the gradients of their outputs too."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Call a function of torch."""
+        kind, kwargs = FUNCTIONS.get(func), kwargs or {}
+        given = args[0] if args else kwargs.get("input")
+        if kind is None or not isinstance(given, torch.Tensor) or given.device.type != "cpu":
+            return func(*args, **kwargs)
+        last = kind == "batch"
+        usual = _usual(given, channels_last=last)
+        found = func(usual, *args[1:], **kwargs) if args else func(**{**kwargs, "input": usual})
+        if found.requires_grad:
+            found.register_hook(lambda gradient: _usual(gradient, channels_last=last))
+        return found
+
+
+def _usual(tensor: torch.Tensor, *, channels_last: bool) -> torch.Tensor:
+    """The tensor, or a copy if its strides are neither those of its shape nor, where allowed, of channels last."""
+    if tensor.stride() == _strides(tuple(tensor.shape)):
+        return tensor
+    if channels_last and tensor.ndim == 4:
+        _, c, h, w = tensor.shape
+        if tensor.stride() == (h * w * c, 1, w * c, c):
+            return tensor
+    return tensor.clone(memory_format=torch.contiguous_format)
+
+
+def _strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    found = [1]
+    for size in reversed(shape[1:]):
+        found.append(found[-1] * max(size, 1))
+    return tuple(reversed(found)) if shape else ()

@@ -1,0 +1,83 @@
+"""Gradients through normalisations of one row in unusual layouts: against float64, and against the row in a batch.
+
+On a CPU torch 2.14 hands back wrong ones, without an error.
+"""
+
+import copy
+
+import pytest
+import torch
+
+import metfa
+from metfa.calls.guard import model_in_evaluation
+
+STRIDES = {
+    "plain": lambda rows, c, side: torch.randn(rows, c, side, side),
+    "channels last": lambda rows, c, side: torch.randn(rows, c, side, side).to(memory_format=torch.channels_last),
+    "tokens": lambda rows, c, side: torch.randn(rows, side**2, c).transpose(1, 2).reshape(rows, c, side, side),
+    "expanded": lambda rows, c, side: torch.randn(rows, c, 1, 1).expand(rows, c, side, side),
+}
+
+
+def normalisation(kind, c):
+    norm = {"batch": torch.nn.BatchNorm2d, "instance": torch.nn.InstanceNorm2d}[kind](c, affine=True)
+    torch.nn.init.uniform_(norm.weight)
+    return norm.eval().requires_grad_(False)
+
+
+def plain(tensor):
+    return tensor.detach().double().clone(memory_format=torch.contiguous_format)
+
+
+@pytest.mark.parametrize("kind", ["batch", "instance"])
+@pytest.mark.parametrize("rows", [1, 2])
+@pytest.mark.parametrize(("c", "side"), [(16, 7), (3, 5)])
+@pytest.mark.parametrize("given", STRIDES)
+@pytest.mark.parametrize("handed", STRIDES)
+def test_it_is_that_of_float64(kind, rows, c, side, given, handed):
+    torch.manual_seed(0)
+    norm = normalisation(kind, c)
+    inputs = STRIDES[given](rows, c, side).detach().requires_grad_()
+    gradient = STRIDES[handed](rows, c, side)
+    with model_in_evaluation(norm):
+        (found,) = torch.autograd.grad(norm(inputs), inputs, gradient)
+    exact = plain(inputs).requires_grad_()
+    (expected,) = torch.autograd.grad(copy.deepcopy(norm).double()(exact), exact, plain(gradient))
+    torch.testing.assert_close(found, expected.float(), rtol=1e-4, atol=1e-4)
+
+
+class Hybrid(torch.nn.Module):
+    """A convolution, tokens, and a batch norm of the tokens laid out as a picture, as in LeViT."""
+
+    def __init__(self):
+        super().__init__()
+        self.patches, self.mixed = torch.nn.Conv2d(3, 16, 4, 4), torch.nn.Linear(16, 16)
+        self.norm, self.head = normalisation("batch", 16), torch.nn.Linear(16, 5)
+
+    def forward(self, images):
+        tokens = self.mixed(self.patches(images).flatten(2).transpose(1, 2)).tanh()
+        rows, n, c = tokens.shape
+        picture = self.norm(tokens.transpose(1, 2).reshape(rows, c, round(n**0.5), -1))
+        return self.head((picture.contiguous() ** 2).flatten(2).mean(2))
+
+
+@pytest.mark.parametrize("made", [metfa.explainers.Gradient, metfa.explainers.SmoothGrad])
+def test_a_row_alone_has_the_gradient_of_the_row_in_a_batch(made):
+    torch.manual_seed(0)
+    model, images = Hybrid().eval(), torch.rand(3, 3, 16, 16)
+    settings = {"noise": metfa.noise.Uniform(0.1), "n_samples": 4, "rng": 0}
+    whole = metfa.explain(made(model), images, 1, **settings)
+    alone = metfa.explain(made(model), images, 1, **settings, batch_size=1)
+    assert whole.vanilla == pytest.approx(alone.vanilla, rel=1e-3, abs=1e-6)
+    assert whole.values == pytest.approx(alone.values, rel=1e-3, abs=1e-6)
+    if made is metfa.explainers.Gradient:  # the other draws noise that depends on the precision
+        exact = metfa.explain(made(copy.deepcopy(model).double()), images.double(), 1, **settings)
+        assert whole.vanilla == pytest.approx(exact.vanilla, rel=1e-2, abs=1e-4)
+
+
+def test_nothing_of_the_model_is_changed():
+    model = Hybrid().eval()
+    before = {name: set(vars(part)) for name, part in model.named_modules()}
+    metfa.explainers.Gradient(model)(torch.rand(1, 3, 16, 16), target=0)
+    assert {name: set(vars(part)) for name, part in model.named_modules()} == before
+    assert not torch.overrides._get_current_function_mode_stack()
