@@ -179,6 +179,62 @@ def test_a_batch_is_compared_input_by_input(metfa_command, copied):
     assert "only after:       two, input 0, two, input 1" in mixed.out
 
 
+NAMED = ("a<b>/../c", "$x$ = é", "..", "x\x1b[1m" + "y" * 300)
+
+
+def save_named(folder, names=NAMED):
+    for side, explainer in (("ra", old), ("rb", new)):
+        metfa.explain(
+            explainer, PICTURES[:len(names)] if len(names) > 1 else PICTURES[[13]], 0, noise=NOISE, n_samples=N, rng=0,
+            run=metfa.Run(input_names=names),
+        ).save(folder / side)  # fmt: skip
+
+
+def test_names_that_the_user_gave_are_the_names(metfa_command, tmp_path):
+    save_named(tmp_path, NAMED[:3])
+    done = metfa_command("compare", "ra", "rb", "--regions", "grid:2")
+    assert re.findall(r"^(.*?): +no region stands out", done.out, re.MULTILINE) == list(NAMED[:3])
+    (tmp_path / "one").mkdir()
+    save_named(tmp_path / "one", ["cat"])
+    assert "of 1 input changed, in cat\n" in metfa_command("compare", "one/ra", "one/rb", "--regions", "grid:2").out
+    shutil.copytree(tmp_path / "one/ra", tmp_path / "one/rc")
+    done = metfa_command("compare", "one", "one", "--regions", "grid:2")  # which of them is meant must be seen
+    assert re.findall(r"^(r.*?): +no region", done.out, re.MULTILINE) == ["ra, cat", "rb, cat", "rc, cat"]
+    assert "every sample of all inputs is the same in both" in done.out
+
+
+@pytest.mark.slow
+def test_folders_of_any_name_lie_in_the_new_folder(metfa_command, tmp_path):
+    save_named(tmp_path)
+    assert metfa_command("compare", "ra", "rb", "--regions", "none", "--out", "found").code == 0
+    names = {path.name for path in (tmp_path / "found").iterdir() if path.is_dir()}
+    assert names == {"a-b-c", "x- - é", "picture", "x-1m" + "y" * 56}
+    assert {path.name for path in tmp_path.iterdir() if path.is_dir()} >= {"found", "ra", "rb"}
+    read = json.loads((tmp_path / "found/changes.json").read_text())
+    assert read["inputs"] == [*NAMED[:3], "x?[1m" + "y" * 300]
+    report = (tmp_path / "found/report.txt").read_text()
+    assert re.findall(r"^input: +(.{1,9})", report, re.MULTILINE) == [*NAMED[:3], "x?[1myyyy"]
+
+
+@pytest.mark.slow
+def test_the_time_of_a_batch_is_not_that_of_each_input(metfa_command, copied):
+    save_named(copied, ["one", "two"])
+    assert metfa_command("compare", "ra", "rb", "--regions", "none", "--out", "batch").code == 0
+    times = re.findall("^time: .*$", (copied / "batch/report.txt").read_text(), re.MULTILINE)
+    assert len(times) == 2
+    assert all(f"for {4 * N} explanations (of all inputs that were explained together), seed 0" in one for one in times)
+    done = metfa_command("compare", "before/p13", "after/p13", "--regions", "none")
+    assert f" s for {2 * N} explanations, seed 0" in done.out
+
+
+@pytest.mark.filterwarnings("ignore::metfa.DegenerateAttributionsWarning")
+def test_regions_without_marks_have_a_sentence_of_their_own(metfa_command, tmp_path):
+    for side, explainer in (("before", old), ("after", new)):
+        sampled(explainer, PICTURES[13], noise=lambda inputs, rng: inputs).save(tmp_path / side)
+    done = metfa_command("compare", "before", "after", "--regions", "grid:2")
+    assert "of regions:       a grid of 2 x 2; no region is marked, and so none falsely\n" in done.out
+
+
 def test_what_is_in_one_folder_alone_is_named(metfa_command, copied):
     shutil.rmtree(copied / "after/p03")
     shutil.rmtree(copied / "before/p05")

@@ -85,6 +85,15 @@ def test_figures_by_hand():
     assert other.cells[0][0][0].verdict.pvalue == verdict.pvalue
 
 
+@pytest.mark.parametrize(("explainers", "more"), [("AB", r"an explainer \(A, B\), "), ("A", "")])
+@pytest.mark.parametrize("against", ["vanilla", "mean", "smoothed"])
+def test_a_study_of_one_map_says_so(against, explainers, more):
+    evaluation = studied(np.arange(6.0).reshape(3, 2)[:, : len(explainers)], explainers=explainers)
+    said = f"`against` {against!r}: the study has vanilla maps alone, .*, or give {more}another Evaluation$"
+    with pytest.raises(ValueError, match=said):
+        evaluation.table("first", against=against)
+
+
 def test_marks_and_their_words():
     up = studied(np.stack([A, A + 1], axis=1)).table("first", against="A").cells[0][0][0]
     assert (up.verdict.mark, str(up.verdict), up.verdict.pvalue) == (1, "higher", 2 / 2**8)
@@ -108,6 +117,7 @@ def test_one_input_and_the_least_number():
     table = studied([[1.0, 2.0]]).table("first", against="A")
     assert str(table.cells[0][0][0]) == "+1.0000, too few inputs, at least 6 needed (p = 1)"
     assert "±" not in table.title
+    assert table.notes == ("not shown to differ does not mean equal",)  # no interval says how large
     five = studied(np.stack([A, A + 1], axis=1)[:5]).table("first", against="A").cells[0][0][0]
     assert five.verdict.needed == 6
     assert studied(np.stack([A, A + 1], axis=1)[:6]).table("first", against="A").cells[0][0][0].verdict.mark == 1
@@ -467,8 +477,6 @@ def test_what_cannot_be_compared():
     alone = studied([[1.0, 2.0]], explainers="A")
     with pytest.raises(ValueError, match="`against` 'A' is the only explainer of the study: there is none to compare"):
         alone.table("first", against="A")
-    with pytest.raises(ValueError, match="`against` must be another Evaluation, got 'vanilla'"):
-        alone.table("first", against="vanilla")
     with pytest.raises(ValueError, match="`against` is the evaluation itself"):
         alone.table("first", against=alone)
     named = studied(

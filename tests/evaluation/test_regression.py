@@ -320,6 +320,25 @@ def test_other_inputs_are_refused_by_name(place):
         read(place / "check.toml").check(place / "record")
 
 
+def test_the_same_texts_in_another_order_are_refused_as_such(models, tmp_path):
+    text = FILE.replace("regressed:v1", "regressed:text_model").replace('"pictures"', '"texts.csv"')
+    text = text.replace('"gradient"', '"occlusion"').replace("uniform:0.1", "synonyms:0.5")
+    described = {}
+    for name, lines in (
+        ("then", ["a dull film", "one good joke"]),
+        ("moved", ["one good joke", "a dull film"]),
+        ("other", ["a", "b"]),
+    ):
+        (tmp_path / "texts.csv").write_text("\n".join(["text", *lines]))
+        described[name] = read(write(tmp_path / f"{name}.toml", text))
+    described["then"].record(tmp_path / "record")
+    said = "of the same inputs in another order, as the input '0' is another one now .texts are paired by their places"
+    with pytest.raises(ValueError, match=f"holds a record {said}"):
+        described["moved"].check(tmp_path / "record")
+    with pytest.raises(ValueError, match="holds a record of another content or target of the input '0'"):
+        described["other"].check(tmp_path / "record")
+
+
 def test_a_model_that_sees_other_pixels_is_refused(place):
     with pytest.raises(
         ValueError, match=r"sees other pixels of 'p00.png' .*\(3, 12, 12\) pixels then, \(3, 6, 6\) now"

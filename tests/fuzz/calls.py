@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from PIL import Image
 from torch import nn
+from torchvision.models.vision_transformer import VisionTransformer
 
 import metfa
 from metfa import (
@@ -323,6 +324,15 @@ def of_explainers():
     relevance = explainers.LRP(model, composite="attnlrp")
     yield Case("explainers.LRP() of attention", relevance, {"inputs": images, "target": 0})
     yield Case("explainers.LRP.shares", relevance.shares, {"inputs": images, "target": 0})
+
+    sizes = {"image_size": 32, "patch_size": 8, "num_layers": 2, "num_heads": 2, "hidden_dim": 12, "mlp_dim": 24}
+    tokens, pictures = VisionTransformer(**sizes, num_classes=3).eval(), torch.rand(1, 3, 32, 32)
+    nn.init.normal_(tokens.heads.head.weight)  # torchvision begins with zeros
+    for name in ("AttentionRollout", "GradientRollout", "LeGrad"):
+        explainer = getattr(explainers, name)
+        call = made(explainer, lambda one: one(pictures, target=0))
+        yield Case(f"explainers.{name}", call, {"called": tokens, "patch_grid": (4, 4), "scale": True})
+        yield Case(f"explainers.{name}()", explainer(tokens), {"inputs": pictures, "target": 0})
 
     def blurred(sigma, kernel, border):
         return explainers.Blur(sigma, kernel=kernel, border=border)(images)

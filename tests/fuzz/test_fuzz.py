@@ -17,18 +17,18 @@ from .values import COUNT, FLAG
 from .verdicts import Case, Fresh, run, table, usual, verdict_of
 
 MADE_BY_US = {  # results and their parts, which nobody makes by hand
-    "AttackResult", "AttributionSample", "ClassContext", "ConfidenceInterval", "ContextExplanation", "ContextTable",
-    "Contrast", "RegionTree",
-    "Detection", "EValueBounds", "Evaluation", "FaithfulnessCurve", "LoadedModel", "MaskState", "Measured",
-    "OverallFaithfulness", "Ranks", "RobustScore", "Scores", "SequentialTestResult", "Shares", "SignTestResult",
-    "SimesBounds", "Stability", "Surrogate", "Table", "VarianceShares",
-    "WordMixture", "WordScores", "WordSurrogate",
+    "AttackResult", "AttributionSample", "Change", "Changes", "ClassContext", "ConfidenceInterval",
+    "ContextExplanation", "ContextTable", "Contrast", "Detection", "EValueBounds", "Evaluation",
+    "FaithfulnessCurve", "LoadedModel", "MaskState", "Measured", "OverallFaithfulness", "Ranks", "RegionTree",
+    "Regression", "RobustScore", "Scores", "SequentialTestResult", "Shares", "SignTestResult", "SimesBounds",
+    "Stability", "Surrogate", "Table", "VarianceShares", "WordMixture", "WordScores", "WordSurrogate",
 }  # fmt: skip
 ELSEWHERE = {  # why not here
     "EfficientNetLite": "takes a name alone",
     "Noise": "a type",
     "UnitStore": "made by `evaluate`",
     "from_transformers": "makes a network of a real size",
+    "read_regression": "takes a file alone",
     "read_rows": "takes a folder of tables alone",
 }
 

@@ -84,7 +84,7 @@ def test_words_say_what_was_found_and_what_is_promised():
     assert "no change is shown in 4 features of 1 input; this does not mean that nothing has changed" in nothing
     assert "unchanged" not in nothing
     assert "the same" not in nothing.replace("both sides", "")
-    assert "within" not in nothing
+    assert "shown to lie within" not in nothing
 
 
 def test_what_lies_within_is_counted_as_unchanged_counts_it():
@@ -124,6 +124,44 @@ def test_another_predicted_class_is_said():
 )
 def test_each_correction_says_what_it_promises(correction, said):
     assert said in str(changes_in(twenty(), correction=correction))
+
+
+def test_an_interval_that_holds_0_beside_a_mark_is_explained():
+    """Holm goes on at milder levels after the first marks; the intervals hold together and stay as wide as for all."""
+    values = drawn([0.9, 3, 3, 3, 3, 3, 3, 3], n=17, features=8)
+    values[:, 0] = np.abs(values[:, 0])
+    values[:3, 0] = -0.1
+    changes = changes_in({"a": compared(values)})
+    assert [change.interval[0] < 0 for change in changes.changes] == [True, *[False] * 7]
+    said = "they have a level of their own, 95% of all 8 together, so that one may hold 0 although the change is marked"
+    assert f"intervals:        {said}: 1 of 8 here\n" in str(changes)
+    assert json.loads(json.dumps(changes.as_dict()))["about_intervals"] == f"{said}: 1 of 8 here"
+    shifted = changes_in({"a": compared(-0.5 - values)}, 0.5)
+    assert "one may hold 0.5 or -0.5 although the change is marked: 1 of 8 here\n" in str(shifted)
+    assert changes_in({"a": unchanged()}).as_dict()["about_intervals"] is None
+
+
+def test_repeated_names_have_their_places():
+    values = compared(drawn(3.0, features=3))
+    words = replace(values, feature_names=("a", "dull", "a"))
+    found = [change.feature for change in changes_in({"text": words}).changes]
+    assert found == ["a (feature 1 of 3)", "dull", "a (feature 3 of 3)"]
+
+
+def test_differences_that_count_as_rounding_are_counted():
+    values = drawn(3.0, 0.1, features=3)
+    values[:, 1] = drawn(0, 1e-4, features=1)[:, 0]
+    one, still = compared(values), compared(values, unmoved=list(PLAIN.input_names))
+    changes = changes_in({"a": one.with_unit(250.0), "still": still.with_unit(250.0)})
+    assert (changes.zone, changes.near_zero, changes.number) == ((0.025, 0.025), 1, 2)
+    assert "differences within 0.025 of 0 count as rounding: most samples of 1 of 6 features" in str(changes)
+    assert json.loads(json.dumps(changes.as_dict()))["near_zero"] == 1
+    several = changes_in({"a": one.with_unit(250.0), "b": one.with_unit(1e6)})
+    assert (several.zone, several.near_zero, several.number) == ((0.025, 100), 4, 2)
+    assert "differences within 0.025 to 1e+02 of 0 (by input) count as rounding" in str(several)
+    with_delta = changes_in({"a": one.with_unit(250.0)}, 0.5)
+    assert (with_delta.zone, with_delta.near_zero) == (None, None)
+    assert "rounding" not in str(with_delta)
 
 
 def test_many_changes_are_counted_and_the_largest_named():

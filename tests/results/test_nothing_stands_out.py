@@ -194,7 +194,7 @@ def test_until_ends_where_nothing_can_be_decided():
 def test_no_mark_no_false_mark():
     summary = explained(FLAT).summary()[0]
     assert summary.expected_false_marks == 0
-    assert "false marks:          none, because nothing is marked" in str(summary)
+    assert "false marks:          no feature is marked, and so none falsely" in str(summary)
 
 
 def test_a_map_without_contrast_is_not_scaled_up():

@@ -12,6 +12,8 @@ from metfa.sampling.streams import (
     Purpose,
     address_words,
     checked_ids,
+    content_digest,
+    is_content_id,
     numbered_ids,
     root_entropy,
     stream,
@@ -87,6 +89,12 @@ def test_negative_seeds_are_refused():
 def test_repetitions_are_numbered():
     assert numbered_ids(["a", "b", "a", "a", "b"]) == ("a", "b", "a#1", "a#2", "b#1")
     assert numbered_ids(iter([])) == ()
+
+
+def test_ids_of_contents_are_known_from_names_that_users_give():
+    digest = content_digest(np.zeros(3))
+    assert all(map(is_content_id, numbered_ids([digest, digest])))
+    assert not any(map(is_content_id, ["cat", "", "0", f"{digest}.png", f"{digest}#", f"{digest}\n", digest.upper()]))
 
 
 def test_ids_of_the_caller_become_strings():

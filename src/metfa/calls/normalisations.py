@@ -17,13 +17,17 @@ from torch.overrides import TorchFunctionMode
 
 __all__ = ["right_gradients"]
 
+KINDS = (
+    *(torch.nn.BatchNorm1d, torch.nn.BatchNorm2d, torch.nn.BatchNorm3d, torch.nn.SyncBatchNorm),
+    *(torch.nn.InstanceNorm1d, torch.nn.InstanceNorm2d, torch.nn.InstanceNorm3d),
+)
 FUNCTIONS = {torch.nn.functional.batch_norm: "batch", torch.nn.functional.instance_norm: "instance"}
 
 
 def right_gradients(parts: Sequence[Any]) -> AbstractContextManager[Any]:
     """The context in which the modules `parts` have right gradients; nothing of them is changed."""
     compiled = any("_orig_mod" in vars(part).get("_modules", {}) for part in parts)  # it has kernels of its own
-    normalises = any(isinstance(part, torch.nn.modules.batchnorm._NormBase) for part in parts)
+    normalises = any(isinstance(part, KINDS) for part in parts)
     return _UsualLayouts() if normalises and not compiled else nullcontext()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -163,7 +164,8 @@ class Asked(NamedTuple):
 
     def report(self, pair: Pair, parts: Parts | None) -> str:
         """The report of one pair."""
-        return report(self.difference(pair), {"input": pair.name, **pair.about(self.names)}, self.analysis, parts)
+        about = {"input": pair.name, **pair.about(self.names)}
+        return report(self.difference(pair), about, self.analysis, parts, together=pair.together)
 
     def in_short(self, pair: Pair, parts: Parts | None) -> str:
         """One line of it."""
@@ -193,7 +195,7 @@ def _write(
     """Write figures of each pair, one page, the report and the changes into the new folder `out`; where they are."""
     from metfa.report.writing import numbered, write
 
-    folders = [out] if len(pairs) == 1 else folders_of(out, [Path(pair.name) for pair in pairs])
+    folders = [out] if len(pairs) == 1 else folders_of(out, [Path(_safe(pair.name)) for pair in pairs])
     written, results, regional = [], [], {}
     with new_folder(out) as temporary:
         for pair, of, folder in zip(pairs, parts, folders, strict=True):
@@ -219,6 +221,11 @@ def _write(
 def _put(path: Path, content: bytes) -> None:
     with new_file(path) as file:
         file.write(content)
+
+
+def _safe(name: str) -> str:
+    """A name of a folder for an input of any name, which has no dots and leads nowhere else."""
+    return re.sub(r"[^\w -]+", "-", name)[:60].strip("- ")
 
 
 def _free(name: str, taken: dict[str, Any]) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from metfa._base.provenance import printable
 from metfa._base.writing import is_temporary
 from metfa.cli.run import read_folder
 from metfa.evaluation.record import RECORD, Record
@@ -13,6 +15,7 @@ from metfa.results.differences import difference_of
 from metfa.results.files import MANIFEST
 from metfa.results.sample import AttributionSample
 from metfa.sampling.store import RUN
+from metfa.sampling.streams import is_content_id
 from metfa.segmentation.explanation import SAMPLE
 
 __all__ = ["Pair", "Pairs", "pairs_of"]
@@ -21,11 +24,13 @@ ABOUT = ("image", "text", "model", "method", "noise", "predicted", "explained")
 
 
 class Result(NamedTuple):
-    """The result of one input, its name, and what is known of it."""
+    """The result of one input, its name, what is known of it, and whether it was explained with other inputs."""
 
     name: str
     sample: AttributionSample
     about: dict[str, Any]
+    place: str  # in its folder, by which equal inputs are paired
+    together: bool = False
 
 
 class Pair(NamedTuple):
@@ -38,6 +43,11 @@ class Pair(NamedTuple):
     def name(self) -> str:
         """Name of the input."""
         return self.before.name
+
+    @property
+    def together(self) -> bool:
+        """Whether other inputs were explained in the same call, whose time is that of all."""
+        return self.before.together or self.after.together
 
     def difference(self, scale: str, names: tuple[str, str] | None) -> AttributionSample:
         """The paired differences; errors name the input."""
@@ -66,14 +76,14 @@ class Pairs(NamedTuple):
 
 
 def pairs_of(before: Path, after: Path) -> Pairs:
-    """The results of two folders by the ids of their inputs; those of one input several times also by their names.
+    """The results of two folders by the ids of their inputs; those of one input several times also by their places.
 
     Raises
     ------
     OSError, ValueError
         For folders that hold no results, or no input that is in both.
     """
-    sides = [list(_results_in(folder)) for folder in (before, after)]
+    sides = [_named(list(_results_in(folder))) for folder in (before, after)]
     left = {_key(result): [] for result in sides[1]}
     for result in sides[1]:
         left[_key(result)].append(result)
@@ -81,7 +91,7 @@ def pairs_of(before: Path, after: Path) -> Pairs:
     for result in sides[0]:
         same = left.get(_key(result), [])
         several = len(same) > 1 or sum(_key(other) == _key(result) for other in sides[0]) > 1
-        found = next((other for other in same if not several or other.name == result.name), None)
+        found = next((other for other in same if not several or other.place == result.place), None)
         if found is None:
             only_before.append(result.name)
         else:
@@ -104,6 +114,23 @@ def _key(result: Result) -> str:
     return result.sample.input_names[0]
 
 
+def _named(results: list[Result]) -> list[Result]:
+    """Results by the names that the user gave their inputs, else by their places; with both where a name repeats."""
+    given = [_given(result.sample) for result in results]
+    times = Counter(given)
+    names = [
+        result.name if name is None else name if times[name] == 1 else f"{result.name}, {name}"
+        for result, name in zip(results, given, strict=True)
+    ]
+    return [Result(printable(name), *result[1:]) for result, name in zip(results, names, strict=True)]
+
+
+def _given(sample: AttributionSample) -> str | None:
+    """The name that the user gave an input; None for digests of contents, and for populations, which hold many."""
+    name = sample.input_names[0]
+    return None if sample.population is not None or is_content_id(name) else printable(name) or None
+
+
 def _results_in(folder: Path) -> Iterator[Result]:
     """The results of each input in a folder of results, of folders of results, or of a regression check."""
     if not folder.is_dir():
@@ -111,7 +138,7 @@ def _results_in(folder: Path) -> Iterator[Result]:
     if (folder / RECORD).exists():
         kept, samples = Record.found_in(folder).read()
         about = {"model": kept["model"], **{name: kept["asked"].get(name) for name in ("method", "noise")}}
-        yield from (Result(name, sample, about) for name, sample in samples)
+        yield from (Result(name, sample, about, name) for name, sample in samples)
         return
     folders = [folder]
     if not _holds_result(folder):
@@ -127,7 +154,8 @@ def _results_in(folder: Path) -> Iterator[Result]:
             )
         batch, name = len(sample.target), path.resolve().name
         for row in range(batch):
-            yield Result(name if batch == 1 else f"{name}, input {row}", sample.of_input(row), about)
+            place = name if batch == 1 else f"{name}, input {row}"
+            yield Result(place, sample.of_input(row), about, place, together=batch > 1)
 
 
 def _holds_result(folder: Path) -> bool:

@@ -15,8 +15,13 @@ from metfa.text.reading import about_the_text
 __all__ = ["lines_of", "report"]
 
 
-def report(sample: Any, about: dict[str, Any], analysis: Analysis, parts: Parts | None) -> str:
-    """The report for a reader: the prediction, what is significant, what may be wrong, how it was made."""
+def report(
+    sample: Any, about: dict[str, Any], analysis: Analysis, parts: Parts | None, *, together: bool = False
+) -> str:
+    """The report for a reader: the prediction, what is significant, what may be wrong, how it was made.
+
+    `together`: other inputs, which `sample` does not hold, were explained in the same call.
+    """
     about = {name: printable(str(value))[:300] for name, value in about.items()}
     if about.get("settings"):
         about["method"] = f"{about.get('method', '')} ({about['settings']})"[:300]
@@ -35,7 +40,7 @@ def report(sample: Any, about: dict[str, Any], analysis: Analysis, parts: Parts 
         lines.append(("the text itself", about_the_text(sample)))
     if analysis.certify:
         lines.append(("certified", certificate_line(sample, analysis)))
-    lines.append(("time", _time(sample.provenance)))
+    lines.append(("time", _time(sample.provenance, together=together)))
     return lines_of(lines)
 
 
@@ -44,10 +49,11 @@ def lines_of(lines: list[tuple[str, str]]) -> str:
     return "\n".join(f"{name + ':':<17} {text}" for name, text in lines)
 
 
-def _time(provenance: dict[str, Any]) -> str:
+def _time(provenance: dict[str, Any], *, together: bool) -> str:
     try:
         seed = str(int(provenance["rng"], 16))
         made = int(provenance["maps_made"])  # after a resumed run not all of them
-        return f"{float(provenance['seconds']):.1f} s for {made:,} explanations, seed {seed}"
+        of = " (of all inputs that were explained together)" if together else ""
+        return f"{float(provenance['seconds']):.1f} s for {made:,} explanations{of}, seed {seed}"
     except (KeyError, TypeError, ValueError):
         return "not recorded"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from statistics import fmean
@@ -216,7 +217,7 @@ def _about_inputs(evaluation: Evaluation) -> list[str]:
 def _about_medians(table: Table) -> list[str]:
     """Where the mean lies on the other side than the median, and what an undecided difference is not."""
     tested = [
-        (f"{row}, {column}", cell.mean, cell.verdict.mark)
+        (f"{row}, {column}", cell, cell.verdict.mark)
         for row, line in zip(table.rows, table.cells, strict=True)
         for column, (cell,) in zip(table.columns, line, strict=True)
         if cell.verdict is not None
@@ -224,11 +225,14 @@ def _about_medians(table: Table) -> list[str]:
     notes = [
         f"{where}: the median difference is {'above' if mark > 0 else 'below'} 0 and the mean is not: a few inputs "
         "weigh much"
-        for where, mean, mark in tested
-        if mark * mean < 0
+        for where, cell, mark in tested
+        if mark * cell.mean < 0
     ]
-    if any(mark == 0 for *_, mark in tested):
-        notes.append("not shown to differ does not mean equal: the interval says how large a difference may be")
+    undecided = [cell for _, cell, mark in tested if mark == 0]
+    if undecided:
+        shown = not all(math.isnan(cell.half_width) for cell in undecided)
+        how_large = ": the interval says how large a difference may be" if shown else ""
+        notes.append(f"not shown to differ does not mean equal{how_large}")
     return notes
 
 

@@ -115,5 +115,10 @@ class Record:
             if name not in inputs:
                 return f"with the input {name!r}, which is not among the inputs now"
             if inputs[name] != others[name]:
+                if sorted(map(repr, inputs.values())) == sorted(map(repr, others.values())):
+                    return (
+                        f"of the same inputs in another order, as the input {name!r} is another one now (texts are "
+                        "paired by their places, pictures by their names)"
+                    )
                 return f"of another content or target of the input {name!r}"
         return None

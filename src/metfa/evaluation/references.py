@@ -65,8 +65,14 @@ def named_in(study: Study, against: Any) -> tuple[str | None, str | None]:
             return None, against
     allowed = [f"an explainer ({', '.join(explainers)})"] if len(explainers) > 1 else []
     allowed += [f"a map ({', '.join(maps)})"] if maps and len(study.maps) > 1 else []
+    choices = ", ".join([*allowed, "another Evaluation"])
+    if isinstance(against, str) and against in MAPS and len(study.maps) == 1:
+        raise ValueError(
+            f"`against` {against!r}: the study has {study.maps[0]} maps alone, so there is none to compare: study "
+            f"others (`sampling`, `aggregates`), or give {choices}"
+        )
     hint = did_you_mean(against, [*explainers, *maps]) if isinstance(against, str) else ""
-    raise ValueError(f"`against` must be {', '.join([*allowed, 'another Evaluation'])}, got {brief(against)}{hint}")
+    raise ValueError(f"`against` must be {choices}, got {brief(against)}{hint}")
 
 
 def refusal_of(measure: Measure, reference: Reference) -> str | None:

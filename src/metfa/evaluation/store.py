@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from metfa._base.lazy import needs_extra
-from metfa._base.validation import did_you_mean, shown
+from metfa._base.validation import as_path, did_you_mean, shown
 from metfa._base.writing import folder_below, kept_after, new_file, sweep
 
 __all__ = ["UnitStore"]
@@ -55,6 +55,7 @@ class UnitStore:
             raise TypeError(f"`store_options` must be a dict, got {shown(options)}")
         self.url, self.options = str(url), dict(options or {})
         protocol = self.url.partition("://")[0] if "://" in self.url else "file"
+        as_path(self.url.partition("://")[2] or self.url, "store")  # what no file system can hold
         if "::" in self.url or protocol not in PROTOCOLS:
             raise ValueError(
                 f"`store` must be a folder or a URL of {', '.join(PROTOCOLS)}, got {self.url!r}"

@@ -13,6 +13,7 @@ from metfa.results.changes import Change, Changes
 from metfa.results.decisions import TooFewSamplesError
 from metfa.results.equivalence import changed_together, unchanged
 from metfa.results.terms import Terms
+from metfa.results.thresholds import sides, zone_of
 
 if TYPE_CHECKING:
     from metfa.results.sample import AttributionSample
@@ -58,6 +59,7 @@ def changes_in(
     family = sum(mark.size for mark in marks)
     n = samples[0].n_samples
     ranks = _ranks(n, confidence_level, family, any_time=any(sample.any_time for sample in samples))
+    zone, near_zero = (None, None) if delta else _rounding(samples)
     found = [_found(name, one, mark, ranks) for (name, one), mark in zip(differences.items(), marks, strict=True)]
     changes = [change for of_input in found for change in of_input]
     if len(changes) > LISTED:
@@ -73,6 +75,8 @@ def changes_in(
         number=int(sum(np.count_nonzero(mark) for mark in marks)),
         changes=tuple(changes),
         within=_within(samples, delta, terms),
+        zone=zone,
+        near_zero=near_zero,
         confidence_level=confidence_level,
         other_predictions=tuple(
             (name, *other) for name, sample in differences.items() if (other := _other_prediction(sample)) is not None
@@ -121,8 +125,24 @@ def _found(name: str, sample: AttributionSample, marks: np.ndarray, ranks: stats
 
 def _feature(sample: AttributionSample, place: np.ndarray) -> str:
     if sample.feature_names is not None:
-        return sample.feature_names[place[-1]]
+        name = sample.feature_names[place[-1]]
+        if sample.feature_names.count(name) == 1:
+            return name
+        return f"{name} ({_noun(sample)} {place[-1] + 1} of {len(sample.feature_names)})"
     return f"{sample.noun} {', '.join(map(str, place.tolist()))}"
+
+
+def _rounding(samples: list[AttributionSample]) -> tuple[tuple[float, float] | None, int | None]:
+    """How near to 0 a difference counts for neither side, the least and most of all inputs; and how many lie there."""
+    zones = np.concatenate([zone_of(np.zeros(1), sample.unit, sample.values).ravel() for sample in samples])
+    if not zones.any():
+        return None, None
+    near = 0
+    for sample in samples:
+        above, below = sides(sample.values, np.zeros(1), sample.unit)
+        moved = ~sample.unmoved.reshape(-1, *[1] * len(sample.feature_shape))
+        near += int(np.count_nonzero((above + below < sample.n_samples / 2) & moved))
+    return (float(zones.min()), float(zones.max())), near
 
 
 def _within(samples: list[AttributionSample], delta: float, terms: Terms) -> int | None:

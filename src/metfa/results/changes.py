@@ -22,7 +22,7 @@ class Change:
     Attributes
     ----------
     input, feature : str
-        Their names.
+        Their names; a name that several features of the input have, such as a word, with its place.
     direction : str
         "more than before", "less than before", or the same with the names of the two.
     difference : float
@@ -67,6 +67,11 @@ class Changes:
     within : int or None
         Differences that are shown to lie within plus and minus `delta`, each at `alpha`; None for the delta 0 and for
         too few samples.
+    zone : (float, float) or None
+        How near to 0 a difference counts as rounding, so for neither side: the least and the most of all inputs. None
+        for another delta than 0, and where every difference counts.
+    near_zero : int or None
+        Differences of which most samples lie so near to 0; None where `zone` is.
     confidence_level : float
         Level of the intervals, for the family together.
     other_predictions : tuple of (str, int, int)
@@ -92,6 +97,8 @@ class Changes:
     number: int
     changes: tuple[Change, ...] = field(repr=False)
     within: int | None
+    zone: tuple[float, float] | None
+    near_zero: int | None
     confidence_level: float
     other_predictions: tuple[tuple[str, int, int], ...]
     equal: tuple[str, ...]
@@ -141,6 +148,18 @@ class Changes:
             lines.append(
                 ("change means", f"median difference, after minus before, and {level} interval of {self._all}")
             )
+        if self.about_intervals is not None:
+            lines.append(("intervals", self.about_intervals))
+        if self.zone is not None:
+            low, high = self.zone
+            near = f"{high:.2g} of 0" if low == high else f"{low:.2g} to {high:.2g} of 0 (by input)"
+            lines.append(
+                (
+                    "rounding",
+                    f"differences within {near} count as rounding: most samples of {self.near_zero:,} of "
+                    f"{counted(self.family, self.noun)}",
+                )
+            )
         if self.within is not None:
             lines.append(
                 (
@@ -154,6 +173,19 @@ class Changes:
         if len(self.other_predictions) > SHOWN:
             lines.append(("prediction", f"... another class in {len(self.other_predictions) - SHOWN} more inputs"))
         return lines
+
+    @property
+    def about_intervals(self) -> str | None:
+        """What the level of the intervals is, and how many hold delta although the change is marked; None for none."""
+        ends = [(change.interval, -self.delta if change.difference < 0 else self.delta) for change in self.changes]
+        held = [interval[0] <= delta <= interval[1] for interval, delta in ends if interval is not None]
+        if not held:
+            return None
+        edge = f"{self.delta:g} or -{self.delta:g}" if self.delta else "0"
+        return (
+            f"they have a level of their own, {percent(self.confidence_level)} of {self._all}, so that one may hold "
+            f"{edge} although the change is marked: {sum(held):,} of {len(held):,} here"
+        )
 
     @property
     def _all(self) -> str:
@@ -173,8 +205,8 @@ class Changes:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON: all attributes, and whether anything changed."""
-        return {"changed": bool(self), **asdict(self)}
+        """As JSON: all attributes, whether anything changed, and in words what the intervals are."""
+        return {"changed": bool(self), "about_intervals": self.about_intervals, **asdict(self)}
 
 
 def _name(text: str) -> str:

@@ -210,7 +210,7 @@ class Summary:
 def false_marks_of(summary: Summary, terms: Terms, kinds: Mapping[int, str]) -> str:
     """What these terms promise about false marks, with names for the marks."""
     if summary.nothing is not None:
-        return "none, because nothing is marked"
+        return f"no {summary.noun} is marked, and so none falsely"
     said = promise(
         terms,
         summary.n_features,
