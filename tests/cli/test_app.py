@@ -910,7 +910,7 @@ def test_show_of_what_is_no_result(metfa_command, tmp_path, finished, picture):
     [
         (
             ["--correction", "bonferroni"],
-            r"bonferroni over 50176 features, each side\): got 8, at least 20 are needed",
+            r"bonferroni over 50,176 features, each side\): got 8, at least 20 are needed",
         ),
         (["--alpha", "0.001"], r"`alpha`=0\.001 \(each side\): got 8, at least 10 are needed"),
         (["--alpha", "0.7"], "`alpha` must lie between 0 and 0.5, got 0.7"),
