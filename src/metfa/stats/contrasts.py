@@ -130,7 +130,7 @@ def contrast(samples: Any, *, unit: float | None = None, axis: int = 0) -> Contr
     >>> stats.contrast(flat).nothing
     'the medians differ by 2e-07, which is 4e-05 of 0.005, and less than 0.0001 of it counts as rounding'
     >>> stats.contrast(rng.random((20, 100))).nothing
-    "the maps agree only by chance (z = ...)"
+    'the maps agree only by chance (z = ...)'
     >>> stats.contrast(rng.random((20, 100)) + np.eye(1, 100)).nothing is None
     True
     """
