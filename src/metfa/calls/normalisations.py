@@ -38,7 +38,8 @@ class _UsualLayouts(TorchFunctionMode):
         """Call a function of torch."""
         kind, kwargs = FUNCTIONS.get(func), kwargs or {}
         given = args[0] if args else kwargs.get("input")
-        if kind is None or not isinstance(given, torch.Tensor) or given.device.type != "cpu":
+        may_be_wrong = kind is not None and torch.is_grad_enabled() and isinstance(given, torch.Tensor)
+        if not may_be_wrong or given.device.type != "cpu":  # without a gradient all is right, and nothing is copied
             return func(*args, **kwargs)
         last = kind == "batch"
         usual = _usual(given, channels_last=last)
