@@ -65,9 +65,12 @@ def in_order_of(columns: Sequence[Any], fitted: Sequence[str], what: str = "the 
     return [own[name] for name in fitted]
 
 
-def by_name(asked: Callable[..., Any], columns: Sequence[Any]) -> Callable[..., Any]:
-    """A function of frames with these columns that asks `asked` with the columns in the order that its model knows."""
-    fitted = fitted_names(asked)
+def by_name(asked: Callable[..., Any], columns: Sequence[Any], model: Any = None) -> Callable[..., Any]:
+    """A function of frames with these columns that asks `asked` with the columns in the order that its model knows.
+
+    The model is that of `asked`, or given.
+    """
+    fitted = fitted_names(asked if model is None else model)
     order = list(columns) if fitted is None else in_order_of(columns, fitted)
     if order == list(columns):
         return asked

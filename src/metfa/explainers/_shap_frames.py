@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from metfa._frames.columns import Columns, names_of, with_columns
@@ -34,7 +35,7 @@ def shap_frame(explainer: Any, predict: Any, model: Any, frame: Any) -> tuple[An
         )
     order = columns if fitted is None else in_order_of(columns, fitted)
     given = frame if order == columns else with_columns(frame, order)
-    return _of_pandas(given), [columns.index(name) for name in order]
+    return _native(explainer, given), [columns.index(name) for name in order]
 
 
 def label_columns(frame: Any) -> list[Any]:
@@ -42,9 +43,15 @@ def label_columns(frame: Any) -> list[Any]:
     return [column.name for column in Columns.of(frame)[0].columns if column.kind == "label"]
 
 
-def _of_pandas(frame: Any) -> Any:
-    """A frame of pandas as it is; one of polars as numbers, because SHAP does not know polars."""
+def _native(explainer: Any, frame: Any) -> Any:
+    """A frame of pandas as it is; one of polars as numbers, because SHAP does not know polars.
+
+    A booster of xgboost takes categories only in a matrix of its own, which SHAP does not make of a frame.
+    """
     if hasattr(frame, "iloc"):
+        trees = getattr(getattr(explainer, "model", None), "original_model", None)
+        if type(trees).__name__ == "Booster" and type(trees).__module__.startswith("xgboost"):
+            return sys.modules["xgboost"].DMatrix(frame, enable_categorical=True)
         return frame
     columns, codes = Columns.of(frame)
     if columns.labelled:

@@ -86,9 +86,11 @@ class Request:
         rows, noise = rows.matched(self.noise)
         if self.predict is None:
             _check_library(explained_model(self.explainer), rows)
-            self._fill(predict=prediction_of(self.explainer))
-        elif rows.columns is not None:
-            self._fill(predict=by_name(self.predict, rows.columns.names))
+        model = None if self.predict else explained_model(self.explainer)
+        predict = self.predict or prediction_of(self.explainer)
+        if rows.columns is not None and predict is not None:
+            predict = by_name(predict, rows.columns.names, model)
+        self._fill(predict=predict)
         if self.target is not None or not (self.predict or self.follows):
             row_targets(self.target, None, len(rows))  # a wrong kind or number fails before the model is used
         if self.noise is None and not takes_rngs(self.explainer):
