@@ -11,14 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from metfa._base.validation import did_you_mean
 from metfa._frames.column import MICROSECONDS, Column, key_of
+from metfa._frames.matching import in_order
 from metfa._frames.of_pandas import of_pandas, to_pandas
 from metfa._frames.of_polars import of_polars, to_polars
 
 __all__ = ["Columns", "is_frame", "is_series", "label_text", "names_of", "row_of", "with_columns"]
 
-SHOWN = 5  # names in a message
 KIND_WORDS = {
     "number": "numbers",
     "integer": "whole numbers",
@@ -178,28 +177,9 @@ class Columns:
         ]
 
     def places_of(self, names: Sequence[Any], needs: str, name: str = "inputs") -> list[int]:
-        """Place of each of these names, which must be all columns; `needs` says who needs them, such as "the noise".
-
-        Raises
-        ------
-        ValueError
-            If a name is missing, or a column is not among the names.
-        """
+        """Place of each of these names, which must be all columns; see `in_order`."""
         own = {one: place for place, one in enumerate(self.names)}
-        missing = [one for one in names if one not in own]
-        wanted = set(names)
-        more = [one for one in self.names if one not in wanted]
-        if missing:
-            hint = did_you_mean(missing[0], [str(one) for one in (more or self.names)])
-            hint = hint or f"; it has {_few(self.names)}"
-            renamed = f": write `{name}.rename(columns={{...}})` if it has another name there" if more else ""
-            raise ValueError(f"`{name}` has no column {_few(missing)}, which {needs} needs{hint}{renamed}")
-        if more:
-            raise ValueError(
-                f"`{name}` has the column {_few(more)}, which {needs} does not know: leave it out, as in "
-                f"`{name}[{list(names[:SHOWN])!r}]`"
-            )
-        return [own[one] for one in names]
+        return [own[one] for one in in_order(self.names, names, needs, name)]
 
     def with_labels_of(self, other: Columns, needs: str, name: str = "inputs") -> Columns:
         """The same columns, whose labels are joined by those of `other`'s columns of the same names.
@@ -250,7 +230,7 @@ def label_text(described: dict[str, Any], code: float) -> str | None:
     if np.isnan(code):
         return "missing"
     if kind == "label":
-        return labels[int(code)]
+        return labels[int(code)] if 0 <= code < len(labels) else None
     if kind == "bool":
         return "true" if code else "false"
     if kind == "date":
@@ -280,11 +260,6 @@ def _with_labels(column: Column, other: Column, needs: str, name: str) -> Column
             f"it all categories, `{name}[{column.name!r}].astype(table[{column.name!r}].dtype)`"
         )
     return replace(column, labels=column.labels + tuple(more))
-
-
-def _few(names: Sequence[Any]) -> str:
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(map(repr, names[:SHOWN])) + more
 
 
 def _plain(label: Any) -> Any:

@@ -82,7 +82,7 @@ class Coded:
         if not is_frame(frame):
             raise TypeError(f"`frame` must be a data frame of pandas or polars, got {shown(frame)}")
         columns, codes = Columns.of(frame, "frame")
-        order = columns.places_of(self.columns.names, "the table", "frame")
+        order = columns.places_of(self.columns.names, "which the table has", "frame")
         return self.columns.coded(columns, codes[:, order], order, "frame")
 
     def frame(self, codes: Any) -> Any:

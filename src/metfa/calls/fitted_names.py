@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from metfa._base.validation import did_you_mean
 from metfa._frames.columns import names_of, with_columns
+from metfa._frames.matching import in_order
 from metfa.calls.behind import owner_of
 
 __all__ = ["by_name", "fitted_names", "in_order_of"]
 
 ATTRIBUTES = ("feature_names_in_", "feature_names_", "feature_name_", "feature_names", "feature_name")
-SHOWN = 5
 
 
 def fitted_names(model: Any) -> list[str] | None:
@@ -51,18 +50,7 @@ def in_order_of(columns: Sequence[Any], fitted: Sequence[str], what: str = "the 
     if not set(fitted) <= set(own):  # lightgbm writes no blanks
         written = {name.replace(" ", "_"): given for name, given in own.items()}
         own = written if set(fitted) <= set(written) else own
-    missing = [name for name in fitted if name not in own]
-    more = [name for name in own if name not in set(fitted)]
-    if missing:
-        hint = did_you_mean(missing[0], more) or f"; it has {_few(list(own))}"
-        rename = f": write `inputs.rename(columns={{{more[0]!r}: {missing[0]!r}}})` if it is the same" if more else ""
-        raise ValueError(f"`inputs` has no column {_few(missing)}, which {what} was fitted on{hint}{rename}")
-    if more:
-        raise ValueError(
-            f"`inputs` has the column {_few(more)}, which {what} was not fitted on: leave it out, as in "
-            "`inputs[list(names)]`"
-        )
-    return [own[name] for name in fitted]
+    return [own[name] for name in in_order(list(own), fitted, f"which {what} was fitted on")]
 
 
 def by_name(asked: Callable[..., Any], columns: Sequence[Any], model: Any = None) -> Callable[..., Any]:
@@ -79,8 +67,3 @@ def by_name(asked: Callable[..., Any], columns: Sequence[Any], model: Any = None
         return asked(with_columns(frame, order) if hasattr(frame, "columns") and names_of(frame) != order else frame)
 
     return in_order
-
-
-def _few(names: Sequence[Any]) -> str:
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(map(repr, names[:SHOWN])) + more
