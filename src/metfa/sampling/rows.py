@@ -119,6 +119,9 @@ class Rows:
             return self, noise
         found = copy(self)
         found.columns, noise = noise.for_columns(self.columns)
+        codes = found.columns.recoded(self._parts[0], self.columns)
+        codes.flags.writeable = False
+        found._like = found._parts = (codes,)
         return found, noise
 
     @property
