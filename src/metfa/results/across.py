@@ -12,6 +12,7 @@ import numpy as np
 
 from metfa._base.provenance import printable
 from metfa._base.validation import check_flag, one_of
+from metfa.results.labels import joined_codes
 from metfa.results.population import DIFFERENCE, NUMBERS, Population
 from metfa.results.regions import Regions
 from metfa.results.terms import Terms
