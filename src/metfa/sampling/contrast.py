@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from metfa._base.other_words import our_words
 from metfa._base.validation import one_of
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.calls.targets import row_targets
@@ -24,6 +25,7 @@ from metfa.sampling.sampler import Sampler
 __all__ = ["contrast"]
 
 
+@our_words
 def contrast(
     explainer: Callable[..., Any],
     inputs: Any,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from metfa._base.other_words import our_words
 from metfa._base.progress import progress_bar
 from metfa.calls.guard import left_as_found
 from metfa.results.sample import AttributionSample
@@ -19,6 +20,7 @@ from metfa.sampling.store import sink_of
 __all__ = ["explain"]
 
 
+@our_words
 def explain(
     explainer: Callable[..., Any],
     inputs: Any,

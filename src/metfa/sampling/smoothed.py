@@ -10,6 +10,8 @@ import numpy as np
 
 from metfa import stats
 from metfa._arrays import namespace
+from metfa._base.one_line import one_line
+from metfa._base.other_words import our_words
 from metfa._base.validation import MOST_CALLS, keep, positive_int
 from metfa.calls.behind import loaded_torch
 from metfa.calls.guard import left_as_found
@@ -31,6 +33,8 @@ class SampledExplainer:
     n_samples: int = field(default=10, kw_only=True)
     batch_size: int = field(default=10, kw_only=True)
     rng: Any = field(default=None, kw_only=True, repr=False)
+
+    __repr__ = one_line
 
     rows_independent = True
     _safe = (1, 0)  # maps in a call that are safe, and the largest number of them that has been looked at
@@ -173,7 +177,8 @@ class SampledExplainer:
         return leaf, maps
 
 
-@dataclass(frozen=True)
+@our_words
+@dataclass(frozen=True, repr=False)
 class Smoothed(SampledExplainer):
     """Explainer whose map is the smoothed median of another explainer's maps under noise (paper, the smoothed map).
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from metfa import noise
+from metfa._base.other_words import our_words
 from metfa._base.validation import MOST_CALLS, as_path, positive_int
 from metfa._base.warnings import DegenerateAttributionsWarning, MissedObjectWarning, SmallRegionWarning, warn
 from metfa.calls.called import Called
@@ -26,6 +27,7 @@ from metfa.segmentation.regions import RegionModel, one_image, predicted_classes
 __all__ = ["explain_context"]
 
 
+@our_words
 def explain_context(
     model: Any,
     image: Any,
