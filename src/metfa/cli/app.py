@@ -49,7 +49,7 @@ from metfa.cli.options import (
     Threshold,
 )
 from metfa.cli.pages import write_page
-from metfa.cli.parsing import folders_of, settings_of, threshold_of
+from metfa.cli.parsing import folders_of, our_option, settings_of, threshold_of
 from metfa.cli.regions import PICTURES, TEXTS, check_regions, parts_of
 from metfa.cli.regression import regression
 from metfa.cli.report import report
@@ -95,7 +95,8 @@ def run() -> NoReturn:
     except Exception as error:
         if not hasattr(error, "format_message"):  # typer's exceptions have it, and no public base class
             raise
-        complain(error.format_message())  # pyright: ignore[reportAttributeAccessIssue]
+        message: str = error.format_message()  # pyright: ignore[reportAttributeAccessIssue]
+        complain(message + our_option(getattr(error, "option_name", None)))
         code = 2
     sys.exit(code)
 

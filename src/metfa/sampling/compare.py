@@ -9,7 +9,7 @@ from typing import Any
 
 from metfa._base.other_words import our_words
 from metfa._base.validation import as_path, one_of, shown
-from metfa._base.warnings import ReproducibilityWarning, warn
+from metfa._base.warnings import ReproducibilityWarning, each_once, warn
 from metfa.results.differences import difference_of, sides_of
 from metfa.results.sample import AttributionSample
 from metfa.results.scaled import SCALES
@@ -26,6 +26,7 @@ DRAWS = ("shared", "own")
 
 
 @our_words
+@each_once()
 def compare(
     before: AttributionSample | Callable[..., Any],
     after: AttributionSample | Callable[..., Any],

@@ -7,6 +7,7 @@ from typing import Any
 
 from metfa._base.other_words import our_words
 from metfa._base.progress import progress_bar
+from metfa._base.warnings import each_once
 from metfa.calls.guard import left_as_found
 from metfa.results.sample import AttributionSample
 from metfa.results.until import Until
@@ -21,6 +22,7 @@ __all__ = ["explain"]
 
 
 @our_words
+@each_once()
 def explain(
     explainer: Callable[..., Any],
     inputs: Any,

@@ -13,6 +13,7 @@ from metfa._arrays import namespace
 from metfa._base.one_line import one_line
 from metfa._base.other_words import our_words
 from metfa._base.validation import MOST_CALLS, keep, positive_int
+from metfa._base.warnings import each_once
 from metfa.calls.behind import loaded_torch
 from metfa.calls.guard import left_as_found
 from metfa.sampling.loop import Job, Loop
@@ -55,6 +56,7 @@ class SampledExplainer:
         r"""The map made of samples (batch, n, \*features)."""
         raise NotImplementedError
 
+    @each_once()
     def __call__(self, inputs: Any, target: Any = None, *, rngs: Sequence[np.random.Generator] | None = None) -> Any:
         r"""Maps of a batch.
 
