@@ -11,7 +11,7 @@ import numpy as np
 import typer
 
 from metfa._base.class_names import class_name
-from metfa._base.pictures import open_image
+from metfa._base.pictures import of_exact_levels, open_image
 from metfa._base.provenance import printable
 from metfa._base.validation import did_you_mean
 from metfa.allocator import keep_freed_memory
@@ -52,7 +52,6 @@ from metfa.cli.run import (
     weights_of,
 )
 from metfa.cli.views import print_views, views_of_call
-from metfa.regions.segmentations import LOSSY
 from metfa.results.cautions import FLIPS_FROM
 from metfa.results.files import MANIFEST
 from metfa.results.terms import Terms
@@ -248,12 +247,7 @@ def region_in(path: Path, image: Any, *, resized: bool) -> np.ndarray:
     In an image with a palette the index counts, not the colour. If the scene is resized, so is the object.
     """
     height, width = (int(side) for side in image.shape[1:])
-    picture = open_image(path)
-    if picture.format in LOSSY:
-        raise ValueError(
-            f"`--region` {path} is a JPEG, which changes pixels beside each edge, so that some outside of the object "
-            "are not 0: save the mask as PNG"
-        )
+    picture = of_exact_levels(open_image(path), f"`--region` {path}")
     picture = picture if picture.mode in ("P", "1") else picture.convert("L")
     if resized:
         picture = picture.resize((width, height), 0)  # the nearest pixel's
