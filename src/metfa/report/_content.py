@@ -128,6 +128,7 @@ class Content:
             "sampleNoun": sample.sample_noun,
             "called": terms.sides,
             "beside": beside,
+            "ofRegions": tested.regions is not None,
             "compared": compared_of(sample, kind, confidence_level, plane),
             "shape": list(sample.feature_shape),
             "edges": samples.edges.tolist(),
