@@ -34,6 +34,8 @@ ABOUT_SHAPES = re.compile(
     re.IGNORECASE,
 )
 
+OF_BATCH_NORM = re.compile(r"^expected .*\dD.* input \(got \dD input\)")  # a ValueError, where others are RuntimeErrors
+
 
 @contextmanager
 def about(what: str) -> Iterator[None]:
@@ -62,7 +64,7 @@ def answered(model: Any, batch: Any) -> Any:
             _explain_dtypes(model, batch, error)
             _explain_channels(batch, error)
         explain_fixed_batch(model, batch, error)
-        if isinstance(error, RuntimeError):
+        if isinstance(error, RuntimeError) or (type(error) is ValueError and OF_BATCH_NORM.search(str(error))):
             _explain_shape(model, batch, error)
         refuse_ragged(batch)
         raise
@@ -83,7 +85,7 @@ def _explain_channels(batch: Any, error: RuntimeError) -> None:
         raise ValueError(channels_last_message(shape)) from error
 
 
-def _explain_shape(model: Any, batch: Any, error: RuntimeError) -> None:
+def _explain_shape(model: Any, batch: Any, error: Exception) -> None:
     """Of errors that a caller who forgets the batch axis, or turns the axes, gets from torch."""
     said = " ".join(str(error).split())
     if is_array(batch) and "out of memory" not in said and ABOUT_SHAPES.search(said):

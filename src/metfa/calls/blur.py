@@ -96,7 +96,7 @@ class Blur:
         xp, wide, pixels = namespace(values), widen(values), values.shape[axis]
         taps, weights = self._kernel()
         places = self._inside(np.arange(pixels + len(taps) - 1) + taps[0], pixels)
-        padded = xp.moveaxis(xp.take(wide, from_host(places, wide, xp.int64), axis=axis), axis, -1)
+        padded = xp.moveaxis(xp.take(wide, from_host(places, wide, xp.int32), axis=axis), axis, -1)
         spectrum = xp.fft.rfft(padded) * xp.fft.rfft(from_host(weights, like=wide), n=len(places))
         blurred = xp.fft.irfft(spectrum, n=len(places))[..., len(taps) - 1 :]  # before it, the end wraps round
         return xp.astype(xp.moveaxis(blurred, -1, axis), values.dtype)

@@ -98,7 +98,7 @@ def interpolated(values: Any, places: np.ndarray, axis: int) -> Any:
     low = np.floor(places).astype(np.int64).clip(0, max(values.shape[axis] - 2, 0))
     high = np.minimum(low + 1, values.shape[axis] - 1)
     share = (places - low).reshape(-1, *[1] * (values.ndim - 1 - axis % values.ndim))
-    below, above = (xp.take(values, from_host(index, values, xp.int64), axis=axis) for index in (low, high))
+    below, above = (xp.take(values, from_host(index, values, xp.int32), axis=axis) for index in (low, high))
     return below + (above - below) * from_host(share, like=values)
 
 

@@ -165,6 +165,6 @@ def refuse_ragged(inputs: Any) -> None:
     if len(shapes) > 1:
         raise ValueError(
             f"`inputs` is a list of {len(inputs)} arrays of different shapes, from {shapes[0]} to {shapes[-1]}, but "
-            "rows of one call have one shape: explain each by a call of its own, `inputs=series[None]`, or bring them to "
-            "one length before"
+            "rows of one call have one shape: explain each by a call of its own, `inputs=series[None]`, or bring them "
+            "to one length before"
         )
