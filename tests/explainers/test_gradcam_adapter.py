@@ -282,7 +282,11 @@ class TestSettings:
             (lambda: from_gradcam("FinerCAM", NET), ValueError, "FinerCAM compares the class with others"),
             (lambda: from_gradcam(nn.ReLU, NET), TypeError, "a method of grad-cam, got ReLU that takes no"),
             (lambda: from_gradcam("GradCAM", NET)(PICTURES.numpy()), TypeError, r"a torch\.Tensor, got ndarray"),
-            (lambda: from_gradcam("GradCAM", NET)(PICTURES[0]), ValueError, r"inputs of shape \(3, 16, 20\).*write `inputs\[None\]`"),
+            (
+                lambda: from_gradcam("GradCAM", NET)(PICTURES[0]),
+                ValueError,
+                r"inputs of shape \(3, 16, 20\).*write `inputs\[None\]`",
+            ),
         ],
     )
     def test_unfit(self, make, error, message):
