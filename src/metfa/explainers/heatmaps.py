@@ -124,7 +124,7 @@ class Heatmap:
 
 def _without_channels(attributions: Any, inputs: Any) -> bool:
     spatial = tuple(inputs.shape[:1]) + tuple(inputs.shape[2:])
-    return inputs.ndim == 4 and tuple(attributions.shape) == spatial
+    return inputs.ndim >= 4 and tuple(attributions.shape) == spatial
 
 
 @dataclass(frozen=True, repr=False)
