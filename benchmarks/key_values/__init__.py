@@ -24,7 +24,8 @@ BOS, ASK, STOP = range(3)
 def untrained() -> LlamaForCausalLM:
     config = LlamaConfig(
         vocab_size=len(WORDS), hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4,
-        max_position_embeddings=64, initializer_range=0.08, tie_word_embeddings=True, bos_token_id=BOS, eos_token_id=None, pad_token_id=None,
+        max_position_embeddings=64, initializer_range=0.08,
+        tie_word_embeddings=True, bos_token_id=BOS, eos_token_id=None, pad_token_id=None,
     )  # fmt: skip
     return LlamaForCausalLM(config)
 

@@ -168,5 +168,5 @@ def trimming(sample: AttributionSample, confidence_level: float) -> str:
 def notes_of(sample: AttributionSample) -> tuple[tuple[str, str], ...]:
     """What the explainer said of its results, as anybody may have written it into a file."""
     notes = sample.provenance.get("notes")
-    given = notes.items() if isinstance(notes, dict) else ()
-    return tuple((printable(str(name)), printable(str(text))) for name, text in given)
+    pairs = [note for note in notes if isinstance(note, list) and len(note) == 2] if isinstance(notes, list) else []
+    return tuple((printable(str(name)), printable(str(text))) for name, text in pairs)

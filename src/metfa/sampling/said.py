@@ -43,10 +43,10 @@ def known_terms(explainer: Any) -> Terms | None:
     return terms if isinstance(terms, Terms) else None
 
 
-def known_notes(explainer: Any) -> dict[str, str]:
-    """What summaries must say of the explainer's results, as it says itself, by short names."""
+def known_notes(explainer: Any) -> list[list[str]]:
+    """What summaries must say of the explainer's results, as it says itself: short names and texts, in order."""
     notes = getattr(owner_of(explainer), "notes", None)
-    return {str(name): str(text) for name, text in notes.items()} if isinstance(notes, dict) else {}
+    return [[str(name), str(text)] for name, text in notes.items()] if isinstance(notes, dict) else []
 
 
 def with_own_threshold(rule: Any, explainer: Any) -> Any:

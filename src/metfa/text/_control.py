@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
 __all__ = ["Control"]
+
+Term = tuple[tuple[int, ...], str]  # parts, and whether "any" or "all" of them must be kept
 
 RIDGE = 1e-3  # of a column's sum of squares: solves equal columns, and changes nothing else that is seen
 COIN = 4.0  # deviations that a rest seldom exceeds twice
@@ -41,29 +42,17 @@ class Control:
     def fitted(cls, masks: np.ndarray, scores: np.ndarray) -> Control:
         """From choices (n, parts) of bool and their scores (n,); terms come one by one, the most useful first.
 
-        A term stays if the extended information criterion of Chen and Chen (Biometrika 95, 2008) gets smaller, which
-        counts how many terms could have been taken.
+        Terms are added, and taken away again, as long as the extended information criterion of Chen and Chen
+        (Biometrika 95, 2008) gets smaller, which counts how many terms could have been taken.
         """
         n, n_parts = masks.shape
-        chosen: list[tuple[tuple[int, ...], str]] = []
-        coefficients = np.array([scores.mean()])
-        best = _criterion(scores - scores.mean(), 0, 1)
-        while len(chosen) < n // 4:
-            candidates = [one for one in _candidates(n_parts, chosen) if one not in chosen]
-            if not candidates:
-                break
-            columns = np.stack([_column(masks, one) for one in candidates], axis=1)
-            fixed = _design(masks, chosen)
-            term = _most_useful(fixed, columns, scores)
-            if term is None:
-                break
-            trial = [*chosen, candidates[term]]
-            design = _design(masks, trial)
-            fit = _least_squares(design, scores)
-            criterion = _criterion(scores - design @ fit, len(trial), len(candidates))
-            if criterion >= best:
-                break
-            best, chosen, coefficients = criterion, trial, fit
+        alone = _selected(masks, scores, [], together=False)
+        if n_parts > MOST_PARTS:
+            chosen = alone
+        else:  # two ways there, as one term that comes early may stand in the way of the right ones
+            ways = [_selected(masks, scores, start, together=True) for start in (alone, [])]
+            chosen = min(ways, key=lambda terms: _criterion(masks, terms, scores))
+        coefficients = _least_squares(_design(masks, chosen), scores)
         terms = tuple((parts, how, float(c)) for (parts, how), c in zip(chosen, coefficients[1:], strict=True))
         found = cls(float(coefficients[0]), terms, 0.0, np.zeros(n_parts))
         rest = scores - found.scores(masks)
@@ -99,11 +88,35 @@ class Control:
         return effects + signs * (2 * (scores - self.scores(masks))[:, None] + spread)
 
 
-def _candidates(n_parts: int, chosen: list[tuple[tuple[int, ...], str]]) -> list[tuple[tuple[int, ...], str]]:
-    """Single parts, pairs, and terms that are chosen already with one part more."""
-    found: dict[Any, None] = {((part,), "all"): None for part in range(n_parts)}
-    if n_parts <= MOST_PARTS:
-        found |= {(pair, how): None for pair in combinations(range(n_parts), 2) for how in ("any", "all")}
+def _selected(masks: np.ndarray, scores: np.ndarray, start: list[Term], *, together: bool) -> list[Term]:
+    """Terms that are useful beside those of the start: of single parts, or also of several parts `together`."""
+    chosen, best = start, _criterion(masks, start, scores)
+    while len(chosen) < len(masks) // 4:
+        candidates = [one for one in _candidates(masks.shape[1], chosen, together=together) if one not in chosen]
+        if not candidates:
+            break
+        columns = np.stack([_column(masks, one) for one in candidates], axis=1)
+        term = _most_useful(_design(masks, chosen), columns, scores)
+        if term is None:
+            break
+        trial = [*chosen, candidates[term]]
+        criterion = _criterion(masks, trial, scores)
+        for one in trial[:-1]:  # a term that came early may stand for two that came later
+            fewer = [other for other in trial if other != one]
+            if (without := _criterion(masks, fewer, scores)) < criterion:
+                trial, criterion = fewer, without
+        if criterion >= best:
+            break
+        best, chosen = criterion, trial
+    return chosen
+
+
+def _candidates(n_parts: int, chosen: list[Term], *, together: bool) -> list[Term]:
+    """Single parts; or also pairs, and terms that are chosen already with one part more."""
+    found: dict[Term, None] = {((part,), "all"): None for part in range(n_parts)}
+    if not together:
+        return list(found)
+    found |= {(pair, how): None for pair in combinations(range(n_parts), 2) for how in ("any", "all")}
     for parts, how in chosen:
         for part in set(range(n_parts)).difference(parts):
             longer = tuple(sorted((*parts, part)))
@@ -111,13 +124,13 @@ def _candidates(n_parts: int, chosen: list[tuple[tuple[int, ...], str]]) -> list
     return list(found)
 
 
-def _column(masks: np.ndarray, term: tuple[tuple[int, ...], str]) -> np.ndarray:
+def _column(masks: np.ndarray, term: Term) -> np.ndarray:
     parts, how = term
     kept = masks[:, list(parts)]
     return (kept.any(axis=1) if how == "any" else kept.all(axis=1)).astype(np.float64)
 
 
-def _design(masks: np.ndarray, terms: list[tuple[tuple[int, ...], str]]) -> np.ndarray:
+def _design(masks: np.ndarray, terms: list[Term]) -> np.ndarray:
     return np.stack([np.ones(len(masks)), *(_column(masks, term) for term in terms)], axis=1)
 
 
@@ -138,7 +151,10 @@ def _most_useful(fixed: np.ndarray, columns: np.ndarray, scores: np.ndarray) -> 
     return int(gain.argmax()) if gain.max(initial=0.0) > 0 else None
 
 
-def _criterion(residual: np.ndarray, n_terms: int, n_candidates: int) -> float:
-    n = len(residual)
-    mean = max(float(residual @ residual) / n, 1e-300)
-    return n * math.log(mean) + n_terms * (math.log(n) + 2 * math.log(max(n_candidates, 1)))
+def _criterion(masks: np.ndarray, terms: list[Term], scores: np.ndarray) -> float:
+    """The extended information criterion: a term of several parts is one of more that could have been taken."""
+    (n, n_parts), design = masks.shape, _design(masks, terms)
+    rest = scores - design @ _least_squares(design, scores)
+    mean = max(float(rest @ rest) / n, 1e-300)
+    kinds = {True: n_parts, False: max(1, n_parts * (n_parts - 1))}
+    return n * math.log(mean) + sum(math.log(n) + 2 * math.log(kinds[len(parts) == 1]) for parts, _ in terms)

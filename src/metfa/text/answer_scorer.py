@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import math
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,12 +12,12 @@ import numpy as np
 
 from metfa._base.validation import as_names, check_flag, one_of, positive_int, shown
 from metfa.calls.guard import model_in_evaluation
+from metfa.text._spans import checked_spans, tokens_of_spans
 
 __all__ = ["AnswerScorer"]
 
 SCORES = ("logit", "logprob", "mean")
 NEARLY_ONE = 2.0**-53  # the least probability of all other answers that a sum in float64 can show
-SENTENCE = re.compile(r"(?<=[.!?])\s+")
 UNLIMITED = 10**6  # tokenisers without a limit of their own report 1e30
 
 
@@ -111,7 +110,7 @@ class AnswerScorer:
         if self.spans is not None and (len(answers) > 1 or self.contrast is not None):
             raise ValueError("`spans` are parts of one answer, without a `contrast`: give one answer alone")
         if self.spans is not None:
-            spans = _checked_spans(self.spans, answers[0])
+            spans = checked_spans(self.spans, answers[0])
             object.__setattr__(self, "spans", spans)
         self._tokens  # noqa: B018 - answers without tokens fail here
 
@@ -193,7 +192,7 @@ class AnswerScorer:
             raise ValueError(f"`answers`: {answer!r:.80} has no tokens, so that it has no probability")
         pieces = [(0, len(ids))]
         if self.spans is not None:
-            pieces = _pieces(self.tokenizer, answer, self.spans)
+            pieces = tokens_of_spans(self.tokenizer, answer, self.spans)
         if self.eos:
             end = self.tokenizer.eos_token_id
             if end is None:
@@ -274,35 +273,3 @@ def _check_template(template: Any, question: Any) -> None:
         raise ValueError(f"`template` must hold {{sources}} once, got {template!r:.80}")
     if question and "{question}" not in template:
         raise ValueError(f"`question` is given, and `template` has no {{question}} for it: {template!r:.80}")
-
-
-def _checked_spans(spans: Any, answer: str) -> tuple[tuple[int, int], ...]:
-    if isinstance(spans, str):
-        one_of(spans, "spans", ("sentences",))
-        ends = [found.start() for found in SENTENCE.finditer(answer) if answer[found.end() :]]
-        return tuple(zip([0, *ends], [*ends, len(answer)], strict=True))
-    checked = []
-    for one in spans:
-        if not isinstance(one, tuple | list) or len(one) != 2:
-            raise TypeError(f"`spans` must be 'sentences' or ranges of characters (start, stop), got {shown(one)}")
-        start, stop = (positive_int(end, "spans", 0, len(answer)) for end in one)
-        if start >= stop:
-            raise ValueError(f"`spans` must not be empty, got ({start}, {stop})")
-        checked.append((start, stop))
-    if not checked:
-        raise ValueError("`spans` is empty: there is nothing to score")
-    return tuple(checked)
-
-
-def _pieces(tokenizer: Any, answer: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Ranges of tokens of each span: those whose last character lies in it."""
-    if not getattr(tokenizer, "is_fast", False):
-        raise TypeError("`spans` need a fast tokeniser, which knows where its tokens come from")
-    offsets = tokenizer(answer, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
-    found = []
-    for start, stop in spans:
-        inside = [place for place, (_, end) in enumerate(offsets) if start < end <= stop]
-        if not inside:
-            raise ValueError(f"`spans`: {answer[start:stop]!r:.60} has no tokens of its own")
-        found.append((inside[0], inside[-1] + 1))
-    return found

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from metfa._base.provenance import describe
-from metfa._base.validation import as_names, is_text, shown
+from metfa._base.validation import as_names, as_path, is_text, shown
 from metfa._base.writing import kept_after
 from metfa.calls.guard import left_as_found
 from metfa.results.manifests import read_json, write_json
@@ -21,7 +21,8 @@ from metfa.sampling.folder import LEARNED
 from metfa.sampling.run import Run
 from metfa.sampling.streams import content_digest, root_entropy
 from metfa.text._lines import cut
-from metfa.text.source_effects import PILOT, SourceEffects, grouped
+from metfa.text._sources import grouped
+from metfa.text.source_effects import PILOT, SourceEffects
 
 __all__ = ["explain_answer"]
 
@@ -167,16 +168,12 @@ def _apart(
     if stopping is not None:
         thresholds = None if stopping.thresholds is None else stopping.thresholds * n_answers
         stopping = replace(stopping, thresholds=thresholds, nothing=(), n_inputs=n_answers)
-    notes = {
-        "whole prompt": "score " + ", ".join(f"{score:.3g}" for score in scores),
-        **sample.provenance["notes"],
-        "prompts scored": f"{prompts['scored']:,}, at most {prompts['planned']:,} planned",
-    }
+    notes = [["whole prompt", "score " + ", ".join(f"{score:.3g}" for score in scores)]]
+    notes += [note for note in sample.provenance["notes"] if note[0] != "prompts scored"]
+    notes += [["prompts scored", f"{prompts['scored']:,}, at most {prompts['planned']:,} planned"]]
     if n_answers == len(answers or ()) > 1:
-        notes = {
-            "answers": "; ".join(f"input {i}: {cut(answer.strip(), 60)}" for i, answer in enumerate(answers or ())),
-            **notes,
-        }
+        listed = "; ".join(f"input {i}: {cut(answer.strip(), 60)}" for i, answer in enumerate(answers or ()))
+        notes.insert(0, ["answers", listed])
     same = sample.input_names[0]
     return replace(
         sample,
@@ -242,8 +239,6 @@ def _check_rule(n_samples: Any) -> None:
 
 
 def _folder(run: Run) -> Any:
-    from metfa._base.validation import as_path
-
     folder = as_path(run.store, "store")
     folder.mkdir(parents=True, exist_ok=True)
     return folder

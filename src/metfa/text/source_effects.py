@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import to_host
-from metfa._base.validation import as_names, check_number, positive_int, shown
+from metfa._base.validation import check_number, positive_int, shown
 from metfa.calls.answers import rows_of_scores
 from metfa.results.corrections import STATEMENTS
 from metfa.results.terms import Terms
 from metfa.sampling.randomised import row_generators
 from metfa.sampling.streams import Purpose, content_digest, root_entropy, stream
 from metfa.text._control import Control
+from metfa.text._sources import checked_rows, grouped, kept_sources
 
-__all__ = ["PILOT", "SourceEffects", "grouped"]
+__all__ = ["PILOT", "SourceEffects"]
 
 PILOT = 24  # prompts for the control, as in the benchmark
 
@@ -177,47 +178,48 @@ class SourceEffects:
 
     def of_every_answer(self, inputs: Any, *, rngs: Any = None) -> np.ndarray:
         """The same for all answers of the scorer from the same prompts, (batch, answers, sources)."""
-        rows = _checked_rows(inputs)
-        parts = [grouped(self.groups, len(row))[1] for row in rows]
+        rows = checked_rows(inputs)
         generators = row_generators(rows, rngs, self.rng)
-        masks = [rng.random(len(of_row)) < 0.5 for rng, of_row in zip(generators, parts, strict=True)]
-        controls = [self._controls(row, of_row, len(rows)) for row, of_row in zip(rows, parts, strict=True)]
-        scores = self._scored([_kept(*one) for one in zip(rows, parts, masks, strict=True)])
-        found = []
-        for mask, of_answers, given in zip(masks, controls, scores.reshape(len(rows), -1), strict=True):
-            if len(of_answers) != len(given):
-                raise ValueError(f"`scorer` gave {len(given)} scores a prompt after {len(of_answers)}")
-            pairs = zip(of_answers, given[:, None], strict=True)
-            found.append([control.draws(mask[None], y, float(self.delta or 0))[0] for control, y in pairs])
-        return np.array(found)
+        places: dict[tuple[str, ...], list[int]] = {}  # of samples of one prompt there are many in a call
+        for place, row in enumerate(rows):
+            places.setdefault(tuple(row), []).append(place)
+        parts = {row: grouped(self.groups, len(row))[1] for row in places}
+        controls = {row: self._controls(list(row), len(rows)) for row in places}
+        masks = [rng.random(len(parts[tuple(row)])) < 0.5 for row, rng in zip(rows, generators, strict=True)]
+        kept = [kept_sources(row, parts[tuple(row)], mask) for row, mask in zip(rows, masks, strict=True)]
+        scores = self._scored(kept).reshape(len(rows), -1)
+        found = np.empty((len(rows), scores.shape[1], len(masks[0])))
+        for row, same in places.items():
+            chosen = np.array([masks[place] for place in same])
+            if len(controls[row]) != scores.shape[1]:
+                raise ValueError(f"`scorer` gave {scores.shape[1]} scores a prompt after {len(controls[row])}")
+            for answer, control in enumerate(controls[row]):
+                found[same, answer] = control.draws(chosen, scores[same, answer], float(self.delta or 0))
+        return found
 
     def learn(self, sources: Sequence[str], scores: Any = None, *, at_a_time: int = PILOT, progress: Any = None) -> Any:
         """Ask for the pilot of a prompt, or go on with the `scores` that there are; returns all scores of the pilot."""
-        (row,) = _checked_rows([list(sources)])
+        (row,) = checked_rows([list(sources)])
         _, parts = grouped(self.groups, len(row))
-        key, masks = self._pilot(row, len(parts))
+        key = content_digest(row)
+        rng = stream(self._known["root"], key, 0, Purpose.PILOT)
+        masks = rng.random((self.pilot, len(parts))) < 0.5
         known = [] if scores is None else list(scores)
         while len(known) < self.pilot:
             chosen = masks[len(known) : len(known) + at_a_time]
-            known += list(self._scored([_kept(row, parts, mask) for mask in chosen]).reshape(len(chosen), -1))
+            known += list(self._scored([kept_sources(row, parts, mask) for mask in chosen]).reshape(len(chosen), -1))
             if progress is not None:
                 progress(known)
         table = np.array(known, dtype=np.float64).reshape(self.pilot, -1)
         self._known[key] = tuple(Control.fitted(masks, column) for column in table.T)
         return known
 
-    def _controls(self, row: list[str], parts: list[list[int]], at_a_time: int) -> tuple[Control, ...]:
+    def _controls(self, row: list[str], at_a_time: int) -> tuple[Control, ...]:
         """The controls of a prompt, one for each answer; its pilot is asked for once."""
-        key, _ = self._pilot(row, len(parts))
+        key = content_digest(row)
         if key not in self._known:
             self.learn(row, at_a_time=at_a_time)
         return self._known[key]
-
-    def _pilot(self, row: list[str], n_parts: int) -> tuple[str, np.ndarray]:
-        """Address of a prompt, and the choices of its pilot."""
-        key = content_digest(row)
-        rng = stream(self._known["root"], key, 0, Purpose.PILOT)
-        return key, rng.random((self.pilot, n_parts)) < 0.5
 
     def _scored(self, rows: list[list[str]]) -> np.ndarray:
         """Finite scores of prompts, (rows,) or (rows, answers)."""
@@ -256,70 +258,6 @@ def checked_delta(delta: Any, scorer: Any) -> float:
             "matters, such as `delta=math.log(2)` for log-probabilities"
         )
     return number
-
-
-def grouped(groups: Any, n_sources: int | None) -> tuple[list[str | None], list[list[int]]]:
-    """Name of each group (None for a source alone) and the places of its sources, in the order of their first places.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `groups` is no dict of lists of places, or names a place that is not there (if `n_sources` is known) or
-        twice.
-    """
-    found: dict[int, str] = {}
-    if groups is not None and not isinstance(groups, Mapping):
-        raise TypeError(f"`groups` must be a dict of names and lists of places, got {shown(groups)}")
-    for name, places in (groups or {}).items():
-        if not isinstance(name, str) or isinstance(places, str) or not isinstance(places, Sequence) or not places:
-            raise TypeError(
-                f"`groups` must be a dict such as {{'weather': [0, 3]}}, got {shown(name)}: {shown(places)}"
-            )
-        for place in places:
-            place = positive_int(place, "groups", 0, 10**9 if n_sources is None else n_sources - 1)
-            if place in found:
-                raise ValueError(
-                    f"`groups`: source {place} is in {found[place]!r} and {name!r}, and can be dropped with one alone"
-                )
-            found[place] = name
-    names: list[str | None] = []
-    parts: list[list[int]] = []
-    for place in range(n_sources or 0):
-        name = found.get(place)
-        if name is not None and name in names:
-            parts[names.index(name)].append(place)
-        else:
-            names.append(name)
-            parts.append([place])
-    return names, parts
-
-
-def _kept(row: list[str], parts: list[list[int]], mask: np.ndarray) -> list[str]:
-    """The sources of the parts that are kept, in their order."""
-    return [row[place] for place in sorted(place for part, on in zip(parts, mask, strict=True) if on for place in part)]
-
-
-def _checked_rows(inputs: Any) -> list[list[str]]:
-    if isinstance(inputs, str) or not isinstance(inputs, list | tuple) or not inputs:
-        raise TypeError(f"`inputs` must be a list of lists of sources, got {shown(inputs)}: write `[sources]`")
-    rows = []
-    for number, row in enumerate(inputs):
-        if isinstance(row, str) or not isinstance(row, list | tuple):
-            raise TypeError(
-                f"`inputs` must be a list of lists of sources, got {shown(row)} as prompt {number}: write "
-                "`[[source, source, ...]]` for one prompt"
-            )
-        rows.append(list(as_names(list(row), "inputs")) if row else [])
-        empty = [place for place, source in enumerate(rows[-1]) if not source.strip()]
-        if empty or not row:
-            what = f"source {empty[0]} is empty" if empty else "it has no sources"
-            raise ValueError(f"`inputs`: nothing can be said of prompt {number}, {what}: leave it out")
-    if len({len(row) for row in rows}) > 1:
-        raise ValueError(
-            f"`inputs`: the prompts of one call must have equally many sources, got {sorted({len(r) for r in rows})}: "
-            "explain them one by one, by `metfa.text.explain_answer`"
-        )
-    return rows
 
 
 def _targets(target: Any, n_rows: int, n_answers: int) -> list[int]:
