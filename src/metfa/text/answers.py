@@ -128,9 +128,9 @@ def explain_answer(
             known["whole"] = np.asarray(effects.model([row])[0]).tolist()
             written([])
         effects.learn(row, known["scores"], at_a_time=at_a_time, progress=written)
-    sample = explain(
-        _EveryAnswer(effects), [row], 0, noise=None, n_samples=n_samples, batch_size=batch_size, rng=root, run=run
-    )
+        sample = explain(
+            _EveryAnswer(effects), [row], 0, noise=None, n_samples=n_samples, batch_size=batch_size, rng=root, run=run
+        )
     most = n_samples.max_samples if isinstance(n_samples, Until) else n_samples
     prompts = {"scored": effects.n_scored, "planned": most + effects.pilot + 4}
     return _apart(sample, names, scorer, known["whole"], prompts)
