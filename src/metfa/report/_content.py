@@ -163,7 +163,7 @@ class Content:
             data |= named(sample, kind)
         if plane is not None and sample.regions is not None:
             data |= {"drawn": outlines_of(sample.regions, plane), **pictured(sample, plane)}
-        kinds = kinds_of(threshold, terms.sides, of_context=region is not None)
+        kinds = kinds_of(threshold, terms, of_context=region is not None)
         paragraph = paragraph_of(sample, summary, terms, noun, kinds, of_context=region is not None)
         lines = lines_of(summary, kinds)
         return cls(name, kind, data, about_of(sample), paragraph, lines, classes_of(sample), warned)
