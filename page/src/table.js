@@ -6,6 +6,7 @@ import { Panel } from "./panel.js";
 
 const PAGE = 50; // rows that are shown at once
 const PALEST = 0.25; // weight of the colour of a decided cell whose score lies at the threshold
+const FAINT = 0.25; // weight of the colours of a row with a caution
 const SIGNS = { 1: "+", 0: "", "-1": "\u2212" };
 const MARKS = [1, -1, 0];
 
@@ -160,8 +161,7 @@ export class Table {
       cautions.length ? element("abbr", { class: "warned", title: cautions.join("; ") }, " !") : null,
     );
     const head = element("th", { scope: "row" }, button, explained ? element("small", {}, ` ${explained.replace(", as predicted", "")}`) : null);
-    const names = [this.rows.each[k].faint ? "faint" : "", this.chosen === k ? "is-chosen" : ""].join(" ").trim();
-    const row = element("tr", { class: names || null }, head, ...columns.map((feature) => this.#cell(k, feature)));
+    const row = element("tr", { class: this.chosen === k ? "is-chosen" : "" }, head, ...columns.map((feature) => this.#cell(k, feature)));
     row.addEventListener("click", (event) => this.#choose(k, Number(event.target.closest("td")?.dataset.feature ?? NaN)));
     return row;
   }
@@ -169,7 +169,7 @@ export class Table {
   #cell(k, feature) {
     const row = this.rows.each[k];
     const mark = row.marks[feature];
-    const strength = PALEST + (1 - PALEST) * Math.min(1, Math.abs(this.rows.apart(k, feature)) / this.rows.top);
+    const strength = (row.faint ? FAINT : 1) * (PALEST + (1 - PALEST) * Math.min(1, Math.abs(this.rows.apart(k, feature)) / this.rows.top));
     const value = row.values ? ` = ${row.values[feature]}` : "";
     const interval = row.maps.lower ? ` (${row.said("lower", feature)} to ${row.said("upper", feature)})` : "";
     const title = `${row.names[feature]}${value}: ${row.said(row.main, feature)}${interval}, ${row.kinds[mark]}`;

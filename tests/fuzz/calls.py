@@ -673,7 +673,8 @@ def of_plot():
                {"sample": table, "index": 0, "title": None, "alpha": 0.3, "correction": "holm", "max_features": 3,
                 "palette": "paper"})  # fmt: skip
     yield Case("plot.table", plot.table,
-               {"sample": table, "rows": [1, 0], "title": None, "max_features": 3, "palette": "paper", **terms})  # fmt: skip
+               {"sample": table, "rows": [1, 0], "title": None, "max_features": 3, "palette": "paper",
+                **terms})  # fmt: skip
     yield Case("plot.figure", plot.figure,
                {"sample": picture, "index": 0, "picture": None, "title": None, "palette": "paper",
                 **terms})  # fmt: skip
