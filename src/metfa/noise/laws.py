@@ -206,3 +206,12 @@ class Compose:
         for noise in self.noises:
             x = noise(x, rng)
         return x
+
+    def for_columns(self, columns: Any) -> tuple[Any, Compose]:
+        """The columns of a frame, and the noise for its codes; see `metfa.noise.per_column`."""
+        matched = []
+        for noise in self.noises:
+            if hasattr(noise, "for_columns"):
+                columns, noise = noise.for_columns(columns)
+            matched.append(noise)
+        return columns, Compose(*matched)
