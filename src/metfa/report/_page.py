@@ -12,7 +12,8 @@ from typing import Any
 
 from metfa._base.lazy import needs_extra
 from metfa._base.palettes import DEFAULT_PALETTE, PALETTES
-from metfa.report._content import Content, alphas_with
+from metfa.report._content import Content
+from metfa.report._deciding import alphas_with
 from metfa.results.terms import Terms
 
 __all__ = ["page_of"]

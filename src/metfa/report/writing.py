@@ -20,6 +20,7 @@ from metfa.report._content import Content
 from metfa.report._page import page_of
 from metfa.report._populations import heading_of_population
 from metfa.report._regions import pooled_beside, terms_of_pair
+from metfa.report._tables import heading_of_table, is_table, table_content
 from metfa.results.cautions import FLIPS_FROM, check_flips_from
 from metfa.results.sample import AttributionSample
 from metfa.results.terms import Terms, checked_threshold, filled
@@ -34,7 +35,7 @@ Result = AttributionSample | ContextExplanation
 
 @dataclass(frozen=True)
 class _Section:
-    """A result with one input, its terms, whether the caller gave the threshold, and where its regions stand."""
+    """A result with one input, or a table; its terms, whether the threshold was given, where its regions stand."""
 
     result: Result
     terms: Terms
@@ -60,8 +61,9 @@ def write(
 
     Maps lie over their picture, words are coloured, features of a table are bars with error bars. Sliders change alpha
     and each threshold, and the browser decides again, at each stop exactly as `metfa.stats` does. Point at a feature to
-    see its samples. With more than 2**24 samples of all features together, thresholds have at most 15 stops instead of
-    127, and the file is larger.
+    see its samples. More than 12 rows of a table are one table, with the marks in its cells, which readers sort and
+    filter by mark; a row that they choose has its bars below. With more than 2**24 samples of all features together,
+    thresholds have at most 15 stops instead of 127 (31 in tables), and the file is larger.
 
     A comparison (`metfa.compare`) is decided about its differences, whose map has the marks outlined. Beside it both
     maps lie over each other on one scale, with a border that readers move; rows of a table have both values.
@@ -75,7 +77,7 @@ def write(
         The file, ending with ".html".
     results : AttributionSample, ContextExplanation, or a sequence or mapping of them
         Maps (height, width), or features along one axis, such as the words of a text. Each input of a batch is shown by
-        itself. The keys of a mapping are headings.
+        itself, but many rows of a table together. The keys of a mapping are headings.
     title : str
         Heading of the page.
     regions : Regions, array, callable or mapping, optional
@@ -153,22 +155,25 @@ def page(
     given: dict[str, Any] = {"alpha": alpha, "correction": correction, "split": split}
     filled(Terms(), Terms.threshold, threshold, **given)  # raises before a large result is read
     inputs = _one_by_one(results, regions)
-    thresholds = _one_each(threshold, len(inputs))
+    thresholds = _one_each(threshold, sum(_n_inputs(result) for result, _ in inputs.values()))
     sections = _sections(inputs, thresholds, given)
     single, of_regions = _levels(sections)
     contents = [
-        Content.of(
-            name,
-            section.result,
-            section.terms,
-            confidence_level,
-            given=section.given,
-            flips_from=flips_from,
-            beside=section.beside,
-        )
+        _content(name, section, confidence_level=confidence_level, flips_from=flips_from)
         for name, section in sections.items()
     ]
     return page_of(contents, harmless_text(title), single, of_regions)
+
+
+def _n_inputs(result: Result) -> int:
+    return len(result.target) if isinstance(result, AttributionSample) else 1
+
+
+def _content(name: str, section: _Section, **settings: Any) -> Content:
+    result = section.result
+    if isinstance(result, AttributionSample) and len(result.target) > 1:
+        return table_content(name, result, section.terms, given=section.given, **settings)
+    return Content.of(name, result, section.terms, given=section.given, beside=section.beside, **settings)
 
 
 def _one_each(threshold: Any, n_inputs: int) -> list[Any]:
@@ -225,7 +230,7 @@ def _target(path: Any, *, overwrite: bool) -> Path:
 
 
 def _one_by_one(results: Any, regions: Any) -> dict[str, tuple[Result, AttributionSample | None]]:
-    """Results with one input each, by their headings, and the regions beside them."""
+    """Results with one input each, or tables, by their headings, and the regions beside them."""
     if isinstance(results, Result):
         results = [results]
     if not isinstance(results, Mapping | Sequence) or isinstance(results, str):
@@ -244,12 +249,11 @@ def _one_by_one(results: Any, regions: Any) -> dict[str, tuple[Result, Attributi
         asked = regions
         if isinstance(regions, Mapping):
             asked = (lambda _: None) if (found_by_name := regions.get(given)) is None else found_by_name
-        batch = 1 if isinstance(result, ContextExplanation) else result.values.shape[1]
-        for index in range(batch):
-            one = result.of_input(index) if isinstance(result, AttributionSample) else result
+        parts = [result] if regions is None and is_table(result) else _parts(result)
+        for index, one in enumerate(parts):
             name = (_name(one) if given is None else harmless_text(printable(str(given)))) or "unnamed"
-            pair = (one, pooled_beside(one, asked, index, batch))
-            found.append((name if batch == 1 else f"{name}, input {index}", pair))
+            pair = (one, pooled_beside(one, asked, index, len(parts)))
+            found.append((name if len(parts) == 1 else f"{name}, input {index}", pair))
     if not found:
         raise ValueError("`results` must hold at least one, got none")
     fixed = not (regions is None or callable(regions) or isinstance(regions, Mapping))
@@ -261,13 +265,20 @@ def _one_by_one(results: Any, regions: Any) -> dict[str, tuple[Result, Attributi
     return numbered(found)
 
 
+def _parts(result: Result) -> list[Result]:
+    """The same with one input each."""
+    return [result] if isinstance(result, ContextExplanation) else [*map(result.of_input, range(_n_inputs(result)))]
+
+
 def _sections(
     inputs: dict[str, tuple[Result, AttributionSample | None]], thresholds: list[Any], given: dict[str, Any]
 ) -> dict[str, _Section]:
     """Sections of the page by their headings, those of regions before those of their pixels."""
     found: list[tuple[str, _Section]] = []
-    for (name, (result, pooled)), threshold in zip(inputs.items(), thresholds, strict=True):
-        beside = None
+    rest = iter(thresholds)
+    for name, (result, pooled) in inputs.items():
+        beside, own = None, list(itertools.islice(rest, _n_inputs(result)))
+        threshold = own[0] if len(own) == 1 or own[0] is None or callable(own[0]) else np.array(own)
         if pooled is None:
             terms = result.terms(threshold, **given)
         else:
@@ -288,7 +299,9 @@ def numbered(named: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _name(result: Result) -> str:
-    """Heading of a result with one input: its explainer, and the class that was explained."""
+    """Heading of a result with one input or of a table: its explainer, and the class that was explained."""
+    if isinstance(result, AttributionSample) and _n_inputs(result) > 1:
+        return heading_of_table(result)
     if isinstance(result, AttributionSample) and result.pair is not None:
         return heading_of(result)
     explainer = str(result.provenance.get("explainer") or "explanation").partition("(")[0]
