@@ -276,9 +276,9 @@ class TestSegmentation:
     @pytest.mark.parametrize(
         ("segmentation", "error", "message"),
         [
-            ("felzenszwalb", ValueError, "one of 'quickshift', 'slic', labels .*got 'felzenszwalb'"),
+            ("felzenszwalb", ValueError, "one of 'auto', 'quickshift', 'slic', .*labels .*got 'felzenszwalb'"),
             (QUARTERS.astype(float), TypeError, "integer labels .* got float64"),
-            (QUARTERS[None], ValueError, r"labels \(height, width\), got shape \(1, 20, 16\)"),
+            (QUARTERS[None, None], ValueError, r"labels such as \(height, width\), .*got shape \(1, 1, 20, 16\)"),
         ],
     )
     def test_unfit_is_refused_at_once(self, segmentation, error, message):
@@ -286,7 +286,7 @@ class TestSegmentation:
             LIME(logits, segmentation=segmentation)
 
     def test_labels_of_another_size(self):
-        with pytest.raises(ValueError, match=r"labels of shape \(19, 16\), but the images have \(20, 16\)"):
+        with pytest.raises(ValueError, match=r"labels of shape \(19, 16\), but the inputs have \(20, 16\)"):
             LIME(logits, segmentation=QUARTERS[1:])(IMAGES, 0)
 
     def test_normalised_images_are_refused_with_the_remedy(self):

@@ -302,7 +302,7 @@ class TestUnfit:
             ({"n_masks": 0}, ValueError, "`n_masks` must be at least 1, got 0"),
             ({"n_masks": 1.5}, TypeError, "`n_masks` must be an integer, got float"),
             ({"grid": 0}, ValueError, "`grid` must be at least 1, got 0"),
-            ({"grid": (3, 4, 5)}, ValueError, r"pair \(rows, columns\), got \(3, 4, 5\)"),
+            ({"grid": (3, 4, 5, 6)}, ValueError, r"one for each axis such as \(rows, columns\), got \(3, 4, 5, 6\)"),
             ({"keep": 1.0}, ValueError, r"`keep` must lie strictly between 0 and 1, got 1\.0"),
             ({"keep": "half"}, TypeError, "`keep` must be a number, got str: 'half'"),
             ({"baseline": np.nan}, ValueError, r"`baseline` must hold finite numbers.*got nan"),
@@ -317,10 +317,10 @@ class TestUnfit:
     @pytest.mark.parametrize(
         ("inputs", "error", "message"),
         [
-            (IMAGES[0], ValueError, r"\(batch, channels, height, width\), got shape \(2, 12, 9\)"),
+            (IMAGES[0, 0], ValueError, r"\(batch, channels, height, width\) or volumes .*, got shape \(12, 9\)"),
             (IMAGES[:0], ValueError, r"no rows or no pixels: shape \(0, 2, 12, 9\)"),
             ((IMAGES * 255).astype(np.uint8), TypeError, "got uint8: scale 8-bit images by `images / 255`"),
-            ([[1.0]], TypeError, "must be an array of images, got list"),
+            ([[1.0]], TypeError, "must be an array of series, images or volumes, got list"),
         ],
     )
     def test_inputs_are_refused_before_the_model_is_called(self, inputs, error, message):
