@@ -152,17 +152,20 @@ def bars(
 
 
 def found(
-    sample: AttributionSample, terms: Terms, confidence_level: float
+    sample: AttributionSample, terms: Terms, confidence_level: float, ends: str = "error bars"
 ) -> tuple[Scores, Decision | None, list[str]]:
-    """Scores of one input, what is decided about them unless there are too few samples, and what a reader must know."""
+    """Scores of one input, what is decided about them unless there are too few samples, and what a reader must know.
+
+    `ends`: what the figure shows of the intervals.
+    """
     scores = Scores.of(sample, confidence_level)
-    notes = [] if scores.ends else [f"no error bars: {sample.too_few_for(confidence_level)}"]
+    notes = [] if scores.ends else [f"no {ends}: {sample.too_few_for(confidence_level)}"]
     try:
         decision = sample.decide(terms)
     except TooFewSamplesError as error:
         return scores, None, [*notes, str(error)]
     if scores.ends is not None:
-        notes.append("error bars have a level of their own, so they may differ from the colours at the threshold")
+        notes.append(f"{ends} have a level of their own, so they may differ from the colours at the threshold")
     return scores, decision, notes
 
 

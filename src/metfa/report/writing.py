@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from metfa._base.percents import counted
 from metfa._base.provenance import printable
 from metfa._base.validation import as_path, brief, shown
 from metfa._base.writing import new_file, sweep
+from metfa.plot.kinds import Kind
 from metfa.report._compared import heading_of
 from metfa.report._content import Content
 from metfa.report._page import page_of
@@ -34,12 +35,13 @@ Result = AttributionSample | ContextExplanation
 
 @dataclass(frozen=True)
 class _Section:
-    """A result with one input, its terms, whether the caller gave the threshold, and where its regions stand."""
+    """A result with one input, its terms, whether the threshold was given, where its regions stand, and its kind."""
 
     result: Result
     terms: Terms
     given: bool
     beside: int | None
+    kind: Kind | None
 
 
 def write(
@@ -54,6 +56,7 @@ def write(
     split: int | None = None,
     confidence_level: float = 0.95,
     flips_from: float = FLIPS_FROM,
+    kind: Any = None,
 ) -> Path:
     """Write one HTML file that shows results: it needs no network and no other file, in any browser from 2023 on.
 
@@ -91,6 +94,10 @@ def write(
         Level of the intervals, and of the smoothed map.
     flips_from : float
         Share of noisy inputs with another prediction, from which on a result's heading says so and its marks are faint.
+    kind : Series, Volume or Image, or mapping of them, optional
+        What the maps are of, as for `AttributionSample.plot`: ``metfa.plot.Series(sampling_rate=500)``. With a mapping
+        of results, one for some of its keys. Of a series the page shows the signal with its marked steps, of a volume
+        slices with a slider.
 
     Returns
     -------
@@ -122,7 +129,7 @@ def write(
     check_flips_from(flips_from)
     given: dict[str, Any] = {"alpha": alpha, "correction": correction, "split": split}
     filled(Terms(), Terms.threshold, threshold, **given)  # raises before a large result is read
-    inputs = _one_by_one(results, regions)
+    inputs = _one_by_one(results, regions, kind)
     thresholds = _one_each(threshold, len(inputs))
     sections = _sections(inputs, thresholds, given)
     _check_levels({name: section.terms for name, section in sections.items()})
@@ -135,6 +142,7 @@ def write(
             given=section.given,
             flips_from=flips_from,
             beside=section.beside,
+            axes=section.kind,
         )
         for name, section in sections.items()
     ]
@@ -186,8 +194,10 @@ def _new_file(path: Any) -> Path:
     return target
 
 
-def _one_by_one(results: Any, regions: Any) -> dict[str, tuple[Result, AttributionSample | None]]:
-    """Results with one input each, by their headings, and the regions beside them."""
+def _one_by_one(
+    results: Any, regions: Any, kind: Any
+) -> dict[str, tuple[Result, AttributionSample | None, Kind | None]]:
+    """Results with one input each, by their headings, the regions beside them, and what their maps are of."""
     if isinstance(results, Result):
         results = [results]
     if not isinstance(results, Mapping | Sequence) or isinstance(results, str):
@@ -196,7 +206,8 @@ def _one_by_one(results: Any, regions: Any) -> dict[str, tuple[Result, Attributi
             f"{shown(results)}"
         )
     named = results.items() if isinstance(results, Mapping) else ((None, result) for result in results)
-    found: list[tuple[str, tuple[Result, AttributionSample | None]]] = []
+    kind_for = _kind_for(results, kind)
+    found: list[tuple[str, tuple[Result, AttributionSample | None, Kind | None]]] = []
     for given, result in named:
         if not isinstance(result, Result):
             raise TypeError(
@@ -207,11 +218,11 @@ def _one_by_one(results: Any, regions: Any) -> dict[str, tuple[Result, Attributi
         for index in range(batch):
             one = result.of_input(index) if isinstance(result, AttributionSample) else result
             name = (_name(one) if given is None else harmless_text(printable(str(given)))) or "unnamed"
-            pair = (one, pooled_beside(one, regions, index, batch))
-            found.append((name if batch == 1 else f"{name}, input {index}", pair))
+            shown_as = (one, pooled_beside(one, regions, index, batch), kind_for(given))
+            found.append((name if batch == 1 else f"{name}, input {index}", shown_as))
     if not found:
         raise ValueError("`results` must hold at least one, got none")
-    if regions is not None and not callable(regions) and not any(pooled for _, (_, pooled) in found):
+    if regions is not None and not callable(regions) and not any(pooled for _, (_, pooled, _) in found):
         raise ValueError(
             "`regions` are shown beside results of single features, and the features of all `results` are regions "
             "already: leave `regions` out"
@@ -219,20 +230,37 @@ def _one_by_one(results: Any, regions: Any) -> dict[str, tuple[Result, Attributi
     return numbered(found)
 
 
+def _kind_for(results: Any, kind: Any) -> Callable[[Any], Kind | None]:
+    """What the maps of a result are of, by its key in a mapping of results."""
+    if not isinstance(kind, Mapping):
+        return lambda _: kind
+    if not isinstance(results, Mapping):
+        raise TypeError(
+            "`kind` may be a mapping where `results` is one, with some of its keys: give one kind for all"
+        )
+    strange = [key for key in kind if key not in results]
+    if strange:
+        raise ValueError(f"`kind` must have keys of `results`, {', '.join(map(repr, results))}, got {strange[0]!r}")
+    return kind.get
+
+
 def _sections(
-    inputs: dict[str, tuple[Result, AttributionSample | None]], thresholds: list[Any], given: dict[str, Any]
+    inputs: dict[str, tuple[Result, AttributionSample | None, Kind | None]],
+    thresholds: list[Any],
+    given: dict[str, Any],
 ) -> dict[str, _Section]:
     """Sections of the page by their headings, those of regions before those of their pixels."""
     found: list[tuple[str, _Section]] = []
-    for (name, (result, pooled)), threshold in zip(inputs.items(), thresholds, strict=True):
+    for (name, (result, pooled, kind)), threshold in zip(inputs.items(), thresholds, strict=True):
         beside = None
         if pooled is None or isinstance(result, ContextExplanation):
             terms = result.terms(threshold, **given)
         else:
             terms, of_regions, too = terms_of_pair(result, pooled, threshold, given)
             beside = len(found)
-            found.append((f"{name}: {counted(pooled.n_features, 'region')}", _Section(pooled, of_regions, too, None)))
-        found.append((name, _Section(result, terms, threshold is not None, beside)))
+            heading = f"{name}: {counted(pooled.n_features, 'region')}"
+            found.append((heading, _Section(pooled, of_regions, too, None, kind)))
+        found.append((name, _Section(result, terms, threshold is not None, beside, kind)))
     return numbered(found)
 
 

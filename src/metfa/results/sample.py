@@ -258,11 +258,19 @@ class AttributionSample(Decided):
 
         return write(path, self, **settings)
 
-    def plot(self, **settings: Any) -> Any:
-        """Draw maps (`metfa.plot.figure`, `metfa.plot.comparison`), regions of maps (`metfa.plot.regions`) or bars."""
+    def plot(self, *, kind: Any = None, **settings: Any) -> Any:
+        """Draw maps of images, series or volumes, regions of them, or bars: see `metfa.plot.drawing_of`.
+
+        Parameters
+        ----------
+        kind : Series, Volume or Image, optional
+            What the maps are of, such as ``metfa.plot.Series(sampling_rate=500)``.
+        **settings
+            As for the function that draws it.
+        """
         from metfa.plot import drawing_of
 
-        return drawing_of(self)(self, **settings)
+        return drawing_of(self, kind)(self, **settings)
 
     def _repr_html_(self) -> str:
         from metfa.plot import notebook_html
