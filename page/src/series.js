@@ -208,6 +208,7 @@ export class Series {
     const context = this.canvas.getContext("2d");
     context.scale(ratio, ratio);
     const style = getComputedStyle(this.frame);
+    this.paper = style.getPropertyValue("--paper").trim();
     this.ink = style.getPropertyValue("--ink").trim();
     this.faint = style.getPropertyValue("--faint").trim();
     this.rule = style.getPropertyValue("--line").trim();
@@ -295,19 +296,25 @@ export class Series {
       return feature < 0 ? NaN : result.score(name, feature);
     };
     if (result.maps.lower && !["width", "radius", "picture"].includes(this.layer)) this.#drawBand(context, score("lower"), score("upper"), y);
-    const level = (value, dash) => {
-      context.setLineDash(dash);
-      context.strokeStyle = this.ink;
-      context.lineWidth = dash.length ? 1.2 : 0.6;
+    const line = (value) => {
       context.beginPath();
       context.moveTo(LEFT, y(value));
       context.lineTo(this.x(this.edges[this.to]), y(value));
       context.stroke();
+    };
+    const level = (value, dash) => {
+      context.strokeStyle = this.paper;
+      context.lineWidth = dash.length ? 3.5 : 0;
+      if (dash.length) line(value);
+      context.setLineDash(dash);
+      context.strokeStyle = this.ink;
+      context.lineWidth = dash.length ? 1.2 : 0.6;
+      line(value);
       context.setLineDash([]);
     };
     if (low < 0 && high > 0) level(0, []);
-    if (Number.isFinite(result.threshold) && result.threshold !== 0 && !["width", "radius", "picture"].includes(this.layer)) level(result.threshold, [5, 4]);
     if (this.layer !== "picture") this.#drawLine(context, score(this.layer), y, { colour: this.ink, width: 1.3 });
+    if (Number.isFinite(result.threshold) && result.threshold !== 0 && !["width", "radius", "picture"].includes(this.layer)) level(result.threshold, [5, 4]);
     return { low, high };
   }
 
@@ -422,7 +429,7 @@ export class Series {
     const { result } = this;
     const band = result.maps.lower ? "; band: the interval of its median" : "";
     const dashed = result.threshold ? "; dashed: the threshold" : "";
-    const scale = this.panels.length > 2 && this.signals.length > 0 ? " Each channel has a scale of its own." : "";
+    const scale = this.panels.length > 2 && this.signals.length > 0 ? " The signal of each channel has a scale of its own." : "";
     const shown = this.to - this.from < this.length ? ` Shown: ${percent((this.to - this.from) / this.length, 0)} of the steps.` : "";
     this.caption.textContent =
       this.layer === "picture"

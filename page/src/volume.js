@@ -19,7 +19,7 @@ export class Volume {
     this.shape = place.shape;
     this.axis = place.axis;
     this.at = place.at ?? [0, 0, 0];
-    this.colours = colourMap(place.colours);
+    this.colours = colourMap(result.colours);
     volumes += 1;
     this.slider = element("input", { type: "range", min: 0, step: 1, oninput: () => this.#show(Number(this.slider.value)) });
     this.where = element("output", { class: "number" });
@@ -50,7 +50,7 @@ export class Volume {
     const { result } = this;
     const size = this.shape.reduce((a, b) => a * b);
     this.labels = await labelsOf(result.place, size, result.size);
-    this.grey = await unpacked(result.place.grey);
+    this.grey = await unpacked(result.picture);
     if (this.grey.length !== size) throw new Error("its voxels do not fit their scores");
     if (!result.place.at) this.at = this.#placeOf(this.#voxelOf(this.#strongest()));
     this.#turn(this.axis);
@@ -242,7 +242,7 @@ export class Volume {
     this.slider.setAttribute("aria-valuetext", this.where.textContent);
     if (layer === "picture") {
       paintScores(this.chosen.context, () => NaN, { low: 0, high: 1, span: 1 }, this.colours, ground, 0);
-      this.chosen.caption.textContent = result.place.caption;
+      this.chosen.caption.textContent = result.caption;
       this.legend.replaceChildren();
     } else {
       const scale = this.#scale(layer);

@@ -36,6 +36,7 @@ __all__ = ["Content", "alphas_with"]
 
 ALPHAS = (1e-6, 1e-5, 1e-4, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4)
 NOUNS = {"maps": "pixel", "words": "word"}  # else the sample's own
+PARTS = {"regions": "pixels", "series": "steps", "volume": "voxels"}  # of a region
 LARGEST = 1e300  # sums and differences of larger scores overflow
 
 
@@ -172,7 +173,9 @@ class Content:
         if plane is not None and sample.regions is not None:
             data |= {"drawn": outlines_of(sample.regions, plane), **pictured(sample, plane)}
         kinds = kinds_of(threshold, terms.sides, of_context=region is not None)
-        paragraph = paragraph_of(sample, summary, terms, noun, kinds, of_context=region is not None)
+        paragraph = paragraph_of(
+            sample, summary, terms, noun, kinds, of_context=region is not None, parts=PARTS.get(kind, "parts")
+        )
         lines = lines_of(summary, kinds)
         return cls(name, kind, data, about_of(sample), paragraph, lines, classes_of(sample), warned)
 

@@ -59,7 +59,7 @@ def page_of(contents: Sequence[Content], title: str, terms: Terms) -> str:
         shown={_unit_of(content) for content in contents},
         has_maps=any(content.kind in ("maps", "series", "volume") for content in contents),
         has_outlines=any(content.kind == "maps" and content.data["compared"] for content in contents),
-        has_pictures=any("picture" in content.data or content.kind == "volume" for content in contents),
+        has_pictures=any("picture" in content.data for content in contents),
         corrections=[(correction or "none", NAMES[correction]) for correction in NAMES],
         version=metadata.version("metfa"),
         made=datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),

@@ -50,11 +50,15 @@ def placed_of(sample: AttributionSample, kind: Series | Volume, name: str) -> di
             else "`metfa.plot.series` draws it; or explain a part of the series by itself"
         )
         raise ValueError(f"`results`: {name!r} has {cells.size:,} {what}, and a page holds at most {MOST:,}: {remedy}")
-    data = _series(found) if isinstance(found, Traces) else _volume(found, signed=bool(sample.signed))
+    data: dict[str, Any] = {}
+    if isinstance(found, Voxels):
+        grey = np.rint(np.clip(np.nan_to_num(found.picture), 0, 1) * 255).astype(np.uint8)
+        data = {"picture": packed(grey), "caption": found.caption, "colours": colours_of(signed=bool(sample.signed))}
+    place = _series(found) if isinstance(found, Traces) else _volume(found)
     alone = sample.regions is None and np.array_equal(cells.ravel(), np.arange(cells.size))
     names = None if sample.regions is None else [harmless_text(name) for name in _names(sample)]
-    shape = list(cells.shape)
-    return {"names": names, "place": {"shape": shape, "cells": None if alone else packed(cells.astype("<i4")), **data}}
+    place |= {"shape": list(cells.shape), "cells": None if alone else packed(cells.astype("<i4"))}
+    return {**data, "names": names, "place": place}
 
 
 def _names(sample: AttributionSample) -> tuple[str, ...]:
@@ -81,16 +85,12 @@ def _levels(signal: np.ndarray) -> dict[str, Any]:
     return {"low": low.tolist(), "high": high.tolist(), "levels": packed(levels)}
 
 
-def _volume(voxels: Voxels, *, signed: bool) -> dict[str, Any]:
-    grey = np.rint(np.clip(np.nan_to_num(voxels.picture), 0, 1) * 255).astype(np.uint8)
+def _volume(voxels: Voxels) -> dict[str, Any]:
     kind = voxels.kind
     return {
-        "grey": packed(grey),
-        "caption": voxels.caption,
         "spacing": list(kind.spacing),
         "unit": None if kind.unit is None else harmless_text(kind.unit),
         "axis": kind.axis,
         "at": list(kind.at) if kind.at else None,
         "axes": list(NAMES),
-        "colours": colours_of(signed=signed),
     }

@@ -235,9 +235,7 @@ def _kind_for(results: Any, kind: Any) -> Callable[[Any], Kind | None]:
     if not isinstance(kind, Mapping):
         return lambda _: kind
     if not isinstance(results, Mapping):
-        raise TypeError(
-            "`kind` may be a mapping where `results` is one, with some of its keys: give one kind for all"
-        )
+        raise TypeError("`kind` may be a mapping where `results` is one, with some of its keys: give one kind for all")
     strange = [key for key in kind if key not in results]
     if strange:
         raise ValueError(f"`kind` must have keys of `results`, {', '.join(map(repr, results))}, got {strange[0]!r}")
