@@ -182,10 +182,10 @@ def score_name(sample: AttributionSample, *, of_parts: bool = False) -> str:
 
 def not_shown(scores: Scores, decision: Decision | None, rest: np.ndarray, noun: str) -> str:
     """How many features are not shown, how large their scores are, and what is decided about them."""
-    largest = np.abs(scores.values[rest]).max()
+    largest = np.abs(scores.values.ravel()[rest]).max()
     decided = ""
     if decision is not None:
-        counts = [(decision.kinds[mark], int((decision.marks[0, rest] == mark).sum())) for mark in (1, 0, -1)]
+        counts = [(decision.kinds[mark], int((decision.marks[0].ravel()[rest] == mark).sum())) for mark in (1, 0, -1)]
         decided = "; " + ", ".join(f"{count} {name}" for name, count in counts if count)
     whose = f"its {scores.quantity}" if rest.size == 1 else f"their {scores.quantity}s"
     return f"not shown: {counted(rest.size, noun)}, {whose} at most {largest:.3g} in size{decided}"

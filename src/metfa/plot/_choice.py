@@ -52,11 +52,11 @@ def drawing_of(sample: AttributionSample, kind: Kind | None = None) -> Callable[
     if found is None or (sample.regions is not None and sample.sample_noun == "row"):
         return bars
     special = regions if sample.regions is not None else comparison if sample.pair is not None else None
+    if special is None:
+        return figure if kind is None else partial(figure, kind=found)
     if not found.has_axes:
-        return special or figure
-    if special is not None:
-        raise ValueError(
-            f"`kind`: rows and columns have labels in the figure of plain maps alone, got a sample for "
-            f"`metfa.plot.{special.__name__}`: leave `kind` out"
-        )
-    return partial(figure, kind=found)
+        return special
+    raise ValueError(
+        f"`kind`: rows and columns have labels in the figure of plain maps alone, got a sample for "
+        f"`metfa.plot.{special.__name__}`: leave `kind` out"
+    )

@@ -34,7 +34,7 @@ def kind_of(sample: AttributionSample, kind: Kind | None = None) -> Kind | None:
     shape = map_shape(sample)
     if kind is not None:
         return _checked(kind, shape)
-    inputs = sample.inputs.shape[1:] if isinstance(sample.inputs, np.ndarray) else None
+    inputs = _shape_of_input(sample)
     if sample.pairs_of is not None:
         return None
     if len(shape) == 1:
@@ -45,6 +45,13 @@ def kind_of(sample: AttributionSample, kind: Kind | None = None) -> Kind | None:
     if inputs is not None and len(inputs) == 4 and (inputs[1:] == shape or (shape == inputs and shape[0] == 1)):
         return Volume()
     return None if sample.regions is not None else _refused(shape, inputs)
+
+
+def _shape_of_input(sample: AttributionSample) -> tuple[int, ...] | None:
+    """Shape of one input; None where inputs are no arrays."""
+    if not isinstance(sample.inputs, np.ndarray):
+        return None
+    return sample.inputs.shape[2 if sample.sample_noun == "row" else 1 :]  # rows of a data set are one input
 
 
 def _checked(kind: Any, shape: tuple[int, ...]) -> Kind:
