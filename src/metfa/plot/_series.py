@@ -208,8 +208,10 @@ def _heights(traces: Traces, channels: int, *, parts: bool) -> list[float]:
 def _marks_in_words(decision: Decision | None, look: Look) -> list[Any]:
     from matplotlib.patches import Patch
 
+    if decision is None:
+        return []
     handles: list[Any] = []
-    for name, mark, colour in [] if decision is None else look.kinds:
+    for name, mark, colour in look.kinds:
         label = f"{name} {percent(float((decision.marks == mark).mean()), 1)}"
         if mark == 0:
             handles.append(Patch(facecolor="white", edgecolor="#999999", label=label))

@@ -117,10 +117,8 @@ def _tidy(ax: Axes) -> None:
 
 
 def _lane(ax: Axes) -> float:
-    """Height of the strip as a share of its panel, before anything is laid out."""
-    heights = ax.get_gridspec().get_height_ratios()
-    spec = ax.get_subplotspec()
-    return LANE / heights[spec.rowspan.start if spec is not None else 0]
+    """Height of the strip as a share of its panel."""
+    return LANE * ax.figure.dpi / ax.bbox.height
 
 
 def name_panel(ax: Axes, name: str, *, faint: bool = False) -> None:

@@ -176,11 +176,11 @@ def _panels(figure: type[Figure], voxels: Voxels) -> tuple[Figure, list[np.ndarr
     heights = [large, large, large + BAR, small + TITLES]
     fig = figure(figsize=(across + 0.6, sum(heights) + 1.5), layout="constrained")
     grid = fig.add_gridspec(4, 1, height_ratios=heights)
-    rows = [grid[row].subgridspec(1, 3, width_ratios=widths).subplots() for row in range(3)]
-    slices = grid[3].subgridspec(1, SLICES).subplots()
-    for ax in slices:
+    planes_of = [grid[row].subgridspec(1, 3, width_ratios=widths) for row in range(3)]
+    rows = [np.asarray(one.subplots()) for one in (*planes_of, grid[3].subgridspec(1, SLICES))]
+    for ax in rows[3]:
         ax.set_axis_off()
-    return fig, [*rows, slices]
+    return fig, rows
 
 
 def _strongest(scores: np.ndarray, voxels: Voxels) -> tuple[int, int, int]:

@@ -59,7 +59,7 @@ class Series:
             raise TypeError(f"`unit` must be a text such as 's', got {shown(self.unit)}")
         if self.unit is not None and self.sampling_rate is None and self.times is None:
             raise ValueError("`unit` is that of `sampling_rate` or `times`: give one of them too")
-        if self.axis not in (-1, 0) or not is_whole(self.axis):
+        if not is_whole(self.axis) or self.axis not in (-1, 0):
             raise ValueError(
                 f"`axis` must be -1, for maps (channels, time), or 0, for maps (time, channels), got {shown(self.axis)}"
             )
