@@ -709,7 +709,9 @@ def of_plot():
     yield Case("plot.curves", plot.curves, {"named": {"own": curve}, "normalised": True, "index": None, "title": None})
     yield Case("plot.drawing_of", plot.drawing_of, {"sample": table, "kind": None})
     yield Case("plot.notebook_html", plot.notebook_html, {"sample": table})
-    yield Case("sample.plot", table.plot, {"kind": None, "index": 0, "title": None, "threshold": 0.5}, ("alpha", "palette"))
+    yield Case(
+        "sample.plot", table.plot, {"kind": None, "index": 0, "title": None, "threshold": 0.5}, ("alpha", "palette")
+    )
 
 
 def of_report(folder):
