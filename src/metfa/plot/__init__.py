@@ -2,7 +2,8 @@
 
 `AttributionSample.plot` chooses: images go to :func:`figure`, their differences to :func:`comparison`, regions of
 images to :func:`regions`, series to :func:`series`, volumes to :func:`volume`, and columns of a table to :func:`bars`.
-Where shapes leave open what a map is of, give a `kind`: a :class:`Series`, :class:`Volume` or :class:`Image`.
+All rows of a table at once: :func:`table`. Where shapes leave open what a map is of, give a `kind`: a :class:`Series`,
+:class:`Volume` or :class:`Image`.
 """
 
 from metfa._base.palettes import PALETTES
@@ -20,6 +21,7 @@ from metfa.plot._regions import regions
 from metfa.plot._series import series
 from metfa.plot._studies import mstd_ratio, stability_and_faithfulness
 from metfa.plot._study_differences import study_differences
+from metfa.plot._table import table
 from metfa.plot._volume import volume
 from metfa.plot.images import figure
 from metfa.plot.kinds import Image, Series, Volume
@@ -45,5 +47,6 @@ __all__ = [
     "series",
     "stability_and_faithfulness",
     "study_differences",
+    "table",
     "volume",
 ]
