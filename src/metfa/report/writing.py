@@ -57,11 +57,12 @@ def write(
 ) -> Path:
     """Write one HTML file that shows results: it needs no network and no other file, in any browser from 2023 on.
 
-    Maps lie over their picture, words are coloured, features of a table are bars with error bars. Sliders change alpha
-    and each threshold, and the browser decides again, at each stop exactly as `metfa.stats` does. Point at a feature to
-    see its samples. More than 12 rows of a table are one table, with the marks in its cells, which readers sort and
-    filter by mark; a row that they choose has its bars below. With more than 2**24 samples of all features together,
-    thresholds have at most 15 stops instead of 127 (31 in tables), and the file is larger.
+    Maps lie over their picture, words are coloured, features of a table are bars with error bars. Of a series the
+    signal is drawn with its steps shaded, of a volume slice by slice. Sliders change alpha and each threshold, and the
+    browser decides again, at each stop exactly as `metfa.stats` does. Point at a feature to see its samples. More than
+    12 rows of a table are one table, with the marks in its cells, which readers sort and filter by mark; a row that
+    they choose has its bars below. With more than 2**24 samples of all features together, thresholds have at most 15
+    stops instead of 127 (31 in tables), and the file is larger.
 
     A comparison (`metfa.compare`) is decided about its differences, whose map has the marks outlined. Beside it both
     maps lie over each other on one scale, with a border that readers move; rows of a table have both values.

@@ -288,15 +288,7 @@ class AttributionSample(Decided):
         return write(path, self, **settings)
 
     def plot(self, *, kind: Any = None, **settings: Any) -> Any:
-        """Draw maps of images, series or volumes, regions of them, or bars: see `metfa.plot.drawing_of`.
-
-        Parameters
-        ----------
-        kind : Series, Volume or Image, optional
-            What the maps are of, such as ``metfa.plot.Series(sampling_rate=500)``.
-        **settings
-            As for the function that draws it.
-        """
+        """Draw maps, regions or bars, with the function that `metfa.plot.drawing_of` finds for it and for `kind`."""
         from metfa.plot import drawing_of
 
         return drawing_of(self, kind)(self, **settings)
