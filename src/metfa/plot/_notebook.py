@@ -23,8 +23,10 @@ def notebook_html(sample: AttributionSample) -> str:
         warnings.simplefilter("ignore")  # a display gives no warnings; the methods do
         try:
             drawing_of(sample)(sample).savefig(buffer, format="png", dpi=72)
-        except (ImportError, ValueError):
+        except ImportError:
             return text
+        except ValueError as error:  # such as shapes that two kinds of maps fit
+            return f"{text}<p>not drawn: {html.escape(str(error))}</p>"
     encoded = base64.b64encode(buffer.getvalue()).decode()
     shown = "attributions" if sample.pair is None else "differences of attributions"
     return f'<img alt="{shown} with their significance" src="data:image/png;base64,{encoded}">{text}'
