@@ -145,8 +145,8 @@ def test_several_answers_share_their_prompts():
     assert sample.significance_map().tolist() == [[1, -1, -1, -1, -1, -1], [-1, 1, -1, -1, -1, -1]]
     assert sample.target == (0, 1)
     assert len(asked) == sample.provenance["prompts"]["scored"] == 20 + 24 + 3
-    assert sample.provenance["prompts"]["planned"] == 48
-    assert "47, at most 48 planned" in str(sample.summary()[0])
+    assert sample.provenance["prompts"]["planned"] == 47
+    assert "47 in this call, 47 planned at most" in str(sample.summary()[0])
     one = explain_answer(lambda rows: scorer(rows)[:, 1], SOURCES, delta=LOG2, n_samples=20, rng=0)
     np.testing.assert_array_equal(one.values[:, 0], sample.values[:, 1])
 

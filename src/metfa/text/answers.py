@@ -81,9 +81,10 @@ def explain_answer(
 
     Notes
     -----
-    At most ``n_samples + pilot + 4`` prompts are scored: the whole one; those of the pilot; the samples; one draw for
+    Planned are ``n_samples + pilot + 3`` prompts at most: the whole one; those of the pilot; the samples; one draw for
     `AttributionSample.vanilla`, which has no meaning here; and one prompt again alone, to see that the rows of a call
-    do not depend on each other (twice for a noisy scorer).
+    do not depend on each other. Where its two scores differ, or are all 0, further looks find out why: up to five
+    prompts, and three calls of `batch_size`.
 
     For documents and their sentences, ask about the documents first, as groups of sentences, and then about the
     sentences of those that matter.
@@ -132,7 +133,7 @@ def explain_answer(
             _EveryAnswer(effects), [row], 0, noise=None, n_samples=n_samples, batch_size=batch_size, rng=root, run=run
         )
     most = n_samples.max_samples if isinstance(n_samples, Until) else n_samples
-    prompts = {"scored": effects.n_scored, "planned": most + effects.pilot + 4}
+    prompts = {"scored": effects.n_scored, "planned": most + effects.pilot + 3}
     return _apart(sample, names, scorer, known["whole"], prompts)
 
 
@@ -170,7 +171,7 @@ def _apart(
         stopping = replace(stopping, thresholds=thresholds, nothing=(), n_inputs=n_answers)
     notes = [["whole prompt", "score " + ", ".join(f"{score:.3g}" for score in scores)]]
     notes += [note for note in sample.provenance["notes"] if note[0] != "prompts scored"]
-    notes += [["prompts scored", f"{prompts['scored']:,}, at most {prompts['planned']:,} planned"]]
+    notes += [["prompts scored", f"{prompts['scored']:,} in this call, {prompts['planned']:,} planned at most"]]
     if n_answers == len(answers or ()) > 1:
         listed = "; ".join(f"input {i}: {cut(answer.strip(), 60)}" for i, answer in enumerate(answers or ()))
         notes.insert(0, ["answers", listed])
