@@ -127,6 +127,7 @@ class Content:
             "noun": noun,
             "sampleNoun": sample.sample_noun,
             "called": terms.sides,
+            "calledAt": terms.sides_at,
             "beside": beside,
             "compared": compared_of(sample, kind, confidence_level, plane),
             "shape": list(sample.feature_shape),

@@ -15,7 +15,7 @@ __all__ = ["Scores"]
 
 @dataclass(frozen=True)
 class Scores:
-    """One number for each feature: smoothed scores, or medians if there are too few samples.
+    """One number for each feature: smoothed scores, or medians if there are too few samples; means of effects.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Scores:
     outside : ndarray of bool
         Whether the score without noise lies beyond the ends.
     quantity : str
-        What a number is: a "score", or a "difference" (`metfa.compare`).
+        What a number is: a "score", a "difference" (`metfa.compare`), or a "mean contribution" (`Terms.of_effects`).
     """
 
     values: np.ndarray
@@ -49,6 +49,8 @@ class Scores:
     @classmethod
     def of(cls, sample: AttributionSample, confidence_level: float) -> Scores:
         """From a sample of one input."""
+        if sample.default_terms is not None and sample.default_terms.of_effects:
+            return cls._of_effects(sample, confidence_level)
         vanilla, noun = sample.vanilla, sample.sample_noun
         vanilla = None if vanilla is None else vanilla[0].astype(np.float64)
         kind = "any-time " * sample.any_time
@@ -64,9 +66,22 @@ class Scores:
         beyond = np.zeros(values.shape, bool) if vanilla is None else outside(sample.vanilla, interval)[0]
         return cls(values, called, vanilla, ends, interval.confidence_level, kind, beyond, quantity)
 
+    @classmethod
+    def _of_effects(cls, sample: AttributionSample, confidence_level: float) -> Scores:
+        """Means, of which there is an asymptotic interval if the number of samples was fixed; the clean map is none."""
+        means, n = sample.mean()[0].astype(np.float64), sample.n_samples
+        ends = None
+        if not sample.any_time and n > 2:
+            interval = sample.mean_interval(confidence_level)
+            ends = interval.low[0].astype(np.float64), interval.high[0].astype(np.float64)
+        called, none = f"mean of {n:,} draws", np.zeros(means.shape, bool)
+        return cls(means, called, None, ends, confidence_level, "asymptotic ", none, "mean contribution")
+
     @property
     def median(self) -> str:
         """What the ends are about."""
+        if self.quantity == "mean contribution":
+            return "mean"
         return "median" if self.quantity == "score" else f"median {self.quantity}"
 
     def intervals(self, places: int) -> str:

@@ -125,7 +125,12 @@ class Terms:
     @property
     def of_differences(self) -> bool:
         """Whether the scores are differences, whose signs have names."""
-        return self.sides is not None and self.sides_at == 0
+        return self.sides is not None and not self.of_effects
+
+    @property
+    def of_effects(self) -> bool:
+        """Whether marks have a meaning of their own, of which the medians say nothing (`metfa.text.SourceEffects`)."""
+        return self.sides is not None and self.sides_at != 0
 
     @property
     def at(self) -> str:

@@ -204,7 +204,7 @@ class SourceEffects:
         key = content_digest(row)
         rng = stream(self._known["root"], key, 0, Purpose.PILOT)
         masks = rng.random((self.pilot, len(parts))) < 0.5
-        known = [] if scores is None else list(scores)
+        known = [] if scores is None else list(scores)[: self.pilot]
         while len(known) < self.pilot:
             chosen = masks[len(known) : len(known) + at_a_time]
             known += list(self._scored([kept_sources(row, parts, mask) for mask in chosen]).reshape(len(chosen), -1))
