@@ -140,9 +140,10 @@ class SourceEffects:
     @property
     def default_terms(self) -> Terms:
         """Terms of its results: the threshold δ, and what the marks say."""
-        at = f"{self.delta:.3g}"
+        delta = float(self.delta or 0)
+        at = f"{delta:.3g}"
         sides = (f"adds more than {at} in some context", f"adds less than {at} in some context")
-        return Terms(self.delta, correction="holm", families=STATEMENTS, sides=sides, sides_at=self.delta)
+        return Terms(delta, correction="holm", families=STATEMENTS, sides=sides, sides_at=delta)
 
     @property
     def notes(self) -> dict[str, str]:
