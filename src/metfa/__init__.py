@@ -9,6 +9,7 @@ from metfa._base.lazy import lazy_names
 _HOME = {
     "AttributionSample": "metfa.results.sample",
     "Called": "metfa.calls.called",
+    "Coded": "metfa.calls.coded",
     "FixedBatch": "metfa.calls.fixed_batch",
     "Regions": "metfa.results.regions",
     "Run": "metfa.sampling.run",

@@ -266,6 +266,7 @@ def of_results(folder):
         yield Case(f"sample.{name}", getattr(sample, name), TERMS)
     for name in ("mean_interval", "confidence_interval", "smoothed"):
         yield Case(f"sample.{name}", getattr(sample, name), {"confidence_level": 0.9})
+    yield Case("sample.to_dataframe", sample.to_dataframe, {**TERMS, "confidence_level": 0.9})
     yield Case("sample.certified_interval", sample.certified_interval, {"radius": 0.01, "confidence_level": 0.5})
     yield Case("sample.guarantee", sample.guarantee, {
         "region": np.array([True, False, True]), "threshold": 0.5, "alpha": 0.3, "dependence": "any", "split": None,
@@ -682,6 +683,9 @@ def of_plot():
     yield Case("plot.ranking", plot.ranking,
                {"sample": table, "index": 0, "title": None, "alpha": 0.3, "correction": "holm", "max_features": 3,
                 "palette": "paper"})  # fmt: skip
+    yield Case("plot.table", plot.table,
+               {"sample": table, "rows": [1, 0], "title": None, "max_features": 3, "palette": "paper",
+                **terms})  # fmt: skip
     yield Case("plot.figure", plot.figure,
                {"sample": picture, "index": 0, "picture": None, "title": None, "palette": "paper",
                 **terms})  # fmt: skip

@@ -1,7 +1,7 @@
 """Figures with matplotlib: the maps of an image, its regions, or bars for a table, each with what it claims.
 
 `AttributionSample.plot` chooses: images go to :func:`figure`, their differences to :func:`comparison`, regions of
-images to :func:`regions`, and features along one axis to :func:`bars`.
+images to :func:`regions`, and features along one axis to :func:`bars`. All rows of a table at once: :func:`table`.
 """
 
 from metfa._base.palettes import PALETTES
@@ -18,6 +18,7 @@ from metfa.plot._ranking import ranking
 from metfa.plot._regions import regions
 from metfa.plot._studies import mstd_ratio, stability_and_faithfulness
 from metfa.plot._study_differences import study_differences
+from metfa.plot._table import table
 from metfa.plot.images import figure
 
 __all__ = [
@@ -37,4 +38,5 @@ __all__ = [
     "regions",
     "stability_and_faithfulness",
     "study_differences",
+    "table",
 ]

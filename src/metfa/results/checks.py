@@ -11,6 +11,7 @@ import numpy as np
 
 from metfa._base.mapped import unload
 from metfa.results.corrections import BOTH, STATEMENTS
+from metfa.results.labels import are_columns
 from metfa.results.rules import RULES
 
 if TYPE_CHECKING:
@@ -147,5 +148,6 @@ PROVENANCE: dict[str, Kind] = {
     "signed": (lambda value: isinstance(value, bool), "true or false"),
     "unmoved": (lambda value: isinstance(value, list) and all(map(_is_text, value)), "a list of input names"),
     "versions": (_are_texts, "texts by name"),
+    "columns": (are_columns, "names, kinds and labels of columns"),
     "text": (_are_facts, "facts of a text"),
 }

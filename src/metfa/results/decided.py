@@ -44,9 +44,12 @@ class Decided(Derived):
         threshold, alpha, correction, split
             See `Terms`; TypeError or ValueError if one is not allowed, or does not fit these samples.
         """
-        usual = self.default_terms or Terms(0.0 if self.signed else self.usual_rule)
-        decided = self.stopping is not None and self.stopping.tested and self.stopping.over in (None, self.regions)
-        own = self.stopping.terms if self.stopping is not None and decided else usual
+        usual, stopping = self.default_terms or Terms(0.0 if self.signed else self.usual_rule), self.stopping
+        own = usual
+        if stopping is not None and stopping.tested and stopping.over in (None, self.regions):
+            own = stopping.terms
+        elif stopping is not None and stopping.over is not None and "undecided" in stopping.asked:
+            own = replace(usual, alpha=stopping.alpha, correction=stopping.correction)  # its threshold is the regions'
         if self.any_time and own.correction not in ANY_TIME:
             own = replace(own, correction="bonferroni")  # a default that bounds the same errors at any time
         own = replace(own, unit=self.unit, sides=usual.sides, sides_at=usual.sides_at, families=self.families)

@@ -86,6 +86,11 @@ class Decision:
         """Share of the features of each input that are undecided, (batch,)."""
         return (self.marks == 0).reshape(len(self.marks), -1).mean(axis=1)
 
+    def pvalue(self, alternative: str) -> np.ndarray:
+        r"""The p-values of one side, "greater" or "less", (batch, \*features): a correction takes those of an input."""
+        result_of = sequential.result_of if self.any_time else sign_tests.result_of
+        return result_of(self.test.above, self.test.below, self.test.n, alternative).pvalue
+
     def question(self, noun: str) -> str:
         """The question that was asked about each feature, and its level; `noun` is the word for a feature."""
         if None not in self.nothing:

@@ -25,7 +25,8 @@ class Terms:
     `AttributionSample.terms` fills in what is not given, from the first of these that there is:
 
     1. the terms of `metfa.Until`, if it tested anything: the threshold of each input, its alpha and its correction, and
-       its first samples left out where these gave the thresholds;
+       its first samples left out where these gave the thresholds. For the single features of ``Until(over=)``, which
+       tests regions, its alpha and its correction, with the threshold of 2 or 3;
     2. the `AttributionSample.default_terms` of the result;
     3. the threshold 0 for signed attributions (`AttributionSample.signed`), else the natural break of the medians
        (`stats.jenks_of_medians`; results from before it was usual keep `stats.jenks`, the paper's); alpha 0.05, no
@@ -129,7 +130,7 @@ class Terms:
 
     @property
     def of_effects(self) -> bool:
-        """Whether marks have a meaning of their own, of which the medians say nothing (`metfa.text.SourceEffects`)."""
+        """Whether marks have a meaning of their own, as those of `metfa.text.SourceEffects`."""
         return self.sides is not None and self.sides_at != 0
 
     @property

@@ -126,6 +126,7 @@ def across_models(
             "unit": known_unit(asked.explainers[0]),
             "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
             "versions": versions(),
+            **asked.rows.facts,
         },
         population=Population(
             noun="model",

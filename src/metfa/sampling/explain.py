@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from metfa._base.other_words import our_words
 from metfa._base.progress import progress_bar
+from metfa._base.warnings import each_once
 from metfa.calls.guard import left_as_found
 from metfa.results.sample import AttributionSample
 from metfa.results.until import Until
@@ -19,6 +21,8 @@ from metfa.sampling.store import sink_of
 __all__ = ["explain"]
 
 
+@our_words
+@each_once()
 def explain(
     explainer: Callable[..., Any],
     inputs: Any,
