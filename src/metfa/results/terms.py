@@ -69,11 +69,9 @@ class Terms:
         of "below". Rates are of those called important, and of those called unimportant; family-wise errors of both
         together have the level 2 alpha. "both": all 2m tests, as once; a rate is then of all marks together, and the
         few important ones may be false far more often. None: as saved with the result, "statements" for a new one.
-    sides : (str, str) or None
+    sides, sides_at : (str, str) or None, float
         What scores above and below the threshold `sides_at` are called: of differences (0), such as ("more than the
         rest", "less than the rest"), or of `metfa.text.SourceEffects`. None for plain scores.
-    sides_at : float
-        See `sides`.
 
     Raises
     ------
