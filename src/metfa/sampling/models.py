@@ -18,6 +18,7 @@ from metfa.results.sample import AttributionSample
 from metfa.sampling.clean import clean_maps
 from metfa.sampling.explain import explain
 from metfa.sampling.loop import Job, Loop
+from metfa.sampling.outputs import require_one_map
 from metfa.sampling.protocol import check_explainer, explained_model, prediction_of
 from metfa.sampling.request import DEFAULT_BATCH_SIZE, checked_names
 from metfa.sampling.rows import Rows
@@ -66,8 +67,9 @@ class Models:
         loop = self._loop(number)
         with left_as_found(self.explainers[number]):
             jobs = [Job(row, 0) for row in range(len(self.rows))]
-            maps, _ = clean_maps(loop.ready(self.targets, None, jobs)[0])
-        return maps
+            found = clean_maps(loop.ready(self.targets, None, jobs)[0])
+        require_one_map(found.layout and found.layout.parts, "a statement across models")
+        return found.maps
 
     def explained(self, number: int, noise: Any, n_samples: int, draw: int = 0) -> AttributionSample:
         """Samples of one model under noise; another `draw` has the same copies, and other draws of the explainer."""
