@@ -1,7 +1,8 @@
 """Figures with matplotlib: the maps of an image, its regions, or bars for a table, each with what it claims.
 
 `AttributionSample.plot` chooses: images go to :func:`figure`, their differences to :func:`comparison`, regions of
-images to :func:`regions`, and features along one axis to :func:`bars`.
+images to :func:`regions`, and features along one axis to :func:`bars`. Parts of several inputs are drawn
+:func:`side_by_side`.
 """
 
 from metfa._base.palettes import PALETTES
@@ -16,6 +17,7 @@ from metfa.plot._curves import curves
 from metfa.plot._notebook import notebook_html
 from metfa.plot._ranking import ranking
 from metfa.plot._regions import regions
+from metfa.plot._side_by_side import side_by_side
 from metfa.plot._studies import mstd_ratio, stability_and_faithfulness
 from metfa.plot._study_differences import study_differences
 from metfa.plot.images import figure
@@ -35,6 +37,7 @@ __all__ = [
     "notebook_html",
     "ranking",
     "regions",
+    "side_by_side",
     "stability_and_faithfulness",
     "study_differences",
 ]

@@ -20,6 +20,7 @@ from metfa.report._content import Content
 from metfa.report._page import page_of
 from metfa.report._populations import heading_of_population
 from metfa.report._regions import pooled_beside, terms_of_pair
+from metfa.results.attribution_parts import AttributionParts
 from metfa.results.cautions import FLIPS_FROM, check_flips_from
 from metfa.results.sample import AttributionSample
 from metfa.results.terms import Terms, checked_threshold, filled
@@ -30,6 +31,7 @@ from metfa.text.reading import harmless_text
 __all__ = ["numbered", "write"]
 
 Result = AttributionSample | ContextExplanation
+Results = Result | AttributionParts
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class _Section:
 
 def write(
     path: str | Path,
-    results: Result | Sequence[Result] | Mapping[str, Result],
+    results: Results | Sequence[Results] | Mapping[str, Results],
     *,
     title: str = "Explanations with error bars",
     regions: Any = None,
@@ -72,9 +74,9 @@ def write(
     ----------
     path : path
         New file, ending with ".html".
-    results : AttributionSample, ContextExplanation, or a sequence or mapping of them
+    results : AttributionSample, AttributionParts, ContextExplanation, or a sequence or mapping of them
         Maps (height, width), or features along one axis, such as the words of a text. Each input of a batch is shown by
-        itself. The keys of a mapping are headings.
+        itself, and so is each part of several inputs. The keys of a mapping are headings.
     title : str
         Heading of the page.
     regions : Regions, array or callable, optional
@@ -188,27 +190,30 @@ def _new_file(path: Any) -> Path:
 
 def _one_by_one(results: Any, regions: Any) -> dict[str, tuple[Result, AttributionSample | None]]:
     """Results with one input each, by their headings, and the regions beside them."""
-    if isinstance(results, Result):
+    if isinstance(results, Results):
         results = [results]
     if not isinstance(results, Mapping | Sequence) or isinstance(results, str):
         raise TypeError(
-            f"`results` must be an AttributionSample, a ContextExplanation, or a sequence or mapping of them, got "
-            f"{shown(results)}"
+            "`results` must be an AttributionSample, an AttributionParts, a ContextExplanation, or a sequence or "
+            f"mapping of them, got {shown(results)}"
         )
     named = results.items() if isinstance(results, Mapping) else ((None, result) for result in results)
     found: list[tuple[str, tuple[Result, AttributionSample | None]]] = []
     for given, result in named:
-        if not isinstance(result, Result):
+        if not isinstance(result, Results):
             raise TypeError(
-                f"`results` must be AttributionSample or ContextExplanation, got {type(result).__name__}: what "
-                "`metfa.explain`, `metfa.load` and `metfa.segmentation.explain_context` return"
+                "`results` must be AttributionSample, AttributionParts or ContextExplanation, got "
+                f"{type(result).__name__}: what `metfa.explain`, `metfa.load` and "
+                "`metfa.segmentation.explain_context` return"
             )
-        batch = 1 if isinstance(result, ContextExplanation) else result.values.shape[1]
+        batch = 1 if isinstance(result, ContextExplanation) else len(result.target)
         for index in range(batch):
-            one = result.of_input(index) if isinstance(result, AttributionSample) else result
-            name = (_name(one) if given is None else harmless_text(printable(str(given)))) or "unnamed"
-            pair = (one, pooled_beside(one, regions, index, batch))
-            found.append((name if batch == 1 else f"{name}, input {index}", pair))
+            for one in _of_input(result, index):
+                name = (_name(one) if given is None else harmless_text(printable(str(given)))) or "unnamed"
+                where = [] if batch == 1 else [f"input {index}"]
+                where += [one.part] if isinstance(one, AttributionSample) and one.part is not None else []
+                pair = (one, pooled_beside(one, regions, index, batch))
+                found.append((", ".join([name, *map(harmless_text, where)]), pair))
     if not found:
         raise ValueError("`results` must hold at least one, got none")
     if regions is not None and not callable(regions) and not any(pooled for _, (_, pooled) in found):
@@ -217,6 +222,13 @@ def _one_by_one(results: Any, regions: Any) -> dict[str, tuple[Result, Attributi
             "already: leave `regions` out"
         )
     return numbered(found)
+
+
+def _of_input(result: Results, index: int) -> list[Result]:
+    """What is shown of one input of a batch: its result, or that of each part."""
+    if isinstance(result, AttributionParts):
+        return [part.of_input(index) for part in result.values()]
+    return [result.of_input(index) if isinstance(result, AttributionSample) else result]
 
 
 def _sections(

@@ -198,7 +198,7 @@ class AttributionParts(Mapping):
         alpha, correction, split
             As there, in each part; an alpha for all k parts together is `alpha` / k.
         """
-        given = self._thresholds(threshold)
+        given = self.threshold_of_each(threshold)
         return {
             name: part.terms(given.get(name), alpha=alpha, correction=correction, split=split)
             for name, part in self.items()
@@ -274,8 +274,8 @@ class AttributionParts(Mapping):
 
         return notebook_html(self)
 
-    def _thresholds(self, threshold: Any) -> dict[str | int, Any]:
-        """A threshold for each part."""
+    def threshold_of_each(self, threshold: Any) -> dict[str | int, Any]:
+        """The threshold given, part by part: one for all, or a dict with one for each of some parts."""
         if not isinstance(threshold, Mapping):
             return dict.fromkeys(self, threshold)
         unknown = [name for name in threshold if name not in self]

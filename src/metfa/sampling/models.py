@@ -14,6 +14,7 @@ from metfa._base.validation import as_list, positive_int
 from metfa.calls.behind import loaded_torch, owner_of
 from metfa.calls.guard import left_as_found
 from metfa.calls.targets import row_targets
+from metfa.results.attribution_parts import AttributionParts
 from metfa.results.sample import AttributionSample
 from metfa.sampling.clean import clean_maps
 from metfa.sampling.explain import explain
@@ -75,7 +76,7 @@ class Models:
         """Samples of one model under noise; another `draw` has the same copies, and other draws of the explainer."""
         explainer, store = self.explainers[number], self.run.store
         name = f"model_{number}" + (f"_draw_{draw}" if draw else "")
-        return explain(
+        found = explain(
             _Redrawn(explainer, draw) if draw else explainer,
             self.inputs,
             self.targets,
@@ -85,6 +86,8 @@ class Models:
             rng=self.root_of(number),
             run=replace(self.run, store=None if store is None else f"{store}/{name}"),
         )
+        require_one_map(found if isinstance(found, AttributionParts) else None, "a statement across models")
+        return found
 
     def _loop(self, number: int) -> Loop:
         addresses = [(self.root_of(number), identity) for identity in self.ids]
