@@ -195,7 +195,6 @@ class TestOutput:
             self.call(output)
 
 
-
 # Toy explainers of every kind. `run` explains five rows, which differ, in any combination.
 
 RANDOM = np.random.default_rng(7)
