@@ -57,6 +57,17 @@ def test_each_part_is_as_if_it_were_alone(result):
     assert "3 features of part 'table'" in repr(result["table"])
 
 
+def test_what_the_explainer_says_holds_for_every_part():
+    class Says:
+        signed, unit = True, 7.0
+
+        def __call__(self, inputs, target):
+            return explainer(inputs, target)
+
+    for found in (explained(Says()), explained(Says()).of_input(1)):
+        assert [(part.signed, part.unit, part.terms().threshold) for part in found.values()] == [(True, 7.0, 0.0)] * 2
+
+
 def test_the_numbers_are_those_of_every_batch_size_and_of_a_row_alone(result):
     for size in (1, 7):
         assert np.array_equal(explained(predict=predict, batch_size=size).joined.values, result.joined.values)

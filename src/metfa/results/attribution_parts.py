@@ -86,7 +86,11 @@ class AttributionParts(Mapping):
                 inputs=joined.inputs[part.name],
                 feature_names=part.feature_names,
                 stopping=_of_part(part.stopping, joined.stopping),
-                provenance={**shared, "part": part.name, "signed": part.signed},
+                provenance={
+                    **shared,
+                    "part": part.name,
+                    "signed": shared.get("signed") if part.signed is None else part.signed,
+                },
             )
             for part in self.layout.parts
         }
