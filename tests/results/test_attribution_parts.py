@@ -371,7 +371,7 @@ def test_layouts_balance_their_parts():
 @pytest.mark.slow
 def test_captum_on_a_model_of_two_inputs():
     torch, attr = pytest.importorskip("torch"), pytest.importorskip("captum.attr")
-    from metfa.explainers import from_captum, heatmap
+    from metfa.explainers import Gradient, from_captum, heatmap
 
     class Both(torch.nn.Module):
         def __init__(self):
@@ -397,6 +397,10 @@ def test_captum_on_a_model_of_two_inputs():
             inputs, list(found.target), noise=noise, n_samples=12, rng=0,
         )  # fmt: skip
         assert np.array_equal(found[place].values, alone.values.astype(found[place].values.dtype))
+    with pytest.raises(TypeError, match=r"`heatmap\(Saliency\(model\).attribute, channel_axis=\(1, None\)\)`"):
+        metfa.explain(Gradient(model), inputs, noise=noise, rng=0)
+    advised = metfa.explain(heatmap(attr.Saliency(model).attribute, channel_axis=(1, None)), inputs, noise=noise, rng=0)
+    assert advised[0].feature_shape == (4, 4)
     maps = metfa.explain(heatmap(method, channel_axis=(1, None)), inputs, noise=noise, n_samples=12, rng=0)
     assert maps[0].feature_shape == (4, 4)
     assert maps[0].values.max() == 1 == maps[1].values.max()

@@ -44,6 +44,12 @@ def require_channels(array: Any, channel_axis: int | None, name: str) -> None:
 
 def check_differentiable(inputs: Any, channel_axis: int | None, what: str) -> None:
     """Raise unless `inputs` is a floating-point tensor with channels on that axis."""
+    if isinstance(inputs, tuple | Mapping):
+        raise TypeError(
+            f"`inputs` must be one torch.Tensor here, got a {type(inputs).__name__} of {len(inputs)}: for a model of "
+            "several inputs give a tuple to a method of Captum, as in `heatmap(Saliency(model).attribute, "
+            "channel_axis=(1, None))`"
+        )
     require_tensor(inputs)
     if not inputs.is_floating_point():
         raise TypeError(f"`inputs` must be floating point to have {what}, got {inputs.dtype}")
