@@ -369,6 +369,7 @@ def test_layouts_balance_their_parts():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Input Tensor")
 def test_captum_on_a_model_of_two_inputs():
     torch, attr = pytest.importorskip("torch"), pytest.importorskip("captum.attr")
     from metfa.explainers import Gradient, from_captum, heatmap

@@ -88,4 +88,5 @@ def test_scores_that_pass_for_the_second_part():
     found = metfa.explain(
         lambda inputs, target: ({0: inputs[0]}, predict(*inputs)), inputs, 0, noise=noise, n_samples=10, rng=0
     )
-    assert list(found) == [0] and found.scores.shape == (2, 2)
+    assert list(found) == [0]
+    assert found.scores.shape == (2, 2)

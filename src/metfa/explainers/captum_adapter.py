@@ -63,7 +63,7 @@ class CaptumMethod:
         from metfa.calls.no_gradient import gradient_expected
 
         torch: Any = loaded_torch()
-        parts = inputs if isinstance(inputs, tuple) else (inputs,)
+        parts: tuple[Any, ...] = inputs if isinstance(inputs, tuple) else (inputs,)
         for part in parts:
             require_tensor(part)
         by_gradient = isinstance(self.attribution, GradientAttribution)

@@ -26,8 +26,8 @@ def notebook_html(sample: AttributionSample | AttributionParts) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a display gives no warnings; the methods do
         try:
-            draw = side_by_side if several else drawing_of(sample)
-            draw(sample).savefig(buffer, format="png", dpi=72)
+            figure = side_by_side(sample) if isinstance(sample, AttributionParts) else drawing_of(sample)(sample)
+            figure.savefig(buffer, format="png", dpi=72)
         except (ImportError, ValueError):
             return text
     encoded = base64.b64encode(buffer.getvalue()).decode()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from metfa.results.layout import Layout
 from metfa.results.stopping import Look, Stopping
 from metfa.results.until import CRITERIA, Until
 from metfa.sampling.rounds import RoundsUntil
-from metfa.sampling.seen import SeenParts
 
 __all__ = ["RoundsOfParts"]
 
@@ -21,8 +21,8 @@ class RoundsOfParts:
         self.most = rule.max_samples
         self._rounds = {name: RoundsUntil(rule, batch, signed=signed) for name in layout.names}
 
-    def check(self, seen: SeenParts, usual: str) -> None:
-        """See `Rounds`."""
+    def check(self, seen: Any, usual: str) -> None:
+        """See `Rounds`; what is seen is a `SeenParts`."""
         for name, rounds in self._rounds.items():
             rounds.check(seen.parts[name], usual)
 
@@ -31,7 +31,7 @@ class RoundsOfParts:
         wanted = [rounds.next(taken, made) for rounds in self._rounds.values()]
         return max((upto for upto in wanted if upto is not None), default=None)
 
-    def look(self, seen: SeenParts, taken: int, unmoved: Sequence[int]) -> str:
+    def look(self, seen: Any, taken: int, unmoved: Sequence[int]) -> str:
         """See `Rounds`; a part that was content is looked at again, because it must be when the others are."""
         shown = [(name, rounds.look(seen.parts[name], taken, unmoved)) for name, rounds in self._rounds.items()]
         return "; ".join(f"{name}: {text}" for name, text in shown)

@@ -70,7 +70,13 @@ class MemorySink:
     def __exit__(self, *error: object) -> None:
         """See `Sink`; there is nothing to close."""
 
-    def open(self, most_samples: int, vanilla: np.ndarray, *others: Any) -> None:  # noqa: ARG002
+    def open(
+        self,
+        most_samples: int,
+        vanilla: np.ndarray,
+        targets: list[Any],  # noqa: ARG002
+        layout: Layout | None = None,  # noqa: ARG002
+    ) -> None:
         """See `Sink`."""
         self._most = most_samples
         self._values = np.empty((0, *vanilla.shape), dtype=vanilla.dtype)
