@@ -242,7 +242,7 @@ def draw_bars(
 
 def _label_features(ax: Axes, sample: AttributionSample, names: tuple[str, ...] | None, shown: np.ndarray) -> None:
     inputs = sample.inputs
-    single = sample.noun == "feature" and isinstance(inputs, np.ndarray)
+    single = sample.noun == "feature" and isinstance(inputs, np.ndarray) and inputs.dtype.kind in "biuf"
     has_values = single and inputs.shape[1:] == sample.feature_shape
     labels = []
     for feature in shown:

@@ -68,8 +68,8 @@ def side_by_side(
     Examples
     --------
     >>> import numpy as np, metfa
-    >>> explainer = lambda inputs, target: {"image": inputs["image"] ** 2, "table": inputs["table"]}
-    >>> inputs = {"image": np.ones((1, 8, 8)), "table": np.ones((1, 3))}
+    >>> explainer = lambda inputs, target: {"image": inputs["image"], "table": inputs["table"] - 1}
+    >>> inputs = {"image": 10 * np.eye(8)[None], "table": np.ones((1, 3))}
     >>> noise = {"image": metfa.noise.Uniform(0.1), "table": metfa.noise.Gaussian(0.1)}
     >>> result = metfa.explain(explainer, inputs, 0, noise=noise, n_samples=20, rng=0)
     >>> len(metfa.plot.side_by_side(result).subfigs)
