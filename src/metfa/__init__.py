@@ -10,6 +10,7 @@ _HOME = {
     "AttributionParts": "metfa.results.attribution_parts",
     "AttributionSample": "metfa.results.sample",
     "Called": "metfa.calls.called",
+    "Coded": "metfa.calls.coded",
     "FixedBatch": "metfa.calls.fixed_batch",
     "Regions": "metfa.results.regions",
     "Run": "metfa.sampling.run",

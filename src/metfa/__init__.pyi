@@ -26,6 +26,7 @@ from metfa._base.warnings import SignedAttributionsWarning as SignedAttributions
 from metfa._base.warnings import SmallRegionWarning as SmallRegionWarning
 from metfa._base.warnings import UnreadWordsWarning as UnreadWordsWarning
 from metfa._base.warnings import WeakAttackWarning as WeakAttackWarning
+from metfa.calls.coded import Coded as Coded
 from metfa.calls.fixed_batch import FixedBatch as FixedBatch
 from metfa.calls.held import Called as Called
 from metfa.evaluation.run import evaluate as evaluate

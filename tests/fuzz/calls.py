@@ -43,6 +43,7 @@ from .theirs import (
     of_class_maps,
     pixels_of,
     probable,
+    rows_scores,
     scores_of,
     segments,
     text_scores,
@@ -289,6 +290,7 @@ def of_results(folder):
         yield Case(f"sample.{name}", getattr(sample, name), TERMS)
     for name in ("mean_interval", "confidence_interval", "smoothed"):
         yield Case(f"sample.{name}", getattr(sample, name), {"confidence_level": 0.9})
+    yield Case("sample.to_dataframe", sample.to_dataframe, {**TERMS, "confidence_level": 0.9})
     yield Case("sample.certified_interval", sample.certified_interval, {"radius": 0.01, "confidence_level": 0.5})
     yield Case("sample.guarantee", sample.guarantee, {
         "region": np.array([True, False, True]), "threshold": 0.5, "alpha": 0.3, "dependence": "any", "split": None,
@@ -567,6 +569,16 @@ def of_text(folder):
     good = {"model": text_scores, "text": "a good film", "target": 0, "method": quick, "noise": synonyms,
             "n_samples": 6, "batch_size": None, "rng": 0}  # fmt: skip
     yield Case("text.explain_text", text.explain_text, good, ("run",))
+    sources = ["a good film", "a dull film"]
+    answered = {"scorer": rows_scores, "delta": 0.5, "groups": None, "pilot": 4}
+    asked = {"sources": sources, "n_samples": 6, "batch_size": None, "rng": 0}
+    yield Case("text.explain_answer", text.explain_answer, {**answered, **asked}, ("run",))
+    yield Case("text.SourceEffects", made(text.SourceEffects, lambda effects: effects([sources])),
+               {**answered, "rng": 0})  # fmt: skip
+    effects = text.SourceEffects(rows_scores, delta=0.5, pilot=4)
+    yield Case("text.SourceEffects()", effects, {"inputs": [sources], "target": 0, "rngs": None})
+    yield Case("SourceEffects.of_every_answer", effects.of_every_answer, {"inputs": [sources], "rngs": None})
+    yield Case("SourceEffects.learn", effects.learn, {"sources": sources, "scores": None, "at_a_time": 4})
     judged = {"model": text_scores, "inputs": texts, "attributions": [[1.0, 2, 3], [1, 2, 0.5]], "target": 0, "n": 2}
     for name in ("fdt", "st"):
         yield Case(f"text.{name}", getattr(text, name), {**judged, "rng": 0})
@@ -695,6 +707,9 @@ def of_plot():
     yield Case("plot.ranking", plot.ranking,
                {"sample": table, "index": 0, "title": None, "alpha": 0.3, "correction": "holm", "max_features": 3,
                 "palette": "paper"})  # fmt: skip
+    yield Case("plot.table", plot.table,
+               {"sample": table, "rows": [1, 0], "title": None, "max_features": 3, "palette": "paper",
+                **terms})  # fmt: skip
     yield Case("plot.figure", plot.figure,
                {"sample": picture, "index": 0, "picture": None, "title": None, "palette": "paper",
                 **terms})  # fmt: skip

@@ -163,7 +163,7 @@ def test_changed_files_load_and_work_or_are_refused(name, tmp_path, quick_figure
     views(metfa.load(good), tmp_path)
     manifest = json.loads((good / "manifest.json").read_text())
     draw, loaded = random.Random(f"20 {name}"), 0
-    tries = 20 if name == "parts" else 80  # two figures each
+    tries = 20 if name == "parts" else 40  # two figures each
     for number in range(tries):
         folder = tmp_path / str(number)
         shutil.copytree(good, folder)

@@ -1,8 +1,8 @@
 """Figures with matplotlib: the maps of an image, its regions, or bars for a table, each with what it claims.
 
 `AttributionSample.plot` chooses: images go to :func:`figure`, their differences to :func:`comparison`, regions of
-images to :func:`regions`, and features along one axis to :func:`bars`. Parts of several inputs are drawn
-:func:`side_by_side`.
+images to :func:`regions`, and features along one axis to :func:`bars`. All rows of a table at once: :func:`table`.
+Parts of several inputs are drawn :func:`side_by_side`.
 """
 
 from metfa._base.palettes import PALETTES
@@ -20,6 +20,7 @@ from metfa.plot._regions import regions
 from metfa.plot._side_by_side import side_by_side
 from metfa.plot._studies import mstd_ratio, stability_and_faithfulness
 from metfa.plot._study_differences import study_differences
+from metfa.plot._table import table
 from metfa.plot.images import figure
 
 __all__ = [
@@ -40,4 +41,5 @@ __all__ = [
     "side_by_side",
     "stability_and_faithfulness",
     "study_differences",
+    "table",
 ]

@@ -20,6 +20,7 @@ from metfa.plot.images import FAINT
 from metfa.results.cautions import FLIPS_FROM, cautions, line_of_row, nothing_stands_out
 from metfa.results.compared import STATEMENT, Compared
 from metfa.results.decisions import Decision, TooFewSamplesError
+from metfa.results.labels import value_texts
 from metfa.results.sample import AttributionSample
 from metfa.results.scores import Scores
 from metfa.results.terms import Terms
@@ -244,12 +245,21 @@ def _label_features(ax: Axes, sample: AttributionSample, names: tuple[str, ...] 
     inputs = sample.inputs
     single = sample.noun == "feature" and isinstance(inputs, np.ndarray) and inputs.dtype.kind in "biuf"
     has_values = single and inputs.shape[1:] == sample.feature_shape
+    texts = value_texts(sample) or [None] * sample.n_features
     labels = []
     for feature in shown:
         label = label_of(names, feature)
-        labels.append(f"{label} = {_number(inputs[0, feature])}" if has_values else label)
+        if has_values:
+            text = texts[feature]
+            label = f"{label} = {_number(inputs[0, feature]) if text is None else shortened(text)}"
+        labels.append(label)
     ax.set_yticks(np.arange(len(shown)), labels=labels, fontsize="small", **LITERAL)
     ax.tick_params(axis="y", length=0)
+
+
+def shortened(text: str, width: int = 24) -> str:
+    """A label on one line."""
+    return textwrap.shorten(printable(text), width, placeholder=" …") if len(text) > width else printable(text)
 
 
 def label_of(names: Sequence[str] | None, feature: int, width: int = 36) -> str:

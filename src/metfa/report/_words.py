@@ -19,7 +19,7 @@ from metfa.results.sample import AttributionSample
 from metfa.results.summary import Summary, false_marks_of
 from metfa.results.terms import Terms
 
-__all__ = ["about_of", "kinds_of", "lines_of", "paragraph_of", "warnings_of"]
+__all__ = ["about_of", "closing", "kinds_of", "lines_of", "opening", "paragraph_of", "warnings_of"]
 
 POOLED = {"mean": "the mean", "sum": "the sum", "max": "the largest"}
 MORE = "more "
@@ -32,9 +32,11 @@ ABOUT_MEDIANS = " This is about the median of these differences, which is not th
 NOT_THE_SAME = " That no difference is shown does not mean that there is none."
 
 
-def kinds_of(threshold: float, sides: tuple[str, str] | None, *, of_context: bool) -> dict[int, str]:
+def kinds_of(threshold: float, terms: Terms, *, of_context: bool) -> dict[int, str]:
     """Names of the features with each mark on this page."""
-    return {1: "needed", 0: "undecided", -1: "not needed"} if of_context else kinds_at(threshold, sides)
+    if of_context:
+        return {1: "needed", 0: "undecided", -1: "not needed"}
+    return kinds_at(threshold, terms.sides, terms.sides_at)
 
 
 def lines_of(summary: Summary | str, kinds: dict[int, str]) -> list[tuple[str, str]]:
@@ -141,6 +143,8 @@ def _again(sample: AttributionSample) -> str:
 def _score(sample: AttributionSample) -> str:
     named = explained(sample, 0)
     what = "what is explained" if named is None else f"the class that is explained ({named})"
+    if named is not None and len(sample.target) > 1:
+        what = "the class that is explained in the row"
     if sample.pair is not None and is_contrast(sample):
         what = "that class"
     signed = any(part.signed for part in sample.pair or (sample,)) and sample.pairs_of is None
@@ -169,7 +173,7 @@ def paragraph_of(
     pair, scores = sample.pair is not None, "scores"
     if pair or sample.pairs_of is not None:
         scores = "differences"
-    text = opening_of(sample, noun, _score(sample)) if pair else _opening(sample, noun)
+    text = opening(sample, noun)
     explanations = "explanations" if sample.population is None else f"{sample.sample_noun}s"
     if terms.split:
         text += f" The first {terms.split:,} of these {explanations} were used for the threshold alone."
@@ -196,18 +200,26 @@ def paragraph_of(
     if summary.outside:
         sentence = about_outside(summary.outside, summary.n_features, noun, quantity=scores[:-1])
         contradicted = f" {sentence[0].upper()}{sentence[1:]}."
-    closing = CLOSING if sample.population is None else closing_of_population(sample)
-    if pair:
-        closing = CLOSING_OF_CONTRAST if is_contrast(sample) else CLOSING_OF_PAIR
     rest = _undecided(summary, shares[0], noun, scores) + NOT_THE_SAME * (pair and summary.undecided > 0)
     return (
         f"{text} A {noun} is {called} {above} if its {scores} lie above {threshold:.3g} more often than chance "
         f"explains, and {below} if they lie below it more often than chance explains ({sure}).{ABOUT_MEDIANS * pair} "
-        f"So {shares[1]} of the {noun}s are {called} {above} and {shares[-1]} {below}.{rest}{contradicted} {closing}"
+        f"So {shares[1]} of the {noun}s are {called} {above} and {shares[-1]} {below}.{rest}{contradicted} "
+        f"{closing(sample)}"
     )
 
 
-def _opening(sample: AttributionSample, noun: str) -> str:
+def closing(sample: AttributionSample) -> str:
+    """What the findings are, and what they are not."""
+    if sample.pair is not None:
+        return CLOSING_OF_CONTRAST if is_contrast(sample) else CLOSING_OF_PAIR
+    return CLOSING if sample.population is None else closing_of_population(sample)
+
+
+def opening(sample: AttributionSample, noun: str) -> str:
+    """What was done with an input, and what a score is."""
+    if sample.pair is not None:
+        return opening_of(sample, noun, _score(sample))
     made = sample.provenance
     method = str(made.get("explainer") or "").partition("(")[0]
     method = f"The method {method}" if method.isidentifier() else "The method"

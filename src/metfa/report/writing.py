@@ -13,14 +13,13 @@ import numpy as np
 
 from metfa._base.percents import counted
 from metfa._base.provenance import printable
-from metfa._base.validation import as_path, brief, shown
-from metfa._base.writing import new_file, sweep
-from metfa.report._compared import heading_of
+from metfa._base.validation import as_path, brief, check_flag, shown
+from metfa._base.writing import check_replaceable, new_file, sweep
 from metfa.report._content import Content
 from metfa.report._page import page_of
-from metfa.report._populations import heading_of_population
+from metfa.report._pieces import Result, Results, heading_of_piece, pieces_of
 from metfa.report._regions import pooled_beside, terms_of_pair
-from metfa.results.attribution_parts import AttributionParts
+from metfa.report._tables import table_content
 from metfa.results.cautions import FLIPS_FROM, check_flips_from
 from metfa.results.sample import AttributionSample
 from metfa.results.terms import Terms, checked_threshold, filled
@@ -30,13 +29,10 @@ from metfa.text.reading import harmless_text
 
 __all__ = ["numbered", "write"]
 
-Result = AttributionSample | ContextExplanation
-Results = Result | AttributionParts
-
 
 @dataclass(frozen=True)
 class _Section:
-    """A result with one input, its terms, whether the caller gave the threshold, and where its regions stand."""
+    """A result with one input, or a table; its terms, whether the threshold was given, where its regions stand."""
 
     result: Result
     terms: Terms
@@ -56,13 +52,15 @@ def write(
     split: int | None = None,
     confidence_level: float = 0.95,
     flips_from: float = FLIPS_FROM,
+    overwrite: bool = False,
 ) -> Path:
     """Write one HTML file that shows results: it needs no network and no other file, in any browser from 2023 on.
 
     Maps lie over their picture, words are coloured, features of a table are bars with error bars. Sliders change alpha
     and each threshold, and the browser decides again, at each stop exactly as `metfa.stats` does. Point at a feature to
-    see its samples. With more than 2**24 samples of all features together, thresholds have at most 15 stops instead of
-    127, and the file is larger.
+    see its samples. More than 12 rows of a table are one table, with the marks in its cells, which readers sort and
+    filter by mark; a row that they choose has its bars below. With more than 2**24 samples of all features together,
+    thresholds have at most 15 stops instead of 127 (31 in tables), and the file is larger.
 
     A comparison (`metfa.compare`) is decided about its differences, whose map has the marks outlined. Beside it both
     maps lie over each other on one scale, with a border that readers move; rows of a table have both values.
@@ -73,26 +71,32 @@ def write(
     Parameters
     ----------
     path : path
-        New file, ending with ".html".
+        The file, ending with ".html".
     results : AttributionSample, AttributionParts, ContextExplanation, or a sequence or mapping of them
         Maps (height, width), or features along one axis, such as the words of a text. Each input of a batch is shown by
-        itself, and so is each part of several inputs. The keys of a mapping are headings.
+        itself, and so is each part of several inputs, but many rows of a table together. The keys of a mapping are
+        headings.
     title : str
         Heading of the page.
-    regions : Regions, array or callable, optional
+    regions : Regions, array, callable or mapping, optional
         Regions to show beside each result, as for `AttributionSample.over`: their outlines over the picture, their
         marks, and bars with intervals. Or a function that makes them from a result of one input, such as
         ``lambda sample: metfa.regions.superpixels(sample, against="rest")``, or returns None for no regions; it must
-        not look at the samples. By default those that `metfa.Until` asked about. A `threshold` that is a number is for
-        regions too, but not for sums, nor where they are compared with the rest, whose threshold is 0.
+        not look at the samples. Or a mapping of these by heading, where `results` is one. By default those that
+        `metfa.Until` asked about. A `threshold` that is a number is for regions too, but not for sums, nor where they
+        are compared with the rest, whose threshold is 0. Of a `ContextExplanation` the object's own pixels are left
+        out.
     threshold, alpha, correction, split
         As for `AttributionSample.terms`, for each result. The page starts with them, and the split stays. The threshold
         may be an array with one number for each input shown. Alpha and correction must be the same for all results:
-        give them if `metfa.Until` used different ones.
+        give them if `metfa.Until` used different ones. Regions beside a result have a control of their own; where no
+        correction is given they begin with "holm", because they are few, or with that of `metfa.Until`.
     confidence_level : float
         Level of the intervals, and of the smoothed map.
     flips_from : float
         Share of noisy inputs with another prediction, from which on a result's heading says so and its marks are faint.
+    overwrite : bool
+        Whether to replace a page that stands there, as a cell of a notebook does when it runs again.
 
     Returns
     -------
@@ -102,7 +106,7 @@ def write(
     Raises
     ------
     FileExistsError
-        If `path` exists: nothing is ever overwritten.
+        If `path` exists, without `overwrite`.
     TypeError, ValueError
         For bad arguments. Too few samples are no error: the page says so.
 
@@ -117,7 +121,31 @@ def write(
     >>> path.stat().st_size < 100_000
     True
     """
-    target = _new_file(path)
+    target = _target(path, overwrite=overwrite)
+    content = page(
+        results, title=title, regions=regions, threshold=threshold, alpha=alpha, correction=correction, split=split,
+        confidence_level=confidence_level, flips_from=flips_from,
+    )  # fmt: skip
+    target.parent.mkdir(parents=True, exist_ok=True)
+    sweep(target.parent)
+    with new_file(target, replace=overwrite) as file:  # else it fails if another process was faster
+        file.write(content.encode())
+    return target
+
+
+def page(
+    results: Result | Sequence[Result] | Mapping[str, Result],
+    *,
+    title: str = "Explanations with error bars",
+    regions: Any = None,
+    threshold: Any = None,
+    alpha: float | None = None,
+    correction: str | None = None,
+    split: int | None = None,
+    confidence_level: float = 0.95,
+    flips_from: float = FLIPS_FROM,
+) -> str:
+    """The content of the file that `write` writes, of the same arguments."""
     if not isinstance(title, str):
         raise TypeError(f"`title` must be a text, got {type(title).__name__}: {brief(title)}")
     as_level(confidence_level, "confidence_level")
@@ -125,27 +153,25 @@ def write(
     given: dict[str, Any] = {"alpha": alpha, "correction": correction, "split": split}
     filled(Terms(), Terms.threshold, threshold, **given)  # raises before a large result is read
     inputs = _one_by_one(results, regions)
-    thresholds = _one_each(threshold, len(inputs))
+    thresholds = _one_each(threshold, sum(_n_inputs(result) for result, _ in inputs.values()))
     sections = _sections(inputs, thresholds, given)
-    _check_levels({name: section.terms for name, section in sections.items()})
+    single, of_regions = _levels(sections)
     contents = [
-        Content.of(
-            name,
-            section.result,
-            section.terms,
-            confidence_level,
-            given=section.given,
-            flips_from=flips_from,
-            beside=section.beside,
-        )
+        _content(name, section, confidence_level=confidence_level, flips_from=flips_from)
         for name, section in sections.items()
     ]
-    page = page_of(contents, harmless_text(title), next(iter(sections.values())).terms)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    sweep(target.parent)
-    with new_file(target) as file:  # fails if another process was faster
-        file.write(page.encode())
-    return target
+    return page_of(contents, harmless_text(title), single, of_regions)
+
+
+def _n_inputs(result: Result) -> int:
+    return len(result.target) if isinstance(result, AttributionSample) else 1
+
+
+def _content(name: str, section: _Section, **settings: Any) -> Content:
+    result = section.result
+    if isinstance(result, AttributionSample) and len(result.target) > 1:
+        return table_content(name, result, section.terms, given=section.given, **settings)
+    return Content.of(name, result, section.terms, given=section.given, beside=section.beside, **settings)
 
 
 def _one_each(threshold: Any, n_inputs: int) -> list[Any]:
@@ -161,25 +187,38 @@ def _one_each(threshold: Any, n_inputs: int) -> list[Any]:
     return np.broadcast_to(thresholds, (n_inputs,)).tolist()
 
 
-def _check_levels(terms: dict[str, Terms]) -> None:
-    """Raise unless all results are decided with one alpha and one correction: the page has one control for each."""
-    first, *others = terms
-    for other in others:
-        if (terms[first].alpha, terms[first].correction) != (terms[other].alpha, terms[other].correction):
-            raise ValueError(
-                f"`results` are decided on different terms, {first!r} at {terms[first].level}, {other!r} at "
-                f"{terms[other].level}, and a page has one alpha and one correction: give both, as in "
-                "`alpha=0.05, correction='e-bh'`, or write one page each"
-            )
+def _levels(sections: dict[str, _Section]) -> tuple[Terms, Terms | None]:
+    """Terms whose alpha and correction the page starts with, of single features, and of regions where it has both.
+
+    Raises
+    ------
+    ValueError
+        If results are decided on different ones: the page has one control of each.
+    """
+    kinds: tuple[dict[str, Terms], dict[str, Terms]] = {}, {}
+    for name, section in sections.items():
+        regional = isinstance(section.result, AttributionSample) and section.result.regions is not None
+        kinds[regional][name] = section.terms
+    for number, terms in enumerate((kinds[0] | kinds[1], *kinds)):
+        for name, other in terms.items():
+            first = next(iter(terms))
+            apart = terms[first].alpha != other.alpha if number == 0 else terms[first].correction != other.correction
+            if apart:
+                raise ValueError(
+                    f"`results` are decided on different terms, {first!r} at {terms[first].level}, {name!r} at "
+                    f"{other.level}, and a page has one alpha, and one correction of features and one of regions: give "
+                    "both, as in `alpha=0.05, correction='e-bh'`, or write one page each"
+                )
+    single, regional = (next(iter(terms.values()), None) for terms in kinds)
+    return (single, regional) if single is not None else (regional, None)
 
 
-def _new_file(path: Any) -> Path:
-    """`path` as a new file; raises if no page can be written there, before anything is done."""
+def _target(path: Any, *, overwrite: bool) -> Path:
+    """`path` as a file to write; raises if no page can be written there, before anything is done."""
     target = as_path(path, "path")
     if target.suffix.lower() not in (".html", ".htm"):
         raise ValueError(f"`path` must end with .html, got {target.name!r}")
-    if target.exists() or target.is_symlink():
-        raise FileExistsError(f"`path` exists already: {target}; choose a new file, nothing is overwritten")
+    check_replaceable(target, target.suffix if check_flag(overwrite, "overwrite") else None, kind="file")
     existing = next(folder for folder in target.absolute().parents if folder.exists())
     if not existing.is_dir():
         raise NotADirectoryError(f"`path`: {existing} is no folder, so {target} cannot be written")
@@ -189,7 +228,7 @@ def _new_file(path: Any) -> Path:
 
 
 def _one_by_one(results: Any, regions: Any) -> dict[str, tuple[Result, AttributionSample | None]]:
-    """Results with one input each, by their headings, and the regions beside them."""
+    """Results with one input each, or tables, by their headings, and the regions beside them."""
     if isinstance(results, Results):
         results = [results]
     if not isinstance(results, Mapping | Sequence) or isinstance(results, str):
@@ -206,17 +245,20 @@ def _one_by_one(results: Any, regions: Any) -> dict[str, tuple[Result, Attributi
                 f"{type(result).__name__}: what `metfa.explain`, `metfa.load` and "
                 "`metfa.segmentation.explain_context` return"
             )
+        asked = regions
+        if isinstance(regions, Mapping):
+            asked = (lambda _: None) if (found_by_name := regions.get(given)) is None else found_by_name
         batch = 1 if isinstance(result, ContextExplanation) else len(result.target)
-        for index in range(batch):
-            for one in _of_input(result, index):
-                name = (_name(one) if given is None else harmless_text(printable(str(given)))) or "unnamed"
-                where = [] if batch == 1 else [f"input {index}"]
-                where += [one.part] if isinstance(one, AttributionSample) and one.part is not None else []
-                pair = (one, pooled_beside(one, regions, index, batch))
-                found.append((", ".join([name, *map(harmless_text, where)]), pair))
+        for index, one in pieces_of(result, batch, tables=regions is None):
+            name = (heading_of_piece(one) if given is None else harmless_text(printable(str(given)))) or "unnamed"
+            where = [] if index is None else [f"input {index}"]
+            where += [one.part] if isinstance(one, AttributionSample) and one.part is not None else []
+            pair = (one, pooled_beside(one, asked, index or 0, batch))
+            found.append((", ".join([name, *map(harmless_text, where)]), pair))
     if not found:
         raise ValueError("`results` must hold at least one, got none")
-    if regions is not None and not callable(regions) and not any(pooled for _, (_, pooled) in found):
+    fixed = not (regions is None or callable(regions) or isinstance(regions, Mapping))
+    if fixed and not any(pooled for _, (_, pooled) in found):
         raise ValueError(
             "`regions` are shown beside results of single features, and the features of all `results` are regions "
             "already: leave `regions` out"
@@ -224,25 +266,20 @@ def _one_by_one(results: Any, regions: Any) -> dict[str, tuple[Result, Attributi
     return numbered(found)
 
 
-def _of_input(result: Results, index: int) -> list[Result]:
-    """What is shown of one input of a batch: its result, or that of each part."""
-    if isinstance(result, AttributionParts):
-        return [part.of_input(index) for part in result.values()]
-    return [result.of_input(index) if isinstance(result, AttributionSample) else result]
-
-
 def _sections(
     inputs: dict[str, tuple[Result, AttributionSample | None]], thresholds: list[Any], given: dict[str, Any]
 ) -> dict[str, _Section]:
     """Sections of the page by their headings, those of regions before those of their pixels."""
     found: list[tuple[str, _Section]] = []
-    for (name, (result, pooled)), threshold in zip(inputs.items(), thresholds, strict=True):
-        beside = None
-        if pooled is None or isinstance(result, ContextExplanation):
+    rest = iter(thresholds)
+    for name, (result, pooled) in inputs.items():
+        beside, own = None, list(itertools.islice(rest, _n_inputs(result)))
+        threshold = own[0] if len(own) == 1 or own[0] is None or callable(own[0]) else np.array(own)
+        if pooled is None:
             terms = result.terms(threshold, **given)
         else:
             terms, of_regions, too = terms_of_pair(result, pooled, threshold, given)
-            beside = len(found)
+            beside = len(found) if isinstance(result, AttributionSample) else None
             found.append((f"{name}: {counted(pooled.n_features, 'region')}", _Section(pooled, of_regions, too, None)))
         found.append((name, _Section(result, terms, threshold is not None, beside)))
     return numbered(found)
@@ -255,14 +292,3 @@ def numbered(named: Iterable[tuple[str, Any]]) -> dict[str, Any]:
         candidates = (name if k == 1 else f"{name} ({k})" for k in itertools.count(1))
         found[next(candidate for candidate in candidates if candidate not in found)] = result
     return found
-
-
-def _name(result: Result) -> str:
-    """Heading of a result with one input: its explainer, and the class that was explained."""
-    if isinstance(result, AttributionSample) and result.pair is not None:
-        return heading_of(result)
-    explainer = str(result.provenance.get("explainer") or "explanation").partition("(")[0]
-    if isinstance(result, AttributionSample) and result.population is not None:
-        explainer = heading_of_population(result, explainer)
-    target = result.target if isinstance(result, ContextExplanation) else result.target[0]
-    return harmless_text(printable(explainer if target is None else f"{explainer}, class {target}"))

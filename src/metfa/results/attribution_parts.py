@@ -168,12 +168,9 @@ class AttributionParts(Mapping):
 
     def of_input(self, index: int) -> AttributionParts:
         """The samples of one input of the batch alone, as a batch of one."""
-        parts = [replace(part, signed=self[part.name].signed) for part in self.layout.parts]
-        parts = [
-            part if part.stopping is None else replace(part, stopping=part.stopping.of_input(index)) for part in parts
-        ]
-        one = self.joined.of_input(index)
-        return AttributionParts(_with_layout(one, Layout(tuple(parts))))
+        one, signed = self.joined.of_input(index), {name: part.signed for name, part in self.items()}
+        provenance = {**one.provenance, "parts": self.layout.of_input(index, signed).written()}
+        return AttributionParts(replace(one, provenance=provenance))
 
     def concat(self, other: AttributionParts) -> AttributionParts:
         """Join samples of the same inputs from two calls, in memory; see `AttributionSample.concat`."""
@@ -293,10 +290,6 @@ class AttributionParts(Mapping):
 def in_parts(sample: AttributionSample) -> Any:
     """The result as its reader sees it: an `AttributionParts`, where the maps are of several inputs."""
     return AttributionParts(sample) if sample.provenance.get("parts") is not None else sample
-
-
-def _with_layout(sample: AttributionSample, layout: Layout) -> AttributionSample:
-    return replace(sample, provenance={**sample.provenance, "parts": layout.written()})
 
 
 def _of_part(stopping: Stopping | None, of_all: Stopping | None) -> Stopping | None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from metfa._base.mapped import unload
 from metfa.results.corrections import BOTH, STATEMENTS
+from metfa.results.labels import are_columns
 from metfa.results.rules import RULES
 
 if TYPE_CHECKING:
@@ -148,5 +149,6 @@ PROVENANCE: dict[str, Kind] = {
     "unmoved": (lambda value: isinstance(value, list) and all(map(_is_text, value)), "a list of input names"),
     "versions": (_are_texts, "texts by name"),
     "part": (lambda value: _is_text(value) or _is_count(value), "the name of a part"),
+    "columns": (are_columns, "names, kinds and labels of columns"),
     "text": (_are_facts, "facts of a text"),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import Any
@@ -77,6 +77,15 @@ class Layout:
     def with_stopping(self, of_parts: Sequence[Stopping | None]) -> Layout:
         """The same with what `metfa.Until` saw of each part."""
         return Layout(tuple(replace(part, stopping=one) for part, one in zip(self.parts, of_parts, strict=True)))
+
+    def of_input(self, index: int, signed: Mapping[str | int, bool]) -> Layout:
+        """The same for one input of the batch; `signed` is what the batch says of each part."""
+        return Layout(
+            tuple(
+                replace(part, signed=signed[part.name], stopping=part.stopping and part.stopping.of_input(index))
+                for part in self.parts
+            )
+        )
 
     def written(self) -> list[dict[str, Any]]:
         """As JSON."""

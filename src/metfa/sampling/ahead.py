@@ -1,4 +1,4 @@
-"""Work on items one after the other, or ahead in threads."""
+"""Work done for one item after the other, or by threads ahead of the one who asks for it."""
 
 from __future__ import annotations
 

@@ -5,22 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from metfa._base.other_words import our_words
 from metfa._base.progress import progress_bar
+from metfa._base.warnings import each_once
 from metfa.calls.guard import left_as_found
 from metfa.results.attribution_parts import in_parts
 from metfa.results.sample import AttributionSample
 from metfa.results.until import Until
-from metfa.sampling.protocol import known_signed
 from metfa.sampling.request import Request
 from metfa.sampling.rounds import rounds_of
 from metfa.sampling.rounds_of_parts import RoundsOfParts
 from metfa.sampling.run import Run
+from metfa.sampling.said import known_signed, with_own_threshold
 from metfa.sampling.sampler import Sampler
 from metfa.sampling.store import sink_of
 
 __all__ = ["explain"]
 
 
+@our_words
+@each_once()
 def explain(
     explainer: Callable[..., Any],
     inputs: Any,
@@ -130,13 +134,14 @@ def explain(
         predict=predict, row_args=row_args, batch_size=batch_size, rng=rng, run=Run.checked(run),
     )  # fmt: skip
     n_rows, rule = len(request.rows), request.n_samples
-    rounds = rounds_of(rule, n_rows, signed=known_signed(explainer), over=request.over)
+    aimed = rule if request.over is not None else with_own_threshold(rule, explainer)
+    rounds = rounds_of(aimed, n_rows, signed=known_signed(explainer), over=request.over)
     with sink_of(request) as sink:  # to its end: until then the store is this call's alone
         with left_as_found(explainer, request.predict):
             sampler = Sampler(request, sink)
             seen = sampler.seen(rule.over if isinstance(rule, Until) else None)
-            if sampler.layout is not None and isinstance(rule, Until):
-                rounds = RoundsOfParts(rule, n_rows, sampler.layout, signed=known_signed(explainer))
+            if sampler.layout is not None and isinstance(aimed, Until):
+                rounds = RoundsOfParts(aimed, n_rows, sampler.layout, signed=known_signed(explainer))
             rounds.check(seen, sink.usual)
             if (finished := sampler.open()) is not None:
                 return in_parts(finished)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -187,14 +188,9 @@ class Loop:
             return None
         pairs = zip(self.first.jobs, jobs, strict=False)
         n = next((place for place, (old, new) in enumerate(pairs) if old != new), min(len(self.first.jobs), len(jobs)))
-        scores = self.first.scores
-        return (
-            self.first._replace(
-                jobs=jobs[:n], maps=self.first.maps[:n, ...], scores=None if scores is None else scores[:n, ...]
-            )
-            if n
-            else None
-        )
+        maps, scores = self.first.maps[:n, ...], self.first.scores
+        scores = None if scores is None else scores[:n, ...]
+        return self.first._replace(jobs=jobs[:n], maps=maps, scores=scores) if n else None
 
     def batch(self, jobs: Sequence[Job], stopped: Callable[[], bool] = lambda: False) -> Any:
         """Noisy copies of the jobs' rows as one batch, or an error if the run is `stopped` before it is made."""
@@ -204,7 +200,7 @@ class Loop:
         """Maps of one batch, checked."""
         target = stacked_targets([self.targets[job.row] for job in jobs], self.rows.array)
         purposes = FOR_SECOND if self.own_draws else FOR_EXPLAINER
-        rngs = [self._stream(job, purposes[self.clean]) for job in jobs] if takes_rngs(self.explainer) else None
+        rngs = [self._stream(job, purposes[self.clean]) for job in jobs] if self._draws else None
         indices = [job.row for job in jobs]
         row_args = {name: taken(values, indices) for name, values in self.row_args.items()}
         maps, scores = call_explainer(self.explainer, batch, target, len(jobs), rngs, row_args)
@@ -237,6 +233,10 @@ class Loop:
                 raise CancelledError
             noisy.append(self.rows.noisy(job.row, self.noise, self._stream(job, Purpose.NOISE), str(job)))
         return noisy
+
+    @cached_property
+    def _draws(self) -> bool:
+        return takes_rngs(self.explainer)
 
     def _stream(self, job: Job, purpose: Purpose) -> np.random.Generator:
         return stream(*self.addresses[job.row], job.sample_id, purpose)
@@ -277,11 +277,9 @@ class Loop:
             found = one.layout or tuple(one.maps.shape[1:])
             features = features or found
             if found != features:
-                shapes = (each.shapes if isinstance(each, Layout) else each for each in (found, features))
+                now, before = (getattr(each, "shapes", each) for each in (found, features))
                 raise ValueError(
-                    "`explainer` returned features of shape {} after {}: every row needs the same features".format(
-                        *shapes
-                    )
+                    f"`explainer` returned features of shape {now} after {before}: every row needs the same features"
                 )
             yield one
 

@@ -21,7 +21,7 @@ from metfa.sampling.explain import explain
 from metfa.sampling.loop import Job, Loop
 from metfa.sampling.outputs import require_one_map
 from metfa.sampling.protocol import check_explainer, explained_model, prediction_of
-from metfa.sampling.request import DEFAULT_BATCH_SIZE, checked_names
+from metfa.sampling.request import checked_names, usual_batch_size
 from metfa.sampling.rows import Rows
 from metfa.sampling.run import Run
 from metfa.sampling.streams import checked_ids, root_entropy
@@ -52,7 +52,7 @@ class Models:
         explainers = tuple(_explainers(as_list(models, "models", "a list of two or more models"), explainer))
         rows = Rows(inputs)
         ids = rows.ids() if run.input_names is None else checked_ids(run.input_names, len(rows))
-        size = DEFAULT_BATCH_SIZE if batch_size is None else positive_int(batch_size, "batch_size")
+        size = usual_batch_size(rows) if batch_size is None else positive_int(batch_size, "batch_size")
         found = cls(
             explainers, inputs, rows, ids, [], checked_names(run.feature_names, inputs), size, root_entropy(rng), run
         )

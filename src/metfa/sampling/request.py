@@ -11,6 +11,7 @@ from metfa._arrays import is_array
 from metfa._base.provenance import describe
 from metfa._base.validation import MOST_CALLS, as_names, check_function, positive_int
 from metfa.calls.behind import loaded_torch
+from metfa.calls.fitted_names import by_name
 from metfa.calls.targets import row_targets
 from metfa.results.regions import regions_of
 from metfa.results.until import Until
@@ -20,9 +21,10 @@ from metfa.sampling.rows import Rows
 from metfa.sampling.run import Run
 from metfa.sampling.streams import MAX_SAMPLE_ID, SCHEME, checked_ids, root_entropy
 
-__all__ = ["Request", "checked_names", "fitting_names"]
+__all__ = ["Request", "checked_names", "fitting_names", "usual_batch_size"]
 
 DEFAULT_BATCH_SIZE = 10
+ROWS_OF_FRAMES = 200  # in a call by default: to make a frame takes as long for one row as for many
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -78,12 +80,17 @@ class Request:
         after = run.first_sample + self.most
         if after - 1 > MAX_SAMPLE_ID:
             raise ValueError(f"`first_sample` + `n_samples` must not exceed {MAX_SAMPLE_ID + 1}, got {after}")
-        size = DEFAULT_BATCH_SIZE if self.batch_size is None else positive_int(self.batch_size, "batch_size")
         root, rows = root_entropy(rng), Rows(inputs)
+        size = usual_batch_size(rows) if self.batch_size is None else positive_int(self.batch_size, "batch_size")
         rows.check_noise(self.noise)
+        rows, noise = rows.matched(self.noise)
         if self.predict is None:
             _check_library(explained_model(self.explainer), rows)
-            self._fill(predict=prediction_of(self.explainer))
+        model = None if self.predict else explained_model(self.explainer)
+        predict = self.predict or prediction_of(self.explainer)
+        if rows.columns is not None and predict is not None:
+            predict = by_name(predict, rows.columns.names, model)
+        self._fill(predict=predict)
         if self.target is not None or not (self.predict or self.follows):
             row_targets(self.target, None, len(rows))  # a wrong kind or number fails before the model is used
         if self.noise is None and not takes_rngs(self.explainer):
@@ -108,7 +115,9 @@ class Request:
                 "streams": SCHEME,
                 **({} if self.over is None else {"over": f"{self.over!r} {self.over.digest}"}),
                 "draws": "own" if self.own_draws else None,
+                **rows.facts,
             },
+            noise=noise,
         )
 
     def _fill(self, **values: Any) -> None:
@@ -141,14 +150,22 @@ class Request:
                     yield Job(row, self.run.first_sample + sample)
 
 
+def usual_batch_size(rows: Rows) -> int:
+    """Rows in one call of the explainer where nobody says it."""
+    return DEFAULT_BATCH_SIZE if rows.columns is None else ROWS_OF_FRAMES
+
+
 def _check_library(model: Any, rows: Rows) -> None:
     torch = loaded_torch()
-    if torch is None or rows.kind != "array" or not isinstance(model, torch.nn.Module):
+    if torch is None or rows.kind not in ("array", "frame") or not isinstance(model, torch.nn.Module):
         return
     if not isinstance(rows.array, torch.Tensor):
+        got, values = type(rows.array).__name__, "inputs"
+        if rows.columns is not None:
+            got, values = "a data frame", "inputs.to_numpy('float32')"
         raise TypeError(
-            f"`inputs` must be a torch.Tensor for a torch model, got {type(rows.array).__name__}: write "
-            "`torch.from_numpy(inputs)`, or pass `predict=` if the explainer converts them"
+            f"`inputs` must be a torch.Tensor for a torch model, got {got}: write `torch.from_numpy({values})`, or "
+            "pass `predict=` if the explainer converts them"
         )
 
 
@@ -183,8 +200,7 @@ def checked_names(given: Any, inputs: Any) -> Any:
         found = {name: checked_names((given or {}).get(name), part) for name, part in parts.items()}
         return {name: names for name, names in found.items() if names is not None} or None
     if given is None:
-        columns: tuple[Any, ...] = tuple(getattr(inputs, "columns", ()))
-        return columns if columns and all(isinstance(name, str) for name in columns) else None
+        return tuple(map(str, getattr(inputs, "columns", ()))) or None
     return as_names(given, "feature_names")
 
 
