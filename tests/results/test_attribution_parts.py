@@ -282,6 +282,15 @@ def test_rows_that_mix_in_a_small_part_are_seen():
         explained(mixed)
 
 
+def test_a_frame_is_no_part():
+    frame = pytest.importorskip("pandas").DataFrame(INPUTS["table"], columns=["age", "income", "debt"])
+    with pytest.raises(TypeError, match=r"`inputs\['table'\]` must be an array, .*`frame.to_numpy\(\)`.*frame.columns"):
+        explained(inputs={**INPUTS, "table": frame})
+    run = metfa.Run(feature_names={"table": list(frame.columns)})
+    found = explained(inputs={**INPUTS, "table": frame.to_numpy()}, run=run)
+    assert found["table"].feature_names == ("age", "income", "debt")
+
+
 def test_names_of_features_belong_to_parts():
     with pytest.raises(
         ValueError, match=r"write a dict with a list for each part that has names, .*\{'table': \[...\]\}"

@@ -187,18 +187,17 @@ def _checked_row_args(row_args: Any, n_rows: int) -> dict[str, Any]:
 def checked_names(given: Any, inputs: Any) -> Any:
     """The names given, or the columns' names if `inputs` is a data frame; None if there are none.
 
-    Of several inputs a dict with those of the parts that have any.
+    Of several inputs a dict with those of some parts.
     """
-    if isinstance(inputs, tuple | Mapping) and (given is None or isinstance(given, Mapping)):
-        parts = dict(inputs) if isinstance(inputs, Mapping) else dict(enumerate(inputs))
-        unknown = [name for name in given or () if name not in parts]
+    if isinstance(inputs, tuple | Mapping) and isinstance(given, Mapping):
+        parts = list(inputs) if isinstance(inputs, Mapping) else list(range(len(inputs)))
+        unknown = [name for name in given if name not in parts]
         if unknown:
             raise ValueError(
                 f"`feature_names` has names of {unknown[0]!r:.40}, which is no input: there are "
                 f"{', '.join(map(repr, parts))}"
             )
-        found = {name: checked_names((given or {}).get(name), part) for name, part in parts.items()}
-        return {name: names for name, names in found.items() if names is not None} or None
+        return {name: as_names(names, f"feature_names[{name!r}]") for name, names in given.items()}
     if given is None:
         return tuple(map(str, getattr(inputs, "columns", ()))) or None
     return as_names(given, "feature_names")
