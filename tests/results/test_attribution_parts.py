@@ -239,6 +239,22 @@ def test_the_slowest_part_decides():
     assert found.stopping.looks[-1].undecided == found["table"].stopping.looks[-1].undecided > 0
 
 
+def test_a_part_without_a_threshold_does_not_count():
+    def with_noise(inputs, target):  # in the table, all columns are alike
+        alike = inputs["table"] / inputs["table"].sum(axis=1, keepdims=True)
+        return {"image": explainer(inputs, target)["image"], "table": alike}
+
+    inputs = {"image": INPUTS["image"], "table": np.ones((3, 3))}
+    with pytest.warns(metfa.DegenerateAttributionsWarning, match="^part 'table': no feature of input 0"):
+        found = explained(with_noise, inputs, n_samples=metfa.Until(undecided=0.4, max_samples=60))
+    with pytest.warns(metfa.DegenerateAttributionsWarning, match="^part 'table': no feature"):
+        found["table"].significance_map(found["table"].usual_rule)
+    assert found["table"].stopping.reason == "no_threshold"
+    assert found["image"].stopping.reason == "reached" == found.stopping.reason
+    assert found.stopping.looks == found["image"].stopping.looks
+    assert "as asked (40%)" in str(found.stopping)
+
+
 def test_a_rule_that_is_content_looks_again():
     rounds = RoundsUntil(metfa.Until(undecided=0.5, threshold=0.0, max_samples=50), 1)
     values = np.concatenate([np.ones((12, 1, 1)), -np.ones((38, 1, 1))])

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from metfa._base.warnings import said_of
 from metfa.results.layout import Layout
 from metfa.results.stopping import Look, Stopping
 from metfa.results.until import CRITERIA, Until
@@ -24,7 +25,8 @@ class RoundsOfParts:
     def check(self, seen: Any, usual: str) -> None:
         """See `Rounds`; what is seen is a `SeenParts`."""
         for name, rounds in self._rounds.items():
-            rounds.check(seen.parts[name], usual)
+            with said_of(f"part {name!r}"):
+                rounds.check(seen.parts[name], usual)
 
     def next(self, taken: int, made: float) -> int | None:
         """See `Rounds`."""
@@ -33,17 +35,22 @@ class RoundsOfParts:
 
     def look(self, seen: Any, taken: int, unmoved: Sequence[int]) -> str:
         """See `Rounds`; a part that was content is looked at again, because it must be when the others are."""
-        shown = [(name, rounds.look(seen.parts[name], taken, unmoved)) for name, rounds in self._rounds.items()]
-        return "; ".join(f"{name}: {text}" for name, text in shown)
+        shown = []
+        for name, rounds in self._rounds.items():
+            with said_of(f"part {name!r}"):
+                shown.append(f"{name}: {rounds.look(seen.parts[name], taken, unmoved)}")
+        return "; ".join(shown)
 
     def stopping(self) -> Stopping:
-        """How it ended for all parts together: the worst of them at each look. Thresholds are those of the parts."""
-        first, *others = ended = self.of_parts()
-        looks = tuple(map(_worst, *(stopping.looks for stopping in ended)))
-        reason = next((one.reason for one in ended if one.reason not in ("reached", "no_threshold")), first.reason)
-        if reason == "no_threshold":  # of the first part alone
-            reason = next((one.reason for one in others if one.reason != reason), reason)
-        return replace(first, reason=reason, thresholds=None, nothing=(), split=0, looks=looks)
+        """How it ended for all parts together: the worst of them at each look. Thresholds are those of the parts.
+
+        As with inputs, a part for which the rule finds no threshold does not count where others have one.
+        """
+        of_parts = self.of_parts()
+        counted = [one for one in of_parts if one.reason != "no_threshold"] or of_parts
+        reason = next((one.reason for one in counted if one.reason != "reached"), counted[0].reason)
+        looks = tuple(map(_worst, *(one.looks for one in counted)))
+        return replace(counted[0], reason=reason, thresholds=None, nothing=(), split=0, looks=looks)
 
     def of_parts(self) -> tuple[Stopping, ...]:
         """How it ended for each part."""
