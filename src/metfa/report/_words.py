@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from metfa import noise as noises
-from metfa._base.percents import percent
+from metfa._base.percents import counted, percent
 from metfa._base.provenance import printable
 from metfa.report._compared import is_changed, is_contrast, names_of, opening_of
 from metfa.report._populations import closing_of_population, opening_of_population
@@ -76,6 +76,7 @@ def _facts(sample: AttributionSample) -> list[tuple[str, Any]]:
     made = sample.provenance
     return [
         ("explainer", made.get("explainer")),
+        ("part of several inputs", _part(sample)),
         ("class explained", explained(sample, 0)),
         ("noise", made.get("noise")),
         *_facts_of_samples(sample),
@@ -114,6 +115,14 @@ def _pairs(versions: Any) -> str:
     return ", ".join(f"{name} {version}" for name, version in versions.items()) if isinstance(versions, dict) else ""
 
 
+def _part(sample: AttributionSample) -> str:
+    """Which part of several inputs it is, and that every rate is over this part alone."""
+    if sample.part is None:
+        return ""
+    features = counted(sample.n_features, sample.noun)
+    return f"{sample.part}: threshold, shares and corrections are over its {features} alone"
+
+
 def _again(sample: AttributionSample) -> str:
     """The call that gives the same samples, with names for what this page cannot show."""
     made = sample.provenance
@@ -127,7 +136,7 @@ def _again(sample: AttributionSample) -> str:
     return (
         f"metfa.explain(explainer, inputs, {sample.target[0]!r}, noise={noise}, n_samples={sample.n_samples}, "
         f"rng={made['rng']}, run=metfa.Run(input_names=[{sample.input_names[0]!r}]{first})), with the explainer and "
-        "the noise above, and this input alone"
+        f"the noise above, and this input alone{'' if sample.part is None else f'; then its {sample.part}'}"
     )
 
 
