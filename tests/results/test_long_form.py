@@ -120,3 +120,15 @@ def test_what_must_not_be_missed_stands_beside_each_line():
     frame = sample.to_dataframe()
     assert set(frame["caution"]) == {"No feature stands out: no noisy copy differs from the input"}
     assert frame.attrs["intervals"] == "no noisy copy differs from the input"
+
+
+def test_values_of_frames_are_labels():
+    frame = pd.DataFrame({"age": [30.0, np.nan], "town": ["Ulm", None], "=x": [True, False]})
+    sample = metfa.explain(
+        lambda rows, target: np.stack([rows["age"].notna(), rows["=x"], rows["=x"]], axis=1) * 1.0, frame, 0,
+        noise=lambda row, rng: np.array([row[0] + rng.normal(), *row[1:]]), n_samples=5, rng=0,
+    )  # fmt: skip
+    values = sample.to_dataframe()["value"].tolist()
+    assert values[:3] == [30.0, "Ulm", "true"]
+    assert values[5] == "false"
+    assert all(np.isnan(value) for value in values[3:5])
