@@ -117,6 +117,16 @@ class Columns:
             found[known, place] = [own.places[key_of(label)] for label in labels]
         return found
 
+    def recoded(self, codes: np.ndarray, columns: Columns) -> np.ndarray:
+        """Codes (rows, columns) in these labels, from codes of the same columns with others, which these hold."""
+        found = np.array(codes)
+        for place, (own, before) in enumerate(zip(self.columns, columns.columns, strict=True)):
+            if own.labels != before.labels:
+                known = ~np.isnan(found[:, place])
+                places = np.array([own.places[key] for key in before.places], np.float64)
+                found[known, place] = places[found[known, place].astype(np.int64)]
+        return found
+
     def nearest(self, codes: np.ndarray) -> np.ndarray:
         """Codes that stand for values: whole where they must be, and within their ends."""
         whole, low, high = self.limits
@@ -182,7 +192,9 @@ class Columns:
         return [own[one] for one in in_order(self.names, names, needs, name)]
 
     def with_labels_of(self, other: Columns, needs: str, name: str = "inputs") -> Columns:
-        """The same columns, whose labels are joined by those of `other`'s columns of the same names.
+        """The same columns, with the labels of `other`'s columns of the same names, and then their own further ones.
+
+        Nothing changes where they have all of them.
 
         Raises
         ------
@@ -259,7 +271,8 @@ def _with_labels(column: Column, other: Column, needs: str, name: str) -> Column
             f"column {column.name!r} of `{name}` has no category {more[0]!r}, which is in the table of {needs}: give "
             f"it all categories, `{name}[{column.name!r}].astype(table[{column.name!r}].dtype)`"
         )
-    return replace(column, labels=column.labels + tuple(more))
+    own = tuple(label for label in column.labels if key_of(label) not in other.places)
+    return replace(column, labels=other.labels + own)
 
 
 def _plain(label: Any) -> Any:

@@ -209,9 +209,7 @@ class Compose:
 
     def for_columns(self, columns: Any) -> tuple[Any, Compose]:
         """The columns of a frame, and the noise for its codes; see `metfa.noise.per_column`."""
-        matched = []
-        for noise in self.noises:
-            if hasattr(noise, "for_columns"):
-                columns, noise = noise.for_columns(columns)
-            matched.append(noise)
-        return columns, Compose(*matched)
+        known = [noise for noise in self.noises if hasattr(noise, "for_columns")]
+        for noise in known:
+            columns, _ = noise.for_columns(columns)  # all labels, before any noise counts on their order
+        return columns, Compose(*(noise.for_columns(columns)[1] if noise in known else noise for noise in self.noises))

@@ -11,7 +11,7 @@ from metfa._frames.columns import label_text
 if TYPE_CHECKING:
     from metfa.results.samples import Samples
 
-__all__ = ["are_columns", "ordered_codes", "value_texts"]
+__all__ = ["are_columns", "joined_codes", "ordered_codes", "value_texts"]
 
 FIELDS = {"name": str, "kind": str, "labels": list}
 
@@ -32,6 +32,24 @@ def ordered_codes(sample: Samples, table: np.ndarray) -> np.ndarray:
     if len(columns) == found.shape[1]:
         found[:, unordered] = np.nan
     return found
+
+
+def joined_codes(sample: Samples, other: Samples) -> tuple[Any, Any]:
+    """Inputs of `other` in the codes of both, and the columns of both, where both are rows of a frame.
+
+    The labels of `sample` come first, so that its own codes stay.
+    """
+    ours, theirs = sample.provenance.get("columns"), other.provenance.get("columns")
+    if ours is None or theirs is None or [one["name"] for one in ours] != [one["name"] for one in theirs]:
+        return other.inputs, ours
+    inputs, columns = np.array(other.inputs), []
+    for place, (own, more) in enumerate(zip(ours, theirs, strict=True)):
+        labels = [*own["labels"], *(label for label in more["labels"] if label not in own["labels"])]
+        columns.append({**own, "labels": labels})
+        if more["labels"]:
+            codes, known = inputs[..., place], ~np.isnan(inputs[..., place])
+            codes[known] = np.array([labels.index(label) for label in more["labels"]])[codes[known].astype(np.int64)]
+    return inputs, columns
 
 
 def are_columns(value: Any) -> bool:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from metfa._arrays import as_array, namespace
 from metfa._base.validation import is_text
 
-__all__ = ["check_like_text", "like_row", "require_finite"]
+__all__ = ["check_like_text", "like_row", "require_finite", "same_kind"]
 
 KINDS = ("bool", "unsigned integer", "signed integer", "real floating")  # each has all numbers of those before it
 
@@ -31,6 +33,11 @@ def like_row(noisy: Any, row: Any, where: str) -> Any:
             "kind; scale images to floats first, as in `image.astype('float32') / 255`"
         )
     return namespace(noisy).astype(noisy, row.dtype, copy=False)
+
+
+def same_kind(noisy: Any, row: Any) -> bool:
+    """Whether both are NumPy arrays of one shape and dtype, so that there is nothing to convert."""
+    return type(noisy) is type(row) is np.ndarray and noisy.dtype == row.dtype and noisy.shape == row.shape
 
 
 def require_finite(finite: bool, where: str) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
-from contextvars import copy_context
 from dataclasses import dataclass, field, replace
-from itertools import chain, islice
+from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +19,7 @@ from metfa.calls.row_dependence import dependence, explained_by_rounding, looked
 from metfa.calls.targets import row_targets, stacked_targets
 from metfa.results.pooling import pooled_maps
 from metfa.results.regions import Regions
+from metfa.sampling.ahead import ahead, in_turn
 from metfa.sampling.protocol import call_explainer, predict_scores, safe_batch_size, takes_rngs
 from metfa.sampling.rows import Rows, count_rows, one_row, taken
 from metfa.sampling.streams import Purpose, stream
@@ -31,7 +30,6 @@ FOR_EXPLAINER, FOR_SECOND = (
     (Purpose.EXPLAINER, Purpose.CLEAN),
     (Purpose.SECOND_EXPLAINER, Purpose.SECOND_CLEAN),
 )
-AHEAD = 2  # chunks whose noise is drawn while the explainer works on an earlier one
 
 
 class Job(NamedTuple):
@@ -162,7 +160,7 @@ class Loop:
     @contextmanager
     def over(self, jobs: Sequence[Job]) -> Iterator[Iterator[Explained]]:
         """Explain jobs in chunks of `batch_size`; each chunk is explained when the inner iterator is asked for it."""
-        prepared = _ahead if self.rows.on_host and not self.clean else _in_turn
+        prepared = ahead if self.rows.on_host and not self.clean else in_turn
         made = self._made(jobs)
         with prepared(self.batch, self._chunks(jobs[len(made.jobs) if made else 0 :])) as batches:
             chunks = (self.explained(chunk, batch) for chunk, batch in batches)
@@ -186,7 +184,7 @@ class Loop:
         """Maps of one batch, checked."""
         target = stacked_targets([self.targets[job.row] for job in jobs], self.rows.array)
         purposes = FOR_SECOND if self.own_draws else FOR_EXPLAINER
-        rngs = [self._stream(job, purposes[self.clean]) for job in jobs] if takes_rngs(self.explainer) else None
+        rngs = [self._stream(job, purposes[self.clean]) for job in jobs] if self._draws else None
         indices = [job.row for job in jobs]
         row_args = {name: taken(values, indices) for name, values in self.row_args.items()}
         maps, scores = call_explainer(self.explainer, batch, target, len(jobs), rngs, row_args)
@@ -210,6 +208,10 @@ class Loop:
                 raise CancelledError
             noisy.append(self.rows.noisy(job.row, self.noise, self._stream(job, Purpose.NOISE), str(job)))
         return noisy
+
+    @cached_property
+    def _draws(self) -> bool:
+        return takes_rngs(self.explainer)
 
     def _stream(self, job: Job, purpose: Purpose) -> np.random.Generator:
         return stream(*self.addresses[job.row], job.sample_id, purpose)
@@ -268,33 +270,3 @@ def _on_host(maps: Any) -> np.ndarray:
     """Maps as they are kept: real numbers, which represent integers and booleans exactly."""
     host = to_host(maps)
     return host.astype(np.result_type(host.dtype, np.float32)) if host.dtype.kind in "biu" else host
-
-
-@contextmanager
-def _in_turn(work: Callable[[Any], Any], items: Iterator[Any]) -> Iterator[Iterator[tuple[Any, Any]]]:
-    """Each item with the result of `work` for it."""
-    yield ((item, work(item)) for item in items)
-
-
-@contextmanager
-def _ahead(work: Callable[..., Any], items: Iterator[Any]) -> Iterator[Iterator[tuple[Any, Any]]]:
-    """The same, with threads that work ahead. All of them end with the context, each after the noise that it draws."""
-    stopping = threading.Event()
-    pool = ThreadPoolExecutor(AHEAD, thread_name_prefix="metfa-noise")
-
-    def begun(item: Any) -> Any:  # in this thread's context: a noise may ask the model that is explained
-        return item, pool.submit(copy_context().run, work, item, stopping.is_set)
-
-    def results() -> Iterator[tuple[Any, Any]]:
-        drawing = deque(map(begun, islice(items, AHEAD)))
-        while drawing:
-            item, future = drawing.popleft()
-            result = future.result()
-            drawing.extend(map(begun, islice(items, 1)))
-            yield item, result
-
-    try:
-        yield results()
-    finally:
-        stopping.set()
-        pool.shutdown(wait=True, cancel_futures=True)

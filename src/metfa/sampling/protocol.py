@@ -160,7 +160,7 @@ def call_explainer(
     explainer: Callable[..., Any], batch: Any, target: Any, n_rows: int, rngs: Any, row_args: dict[str, Any]
 ) -> tuple[Any, Any]:
     """Attributions and scores (None if the explainer gives none) of one batch, still on the model's device."""
-    arguments = {**row_args, "rngs": rngs} if takes_rngs(explainer) else row_args
+    arguments = {**row_args, "rngs": rngs} if rngs is not None and takes_rngs(explainer) else row_args
     with gradient_expected(explained_model(explainer), batch):
         output = explainer(batch, target=target, **arguments)
     scores = None

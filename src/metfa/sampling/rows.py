@@ -11,7 +11,7 @@ import numpy as np
 from metfa._arrays import as_array, device_of, first_not_finite, from_host, is_array, namespace, to_host
 from metfa._base.validation import check_function, is_text, shown
 from metfa._frames.columns import Columns, is_frame, is_series, row_of
-from metfa.sampling.fitting import check_like_text, like_row, require_finite
+from metfa.sampling.fitting import check_like_text, like_row, require_finite, same_kind
 from metfa.sampling.streams import content_digest, numbered_ids
 
 __all__ = ["Rows", "RowsInGraph", "count_rows", "one_entry", "one_row", "taken"]
@@ -95,7 +95,9 @@ class Rows:
             check_like_text(noisy, row, where)
             return noisy
         if self.columns is not None:
-            noisy = like_row(to_host(as_array(noise(row, rng), "noise(x, rng)")), row, where)
+            noisy = noise(row, rng)
+            if not same_kind(noisy, row):
+                noisy = like_row(to_host(as_array(noisy, "noise(x, rng)")), row, where)
             self.columns.check_row(noisy, row, where)
             return noisy
         if self.kind == "array":
@@ -117,6 +119,9 @@ class Rows:
             return self, noise
         found = copy(self)
         found.columns, noise = noise.for_columns(self.columns)
+        codes = found.columns.recoded(self._parts[0], self.columns)
+        codes.flags.writeable = False
+        found._like = found._parts = (codes,)
         return found, noise
 
     @property
@@ -186,10 +191,11 @@ class Rows:
 
     def _fitting(self, noisy: Any, row: Any, where: str) -> Any:
         """What a noise returned, in the form of a row's part; raises if it does not fit."""
-        with np.errstate(over="ignore"):  # found below
-            host = like_row(to_host(as_array(noisy, "noise(x, rng)")), row, where)
-        require_finite(np.isfinite(host).all(), where)
-        return host
+        if not same_kind(noisy, row):
+            with np.errstate(over="ignore"):  # found below
+                noisy = like_row(to_host(as_array(noisy, "noise(x, rng)")), row, where)
+        require_finite(np.isfinite(noisy).all(), where)
+        return noisy
 
     def _stacked(self, entries: Sequence[Any], part: Any) -> Any:
         return from_host(np.stack(entries), like=part)
