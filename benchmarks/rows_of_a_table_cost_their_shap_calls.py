@@ -1,4 +1,4 @@
-"""500 rows of 30 columns, N = 50, by SHAP's tree explainer: at most 1.15 times the bare calls; then table, figure, page.
+"""500 rows of 30 columns, N = 50, by SHAP's tree explainer: at most 1.15 times the bare calls; table, figure, page.
 
 The bare calls explain the same noisy rows, made beforehand, in batches of the same size, and ask for the same
 probabilities. Forest and boosting are trained on rows of their own.
@@ -43,11 +43,12 @@ def models(train, answers):
 
 def main() -> None:
     rows, train, answers = made()
-    noise = metfa.noise.per_column(train, 0.1)
+    noise = metfa.noise.from_table(train)
+    draws = np.random.default_rng(0)
+    spread = train.std().to_numpy()
     for name, model in models(train, answers).items():
-        noisy = pd.concat(
-            [rows + 0.1 * train.std() * np.random.default_rng(k).normal(size=rows.shape) for k in range(N)]
-        )
+        copies = [rows + 0.1 * spread * draws.normal(size=rows.shape) for _ in range(N)]
+        noisy = pd.concat(copies)
         explainer = shap.TreeExplainer(model)
 
         def bare(model=model, noisy=noisy, explainer=explainer) -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["across_rows", "base_of", "joined_rows", "number_of_each", "terms_across"]
 
 KEPT = (
+    "columns",
     "explainer",
     "noise",
     "rng",

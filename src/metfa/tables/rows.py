@@ -22,7 +22,6 @@ from metfa.tables.predictions import Prediction
 __all__ = ["explain"]
 
 OUTPUTS = ("auto", "margin", "probability")
-FRACTION = 0.1  # of each column's standard deviation
 ROWS_AT_ONCE = 1_000  # in a call of an explainer without random numbers
 
 
@@ -164,11 +163,8 @@ def _noise(noise: Any, background: Any) -> tuple[Any, str]:
             "`background` is needed for the noise: give the training table, as in `background=train`, or a noise of "
             "your own, such as `noise=metfa.noise.per_column(train, 0.1)`"
         )
-    made = noises.per_column(background, FRACTION)
-    return (
-        made,
-        f"noise of {FRACTION:g} of each column's standard deviation in the {len(background):,} rows of `background`",
-    )
+    made = noises.from_table(background)
+    return made, f"noise by metfa.noise.from_table of the {len(background):,} rows of `background`"
 
 
 def _names_of_rows(frame: Any) -> list[str] | None:
