@@ -206,7 +206,7 @@ def test_refusals(forest, table, answers):
         explain(forest, table.iloc[:2, :2], background=table)
     with pytest.raises(TypeError, match="the class RandomForestClassifier"):
         explain(RandomForestClassifier, table, background=table)
-    with pytest.raises(TypeError, match="got 3"):
+    with pytest.raises(TypeError, match="got int: 3"):
         explain(3, table, background=table)
     with pytest.raises(ValueError, match='`method`="linear" cannot explain this model'):
         asked(forest, table, method="linear")
