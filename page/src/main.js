@@ -52,11 +52,13 @@ async function start() {
     opacity: field("opacity") ? Number(field("opacity").value) / 100 : 1,
     place: Number(field("alpha").value),
     alpha: data.alphas[Number(field("alpha").value)],
-    correction: field("correction").value,
   });
+  const corrections = { single: field("correction"), regions: field("correction-of-regions") };
+  const correctionOf = (result) => ((result.ofRegions && corrections.regions) || corrections.single).value;
 
   function decide(one) {
-    const { alpha, correction, place } = settings();
+    const { alpha, place } = settings();
+    const correction = correctionOf(one.result);
     one.result.decide(alpha, correction, place);
     one.view.drawMarks();
     one.panel.draw(correction, alpha);
@@ -76,13 +78,14 @@ async function start() {
   }
 
   function say() {
-    const { alpha, correction, opacity } = settings();
+    const { alpha, opacity } = settings();
     controls.querySelector(".said.alpha").textContent = probability(alpha);
     field("alpha").setAttribute("aria-valuetext", probability(alpha));
     const opaque = controls.querySelector(".said.opacity");
     if (opaque) opaque.textContent = percent(opacity, 0);
-    const named = field("correction").selectedOptions[0].textContent;
-    document.querySelector(".settings").textContent = `Alpha ${probability(alpha)}; correction ${named || correction}.`;
+    const named = ({ value, selectedOptions }) => selectedOptions[0].textContent || value;
+    const ofRegions = corrections.regions ? `; of regions ${named(corrections.regions)}` : "";
+    document.querySelector(".settings").textContent = `Alpha ${probability(alpha)}; correction ${named(corrections.single)}${ofRegions}.`;
   }
 
   /**
@@ -122,7 +125,8 @@ async function start() {
 
   function asMade() {
     field("alpha").value = data.alphas.indexOf(data.alpha);
-    field("correction").value = data.correction;
+    corrections.single.value = data.correction;
+    if (corrections.regions) corrections.regions.value = data.correctionOfRegions;
     for (const one of shown) {
       one.result.reset();
       one.kept = null;

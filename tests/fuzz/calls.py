@@ -43,6 +43,7 @@ from .theirs import (
     of_class_maps,
     pixels_of,
     probable,
+    rows_scores,
     scores_of,
     segments,
     text_scores,
@@ -544,6 +545,16 @@ def of_text(folder):
     good = {"model": text_scores, "text": "a good film", "target": 0, "method": quick, "noise": synonyms,
             "n_samples": 6, "batch_size": None, "rng": 0}  # fmt: skip
     yield Case("text.explain_text", text.explain_text, good, ("run",))
+    sources = ["a good film", "a dull film"]
+    answered = {"scorer": rows_scores, "delta": 0.5, "groups": None, "pilot": 4}
+    asked = {"sources": sources, "n_samples": 6, "batch_size": None, "rng": 0}
+    yield Case("text.explain_answer", text.explain_answer, {**answered, **asked}, ("run",))
+    yield Case("text.SourceEffects", made(text.SourceEffects, lambda effects: effects([sources])),
+               {**answered, "rng": 0})  # fmt: skip
+    effects = text.SourceEffects(rows_scores, delta=0.5, pilot=4)
+    yield Case("text.SourceEffects()", effects, {"inputs": [sources], "target": 0, "rngs": None})
+    yield Case("SourceEffects.of_every_answer", effects.of_every_answer, {"inputs": [sources], "rngs": None})
+    yield Case("SourceEffects.learn", effects.learn, {"sources": sources, "scores": None, "at_a_time": 4})
     judged = {"model": text_scores, "inputs": texts, "attributions": [[1.0, 2, 3], [1, 2, 0.5]], "target": 0, "n": 2}
     for name in ("fdt", "st"):
         yield Case(f"text.{name}", getattr(text, name), {**judged, "rng": 0})

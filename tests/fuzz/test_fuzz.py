@@ -24,6 +24,7 @@ MADE_BY_US = {  # results and their parts, which nobody makes by hand
     "Stability", "Surrogate", "Table", "VarianceShares", "WordMixture", "WordScores", "WordSurrogate",
 }  # fmt: skip
 ELSEWHERE = {  # why not here
+    "AnswerScorer": "takes a network of transformers",
     "EfficientNetLite": "takes a name alone",
     "Noise": "a type",
     "UnitStore": "made by `evaluate`",

@@ -9,7 +9,19 @@ import torch
 from scipy import stats as scipy_stats
 
 import metfa
-from metfa.noise import Brightness, Compose, Gaussian, Laplace, Uniform, in_pixel_space, per_column
+from metfa.noise import (
+    Amplitude,
+    Brightness,
+    Compose,
+    FilteredGaussian,
+    Gaussian,
+    Laplace,
+    TimeShift,
+    TimeWarp,
+    Uniform,
+    in_pixel_space,
+    per_column,
+)
 
 N = 20_000
 ALARM = 1e-3  # a test of a law fails with this probability on a right law; the seeds are fixed, so it passes or not
@@ -25,7 +37,14 @@ LAWS = {
     "laplace": (Laplace(0.1), scipy_stats.laplace(0, 0.1)),
 }
 ADDED = [noise for noise, _ in LAWS.values()]
-ALL = [*ADDED, Brightness(0.9, 1.1), Brightness(0.9, 1.1, per="pixel"), Compose(Uniform(0.1), Gaussian(0.1))]
+OF_SERIES = [Amplitude(0.9, 1.1), FilteredGaussian(0.1, exponent=1), TimeShift(1, beyond="wrap"), TimeWarp(0.5, 2)]
+ALL = [
+    *ADDED,
+    Brightness(0.9, 1.1),
+    Brightness(0.9, 1.1, per="pixel"),
+    Compose(Uniform(0.1), Gaussian(0.1)),
+    *OF_SERIES,
+]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

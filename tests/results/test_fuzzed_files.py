@@ -140,7 +140,7 @@ def test_changed_files_load_and_work_or_are_refused(name, tmp_path, quick_figure
     views(metfa.load(good), tmp_path)
     manifest = json.loads((good / "manifest.json").read_text())
     draw, loaded = random.Random(f"20 {name}"), 0
-    for number in range(80):
+    for number in range(40):
         folder = tmp_path / str(number)
         shutil.copytree(good, folder)
         changed = with_array(folder, manifest, draw) if number % 3 == 2 else with_change(manifest, draw)
@@ -156,7 +156,7 @@ def test_changed_files_load_and_work_or_are_refused(name, tmp_path, quick_figure
             failed = failure(sample, folder)
             assert failed is None, (number, difference(manifest, changed), failed)
         shutil.rmtree(folder)
-    assert loaded > 10  # else the views have hardly been tried
+    assert loaded > 5  # else the views have hardly been tried
 
 
 def failure(sample, folder):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 __all__ = [
     "DarkPictureWarning",
@@ -20,8 +24,11 @@ __all__ = [
     "SmallRegionWarning",
     "UnreadWordsWarning",
     "WeakAttackWarning",
+    "each_once",
     "warn",
 ]
+
+NUMBERS = re.compile(r"[-+]?\d[\d.,]*(?:e[-+]?\d+)?")
 
 
 class MetfaWarning(UserWarning):
@@ -91,3 +98,27 @@ def warn(message: str, category: type[MetfaWarning]) -> None:
         level += 1
         frame = frame.f_back
     warnings.warn(message, category, stacklevel=level + 1)
+
+
+@contextmanager
+def each_once() -> Iterator[None]:
+    """Show equal warnings from one place once, also those of other libraries; equal are texts with other numbers too.
+
+    Python itself forgets what it has shown whenever a library changes its filters, so that a model or an explainer
+    that warns would do so for each noisy copy. Filters hold as ever: what is an error stays one.
+    """
+    seen: set[tuple[Any, ...]] = set()
+    before = warnings.showwarning
+
+    def show(message: Any, category: Any, filename: str, lineno: int, *rest: Any) -> None:
+        one = (category, filename, lineno, NUMBERS.sub("#", str(message)))
+        if one not in seen:
+            seen.add(one)
+            before(message, category, filename, lineno, *rest)
+
+    warnings.showwarning = show
+    try:
+        yield
+    finally:
+        if warnings.showwarning is show:
+            warnings.showwarning = before

@@ -25,7 +25,9 @@ def report(
     about = {name: printable(str(value))[:300] for name, value in about.items()}
     if about.get("settings"):
         about["method"] = f"{about.get('method', '')} ({about['settings']})"[:300]
-    lines = [(name, about[name]) for name in ("input", "image", "text", "model", "method", "noise") if name in about]
+    weights = ["weights"] if about.get("random_weights") == "True" else []
+    shown = ("input", "image", "text", "model", *weights, "method", "noise")
+    lines = [(name, about[name]) for name in shown if name in about]
     if "predicted" in about:
         lines.append(("prediction", about["predicted"]))
     if about.get("explained") != about.get("predicted"):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import as_array, from_host, is_floating, to_host
+from metfa._base.one_line import one_line
 from metfa._base.warnings import DegenerateAttributionsWarning, ModelOutputWarning, warn
 from metfa._frames.columns import is_frame, names_of, with_columns
 from metfa.calls.answers import softmax
@@ -38,6 +39,8 @@ class LimeExplainer:
     softmax: bool = False
     settings: dict[str, Any] = field(default_factory=dict)
     rng: Any = field(default=None, repr=False)
+
+    __repr__ = one_line
 
     rows_independent = True
 
@@ -138,7 +141,7 @@ class LimeTable(LimeExplainer):
         return _weights(explanation, 1 if label is None else label, len(host))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LimeImage(LimeExplainer):
     """Maps (batch, height, width): the weight of each pixel's segment, or 1 on the strongest segments."""
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from metfa._arrays import to_host
 from metfa._base.lazy import needs_extra
+from metfa._base.one_line import one_line
 from metfa._base.validation import did_you_mean, shown
 from metfa._base.warnings import ModelStateWarning, warn
 from metfa.calls.answers import answered, checked_scores
@@ -47,6 +48,8 @@ class CaptumMethod:
 
     attribution: Any
     settings: dict[str, Any] = field(default_factory=dict)
+
+    __repr__ = one_line
 
     differentiable = True
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from metfa._arrays import as_array, first_not_finite, is_array, namespace, widen
+from metfa._base.one_line import one_line
 from metfa._base.validation import is_whole, one_of, positive_int, shown
 from metfa.calls.inputs import check_channels_first, check_values, require_tensor
 from metfa.sampling.protocol import check_explainer, explained_model, known_independent, takes_rngs
@@ -90,6 +91,8 @@ class Heatmap:
     channel_axis: int | None = field(default=1, kw_only=True)
     sign: Sign = field(default="absolute", kw_only=True)
 
+    __repr__ = one_line
+
     unit = None  # that of the explainer is lost when each map is scaled
 
     @property
@@ -121,10 +124,10 @@ class Heatmap:
 
 def _without_channels(attributions: Any, inputs: Any) -> bool:
     spatial = tuple(inputs.shape[:1]) + tuple(inputs.shape[2:])
-    return inputs.ndim == 4 and tuple(attributions.shape) == spatial
+    return inputs.ndim >= 4 and tuple(attributions.shape) == spatial
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RandomisedHeatmap(Heatmap):
     """What :func:`heatmap` returns for an explainer that takes `rngs`."""
 

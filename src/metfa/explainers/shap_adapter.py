@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import as_array, is_array, namespace, to_host
+from metfa._base.one_line import one_line
 from metfa._frames.columns import is_frame, names_of
 from metfa.calls.behind import loaded_torch
 from metfa.calls.fitted_names import by_name
@@ -42,6 +43,8 @@ class ShapExplainer:
     explainer: Any
     predict: Callable[..., Any] | None = None
     settings: dict[str, Any] = field(default_factory=dict)
+
+    __repr__ = one_line
 
     rows_independent = True
     signed = True

@@ -115,6 +115,7 @@ class Content:
             "sampleNoun": sample.sample_noun,
             "called": terms.sides,
             "beside": beside,
+            "ofRegions": tested.regions is not None,
             "compared": compared_of(sample, kind, confidence_level, plane),
             "shape": list(sample.feature_shape),
             "edges": samples.edges.tolist(),
@@ -134,7 +135,7 @@ class Content:
             data |= named(sample, kind)
         if plane is not None and sample.regions is not None:
             data |= {"drawn": outlines_of(sample.regions, plane), **pictured(sample, plane)}
-        kinds = kinds_of(threshold, terms.sides, of_context=region is not None)
+        kinds = kinds_of(threshold, terms, of_context=region is not None)
         paragraph = paragraph_of(sample, summary, terms, noun, kinds, of_context=region is not None)
         lines = lines_of(summary, kinds)
         return cls(name, kind, data, about_of(sample), paragraph, lines, classes_of(sample), warned)

@@ -32,9 +32,11 @@ ABOUT_MEDIANS = " This is about the median of these differences, which is not th
 NOT_THE_SAME = " That no difference is shown does not mean that there is none."
 
 
-def kinds_of(threshold: float, sides: tuple[str, str] | None, *, of_context: bool) -> dict[int, str]:
+def kinds_of(threshold: float, terms: Terms, *, of_context: bool) -> dict[int, str]:
     """Names of the features with each mark on this page."""
-    return {1: "needed", 0: "undecided", -1: "not needed"} if of_context else kinds_at(threshold, sides)
+    if of_context:
+        return {1: "needed", 0: "undecided", -1: "not needed"}
+    return kinds_at(threshold, terms.sides, terms.sides_at)
 
 
 def lines_of(summary: Summary | str, kinds: dict[int, str]) -> list[tuple[str, str]]:

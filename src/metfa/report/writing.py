@@ -13,8 +13,8 @@ import numpy as np
 
 from metfa._base.percents import counted
 from metfa._base.provenance import printable
-from metfa._base.validation import as_path, brief, shown
-from metfa._base.writing import new_file, sweep
+from metfa._base.validation import as_path, brief, check_flag, shown
+from metfa._base.writing import check_replaceable, new_file, sweep
 from metfa.report._compared import heading_of
 from metfa.report._content import Content
 from metfa.report._page import page_of
@@ -55,6 +55,7 @@ def write(
     split: int | None = None,
     confidence_level: float = 0.95,
     flips_from: float = FLIPS_FROM,
+    overwrite: bool = False,
 ) -> Path:
     """Write one HTML file that shows results: it needs no network and no other file, in any browser from 2023 on.
 
@@ -73,26 +74,31 @@ def write(
     Parameters
     ----------
     path : path
-        New file, ending with ".html".
+        The file, ending with ".html".
     results : AttributionSample, ContextExplanation, or a sequence or mapping of them
         Maps (height, width), or features along one axis, such as the words of a text. Each input of a batch is shown by
         itself, but many rows of a table together. The keys of a mapping are headings.
     title : str
         Heading of the page.
-    regions : Regions, array or callable, optional
+    regions : Regions, array, callable or mapping, optional
         Regions to show beside each result, as for `AttributionSample.over`: their outlines over the picture, their
         marks, and bars with intervals. Or a function that makes them from a result of one input, such as
         ``lambda sample: metfa.regions.superpixels(sample, against="rest")``, or returns None for no regions; it must
-        not look at the samples. By default those that `metfa.Until` asked about. A `threshold` that is a number is for
-        regions too, but not for sums, nor where they are compared with the rest, whose threshold is 0.
+        not look at the samples. Or a mapping of these by heading, where `results` is one. By default those that
+        `metfa.Until` asked about. A `threshold` that is a number is for regions too, but not for sums, nor where they
+        are compared with the rest, whose threshold is 0. Of a `ContextExplanation` the object's own pixels are left
+        out.
     threshold, alpha, correction, split
         As for `AttributionSample.terms`, for each result. The page starts with them, and the split stays. The threshold
         may be an array with one number for each input shown. Alpha and correction must be the same for all results:
-        give them if `metfa.Until` used different ones.
+        give them if `metfa.Until` used different ones. Regions beside a result have a control of their own; where no
+        correction is given they begin with "holm", because they are few, or with that of `metfa.Until`.
     confidence_level : float
         Level of the intervals, and of the smoothed map.
     flips_from : float
         Share of noisy inputs with another prediction, from which on a result's heading says so and its marks are faint.
+    overwrite : bool
+        Whether to replace a page that stands there, as a cell of a notebook does when it runs again.
 
     Returns
     -------
@@ -102,7 +108,7 @@ def write(
     Raises
     ------
     FileExistsError
-        If `path` exists: nothing is ever overwritten.
+        If `path` exists, without `overwrite`.
     TypeError, ValueError
         For bad arguments. Too few samples are no error: the page says so.
 
@@ -117,7 +123,31 @@ def write(
     >>> path.stat().st_size < 100_000
     True
     """
-    target = _new_file(path)
+    target = _target(path, overwrite=overwrite)
+    content = page(
+        results, title=title, regions=regions, threshold=threshold, alpha=alpha, correction=correction, split=split,
+        confidence_level=confidence_level, flips_from=flips_from,
+    )  # fmt: skip
+    target.parent.mkdir(parents=True, exist_ok=True)
+    sweep(target.parent)
+    with new_file(target, replace=overwrite) as file:  # else it fails if another process was faster
+        file.write(content.encode())
+    return target
+
+
+def page(
+    results: Result | Sequence[Result] | Mapping[str, Result],
+    *,
+    title: str = "Explanations with error bars",
+    regions: Any = None,
+    threshold: Any = None,
+    alpha: float | None = None,
+    correction: str | None = None,
+    split: int | None = None,
+    confidence_level: float = 0.95,
+    flips_from: float = FLIPS_FROM,
+) -> str:
+    """The content of the file that `write` writes, of the same arguments."""
     if not isinstance(title, str):
         raise TypeError(f"`title` must be a text, got {type(title).__name__}: {brief(title)}")
     as_level(confidence_level, "confidence_level")
@@ -127,17 +157,12 @@ def write(
     inputs = _one_by_one(results, regions)
     thresholds = _one_each(threshold, sum(_n_inputs(result) for result, _ in inputs.values()))
     sections = _sections(inputs, thresholds, given)
-    _check_levels({name: section.terms for name, section in sections.items()})
+    single, of_regions = _levels(sections)
     contents = [
         _content(name, section, confidence_level=confidence_level, flips_from=flips_from)
         for name, section in sections.items()
     ]
-    page = page_of(contents, harmless_text(title), next(iter(sections.values())).terms)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    sweep(target.parent)
-    with new_file(target) as file:  # fails if another process was faster
-        file.write(page.encode())
-    return target
+    return page_of(contents, harmless_text(title), single, of_regions)
 
 
 def _n_inputs(result: Result) -> int:
@@ -164,25 +189,38 @@ def _one_each(threshold: Any, n_inputs: int) -> list[Any]:
     return np.broadcast_to(thresholds, (n_inputs,)).tolist()
 
 
-def _check_levels(terms: dict[str, Terms]) -> None:
-    """Raise unless all results are decided with one alpha and one correction: the page has one control for each."""
-    first, *others = terms
-    for other in others:
-        if (terms[first].alpha, terms[first].correction) != (terms[other].alpha, terms[other].correction):
-            raise ValueError(
-                f"`results` are decided on different terms, {first!r} at {terms[first].level}, {other!r} at "
-                f"{terms[other].level}, and a page has one alpha and one correction: give both, as in "
-                "`alpha=0.05, correction='e-bh'`, or write one page each"
-            )
+def _levels(sections: dict[str, _Section]) -> tuple[Terms, Terms | None]:
+    """Terms whose alpha and correction the page starts with, of single features, and of regions where it has both.
+
+    Raises
+    ------
+    ValueError
+        If results are decided on different ones: the page has one control of each.
+    """
+    kinds: tuple[dict[str, Terms], dict[str, Terms]] = {}, {}
+    for name, section in sections.items():
+        regional = isinstance(section.result, AttributionSample) and section.result.regions is not None
+        kinds[regional][name] = section.terms
+    for number, terms in enumerate((kinds[0] | kinds[1], *kinds)):
+        for name, other in terms.items():
+            first = next(iter(terms))
+            apart = terms[first].alpha != other.alpha if number == 0 else terms[first].correction != other.correction
+            if apart:
+                raise ValueError(
+                    f"`results` are decided on different terms, {first!r} at {terms[first].level}, {name!r} at "
+                    f"{other.level}, and a page has one alpha, and one correction of features and one of regions: give "
+                    "both, as in `alpha=0.05, correction='e-bh'`, or write one page each"
+                )
+    single, regional = (next(iter(terms.values()), None) for terms in kinds)
+    return (single, regional) if single is not None else (regional, None)
 
 
-def _new_file(path: Any) -> Path:
-    """`path` as a new file; raises if no page can be written there, before anything is done."""
+def _target(path: Any, *, overwrite: bool) -> Path:
+    """`path` as a file to write; raises if no page can be written there, before anything is done."""
     target = as_path(path, "path")
     if target.suffix.lower() not in (".html", ".htm"):
         raise ValueError(f"`path` must end with .html, got {target.name!r}")
-    if target.exists() or target.is_symlink():
-        raise FileExistsError(f"`path` exists already: {target}; choose a new file, nothing is overwritten")
+    check_replaceable(target, target.suffix if check_flag(overwrite, "overwrite") else None, kind="file")
     existing = next(folder for folder in target.absolute().parents if folder.exists())
     if not existing.is_dir():
         raise NotADirectoryError(f"`path`: {existing} is no folder, so {target} cannot be written")
@@ -208,14 +246,18 @@ def _one_by_one(results: Any, regions: Any) -> dict[str, tuple[Result, Attributi
                 f"`results` must be AttributionSample or ContextExplanation, got {type(result).__name__}: what "
                 "`metfa.explain`, `metfa.load` and `metfa.segmentation.explain_context` return"
             )
+        asked = regions
+        if isinstance(regions, Mapping):
+            asked = (lambda _: None) if (found_by_name := regions.get(given)) is None else found_by_name
         parts = [result] if regions is None and is_table(result) else _parts(result)
         for index, one in enumerate(parts):
             name = (_name(one) if given is None else harmless_text(printable(str(given)))) or "unnamed"
-            pair = (one, pooled_beside(one, regions, index, len(parts)))
+            pair = (one, pooled_beside(one, asked, index, len(parts)))
             found.append((name if len(parts) == 1 else f"{name}, input {index}", pair))
     if not found:
         raise ValueError("`results` must hold at least one, got none")
-    if regions is not None and not callable(regions) and not any(pooled for _, (_, pooled) in found):
+    fixed = not (regions is None or callable(regions) or isinstance(regions, Mapping))
+    if fixed and not any(pooled for _, (_, pooled) in found):
         raise ValueError(
             "`regions` are shown beside results of single features, and the features of all `results` are regions "
             "already: leave `regions` out"
@@ -237,11 +279,11 @@ def _sections(
     for name, (result, pooled) in inputs.items():
         beside, own = None, list(itertools.islice(rest, _n_inputs(result)))
         threshold = own[0] if len(own) == 1 or own[0] is None or callable(own[0]) else np.array(own)
-        if pooled is None or isinstance(result, ContextExplanation):
+        if pooled is None:
             terms = result.terms(threshold, **given)
         else:
             terms, of_regions, too = terms_of_pair(result, pooled, threshold, given)
-            beside = len(found)
+            beside = len(found) if isinstance(result, AttributionSample) else None
             found.append((f"{name}: {counted(pooled.n_features, 'region')}", _Section(pooled, of_regions, too, None)))
         found.append((name, _Section(result, terms, threshold is not None, beside)))
     return numbered(found)

@@ -220,7 +220,7 @@ def _check_names(regions: Regions | None) -> None:
 def _checked_absolute(sample: Samples, absolute: bool | None) -> bool:
     if absolute is not None:
         return check_flag(absolute, "absolute")
-    differences = sample.default_terms is not None and sample.default_terms.sides is not None
+    differences = sample.default_terms is not None and sample.default_terms.of_differences
     return sample.signed and not differences
 
 

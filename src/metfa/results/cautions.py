@@ -32,6 +32,7 @@ __all__ = [
     "left_out",
     "line_of_row",
     "named_parts",
+    "notes_of",
     "nothing_stands_out",
     "outside",
     "place",
@@ -173,3 +174,10 @@ def trimming(sample: AttributionSample, confidence_level: float) -> str:
     """`left_out` in words."""
     count = left_out(sample, confidence_level)
     return f"{count} left out on each side" if count else "too few to leave any out"
+
+
+def notes_of(sample: AttributionSample) -> tuple[tuple[str, str], ...]:
+    """What the explainer said of its results, as anybody may have written it into a file."""
+    notes = sample.provenance.get("notes")
+    pairs = [note for note in notes if isinstance(note, list) and len(note) == 2] if isinstance(notes, list) else []
+    return tuple((printable(str(name)), printable(str(text))) for name, text in pairs)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from metfa._base.validation import as_path, one_of
+from metfa._base.validation import as_path, check_flag, one_of
 from metfa._base.writing import new_folder
 from metfa.results.arrays import describe_array, digest_of, write_array
 from metfa.results.checks import misfits
@@ -39,13 +39,13 @@ SCHEMA_VERSION = 1
 PARTS = ("before", "after")  # folders of the two results that a comparison is of
 
 
-def save(sample: AttributionSample, path: str | Path) -> Path:
-    """Write `sample` to the new folder `path`, all or nothing.
+def save(sample: AttributionSample, path: str | Path, *, overwrite: bool = False) -> Path:
+    """Write `sample` to the folder `path`, all or nothing; `overwrite` replaces a saved result that stands there.
 
     Raises
     ------
     FileExistsError
-        If `path` exists: nothing is ever overwritten.
+        If `path` exists, and is no saved result or `overwrite` is not given.
     TypeError
         If the inputs are a list of anything but texts or lists of tokens, or a target is not one or several integers.
     ValueError
@@ -56,7 +56,7 @@ def save(sample: AttributionSample, path: str | Path) -> Path:
         check_inputs(part.inputs)
         check_targets(part.target)
         _check(part)
-    with new_folder(path) as temporary:
+    with new_folder(path, replaces=MANIFEST if check_flag(overwrite, "overwrite") else None) as temporary:
         for name, part in parts.items():
             folder = temporary / name
             folder.mkdir(exist_ok=True)

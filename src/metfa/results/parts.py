@@ -21,7 +21,19 @@ if TYPE_CHECKING:
 
     S = TypeVar("S", bound=Samples)
 
-__all__ = ["both", "equal", "grown", "in_order", "input_of", "joined", "read_only", "same_maps", "short", "with_record"]
+__all__ = [
+    "both",
+    "check_plain",
+    "equal",
+    "grown",
+    "in_order",
+    "input_of",
+    "joined",
+    "read_only",
+    "same_maps",
+    "short",
+    "with_record",
+]
 
 RULES_NOW = {"families": STATEMENTS, "usual_threshold": USUAL}
 
@@ -99,6 +111,17 @@ def _rows(inputs: Any, rows: slice | list[int]) -> Any:
     if isinstance(inputs, list):
         return inputs[rows] if isinstance(rows, slice) else [inputs[row] for row in rows]
     return inputs[rows]
+
+
+def check_plain(sample: Samples, what: str) -> None:
+    """Raise if the marks have a meaning of their own (`Terms.sides_at`), which no sum or difference of scores has."""
+    terms = sample.default_terms
+    if terms is not None and terms.sides is not None and not terms.of_differences:
+        raise ValueError(
+            f"`{what}` is for plain scores, and the marks of these have a meaning of their own "
+            f"({terms.sides[0]!r}), which holds for no sum or difference of them: ask about several sources together "
+            "by `metfa.text.SourceEffects(groups=...)`"
+        )
 
 
 def joined(sample: S, other: S) -> S:

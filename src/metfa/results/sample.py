@@ -272,11 +272,14 @@ class AttributionSample(Decided):
         terms = self.terms(threshold, alpha=alpha, correction=correction, split=split)
         return long_form(self, self.decide(terms), confidence_level)
 
-    def save(self, path: str | Path) -> Path:
-        """Write a new folder `path` (arrays as .npy, a manifest last), all or nothing; see `metfa.load`."""
+    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write a new folder `path` (arrays as .npy, a manifest last), all or nothing; see `metfa.load`.
+
+        `overwrite` replaces a saved result that stands there; without it, that is a FileExistsError.
+        """
         from metfa.results.files import save
 
-        return save(self, path)
+        return save(self, path, overwrite=overwrite)
 
     def report(self, path: str | Path, **settings: Any) -> Path:
         """Write one HTML file that shows the samples and lets readers try settings; see `metfa.report.write`."""

@@ -15,13 +15,13 @@ from metfa._base.percents import counted, percent
 from metfa._base.provenance import printable
 from metfa.results.cautions import predicted
 from metfa.results.decisions import samples_for_interval
-from metfa.results.moments import mean_of, median_of, std_of
+from metfa.results.moments import mean_of, median_of, of_both_signs, std_of
 from metfa.results.parts import grown, read_only, with_record
 from metfa.results.population import Population
 from metfa.results.regions import Regions
 from metfa.results.rules import RULES
 from metfa.results.stopping import Stopping, of_a_fixed_number
-from metfa.results.terms import Terms, of_both_signs
+from metfa.results.terms import Terms
 from metfa.results.thresholds import UNMOVED
 from metfa.results.units import unit_of
 

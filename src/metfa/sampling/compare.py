@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from metfa._base.other_words import our_words
 from metfa._base.validation import as_path, one_of, shown
-from metfa._base.warnings import ReproducibilityWarning, warn
+from metfa._base.warnings import ReproducibilityWarning, each_once, warn
 from metfa.results.differences import difference_of, sides_of
 from metfa.results.sample import AttributionSample
 from metfa.results.scaled import SCALES
@@ -24,6 +25,8 @@ __all__ = ["compare", "folder_of_pair", "run_of_part"]
 DRAWS = ("shared", "own")
 
 
+@our_words
+@each_once()
 def compare(
     before: AttributionSample | Callable[..., Any],
     after: AttributionSample | Callable[..., Any],

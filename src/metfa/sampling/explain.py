@@ -5,20 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from metfa._base.other_words import our_words
 from metfa._base.progress import progress_bar
+from metfa._base.warnings import each_once
 from metfa.calls.guard import left_as_found
 from metfa.results.sample import AttributionSample
 from metfa.results.until import Until
-from metfa.sampling.protocol import known_signed
 from metfa.sampling.request import Request
 from metfa.sampling.rounds import rounds_of
 from metfa.sampling.run import Run
+from metfa.sampling.said import known_signed, with_own_threshold
 from metfa.sampling.sampler import Sampler
 from metfa.sampling.store import sink_of
 
 __all__ = ["explain"]
 
 
+@our_words
+@each_once()
 def explain(
     explainer: Callable[..., Any],
     inputs: Any,
@@ -124,7 +128,8 @@ def explain(
         predict=predict, row_args=row_args, batch_size=batch_size, rng=rng, run=Run.checked(run),
     )  # fmt: skip
     n_rows, rule = len(request.rows), request.n_samples
-    rounds = rounds_of(rule, n_rows, signed=known_signed(explainer), over=request.over)
+    aimed = rule if request.over is not None else with_own_threshold(rule, explainer)
+    rounds = rounds_of(aimed, n_rows, signed=known_signed(explainer), over=request.over)
     with sink_of(request) as sink:  # to its end: until then the store is this call's alone
         with left_as_found(explainer, request.predict):
             sampler = Sampler(request, sink)

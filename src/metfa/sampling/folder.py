@@ -30,11 +30,12 @@ from metfa.results.until import Until
 from metfa.sampling.done import DIGEST, Done, digest_of_map
 from metfa.sampling.request import Request
 
-__all__ = ["RUN", "StoreSink"]
+__all__ = ["LEARNED", "RUN", "StoreSink"]
 
 RUN = "run.json"
 DONE = "done.bin"
 PREDICTIONS = "predictions.npy"
+LEARNED = "learned.json"  # what an explainer has paid for before the samples (`metfa.text.explain_answer`)
 CLASS = np.dtype(np.int64)
 
 
@@ -287,5 +288,5 @@ def _check_free(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise FileExistsError(f"`store` must be a folder, but {folder} is a file")
     names = {entry.name for entry in folder.iterdir()} if folder.exists() else set()
-    if not {RUN, MANIFEST} & names and any(name != LOCK and not is_temporary(name) for name in names):
+    if not {RUN, MANIFEST} & names and any(name not in (LOCK, LEARNED) and not is_temporary(name) for name in names):
         raise FileExistsError(f"`store` holds files, but no unfinished run: {folder}; give a new or empty folder")

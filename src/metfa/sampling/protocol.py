@@ -9,8 +9,7 @@ or the pair (attributions, scores). It may also
   neighbours: it is believed where maps are random, and looked at where they are not;
 - have an attribute ``differentiable = True``, if its maps are in the graph of inputs that require a gradient (otherwise
   attacks keep the graph of every gradient that it takes);
-- have an attribute ``signed``, True if scores above 0 speak for the target and scores below 0 against it, False if 0
-  has no such meaning. Without it, the scores of the samples decide.
+- have the attributes ``signed``, ``unit``, ``default_terms`` and ``notes``, see `metfa.sampling.said`.
 
 The target is an integer array in the inputs' library with one entry for each row (a list, if entries are not integers).
 """
@@ -25,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import as_array, is_array, to_host
-from metfa._base.validation import check_function, check_number
+from metfa._base.validation import check_function
 from metfa._base.warnings import ReproducibilityWarning, RowDependenceWarning, warn
 from metfa.calls.answers import answered, rows_of_scores
 from metfa.calls.behind import loaded_torch, owner_of
@@ -40,8 +39,6 @@ __all__ = [
     "check_explainer",
     "explained_model",
     "known_independent",
-    "known_signed",
-    "known_unit",
     "predict_scores",
     "prediction_of",
     "safe_batch_size",
@@ -86,27 +83,6 @@ def takes_rngs(explainer: Any) -> bool:
 def known_independent(explainer: Any) -> bool:
     """Whether the explainer promises that its rows do not depend on each other."""
     return bool(getattr(owner_of(explainer), "rows_independent", False))
-
-
-def known_signed(explainer: Any) -> bool | None:
-    """Whether the explainer, or the one that it wraps, says that its scores are signed; None: it does not say."""
-    signed = _said(explainer, "signed")
-    return signed if isinstance(signed, bool) else None
-
-
-def known_unit(explainer: Any) -> float | None:
-    """What the explainer, or the one that it wraps, calls a whole score (see `metfa.Terms`); None: it does not say."""
-    unit = _said(explainer, "unit")
-    if unit is not None:
-        check_number(unit, "explainer.unit", above=0)
-    return None if unit is None else float(unit)
-
-
-def _said(explainer: Any, name: str) -> Any:
-    owner = owner_of(explainer)
-    while not hasattr(owner, name) and hasattr(owner, "explainer"):
-        owner = owner_of(owner.explainer)
-    return getattr(owner, name, None)
 
 
 def check_explainer(explainer: Any, row_args: Iterable[str] | None = None) -> None:

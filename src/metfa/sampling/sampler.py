@@ -23,8 +23,8 @@ from metfa.results.sample import AttributionSample
 from metfa.results.stopping import Stopping
 from metfa.sampling.clean import clean_maps
 from metfa.sampling.loop import Explained
-from metfa.sampling.protocol import known_signed, known_unit
 from metfa.sampling.request import Request, fitting_names
+from metfa.sampling.said import known_notes, known_signed, known_terms, known_unit
 from metfa.sampling.seen import Seen, SeenMaps, SeenRegions
 from metfa.sampling.store import Sink
 from metfa.sampling.unmoved import not_moved, of_one_map, warn_of_unmoved
@@ -69,7 +69,7 @@ class Sampler:
         self._loop = replace(loop, features=maps.shape[1:], regions=request.over)
         self.targets = tuple(loop.targets)
         self.scores = given_scores if scores is None else scores
-        self.vanilla, self._terms = maps, None
+        self.vanilla, self._terms = maps, known_terms(request.explainer)
         self._signed, self._unit = known_signed(request.explainer), known_unit(request.explainer)
         if request.over is not None:
             request.over.check_fits(maps.shape[1:], len(maps))
@@ -86,7 +86,8 @@ class Sampler:
         """What a rule looks at: the samples, or the scores of the rule's regions `over` in them."""
         if over is not None:
             return SeenRegions(self.values, self.vanilla, self._unit, over)
-        return SeenMaps(self.values, self.vanilla, self._unit if self._terms is None else self._terms.unit)
+        given = None if self._terms is None else self._terms.unit
+        return SeenMaps(self.values, self.vanilla, self._unit if given is None else given)
 
     def open(self) -> AttributionSample | None:
         """Prepare the sink; returns the result if the call was finished before."""
@@ -149,6 +150,7 @@ class Sampler:
     def _facts(self, start: int, stop: int) -> dict[str, Any]:
         """Fields of a result with the samples from `start` to `stop`."""
         request, first = self.request, self.request.run.first_sample
+        notes = known_notes(request.explainer)
         return {
             "inputs": request.rows.host,
             "target": self.targets,
@@ -173,6 +175,7 @@ class Sampler:
                 "started": self._started.isoformat(timespec="seconds"),
                 "seconds": round(self._seconds, 3),
                 "maps_made": self.made,  # in these seconds, without those of an interrupted run
+                **({"notes": notes} if notes else {}),
                 "versions": versions(),
                 **_threads(),
             },

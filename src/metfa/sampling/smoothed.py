@@ -10,7 +10,10 @@ import numpy as np
 
 from metfa import stats
 from metfa._arrays import namespace
+from metfa._base.one_line import one_line
+from metfa._base.other_words import our_words
 from metfa._base.validation import MOST_CALLS, keep, positive_int
+from metfa._base.warnings import each_once
 from metfa.calls.behind import loaded_torch
 from metfa.calls.guard import left_as_found
 from metfa.sampling.loop import Job, Loop
@@ -32,6 +35,8 @@ class SampledExplainer:
     batch_size: int = field(default=10, kw_only=True)
     rng: Any = field(default=None, kw_only=True, repr=False)
 
+    __repr__ = one_line
+
     rows_independent = True
     _safe = (1, 0)  # maps in a call that are safe, and the largest number of them that has been looked at
 
@@ -51,6 +56,7 @@ class SampledExplainer:
         r"""The map made of samples (batch, n, \*features)."""
         raise NotImplementedError
 
+    @each_once()
     def __call__(self, inputs: Any, target: Any = None, *, rngs: Sequence[np.random.Generator] | None = None) -> Any:
         r"""Maps of a batch.
 
@@ -173,7 +179,8 @@ class SampledExplainer:
         return leaf, maps
 
 
-@dataclass(frozen=True)
+@our_words
+@dataclass(frozen=True, repr=False)
 class Smoothed(SampledExplainer):
     """Explainer whose map is the smoothed median of another explainer's maps under noise (paper, the smoothed map).
 

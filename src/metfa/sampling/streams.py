@@ -48,6 +48,7 @@ class Purpose(IntEnum):
     TIES = 4  # order of equal scores
     SECOND_EXPLAINER = 5  # own draws of the second of two explainers that are compared
     SECOND_CLEAN = 6
+    PILOT = 7  # rows that an explainer asks about before its samples
 
 
 def root_entropy(rng: Any) -> int:
