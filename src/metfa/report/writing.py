@@ -15,12 +15,11 @@ from metfa._base.percents import counted
 from metfa._base.provenance import printable
 from metfa._base.validation import as_path, brief, check_flag, shown
 from metfa._base.writing import check_replaceable, new_file, sweep
-from metfa.report._compared import heading_of
 from metfa.report._content import Content
+from metfa.report._headings import heading_of_result
 from metfa.report._page import page_of
-from metfa.report._populations import heading_of_population
 from metfa.report._regions import pooled_beside, terms_of_pair
-from metfa.report._tables import heading_of_table, is_table, table_content
+from metfa.report._tables import is_table, table_content
 from metfa.results.cautions import FLIPS_FROM, check_flips_from
 from metfa.results.sample import AttributionSample
 from metfa.results.terms import Terms, checked_threshold, filled
@@ -251,7 +250,7 @@ def _one_by_one(results: Any, regions: Any) -> dict[str, tuple[Result, Attributi
             asked = (lambda _: None) if (found_by_name := regions.get(given)) is None else found_by_name
         parts = [result] if regions is None and is_table(result) else _parts(result)
         for index, one in enumerate(parts):
-            name = (_name(one) if given is None else harmless_text(printable(str(given)))) or "unnamed"
+            name = (heading_of_result(one) if given is None else harmless_text(printable(str(given)))) or "unnamed"
             pair = (one, pooled_beside(one, asked, index, len(parts)))
             found.append((name if len(parts) == 1 else f"{name}, input {index}", pair))
     if not found:
@@ -296,16 +295,3 @@ def numbered(named: Iterable[tuple[str, Any]]) -> dict[str, Any]:
         candidates = (name if k == 1 else f"{name} ({k})" for k in itertools.count(1))
         found[next(candidate for candidate in candidates if candidate not in found)] = result
     return found
-
-
-def _name(result: Result) -> str:
-    """Heading of a result with one input or of a table: its explainer, and the class that was explained."""
-    if isinstance(result, AttributionSample) and _n_inputs(result) > 1:
-        return heading_of_table(result)
-    if isinstance(result, AttributionSample) and result.pair is not None:
-        return heading_of(result)
-    explainer = str(result.provenance.get("explainer") or "explanation").partition("(")[0]
-    if isinstance(result, AttributionSample) and result.population is not None:
-        explainer = heading_of_population(result, explainer)
-    target = result.target if isinstance(result, ContextExplanation) else result.target[0]
-    return harmless_text(printable(explainer if target is None else f"{explainer}, class {target}"))
