@@ -10,7 +10,8 @@ from typing import Any
 from metfa._base.provenance import printable
 from metfa._base.validation import shown
 from metfa.plot.kinds import Kind
-from metfa.report._pieces import Result, Results, heading_of_piece, pieces_of
+from metfa.report._headings import heading_of_result
+from metfa.report._pieces import Result, Results, pieces_of
 from metfa.report._regions import pooled_beside
 from metfa.results.sample import AttributionSample
 from metfa.segmentation.explanation import ContextExplanation
@@ -52,7 +53,7 @@ def one_by_one(results: Any, regions: Any, kind: Any) -> dict[str, Shown]:
         own = kind_for(given)
         batch = n_inputs(result)
         for index, one in pieces_of(result, batch, tables=regions is None and own is None):
-            name = (heading_of_piece(one) if given is None else harmless_text(printable(str(given)))) or "unnamed"
+            name = (heading_of_result(one) if given is None else harmless_text(printable(str(given)))) or "unnamed"
             where = [] if index is None else [f"input {index}"]
             where += [one.part] if isinstance(one, AttributionSample) and one.part is not None else []
             here = Shown(one, pooled_beside(one, asked, index or 0, batch), own)
