@@ -298,7 +298,7 @@ class TestFeatureNames:
 
     def test_noise_on_texts_is_refused(self):
         frame = pd.DataFrame({"age": [1.0, 2.0], "town": ["a", "b"]})
-        with pytest.raises(TypeError, match="`noise` made .* of column 'town' of input 0, sample 0, which holds labels"):
+        with pytest.raises(TypeError, match=r"`noise` made .* of column 'town' of input 0, sample 0, which holds"):
             metfa.explain(linear, frame, 0, noise=NOISE)
 
     @pytest.mark.parametrize(
