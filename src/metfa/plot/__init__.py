@@ -2,8 +2,8 @@
 
 `AttributionSample.plot` chooses: images go to :func:`figure`, their differences to :func:`comparison`, regions of
 images to :func:`regions`, series to :func:`series`, volumes to :func:`volume`, and columns of a table to :func:`bars`.
-All rows of a table at once: :func:`table`. Where shapes leave open what a map is of, give a `kind`: a :class:`Series`,
-:class:`Volume` or :class:`Image`.
+All rows of a table at once: :func:`table`. Parts of several inputs are drawn :func:`side_by_side`. Where shapes leave
+open what a map is of, give a `kind`: a :class:`Series`, :class:`Volume` or :class:`Image`.
 """
 
 from metfa._base.palettes import PALETTES
@@ -19,6 +19,7 @@ from metfa.plot._notebook import notebook_html
 from metfa.plot._ranking import ranking
 from metfa.plot._regions import regions
 from metfa.plot._series import series
+from metfa.plot._side_by_side import side_by_side
 from metfa.plot._studies import mstd_ratio, stability_and_faithfulness
 from metfa.plot._study_differences import study_differences
 from metfa.plot._table import table
@@ -45,6 +46,7 @@ __all__ = [
     "ranking",
     "regions",
     "series",
+    "side_by_side",
     "stability_and_faithfulness",
     "study_differences",
     "table",

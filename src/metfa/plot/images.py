@@ -12,6 +12,7 @@ from metfa._base.lazy import needs_extra
 from metfa._base.palettes import DEFAULT_PALETTE, SCORES, SIGNED_SCORES, Palette, palette_named
 from metfa._base.percents import percent
 from metfa._base.validation import check_kind
+from metfa.plot._canvas import new_figure
 from metfa.plot._headings import LITERAL, draw_heading
 from metfa.plot._image_axes import draw_axes
 from metfa.plot._outlines import enlarged
@@ -111,7 +112,7 @@ def figure(
         If the maps are not images, or an argument is out of range. Too few samples are no error: the panels say so.
     """
     with needs_extra("a figure"):
-        from matplotlib.figure import Figure
+        import matplotlib.figure  # noqa: F401
 
     check_kind(sample, "sample", AttributionSample, "`metfa.explain`")
     if len(sample.feature_shape) != 2:
@@ -130,7 +131,7 @@ def figure(
     maps = _score_maps(one, confidence_level)
     compared = Compared.of(one, 0)
     scale = common_scale([scores for _, scores in maps if scores is not None], about_0=compared is not None)
-    fig = Figure(figsize=size_of(*sample.feature_shape), layout="compressed")
+    fig = new_figure(size_of(*sample.feature_shape), "compressed")
     axes = fig.subplots(2, 3).ravel()
     draw_picture(axes[0], shown, caption)
     for ax, (name, scores) in zip(axes[1:5], maps, strict=True):

@@ -10,17 +10,14 @@ from typing import Any
 from metfa._base.provenance import printable
 from metfa._base.validation import shown
 from metfa.plot.kinds import Kind
-from metfa.report._compared import heading_of
-from metfa.report._populations import heading_of_population
+from metfa.report._headings import heading_of_result
+from metfa.report._pieces import Result, Results, pieces_of
 from metfa.report._regions import pooled_beside
-from metfa.report._tables import heading_of_table, is_table
 from metfa.results.sample import AttributionSample
 from metfa.segmentation.explanation import ContextExplanation
 from metfa.text.reading import harmless_text
 
-__all__ = ["Result", "Shown", "n_inputs", "numbered", "one_by_one"]
-
-Result = AttributionSample | ContextExplanation
+__all__ = ["Shown", "n_inputs", "numbered", "one_by_one"]
 
 
 @dataclass(frozen=True)
@@ -34,30 +31,33 @@ class Shown:
 
 def one_by_one(results: Any, regions: Any, kind: Any) -> dict[str, Shown]:
     """Results with one input each, or tables, by their headings, and the regions beside them."""
-    if isinstance(results, Result):
+    if isinstance(results, Results):
         results = [results]
     if not isinstance(results, Mapping | Sequence) or isinstance(results, str):
         raise TypeError(
-            f"`results` must be an AttributionSample, a ContextExplanation, or a sequence or mapping of them, got "
-            f"{shown(results)}"
+            "`results` must be an AttributionSample, an AttributionParts, a ContextExplanation, or a sequence or "
+            f"mapping of them, got {shown(results)}"
         )
     named = results.items() if isinstance(results, Mapping) else ((None, result) for result in results)
     found, kind_for = [], _kind_for(results, kind)
     for given, result in named:
-        if not isinstance(result, Result):
+        if not isinstance(result, Results):
             raise TypeError(
-                f"`results` must be AttributionSample or ContextExplanation, got {type(result).__name__}: what "
-                "`metfa.explain`, `metfa.load` and `metfa.segmentation.explain_context` return"
+                "`results` must be AttributionSample, AttributionParts or ContextExplanation, got "
+                f"{type(result).__name__}: what `metfa.explain`, `metfa.load` and "
+                "`metfa.segmentation.explain_context` return"
             )
         asked = regions
         if isinstance(regions, Mapping):
             asked = (lambda _: None) if (found_by_name := regions.get(given)) is None else found_by_name
         own = kind_for(given)
-        parts = [result] if regions is None and own is None and is_table(result) else _parts(result)
-        for index, one in enumerate(parts):
-            name = (_name(one) if given is None else harmless_text(printable(str(given)))) or "unnamed"
-            here = Shown(one, pooled_beside(one, asked, index, len(parts)), own)
-            found.append((name if len(parts) == 1 else f"{name}, input {index}", here))
+        batch = n_inputs(result)
+        for index, one in pieces_of(result, batch, tables=regions is None and own is None):
+            name = (heading_of_result(one) if given is None else harmless_text(printable(str(given)))) or "unnamed"
+            where = [] if index is None else [f"input {index}"]
+            where += [one.part] if isinstance(one, AttributionSample) and one.part is not None else []
+            here = Shown(one, pooled_beside(one, asked, index or 0, batch), own)
+            found.append((", ".join([name, *map(harmless_text, where)]), here))
     if not found:
         raise ValueError("`results` must hold at least one, got none")
     fixed = not (regions is None or callable(regions) or isinstance(regions, Mapping))
@@ -81,13 +81,8 @@ def _kind_for(results: Any, kind: Any) -> Callable[[Any], Kind | None]:
     return kind.get
 
 
-def _parts(result: Result) -> list[Result]:
-    """The same with one input each."""
-    return [result] if isinstance(result, ContextExplanation) else [*map(result.of_input, range(n_inputs(result)))]
-
-
-def n_inputs(result: Result) -> int:
-    return len(result.target) if isinstance(result, AttributionSample) else 1
+def n_inputs(result: Results) -> int:
+    return 1 if isinstance(result, ContextExplanation) else len(result.target)
 
 
 def numbered(named: Iterable[tuple[str, Any]]) -> dict[str, Any]:
@@ -97,16 +92,3 @@ def numbered(named: Iterable[tuple[str, Any]]) -> dict[str, Any]:
         candidates = (name if k == 1 else f"{name} ({k})" for k in itertools.count(1))
         found[next(candidate for candidate in candidates if candidate not in found)] = result
     return found
-
-
-def _name(result: Result) -> str:
-    """Heading of a result with one input or of a table: its explainer, and the class that was explained."""
-    if isinstance(result, AttributionSample) and n_inputs(result) > 1:
-        return heading_of_table(result)
-    if isinstance(result, AttributionSample) and result.pair is not None:
-        return heading_of(result)
-    explainer = str(result.provenance.get("explainer") or "explanation").partition("(")[0]
-    if isinstance(result, AttributionSample) and result.population is not None:
-        explainer = heading_of_population(result, explainer)
-    target = result.target if isinstance(result, ContextExplanation) else result.target[0]
-    return harmless_text(printable(explainer if target is None else f"{explainer}, class {target}"))

@@ -17,8 +17,9 @@ from metfa._base.writing import check_replaceable, new_file, sweep
 from metfa.plot.kinds import Kind
 from metfa.report._content import Content
 from metfa.report._page import page_of
+from metfa.report._pieces import Result, Results
 from metfa.report._regions import terms_of_pair
-from metfa.report._results import Result, Shown, n_inputs, numbered, one_by_one
+from metfa.report._results import Shown, n_inputs, numbered, one_by_one
 from metfa.report._tables import table_content
 from metfa.results.cautions import FLIPS_FROM, check_flips_from
 from metfa.results.sample import AttributionSample
@@ -42,7 +43,7 @@ class _Section:
 
 def write(
     path: str | Path,
-    results: Result | Sequence[Result] | Mapping[str, Result],
+    results: Results | Sequence[Results] | Mapping[str, Results],
     *,
     title: str = "Explanations with error bars",
     regions: Any = None,
@@ -74,9 +75,10 @@ def write(
     ----------
     path : path
         The file, ending with ".html".
-    results : AttributionSample, ContextExplanation, or a sequence or mapping of them
+    results : AttributionSample, AttributionParts, ContextExplanation, or a sequence or mapping of them
         Maps of images, series or volumes, or features along one axis, such as the words of a text. Each input of a
-        batch is shown by itself, but many rows of a table together. The keys of a mapping are headings.
+        batch is shown by itself, and so is each part of several inputs, but many rows of a table together. The keys of
+        a mapping are headings.
     title : str
         Heading of the page.
     regions : Regions, array, callable or mapping, optional
