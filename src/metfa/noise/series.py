@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from metfa._arrays import from_host, namespace
+from metfa._arrays import as_array, from_host, namespace
 from metfa._base.validation import check_number, keep, one_of
 from metfa.noise.draws import (
     Bounds,
@@ -25,6 +25,7 @@ from metfa.noise.draws import (
 __all__ = ["Amplitude", "FilteredGaussian", "TimeShift", "TimeWarp"]
 
 Rate = float | None
+MOST_STEPS = 2**31
 
 
 @dataclass(frozen=True)
@@ -165,7 +166,7 @@ class FilteredGaussian:
             inside &= frequencies > 0
         if not inside.any():
             raise ValueError(
-                f"the band from {self.low} to {self.high} holds no frequency of a series of {n_steps} steps, whose "
+                f"`low` and `high`: the band from {self.low} to {self.high} holds no frequency of a series of {n_steps} steps, whose "
                 f"frequencies are {rate / n_steps:.4g} apart: widen it"
             )
         gains = np.zeros(len(frequencies))
@@ -211,6 +212,11 @@ class TimeShift:
             raise ValueError(
                 f"`radius` is {self._steps:.3g} of a step, but moves are whole steps: write at least "
                 f"{1 / (self.sampling_rate or 1.0):.3g}; metfa.noise.TimeWarp moves by parts of steps"
+            )
+
+        if self._steps > MOST_STEPS:
+            raise ValueError(
+                f"`radius` is {self._steps:.3g} steps, more than any series has: write at most {MOST_STEPS}"
             )
 
     @property
@@ -300,9 +306,10 @@ def _at(x: Any, places: np.ndarray) -> Any:
 
 def _channels(x: Any) -> int:
     """Channels of one series, its first axis; raises for anything else."""
+    as_array(x, "x")
     if x.ndim < 2 or 0 in x.shape:
         hint = ": for a series of one channel write `series[None]`" if x.ndim == 1 else ""
-        raise ValueError(f"one input must be a series (channels, length), got shape {tuple(x.shape)}{hint}")
+        raise ValueError(f"`x` must be one series (channels, length), got shape {tuple(x.shape)}{hint}")
     return x.shape[0]
 
 
