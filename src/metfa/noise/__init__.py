@@ -11,8 +11,9 @@ length) have :class:`Amplitude`, :class:`TimeShift`, :class:`TimeWarp` and :clas
 
 from metfa.noise.laws import Brightness, Compose, Gaussian, Laplace, Noise, Uniform
 from metfa.noise.pixel_space import in_pixel_space
-from metfa.noise.series import Amplitude, FilteredGaussian, TimeShift, TimeWarp
+from metfa.noise.series import Amplitude, FilteredGaussian
 from metfa.noise.tables import per_column
+from metfa.noise.time import TimeShift, TimeWarp
 
 __all__ = [
     "Amplitude",
