@@ -131,7 +131,6 @@ def check_bounds(bounds: Any) -> None:
 
 def channels_of(x: Any) -> int:
     """Channels of one series, its first axis; raises for anything else."""
-    as_array(x, "x")
     if x.ndim < 2 or 0 in x.shape:
         hint = ": for a series of one channel write `series[None]`" if x.ndim == 1 else ""
         raise ValueError(f"`x` must be one series (channels, length), got shape {tuple(x.shape)}{hint}")

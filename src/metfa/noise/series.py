@@ -169,7 +169,7 @@ class FilteredGaussian:
             )
         gains = np.zeros(len(frequencies))
         gains[inside] = (frequencies[inside] / frequencies.max()) ** (-self.exponent / 2) if self.exponent else 1.0
-        both_sides = np.full(len(frequencies), 2.0)  # all but the mean, and the highest of an even length, stand twice
+        both_sides = np.full(len(frequencies), 2.0)  # all but the mean, and the highest of an even length
         both_sides[0] = 1.0
         if n_steps % 2 == 0:
             both_sides[-1] = 1.0
