@@ -107,7 +107,7 @@ def main():
         read_rows(settings.data / name, len(settings.class_names)) for name in ("train.csv", "test.csv")
     )
     model = train(texts, labels, tuple(settings.class_names), settings)
-    save_model(model, settings.out)
+    save_model(model, settings.out, overwrite=True)
     saved = load_model(settings.out)
     test = accuracy(saved, *tested)
     size = settings.out.stat().st_size

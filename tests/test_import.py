@@ -154,14 +154,14 @@ print(json.dumps(sample.values.shape))
 
 
 @pytest.mark.parametrize(
-    ("missing", "code", "what"),
+    ("missing", "code", "what", "extra"),
     [
-        ("torch", "metfa.explainers.Gradient", "metfa.explainers.Gradient needs torch"),
-        ("tqdm", "metfa.explain(f, x, 0, noise=n, run=metfa.Run(progress=True))", "`progress` needs tqdm"),
-        ("matplotlib", "metfa.explain(f, x, 0, noise=n).plot()", "a figure needs matplotlib"),
+        ("torch", "metfa.explainers.Gradient", "metfa.explainers.Gradient needs torch", "'metfa[image]'"),
+        ("tqdm", "metfa.explain(f, x, 0, noise=n, run=metfa.Run(progress=True))", "`progress` needs tqdm", "tqdm"),
+        ("matplotlib", "metfa.explain(f, x, 0, noise=n).plot()", "a figure needs matplotlib", "'metfa[plot]'"),
     ],
 )
-def test_a_missing_extra_says_what_to_install(missing, code, what):
+def test_a_missing_extra_says_what_to_install(missing, code, what, extra):
     setup = (
         f"import sys; sys.modules[{missing!r}] = None\n"
         "import numpy as np, metfa\n"
@@ -169,4 +169,4 @@ def test_a_missing_extra_says_what_to_install(missing, code, what):
         "x = np.random.default_rng(0).random((1, 60, 60))\n"
     )
     done = subprocess.run([sys.executable, "-c", setup + code], capture_output=True, text=True, check=False)
-    assert f"ModuleNotFoundError: {what}: pip install 'metfa[image]'" in done.stderr.splitlines()[-1]
+    assert f"ModuleNotFoundError: {what}: pip install {extra}" in done.stderr.splitlines()[-1]

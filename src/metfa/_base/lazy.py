@@ -9,6 +9,8 @@ from typing import Any
 
 __all__ = ["lazy_names", "needs_extra"]
 
+LIGHT = {"matplotlib": "'metfa[plot]'", "PIL": "'metfa[plot]'", "tqdm": "tqdm"}  # without torch, which is large
+
 
 @contextmanager
 def needs_extra(feature: str, extra: str = "image") -> Iterator[None]:
@@ -19,7 +21,8 @@ def needs_extra(feature: str, extra: str = "image") -> Iterator[None]:
         missing = (error.name or "").partition(".")[0]
         if missing in ("", "metfa") or "pip install" in str(error):
             raise
-        message = f"{feature} needs {missing}: pip install 'metfa[{extra}]'"
+        what = LIGHT.get(missing, f"'metfa[{extra}]'")
+        message = f"{feature} needs {missing}: pip install {what}"
         raise ModuleNotFoundError(message, name=error.name) from error
 
 

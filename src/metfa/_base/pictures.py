@@ -10,7 +10,7 @@ import numpy as np
 
 from metfa._base.warnings import DarkPictureWarning, warn
 
-__all__ = ["is_deep", "open_image", "warn_if_dark"]
+__all__ = ["is_deep", "of_exact_levels", "open_image", "warn_if_dark"]
 
 DARK = 4  # a 14-bit picture uses a quarter of 16 bits
 FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
@@ -39,6 +39,8 @@ def open_image(path: Path) -> Any:
             with Image.open(path, formats=FORMATS) as image:
                 deep = is_deep(image)
                 image.load()
+        if image.format == "WEBP":
+            image.info["lossy"] = _is_lossy_webp(path)
     except PermissionError:
         raise
     except (Image.DecompressionBombWarning, Image.DecompressionBombError) as error:
@@ -49,6 +51,39 @@ def open_image(path: Path) -> Any:
     if deep:
         warn_if_dark(np.asarray(image), 255, f"{path}")
     return image
+
+
+def of_exact_levels(image: Any, name: str) -> Any:
+    """A picture whose levels are labels or a mask, as it is; a WebP of grey levels, which Pillow opens in colours.
+
+    Raises
+    ------
+    ValueError
+        If its format changes levels beside each edge; `name` is what the message calls it.
+    """
+    kind = getattr(image, "format", None)
+    lossy = {"JPEG": "a JPEG", "MPO": "a JPEG"}.get(kind or "")
+    if kind == "WEBP" and image.info.get("lossy", True):
+        lossy = "a lossy WebP" if "lossy" in image.info else "a WebP that may be lossy (give its path, which shows it)"
+    if lossy is not None:
+        raise ValueError(f"{name} is {lossy}, which changes the levels beside each edge: save it as PNG")
+    if kind == "WEBP" and image.mode in ("RGB", "RGBA"):
+        red, green, blue, *opacity = (np.asarray(band) for band in image.split())
+        if np.array_equal(red, green) and np.array_equal(red, blue) and all((band == 255).all() for band in opacity):
+            return image.getchannel(0)
+    return image
+
+
+def _is_lossy_webp(path: Path) -> bool:
+    """Whether a WebP file holds pictures of the lossy kind; its chunks have a name, a size, and an even length."""
+    with path.open("rb") as file:
+        file.seek(12)
+        while len(head := file.read(8)) == 8:
+            if head[:4] in (b"VP8 ", b"VP8L"):
+                return head[:4] == b"VP8 "
+            size = int.from_bytes(head[4:], "little")
+            file.seek(size + size % 2, 1)
+    return True
 
 
 def is_deep(image: Any) -> bool:

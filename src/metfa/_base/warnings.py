@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
 
 __all__ = [
     "DarkPictureWarning",
@@ -20,8 +25,13 @@ __all__ = [
     "SmallRegionWarning",
     "UnreadWordsWarning",
     "WeakAttackWarning",
+    "each_once",
+    "said_of",
     "warn",
 ]
+
+ABOUT: ContextVar[str | None] = ContextVar("about", default=None)
+NUMBERS = re.compile(r"[-+]?\d[\d.,]*(?:e[-+]?\d+)?")
 
 
 class MetfaWarning(UserWarning):
@@ -81,7 +91,7 @@ class WeakAttackWarning(MetfaWarning):
 
 
 def warn(message: str, category: type[MetfaWarning]) -> None:
-    """Warn at the line of the caller's own code that called metfa, however deep the call is.
+    """Warn at the line of the caller's own code that called metfa, however deep the call is; see `said_of`.
 
     Frames of `contextlib` count as metfa's, because metfa's guards warn through them.
     """
@@ -90,4 +100,39 @@ def warn(message: str, category: type[MetfaWarning]) -> None:
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("metfa", "contextlib"):
         level += 1
         frame = frame.f_back
-    warnings.warn(message, category, stacklevel=level + 1)
+    about = ABOUT.get()
+    warnings.warn(message if about is None else f"{about}: {message}", category, stacklevel=level + 1)
+
+
+@contextmanager
+def said_of(what: str | None) -> Iterator[None]:
+    """Let metfa's warnings within begin with what they are about; None changes nothing."""
+    token = ABOUT.set(what or ABOUT.get())
+    try:
+        yield
+    finally:
+        ABOUT.reset(token)
+
+
+@contextmanager
+def each_once() -> Iterator[None]:
+    """Show equal warnings from one place once, also those of other libraries; equal are texts with other numbers too.
+
+    Python itself forgets what it has shown whenever a library changes its filters, so that a model or an explainer
+    that warns would do so for each noisy copy. Filters hold as ever: what is an error stays one.
+    """
+    seen: set[tuple[Any, ...]] = set()
+    before = warnings.showwarning
+
+    def show(message: Any, category: Any, filename: str, lineno: int, *rest: Any) -> None:
+        one = (category, filename, lineno, NUMBERS.sub("#", str(message)))
+        if one not in seen:
+            seen.add(one)
+            before(message, category, filename, lineno, *rest)
+
+    warnings.showwarning = show
+    try:
+        yield
+    finally:
+        if warnings.showwarning is show:
+            warnings.showwarning = before

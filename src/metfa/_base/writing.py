@@ -20,6 +20,7 @@ from metfa._base.validation import as_path
 
 __all__ = [
     "changed_file",
+    "check_replaceable",
     "folder_below",
     "is_temporary",
     "kept_after",
@@ -69,17 +70,25 @@ def new_file(path: Path, *, replace: bool = False) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def new_folder(path: str | Path) -> Iterator[Path]:
+def new_folder(path: str | Path, *, replaces: str | None = None) -> Iterator[Path]:
     """A folder to write into; at the end it becomes the new folder `path`, after an error it is removed.
+
+    Parameters
+    ----------
+    path : path
+        Where it will stand.
+    replaces : str, optional
+        Name of a file. An earlier folder that holds it is replaced, once the new one is whole.
 
     Raises
     ------
     FileExistsError
-        If `path` exists: nothing is ever overwritten.
+        If `path` exists, and is no such earlier folder.
     OSError
         If writing fails; it names the file, and says that nothing is kept.
     """
-    target = _free(as_path(path, "path"))
+    target = as_path(path, "path")
+    check_replaceable(target, replaces)
     with _named(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         sweep(target.parent)
@@ -87,13 +96,43 @@ def new_folder(path: str | Path) -> Iterator[Path]:
     try:
         with kept_after(f"nothing of {target} is kept", moved=(temporary, target)):
             yield temporary
-            temporary.rename(_free(target))
+            check_replaceable(target, replaces)
+            if target.exists():
+                earlier = target.rename(_unused(target.parent))
+                temporary.rename(target)
+                shutil.rmtree(earlier)
+            else:
+                temporary.rename(target)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
     finally:
         if handle is not None:
             os.close(handle)
+
+
+def check_replaceable(path: Path, holding: str | None, *, kind: str = "folder") -> None:
+    """Raise a FileExistsError unless `path` is free, or may be replaced.
+
+    Parameters
+    ----------
+    path : Path
+        Where something will be written.
+    holding : str, optional
+        What may be replaced: a folder that holds a file of this name, or for the `kind` "file" a file whose name ends
+        with it. None: nothing.
+    kind : {"folder", "file"}
+        What will be written.
+    """
+    if not (path.exists() or path.is_symlink()):
+        return
+    if holding is None:
+        raise _exists(path, kind)
+    plain = not path.is_symlink() and (path.is_dir() if kind == "folder" else path.is_file())
+    if not plain or not ((path / holding).is_file() if kind == "folder" else path.name.endswith(holding)):
+        raise FileExistsError(
+            f"`overwrite` replaces what an earlier call wrote, and {path} is no such {kind}: choose another path"
+        )
 
 
 @contextmanager
@@ -233,17 +272,14 @@ def _linked(temporary: Path, path: Path) -> None:
     except FileExistsError:
         raise _exists(path, "file") from None
     except (OSError, NotImplementedError):  # a file system without hard links
-        temporary.rename(_free(path, "file"))
-
-
-def _free(path: Path, kind: str = "folder") -> Path:
-    if path.exists() or path.is_symlink():
-        raise _exists(path, kind)
-    return path
+        check_replaceable(path, None, kind="file")
+        temporary.rename(path)
 
 
 def _exists(path: Path, kind: str) -> FileExistsError:
-    return FileExistsError(f"`path` exists already: {path}; choose a new {kind}, nothing is overwritten")
+    return FileExistsError(
+        f"`path` exists already: {path}; choose a new {kind}, nothing is overwritten unless you write overwrite=True"
+    )
 
 
 def _not_followed(path: Path) -> ValueError:

@@ -143,17 +143,17 @@ class AttackResult:
         change = np.abs(measured.inputs.astype(np.float64) - self.clean.inputs).reshape(len(self), -1)
         return {"linf": change.max(axis=1), "l2": np.sqrt((change**2).sum(axis=1)), "mean": change.mean(axis=1)}
 
-    def save(self, path: str | Path) -> Path:
+    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write a new folder `path` (arrays as .npy, a manifest last), all or nothing; see `metfa.attacks.load_attack`.
 
         Raises
         ------
         FileExistsError
-            If `path` exists: nothing is ever overwritten.
+            If `path` exists, and is no saved attack or `overwrite` is not given.
         """
         from metfa.attacks.saving import save_attack
 
-        return save_attack(self, path)
+        return save_attack(self, path, overwrite=overwrite)
 
     def plot(self, **settings: Any) -> Any:
         """Draw one image before and after, its maps and the curves of the attack; see `metfa.plot.attack`."""

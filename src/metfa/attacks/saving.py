@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from metfa._base.validation import as_path
+from metfa._base.validation import as_path, check_flag
 from metfa._base.writing import new_folder
 from metfa.attacks.result import AttackResult, Measured
 from metfa.results import files
@@ -21,9 +21,9 @@ MEASURED = ("clean", "adversarial", "rounded")
 FIELDS = ("inputs", "scores", "maps", "defended")
 
 
-def save_attack(result: AttackResult, path: str | Path) -> Path:
-    """Write a new folder `path`, all or nothing; see `AttackResult.save`."""
-    with new_folder(path) as folder:
+def save_attack(result: AttackResult, path: str | Path, *, overwrite: bool = False) -> Path:
+    """Write a folder `path`, all or nothing; see `AttackResult.save`."""
+    with new_folder(path, replaces=ATTACK if check_flag(overwrite, "overwrite") else None) as folder:
         arrays = {name: write_array(folder / f"{name}.npy", values) for name, values in _arrays(result).items()}
         files.write_json(
             folder / ATTACK,

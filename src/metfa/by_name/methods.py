@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
 from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 from metfa import explainers, segmentation, text
 from metfa._base.import_path import imported
+from metfa._base.other_words import our_word
 from metfa._base.validation import did_you_mean
 from metfa.calls.called import Called
 from metfa.calls.held import SETTINGS
@@ -38,6 +40,17 @@ TEXT_METHODS = {
     "lrp": "LRP",
 }
 SCENE_METHODS = {"grid-saliency": "GridSaliency"}  # in addition to those of images, which explain a region's scores
+GRADCAM = "gradcam"  # of the library pytorch-grad-cam; ours is `cam`, exact where the network averages its last map
+ELSEWHERE = {  # what methods are called elsewhere, without hyphens and in small letters
+    **dict.fromkeys(("ig", "integratedgradient", "integratedgradients"), "captum:IntegratedGradients"),
+    **dict.fromkeys(("shap", "gradientshap", "expectedgradients"), "captum:GradientShap"),
+    **dict.fromkeys(("inputxgradient", "gradientxinput"), "captum:InputXGradient"),
+    **dict.fromkeys(("gradcam++", "gradcampp", "gradcamplusplus"), "gradcam:GradCAMPlusPlus"),
+    "ablationcam": "gradcam:AblationCAM", "deeplift": "captum:DeepLift", "deepliftshap": "captum:DeepLiftShap",
+    "eigencam": "gradcam:EigenCAM", "guidedbackprop": "captum:GuidedBackprop", "hirescam": "gradcam:HiResCAM",
+    "kernelshap": "captum:KernelShap", "layercam": "gradcam:LayerCAM", "occlusion": "captum:Occlusion",
+    "saliency": "gradient", "vanilla": "gradient", "xgradcam": "gradcam:XGradCAM",
+}  # fmt: skip
 NO_SETTINGS = {  # given in other ways; for images also `scale`, because the paper compares maps in [0, 1]
     "image": {"called", "model", "rng", "scale", "reshape_transform"},
     "text": {"called", "model", "rng"},
@@ -52,7 +65,7 @@ ASKING = {  # settings of the `Called` that matter to a method
 
 def method_forms(of: Of = "image") -> str:
     """The allowed texts for a method."""
-    names = TEXT_METHODS if of == "text" else [*methods_of(of), "captum:NAME"]
+    names = TEXT_METHODS if of == "text" else [*methods_of(of), "captum:NAME", "gradcam[:NAME] (pytorch-grad-cam)"]
     return f"{', '.join(names)}, or package.module:callable (model -> explainer)"
 
 
@@ -63,9 +76,11 @@ def methods_of(of: Of) -> dict[str, str]:
 
 def check_method(method: str, of: Of = "image") -> None:
     """Raise unless there is such a method; this does not need torch."""
-    names = methods_of(of)
+    names = [*methods_of(of), *([] if of == "text" else [GRADCAM])]
     if ":" not in method and method not in names:
-        raise ValueError(f"the method must be one of {method_forms(of)}, got {method!r}{did_you_mean(method, names)}")
+        elsewhere = None if of == "text" else ELSEWHERE.get(re.sub(r"[-_ ]", "", method.lower()))
+        instead = did_you_mean(method, names) if elsewhere is None else f", write {elsewhere}"
+        raise ValueError(f"the method must be one of {method_forms(of)}, got {method!r}{instead}")
 
 
 def check_settings(method: str, settings: dict[str, Any], of: Of = "image") -> None:
@@ -74,12 +89,14 @@ def check_settings(method: str, settings: dict[str, Any], of: Of = "image") -> N
         _check_names(settings, _settings_of(method, of), method)
         if method in ASKING:
             explainer_of(method, len, settings, of)  # any function will do for a model
-    elif of != "text" and (method in methods_of(of) or method.startswith("captum:")):
+    elif of != "text" and (method in methods_of(of) or method.partition(":")[0] in ("captum", GRADCAM)):
         import torch
 
         network: Any = torch.nn.Identity()
         if of == "scene":
             network = segmentation.RegionModel(network, torch.eye(2, dtype=torch.bool))
+        if method.partition(":")[0] == GRADCAM:  # this network has no such layer
+            settings = {name: value for name, value in settings.items() if name != "layer"}
         explainer_of(method, network, settings, of)
 
 
@@ -95,6 +112,8 @@ def explainer_of(method: str, model: Any, settings: dict[str, Any], of: Of = "im
     source, _, name = method.partition(":")
     if source == "captum":
         return explainers.from_captum(model, name, **settings)
+    if source == GRADCAM:
+        return explainers.from_gradcam(name or "GradCAM", model, **settings)
     factory = imported(method, "the method")
     _check_names(settings, _arguments(factory, settings), method)
     explainer = factory(model, **settings)
@@ -141,5 +160,5 @@ def _check_names(settings: dict[str, Any], allowed: Iterable[str], method: str) 
     for name in settings:
         if name not in allowed:
             raise ValueError(
-                f"{method} has no setting {name!r}{did_you_mean(name, allowed)}; it has {', '.join(allowed) or 'none'}"
+                f"{method} has no setting {name!r}{our_word(name, allowed)}; it has {', '.join(allowed) or 'none'}"
             )

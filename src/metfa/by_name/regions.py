@@ -1,20 +1,32 @@
-"""Regions by name, as files that describe a study or a check write them."""
+"""Regions by name: the one parser of what the command line, studies and regression checks write."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from metfa import regions
+from metfa._base.validation import shown
 from metfa.by_name.methods import Of
 from metfa.results.regions import Regions
 
-__all__ = ["REGION_FORMS", "NamedRegions", "check_region_name", "regions_named", "regions_of_picture"]
+__all__ = ["KINDS", "NamedRegions", "region_forms", "region_named"]
 
-FORMS: dict[Of, str] = {"image": "superpixels[:NUMBER] or grid[:ROWS]", "text": "sentences or phrases"}
+FORMS = {
+    "superpixels": "superpixels[:NUMBER]",
+    "grid": "grid[:ROWS]",
+    "objects": "objects",
+    "sentences": "sentences",
+    "phrases": "phrases",
+    "none": "none",
+    "picture": "a picture of labels (0: no region) such as mask.png",
+}
+PICTURES, TEXTS = ("superpixels", "grid"), ("sentences", "phrases")
+KINDS: dict[Of, tuple[str, ...]] = {"image": PICTURES, "scene": PICTURES, "text": TEXTS}
 USUAL = {"superpixels": 50, "grid": 14}
-REGION_FORMS = "'superpixels:NUMBER', 'grid:ROWS' or 'none'"
 
 
 @dataclass(frozen=True)
@@ -36,34 +48,43 @@ class NamedRegions:
         return regions.superpixels(one, self.number, against=self.against)
 
 
-def regions_named(text: str, of: Of) -> NamedRegions:
-    """Regions from their text form, such as "superpixels:50"."""
-    found = re.fullmatch(r"(superpixels|grid)(?::(\d+))?|(sentences|phrases)", text)
-    if found is None or (found[3] is None) == (of == "text"):
-        raise ValueError(f"`over` must be {FORMS.get(of, FORMS['image'])}, got {text!r}")
-    if found[3] is not None:
-        return NamedRegions(found[3])
-    number = USUAL[found[1]] if found[2] is None else int(found[2])
-    if number < 2:
-        raise ValueError(f"`over` must be at least {found[1]}:2, so that a region has a rest, got {text!r}")
-    return NamedRegions(found[1], number)
+def region_forms(kinds: Collection[str]) -> str:
+    """The allowed texts for regions of these kinds."""
+    *others, last = (form for kind, form in FORMS.items() if kind in kinds)
+    return f"{', '.join(others)}{',' * (len(others) > 1)} or {last}" if others else last
 
 
-def check_region_name(text: Any) -> None:
-    """Raise unless the text names regions of pictures, or none."""
-    _of_check(text)
+def region_named(
+    text: Any, name: str, kinds: Collection[str], *, least: int = 2, against: str | None = "rest"
+) -> NamedRegions | None:
+    """Regions from their text form, such as "superpixels:50"; None for "none".
 
-
-def regions_of_picture(text: str, pixels: Any) -> Regions | None:
-    """The regions of one picture (channels, height, width), on maps of its height and width; None for 'none'."""
-    named = _of_check(text)
-    return None if named is None else named(pixels)
-
-
-def _of_check(text: Any) -> NamedRegions | None:
-    if text == "none":
-        return None
-    if not isinstance(text, str) or not re.fullmatch(r"(superpixels|grid):[1-9]\d*", text):
-        raise ValueError(f"`regions` must be {REGION_FORMS}, such as 'superpixels:50', got {text!r}")
-    kind, number = text.split(":")
-    return NamedRegions(kind, int(number), against=None)
+    Parameters
+    ----------
+    text : str
+        The text; TypeError for anything else.
+    name : str
+        What messages call it.
+    kinds : collection of str
+        The kinds of regions that are allowed, keys of `FORMS`; ValueError for any other text. Regions of the kinds
+        "objects" and "picture" (the text is the path of a file) are made by the caller.
+    least : int
+        Smallest number of superpixels, and of rows of a grid. One region alone has no rest.
+    against
+        As for `NamedRegions`.
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"`{name}` must be {region_forms(kinds)}, got {shown(text)}")
+    kind, colon, written = text.partition(":")
+    if kind in kinds and kind in USUAL and (not colon or re.fullmatch(r"\d+", written)):
+        number = int(written) if colon else USUAL[kind]
+        if number < least:
+            rest = ", so that a region has a rest" if against == "rest" else ""
+            raise ValueError(f"`{name}` must be at least {kind}:{least}{rest}, got {text}")
+        return NamedRegions(kind, number, against)
+    if kind in kinds and kind not in (*USUAL, "picture") and not colon:
+        return None if kind == "none" else NamedRegions(kind, against=against)
+    if "picture" in kinds and Path(text).is_file():
+        return NamedRegions("picture", against=against)
+    missing = ", and there is no such file" if "picture" in kinds else ""
+    raise ValueError(f"`{name}` must be {region_forms(kinds)}, got {text!r}{missing}")

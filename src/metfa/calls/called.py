@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import copied, first_not_finite, namespace, to_host, widen
+from metfa._base.one_line import one_line
 from metfa._base.validation import check_flag, check_function, positive_int
 from metfa._base.warnings import RowDependenceWarning, warn
 from metfa.calls.answers import about, answered, checked_scores, chosen, softmax, warn_of_probabilities
@@ -72,6 +73,8 @@ class Called:
     softmax: bool = field(default=True, kw_only=True)
     autocast: Any = field(default=None, kw_only=True)
     memory_format: Any = field(default=None, kw_only=True)
+
+    __repr__ = one_line
 
     @classmethod
     def of(cls, model: Any) -> Called:

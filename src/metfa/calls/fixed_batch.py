@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from metfa._arrays import is_array, namespace
+from metfa._base.one_line import one_line
 from metfa._base.validation import keep, positive_int
 from metfa.calls.behind import loaded_torch
 
@@ -52,6 +53,8 @@ class FixedBatch:
 
     model: Any
     size: int
+
+    __repr__ = one_line
 
     def __post_init__(self) -> None:
         if not callable(self.model):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from dataclasses import replace
 from operator import attrgetter
 from typing import Any, TypeVar
 
+from metfa._base.one_line import in_short, one_line
+from metfa._base.other_words import refuse_unknown
 from metfa.calls.called import Called
 from metfa.calls.plain import plain_module
 
@@ -19,6 +22,7 @@ Class = TypeVar("Class", bound=type)
 def asks_a_model(kind: Class) -> Class:
     """Decorate the class of an explainer: settings of `Called` that are given to it get an error that says where."""
     made: Any = kind.__init__
+    allowed = [name for name in inspect.signature(made).parameters if name != "self"]
 
     @functools.wraps(made)
     def checked(self: Any, *args: Any, **given: Any) -> None:
@@ -28,10 +32,19 @@ def asks_a_model(kind: Class) -> Class:
                 f"`{misplaced[0].partition('=')[0]}` says how the model is asked, and belongs to metfa.Called: write "
                 f"`{kind.__name__}(metfa.Called(model, {', '.join(misplaced)}))`"
             )
+        refuse_unknown(kind.__name__, given, allowed)
         made(self, *args, **given)
 
     kind.__init__ = checked
+    kind.__repr__ = _in_one_line
     return kind
+
+
+def _in_one_line(explainer: Any) -> str:
+    """The explainer of its model, or of a `Called` that has settings."""
+    called = explainer.called
+    plain = one_line(called) == f"{Called.__name__}({in_short(called.model)})"
+    return one_line(explainer, called=called.model if plain else called)
 
 
 def hold(explainer: Any, *, at_layers: str | None = None) -> None:

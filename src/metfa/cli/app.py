@@ -20,6 +20,7 @@ from metfa.cli.attack import attack_picture
 from metfa.cli.certificates import check_certificate
 from metfa.cli.comparing import compare
 from metfa.cli.demo import demo_folder, demo_photo
+from metfa.cli.folders import check_folder, is_finished, read_folder
 from metfa.cli.kinds import is_of_text
 from metfa.cli.options import (
     Alpha,
@@ -35,18 +36,21 @@ from metfa.cli.options import (
     Model,
     Noise,
     Out,
+    Overwrite,
     Palette,
-    RegionsOf,
+    RandomWeights,
+    RegionsOfAny,
+    RegionsOfPicture,
+    RegionsOfText,
     Samples,
     Seed,
     Settings,
     Target,
     Threshold,
-    UsualRegions,
 )
 from metfa.cli.pages import write_page
-from metfa.cli.parsing import folders_of, settings_of, size_of, threshold_of
-from metfa.cli.regions import check_regions, parts_of
+from metfa.cli.parsing import folders_of, our_option, settings_of, threshold_of
+from metfa.cli.regions import PICTURES, TEXTS, check_regions, parts_of
 from metfa.cli.regression import regression
 from metfa.cli.report import report
 from metfa.cli.reported import complain, reported, resumable
@@ -55,14 +59,12 @@ from metfa.cli.run import (
     Sampling,
     call_of,
     check_before_sampling,
-    check_folder,
     device_of,
     explain_picture,
     explain_words,
-    is_finished,
-    read_folder,
+    loaded_model,
 )
-from metfa.cli.scenes import Scene, call_of_scene, explain_scene
+from metfa.cli.scenes import explain_segmentation
 from metfa.cli.studies import evaluate
 from metfa.cli.version import options_of_all
 from metfa.cli.views import print_views, print_words, views_of_call, write_views
@@ -93,7 +95,8 @@ def run() -> NoReturn:
     except Exception as error:
         if not hasattr(error, "format_message"):  # typer's exceptions have it, and no public base class
             raise
-        complain(error.format_message())  # pyright: ignore[reportAttributeAccessIssue]
+        message: str = error.format_message()  # pyright: ignore[reportAttributeAccessIssue]
+        complain(message + our_option(getattr(error, "option_name", None)))
         code = 2
     sys.exit(code)
 
@@ -105,7 +108,7 @@ def demo(
     folder: Annotated[Path | None, typer.Option("--out", help="New folder for the results.")] = None,
     samples: Samples = 50,
     seed: Seed = 0,
-    regions: RegionsOf = "superpixels:50",
+    regions: RegionsOfPicture = "superpixels:50",
     palette: Palette = Colours.colourblind,
 ) -> None:
     """Explain a photograph by the gradient of EfficientNet-Lite0, 50 samples under uniform noise of 0.1."""
@@ -113,7 +116,7 @@ def demo(
     sampling = Sampling(
         "efficientnet-lite0", "gradient", {}, None, "uniform:0.1", samples, seed, 10, "auto", bfloat16=False
     )
-    check_regions(regions)
+    check_regions(regions, PICTURES)
     enough = samples >= 30  # to keep ten for the threshold, so that the page can promise something of a drawn region
     split, correction = (10, Correction.holm) if enough else (None, None)
     given = None if correction is None else correction.value
@@ -121,7 +124,6 @@ def demo(
     name = f"scikit-image's {photo}"
     folder = folder or demo_folder(name, sampling)
     _explain([(name, lambda: image)], [folder], sampling, analysis)
-    write_page([folder], folder / "report.html", correction=correction, split=split, regions=regions)
 
 
 @app.command()
@@ -159,15 +161,17 @@ def explain(
     ] = None,
     threshold: Threshold = None,
     flips_from: FlipsFrom = FLIPS_FROM,
-    regions: UsualRegions = None,
+    regions: RegionsOfPicture = None,
     seed: Seed = 0,
     batch_size: Batch = 10,
     device: Device = "auto",
     bfloat16: BFloat16 = False,
+    random_weights: RandomWeights = False,
     palette: Palette = Colours.colourblind,
     folder: Out = Path("metfa-out"),
+    overwrite: Overwrite = False,
 ) -> None:
-    """Explain pictures: figure.png, report.txt and the samples, in a folder."""
+    """Explain pictures: figures, report.html, report.txt and the samples, in a folder."""
     chosen = settings_of(settings or [])
     if until is not None and samples is not None:
         raise ValueError(f"`--samples` {samples} and `--until` contradict each other: write --max-samples {samples}")
@@ -176,8 +180,10 @@ def explain(
     given, usual = (samples, 50) if until is None else (max_samples, 500)
     most = usual if given is None else given
     sampling = Sampling(
-        model, method, chosen, target, noise, most, seed, batch_size, device, bfloat16, until=until, crop=not no_crop
-    )
+        model, method, chosen, target, noise, most, seed, batch_size, device, bfloat16, until=until, crop=not no_crop,
+        random_weights=random_weights or None,
+    )  # fmt: skip
+    check_regions(regions, PICTURES)
     analysis = _analysis(alpha, confidence, correction, threshold, palette, flips_from, regions)
     analysis = replace(analysis, certify=certify)
     if certify:
@@ -185,7 +191,13 @@ def explain(
     for path in images:
         open_image(path)  # before the model is loaded; each is opened again later, so that only one is in memory
     folders = [folder] if len(images) == 1 else folders_of(folder, images)
-    _explain([(str(path), functools.partial(open_image, path)) for path in images], folders, sampling, analysis)
+    _explain(
+        [(str(path), functools.partial(open_image, path)) for path in images],
+        folders,
+        sampling,
+        analysis,
+        overwrite=overwrite,
+    )
 
 
 @app.command("explain-text")
@@ -212,6 +224,7 @@ def explain_text(
     correction: Corrected = None,
     threshold: Threshold = None,
     flips_from: FlipsFrom = FLIPS_FROM,
+    regions: RegionsOfText = None,
     seed: Seed = 0,
     batch_size: Annotated[
         int, typer.Option("--batch-size", min=1, help="Noisy copies in one call of the method; changes speed only.")
@@ -219,13 +232,15 @@ def explain_text(
     folder: Annotated[
         Path | None, typer.Option("--out", help="Folder for a page and the samples; an interrupted run resumes.")
     ] = None,
+    overwrite: Overwrite = False,
 ) -> None:
-    """Explain a text word by word, in the terminal, and with --out also in words.html and report.txt."""
+    """Explain a text word by word, in the terminal, and with --out also in words.html, report.html and report.txt."""
     chosen = settings_of(settings or [])
     text = sys.stdin.read(LONGEST_TEXT + 1) if text == "-" else text
     if len(text) > LONGEST_TEXT:
         raise ValueError(f"the text is longer than {LONGEST_TEXT:,} characters: explain a part of it")
-    analysis = _analysis(alpha, confidence, correction, threshold, Colours.colourblind, flips_from)
+    check_regions(regions, TEXTS)
+    analysis = _analysis(alpha, confidence, correction, threshold, Colours.colourblind, flips_from, regions)
     sampling = Sampling(
         model, method, chosen, target, noise, samples, seed, batch_size, "cpu", bfloat16=False, of="text"
     )
@@ -233,74 +248,16 @@ def explain_text(
     check_settings(method, chosen, "text")
     call = call_of(text, sampling)
     if folder is not None:
-        check_folder(folder, call)
+        check_folder(folder, call, overwrite=overwrite)
     from metfa.text import load_model
 
     with resumable("samples") if folder is not None else nullcontext():
-        sample, about = explain_words(text, call, load_model(model), sampling, folder)
+        sample, about = explain_words(text, call, load_model(model), sampling, folder, overwrite=overwrite)
     print_words(sample, about, analysis)
     if folder is None:
-        typer.echo(report(sample, about, analysis, parts_of(sample, analysis)))
+        typer.echo(report(sample, about, analysis, parts_of(sample, analysis, about)))
     else:
-        print_views(*views_of_call(sample, about, analysis, folder))
-
-
-@app.command("explain-segmentation")
-@reported
-def explain_segmentation(
-    image: Annotated[Path, typer.Argument(metavar="IMAGE", help="Picture file.", show_default=False)],
-    model: Annotated[
-        str,
-        typer.Option(help="torchvision:NAME or package.module:callable, a segmentation network.", show_default=False),
-    ],
-    target: Annotated[str, typer.Option("--class", help="Class of the object, its index or name.", show_default=False)],
-    method: Annotated[str, typer.Option(help=f"{method_forms('scene')}.")] = "grid-saliency",
-    settings: Settings = None,
-    region: Annotated[
-        Path | None,
-        typer.Option(help="Picture of the object, 0 outside; by default all pixels where the network finds the class."),
-    ] = None,
-    size: Annotated[
-        str | None, typer.Option(metavar="HEIGHTxWIDTH", help="Resize the picture; by default as it is.")
-    ] = None,
-    min_pixels: Annotated[int, typer.Option(min=1, help="Warn of smaller objects.")] = 600,
-    probabilities: Annotated[
-        bool, typer.Option("--probabilities", help="The network gives probabilities, not logits.")
-    ] = False,
-    noise: Noise = "uniform:0.1",
-    samples: Samples = 10,
-    alpha: Alpha = None,
-    confidence: Confidence = 0.95,
-    correction: Corrected = None,
-    threshold: Threshold = None,
-    flips_from: FlipsFrom = FLIPS_FROM,
-    seed: Seed = 0,
-    batch_size: Batch = 10,
-    device: Device = "auto",
-    bfloat16: BFloat16 = False,
-    palette: Palette = Colours.colourblind,
-    folder: Out = Path("metfa-out"),
-) -> None:
-    """Explain an object in a scene: which of its surroundings does a segmentation network need to find it?"""
-    chosen = settings_of(settings or [])
-    if "softmax" in chosen:
-        raise ValueError("`--set softmax` is not for scenes: write --probabilities if the network gives probabilities")
-    sampling = Sampling(model, method, chosen, None, noise, samples, seed, batch_size, device, bfloat16, of="scene")
-    analysis = _analysis(alpha, confidence, correction, threshold, palette, flips_from)
-    scene = Scene(image, target, region, size_of(size), min_pixels, not probabilities)
-    for path in (image, region):
-        if path is not None:
-            open_image(path)  # before the model is loaded
-    check_before_sampling(sampling, analysis)
-    call = call_of_scene(scene, sampling)
-    check_folder(folder, call)
-    check_settings(method, chosen, "scene")
-    keep_freed_memory()
-    with resumable("samples"):
-        from metfa.models import load_segmentation
-
-        explanation, about = explain_scene(scene, load_segmentation(model), call, sampling, analysis, folder)
-        print_views(*views_of_call(explanation, about, analysis, folder))
+        print_views(*views_of_call(sample, about, analysis, folder, overwrite=overwrite))
 
 
 @app.command()
@@ -312,24 +269,26 @@ def show(
     correction: Corrected = None,
     threshold: Threshold = None,
     flips_from: FlipsFrom = FLIPS_FROM,
-    regions: UsualRegions = None,
+    regions: RegionsOfAny = None,
     palette: Palette = Colours.colourblind,
     views: Annotated[
-        Path | None, typer.Option("--out", help="Folder for a figure and a report with these settings.")
+        Path | None, typer.Option("--out", help="Folder for figures, a page and a report with these settings.")
     ] = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Show results again, also with other levels, without the model."""
     sample, about = read_folder(folder)
     analysis = _analysis(alpha, confidence, correction, threshold, palette, flips_from, regions)
     if views is None:
-        text, figures = report(sample, about, analysis, parts_of(sample, analysis)), []
+        text, figures = report(sample, about, analysis, parts_of(sample, analysis, about)), []
     else:
-        text, figures = write_views(sample, about, analysis, views)
+        text, figures = write_views(sample, about, analysis, views, overwrite=overwrite)
     if is_of_text(sample):
         print_words(sample, about, analysis)
     print_views(text, figures)
 
 
+app.command("explain-segmentation")(reported(explain_segmentation))
 app.command("attack")(reported(attack_picture))
 app.command("compare")(reported(compare))
 app.command("evaluate")(reported(evaluate))
@@ -353,21 +312,27 @@ def _analysis(
 
 
 def _explain(
-    pictures: list[tuple[str, Callable[[], Any]]], folders: list[Path], sampling: Sampling, analysis: Analysis
+    pictures: list[tuple[str, Callable[[], Any]]],
+    folders: list[Path],
+    sampling: Sampling,
+    analysis: Analysis,
+    *,
+    overwrite: bool = False,
 ) -> None:
     check_before_sampling(sampling, analysis)
     for (name, _), folder in zip(pictures, folders, strict=True):
-        check_folder(folder, call_of(name, sampling))
+        check_folder(folder, call_of(name, sampling), overwrite=overwrite)
     calls = [(*picture, folder) for picture, folder in zip(pictures, folders, strict=True)]
-    todo = [call for call in calls if not is_finished(call[-1])] or calls
+    todo = [call for call in calls if overwrite or not is_finished(call[-1])] or calls
     check_settings(sampling.method, sampling.settings)
     keep_freed_memory()
     with resumable("samples"):
         from metfa.models import load
 
-        device = device_of(sampling.device)
-        loaded = load(sampling.model)
+        device_of(sampling.device)  # before the model is loaded
+        loaded = loaded_model(load, sampling)
         for name, image, folder in todo:
             call = call_of(name, sampling)
-            sample, about = explain_picture(image(), call, loaded, device, sampling, analysis, folder)
-            print_views(*views_of_call(sample, about, analysis.of_what_was_sampled(sampling), folder))
+            sample, about = explain_picture(image(), call, loaded, sampling, analysis, folder, overwrite=overwrite)
+            read = analysis.of_what_was_sampled(sampling)
+            print_views(*views_of_call(sample, about, read, folder, overwrite=overwrite))

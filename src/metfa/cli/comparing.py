@@ -10,19 +10,21 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from metfa import regions as made_regions
 from metfa._base.percents import percent
 from metfa._base.provenance import printable
 from metfa._base.validation import check_number, one_of
 from metfa._base.writing import new_file, new_folder
+from metfa.by_name.regions import region_named
 from metfa.cli.drawing import drawn_views
+from metfa.cli.folders import REPORT, check_new
 from metfa.cli.kinds import is_of_text
-from metfa.cli.options import Colours, Confidence, Correction, Palette
+from metfa.cli.options import Colours, Confidence, Correction, Overwrite, Palette
 from metfa.cli.pairs import Pair, Pairs, pairs_of
 from metfa.cli.parsing import folders_of
-from metfa.cli.regions import FORMS, Parts, check_regions, part_lines, regions_named
+from metfa.cli.regions import PICTURES, TEXTS, Parts, check_regions, forms, part_lines, regions_named
 from metfa.cli.report import lines_of, report
-from metfa.cli.run import REPORT, Analysis, title_of
+from metfa.cli.run import Analysis
+from metfa.cli.titles import title_of
 from metfa.cli.views import print_views, print_words
 from metfa.results.changed_inputs import changes_in
 from metfa.results.changes import Changes
@@ -48,7 +50,7 @@ def compare(
     regions: Annotated[
         str | None,
         typer.Option(
-            help=f"Regions that are compared: {FORMS.replace('[', chr(92) + '[')}; by default superpixels:50."
+            help=f"Regions that are compared: {forms((*PICTURES, *TEXTS))}; by default superpixels:50, or sentences."
         ),
     ] = None,
     scale: Annotated[
@@ -79,20 +81,21 @@ def compare(
     out: Annotated[
         Path | None, typer.Option("--out", help="New folder for figures, a page, a report and changes.json.")
     ] = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Compare two folders of results: where does the explanation give more than before, and where less?
 
     Both must explain the same noisy copies: the same inputs, noise, seed and samples. A folder may hold those of many
     inputs. Changes are found in all inputs together as one family, by holm unless --correction says otherwise.
     """
-    check_regions(regions)
+    check_regions(regions, (*PICTURES, *TEXTS))
     one_of(scale, "--scale", ("raw", *SCALES))
     check_number(delta, "--delta")
     check_alpha(alpha)
     as_level(confidence, "--confidence")
     sides_of(names)
-    if out is not None and out.exists():
-        raise FileExistsError(f"{out} exists already: give another `--out`")
+    if out is not None:
+        check_new(out, CHANGES, overwrite=overwrite)
     given = None if correction is None else correction.value
     asked = Asked(scale, names, delta, Analysis(alpha, confidence, given, None, palette.value, regions=regions))
     found = pairs_of(before, after)
@@ -118,7 +121,7 @@ def compare(
         text = "\n\n".join([said, *map(asked.report, found.pairs, parts)])
         if len(found.pairs) == 1 and is_of_text(difference := asked.difference(found.pairs[0])):
             print_words(difference, found.pairs[0].about(names), asked.analysis)
-        print_views(text, [] if out is None else _write(out, asked, found.pairs, parts, text, changes))
+        print_views(text, [] if out is None else _write(out, asked, found.pairs, parts, text, changes, overwrite))
     if fail_on_change and changes:
         raise typer.Exit(CHANGED)
 
@@ -143,15 +146,15 @@ class Asked(NamedTuple):
     def parts(self, difference: AttributionSample) -> Parts | None:
         """The regions or sentences that are asked about."""
         text = self.analysis.regions
-        if text is None and is_of_text(difference):
-            made = made_regions.sentences(difference)
-            return Parts(difference.over(made), "means over words", "sentence", "words") if len(made) > 1 else None
+        if is_of_text(difference):
+            named = region_named(text or "sentences", "--regions", TEXTS, against=None)
+            made, note = (None, "") if named is None else (named(difference), "means over words")
+            if made is None or (len(made) == 1 and text is None):
+                return None
+            return Parts(made, difference.over(made), note, (text or "sentences").removesuffix("s"), "words")
         made, note = regions_named(text, difference)
-        if made is None and text not in (None, "none"):
-            raise ValueError(
-                f"`--regions` {text} needs maps (height, width) of single pixels, which these results do not have"
-            )
-        return None if made is None else Parts(difference.over(replace(made, against=None)), note)
+        made = None if made is None else replace(made, against=None)
+        return None if made is None else Parts(made, difference.over(made), note)
 
     def changes(self, pairs: list[Pair], parts: list[Parts | None]) -> Changes:
         """What changed in all pairs together: of regions where there are some, else of the single features."""
@@ -190,14 +193,20 @@ def _cautions(found: Pairs, before: Path, after: Path) -> list[tuple[str, str]]:
 
 
 def _write(
-    out: Path, asked: Asked, pairs: list[Pair], parts: list[Parts | None], text: str, changes: Changes | None
+    out: Path,
+    asked: Asked,
+    pairs: list[Pair],
+    parts: list[Parts | None],
+    text: str,
+    changes: Changes | None,
+    overwrite: bool,
 ) -> list[Path]:
     """Write figures of each pair, one page, the report and the changes into the new folder `out`; where they are."""
     from metfa.report.writing import numbered, write
 
     folders = [out] if len(pairs) == 1 else folders_of(out, [Path(_safe(pair.name)) for pair in pairs])
     written, results, regional = [], [], {}
-    with new_folder(out) as temporary:
+    with new_folder(out, replaces=CHANGES if overwrite else None) as temporary:
         for pair, of, folder in zip(pairs, parts, folders, strict=True):
             sample, about, place = asked.difference(pair), pair.about(asked.names), temporary / folder.relative_to(out)
             place.mkdir(exist_ok=True)
@@ -205,12 +214,12 @@ def _write(
                 _put(place / name, content)
                 written.append(folder / name)
             results.append((title_of(about) or pair.name, sample))
-            if of is not None and of.noun == "region":
-                regional[sample.input_names] = of.sample.regions
+            if of is not None:
+                regional[sample.input_names] = of.regions
         write(
             temporary / PAGE, numbered(results), title="What changed?", alpha=asked.analysis.alpha,
             correction=asked.analysis.correction, confidence_level=asked.analysis.confidence,
-            regions=(lambda sample: regional.get(sample.input_names)) if regional else None,
+            regions=lambda sample: regional.get(sample.input_names),
         )  # fmt: skip
         if changes is not None:
             _put(temporary / CHANGES, json_of(changes))

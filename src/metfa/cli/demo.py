@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from metfa.cli.run import Sampling, call_of, check_folder, is_finished
+from metfa.cli.folders import check_folder, is_finished
+from metfa.cli.run import Sampling, call_of
 
 __all__ = ["demo_folder", "demo_photo"]
 

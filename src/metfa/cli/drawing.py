@@ -10,41 +10,66 @@ from typing import Any
 from metfa.cli.certificates import certificate_figure
 from metfa.cli.kinds import is_of_text
 from metfa.cli.regions import Parts
-from metfa.cli.run import CERTIFIED, FIGURE, MAPS, WORDS, Analysis, title_of
+from metfa.cli.run import Analysis
+from metfa.cli.titles import title_of
+from metfa.results.attribution_parts import AttributionParts
 from metfa.results.sample import AttributionSample
 
-__all__ = ["drawn_views", "png_of"]
+__all__ = ["VIEWS", "drawn_views", "png_of"]
+
+FIGURE, MAPS, WORDS, PAGE = "figure.png", "maps.png", "words.html", "report.html"
+CERTIFIED, AROUND = "certified.png", "regions.png"
+VIEWS = frozenset([FIGURE, MAPS, WORDS, PAGE, CERTIFIED, AROUND])
 
 
 def drawn_views(sample: Any, about: dict[str, Any], analysis: Analysis, parts: Parts | None) -> dict[str, bytes]:
-    """A figure of each input, or the page of a text, by the names of their files."""
+    """A figure of each input, or the text with its marked words, and the page of all, by the names of their files."""
     if is_of_text(sample):
-        return _page(sample, about, analysis)
-    if not isinstance(sample, AttributionSample):
-        return _context_figure(sample, about, analysis)
-    return _figures(sample, about, analysis, parts)
+        drawn = _words(sample, about, analysis)
+    elif isinstance(sample, AttributionSample | AttributionParts):
+        drawn = _figures(sample, about, analysis, parts)
+    else:
+        drawn = _context_figures(sample, about, analysis, parts)
+    return {**drawn, PAGE: _page(sample, about, analysis, parts)}
 
 
-def _page(sample: AttributionSample, about: dict[str, Any], analysis: Analysis) -> dict[str, bytes]:
+def _page(sample: Any, about: dict[str, Any], analysis: Analysis, parts: Parts | None) -> bytes:
+    """The page of a result, with its regions beside it."""
+    from metfa.report.writing import page
+
+    title = title_of(about) or "Explanations with error bars"
+    regions = None if parts is None else parts.regions
+    return page(
+        {title: sample},
+        title=title,
+        regions=(lambda _: None) if regions is None else regions,
+        flips_from=analysis.flips_from,
+        confidence_level=analysis.confidence,
+        **analysis.given,
+    ).encode()
+
+
+def _words(sample: AttributionSample, about: dict[str, Any], analysis: Analysis) -> dict[str, bytes]:
     from metfa.text import render_html
 
     return {WORDS: render_html(sample, title=title_of(about), page=True, **analysis.settings).encode()}
 
 
 def _figures(
-    sample: AttributionSample, about: dict[str, Any], analysis: Analysis, parts: Parts | None
+    sample: AttributionSample | AttributionParts, about: dict[str, Any], analysis: Analysis, parts: Parts | None
 ) -> dict[str, bytes]:
-    from metfa.plot import drawing_of
+    from metfa.plot import drawing_of, side_by_side
 
     drawn, batch, shared = {}, len(sample.target), {"title": title_of(about), "palette": analysis.palette}
     of_parts: dict[str, Any] = {}
     if parts is not None:
-        of_parts = {**analysis.settings, **analysis.of_regions(parts.sample), "threshold": None, "split": None}
+        of_parts = _of_parts(analysis, parts)
         if len(sample.feature_shape) == 2:  # as in the figure of the maps
             of_parts["pixels"] = replace(sample, default_terms=sample.terms(**analysis.given))
     for index in range(batch):
         at = "." if batch == 1 else f"-{index}."
-        features = drawing_of(sample)(sample, index=index, **shared, **analysis.settings)
+        draw = side_by_side if isinstance(sample, AttributionParts) else drawing_of(sample)
+        features = draw(sample, index=index, **shared, **analysis.settings)
         if parts is not None:
             figure = drawing_of(parts.sample)(parts.sample, index=index, **shared, **of_parts)
             drawn[FIGURE.replace(".", at)] = png_of(figure)
@@ -54,10 +79,21 @@ def _figures(
     return drawn
 
 
-def _context_figure(explanation: Any, about: dict[str, Any], analysis: Analysis) -> dict[str, bytes]:
-    from metfa.plot import context
+def _context_figures(
+    explanation: Any, about: dict[str, Any], analysis: Analysis, parts: Parts | None
+) -> dict[str, bytes]:
+    from metfa.plot import bars, context
 
-    return {FIGURE: png_of(context(explanation, title=title_of(about), palette=analysis.palette, **analysis.settings))}
+    shared = {"title": title_of(about), "palette": analysis.palette}
+    drawn = {FIGURE: png_of(context(explanation, **shared, **analysis.settings))}
+    if parts is not None:
+        drawn[AROUND] = png_of(bars(parts.sample, **shared, **_of_parts(analysis, parts)))
+    return drawn
+
+
+def _of_parts(analysis: Analysis, parts: Parts) -> dict[str, Any]:
+    """Settings of the figure of parts, whose threshold is 0."""
+    return {**analysis.settings, **analysis.of_regions(parts.sample), "threshold": None, "split": None}
 
 
 def png_of(drawn: Any) -> bytes:

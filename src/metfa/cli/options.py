@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from metfa.by_name.methods import method_forms
 from metfa.by_name.noises import NOISE_FORMS
-from metfa.cli.regions import FORMS
+from metfa.cli.regions import ANY, PICTURES, SCENES, TEXTS, forms
 
 __all__ = [
     "Alpha",
@@ -26,14 +27,18 @@ __all__ = [
     "Model",
     "Noise",
     "Out",
+    "Overwrite",
     "Palette",
-    "RegionsOf",
+    "RandomWeights",
+    "RegionsOfAny",
+    "RegionsOfPicture",
+    "RegionsOfScene",
+    "RegionsOfText",
     "Samples",
     "Seed",
     "Settings",
     "Target",
     "Threshold",
-    "UsualRegions",
 ]
 
 
@@ -66,11 +71,19 @@ Settings = Annotated[
 ]
 Target = Annotated[int | None, typer.Option(help="Class index explained; by default the predicted class.")]
 Noise = Annotated[str, typer.Option(help=NOISE_FORMS.replace("[", "\\[") + ", on pixels in 0..1.")]
-_REGIONS = f"Regions that are asked about: {FORMS.replace('[', chr(92) + '[')}; each against the rest."
-RegionsOf = Annotated[str, typer.Option("--regions", help=_REGIONS)]
-UsualRegions = Annotated[
+
+
+def _regions(kinds: Sequence[str], usual: str) -> Any:
+    about = f"Regions that are asked about: {forms(kinds)}; each against the rest. By default {usual}."
+    return typer.Option("--regions", help=about)
+
+
+RegionsOfPicture = Annotated[str | None, _regions(PICTURES, "those that sampling asked about, else superpixels:50")]
+RegionsOfText = Annotated[str | None, _regions(TEXTS, "sentences, if there are several")]
+RegionsOfScene = Annotated[str | None, _regions(SCENES, "objects, the classes that the network finds around")]
+RegionsOfAny = Annotated[
     str | None,
-    typer.Option("--regions", help=f"{_REGIONS} By default those that sampling asked about, else superpixels:50."),
+    _regions(ANY, "those that sampling asked about, else superpixels:50, sentences or objects"),
 ]
 Samples = Annotated[int, typer.Option("--samples", "-n", help="Noisy copies explained, the paper's N.")]
 Alpha = Annotated[
@@ -102,3 +115,10 @@ Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")]
 BFloat16 = Annotated[bool, typer.Option("--bfloat16", help="Run the model in bfloat16: often faster, maps change.")]
 Palette = Annotated[Colours, typer.Option(help="Colours of the significance map.")]
 Out = Annotated[Path, typer.Option("--out", help="Folder for the results; an interrupted run resumes.")]
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace what metfa wrote there before, with other settings.")
+]
+RandomWeights = Annotated[
+    bool,
+    typer.Option("--random-weights", help="An UNTRAINED network, to try a command where no weights can be downloaded."),
+]

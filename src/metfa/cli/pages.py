@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from metfa._base.provenance import printable
-from metfa.cli.options import Alpha, Confidence, Corrected, FlipsFrom, RegionsOf, Threshold
+from metfa.cli.folders import check_new, read_folder
+from metfa.cli.options import Alpha, Confidence, Corrected, FlipsFrom, Overwrite, RegionsOfAny, Threshold
 from metfa.cli.parsing import threshold_of
-from metfa.cli.regions import check_regions, regions_named
-from metfa.cli.run import read_folder, title_of
+from metfa.cli.regions import check_regions, parts_of
+from metfa.cli.run import Analysis
+from metfa.cli.titles import title_of
 from metfa.results.cautions import FLIPS_FROM
+from metfa.results.regions import Regions
 
 __all__ = ["write_page"]
 
@@ -29,7 +32,8 @@ def write_page(
     split: Annotated[
         int | None, typer.Option(min=1, help="Take a rule's threshold from this many first samples; test the others.")
     ] = None,
-    regions: RegionsOf = "none",
+    regions: RegionsOfAny = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Write one HTML file that shows results and lets readers try other levels and thresholds, without the model.
 
@@ -39,18 +43,33 @@ def write_page(
     from metfa.report.writing import numbered, write
 
     check_regions(regions)
-    read = ((folder.name, *read_folder(folder)) for folder in folders)
-    results = numbered((title_of(about) or name, result) for name, result, about in read)
+    if out.suffix.lower() in (".html", ".htm"):  # else `write` says what is wrong
+        check_new(out, out.suffix, overwrite=overwrite, kind="file")
+    rule, given = threshold_of(threshold), None if correction is None else correction.value
+    analysis = Analysis(alpha, confidence, given, rule, "", flips_from=flips_from, regions=regions, split=split)
+    read = [(folder, *read_folder(folder)) for folder in folders]
+    asked = numbered((title_of(about) or folder.name, (folder, result, about)) for folder, result, about in read)
+    beside = {name: _regions_of(*one, analysis) for name, one in asked.items()}
     path = write(
         out,
-        results,
+        {name: result for name, (_, result, _) in asked.items()},
         title=title,
-        regions=None if regions == "none" else lambda sample: regions_named(regions, sample)[0],
-        threshold=threshold_of(threshold),
+        regions=beside,
+        threshold=rule,
         alpha=alpha,
-        correction=None if correction is None else correction.value,
+        correction=given,
         split=split,
         confidence_level=confidence,
         flips_from=flips_from,
+        overwrite=overwrite,
     )
     typer.echo(f"report: {printable(str(path))}")
+
+
+def _regions_of(folder: Path, result: Any, about: dict[str, Any], analysis: Analysis) -> Regions | None:
+    """The regions of one result; errors name its folder."""
+    try:
+        parts = parts_of(result, analysis, about)
+    except ValueError as error:
+        raise ValueError(f"{folder}: {error}") from error
+    return None if parts is None else parts.regions

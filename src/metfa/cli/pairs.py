@@ -9,14 +9,16 @@ from typing import Any, NamedTuple
 
 from metfa._base.provenance import printable
 from metfa._base.writing import is_temporary
-from metfa.cli.run import read_folder
+from metfa.cli.folders import read_folder
+from metfa.cli.titles import file_name
 from metfa.evaluation.record import RECORD, Record
+from metfa.results.attribution_parts import AttributionParts
 from metfa.results.differences import difference_of
 from metfa.results.files import MANIFEST
 from metfa.results.sample import AttributionSample
 from metfa.sampling.store import RUN
 from metfa.sampling.streams import is_content_id
-from metfa.segmentation.explanation import SAMPLE
+from metfa.segmentation.kept import SAMPLE
 
 __all__ = ["Pair", "Pairs", "pairs_of"]
 
@@ -147,6 +149,11 @@ def _results_in(folder: Path) -> Iterator[Result]:
             raise ValueError(f"{folder} holds no results of metfa")
     for path in folders:
         sample, about = read_folder(path)
+        if isinstance(sample, AttributionParts):
+            raise ValueError(
+                f"{path} has several parts, which this command does not compare: in Python compare each part, "
+                "`metfa.compare(before[name], after[name])`"
+            )
         if not isinstance(sample, AttributionSample):
             raise ValueError(
                 f"{path} explains an object of a scene, which this command does not compare: in Python compare the two "
@@ -164,6 +171,8 @@ def _holds_result(folder: Path) -> bool:
 
 def _said(about: dict[str, Any], name: str) -> str | None:
     said = about.get(name)
+    if said is not None and name == "image":
+        return file_name(said)
     if said is not None and name == "method" and about.get("settings"):
         return f"{said} ({about['settings']})"
     return None if said is None else str(said)

@@ -11,7 +11,33 @@ from typing import Any
 from metfa.by_name import thresholds
 from metfa.results.until import CRITERIA
 
-__all__ = ["criteria_of", "folders_of", "settings_of", "size_of", "threshold_of"]
+__all__ = ["criteria_of", "folders_of", "our_option", "settings_of", "size_of", "threshold_of"]
+
+OPTIONS = {  # what is tried, and ours
+    "--class": "--target INDEX",
+    "--explainer": "--method",
+    "--force": "--overwrite",
+    "--gpu": "--device cuda",
+    "--network": "--model",
+    "--no-pretrained": "--random-weights",
+    "--output": "--out",
+    "--sigma": "--noise gaussian:STD",
+    "--std": "--noise gaussian:STD",
+    "--verbose": "nothing: a bar is shown",
+    **dict.fromkeys(("--nsamples", "--n-samples", "--num-samples", "--n"), "--samples NUMBER, or -n NUMBER"),
+    **dict.fromkeys(("--random-state", "--random-seed", "--rng"), "--seed"),
+    **dict.fromkeys(("--target-layers", "--target-layer", "--layer", "--layers"), "--set layer=NAME"),
+}
+SETTINGS = ("baseline", "baselines", "grid", "keep", "n_iterations", "n_masks", "n_perturbations", "n_steps", "steps")
+
+
+def our_option(name: str | None) -> str:
+    """End of a message about an option that there is not: what to write for it; nothing where that is not known."""
+    if name is None:
+        return ""
+    setting = name.lstrip("-").replace("-", "_")
+    written = OPTIONS.get(name) or (f"--set {setting}=VALUE" if setting in SETTINGS else None)
+    return "" if written is None else f": write {written}"
 
 
 def settings_of(texts: Sequence[str]) -> dict[str, Any]:

@@ -15,6 +15,8 @@ from metfa._base.provenance import printable
 from metfa._base.writing import new_file
 from metfa.allocator import keep_freed_memory
 from metfa.cli.comparing import CHANGED, json_of
+from metfa.cli.folders import check_new
+from metfa.cli.options import Overwrite
 from metfa.cli.reported import reported, resumable
 
 __all__ = ["regression"]
@@ -61,6 +63,7 @@ def check(
     against: Annotated[Path, typer.Option("--against", help="Folder of the record, which is only read.")],
     model: Model = None,
     out: Annotated[Path | None, typer.Option("--out", help="New file for the changes, ending with .json.")] = None,
+    overwrite: Overwrite = False,
     allow_import: AllowImport = False,
     allow_download: AllowDownload = False,
 ) -> None:
@@ -72,8 +75,8 @@ def check(
 
     if out is not None and out.suffix != ".json":
         raise ValueError(f"`--out` must end with .json, got {out.name!r}")
-    if out is not None and out.exists():
-        raise FileExistsError(f"{out} exists already: give another `--out`")
+    if out is not None:
+        check_new(out, ".json", overwrite=overwrite, kind="file")
     described = read_regression(file, model=model, allow_import=allow_import, allow_download=allow_download)
     keep_freed_memory()
     with _never_as_a_change():
@@ -81,7 +84,7 @@ def check(
     typer.echo(str(changes))
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)
-        with new_file(out) as written:
+        with new_file(out, replace=overwrite) as written:
             written.write(json_of(changes))
         typer.echo(f"changes: {printable(str(out))}")
     if changes:

@@ -25,13 +25,17 @@ def report(
     about = {name: printable(str(value))[:300] for name, value in about.items()}
     if about.get("settings"):
         about["method"] = f"{about.get('method', '')} ({about['settings']})"[:300]
-    lines = [(name, about[name]) for name in ("input", "image", "text", "model", "method", "noise") if name in about]
+    weights = ["weights"] if about.get("random_weights") == "True" else []
+    shown = ("input", "image", "text", "model", *weights, "method", "noise")
+    lines = [(name, about[name]) for name in shown if name in about]
     if "predicted" in about:
         lines.append(("prediction", about["predicted"]))
     if about.get("explained") != about.get("predicted"):
         lines.append(("explained", about.get("explained", "")))
     lines += [(name, about[name]) for name in ("object", "faithfulness") if name in about]
     summaries = sample.summary(**analysis.settings)
+    if isinstance(summaries, dict):  # of several inputs, by their names
+        summaries = [summary for of_part in summaries.values() for summary in of_part]
     of_parts = [[]] * len(summaries) if parts is None else part_lines(parts, analysis)
     for summary, of_row in zip(summaries, of_parts, strict=True):
         lines += [] if summary.place is None else [("row", summary.place)]

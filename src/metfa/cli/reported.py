@@ -23,13 +23,21 @@ def complain(text: str) -> None:
 
 
 def reported(command: Callable[..., None]) -> Callable[..., None]:
-    """Print warnings, and errors that a user can mend (exit code 2), in one line; other errors keep their traceback."""
+    """Print warnings, and errors that a user can mend (exit code 2), in one line; other errors keep their traceback.
 
-    def show_warning(message: Warning | str, *_: Any) -> None:
-        typer.echo(f"warning: {printable(str(message))}", err=True)
+    Equal warnings are printed once: a report, its figures and its page ask the same questions.
+    """
 
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
+        said: set[str] = set()
+
+        def show_warning(message: Warning | str, *_: Any) -> None:
+            text = printable(str(message))
+            if text not in said:
+                said.add(text)
+                typer.echo(f"warning: {text}", err=True)
+
         try:
             with warnings.catch_warnings():
                 warnings.showwarning = show_warning

@@ -1,8 +1,8 @@
-"""Explain one picture or text into a folder, and read such a folder again."""
+"""Explain one picture or text into a folder."""
 
 from __future__ import annotations
 
-import os
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,44 +11,39 @@ import numpy as np
 
 from metfa import stats
 from metfa._base.class_names import class_with_probability
-from metfa._base.provenance import printable
-from metfa._base.writing import is_temporary
+from metfa._base.warnings import ModelStateWarning, warn
 from metfa.by_name.methods import Of, check_method, explainer_of, methods_of
 from metfa.by_name.noises import noise_of
 from metfa.calls.answers import softmax
+from metfa.cli.folders import begin_folder, note
 from metfa.cli.parsing import criteria_of
 from metfa.cli.regions import check_regions_of
 from metfa.results.cautions import FLIPS_FROM, check_flips_from
 from metfa.results.corrections import check_correction
 from metfa.results.families import samples_needed
 from metfa.results.files import MANIFEST, load
-from metfa.results.manifests import read_json, write_json
+from metfa.results.regional import levels_of_regions
 from metfa.results.sample import AttributionSample
 from metfa.results.terms import Terms, filled
 from metfa.results.until import Until
 from metfa.sampling import explain as sampling
 from metfa.sampling.rounds import rounds_of
 from metfa.sampling.run import Run
-from metfa.sampling.store import RUN
-from metfa.segmentation.explanation import CONTEXT, REGION, SAMPLE, load_context
+from metfa.segmentation.kept import SAMPLE
 
 __all__ = [
     "Analysis",
     "Sampling",
     "call_of",
     "check_before_sampling",
-    "check_folder",
     "device_of",
     "explain_picture",
     "explain_words",
-    "is_finished",
-    "note",
-    "read_folder",
-    "title_of",
+    "loaded_model",
+    "weights_of",
 ]
 
-ABOUT, REPORT, FIGURE, MAPS, WORDS = "about.json", "report.txt", "figure.png", "maps.png", "words.html"
-CERTIFIED = "certified.png"
+RANDOM = "random: THE NETWORK IS UNTRAINED, so what it answers and what explains it are arbitrary"
 FEATURES = {"image": "pixels", "text": "words", "scene": "pixels"}
 PARTS = {"image": ("regions", 50), "text": ("sentences", 2)}  # that are tested beside them, and how many usually
 
@@ -69,12 +64,7 @@ class Analysis:
 
     def of_regions(self, sample: AttributionSample) -> dict[str, Any]:
         """Terms of the decisions about regions: by default those by which sampling stopped, else family-wise ones."""
-        stopping = sample.stopping
-        if stopping is not None and "undecided" in stopping.asked:
-            alpha, usual = stopping.alpha, stopping.correction or "none"
-        else:
-            alpha, usual = None, "e-bh" if sample.any_time else "holm"
-        return {"alpha": alpha if self.alpha is None else self.alpha, "correction": self.correction or usual}
+        return levels_of_regions(sample, self.alpha, self.correction)
 
     @property
     def given(self) -> dict[str, Any]:
@@ -111,6 +101,7 @@ class Sampling:
     of: Of = "image"
     until: str | None = None
     crop: bool = True
+    random_weights: bool | None = None  # None, as in older folders: no
 
     @property
     def decides(self) -> bool:
@@ -138,6 +129,11 @@ def check_before_sampling(sampling: Sampling, analysis: Analysis, n_features: in
     check_flips_from(analysis.flips_from)
     noise_of(sampling.noise, sampling.of)
     check_method(sampling.method, sampling.of)
+    source, colon, _ = sampling.model.partition(":")
+    if sampling.random_weights and colon and source not in ("timm", "torchvision"):
+        raise ValueError(
+            f"`--random-weights` is for models by name, and {sampling.model} makes its own model: leave it out"
+        )
     known = methods_of(sampling.of)
     if sampling.bfloat16 and sampling.method not in known:
         raise ValueError(f"`--bfloat16` is for {', '.join(known)}; {sampling.method} runs in the model's own precision")
@@ -175,38 +171,6 @@ def call_of(name: str, sampling: Sampling) -> dict[str, Any]:
     return {"image" if sampling.of == "scene" else sampling.of: name, **call, "settings": settings}
 
 
-def check_folder(folder: Path, call: dict[str, Any]) -> None:
-    """Refuse a folder that cannot be made or that holds anything but results of the same call."""
-    if (folder / ABOUT).exists():
-        kept = _read_about(folder)
-        differing = [name for name in call if kept.get(name) != call[name]]
-        begun = is_finished(folder) or any((folder / SAMPLE).glob("*"))
-        if differing and (begun or not call.keys() <= kept.keys()):
-            name = differing[0]
-            raise FileExistsError(
-                f"{folder} holds results with {name}={kept.get(name)}, not {call[name]}; give another `--out`"
-            )
-        return
-    existing = next(path for path in (folder, *folder.parents) if path.exists())
-    if not existing.is_dir():
-        raise NotADirectoryError(f"`--out` must be a folder, but {existing} is a file")
-    if not os.access(existing, os.W_OK | os.X_OK):
-        raise PermissionError(f"`--out`: nothing can be written in {existing}")
-    if existing == folder and not all(is_temporary(path.name) for path in folder.iterdir()):
-        raise FileExistsError(f"`--out`: {folder} is not empty and holds no results of such a call; give a new folder")
-
-
-def is_finished(folder: Path) -> bool:
-    """Whether `folder` holds a report of its samples, the last of the views to be written."""
-    return (folder / REPORT).exists()
-
-
-def note(folder: Path, about: dict[str, Any]) -> None:
-    """Write down what is explained, unless `folder` is finished and so has it."""
-    if not is_finished(folder):
-        write_json(folder / ABOUT, about)
-
-
 def device_of(name: str) -> Any:
     """The torch device of that name; auto is the GPU if there is one."""
     import torch
@@ -221,10 +185,38 @@ def device_of(name: str) -> Any:
     return device
 
 
+def loaded_model(load: Callable[..., Any], sampling: Sampling) -> Any:
+    """The model of `load`, with its weights or with random ones, which the seed decides."""
+    if not sampling.random_weights:
+        return load(sampling.model)
+    import torch
+
+    warn(
+        "`--random-weights`: the network is untrained, so its explanations show nothing but how metfa works",
+        ModelStateWarning,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(sampling.seed)
+        return load(sampling.model, pretrained=False)
+
+
+def weights_of(loaded: Any, sampling: Sampling) -> str | None:
+    """Where the weights of a model come from, for a reader."""
+    return RANDOM if sampling.random_weights else loaded.weights
+
+
 def explain_picture(
-    image: Any, call: dict[str, Any], loaded: Any, device: Any, settings: Sampling, analysis: Analysis, folder: Path
+    image: Any,
+    call: dict[str, Any],
+    loaded: Any,
+    settings: Sampling,
+    analysis: Analysis,
+    folder: Path,
+    *,
+    overwrite: bool = False,
 ) -> tuple[AttributionSample, dict[str, Any]]:
     """Sample one picture into `folder`; an interrupted run there is resumed. Returns the sample and its description."""
+    device = device_of(settings.device)
     try:
         preprocess = loaded.preprocess if settings.crop else _uncropped(loaded.preprocess)
         pixels = preprocess(image)[None].to(device)
@@ -236,8 +228,7 @@ def explain_picture(
         check_regions_of(analysis.regions, (height, width))
     module = loaded.module.to(device)
     explainer = explainer_of(settings.method, module, settings.settings, bfloat16=settings.bfloat16)
-    folder.mkdir(parents=True, exist_ok=True)
-    note(folder, call)
+    begin_folder(folder, call, overwrite=overwrite)
     if (folder / SAMPLE / MANIFEST).exists():  # interrupted between the samples and the figure
         sample = load(folder / SAMPLE)
         if not np.array_equal(sample.inputs, pixels.cpu().numpy()):
@@ -254,7 +245,7 @@ def explain_picture(
             rng=settings.seed,
             run=Run(store=folder / SAMPLE, progress=True),
         )
-    about = {**call, "weights": loaded.weights, **_prediction(sample, loaded.class_names, as_logits=True)}
+    about = {**call, "weights": weights_of(loaded, settings), **_prediction(sample, loaded.class_names, as_logits=True)}
     note(folder, about)
     return sample, about
 
@@ -269,14 +260,13 @@ def _uncropped(preprocess: Any) -> Any:
 
 
 def explain_words(
-    text: str, call: dict[str, Any], model: Any, settings: Sampling, folder: Path | None
+    text: str, call: dict[str, Any], model: Any, settings: Sampling, folder: Path | None, *, overwrite: bool = False
 ) -> tuple[AttributionSample, dict[str, Any]]:
     """Sample one text, into `folder` if there is one; an interrupted run there is resumed."""
     from metfa.text import explain_text
 
     if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
-        note(folder, call)
+        begin_folder(folder, call, overwrite=overwrite)
     if folder is not None and (folder / SAMPLE / MANIFEST).exists():  # interrupted between the samples and the page
         sample = load(folder / SAMPLE)
     else:
@@ -297,36 +287,6 @@ def explain_words(
     return sample, about
 
 
-def read_folder(folder: Path) -> tuple[Any, dict[str, Any]]:
-    """Sample (for a scene the context of the object) and description in a folder, or a saved sample alone."""
-    if not folder.is_dir():
-        raise FileNotFoundError(f"no such folder: {folder}")
-    if not (folder / SAMPLE).is_dir():
-        nested = sorted(path.parent.name for path in folder.glob(f"*/{SAMPLE}"))
-        if nested:
-            raise ValueError(f"{folder} holds several results, show one of them: {', '.join(nested)}")
-        return load(folder), {}
-    sample = _loaded(folder)
-    return sample, _read_about(folder) if (folder / ABOUT).exists() else {}
-
-
-def _loaded(folder: Path) -> Any:
-    if (folder / SAMPLE / RUN).exists() and not (folder / SAMPLE / MANIFEST).exists():
-        raise ValueError(f"{folder} holds an unfinished run: repeat the command that began it")
-    if (folder / CONTEXT).exists():
-        return load_context(folder)
-    if (folder / REGION).exists():
-        raise ValueError(f"{folder} is incomplete: {CONTEXT} is missing, which says what the object is")
-    return load(folder / SAMPLE)
-
-
-def _read_about(folder: Path) -> dict[str, Any]:
-    about = read_json(folder / ABOUT)
-    if not isinstance(about, dict):
-        raise ValueError(f"{folder / ABOUT} is damaged: an object is needed, got {type(about).__name__}")
-    return about
-
-
 def _prediction(sample: AttributionSample, class_names: Any, *, as_logits: bool) -> dict[str, str]:
     if sample.scores is None or sample.scores.ndim != 2:
         return {}
@@ -339,19 +299,3 @@ def _prediction(sample: AttributionSample, class_names: Any, *, as_logits: bool)
     target = sample.target[0]
     explained = named(target) if isinstance(target, int) else str(target)
     return {"predicted": named(int(probabilities.argmax())), "explained": explained}
-
-
-def title_of(about: dict[str, Any]) -> str | None:
-    """Heading of a figure or page: what was predicted and explained, None where nothing is known."""
-    if not about:
-        return None
-    explained = about.get("explained") or about.get("predicted") or "this class"
-    if about.get("object"):
-        return printable(f"{about.get('image')}: what does “{explained}” need around it? {about.get('model', '')}")[
-            :200
-        ]
-    if about.get("compared"):
-        where = f"{about['image']}: what" if about.get("image") else "What"
-        return printable(f"{where} changed? {about.get('method', '')}; {about.get('model', '')}")[:200]
-    where = f"{about['image']}: why" if about.get("image") else "Why"
-    return printable(f"{where} “{explained}”? {about.get('method', '')} of {about.get('model', '')}")[:200]

@@ -12,7 +12,8 @@ from metfa._base.provenance import printable
 from metfa._base.writing import new_file
 from metfa.allocator import keep_freed_memory
 from metfa.cli.drawing import png_of
-from metfa.cli.options import Correction
+from metfa.cli.folders import check_new
+from metfa.cli.options import Correction, Overwrite
 from metfa.cli.reported import resumable
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def evaluate(
     figure: Annotated[
         Path | None, typer.Option(help="Picture of the differences to --against, such as differences.png.")
     ] = None,
+    overwrite: Overwrite = False,
     only_estimate: Annotated[bool, typer.Option("--estimate", help="Say what it will cost, and stop.")] = False,
     allow_import: Annotated[bool, typer.Option("--allow-import", help="Run code that the study names.")] = False,
     allow_download: Annotated[bool, typer.Option("--allow-download", help="Download weights it names.")] = False,
@@ -49,7 +51,7 @@ def evaluate(
     from metfa.evaluation.paired import checked_correction
     from metfa.evaluation.references import named_in
     from metfa.evaluation.run import check_executor
-    from metfa.evaluation.written import write_tables
+    from metfa.evaluation.written import ROWS, write_tables
 
     check_executor(executor, workers)
     if against is None and (correction is not None or figure is not None):
@@ -66,13 +68,13 @@ def evaluate(
         named_in(described, against)
     if figure is not None and (figure.suffix.lower() != ".png" or not figure.absolute().parent.is_dir()):
         raise ValueError(f"`--figure` must be a new .png file in a folder that exists, got {str(figure)!r}")
-    if figure is not None and figure.exists():
-        raise FileExistsError(f"{figure} exists already: give another `--figure`")
+    if figure is not None:
+        check_new(figure, ".png", "--figure", overwrite=overwrite, kind="file")
     keep_freed_memory()
     with resumable("units"):
         prepared = prepare(described, store=store)
-        if prepared.todo and tables is not None and tables.exists():
-            raise FileExistsError(f"{tables} exists already: give another `--out`")
+        if prepared.todo and tables is not None:
+            check_new(tables, ROWS, overwrite=overwrite)
         typer.echo(
             f"{len(prepared.done):,} of {len({unit.address for unit in prepared.units}):,} units are in the store",
             err=True,
@@ -88,21 +90,21 @@ def evaluate(
     for table in differences:
         typer.echo(f"\n{table}")
     if tables is not None:
-        write_tables(result, tables, against=against, correction=corrected)
+        write_tables(result, tables, against=against, correction=corrected, overwrite=overwrite)
         typer.echo(f"tables: {printable(str(tables))}")
     if figure is not None:
-        _draw(differences, figure)
+        _draw(differences, figure, overwrite=overwrite)
     if result.failures:
         raise typer.Exit(1)
 
 
-def _draw(differences: list[Table], figure: Path) -> None:
+def _draw(differences: list[Table], figure: Path, *, overwrite: bool) -> None:
     from metfa.plot import study_differences
 
     decided = [table for table in differences if table.holds_differences]
     if not decided:
         typer.echo(f"{printable(str(figure))} is not drawn: no input has both figures", err=True)
         return
-    with new_file(figure) as file:
+    with new_file(figure, replace=overwrite) as file:
         file.write(png_of(study_differences(decided)))
     typer.echo(f"figure: {printable(str(figure))}")

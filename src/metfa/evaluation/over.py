@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from metfa._arrays import is_array
 from metfa._base.validation import shown
 from metfa.by_name.methods import Of
-from metfa.by_name.regions import NamedRegions, regions_named
+from metfa.by_name.regions import KINDS, NamedRegions, region_named
 from metfa.results.regions import Regions, regions_of
 from metfa.results.until import Until
 
@@ -28,7 +28,7 @@ def checked_over(given: Any, of: Of) -> Callable[[Any], Any] | Regions | None:
             "all, or a function of an input"
         )
     if isinstance(given, str):
-        return regions_named(given, of)
+        return region_named(given, "over", KINDS[of])
     if is_array(given):
         return regions_of(given)
     if not callable(given) or isinstance(given, type):

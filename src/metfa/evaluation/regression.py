@@ -12,7 +12,7 @@ from metfa._base.progress import progress_bar
 from metfa._base.provenance import versions
 from metfa._base.validation import as_path, check_number, one_of, positive_int
 from metfa.by_name.noises import noise_of
-from metfa.by_name.regions import check_region_name, regions_of_picture
+from metfa.by_name.regions import KINDS, NamedRegions, region_named
 from metfa.evaluation.inputs import ImageFiles, Texts
 from metfa.evaluation.record import Record
 from metfa.evaluation.study import NamedMethod
@@ -90,7 +90,7 @@ class Regression:
             positive_int(getattr(self, name), name)
         positive_int(self.seed, "seed", 0, MOST_ENTROPY)
         noise_of(self.noise, self.method.of)
-        check_region_name(self.regions)
+        self._named_regions()
         one_of(self.scale, "scale", ("raw", *SCALES))
         check_number(self.delta, "delta")
         correction = check_correction("holm" if self.correction is None else self.correction)
@@ -229,8 +229,12 @@ class Regression:
         array = self.data.load(index, getattr(loaded, "preprocess", None))
         return [array] if isinstance(self.data, Texts) else array[None].to(self.device)
 
+    def _named_regions(self) -> NamedRegions | None:
+        return region_named(self.regions, "regions", (*KINDS["image"], "none"), least=1, against=None)
+
     def _regions_of(self, pixels: Any) -> Regions | None:
-        return regions_of_picture(self.regions, np.asarray(getattr(pixels, "cpu", lambda: pixels)()))
+        named = self._named_regions()
+        return None if named is None else named(np.asarray(getattr(pixels, "cpu", lambda: pixels)()))
 
     def _explained(
         self, loaded: Any, index: int, before: AttributionSample | None = None, *, run: Run

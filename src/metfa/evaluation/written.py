@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from metfa._base.tables import csv_of, from_cell
-from metfa._base.validation import as_path, check_kind
+from metfa._base.validation import as_path, check_flag, check_kind
 from metfa._base.writing import new_file, new_folder
 from metfa.evaluation.differences import check_alone
 from metfa.evaluation.results import ALL_COLUMNS, FIGURES, Evaluation, frame_of
 from metfa.evaluation.tables import Table
 
-__all__ = ["read_rows", "write_tables"]
+__all__ = ["ROWS", "read_rows", "write_tables"]
 
 ROWS = "rows.csv"
 
@@ -26,6 +26,7 @@ def write_tables(
     *,
     against: str | Evaluation | None = None,
     correction: str | None = "holm",
+    overwrite: bool = False,
 ) -> Path:
     """Write rows.csv, tables.md, tables.tex, one CSV a table, and failures.json if there are failures.
 
@@ -33,14 +34,15 @@ def write_tables(
     `Evaluation.table` for `against` and `correction`.
 
     It writes all files or nothing, into a new folder. The bytes depend only on the study and the figures of its units:
-    a folder that holds the same bytes already is not changed. In the CSV files a name that a spreadsheet would take for
+    a folder that holds the same bytes already is not changed, and with `overwrite` other tables of a study are
+    replaced. In the CSV files a name that a spreadsheet would take for
     a formula, one that begins with ``=``, ``+``, ``-``, ``@``, a tab or a line end, has an apostrophe in front, and so
     has one that begins with an apostrophe; `read_rows` removes it.
 
     Raises
     ------
     FileExistsError
-        If the folder exists and holds something else.
+        If the folder exists and holds something else than tables of a study, or other ones without `overwrite`.
     """
     folder = as_path(folder, "folder")
     tables = check_kind(evaluation, "evaluation", Evaluation, "`metfa.evaluate`").tables()
@@ -51,11 +53,13 @@ def write_tables(
         check_alone(correction)
     if evaluation.failures:
         contents["failures.json"] = json.dumps(dict(evaluation.failures), indent=1, sort_keys=True)
-    if folder.exists():
-        if _holds(folder, contents):
-            return folder
-        raise FileExistsError(f"{folder} exists already and holds something else than these tables: give another one")
-    with new_folder(folder) as temporary:
+    if folder.exists() and _holds(folder, contents):
+        return folder
+    if folder.exists() and not check_flag(overwrite, "overwrite"):
+        raise FileExistsError(
+            f"{folder} exists already and holds something else than these tables: give another one, or overwrite=True"
+        )
+    with new_folder(folder, replaces=ROWS if overwrite else None) as temporary:
         for name, content in contents.items():
             with new_file(temporary / name) as file:
                 file.write(content.encode())

@@ -7,6 +7,7 @@ from typing import Any
 
 from torch import nn
 
+from metfa._base.other_words import our_word
 from metfa._base.validation import did_you_mean
 from metfa.calls.plain import hidden_layers
 
@@ -57,11 +58,11 @@ def settings_of(kind: Any, settings: dict[str, Any], *, made: bool) -> tuple[dic
     constructor = inspect.signature(kind).parameters if made else {}
     call = {**inspect.signature(kind.__call__).parameters, **inspect.signature(kind.forward).parameters}
     passed_on = any(parameter.kind is parameter.VAR_KEYWORD for parameter in constructor.values())
-    known = (constructor.keys() | call.keys()) - GOVERNED
+    known = (constructor.keys() | call.keys()) - GOVERNED | {"layer"}
     for name in settings:
         if name not in known and (name in GOVERNED or not passed_on):
             raise ValueError(
-                f"{kind.__name__} has no setting {name!r}{did_you_mean(name, known)}; it has {', '.join(sorted(known))}"
+                f"{kind.__name__} has no setting {name!r}{our_word(name, known)}; it has {', '.join(sorted(known))}"
             )
     called_with = {name: value for name, value in settings.items() if name in call and name not in constructor}
     return {name: value for name, value in settings.items() if name not in called_with}, called_with

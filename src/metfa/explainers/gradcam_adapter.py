@@ -13,6 +13,7 @@ from torch import nn
 
 from metfa._arrays import to_host
 from metfa._base.lazy import needs_extra
+from metfa._base.one_line import one_line
 from metfa._base.validation import check_function
 from metfa.calls.answers import answered, checked_scores
 from metfa.calls.called import Called
@@ -57,6 +58,8 @@ class GradCAMMethod:
     made_with: dict[str, Any] = field(default_factory=dict)
     called_with: dict[str, Any] = field(default_factory=dict)
     known: bool = False
+
+    __repr__ = one_line
 
     @property
     def rows_independent(self) -> bool:

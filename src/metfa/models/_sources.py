@@ -2,9 +2,11 @@
 
 import importlib
 import inspect
+import urllib.parse
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from PIL import Image
@@ -13,6 +15,7 @@ from torch import nn
 from metfa._base.import_path import imported
 from metfa._base.validation import did_you_mean
 from metfa.models._loaded_model import LoadedModel
+from metfa.models._network import hugging_face_in_time, is_reachable
 from metfa.models._normalised import Normalised
 from metfa.models._preprocess import CentreCrop, WholePicture
 
@@ -27,7 +30,7 @@ def from_timm(name: str, pretrained: bool) -> LoadedModel:
     timm = _library("timm")
     if not timm.is_model(name):
         raise ValueError(f"`name`: timm has no model {name!r}{did_you_mean(name, timm.list_models())}")
-    with _download(f"timm:{name}"):
+    with _download(f"timm:{name}"), hugging_face_in_time() if pretrained else nullcontext():
         try:
             model = timm.create_model(name, pretrained=pretrained)
         except RuntimeError as error:  # an unknown tag, or a model without weights
@@ -93,6 +96,8 @@ def _torchvision_model(name: str, module: Any, kind: str, pretrained: bool) -> t
     weights = choices[tag] if tag else choices.DEFAULT
     untrained = {} if pretrained or kind == "classifier" else {"weights_backbone": None}
     with _download(f"torchvision:{name}"):
+        if pretrained:
+            _check_reachable(weights.url)
         return models.get_model(architecture, weights=weights if pretrained else None, **untrained), weights
 
 
@@ -142,6 +147,15 @@ def _library(name: str) -> Any:
         raise ModuleNotFoundError(f"`name`: {name} is not installed: pip install {name}", name=name) from None
 
 
+def _check_reachable(url: str) -> None:
+    """Raise at once where a file is in no cache, and cannot be downloaded."""
+    from torch import hub
+
+    cached = Path(hub.get_dir()) / "checkpoints" / Path(urllib.parse.urlsplit(url).path).name
+    if not cached.exists() and not is_reachable(url):
+        raise OSError(f"no connection to {urllib.parse.urlsplit(url).hostname}")
+
+
 @contextmanager
 def _download(name: str) -> Iterator[None]:
     """Report a failed download in one line; the libraries raise many kinds of OSError."""
@@ -151,5 +165,6 @@ def _download(name: str) -> Iterator[None]:
         reason = str(error).strip().partition("\n")[0]
         raise ConnectionError(
             f"the weights of {name} cannot be downloaded ({type(error).__name__}: {reason}); "
-            "connect once to fill the library's cache, or pass pretrained=False for random weights"
+            "connect once to fill the library's cache; or try with random weights, of an untrained network: "
+            "pretrained=False in Python, --random-weights on the command line"
         ) from error

@@ -11,15 +11,14 @@ import numpy as np
 
 from metfa._arrays import as_array, is_array, to_host
 from metfa._base.lazy import needs_extra
-from metfa._base.pictures import open_image
+from metfa._base.pictures import of_exact_levels, open_image
 from metfa._base.validation import as_names, as_path, is_whole, positive_int, shown
 from metfa.regions._planes import feature_shape, plane_of, spread
 from metfa.results.regions import Regions
 
-__all__ = ["LOSSY", "objects"]
+__all__ = ["objects"]
 
 LEVELS = ("P", "L", "1", "I", "I;16")  # of Pillow: pictures of one number a pixel
-LOSSY = ("JPEG", "MPO")  # formats of Pillow
 
 
 def objects(
@@ -137,10 +136,7 @@ def _labels_or_masks(segmentation: Any) -> np.ndarray:
 
 def _levels(picture: Any, what: str) -> np.ndarray:
     """Labels of a picture, whose black and white are 0 and 1."""
-    if getattr(picture, "format", None) in LOSSY:
-        raise ValueError(
-            f"`segmentation`: {what} is a JPEG, which changes the levels beside each edge: save the labels as PNG"
-        )
+    picture = of_exact_levels(picture, f"`segmentation`: {what}")
     if picture.mode not in LEVELS:
         raise ValueError(
             f"`segmentation`: {what} holds colours (mode {picture.mode}), not labels: save it with a palette or grey "

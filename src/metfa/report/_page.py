@@ -12,7 +12,8 @@ from typing import Any
 
 from metfa._base.lazy import needs_extra
 from metfa._base.palettes import DEFAULT_PALETTE, PALETTES
-from metfa.report._content import Content, alphas_with
+from metfa.report._content import Content
+from metfa.report._deciding import alphas_with
 from metfa.results.terms import Terms
 
 __all__ = ["page_of"]
@@ -26,12 +27,18 @@ NAMES = {
     "e-bh": "e-BH: share of false marks (any dependence, whenever sampling stops)",
     "closed-e-bh": "closed e-BH: as e-BH, no fewer marks; e-BH decides if these samples chose the threshold",
 }
+CONTROLS = [
+    ("correction", "Correction"),
+    ("correction", "Correction of single features"),
+    ("correction-of-regions", "Correction of regions"),
+]
 
 
-def page_of(contents: Sequence[Content], title: str, terms: Terms) -> str:
+def page_of(contents: Sequence[Content], title: str, single: Terms, regions: Terms | None) -> str:
     """The whole page, which starts with the alpha and the correction of these terms.
 
-    Texts of others are escaped, and the page runs only the script and the style that come with metfa.
+    `regions`: the terms of regions where these stand beside single features, and have a control of their own. Texts of
+    others are escaped, and the page runs only the script and the style that come with metfa.
     """
     with needs_extra("a report", "report"):
         from jinja2 import Environment, StrictUndefined
@@ -43,9 +50,10 @@ def page_of(contents: Sequence[Content], title: str, terms: Terms) -> str:
         (here / "page.html.jinja").read_text(encoding="utf-8")
     )
     data = {
-        "alphas": alphas_with(terms.alpha),
-        "alpha": terms.alpha,
-        "correction": terms.correction or "none",
+        "alphas": alphas_with(single.alpha),
+        "alpha": single.alpha,
+        "correction": single.correction or "none",
+        "correctionOfRegions": None if regions is None else regions.correction or "none",
         **_with_pictures([content.data for content in contents]),
     }
     return template.render(
@@ -57,9 +65,10 @@ def page_of(contents: Sequence[Content], title: str, terms: Terms) -> str:
         data=Markup(_json(data)),  # noqa: S704 - no < in it
         contents=contents,
         shown={_unit_of(content) for content in contents},
-        has_maps=any(content.kind == "maps" for content in contents),
+        has_maps=any(content.kind in ("maps", "series", "volume") for content in contents),
         has_outlines=any(content.kind == "maps" and content.data["compared"] for content in contents),
         has_pictures=any("picture" in content.data for content in contents),
+        controls=CONTROLS[:1] if regions is None else CONTROLS[1:],
         corrections=[(correction or "none", NAMES[correction]) for correction in NAMES],
         version=metadata.version("metfa"),
         made=datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),

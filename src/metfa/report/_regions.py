@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from metfa.report._cells import packed
+from metfa.results.regional import levels_of_regions
 from metfa.results.regions import Regions, regions_of
 from metfa.results.sample import AttributionSample
 from metfa.results.terms import Terms
@@ -60,12 +61,8 @@ def pooled_beside(
     about. Results whose features are regions already stay as they are.
     """
     if isinstance(result, ContextExplanation):
-        if regions is not None and not callable(regions):
-            raise ValueError(
-                "`regions` are for attributions of a whole input, got a ContextExplanation: write "
-                "`metfa.report.write(path, [result, result.sample.over(regions)])`"
-            )
-        return None
+        regions = regions(result) if callable(regions) else regions
+        return None if regions is None else result.over(regions)
     if result.regions is not None:
         return None
     if regions is None:
@@ -81,28 +78,17 @@ def pooled_beside(
 
 
 def terms_of_pair(
-    result: AttributionSample, pooled: AttributionSample, threshold: Any, given: dict[str, Any]
+    result: AttributionSample | ContextExplanation, pooled: AttributionSample, threshold: Any, given: dict[str, Any]
 ) -> tuple[Terms, Terms, bool]:
     """Terms of pixels, those of the regions beside them, and whether the `threshold` was given for the regions too.
 
-    Both have the alpha and the correction of `given`, or else those by which sampling stopped, whichever of the two it
-    asked about. A number for pixels is none for sums over them, and differences are compared with 0.
+    A number for pixels is none for sums over them, and differences are compared with 0. Regions have a correction of
+    their own where none is given, see `levels_of_regions`.
     """
     asked = pooled.regions
     assert asked is not None
     number = threshold is not None and not callable(threshold)
     dropped = asked.against is not None or (asked.how == "sum" and number)
-
-    def of_pixels(**levels: Any) -> Terms:
-        return result.terms(threshold, split=given["split"], **levels)
-
-    def of_regions(**levels: Any) -> Terms:
-        if dropped:
-            return pooled.terms(**levels)
-        return pooled.terms(threshold, split=given["split"], **levels)
-
-    levels = {"alpha": given["alpha"], "correction": given["correction"]}
-    over_regions = result.stopping is not None and result.stopping.over is not None
-    lead = (of_regions if over_regions else of_pixels)(**levels)
-    levels = {"alpha": lead.alpha, "correction": lead.correction or "none"}
-    return of_pixels(**levels), of_regions(**levels), threshold is not None and not dropped
+    levels = levels_of_regions(pooled, given["alpha"], given["correction"])
+    of_regions = pooled.terms(**levels) if dropped else pooled.terms(threshold, split=given["split"], **levels)
+    return result.terms(threshold, **given), of_regions, threshold is not None and not dropped

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,39 +12,38 @@ from typing import Any
 import numpy as np
 
 from metfa._base.percents import counted
-from metfa._base.provenance import printable
-from metfa._base.validation import as_path, brief, shown
-from metfa._base.writing import new_file, sweep
-from metfa.report._compared import heading_of
+from metfa._base.validation import as_path, brief, check_flag
+from metfa._base.writing import check_replaceable, new_file, sweep
+from metfa.plot.kinds import Kind
 from metfa.report._content import Content
 from metfa.report._page import page_of
-from metfa.report._populations import heading_of_population
-from metfa.report._regions import pooled_beside, terms_of_pair
+from metfa.report._pieces import Result, Results
+from metfa.report._regions import terms_of_pair
+from metfa.report._results import Shown, n_inputs, numbered, one_by_one
+from metfa.report._tables import table_content
 from metfa.results.cautions import FLIPS_FROM, check_flips_from
 from metfa.results.sample import AttributionSample
 from metfa.results.terms import Terms, checked_threshold, filled
-from metfa.segmentation.explanation import ContextExplanation
 from metfa.stats.validation import as_level
 from metfa.text.reading import harmless_text
 
 __all__ = ["numbered", "write"]
 
-Result = AttributionSample | ContextExplanation
-
 
 @dataclass(frozen=True)
 class _Section:
-    """A result with one input, its terms, whether the caller gave the threshold, and where its regions stand."""
+    """A result with one input, or a table; its terms, whether these were given, where its regions stand, its kind."""
 
     result: Result
     terms: Terms
     given: bool
     beside: int | None
+    kind: Kind | None
 
 
 def write(
     path: str | Path,
-    results: Result | Sequence[Result] | Mapping[str, Result],
+    results: Results | Sequence[Results] | Mapping[str, Results],
     *,
     title: str = "Explanations with error bars",
     regions: Any = None,
@@ -54,13 +53,17 @@ def write(
     split: int | None = None,
     confidence_level: float = 0.95,
     flips_from: float = FLIPS_FROM,
+    kind: Any = None,
+    overwrite: bool = False,
 ) -> Path:
     """Write one HTML file that shows results: it needs no network and no other file, in any browser from 2023 on.
 
-    Maps lie over their picture, words are coloured, features of a table are bars with error bars. Sliders change alpha
-    and each threshold, and the browser decides again, at each stop exactly as `metfa.stats` does. Point at a feature to
-    see its samples. With more than 2**24 samples of all features together, thresholds have at most 15 stops instead of
-    127, and the file is larger.
+    Maps lie over their picture, words are coloured, features of a table are bars with error bars. Of a series the
+    signal is drawn with its steps shaded, of a volume slice by slice. Sliders change alpha and each threshold, and the
+    browser decides again, at each stop exactly as `metfa.stats` does. Point at a feature to see its samples. More than
+    12 rows of a table are one table, with the marks in its cells, which readers sort and filter by mark; a row that
+    they choose has its bars below. With more than 2**24 samples of all features together, thresholds have at most 15
+    stops instead of 127 (31 in tables), and the file is larger.
 
     A comparison (`metfa.compare`) is decided about its differences, whose map has the marks outlined. Beside it both
     maps lie over each other on one scale, with a border that readers move; rows of a table have both values.
@@ -71,26 +74,36 @@ def write(
     Parameters
     ----------
     path : path
-        New file, ending with ".html".
-    results : AttributionSample, ContextExplanation, or a sequence or mapping of them
-        Maps (height, width), or features along one axis, such as the words of a text. Each input of a batch is shown by
-        itself. The keys of a mapping are headings.
+        The file, ending with ".html".
+    results : AttributionSample, AttributionParts, ContextExplanation, or a sequence or mapping of them
+        Maps of images, series or volumes, or features along one axis, such as the words of a text. Each input of a
+        batch is shown by itself, and so is each part of several inputs, but many rows of a table together. The keys of
+        a mapping are headings.
     title : str
         Heading of the page.
-    regions : Regions, array or callable, optional
+    regions : Regions, array, callable or mapping, optional
         Regions to show beside each result, as for `AttributionSample.over`: their outlines over the picture, their
         marks, and bars with intervals. Or a function that makes them from a result of one input, such as
         ``lambda sample: metfa.regions.superpixels(sample, against="rest")``, or returns None for no regions; it must
-        not look at the samples. By default those that `metfa.Until` asked about. A `threshold` that is a number is for
-        regions too, but not for sums, nor where they are compared with the rest, whose threshold is 0.
+        not look at the samples. Or a mapping of these by heading, where `results` is one. By default those that
+        `metfa.Until` asked about. A `threshold` that is a number is for regions too, but not for sums, nor where they
+        are compared with the rest, whose threshold is 0. Of a `ContextExplanation` the object's own pixels are left
+        out.
     threshold, alpha, correction, split
         As for `AttributionSample.terms`, for each result. The page starts with them, and the split stays. The threshold
         may be an array with one number for each input shown. Alpha and correction must be the same for all results:
-        give them if `metfa.Until` used different ones.
+        give them if `metfa.Until` used different ones. Regions beside a result have a control of their own; where no
+        correction is given they begin with "holm", because they are few, or with that of `metfa.Until`.
     confidence_level : float
         Level of the intervals, and of the smoothed map.
     flips_from : float
         Share of noisy inputs with another prediction, from which on a result's heading says so and its marks are faint.
+    kind : Series, Volume or Image, or mapping of them, optional
+        What the maps are of, as for `AttributionSample.plot`: ``metfa.plot.Series(sampling_rate=500)``. With a mapping
+        of results, one for some of its keys. Of a series the page shows the signal with its marked steps, of a volume
+        slices with a slider.
+    overwrite : bool
+        Whether to replace a page that stands there, as a cell of a notebook does when it runs again.
 
     Returns
     -------
@@ -100,7 +113,7 @@ def write(
     Raises
     ------
     FileExistsError
-        If `path` exists: nothing is ever overwritten.
+        If `path` exists, without `overwrite`.
     TypeError, ValueError
         For bad arguments. Too few samples are no error: the page says so.
 
@@ -115,35 +128,56 @@ def write(
     >>> path.stat().st_size < 100_000
     True
     """
-    target = _new_file(path)
+    target = _target(path, overwrite=overwrite)
+    content = page(
+        results, title=title, regions=regions, threshold=threshold, alpha=alpha, correction=correction, split=split,
+        confidence_level=confidence_level, flips_from=flips_from, kind=kind,
+    )  # fmt: skip
+    target.parent.mkdir(parents=True, exist_ok=True)
+    sweep(target.parent)
+    with new_file(target, replace=overwrite) as file:  # else it fails if another process was faster
+        file.write(content.encode())
+    return target
+
+
+def page(
+    results: Result | Sequence[Result] | Mapping[str, Result],
+    *,
+    title: str = "Explanations with error bars",
+    regions: Any = None,
+    threshold: Any = None,
+    alpha: float | None = None,
+    correction: str | None = None,
+    split: int | None = None,
+    confidence_level: float = 0.95,
+    flips_from: float = FLIPS_FROM,
+    kind: Any = None,
+) -> str:
+    """The content of the file that `write` writes, of the same arguments."""
     if not isinstance(title, str):
         raise TypeError(f"`title` must be a text, got {type(title).__name__}: {brief(title)}")
     as_level(confidence_level, "confidence_level")
     check_flips_from(flips_from)
     given: dict[str, Any] = {"alpha": alpha, "correction": correction, "split": split}
     filled(Terms(), Terms.threshold, threshold, **given)  # raises before a large result is read
-    inputs = _one_by_one(results, regions)
-    thresholds = _one_each(threshold, len(inputs))
+    inputs = one_by_one(results, regions, kind)
+    thresholds = _one_each(threshold, sum(n_inputs(one.result) for one in inputs.values()))
     sections = _sections(inputs, thresholds, given)
-    _check_levels({name: section.terms for name, section in sections.items()})
+    single, of_regions = _levels(sections)
     contents = [
-        Content.of(
-            name,
-            section.result,
-            section.terms,
-            confidence_level,
-            given=section.given,
-            flips_from=flips_from,
-            beside=section.beside,
-        )
+        _content(name, section, confidence_level=confidence_level, flips_from=flips_from)
         for name, section in sections.items()
     ]
-    page = page_of(contents, harmless_text(title), next(iter(sections.values())).terms)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    sweep(target.parent)
-    with new_file(target) as file:  # fails if another process was faster
-        file.write(page.encode())
-    return target
+    return page_of(contents, harmless_text(title), single, of_regions)
+
+
+def _content(name: str, section: _Section, **settings: Any) -> Content:
+    result = section.result
+    if isinstance(result, AttributionSample) and len(result.target) > 1:
+        return table_content(name, result, section.terms, given=section.given, **settings)
+    return Content.of(
+        name, result, section.terms, given=section.given, beside=section.beside, axes=section.kind, **settings
+    )
 
 
 def _one_each(threshold: Any, n_inputs: int) -> list[Any]:
@@ -159,25 +193,38 @@ def _one_each(threshold: Any, n_inputs: int) -> list[Any]:
     return np.broadcast_to(thresholds, (n_inputs,)).tolist()
 
 
-def _check_levels(terms: dict[str, Terms]) -> None:
-    """Raise unless all results are decided with one alpha and one correction: the page has one control for each."""
-    first, *others = terms
-    for other in others:
-        if (terms[first].alpha, terms[first].correction) != (terms[other].alpha, terms[other].correction):
-            raise ValueError(
-                f"`results` are decided on different terms, {first!r} at {terms[first].level}, {other!r} at "
-                f"{terms[other].level}, and a page has one alpha and one correction: give both, as in "
-                "`alpha=0.05, correction='e-bh'`, or write one page each"
-            )
+def _levels(sections: dict[str, _Section]) -> tuple[Terms, Terms | None]:
+    """Terms whose alpha and correction the page starts with, of single features, and of regions where it has both.
+
+    Raises
+    ------
+    ValueError
+        If results are decided on different ones: the page has one control of each.
+    """
+    kinds: tuple[dict[str, Terms], dict[str, Terms]] = {}, {}
+    for name, section in sections.items():
+        regional = isinstance(section.result, AttributionSample) and section.result.regions is not None
+        kinds[regional][name] = section.terms
+    for number, terms in enumerate((kinds[0] | kinds[1], *kinds)):
+        for name, other in terms.items():
+            first = next(iter(terms))
+            apart = terms[first].alpha != other.alpha if number == 0 else terms[first].correction != other.correction
+            if apart:
+                raise ValueError(
+                    f"`results` are decided on different terms, {first!r} at {terms[first].level}, {name!r} at "
+                    f"{other.level}, and a page has one alpha, and one correction of features and one of regions: give "
+                    "both, as in `alpha=0.05, correction='e-bh'`, or write one page each"
+                )
+    single, regional = (next(iter(terms.values()), None) for terms in kinds)
+    return (single, regional) if single is not None else (regional, None)
 
 
-def _new_file(path: Any) -> Path:
-    """`path` as a new file; raises if no page can be written there, before anything is done."""
+def _target(path: Any, *, overwrite: bool) -> Path:
+    """`path` as a file to write; raises if no page can be written there, before anything is done."""
     target = as_path(path, "path")
     if target.suffix.lower() not in (".html", ".htm"):
         raise ValueError(f"`path` must end with .html, got {target.name!r}")
-    if target.exists() or target.is_symlink():
-        raise FileExistsError(f"`path` exists already: {target}; choose a new file, nothing is overwritten")
+    check_replaceable(target, target.suffix if check_flag(overwrite, "overwrite") else None, kind="file")
     existing = next(folder for folder in target.absolute().parents if folder.exists())
     if not existing.is_dir():
         raise NotADirectoryError(f"`path`: {existing} is no folder, so {target} cannot be written")
@@ -186,71 +233,20 @@ def _new_file(path: Any) -> Path:
     return target
 
 
-def _one_by_one(results: Any, regions: Any) -> dict[str, tuple[Result, AttributionSample | None]]:
-    """Results with one input each, by their headings, and the regions beside them."""
-    if isinstance(results, Result):
-        results = [results]
-    if not isinstance(results, Mapping | Sequence) or isinstance(results, str):
-        raise TypeError(
-            f"`results` must be an AttributionSample, a ContextExplanation, or a sequence or mapping of them, got "
-            f"{shown(results)}"
-        )
-    named = results.items() if isinstance(results, Mapping) else ((None, result) for result in results)
-    found: list[tuple[str, tuple[Result, AttributionSample | None]]] = []
-    for given, result in named:
-        if not isinstance(result, Result):
-            raise TypeError(
-                f"`results` must be AttributionSample or ContextExplanation, got {type(result).__name__}: what "
-                "`metfa.explain`, `metfa.load` and `metfa.segmentation.explain_context` return"
-            )
-        batch = 1 if isinstance(result, ContextExplanation) else result.values.shape[1]
-        for index in range(batch):
-            one = result.of_input(index) if isinstance(result, AttributionSample) else result
-            name = (_name(one) if given is None else harmless_text(printable(str(given)))) or "unnamed"
-            pair = (one, pooled_beside(one, regions, index, batch))
-            found.append((name if batch == 1 else f"{name}, input {index}", pair))
-    if not found:
-        raise ValueError("`results` must hold at least one, got none")
-    if regions is not None and not callable(regions) and not any(pooled for _, (_, pooled) in found):
-        raise ValueError(
-            "`regions` are shown beside results of single features, and the features of all `results` are regions "
-            "already: leave `regions` out"
-        )
-    return numbered(found)
-
-
-def _sections(
-    inputs: dict[str, tuple[Result, AttributionSample | None]], thresholds: list[Any], given: dict[str, Any]
-) -> dict[str, _Section]:
+def _sections(inputs: dict[str, Shown], thresholds: list[Any], given: dict[str, Any]) -> dict[str, _Section]:
     """Sections of the page by their headings, those of regions before those of their pixels."""
     found: list[tuple[str, _Section]] = []
-    for (name, (result, pooled)), threshold in zip(inputs.items(), thresholds, strict=True):
-        beside = None
-        if pooled is None or isinstance(result, ContextExplanation):
+    rest = iter(thresholds)
+    for name, here in inputs.items():
+        result, pooled = here.result, here.pooled
+        beside, own = None, list(itertools.islice(rest, n_inputs(result)))
+        threshold = own[0] if len(own) == 1 or own[0] is None or callable(own[0]) else np.array(own)
+        if pooled is None:
             terms = result.terms(threshold, **given)
         else:
             terms, of_regions, too = terms_of_pair(result, pooled, threshold, given)
-            beside = len(found)
-            found.append((f"{name}: {counted(pooled.n_features, 'region')}", _Section(pooled, of_regions, too, None)))
-        found.append((name, _Section(result, terms, threshold is not None, beside)))
+            beside = len(found) if isinstance(result, AttributionSample) else None
+            heading = f"{name}: {counted(pooled.n_features, 'region')}"
+            found.append((heading, _Section(pooled, of_regions, too, None, here.kind)))
+        found.append((name, _Section(result, terms, threshold is not None, beside, here.kind)))
     return numbered(found)
-
-
-def numbered(named: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Results by their headings; equal headings get a number: "cat", "cat (2)"."""
-    found: dict[str, Any] = {}
-    for name, result in named:
-        candidates = (name if k == 1 else f"{name} ({k})" for k in itertools.count(1))
-        found[next(candidate for candidate in candidates if candidate not in found)] = result
-    return found
-
-
-def _name(result: Result) -> str:
-    """Heading of a result with one input: its explainer, and the class that was explained."""
-    if isinstance(result, AttributionSample) and result.pair is not None:
-        return heading_of(result)
-    explainer = str(result.provenance.get("explainer") or "explanation").partition("(")[0]
-    if isinstance(result, AttributionSample) and result.population is not None:
-        explainer = heading_of_population(result, explainer)
-    target = result.target if isinstance(result, ContextExplanation) else result.target[0]
-    return harmless_text(printable(explainer if target is None else f"{explainer}, class {target}"))

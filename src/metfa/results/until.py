@@ -39,9 +39,11 @@ class Until:
     threshold : callable, float or array (batch,)
         For `undecided`: a number, one number for each input, or a rule. A rule takes the threshold from the samples of
         the first round; only later ones are tested. (It is tried on the clean map before.) A number costs no samples.
-        None: 0 for signed attributions (as the explainer or the first round says), else the natural break of the
-        medians. An input for which the rule finds none stays undecided, the others go on; if there is no other,
-        sampling ends.
+        None: 0 for signed attributions, else the natural break of the medians. Whether they are signed, the explainer
+        says (an attribute `signed`), or the clean maps show it, which costs no samples. If neither does, the first
+        round decides, and its samples are not tested: where they choose the threshold, be it 0, their e-values are too
+        large on average. An input for which the rule finds none stays undecided, the others go on; if there is no
+        other, sampling ends.
     alpha : float
         For `undecided`: level of the tests, as in `AttributionSample.significance_map`.
     correction : {"closed-e-bh", "e-bh", "bonferroni", None}

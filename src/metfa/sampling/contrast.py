@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from metfa._base.other_words import our_words
 from metfa._base.validation import one_of
-from metfa._base.warnings import DegenerateAttributionsWarning, warn
+from metfa._base.warnings import DegenerateAttributionsWarning, each_once, warn
 from metfa.calls.targets import row_targets
 from metfa.results.differences import difference_of
 from metfa.results.parts import equal
@@ -24,6 +25,8 @@ from metfa.sampling.sampler import Sampler
 __all__ = ["contrast"]
 
 
+@our_words
+@each_once()
 def contrast(
     explainer: Callable[..., Any],
     inputs: Any,

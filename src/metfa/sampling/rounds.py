@@ -13,9 +13,10 @@ from metfa import stats
 from metfa._base.percents import percent
 from metfa.results.decisions import TooFewSamplesError, any_time_undecided, samples_for_interval
 from metfa.results.families import samples_needed
+from metfa.results.moments import of_both_signs
 from metfa.results.rules import RULES, USUAL, is_break
 from metfa.results.stopping import Look, Stopping
-from metfa.results.terms import Terms, checked_threshold, of_both_signs
+from metfa.results.terms import Terms, checked_threshold
 from metfa.results.thresholds import UNMOVED, number_of, ruled, sides
 from metfa.results.until import CRITERIA, Until
 from metfa.sampling.seen import Seen
@@ -110,6 +111,7 @@ class RoundsUntil:
         given, tests = self._rule.threshold, self._tests
         if tests is not None:
             tests.usual = RULES[usual]
+            tests.see_clean(seen.vanilla)
             if callable(given) and not is_break(given):
                 _try(given, np.repeat(seen.vanilla[:1], min(tests.split, FOR_A_RULE), axis=0))
 
@@ -148,7 +150,7 @@ class RoundsUntil:
 
     def look(self, seen: Seen, taken: int, unmoved: Sequence[int]) -> str:
         """See `Rounds`."""
-        rule = self._rule
+        rule, self._reason = self._rule, None
         moved = np.setdiff1d(np.arange(self._batch), unmoved)
         if not len(moved):
             self._reason = "unmoved"
@@ -245,10 +247,15 @@ class _Counted:
         """Whether no input has a threshold, so that nothing can ever be decided."""
         return self.thresholds is not None and bool(np.isnan(self.thresholds).all())
 
+    def see_clean(self, vanilla: np.ndarray) -> None:
+        r"""Take 0 as the threshold where clean maps (batch, \*features) are signed: they are none of the samples."""
+        if self._threshold is None and self._signed is None and of_both_signs(vanilla[None]) is not None:
+            self._threshold, self.split, self._counted = 0.0, 0, 0
+            self.thresholds = np.zeros(len(vanilla))
+
     def _of_first_round(self, values: np.ndarray) -> tuple[np.ndarray, tuple[str | None, ...]]:
         """Threshold of each input from the samples of the first round, and why there is none."""
         if self._threshold is None and self._signed is None and of_both_signs(values) is not None:
-            self.split = self._counted = 0  # 0 is no number of these samples, so they are tested too
             return np.zeros(values.shape[1]), (None,) * values.shape[1]
         return ruled(self._threshold if callable(self._threshold) else self.usual, values, self._unit)
 

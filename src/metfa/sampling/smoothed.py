@@ -10,7 +10,10 @@ import numpy as np
 
 from metfa import stats
 from metfa._arrays import namespace
+from metfa._base.one_line import one_line
+from metfa._base.other_words import our_words
 from metfa._base.validation import MOST_CALLS, keep, positive_int
+from metfa._base.warnings import each_once
 from metfa.calls.behind import loaded_torch
 from metfa.calls.guard import left_as_found
 from metfa.sampling.loop import Job, Loop
@@ -32,6 +35,8 @@ class SampledExplainer:
     batch_size: int = field(default=10, kw_only=True)
     rng: Any = field(default=None, kw_only=True, repr=False)
 
+    __repr__ = one_line
+
     rows_independent = True
     _safe = (1, 0)  # maps in a call that are safe, and the largest number of them that has been looked at
 
@@ -51,6 +56,7 @@ class SampledExplainer:
         r"""The map made of samples (batch, n, \*features)."""
         raise NotImplementedError
 
+    @each_once()
     def __call__(self, inputs: Any, target: Any = None, *, rngs: Sequence[np.random.Generator] | None = None) -> Any:
         r"""Maps of a batch.
 
@@ -145,13 +151,13 @@ class SampledExplainer:
 
     def _loop(self, inputs: Any, target: Any, rngs: Any) -> tuple[Loop, list[Job]]:
         """The loop in the graph of the inputs, and its jobs, row by row."""
-        rows = RowsInGraph(inputs)
+        rows, noise = RowsInGraph(inputs).matched(self.noise)
         addresses = [(root_entropy(rng), "") for rng in row_generators(inputs, rngs, self.rng)]
         jobs = [Job(row, sample) for row in range(len(rows)) for sample in range(self.n_samples)]
         predict = prediction_of(self.explainer) if target is None else None
         size, looked_at = self._safe
         together = min(len(jobs), self.batch_size)
-        loop = Loop(self.explainer, rows, self.noise, addresses, self.batch_size)
+        loop = Loop(self.explainer, rows, noise, addresses, self.batch_size)
         if size < looked_at or together <= looked_at:  # an attack asks thousands of times
             return replace(replace(loop, batch_size=size).aimed(target, predict)[0], predict=None), jobs
         loop = replace(loop.ready(target, predict, jobs)[0], predict=None)
@@ -173,7 +179,8 @@ class SampledExplainer:
         return leaf, maps
 
 
-@dataclass(frozen=True)
+@our_words
+@dataclass(frozen=True, repr=False)
 class Smoothed(SampledExplainer):
     """Explainer whose map is the smoothed median of another explainer's maps under noise (paper, the smoothed map).
 

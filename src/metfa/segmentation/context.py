@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from metfa import noise
+from metfa._base.other_words import our_words
 from metfa._base.validation import MOST_CALLS, as_path, positive_int
 from metfa._base.warnings import DegenerateAttributionsWarning, MissedObjectWarning, SmallRegionWarning, warn
 from metfa.calls.called import Called
@@ -18,13 +19,15 @@ from metfa.sampling.explain import explain
 from metfa.sampling.protocol import explained_model
 from metfa.sampling.run import Run
 from metfa.segmentation._object import check_size, checked_region
-from metfa.segmentation.explanation import SAMPLE, ContextExplanation, save_region
+from metfa.segmentation.explanation import ContextExplanation
 from metfa.segmentation.grid_saliency import GridSaliency
-from metfa.segmentation.regions import RegionModel, one_image, predicted_region
+from metfa.segmentation.kept import SAMPLE, save_region
+from metfa.segmentation.regions import RegionModel, one_image, predicted_classes, region_of_class
 
 __all__ = ["explain_context"]
 
 
+@our_words
 def explain_context(
     model: Any,
     image: Any,
@@ -119,8 +122,9 @@ def explain_context(
             f"metfa.explainers.Gradient, got {method!r:.80}"
         )
     called = Called.of(model)
+    classes = predicted_classes(called, batch, target)
     if region is None:
-        region = predicted_region(called, batch, target)
+        region = region_of_class(classes, target)
         if region.all():
             raise ValueError(f"the model finds class {target} in all pixels, which leaves no context to explain")
     region = checked_region(region)
@@ -144,7 +148,7 @@ def explain_context(
         regional.shown = batch[0].detach()
     folder = _folder(run.store)
     if folder is not None:
-        save_region(region, folder)
+        save_region(region, folder, classes)
     with warnings.catch_warnings():
         if isinstance(made, GridSaliency):  # an empty mask is an answer: no context is needed
             warnings.filterwarnings("ignore", r"\d+ of \d+ maps are constant", DegenerateAttributionsWarning)
@@ -159,7 +163,7 @@ def explain_context(
             run=replace(run, store=None if folder is None else folder / SAMPLE),
         )
     _warn_if_missed(sample.scores, target)
-    return ContextExplanation(sample, region)
+    return ContextExplanation(sample, region, classes)
 
 
 def _folder(store: str | Path | None) -> Path | None:

@@ -12,27 +12,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metfa import stats
-from metfa._base.validation import as_path
+from metfa._base.validation import as_path, check_flag
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa._base.writing import new_folder
 from metfa.results import files
-from metfa.results.arrays import read_array, write_array
 from metfa.results.cautions import FLIPS_FROM
 from metfa.results.decisions import Decision
+from metfa.results.regions import regions_of
 from metfa.results.rules import is_break
 from metfa.results.sample import AttributionSample
 from metfa.results.terms import Terms, checked_threshold
 from metfa.results.thresholds import half, resolved
 from metfa.sampling.store import RUN
 from metfa.segmentation._object import checked_region
+from metfa.segmentation.kept import CONTEXT, SAMPLE, read_classes, read_region, save_region
+from metfa.segmentation.surroundings import in_the_context, objects_around
 
 if TYPE_CHECKING:
     from metfa.results.summary import Summary
 
-__all__ = ["CONTEXT", "REGION", "SAMPLE", "ContextExplanation", "check_threshold", "load_context", "save_region"]
+__all__ = ["ContextExplanation", "check_threshold", "load_context"]
 
-CONTEXT, REGION, SAMPLE = "context.json", "region.npy", "sample"
-SCHEMA_VERSION = 1
 EQUAL = 1e-4  # scores in [0, 1] that differ less count as equal: a break between them would come from rounding
 
 
@@ -52,10 +52,13 @@ class ContextExplanation:
         Samples of the whole image, a batch of one, features (height, width).
     region : ndarray of bool, (height, width)
         The object's pixels, fixed for all samples.
+    classes : ndarray of int, (height, width), optional
+        The network's class of each pixel of the clean image; None where it is not known.
     """
 
     sample: AttributionSample
     region: np.ndarray
+    classes: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.sample, AttributionSample):
@@ -68,6 +71,15 @@ class ContextExplanation:
             )
         region.flags.writeable = False
         object.__setattr__(self, "region", region)
+        if self.classes is not None:
+            classes = np.array(self.classes)
+            if classes.dtype.kind not in "iu" or classes.shape != region.shape:
+                raise ValueError(
+                    f"`classes` must be integers of the region's size {region.shape}, got {classes.dtype} of shape "
+                    f"{classes.shape}"
+                )
+            classes.flags.writeable = False
+            object.__setattr__(self, "classes", classes)
 
     @property
     def target(self) -> int:
@@ -99,6 +111,23 @@ class ContextExplanation:
             vanilla=self.sample.vanilla[:, context],
             provenance={**self.sample.provenance, "signed": self.sample.signed},
         )
+
+    def over(self, regions: Any = None, *, how: str | None = None, against: Any = None) -> AttributionSample:
+        """The samples of parts of the context, see `AttributionSample.over`.
+
+        The object's own pixels are left out of every region, and of the rest.
+
+        Parameters
+        ----------
+        regions : Regions or array, optional
+            As for `AttributionSample.over`, of the whole scene. By default what the network finds around the object,
+            all pixels of one class as one region.
+        how, against
+            Instead of those of `regions`; see `Regions`.
+        """
+        asked = objects_around(self.classes, self.region) if regions is None else regions
+        found = regions_of(asked, feature_shape=self.region.shape)
+        return self.of_context.over(in_the_context(found, self.region), how=how, against=against)
 
     @property
     def vanilla(self) -> np.ndarray:
@@ -182,16 +211,16 @@ class ContextExplanation:
         decision = self.decide(self.terms(threshold, **settings))
         return summarise(self.of_context, decision, confidence_level, flips_from)
 
-    def save(self, path: str | Path) -> Path:
+    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write a new folder `path` (the region, and the sample in a folder of its own), all or nothing.
 
         Raises
         ------
         FileExistsError
-            If `path` exists: nothing is ever overwritten.
+            If `path` exists, and is no saved explanation of a context or `overwrite` is not given.
         """
-        with new_folder(path) as folder:
-            save_region(self.region, folder)
+        with new_folder(path, replaces=CONTEXT if check_flag(overwrite, "overwrite") else None) as folder:
+            save_region(self.region, folder, self.classes)
             self.sample.save(folder / SAMPLE)
         return as_path(path, "path")
 
@@ -235,34 +264,6 @@ def check_threshold(threshold: Any) -> None:
         raise TypeError(f"`threshold` must be one number or a rule for a context, got an array of {checked.shape}")
 
 
-def save_region(region: np.ndarray, folder: Path) -> None:
-    """Write the object's pixels into `folder`, the folder of its samples.
-
-    Raises
-    ------
-    FileExistsError
-        If samples of another object are kept there.
-    """
-    if (folder / SAMPLE).exists():
-        if not (folder / CONTEXT).exists() or not np.array_equal(read_region(folder), region):
-            raise FileExistsError(f"{folder} holds samples of another object; give a new folder")
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    described = write_array(folder / REGION, region)
-    files.write_json(folder / CONTEXT, {"schema_version": SCHEMA_VERSION, "region": described})
-
-
-def read_region(folder: Path) -> np.ndarray:
-    """The object's pixels, (height, width) bool, that `save_region` wrote."""
-    with files.read_manifest(folder / CONTEXT, SCHEMA_VERSION) as about:
-        region = read_array(folder / CONTEXT, "region", about["region"])
-    if region.dtype != bool or region.ndim != 2:
-        raise ValueError(f"{folder / REGION} must hold pixels (height, width) bool, got {region.dtype} {region.shape}")
-    if region.view(np.uint8).max(initial=0) > 1:
-        raise ValueError(f"{folder / REGION} is damaged: it holds no booleans")
-    return np.array(region)
-
-
 def load_context(path: str | Path) -> ContextExplanation:
     """Read a folder written by `ContextExplanation.save`, ``explain_context(..., store=)`` or the command line.
 
@@ -284,4 +285,4 @@ def load_context(path: str | Path) -> ContextExplanation:
             f"{folder} holds an unfinished run: repeat the call with `run=metfa.Run(store={str(folder)!r})` to resume "
             "it"
         )
-    return ContextExplanation(files.load(folder / SAMPLE), read_region(folder))
+    return ContextExplanation(files.load(folder / SAMPLE), read_region(folder), read_classes(folder))

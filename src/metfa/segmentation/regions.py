@@ -15,7 +15,7 @@ from metfa.calls.inputs import check_images, require_tensor
 from metfa.segmentation._class_maps import asked_maps, check_kind, class_maps
 from metfa.segmentation._object import check_size, checked_region
 
-__all__ = ["RegionModel", "one_image", "predicted_region"]
+__all__ = ["RegionModel", "one_image", "predicted_classes", "predicted_region", "region_of_class"]
 
 
 class RegionModel(torch.nn.Module):
@@ -121,12 +121,20 @@ def predicted_region(model: Any, image: Any, target: int) -> np.ndarray:
     ModelOutputWarning
         If the model gives probabilities and `softmax` is True.
     """
-    called, target = Called.of(model), positive_int(target, "target", minimum=0)
-    image = one_image(image)
+    target = positive_int(target, "target", minimum=0)
+    return region_of_class(predicted_classes(Called.of(model), one_image(image), target), target)
+
+
+def predicted_classes(called: Called, image: torch.Tensor, target: int) -> np.ndarray:
+    """The class that the network gives each pixel of an image (1, channels, height, width), (height, width) int64."""
     with called.asked():
         maps = asked_maps(called, image.detach().clone(), [target])
         check_kind(maps, softmax=called.softmax)
-    classes = to_host(maps[0].argmax(dim=0))
+    return to_host(maps[0].argmax(dim=0))
+
+
+def region_of_class(classes: np.ndarray, target: int) -> np.ndarray:
+    """The pixels of that class, bool; raises a ValueError that names the classes found if there are none."""
     region = classes == target
     if not region.any():
         found, sizes = np.unique(classes, return_counts=True)

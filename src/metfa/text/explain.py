@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from metfa._base.other_words import our_words
 from metfa.calls.guard import model_as_found, model_in_evaluation
 from metfa.results.files import write_manifest
 from metfa.results.sample import AttributionSample
@@ -26,6 +27,7 @@ from metfa.text.words import words_of
 __all__ = ["explain_text"]
 
 
+@our_words
 def explain_text(
     model: Callable[[list[Any]], Any],
     text: Any,

@@ -9,6 +9,8 @@ import numpy as np
 import torch
 
 from metfa._arrays import to_host
+from metfa._base.one_line import one_line
+from metfa._base.other_words import our_words
 from metfa._base.validation import check_flag, keep
 from metfa.text._by_tokens import check_embedded, summed_to_words, targets_of_rows
 from metfa.text.models.embedded import TokenBatch, checked_logits, has_several_labels, probabilities
@@ -16,6 +18,7 @@ from metfa.text.models.embedded import TokenBatch, checked_logits, has_several_l
 __all__ = ["GradientXInput"]
 
 
+@our_words
 @dataclass(frozen=True)
 class GradientXInput:
     r"""Gradient x input of a text model in torch: one signed number a word.
@@ -59,6 +62,8 @@ class GradientXInput:
     model: Any
     scale: bool = field(default=True, kw_only=True)
     rows_independent: ClassVar[bool] = True
+
+    __repr__ = one_line
 
     def __post_init__(self) -> None:
         check_embedded(self.model)

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from metfa._base.one_line import one_line
+from metfa._base.other_words import our_words
 from metfa._base.validation import MOST_CALLS, check_number, keep, positive_int
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.calls.held import model_itself
@@ -70,6 +72,7 @@ class WordMixture:
     additive: float | None = None
 
 
+@our_words
 @dataclass(frozen=True)
 class LEMNA:
     r"""Mixture of fused linear regressions over words (Guo et al., CCS 2018): which words raise the class probability?
@@ -154,6 +157,8 @@ class LEMNA:
     fused: float = field(default=0.1, kw_only=True)
     rng: Any = field(default=None, kw_only=True, repr=False)
     scale: bool = field(default=True, kw_only=True)
+
+    __repr__ = one_line
 
     model = model_itself
     signed = keeps_signs

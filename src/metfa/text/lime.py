@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from metfa._base.one_line import one_line
+from metfa._base.other_words import our_words
 from metfa._base.validation import MOST_CALLS, check_number, keep, positive_int
 from metfa.calls.held import model_itself
 from metfa.explainers.linear_fits import warn_of_penalty, weighted_ridge
@@ -59,6 +61,7 @@ class WordSurrogate:
     additive: float | None = None
 
 
+@our_words
 @dataclass(frozen=True)
 class LIME:
     r"""Local linear surrogate over words (Ribeiro et al. 2016): which words raise the class probability?
@@ -131,6 +134,8 @@ class LIME:
     regularization: float = field(default=1.0, kw_only=True)
     rng: Any = field(default=None, kw_only=True, repr=False)
     scale: bool = field(default=True, kw_only=True)
+
+    __repr__ = one_line
 
     model = model_itself
     signed = keeps_signs

@@ -12,6 +12,8 @@ import torch
 from torch import nn
 
 from metfa._arrays import to_host
+from metfa._base.one_line import one_line
+from metfa._base.other_words import our_words
 from metfa._base.validation import check_flag, keep, one_of, positive_int
 from metfa.calls.differentiation import weights_frozen
 from metfa.explainers import lrp
@@ -30,6 +32,7 @@ from metfa.text.models.embedded import (
 __all__ = ["LRP"]
 
 
+@our_words
 @dataclass(frozen=True)
 class LRP:
     r"""Layer-wise relevance propagation through a transformer to the words of a text: one signed number a word.
@@ -73,6 +76,8 @@ class LRP:
     against: int | None = field(default=None, kw_only=True)
     scale: bool = field(default=True, kw_only=True)
     rows_independent: ClassVar[bool] = True
+
+    __repr__ = one_line
 
     def __post_init__(self) -> None:
         check_embedded(self.model)

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from metfa._base.one_line import one_line
+from metfa._base.other_words import our_words
 from metfa.calls.held import model_itself
 from metfa.text._deletions import (
     SINGLE,
@@ -22,6 +24,7 @@ from metfa.text.words import Words
 __all__ = ["Occlusion"]
 
 
+@our_words
 @dataclass(frozen=True)
 class Occlusion:
     """Each word's score is the fall of the class probability when only that word is left out.
@@ -57,6 +60,8 @@ class Occlusion:
 
     called: Any
     scale: bool = field(default=True, kw_only=True)
+
+    __repr__ = one_line
 
     model = model_itself
     signed = keeps_signs

@@ -16,7 +16,8 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
-from metfa._base.validation import as_path, positive_int
+from metfa._base.validation import as_path, check_flag, positive_int
+from metfa._base.writing import check_replaceable, new_file
 from metfa.text.models._tokens import tokens_of
 from metfa.text.models.bilstm import UNKNOWN, BiLSTM
 from metfa.text.models.embedded import probabilities_of_rows
@@ -74,14 +75,20 @@ class TrainedBiLSTM:
         return {token: number for number, token in enumerate(self.vocabulary, start=UNKNOWN + 1)}
 
 
-def save_model(model: TrainedBiLSTM, path: str | Path) -> Path:
+def save_model(model: TrainedBiLSTM, path: str | Path, *, overwrite: bool = False) -> Path:
     """Write a model to one .npz file: weights in half precision, vocabulary and class names as UTF-8.
 
     The same model gives the same bytes.
+
+    Raises
+    ------
+    FileExistsError
+        If `path` exists, and is no .npz file or `overwrite` is not given.
     """
     if not isinstance(model, TrainedBiLSTM):
         raise TypeError(f"`model` must be a TrainedBiLSTM, got {type(model).__name__}")
     path = as_path(path, "path")
+    check_replaceable(path, ".npz" if check_flag(overwrite, "overwrite") else None, kind="file")
     module = model.module
     about = {
         "version": VERSION,
@@ -93,7 +100,7 @@ def save_model(model: TrainedBiLSTM, path: str | Path) -> Path:
     weights = {name: _halved(name, value) for name, value in module.state_dict().items()}
     texts = {"about": json.dumps(about), "vocabulary": "\n".join(model.vocabulary)}
     encoded = {name: np.frombuffer(text.encode(), dtype=np.uint8) for name, text in texts.items()}
-    with path.open("wb") as file:
+    with new_file(path, replace=overwrite) as file:
         np.savez_compressed(file, allow_pickle=False, **encoded, **weights)
     return path
 

@@ -1,0 +1,119 @@
+"""The folders of commands: whether they may be written into, what they hold, and how they are read again."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+from metfa._base.writing import check_replaceable, is_temporary
+from metfa.results.files import MANIFEST, load
+from metfa.results.manifests import read_json, write_json
+from metfa.sampling.store import RUN
+from metfa.segmentation.explanation import load_context
+from metfa.segmentation.kept import CONTEXT, REGION, SAMPLE
+
+__all__ = ["REPORT", "begin_folder", "check_folder", "check_new", "is_finished", "note", "read_folder"]
+
+ABOUT, REPORT = "about.json", "report.txt"
+OWN = (".json", ".npy", ".txt", ".png", ".html")  # files that commands write beside the samples
+
+
+def check_folder(folder: Path, call: dict[str, Any], *, overwrite: bool = False) -> None:
+    """Refuse a folder that cannot be made or that holds anything but results of the same call.
+
+    With `overwrite` results of another call are allowed too, and nothing else.
+    """
+    if (folder / ABOUT).exists():
+        name = _differing(folder, call)
+        if name is not None and not overwrite:
+            raise FileExistsError(
+                f"{folder} holds results with {name}={_read_about(folder).get(name)}, not {call[name]}; give another "
+                "`--out`, or --overwrite"
+            )
+        if name is not None:
+            _check_own(folder)
+        return
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    if not existing.is_dir():
+        raise NotADirectoryError(f"`--out` must be a folder, but {existing} is a file")
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise PermissionError(f"`--out`: nothing can be written in {existing}")
+    if existing == folder and not all(is_temporary(path.name) for path in folder.iterdir()):
+        raise FileExistsError(f"`--out`: {folder} is not empty and holds no results of such a call; give a new folder")
+
+
+def check_new(path: Path, holding: str, option: str = "--out", *, overwrite: bool, kind: str = "folder") -> None:
+    """Refuse a path that is taken; with `overwrite` it may be what such a command wrote (`check_replaceable`)."""
+    if path.exists() and not overwrite:
+        raise FileExistsError(f"{path} exists already: give another `{option}`, or --overwrite")
+    check_replaceable(path, holding, kind=kind)
+
+
+def begin_folder(folder: Path, call: dict[str, Any], *, overwrite: bool = False) -> None:
+    """Make the folder, without results of another call, which `overwrite` removes, and write down the call."""
+    if overwrite and (folder / ABOUT).exists() and _differing(folder, call) is not None:
+        _check_own(folder)
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    note(folder, call)
+
+
+def is_finished(folder: Path) -> bool:
+    """Whether `folder` holds a report of its samples, the last of the views to be written."""
+    return (folder / REPORT).exists()
+
+
+def note(folder: Path, about: dict[str, Any]) -> None:
+    """Write down what is explained, unless `folder` is finished and so has it."""
+    if not is_finished(folder):
+        write_json(folder / ABOUT, about)
+
+
+def read_folder(folder: Path) -> tuple[Any, dict[str, Any]]:
+    """Sample (for a scene the context of the object) and description in a folder, or a saved sample alone."""
+    if not folder.is_dir():
+        raise FileNotFoundError(f"no such folder: {folder}")
+    if not (folder / SAMPLE).is_dir():
+        nested = sorted(path.parent.name for path in folder.glob(f"*/{SAMPLE}"))
+        if nested:
+            raise ValueError(f"{folder} holds several results, show one of them: {', '.join(nested)}")
+        return load(folder), {}
+    sample = _loaded(folder)
+    return sample, _read_about(folder) if (folder / ABOUT).exists() else {}
+
+
+def _differing(folder: Path, call: dict[str, Any]) -> str | None:
+    """The first setting in which the results of a folder are not of this call; None if they are, or if it has none."""
+    kept = _read_about(folder)
+    differing = [name for name in call if kept.get(name) != call[name]]
+    begun = is_finished(folder) or any((folder / SAMPLE).glob("*"))
+    return differing[0] if differing and (begun or not call.keys() <= kept.keys()) else None
+
+
+def _check_own(folder: Path) -> None:
+    """Raise if there is anything in a folder that no command has written."""
+    for path in folder.iterdir():
+        own = path.is_dir() if path.name == SAMPLE else path.is_file() and path.suffix in OWN
+        if path.is_symlink() or not (own or is_temporary(path.name)):
+            raise FileExistsError(
+                f"`--overwrite` removes what metfa has written, and {path} is something else: give another `--out`"
+            )
+
+
+def _loaded(folder: Path) -> Any:
+    if (folder / SAMPLE / RUN).exists() and not (folder / SAMPLE / MANIFEST).exists():
+        raise ValueError(f"{folder} holds an unfinished run: repeat the command that began it")
+    if (folder / CONTEXT).exists():
+        return load_context(folder)
+    if (folder / REGION).exists():
+        raise ValueError(f"{folder} is incomplete: {CONTEXT} is missing, which says what the object is")
+    return load(folder / SAMPLE)
+
+
+def _read_about(folder: Path) -> dict[str, Any]:
+    about = read_json(folder / ABOUT)
+    if not isinstance(about, dict):
+        raise ValueError(f"{folder / ABOUT} is damaged: an object is needed, got {type(about).__name__}")
+    return about
