@@ -185,6 +185,17 @@ def of_noise():
     good = {"low": 0.9, "high": 1.1, "per": "image", "bounds": None, "channel_axis": 0}
     yield Case("noise.Brightness", made(noise.Brightness, drawn), good)
 
+    of_series = {
+        "Amplitude": {"low": 0.9, "high": 1.1, "per": "channel", "bounds": None},
+        "FilteredGaussian": {"std": 0.1, "low": 0.1, "high": 0.4, "exponent": 1.0, "sampling_rate": 1.0},
+        "TimeShift": {"radius": 2.0, "beyond": "repeat", "sampling_rate": None},
+        "TimeWarp": {"radius": 0.5, "spacing": 3.0, "sampling_rate": None},
+    }
+    for name, good in of_series.items():
+        kinds = {"std": NUMBERS_OR_ONE} if "std" in good else {}
+        yield Case(f"noise.{name}", made(getattr(noise, name), drawn), good, kinds=kinds)
+        yield Case(f"noise.{name}()", getattr(noise, name)(**good), {"x": row, "rng": np.random.default_rng(0)})
+
     def composed(first, second):
         return drawn(noise.Compose(first, second))
 
@@ -385,6 +396,15 @@ def of_explainers():
         return explainers.Blur(sigma, kernel=kernel, border=border)(images)
 
     yield Case("explainers.Blur", blurred, {"sigma": 1.0, "kernel": 3, "border": "replicate"})
+
+    def blocked(grid, size):
+        return explainers.Blocks(grid, size=size)(np.zeros((8, 8, 1)))
+
+    yield Case("explainers.Blocks", blocked, {"grid": (2, 3), "size": None})
+    yield Case("explainers.Blocks()", explainers.Blocks(2), {"values": np.zeros((8, 8, 1))})
+    series = np.random.default_rng(0).random((2, 3, 8))
+    found = explainers.RISE(lambda x: x.mean(-1), n_masks=4, grid=2, rng=0)
+    yield Case("explainers.RISE() of series", found, {"inputs": series, "target": 0})
     yield Case("explainers.mean_colour", explainers.mean_colour, {"images": images})
 
     def heat(explainer, channel_axis, sign):
