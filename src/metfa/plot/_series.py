@@ -16,7 +16,7 @@ from metfa.plot._headings import LITERAL, columns_that_fit, draw_heading
 from metfa.plot._series_panels import Look, draw_both, draw_marks, draw_scores_along, draw_signals, name_panel
 from metfa.plot.images import FAINT
 from metfa.plot.kinds import Series
-from metfa.plot.readings import kind_of
+from metfa.plot.readings import said_to_be
 from metfa.plot.traces import Traces
 from metfa.results.cautions import FLIPS_FROM, about_outside, cautions, line_of_row, nothing_stands_out
 from metfa.results.compared import STATEMENT
@@ -60,7 +60,7 @@ def series(
         With maps (time,), or (channels, time) for scores of each channel; or with windows of such maps as features
         (`metfa.regions.windows`), which are shaded as a whole.
     kind : Series, optional
-        Times and names of the channels. It may be left out if the inputs are (channels, time) and the maps (time,).
+        Times and names of the channels.
     index : int
         Which input of the batch.
     title : str, optional
@@ -98,12 +98,7 @@ def series(
         from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     check_kind(sample, "sample", AttributionSample, "`metfa.explain`")
-    known = kind_of(sample, kind)
-    if not isinstance(known, Series):
-        raise ValueError(
-            "`kind` must be a metfa.plot.Series for maps that may be of something else too, got "
-            f"{kind!r}: write `kind=metfa.plot.Series()`"
-        )
+    known = said_to_be(Series, sample, kind)
     colours = palette_named(palette)
     terms = sample.terms(threshold, alpha=alpha, correction=correction, split=split)
     one = sample.of_input(index)

@@ -16,7 +16,7 @@ from metfa.plot._bars import found, score_name
 from metfa.plot._headings import columns_that_fit, draw_heading
 from metfa.plot.images import FAINT, common_scale, draw_colour_bar, draw_picture, draw_scores, paint_marks
 from metfa.plot.kinds import Volume
-from metfa.plot.readings import kind_of
+from metfa.plot.readings import said_to_be
 from metfa.plot.voxels import NAMES, Voxels
 from metfa.results.cautions import FLIPS_FROM, cautions, line_of_row, nothing_stands_out
 from metfa.results.compared import STATEMENT
@@ -60,8 +60,7 @@ def volume(
     sample : AttributionSample
         With maps (depth, height, width), or with blocks of such maps as features (`metfa.regions.blocks`).
     kind : Volume, optional
-        Distances of the voxels, and through which one the planes go. It may be left out if the inputs are (channels,
-        depth, height, width).
+        Distances of the voxels, and through which one the planes go.
     index : int
         Which input of the batch.
     title : str, optional
@@ -97,12 +96,7 @@ def volume(
         from matplotlib.figure import Figure
 
     check_kind(sample, "sample", AttributionSample, "`metfa.explain`")
-    known = kind_of(sample, kind)
-    if not isinstance(known, Volume):
-        raise ValueError(
-            f"`kind` must be a metfa.plot.Volume for maps that may be of something else too, got {kind!r}: write "
-            "`kind=metfa.plot.Volume()`"
-        )
+    known = said_to_be(Volume, sample, kind)
     colours = palette_named(palette)
     terms = sample.terms(threshold, alpha=alpha, correction=correction, split=split)
     one = sample.of_input(index)
