@@ -284,6 +284,16 @@ def of_parts(folder):
     yield Case("plot.side_by_side", plot.side_by_side, {"parts": parts, "index": 0, "palette": "paper", **shown})
 
 
+def series_sample():
+    waves = np.random.default_rng(0).normal(size=(1, 2, 12))
+    return metfa.explain(explain_pixels(None), waves, 0, noise=noise.Gaussian(0.1), n_samples=8, rng=0)
+
+
+def volume_sample():
+    inputs = np.random.default_rng(0).random((1, 1, 3, 4, 5))
+    return metfa.explain(explain_pixels(None), inputs, 0, noise=noise.Gaussian(0.1), n_samples=8, rng=0)
+
+
 def of_results(folder):
     sample = table_sample()
     for name in ("terms", "certified_radius", "significance_map", "summary"):
@@ -712,7 +722,7 @@ def of_plot():
                 **terms})  # fmt: skip
     yield Case("plot.figure", plot.figure,
                {"sample": picture, "index": 0, "picture": None, "title": None, "palette": "paper",
-                **terms})  # fmt: skip
+                "kind": None, **terms})  # fmt: skip
     inverted = replace(picture, values=1 - picture.values, vanilla=1 - picture.vanilla)
     yield Case("plot.comparison", plot.comparison,
                {"sample": difference_of(picture, inverted), "index": 0, "picture": None, "title": None,
@@ -720,19 +730,32 @@ def of_plot():
     yield Case("plot.regions", plot.regions,
                {"sample": picture.over(np.arange(2).repeat(32).reshape(8, 8)), "index": 0, "pixels": picture,
                 "picture": None, "title": None, "palette": "paper", **terms})  # fmt: skip
+    settings = {"index": 0, "title": None, "palette": "paper", **terms}
+    series = {"sampling_rate": 10, "times": None, "unit": "s", "channels": ["I", "II"], "axis": -1}
+    of_kinds = {"axis": ANYTHING, "at": ANYTHING}
+    yield Case("plot.Series", plot.Series, series, kinds=of_kinds)
+    yield Case("plot.series", plot.series,
+               {"sample": series_sample(), "kind": plot.Series(sampling_rate=10), **settings})  # fmt: skip
+    volume = {"spacing": (3, 1, 1), "unit": "mm", "at": (0, 1, 1), "axis": 0}
+    yield Case("plot.Volume", plot.Volume, volume, kinds=of_kinds)
+    yield Case("plot.volume", plot.volume,
+               {"sample": volume_sample(), "kind": plot.Volume(at=(0, 1, 1)), **settings})  # fmt: skip
+    yield Case("plot.Image", plot.Image, {"rows": ("Hz", 0, 1), "columns": None})
     yield Case("plot.certificate", plot.certificate, {"sample": gaussian, "threshold": 0.5, "index": 0, "alpha": 0.3})
     curve = metrics.insertion(
         pixels_of, np.random.default_rng(0).random((2, 3, 8, 8)), np.random.default_rng(1).random((2, 8, 8)), 0
     )
     yield Case("plot.curves", plot.curves, {"named": {"own": curve}, "normalised": True, "index": None, "title": None})
-    yield Case("plot.drawing_of", plot.drawing_of, {"sample": table})
+    yield Case("plot.drawing_of", plot.drawing_of, {"sample": table, "kind": None})
     yield Case("plot.notebook_html", plot.notebook_html, {"sample": table})
-    yield Case("sample.plot", table.plot, {"index": 0, "title": None, "threshold": 0.5}, ("alpha", "palette"))
+    yield Case(
+        "sample.plot", table.plot, {"kind": None, "index": 0, "title": None, "threshold": 0.5}, ("alpha", "palette")
+    )
 
 
 def of_report(folder):
     sample = table_sample()
     good = {"path": folder.new(".html"), "results": sample, "title": "Title", "threshold": 0.5, "alpha": 0.3,
-            "regions": np.array([0, 0, 1])}  # fmt: skip
+            "regions": np.array([0, 0, 1]), "kind": None}  # fmt: skip
     yield Case("report.write", report.write, good)
     yield Case("report.write of several", report.write, {**good, "results": {"one": sample, "two": sample}})

@@ -154,17 +154,20 @@ def bars(
 
 
 def found(
-    sample: AttributionSample, terms: Terms, confidence_level: float
+    sample: AttributionSample, terms: Terms, confidence_level: float, ends: str = "error bars"
 ) -> tuple[Scores, Decision | None, list[str]]:
-    """Scores of one input, what is decided about them unless there are too few samples, and what a reader must know."""
+    """Scores of one input, what is decided about them unless there are too few samples, and what a reader must know.
+
+    `ends`: what the figure shows of the intervals.
+    """
     scores = Scores.of(sample, confidence_level)
-    notes = [] if scores.ends else [f"no error bars: {sample.too_few_for(confidence_level)}"]
+    notes = [] if scores.ends else [f"no {ends}: {sample.too_few_for(confidence_level)}"]
     try:
         decision = sample.decide(terms)
     except TooFewSamplesError as error:
         return scores, None, [*notes, str(error)]
     if scores.ends is not None:
-        notes.append("error bars have a level of their own, so they may differ from the colours at the threshold")
+        notes.append(f"{ends} have a level of their own, so they may differ from the colours at the threshold")
     return scores, decision, notes
 
 
@@ -181,10 +184,10 @@ def score_name(sample: AttributionSample, *, of_parts: bool = False) -> str:
 
 def not_shown(scores: Scores, decision: Decision | None, rest: np.ndarray, noun: str) -> str:
     """How many features are not shown, how large their scores are, and what is decided about them."""
-    largest = np.abs(scores.values[rest]).max()
+    largest = np.abs(scores.values.ravel()[rest]).max()
     decided = ""
     if decision is not None:
-        counts = [(decision.kinds[mark], int((decision.marks[0, rest] == mark).sum())) for mark in (1, 0, -1)]
+        counts = [(decision.kinds[mark], int((decision.marks[0].ravel()[rest] == mark).sum())) for mark in (1, 0, -1)]
         decided = "; " + ", ".join(f"{count} {name}" for name, count in counts if count)
     whose = f"its {scores.quantity}" if rest.size == 1 else f"their {scores.quantity}s"
     return f"not shown: {counted(rest.size, noun)}, {whose} at most {largest:.3g} in size{decided}"

@@ -28,8 +28,10 @@ def notebook_html(sample: AttributionSample | AttributionParts) -> str:
         try:
             figure = side_by_side(sample) if isinstance(sample, AttributionParts) else drawing_of(sample)(sample)
             figure.savefig(buffer, format="png", dpi=72)
-        except (ImportError, ValueError):
+        except ImportError:
             return text
+        except ValueError as error:  # such as shapes that two kinds of maps fit
+            return f"{text}<p>not drawn: {html.escape(str(error))}</p>"
     encoded = base64.b64encode(buffer.getvalue()).decode()
     shown = "attributions" if several or sample.pair is None else "differences of attributions"
     return f'<img alt="{shown} with their significance" src="data:image/png;base64,{encoded}">{text}'

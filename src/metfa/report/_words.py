@@ -11,7 +11,6 @@ from metfa._base.percents import counted, percent
 from metfa._base.provenance import printable
 from metfa.report._compared import is_changed, is_contrast, names_of, opening_of
 from metfa.report._populations import closing_of_population, opening_of_population
-from metfa.report._regions import plane_of
 from metfa.results.cautions import about_near_zero, about_outside, explained
 from metfa.results.decisions import kinds_at
 from metfa.results.promises import promise
@@ -140,7 +139,7 @@ def _again(sample: AttributionSample) -> str:
     )
 
 
-def _score(sample: AttributionSample) -> str:
+def _score(sample: AttributionSample, parts: str) -> str:
     named = explained(sample, 0)
     what = "what is explained" if named is None else f"the class that is explained ({named})"
     if named is not None and len(sample.target) > 1:
@@ -152,7 +151,6 @@ def _score(sample: AttributionSample) -> str:
     regions = sample.regions
     if regions is None:
         return f"how much it matters for {what}.{against}"
-    parts = "pixels" if plane_of(sample) else "parts"
     of = f"{POOLED[regions.how]} of the scores of its {parts}, which say how much these matter for {what}"
     if regions.against is None:
         return f"{of}.{against}"
@@ -168,12 +166,16 @@ def paragraph_of(
     kinds: dict[int, str],
     *,
     of_context: bool,
+    parts: str,
 ) -> str:
-    """What was done and found, in words without statistics, with the settings of the page at its start."""
+    """What was done and found, in words without statistics, with the settings of the page at its start.
+
+    `noun` is the word for a feature, and `parts` is that for what a region is made of.
+    """
     pair, scores = sample.pair is not None, "scores"
     if pair or sample.pairs_of is not None:
         scores = "differences"
-    text = opening(sample, noun)
+    text = opening(sample, noun, parts)
     explanations = "explanations" if sample.population is None else f"{sample.sample_noun}s"
     if terms.split:
         text += f" The first {terms.split:,} of these {explanations} were used for the threshold alone."
@@ -216,20 +218,20 @@ def closing(sample: AttributionSample) -> str:
     return CLOSING if sample.population is None else closing_of_population(sample)
 
 
-def opening(sample: AttributionSample, noun: str) -> str:
-    """What was done with an input, and what a score is."""
+def opening(sample: AttributionSample, noun: str, parts: str = "parts") -> str:
+    """What was done with an input, and what a score is; `parts` are what a region is made of."""
     if sample.pair is not None:
-        return opening_of(sample, noun, _score(sample))
+        return opening_of(sample, noun, _score(sample, parts))
     made = sample.provenance
     method = str(made.get("explainer") or "").partition("(")[0]
     method = f"The method {method}" if method.isidentifier() else "The method"
     if sample.population is not None:
-        return opening_of_population(sample, method, noun, _score(sample))
+        return opening_of_population(sample, method, noun, _score(sample, parts))
     noisy = made.get("noise") not in (None, "None")
     how = "after a random change of it" if noisy else "with random choices of its own"
     return (
         f"{method} explained the same input {sample.n_samples:,} times, each time {how}. Each explanation gives every "
-        f"{noun} a score: {_score(sample)}"
+        f"{noun} a score: {_score(sample, parts)}"
     )
 
 
