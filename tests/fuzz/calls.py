@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import torch
 from PIL import Image
 from torch import nn
@@ -202,6 +203,13 @@ def of_noise():
     good = {"data": table, "fraction": 0.1, "law": noise.Gaussian, "categorical": (), "feature_names": None}
     yield Case("noise.per_column", columns, good)
 
+    def near(table, share, neighbours, rng):
+        return noise.from_table(table, share, neighbours=neighbours, rng=rng)(np.ones(3), np.random.default_rng(0))
+
+    yield Case("noise.from_table", near, {"table": table, "share": 0.5, "neighbours": 2, "rng": 0})
+    good = {"noise_": noise.Gaussian(0.1), "table": np.random.default_rng(0).random((40, 3)), "folds": 2, "rng": 0}
+    yield Case("noise.likeness", lambda noise_, **given: noise.likeness(noise_, **given), good)
+
 
 def of_sampling(folder):
     inputs = np.ones((1, 3))
@@ -248,6 +256,9 @@ def of_sampling(folder):
         "Called", made(metfa.Called, lambda asked: asked.probabilities(pictures)), {"model": network(), **called}
     )
     rows = np.random.default_rng(0).random((5, 3))
+    frame = pd.DataFrame(rows[:, :2]).assign(town=list("abaab"))
+    yield Case("Coded", made(metfa.Coded, lambda coded: coded.codes(frame)), {"model": len, "table": frame})
+    yield Case("Coded()", metfa.Coded(lambda table: table[[0, 1]].to_numpy(), frame), {"codes": rows})
     yield Case("FixedBatch", made(metfa.FixedBatch, lambda model: model(rows)), {"model": scores_of, "size": 2})
     asked = metfa.Called(network())
     for name in ("scores", "probabilities"):

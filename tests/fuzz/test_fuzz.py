@@ -19,8 +19,8 @@ from .verdicts import Case, Fresh, run, table, usual, verdict_of
 MADE_BY_US = {  # results and their parts, which nobody makes by hand
     "AttackResult", "AttributionParts", "AttributionSample", "Change", "Changes", "ClassContext", "ConfidenceInterval",
     "ContextExplanation", "ContextTable", "Contrast", "Detection", "EValueBounds", "Evaluation",
-    "FaithfulnessCurve", "LoadedModel", "MaskState", "Measured", "OverallFaithfulness", "Ranks", "RegionTree",
-    "Regression", "RobustScore", "Scores", "SequentialTestResult", "Shares", "SignTestResult", "SimesBounds",
+    "FaithfulnessCurve", "Likeness", "LoadedModel", "MaskState", "Measured", "OverallFaithfulness", "Ranks",
+    "RegionTree", "Regression", "RobustScore", "Scores", "SequentialTestResult", "Shares", "SignTestResult", "SimesBounds",
     "Stability", "Surrogate", "Table", "VarianceShares", "WordMixture", "WordScores", "WordSurrogate",
 }  # fmt: skip
 ELSEWHERE = {  # why not here

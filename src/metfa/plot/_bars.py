@@ -161,12 +161,15 @@ def found(
     `ends`: what the figure shows of the intervals.
     """
     scores = Scores.of(sample, confidence_level)
-    notes = [] if scores.ends else [f"no {ends}: {sample.too_few_for(confidence_level)}"]
+    few = (
+        sample.too_few_for(confidence_level) or "those of a mean are for a number of samples that was fixed beforehand"
+    )
+    notes = [] if scores.ends else [f"no {ends}: {few}"]
     try:
         decision = sample.decide(terms)
     except TooFewSamplesError as error:
         return scores, None, [*notes, str(error)]
-    if scores.ends is not None:
+    if scores.ends is not None and not terms.of_effects:
         notes.append(f"{ends} have a level of their own, so they may differ from the colours at the threshold")
     return scores, decision, notes
 

@@ -122,6 +122,7 @@ class Content:
             "noun": noun,
             "sampleNoun": sample.sample_noun,
             "called": terms.sides,
+            "calledAt": terms.sides_at,
             "beside": beside,
             "ofRegions": tested.regions is not None,
             "compared": compared_of(sample, kind, confidence_level, plane),

@@ -92,6 +92,7 @@ def table_content(
         "noun": sample.noun,
         "sampleNoun": sample.sample_noun,
         "called": terms.sides,
+        "calledAt": terms.sides_at,
         "beside": None,
         "compared": compared_of(sample, "table", confidence_level, None),
         "shape": list(sample.feature_shape),

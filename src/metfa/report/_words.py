@@ -28,6 +28,7 @@ CLOSING_OF_CONTRAST = (
     "This is where explanations of two classes differ under this noise. It does not say that the model is right."
 )
 ABOUT_MEDIANS = " This is about the median of these differences, which is not the difference of the two medians."
+NO_MORE = " The second does not say that it does not matter: another may say the same."
 NOT_THE_SAME = " That no difference is shown does not mean that there is none."
 
 
@@ -140,6 +141,8 @@ def _again(sample: AttributionSample) -> str:
 
 
 def _score(sample: AttributionSample, parts: str) -> str:
+    if sample.default_terms is not None and sample.default_terms.of_effects:
+        return "one draw of how far the score of the answer rises by it."
     named = explained(sample, 0)
     what = "what is explained" if named is None else f"the class that is explained ({named})"
     if named is not None and len(sample.target) > 1:
@@ -188,6 +191,8 @@ def paragraph_of(
         return f"{text} No {noun} stands out, so none is decided: {summary.nothing}."
     above, below = kinds[1], kinds[-1]
     called = "said to get" if threshold == 0 and above.startswith(MORE) else "called"
+    if terms.of_effects:
+        above, below, called = f"“{above}”", f"“{below}”", "marked"
     if terms.correction is None:
         chance = f"chance alone marks it in at most {percent(terms.alpha)} of the cases on each side"
         sure = f"if a {noun}'s {scores} are as likely above as below, {chance}"
@@ -203,6 +208,7 @@ def paragraph_of(
         sentence = about_outside(summary.outside, summary.n_features, noun, quantity=scores[:-1])
         contradicted = f" {sentence[0].upper()}{sentence[1:]}."
     rest = _undecided(summary, shares[0], noun, scores) + NOT_THE_SAME * (pair and summary.undecided > 0)
+    rest += NO_MORE * terms.of_effects
     return (
         f"{text} A {noun} is {called} {above} if its {scores} lie above {threshold:.3g} more often than chance "
         f"explains, and {below} if they lie below it more often than chance explains ({sure}).{ABOUT_MEDIANS * pair} "
