@@ -39,6 +39,7 @@ _HOME = {
     "segmentation": "metfa.segmentation",
     "spread": "metfa.sampling.spread",
     "stats": "metfa.stats",
+    "tables": "metfa.tables",
     "text": "metfa.text",
     "Until": "metfa.results.until",
     "__version__": "metfa._base.version",

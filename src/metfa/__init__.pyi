@@ -10,6 +10,7 @@ from metfa import regions as regions
 from metfa import report as report
 from metfa import segmentation as segmentation
 from metfa import stats as stats
+from metfa import tables as tables
 from metfa import text as text
 from metfa._base.version import __version__ as __version__
 from metfa._base.warnings import DarkPictureWarning as DarkPictureWarning

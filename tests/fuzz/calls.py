@@ -276,6 +276,16 @@ def picture_sample(n=8, made_noise=SMOOTH):
     return metfa.explain(CAM(network()), torch.rand(1, 3, 8, 8), noise=made_noise, n_samples=n, rng=0)
 
 
+def series_sample():
+    waves = np.random.default_rng(0).normal(size=(1, 2, 12))
+    return metfa.explain(explain_pixels(None), waves, 0, noise=noise.Gaussian(0.1), n_samples=8, rng=0)
+
+
+def volume_sample():
+    inputs = np.random.default_rng(0).random((1, 1, 3, 4, 5))
+    return metfa.explain(explain_pixels(None), inputs, 0, noise=noise.Gaussian(0.1), n_samples=8, rng=0)
+
+
 def parts_sample(n=12, **settings):
     inputs = {"pixels": np.ones((2, 4, 4)), "table": np.ones((2, 3))}
     both = {"pixels": SMOOTH, "table": noise.Gaussian(0.1)}
@@ -293,16 +303,6 @@ def of_parts(folder):
     yield Case("parts.report", parts.report, {"path": folder.new(".html"), **shown})
     yield Case("parts.plot", parts.plot, {"index": 0, **shown}, ("palette",))
     yield Case("plot.side_by_side", plot.side_by_side, {"parts": parts, "index": 0, "palette": "paper", **shown})
-
-
-def series_sample():
-    waves = np.random.default_rng(0).normal(size=(1, 2, 12))
-    return metfa.explain(explain_pixels(None), waves, 0, noise=noise.Gaussian(0.1), n_samples=8, rng=0)
-
-
-def volume_sample():
-    inputs = np.random.default_rng(0).random((1, 1, 3, 4, 5))
-    return metfa.explain(explain_pixels(None), inputs, 0, noise=noise.Gaussian(0.1), n_samples=8, rng=0)
 
 
 def of_results(folder):

@@ -20,8 +20,8 @@ MADE_BY_US = {  # results and their parts, which nobody makes by hand
     "AttackResult", "AttributionParts", "AttributionSample", "Change", "Changes", "ClassContext", "ConfidenceInterval",
     "ContextExplanation", "ContextTable", "Contrast", "Detection", "EValueBounds", "Evaluation",
     "FaithfulnessCurve", "Likeness", "LoadedModel", "MaskState", "Measured", "OverallFaithfulness", "Ranks",
-    "RegionTree", "Regression", "RobustScore", "Scores", "SequentialTestResult", "Shares", "SignTestResult", "SimesBounds",
-    "Stability", "Surrogate", "Table", "VarianceShares", "WordMixture", "WordScores", "WordSurrogate",
+    "RegionTree", "Regression", "RobustScore", "Scores", "SequentialTestResult", "Shares", "SignTestResult",
+    "SimesBounds", "Stability", "Surrogate", "Table", "VarianceShares", "WordMixture", "WordScores", "WordSurrogate",
 }  # fmt: skip
 ELSEWHERE = {  # why not here
     "AnswerScorer": "takes a network of transformers",

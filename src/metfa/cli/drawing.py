@@ -55,9 +55,7 @@ def _words(sample: AttributionSample, about: dict[str, Any], analysis: Analysis)
     return {WORDS: render_html(sample, title=title_of(about), page=True, **analysis.settings).encode()}
 
 
-def _figures(
-    sample: AttributionSample | AttributionParts, about: dict[str, Any], analysis: Analysis, parts: Parts | None
-) -> dict[str, bytes]:
+def _figures(sample: Any, about: dict[str, Any], analysis: Analysis, parts: Parts | None) -> dict[str, bytes]:
     from metfa.plot import drawing_of, side_by_side
 
     drawn, batch, shared = {}, len(sample.target), {"title": title_of(about), "palette": analysis.palette}

@@ -67,6 +67,8 @@ class CaptumMethod:
 
         torch: Any = loaded_torch()
         parts: tuple[Any, ...] = inputs if isinstance(inputs, tuple) else (inputs,)
+        if not parts:
+            raise ValueError("`inputs` is an empty tuple: there is nothing to explain")
         for part in parts:
             require_tensor(part)
         by_gradient = isinstance(self.attribution, GradientAttribution)

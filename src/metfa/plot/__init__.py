@@ -2,8 +2,8 @@
 
 `AttributionSample.plot` chooses: images go to :func:`figure`, their differences to :func:`comparison`, regions of
 images to :func:`regions`, series to :func:`series`, volumes to :func:`volume`, and columns of a table to :func:`bars`.
-All rows of a table at once: :func:`table`. Where shapes leave open what a map is of, give a `kind`: a :class:`Series`,
-:class:`Volume` or :class:`Image`. Parts of several inputs are drawn :func:`side_by_side`.
+All rows of a table at once: :func:`table`. Parts of several inputs are drawn :func:`side_by_side`. Where shapes leave
+open what a map is of, give a `kind`: a :class:`Series`, :class:`Volume` or :class:`Image`.
 """
 
 from metfa._base.palettes import PALETTES

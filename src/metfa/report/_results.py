@@ -10,19 +10,15 @@ from typing import Any
 from metfa._base.provenance import printable
 from metfa._base.validation import shown
 from metfa.plot.kinds import Kind
-from metfa.report._compared import heading_of
-from metfa.report._populations import heading_of_population
+from metfa.report._headings import heading_of_result
+from metfa.report._pieces import Result, Results, pieces_of
 from metfa.report._regions import pooled_beside
-from metfa.report._tables import heading_of_table, is_table
 from metfa.results.attribution_parts import AttributionParts
 from metfa.results.sample import AttributionSample
 from metfa.segmentation.explanation import ContextExplanation
 from metfa.text.reading import harmless_text
 
-__all__ = ["Result", "Results", "Shown", "n_inputs", "numbered", "one_by_one"]
-
-Result = AttributionSample | ContextExplanation
-Results = Result | AttributionParts
+__all__ = ["Shown", "n_inputs", "numbered", "one_by_one"]
 
 
 @dataclass(frozen=True)
@@ -56,11 +52,11 @@ def one_by_one(results: Any, regions: Any, kind: Any) -> dict[str, Shown]:
         if isinstance(regions, Mapping):
             asked = (lambda _: None) if (found_by_name := regions.get(given)) is None else found_by_name
         own = kind_for(given)
-        batch = 1 if isinstance(result, ContextExplanation) else len(result.target)
-        for index, one in _pieces(result, batch, tables=regions is None and own is None):
-            name = (_name(one) if given is None else harmless_text(printable(str(given)))) or "unnamed"
-            part = one.part if isinstance(one, AttributionSample) else None
-            where = [*([] if index is None else [f"input {index}"]), *([] if part is None else [part])]
+        batch = n_inputs(result)
+        for index, one in pieces_of(result, batch, tables=regions is None and own is None):
+            name = (heading_of_result(one) if given is None else harmless_text(printable(str(given)))) or "unnamed"
+            where = [] if index is None else [f"input {index}"]
+            where += [one.part] if isinstance(one, AttributionSample) and one.part is not None else []
             its_kind = own.get(one.provenance.get("part")) if isinstance(own, Mapping) else own
             here = Shown(one, pooled_beside(one, asked, index or 0, batch), its_kind)
             found.append((", ".join([name, *map(harmless_text, where)]), here))
@@ -75,10 +71,10 @@ def one_by_one(results: Any, regions: Any, kind: Any) -> dict[str, Shown]:
     return numbered(found)
 
 
-def _kind_for(results: Any, kind: Any) -> Callable[[Any], Kind | None]:
+def _kind_for(results: Any, kind: Any) -> Callable[[Any], Any]:
     """What the maps of a result are of, by its key in a mapping of results."""
-    alone = len(results) == 1 and not isinstance(results, Mapping) and isinstance(results[0], AttributionParts)
-    if not isinstance(kind, Mapping) or alone:
+    of_parts = len(results) == 1 and not isinstance(results, Mapping) and isinstance(results[0], AttributionParts)
+    if not isinstance(kind, Mapping) or of_parts:
         return lambda _: kind
     if not isinstance(results, Mapping):
         raise TypeError("`kind` may be a mapping where `results` is one, with some of its keys: give one kind for all")
@@ -88,21 +84,8 @@ def _kind_for(results: Any, kind: Any) -> Callable[[Any], Kind | None]:
     return kind.get
 
 
-def _pieces(result: Results, batch: int, *, tables: bool) -> list[tuple[int | None, Result]]:
-    """What is shown of a result: `tables` as a whole, else each input by its number, and each part of it."""
-    several = list(result.values()) if isinstance(result, AttributionParts) else [result]
-    whole = [place for place, one in enumerate(several) if tables and is_table(one)]
-    found: list[tuple[int | None, Result]] = [(None, several[place]) for place in whole]
-    for index in range(batch):
-        for place, one in enumerate(several):
-            if place not in whole:
-                single = one.of_input(index) if isinstance(one, AttributionSample) else one
-                found.append((index if batch > 1 else None, single))
-    return found
-
-
-def n_inputs(result: Result) -> int:
-    return len(result.target) if isinstance(result, AttributionSample) else 1
+def n_inputs(result: Results) -> int:
+    return 1 if isinstance(result, ContextExplanation) else len(result.target)
 
 
 def numbered(named: Iterable[tuple[str, Any]]) -> dict[str, Any]:
@@ -112,16 +95,3 @@ def numbered(named: Iterable[tuple[str, Any]]) -> dict[str, Any]:
         candidates = (name if k == 1 else f"{name} ({k})" for k in itertools.count(1))
         found[next(candidate for candidate in candidates if candidate not in found)] = result
     return found
-
-
-def _name(result: Result) -> str:
-    """Heading of a result with one input or of a table: its explainer, and the class that was explained."""
-    if isinstance(result, AttributionSample) and n_inputs(result) > 1:
-        return heading_of_table(result)
-    if isinstance(result, AttributionSample) and result.pair is not None:
-        return heading_of(result)
-    explainer = str(result.provenance.get("explainer") or "explanation").partition("(")[0]
-    if isinstance(result, AttributionSample) and result.population is not None:
-        explainer = heading_of_population(result, explainer)
-    target = result.target if isinstance(result, ContextExplanation) else result.target[0]
-    return harmless_text(printable(explainer if target is None else f"{explainer}, class {target}"))

@@ -75,6 +75,7 @@ def _facts_of_pair(sample: AttributionSample) -> list[tuple[str, Any]]:
 def _facts(sample: AttributionSample) -> list[tuple[str, Any]]:
     made = sample.provenance
     return [
+        ("chosen", made.get("picked")),
         ("explainer", made.get("explainer")),
         ("part of several inputs", _part(sample)),
         ("class explained", explained(sample, 0)),

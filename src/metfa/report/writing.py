@@ -17,8 +17,9 @@ from metfa._base.writing import check_replaceable, new_file, sweep
 from metfa.plot.kinds import Kind
 from metfa.report._content import Content
 from metfa.report._page import page_of
+from metfa.report._pieces import Result, Results
 from metfa.report._regions import terms_of_pair
-from metfa.report._results import Result, Results, Shown, n_inputs, numbered, one_by_one
+from metfa.report._results import Shown, n_inputs, numbered, one_by_one
 from metfa.report._tables import table_content
 from metfa.results.cautions import FLIPS_FROM, check_flips_from
 from metfa.results.sample import AttributionSample
@@ -140,7 +141,7 @@ def write(
 
 
 def page(
-    results: Results | Sequence[Results] | Mapping[str, Results],
+    results: Result | Sequence[Result] | Mapping[str, Result],
     *,
     title: str = "Explanations with error bars",
     regions: Any = None,

@@ -38,6 +38,8 @@ KEPT = (
     "usual_threshold",
     "unit",
     "started",
+    "class_names",
+    "picked",
 )
 LISTED = 3  # rows that are named in a message
 

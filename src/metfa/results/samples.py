@@ -134,7 +134,9 @@ class Samples:
         """What a score is, in words."""
         if self.pairs_of is not None:
             return "first score less second score"
-        own = "attribution score" if self.population is None else self.population.short
+        known = self.provenance.get("score")  # as of `metfa.tables.explain`, with the unit
+        own = "attribution score" if known is None else printable(known)
+        own = own if self.population is None else self.population.short
         if self.regions is None:
             return own
         return f"{self.regions.score_name}{'' if self.population is None else f': {own}'}"

@@ -190,7 +190,7 @@ class Loop:
         n = next((place for place, (old, new) in enumerate(pairs) if old != new), min(len(self.first.jobs), len(jobs)))
         maps, scores = self.first.maps[:n, ...], self.first.scores
         scores = None if scores is None else scores[:n, ...]
-        return self.first._replace(jobs=jobs[:n], maps=maps, scores=scores) if n else None
+        return Explained(jobs[:n], maps, scores, self.first.layout) if n else None
 
     def batch(self, jobs: Sequence[Job], stopped: Callable[[], bool] = lambda: False) -> Any:
         """Noisy copies of the jobs' rows as one batch, or an error if the run is `stopped` before it is made."""
