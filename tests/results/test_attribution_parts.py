@@ -403,6 +403,10 @@ def test_parts_of_other_kinds_are_drawn_as_what_they_are(tmp_path):
         page = metfa.report.write(tmp_path / f"{number}.html", results, kind=given).read_text()
         assert 'class="result series"' in page
         assert 'class="result bars"' in page
+    with pytest.raises(ValueError, match="`kind` has 'egc', which is no part"):
+        found.report(tmp_path / "page.html", kind={"egc": kind["ecg"]})
+    with pytest.raises(TypeError, match="`kind` of one map must be a metfa.plot.Series"):
+        metfa.report.write(tmp_path / "page.html", {"Table": found["table"]}, kind={"Table": kind})
 
 
 def test_layouts_balance_their_parts():

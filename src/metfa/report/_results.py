@@ -52,6 +52,8 @@ def one_by_one(results: Any, regions: Any, kind: Any) -> dict[str, Shown]:
         if isinstance(regions, Mapping):
             asked = (lambda _: None) if (found_by_name := regions.get(given)) is None else found_by_name
         own = kind_for(given)
+        if isinstance(own, Mapping):
+            _check_parts(own, result)
         batch = n_inputs(result)
         for index, one in pieces_of(result, batch, tables=regions is None and own is None):
             name = (heading_of_result(one) if given is None else harmless_text(printable(str(given)))) or "unnamed"
@@ -82,6 +84,15 @@ def _kind_for(results: Any, kind: Any) -> Callable[[Any], Any]:
     if strange:
         raise ValueError(f"`kind` must have keys of `results`, {', '.join(map(repr, results))}, got {strange[0]!r}")
     return kind.get
+
+
+def _check_parts(kinds: Mapping[Any, Any], result: Results) -> None:
+    """Raise unless these are the kinds of parts that there are."""
+    if not isinstance(result, AttributionParts):
+        raise TypeError(f"`kind` of one map must be a metfa.plot.Series, Volume or Image, got {shown(kinds)}")
+    strange = [name for name in kinds if name not in result]
+    if strange:
+        raise ValueError(f"`kind` has {strange[0]!r:.40}, which is no part: there are {', '.join(map(repr, result))}")
 
 
 def n_inputs(result: Results) -> int:
