@@ -405,7 +405,7 @@ def test_parts_of_other_kinds_are_drawn_as_what_they_are(tmp_path):
         assert 'class="result bars"' in page
     with pytest.raises(ValueError, match="`kind` has 'egc', which is no part"):
         found.report(tmp_path / "page.html", kind={"egc": kind["ecg"]})
-    with pytest.raises(TypeError, match="`kind` of one map must be a metfa.plot.Series"):
+    with pytest.raises(TypeError, match="`kind` of one map must be"):
         metfa.report.write(tmp_path / "page.html", {"Table": found["table"]}, kind={"Table": kind})
 
 
@@ -459,6 +459,9 @@ def test_captum_on_a_model_of_two_inputs():
     named = from_captum(model, "IntegratedGradients", multiply_by_inputs=False, channel_axis=(1, None))
     by_name = metfa.explain(named, inputs, noise=noise, n_samples=12, rng=0)
     np.testing.assert_allclose(by_name[0].values, maps[0].values, atol=1e-6)
+    leaf = inputs[0].clone().requires_grad_()
+    assert named((leaf, inputs[1]), target=0)[0].requires_grad
+    assert not inputs[1].requires_grad  # as it was
     random = from_captum(model, "ShapleyValueSampling", n_samples=2, channel_axis=(1, None))
     sampled = metfa.explain(random, inputs, noise=noise, n_samples=3, rng=0)
     assert np.array_equal(
