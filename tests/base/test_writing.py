@@ -205,7 +205,7 @@ WRITERS = {"write_text", "write_bytes", "touch", "savefig"}
 
 
 def test_nobody_else_opens_files_for_writing():
-    """But for the trained text models, whose files a training script writes, and what is written into memory."""
+    """But for what is written into memory."""
     root = Path(metfa.__file__).parent
     found = []
     for path in root.rglob("*.py"):
@@ -219,4 +219,4 @@ def test_nobody_else_opens_files_for_writing():
             opens = called in ("open", "fdopen") and any(re.fullmatch("r?[bt]?[wax+][bt+]*", text) for text in texts)
             if opens or (called in WRITERS and "buffer" not in ast.unparse(node)):
                 found.append(name)
-    assert set(found) == {"_base/writing.py", "text/models/trained.py"}
+    assert set(found) == {"_base/writing.py"}

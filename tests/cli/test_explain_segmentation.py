@@ -179,7 +179,7 @@ def test_a_region_from_a_jpeg_is_refused(explain_segmentation, tmp_path):
     with Image.open(tmp_path / "mask.jpg") as changed:
         assert (np.asarray(changed) > 0).sum() > (mask > 0).sum()  # so another object would be explained
     said = (
-        "`--region` mask.jpg is a JPEG, which changes pixels beside each edge, so that some outside of the object are"
+        "`--region` mask.jpg is a JPEG, which changes the levels beside each edge: save it as PNG"
     )
     assert said in mistake(explain_segmentation("--region", "mask.jpg"))
     Image.fromarray(mask).save(tmp_path / "mask.png")

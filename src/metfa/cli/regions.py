@@ -101,11 +101,12 @@ def parts_of(sample: Any, analysis: Analysis, about: Mapping[str, Any]) -> Parts
 
 
 def _of_text(text: str | None, sample: AttributionSample) -> Parts | None:
-    named = region_named(text or "sentences", "--regions", TEXTS)
+    named = region_named(text or "sentences", "--regions", TEXTS, against=None)
     if named is None:
         return None
     made, noun = named(sample), named.kind.removesuffix("s")
     if len(made) > 1:
+        made = replace(made, against="rest")
         return Parts(made, sample.over(made), "each against the other words", noun, "words")
     if text is not None:
         raise ValueError(f"`--regions` {text}: the text has only one {noun}, which has no rest")

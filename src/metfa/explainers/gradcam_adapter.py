@@ -13,8 +13,6 @@ from torch import nn
 
 from metfa._arrays import to_host
 from metfa._base.lazy import needs_extra
-from metfa._base.one_line import one_line
-from metfa._base.other_words import our_word
 from metfa._base.validation import check_function, did_you_mean
 from metfa.calls.answers import answered, checked_scores
 from metfa.calls.called import Called
@@ -55,8 +53,6 @@ class GradCAMMethod:
     made_with: dict[str, Any] = field(default_factory=dict)
     called_with: dict[str, Any] = field(default_factory=dict)
     known: bool = False
-
-    __repr__ = one_line
 
     @property
     def rows_independent(self) -> bool:
@@ -255,11 +251,11 @@ def _settings(kind: Any, settings: dict[str, Any], *, made: bool) -> tuple[dict[
     constructor = inspect.signature(kind).parameters if made else {}
     call = {**inspect.signature(kind.__call__).parameters, **inspect.signature(kind.forward).parameters}
     passed_on = any(parameter.kind is parameter.VAR_KEYWORD for parameter in constructor.values())
-    known = (constructor.keys() | call.keys()) - GOVERNED | {"layer"}
+    known = (constructor.keys() | call.keys()) - GOVERNED
     for name in settings:
         if name not in known and (name in GOVERNED or not passed_on):
             raise ValueError(
-                f"{kind.__name__} has no setting {name!r}{our_word(name, known)}; it has {', '.join(sorted(known))}"
+                f"{kind.__name__} has no setting {name!r}{did_you_mean(name, known)}; it has {', '.join(sorted(known))}"
             )
     called_with = {name: value for name, value in settings.items() if name in call and name not in constructor}
     return {name: value for name, value in settings.items() if name not in called_with}, called_with
