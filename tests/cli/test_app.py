@@ -445,7 +445,9 @@ def test_show_of_features_that_are_no_image(metfa_command, tmp_path):
     )
     sample.save(tmp_path / "saved")
     assert "60 features" in metfa_command("show", "saved").out
-    assert metfa_command("show", "saved", "--out", "views").out.endswith("\nfigure: views/figure.png\npage: views/report.html\n")
+    assert metfa_command("show", "saved", "--out", "views").out.endswith(
+        "\nfigure: views/figure.png\npage: views/report.html\n"
+    )
     with Image.open(tmp_path / "views/figure.png") as bars:
         assert min(bars.size) > 100
 

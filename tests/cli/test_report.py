@@ -96,11 +96,34 @@ def test_mistakes_are_one_line(arguments, said, metfa_command, results, tmp_path
     assert not (tmp_path / "metfa-report.html").exists()
 
 
-def test_nothing_is_overwritten(metfa_command, results, tmp_path):
+def test_nothing_is_overwritten_unless_asked(metfa_command, results, tmp_path):
     assert metfa_command("report", results[0]).code == 0
     before = (tmp_path / "metfa-report.html").read_bytes()
-    assert "metfa-report.html; choose a new file" in metfa_command("report", results[1]).error
+    refused = metfa_command("report", results[1]).error
+    assert refused == "error: metfa-report.html exists already: give another `--out`, or --overwrite"
     assert (tmp_path / "metfa-report.html").read_bytes() == before
+    assert metfa_command("report", results[1], "--overwrite").code == 0
+    assert (tmp_path / "metfa-report.html").read_bytes() != before
+
+
+def test_regions_that_a_result_cannot_have_are_an_error_that_names_it(metfa_command, results, tiny, tmp_path):
+    text = "A dull film. One good joke, a brilliant end."
+    assert metfa_command("explain-text", text, "--method", "occlusion", "--samples", 8, "--out", "text").code == 0
+    for regions in ("phrases", "sentences"):
+        assert metfa_command("report", "text", "--out", f"{regions}.html", "--regions", regions).code == 0
+        page = (tmp_path / f"{regions}.html").read_text("utf-8")
+        found = re.findall(r"<h2.*?>(.*?)</h2>", page)
+        assert [": 3 regions" in name if regions == "phrases" else ": 2 regions" in name for name in found] == [
+            True,
+            False,
+        ]
+    refused = metfa_command("report", results[0], "text", "--regions", "superpixels:9").error
+    assert refused == "error: text: `--regions` must be sentences, phrases, or none, got 'superpixels:9'"
+    refused = metfa_command("report", results[0], "text", "--regions", "sentences").error
+    assert refused.startswith("error: one: `--regions` must be superpixels[:NUMBER], grid[:ROWS], none, or a picture")
+    assert metfa_command("report", "text", results[0], "--regions", "none").code == 0
+    page = (tmp_path / "metfa-report.html").read_text("utf-8")
+    assert len(re.findall(r"<h2.*?>(.*?)</h2>", page)) == 2
 
 
 def told_in(path):

@@ -193,7 +193,7 @@ class TestWithoutANetwork:
     def test_weights_of_torchvision_that_are_cached_need_no_host(self, monkeypatch, tmp_path):
         monkeypatch.setenv("TORCH_HOME", str(tmp_path))
         monkeypatch.setattr(_sources, "is_reachable", lambda url: False)
-        with pytest.raises(ConnectionError, match="no connection to download.pytorch.org.*--random-weights"):
+        with pytest.raises(ConnectionError, match=r"no connection to download\.pytorch\.org.*--random-weights"):
             load("torchvision:resnet18")
         weights = "https://download.pytorch.org/models/resnet18-f37072fd.pth"
         (tmp_path / "hub" / "checkpoints").mkdir(parents=True)
