@@ -120,9 +120,7 @@ class TestObjects:
         Image.fromarray(labels).save(tmp_path / "mask.webp", lossless=True, **more)
         assert regions.objects(tmp_path / "mask.webp") == regions.objects(labels.astype(int))
         Image.fromarray(labels).save(tmp_path / "lossy.webp", quality=90, **more)
-        with pytest.raises(
-            ValueError, match=r"lossy\.webp is a lossy WebP, which changes .*: save it as PNG"
-        ):
+        with pytest.raises(ValueError, match=r"lossy\.webp is a lossy WebP, which changes .*: save it as PNG"):
             regions.objects(tmp_path / "lossy.webp")
         with Image.open(tmp_path / "mask.webp") as picture, pytest.raises(ValueError, match="give its path"):
             regions.objects(picture)
