@@ -15,7 +15,7 @@ import torch
 
 import metfa
 from benchmarks.measuring import compare, photograph, raise_thresholds, synchronised
-from metfa.sampling import loop
+from metfa.sampling import ahead
 
 
 class InTurn(ThreadPoolExecutor):
@@ -54,7 +54,7 @@ def main(device: str, rounds: int, *, raised: bool) -> None:
     limit = 1.05 if device == "cpu" else 1.10
     compare(("metfa.explain", "bare loop"), synchronised(ours), synchronised(bare), rounds=rounds, target=limit)
     if device != "cpu":
-        loop.ThreadPoolExecutor = InTurn  # pyright: ignore[reportAttributeAccessIssue]
+        ahead.ThreadPoolExecutor = InTurn  # pyright: ignore[reportAttributeAccessIssue]
         names = ("metfa.explain, noise in turn", "bare loop")
         compare(names, synchronised(ours), synchronised(bare), rounds=rounds, target=None)
 

@@ -21,8 +21,9 @@ MARK_OF_FIXTURE = {
     "relu_resnet": "weights",
 }
 MEASURED = Path(__file__).with_name("slow_tests.txt")  # written by `make slow-tests`, never by hand
-SLOW = 0.15  # seconds; such tests are one in fourteen, and take two thirds of the time
+SLOW = 0.15  # seconds of the processor; such tests are one in fourteen, and take two thirds of the time
 seconds = Counter()
+PROCESSOR = pytest.StashKey[float]()
 keep_freed_memory()  # else each pass through a network takes its pages anew
 
 
@@ -53,8 +54,18 @@ def pytest_collection():
         gc.enable()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Says what each phase took of the processor, children included: a busy machine makes no test slow."""
+    report = yield
+    now = sum(os.times()[:4])
+    report.processor = now - item.session.stash.get(PROCESSOR, now)
+    item.session.stash[PROCESSOR] = now
+    return report
+
+
 def pytest_runtest_logreport(report):
-    seconds[report.nodeid] += report.duration
+    seconds[report.nodeid] += report.processor
 
 
 def pytest_sessionfinish(session):

@@ -19,7 +19,7 @@ ROOT = Path(metfa.__file__).parent
 
 LAYERS = [
     {"_base"},
-    {"_arrays", "stats"},
+    {"_arrays", "_frames", "stats"},
     {"noise"},
     {"results"},
     {"calls"},
@@ -28,7 +28,7 @@ LAYERS = [
     {"explainers"},
     {"metrics"},
     {"attacks"},
-    {"text", "segmentation"},
+    {"text", "segmentation", "tables"},
     {"regions"},
     {"by_name"},
     {"evaluation"},
@@ -37,7 +37,7 @@ LAYERS = [
     {"cli", "__main__"},
 ]
 LAYER_OF = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
-FOR_ALL = {"_base", "_arrays"}  # private to metfa, not to a room
+FOR_ALL = {"_base", "_arrays", "_frames"}  # private to metfa, not to a room
 
 # Methods that open a later file when they are called, so that `result.plot()` and `result.save()` read well.
 SHIMS = {

@@ -7,7 +7,7 @@ const MOST_BARS = 40;
 const STRONGEST = 0.45; // opacity of a word's background, at which letters are read in light and dark
 
 /** Move the focus among elements of which one at a time can be tabbed to. */
-function moveFocus(event, place, elements, steps) {
+export function moveFocus(event, place, elements, steps) {
   const ends = { Home: 0, End: elements.length - 1 };
   const next = elements[event.key in ends ? ends[event.key] : place + steps[event.key]];
   if (!next) return;
@@ -18,7 +18,7 @@ function moveFocus(event, place, elements, steps) {
 }
 
 /** The name of a mark without what it is compared with: "more", "less". */
-function shortOf(kind) {
+export function shortOf(kind) {
   return kind.split(" than ")[0];
 }
 

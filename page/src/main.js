@@ -7,8 +7,13 @@ import { layerName, Maps } from "./maps.js";
 import { Panel } from "./panel.js";
 import { Regions } from "./regions.js";
 import { Result } from "./result.js";
+import { Rows } from "./rows.js";
+import { Series } from "./series.js";
+import { Table } from "./table.js";
+import { Volume } from "./volume.js";
 
-const VIEWS = { maps: Maps, regions: Regions, words: Words, bars: Bars };
+const VIEWS = { maps: Maps, regions: Regions, series: Series, volume: Volume, words: Words, bars: Bars, table: Table };
+const LAYERED = ["maps", "series", "volume"];
 
 /** A result with its pictures, which the page holds once each, in place of their places. */
 function withPictures(result, pictures) {
@@ -23,7 +28,7 @@ async function start() {
   const shown = [];
   for (const section of document.querySelectorAll(".result")) {
     const own = data.results[Number(section.dataset.index)];
-    const result = await Result.of(withPictures(own, data.pictures));
+    const result = await (own.kind === "table" ? Rows : Result).of(withPictures(own, data.pictures));
     const label = section.querySelector("h2").textContent;
     const one = { result, kept: null };
     one.view = new VIEWS[result.kind](result, label, (feature, how) => point(one, feature, how));
@@ -31,14 +36,14 @@ async function start() {
       result.edge = edge;
       decide(one);
     };
-    one.panel = new Panel(result, (feature) => one.view.nameOf(feature), onThreshold);
+    one.panel = one.view.panel ?? new Panel(result, (feature) => one.view.nameOf(feature), onThreshold);
     await one.view.load();
     if (result.kind === "maps") {
       const regions = result.beside === null ? null : shown[result.beside].view;
       one.drawing = new Drawing(one.view, regions, () => onThreshold(result.computed));
     }
     const live = section.querySelector(".live");
-    live.append(element("div", { class: result.compared && one.drawing ? "maps-compared" : "" }, one.view.node, one.drawing?.node ?? ""), one.panel.node);
+    live.append(element("div", { class: result.compared && one.drawing ? "maps-compared" : "" }, one.view.node, one.drawing?.node ?? ""), one.view.panel ? "" : one.panel.node);
     live.hidden = false;
     shown.push(one);
   }
@@ -114,7 +119,7 @@ async function start() {
   }
 
   if (field("layer")) {
-    const maps = shown.map((one) => one.result).filter((result) => result.kind === "maps");
+    const maps = shown.map((one) => one.result).filter((result) => LAYERED.includes(result.kind));
     const names = [...new Set(maps.flatMap((result) => result.layerNames))];
     const compared = maps.every((result) => result.compared);
     field("layer").replaceChildren(...names.map((name) => element("option", { value: name }, layerName(name, compared))));
@@ -126,7 +131,7 @@ async function start() {
     corrections.single.value = data.correction;
     if (corrections.regions) corrections.regions.value = data.correctionOfRegions;
     for (const one of shown) {
-      one.result.edge = one.result.computed ?? 0;
+      one.result.reset();
       one.kept = null;
       one.view.point(null);
       one.panel.read(null);

@@ -11,26 +11,37 @@ const CONTEXT_KINDS = { 1: "needed", 0: "undecided", "-1": "not needed" };
 export class Result {
   /** Unpack the data of the page. */
   static async of(data) {
+    const maps = {};
+    for (const [name, text] of Object.entries(data.layers.maps)) maps[name] = scores(await unpacked(text), data.layers);
+    if (data.certificate) maps.radius = scores(await unpacked(data.certificate.radii), { kind: "single" });
+    const samples = await unpackedSamples(data.samples);
+    const compared = data.compared ? await comparedOf(data.compared) : null;
+    return Result.made(data, { samples, maps, compared, region: data.region ? await unpacked(data.region) : null });
+  }
+
+  /** From what is unpacked already. */
+  static made(data, { samples, maps, compared = null, region = null }) {
     const result = new Result();
-    Object.assign(result, data);
-    result.size = data.samples.size;
-    result.n = data.samples.n;
-    result.samples = await unpackedSamples(data.samples);
-    result.maps = {};
-    for (const [name, text] of Object.entries(data.layers.maps)) {
-      result.maps[name] = scores(await unpacked(text), data.layers);
-    }
-    if (data.compared) result.compared = await comparedOf(data.compared);
-    if (data.certificate) result.maps.radius = scores(await unpacked(data.certificate.radii), { kind: "single" });
-    const region = data.region ? await unpacked(data.region) : null;
-    result.region = region;
+    Object.assign(result, data, { samples, maps, compared, region });
+    result.size = samples.size;
+    result.n = samples.n;
     result.tested = region ? region.map((inside) => 1 - inside) : null;
     result.testedSize = region ? region.reduce((sum, inside) => sum + 1 - inside, 0) : result.size;
-    result.edge = data.computed ?? 0;
-    const maps = [...Object.values(result.maps), ...Object.values(result.compared?.maps ?? {})];
-    const sizes = [data.shape.reduce((a, b) => a * b), ...maps.map((map) => map.length)];
+    result.reset();
+    const all = [...Object.values(maps), ...Object.values(compared?.maps ?? {})];
+    const sizes = [data.shape.reduce((a, b) => a * b), ...all.map((map) => map.length)];
     if (sizes.some((size) => size !== result.size)) throw new Error("its parts do not fit each other");
     return result;
+  }
+
+  /** Back to the threshold that the page was made with. */
+  reset() {
+    this.edge = this.computed ?? 0;
+  }
+
+  /** The map that bars and cells show. */
+  get main() {
+    return this.maps.smoothed ? "smoothed" : "mean";
   }
 
   get threshold() {
@@ -41,7 +52,7 @@ export class Result {
   get kinds() {
     if (this.region) return CONTEXT_KINDS;
     if (this.called) {
-      const [above, below] = this.threshold === 0 ? this.called : [`above ${short(this.threshold, 3)}`, `below ${short(this.threshold, 3)}`];
+      const [above, below] = this.threshold === this.calledAt ? this.called : [`above ${short(this.threshold, 3)}`, `below ${short(this.threshold, 3)}`];
       return { 1: above, 0: KINDS[0], "-1": below };
     }
     return this.threshold === 0 ? SIGNED_KINDS : KINDS;
@@ -112,7 +123,7 @@ export class Result {
 
   /** Counts at the threshold, the marks they make, and what the figures beside them say. */
   decide(alpha, correction, place) {
-    Object.assign(this, { alpha, correction });
+    Object.assign(this, { alpha, correction, place });
     this.refused = this.anyTime && FIXED_ONLY.includes(correction);
     this.byEValues = this.anyTime || correction.endsWith("e-bh");
     this.saw = !this.fixed || this.edge !== this.computed;
@@ -152,7 +163,7 @@ async function comparedOf(data) {
   return { ...data, maps };
 }
 
-async function unpackedSamples(data) {
+export async function unpackedSamples(data) {
   const { n, size, encoding } = data;
   if (encoding === "cells") return { n, size, encoding, cells: undoDifferences(await unpacked(data.cells), size) };
   const samples = { n, size, encoding };

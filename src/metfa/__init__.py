@@ -7,8 +7,10 @@ from metfa._base import warnings as _warnings
 from metfa._base.lazy import lazy_names
 
 _HOME = {
+    "AttributionParts": "metfa.results.attribution_parts",
     "AttributionSample": "metfa.results.sample",
     "Called": "metfa.calls.called",
+    "Coded": "metfa.calls.coded",
     "FixedBatch": "metfa.calls.fixed_batch",
     "Regions": "metfa.results.regions",
     "Run": "metfa.sampling.run",
@@ -37,6 +39,7 @@ _HOME = {
     "segmentation": "metfa.segmentation",
     "spread": "metfa.sampling.spread",
     "stats": "metfa.stats",
+    "tables": "metfa.tables",
     "text": "metfa.text",
     "Until": "metfa.results.until",
     "__version__": "metfa._base.version",

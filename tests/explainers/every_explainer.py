@@ -23,6 +23,7 @@ from metfa.explainers import (
     MASK,
     RISE,
     AttentionRollout,
+    Blocks,
     Gradient,
     GradientRollout,
     LeGrad,
@@ -60,6 +61,22 @@ def classifier_of_pictures():
     def layers():
         convolutions = nn.Conv2d(3, 6, 3, padding=1), nn.BatchNorm2d(6), nn.ReLU(), nn.Conv2d(6, 5, 3, padding=1)
         return nn.Sequential(*convolutions, nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(5, 4))
+
+    return seeded_network(layers).to(DTYPE)
+
+
+def classifier_of_series():
+    def layers():
+        convolutions = nn.Conv1d(2, 4, 3, padding=1), nn.BatchNorm1d(4), nn.ReLU(), nn.MaxPool1d(2), nn.Conv1d(4, 5, 3)
+        return nn.Sequential(*convolutions, nn.ReLU(), nn.AdaptiveAvgPool1d(1), nn.Flatten(), nn.Linear(5, 4))
+
+    return seeded_network(layers).to(DTYPE)
+
+
+def classifier_of_volumes():
+    def layers():
+        convolutions = nn.Conv3d(1, 4, 3, padding=1), nn.BatchNorm3d(4), nn.ReLU(), nn.AvgPool3d(2), nn.Conv3d(4, 5, 2)
+        return nn.Sequential(*convolutions, nn.ReLU(), nn.AdaptiveAvgPool3d(1), nn.Flatten(), nn.Linear(5, 4))
 
     return seeded_network(layers).to(DTYPE)
 
@@ -143,6 +160,16 @@ PICTURES = Inputs(
     lambda: torch.rand(4, 3, 12, 16, dtype=DTYPE, generator=torch.Generator().manual_seed(1)),
     (12, 16),
 )
+SERIES = Inputs(
+    classifier_of_series,
+    lambda: torch.rand(4, 2, 20, dtype=DTYPE, generator=torch.Generator().manual_seed(1)),
+    (20,),
+)
+VOLUMES = Inputs(
+    classifier_of_volumes,
+    lambda: torch.rand(4, 1, 5, 6, 8, dtype=DTYPE, generator=torch.Generator().manual_seed(1)),
+    (5, 6, 8),
+)
 PATCHES = Inputs(transformer_of_pictures, PICTURES.rows, (12, 16))
 SCENES = Inputs(segmenter, PICTURES.rows, (12, 16))
 ROWS = Inputs(classifier_of_rows, lambda: TABLE[:4].clone(), (4,))
@@ -200,6 +227,18 @@ CASES = {
     "ScoreCAM on tokens": Case(ScoreCAM, PATCHES),
     "CAM": Case(CAM, PICTURES),
     "LRP": Case(LRP, PICTURES),
+    "Gradient of volumes": Case(Gradient, VOLUMES),
+    "RISE of series": Case(lambda model: RISE(model, n_masks=20, grid=4), SERIES, random=True),
+    "LIME of volumes": Case(
+        lambda model: LIME(model, n_perturbations=20, segmentation=Blocks(2), n_segments_shown=None),
+        VOLUMES, random=True,
+    ),
+    "IGOS of volumes": Case(lambda model: IGOS(model, n_iterations=2, n_steps=3, grid=3), VOLUMES, random=True),
+    "MASK of series": Case(lambda model: MASK(model, n_iterations=4, grid=6), SERIES, random=True),
+    "ScoreCAM of series": Case(ScoreCAM, SERIES),
+    "CAM of volumes": Case(CAM, VOLUMES),
+    "LRP of volumes": Case(LRP, VOLUMES),
+    "grad-cam's GradCAM of series": Case(lambda model: from_gradcam("GradCAM", model), SERIES),
     "LRP by AttnLRP": Case(lambda model: LRP(model, composite="attnlrp"), PATCHES),
     "LRP by CP-LRP": Case(lambda model: LRP(model, composite="cplrp"), PATCHES),
     "AttentionRollout": Case(AttentionRollout, PATCHES),

@@ -15,7 +15,8 @@ from torch import nn
 
 import metfa
 from metfa import ModelStateWarning, RowDependenceWarning
-from metfa.explainers.gradcam_adapter import ALONE, INDEPENDENT, from_gradcam
+from metfa.explainers._gradcam_methods import ALONE, INDEPENDENT
+from metfa.explainers.gradcam_adapter import from_gradcam
 from metfa.explainers.heatmaps import scale_to_unit
 from metfa.explainers.score_cam import ScoreCAM
 from metfa.models import Normalised
@@ -281,7 +282,11 @@ class TestSettings:
             (lambda: from_gradcam("FinerCAM", NET), ValueError, "FinerCAM compares the class with others"),
             (lambda: from_gradcam(nn.ReLU, NET), TypeError, "a method of grad-cam, got ReLU that takes no"),
             (lambda: from_gradcam("GradCAM", NET)(PICTURES.numpy()), TypeError, r"a torch\.Tensor, got ndarray"),
-            (lambda: from_gradcam("GradCAM", NET)(PICTURES[0]), ValueError, r"got shape \(3, 16, 20\)"),
+            (
+                lambda: from_gradcam("GradCAM", NET)(PICTURES[0]),
+                ValueError,
+                r"inputs of shape \(3, 16, 20\).*write `inputs\[None\]`",
+            ),
         ],
     )
     def test_unfit(self, make, error, message):

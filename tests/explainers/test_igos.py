@@ -289,7 +289,7 @@ def test_any_size(shape):
         ({"n_iterations": 0}, ValueError, "`n_iterations` must be at least 1, got 0"),
         ({"n_steps": 2.0}, TypeError, "`n_steps` must be an integer, got float"),
         ({"grid": 0}, ValueError, "`grid` must be at least 1, got 0"),
-        ({"grid": (3, 3, 3)}, ValueError, r"pair \(rows, columns\), got \(3, 3, 3\)"),
+        ({"grid": (3, 3, 3, 3)}, ValueError, r"one for each axis such as \(rows, columns\), got \(3, 3, 3, 3\)"),
         ({"l1_weight": -1}, ValueError, "`l1_weight` must be finite and not negative, got -1"),
         ({"tv_weight": float("inf")}, ValueError, "`tv_weight` must be finite and not negative, got inf"),
         ({"tv_beta": 0.5}, ValueError, "`tv_beta` must be finite and at least 1, got 0.5"),
@@ -309,7 +309,8 @@ def test_settings_are_checked(settings, error, message):
     ("settings", "inputs", "error", "message"),
     [
         ({}, PICTURES.numpy(), TypeError, r"`inputs` must be a torch\.Tensor, got ndarray"),
-        ({}, PICTURES[0], ValueError, r"\(batch, channels, height, width\), got shape \(2, 13, 11\)"),
+        ({}, PICTURES[0, 0], ValueError, r"got shape \(13, 11\); for series .* write `inputs\[:, None\]`"),
+        ({"grid": (3, 3, 3)}, PICTURES, ValueError, r"a pair \(rows, columns\) for images, got \(3, 3, 3\)"),
         ({}, (PICTURES * 255).byte(), TypeError, "floating point, got torch.uint8"),
         ({"noise_std": (0.1, 0.1, 0.1)}, PICTURES, ValueError, "`noise_std` must be .* the 2 channels, got 3"),
         ({"baseline": (0.1, 0.1, 0.1)}, PICTURES, ValueError, "`baseline` must be .* the 2 channels, got 3"),

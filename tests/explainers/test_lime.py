@@ -276,9 +276,9 @@ class TestSegmentation:
     @pytest.mark.parametrize(
         ("segmentation", "error", "message"),
         [
-            ("felzenszwalb", ValueError, "one of 'quickshift', 'slic', labels .*got 'felzenszwalb'"),
+            ("felzenszwalb", ValueError, "one of 'auto', 'quickshift', 'slic', .*labels .*got 'felzenszwalb'"),
             (QUARTERS.astype(float), TypeError, "integer labels .* got float64"),
-            (QUARTERS[None], ValueError, r"labels \(height, width\), got shape \(1, 20, 16\)"),
+            (QUARTERS[None, None], ValueError, r"labels such as \(height, width\), .*got shape \(1, 1, 20, 16\)"),
         ],
     )
     def test_unfit_is_refused_at_once(self, segmentation, error, message):
@@ -286,7 +286,7 @@ class TestSegmentation:
             LIME(logits, segmentation=segmentation)
 
     def test_labels_of_another_size(self):
-        with pytest.raises(ValueError, match=r"labels of shape \(19, 16\), but the images have \(20, 16\)"):
+        with pytest.raises(ValueError, match=r"labels of shape \(19, 16\), but the inputs have \(20, 16\)"):
             LIME(logits, segmentation=QUARTERS[1:])(IMAGES, 0)
 
     def test_normalised_images_are_refused_with_the_remedy(self):
@@ -373,9 +373,9 @@ def test_hide_of_other_channels():
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:LIME's linear model:metfa.DegenerateAttributionsWarning")
 def test_intervals_cover_the_median_at_their_exact_level():
-    """600 intervals at N = 10 of samples that lie in one batch; the median of LIME's law from 2,000 other runs.
+    """300 intervals at N = 10 of samples that lie in one batch; the median of LIME's law from 2,000 other runs.
 
-    The number of intervals that cover is Binomial(600, level) for each of 4 segments; an alarm with a right
+    The number of intervals that cover is Binomial(300, level) for each of 4 segments; an alarm with a right
     implementation has a probability below 4e-6.
     """
     labels = np.array([[0, 1], [2, 3]])
@@ -389,11 +389,11 @@ def test_intervals_cover_the_median_at_their_exact_level():
     runs = metfa.explain(explainer, image, 0, noise=None, n_samples=2000, rng=1, batch_size=1000)
     median = np.median(runs.values[:, 0], axis=0)
     assert len(np.unique(runs.values[:, 0, 0, 0])) > 1700  # continuous enough for an exact level
-    trials = metfa.explain(explainer, image, 0, noise=None, n_samples=6000, rng=10**6, batch_size=10)
-    values = trials.values[:, 0].reshape(600, 10, 2, 2).swapaxes(0, 1)  # each ten of one batch
+    trials = metfa.explain(explainer, image, 0, noise=None, n_samples=3000, rng=10**6, batch_size=10)
+    values = trials.values[:, 0].reshape(300, 10, 2, 2).swapaxes(0, 1)  # each ten of one batch
     interval = metfa.stats.median_interval(values, 0.95)
     covered = ((interval.low <= median) & (median <= interval.high)).sum(0)
-    low, high = binom.ppf([5e-7, 1 - 5e-7], 600, interval.confidence_level)
+    low, high = binom.ppf([5e-7, 1 - 5e-7], 300, interval.confidence_level)
     assert (low <= covered).all()
     assert (covered <= high).all()
 

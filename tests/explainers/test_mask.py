@@ -376,7 +376,7 @@ def test_any_size(make, shape):
     [
         ({"n_iterations": 0}, ValueError, "`n_iterations` must be at least 1, got 0"),
         ({"learning_rate": 0.0}, ValueError, "`learning_rate` must be finite and above 0, got 0"),
-        ({"grid": (3,)}, ValueError, r"pair \(rows, columns\), got \(3,\)"),
+        ({"grid": ()}, ValueError, r"one for each axis such as \(rows, columns\), got \(\)"),
         ({"enlargement": "bilinear"}, ValueError, "'nearest', 'corners', 'centres', got 'bilinear'"),
         ({"l1_reduction": "max"}, ValueError, "`l1_reduction` must be one of 'sum', 'mean', got 'max'"),
         ({"tv_reduction": None}, TypeError, "`tv_reduction` must be one of 'sum', 'mean', got NoneType"),
@@ -396,7 +396,8 @@ def test_settings_are_checked(settings, error, message):
     ("settings", "inputs", "error", "message"),
     [
         ({}, PICTURES.numpy(), TypeError, r"`inputs` must be a torch\.Tensor, got ndarray"),
-        ({}, PICTURES[0], ValueError, r"\(batch, channels, height, width\), got shape \(2, 16, 12\)"),
+        ({}, PICTURES[0, 0], ValueError, r"got shape \(16, 12\); for series .* write `inputs\[:, None\]`"),
+        ({"grid": (3,)}, PICTURES, ValueError, r"a pair \(rows, columns\) for images, got \(3,\)"),
         ({"baseline": (0.1, 0.1, 0.1)}, PICTURES, ValueError, "`baseline` must be .* the 2 channels, got 3"),
     ],
 )

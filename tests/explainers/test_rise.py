@@ -302,7 +302,7 @@ class TestUnfit:
             ({"n_masks": 0}, ValueError, "`n_masks` must be at least 1, got 0"),
             ({"n_masks": 1.5}, TypeError, "`n_masks` must be an integer, got float"),
             ({"grid": 0}, ValueError, "`grid` must be at least 1, got 0"),
-            ({"grid": (3, 4, 5)}, ValueError, r"pair \(rows, columns\), got \(3, 4, 5\)"),
+            ({"grid": (3, 4, 5, 6)}, ValueError, r"one for each axis such as \(rows, columns\), got \(3, 4, 5, 6\)"),
             ({"keep": 1.0}, ValueError, r"`keep` must lie strictly between 0 and 1, got 1\.0"),
             ({"keep": "half"}, TypeError, "`keep` must be a number, got str: 'half'"),
             ({"baseline": np.nan}, ValueError, r"`baseline` must hold finite numbers.*got nan"),
@@ -317,10 +317,10 @@ class TestUnfit:
     @pytest.mark.parametrize(
         ("inputs", "error", "message"),
         [
-            (IMAGES[0], ValueError, r"\(batch, channels, height, width\), got shape \(2, 12, 9\)"),
+            (IMAGES[0, 0], ValueError, r"\(batch, channels, height, width\) or volumes .*, got shape \(12, 9\)"),
             (IMAGES[:0], ValueError, r"no rows or no pixels: shape \(0, 2, 12, 9\)"),
             ((IMAGES * 255).astype(np.uint8), TypeError, "got uint8: scale 8-bit images by `images / 255`"),
-            ([[1.0]], TypeError, "must be an array of images, got list"),
+            ([[1.0]], TypeError, "must be an array of series, images or volumes, got list"),
         ],
     )
     def test_inputs_are_refused_before_the_model_is_called(self, inputs, error, message):
@@ -341,9 +341,9 @@ class TestUnfit:
 
 @pytest.mark.slow
 def test_intervals_cover_the_median_at_their_exact_level():
-    """600 intervals at N = 10, of samples that lie in one batch; the median of RISE's law from 2,000 other runs.
+    """300 intervals at N = 10, of samples that lie in one batch; the median of RISE's law from 2,000 other runs.
 
-    The number of intervals that cover is Binomial(600, level) for each of 4 pixels; an alarm with a right
+    The number of intervals that cover is Binomial(300, level) for each of 4 pixels; an alarm with a right
     implementation has a probability below 4e-6. (That the median is an estimate changes the level in second order.)
     """
 
@@ -355,12 +355,12 @@ def test_intervals_cover_the_median_at_their_exact_level():
     explainer = RISE(model, n_masks=6, grid=3, scale=False)
     runs = metfa.explain(explainer, image, 0, noise=None, n_samples=2000, rng=1, batch_size=1000)
     median = np.median(runs.values[:, 0, ::3, ::3], axis=0)
-    trials = metfa.explain(explainer, image, 0, noise=None, n_samples=6000, rng=10**6, batch_size=10)
-    values = trials.values[:, 0, ::3, ::3].reshape(600, 10, 2, 2).swapaxes(0, 1)  # each ten of one batch
+    trials = metfa.explain(explainer, image, 0, noise=None, n_samples=3000, rng=10**6, batch_size=10)
+    values = trials.values[:, 0, ::3, ::3].reshape(300, 10, 2, 2).swapaxes(0, 1)  # each ten of one batch
     interval = metfa.stats.median_interval(values, 0.95)
     covered = ((interval.low <= median) & (median <= interval.high)).sum(0)
     assert interval.confidence_level == pytest.approx(1 - 22 / 1024)
-    low, high = binom.ppf([5e-7, 1 - 5e-7], 600, interval.confidence_level)
+    low, high = binom.ppf([5e-7, 1 - 5e-7], 300, interval.confidence_level)
     assert (low <= covered).all()
     assert (covered <= high).all()
 
@@ -369,7 +369,7 @@ def test_intervals_cover_the_median_at_their_exact_level():
 def test_finds_the_cat(cat_on_grass, cat_network):
     pixels, where = cat_on_grass
     noise = metfa.noise.Uniform(0.1, bounds=(0, 1))
-    sample = metfa.explain(RISE(cat_network, n_masks=80), pixels, noise=noise, n_samples=5, rng=0)
+    sample = metfa.explain(RISE(cat_network, n_masks=60), pixels, noise=noise, n_samples=5, rng=0)
     assert 281 <= sample.target[0] <= 285  # a domestic cat
     important = sample.significance_map()[0] == 1
     assert important.mean() > 0.01

@@ -362,7 +362,7 @@ def test_any_size_and_number_of_channels(shape, variant):
         (lambda: ScoreCAM(metfa.Called(NET, batch_size=0)), ValueError, "`batch_size` must be at least 1, got 0"),
         (lambda: ScoreCAM(metfa.Called(NET, softmax=1)), TypeError, "`softmax` must be True or False, got int: 1"),
         (lambda: ScoreCAM(NET)(PICTURES.numpy()), TypeError, r"`inputs` must be a torch\.Tensor, got ndarray"),
-        (lambda: ScoreCAM(NET)(PICTURES[0]), ValueError, r"\(batch, channels, height, width\), got shape \(2, 12, 9\)"),
+        (lambda: ScoreCAM(NET)(PICTURES[0]), ValueError, r"inputs of shape \(2, 12, 9\).*write `inputs\[None\]`"),
         (lambda: ScoreCAM(NET, baseline=(1, 2, 3))(PICTURES), ValueError, "each of the 2 channels, got 3"),
         (lambda: ScoreCAM(NET)(PICTURES, [0, 1]), ValueError, "each of the 3 inputs, got 2 entries"),
         (lambda: ScoreCAM(NET)(PICTURES, torch.ones(3, 4).bool()), TypeError, "`target` must be class indices, or one"),

@@ -141,10 +141,10 @@ class TestOwn:
     @pytest.mark.parametrize(
         ("labels", "error", "message"),
         [
-            ("felzenszwalb", ValueError, "one of 'quickshift', 'slic', labels.*got 'felzenszwalb'"),
+            ("felzenszwalb", ValueError, "one of 'auto', 'quickshift', 'slic', .*labels.*got 'felzenszwalb'"),
             (HALVES.astype(float), TypeError, r"integer labels \(height, width\), got float64"),
             (HALVES == 1, TypeError, "got bool"),
-            (HALVES[None], ValueError, r"labels \(height, width\), got shape \(1, 7, 10\)"),
+            (HALVES[None, None], ValueError, r"labels such as \(height, width\), .*got shape \(1, 1, 7, 10\)"),
             (HALVES[:0], ValueError, r"got shape \(0, 10\)"),
             (None, TypeError, "`segmentation` must be an array of real numbers, got NoneType"),
         ],
@@ -155,7 +155,7 @@ class TestOwn:
 
     @pytest.mark.parametrize("own", [HALVES, lambda image: HALVES])
     def test_of_another_shape(self, own):
-        with pytest.raises(ValueError, match=r"labels of shape \(7, 10\), but the images have \(10, 7\)"):
+        with pytest.raises(ValueError, match=r"labels of shape \(7, 10\), but the inputs have \(10, 7\)"):
             segments_of(np.zeros((1, 3, 10, 7)), own, [None])
 
     def test_function_that_gives_no_labels(self):

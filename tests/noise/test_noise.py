@@ -9,7 +9,19 @@ import torch
 from scipy import stats as scipy_stats
 
 import metfa
-from metfa.noise import Brightness, Compose, Gaussian, Laplace, Uniform, in_pixel_space, per_column
+from metfa.noise import (
+    Amplitude,
+    Brightness,
+    Compose,
+    FilteredGaussian,
+    Gaussian,
+    Laplace,
+    TimeShift,
+    TimeWarp,
+    Uniform,
+    in_pixel_space,
+    per_column,
+)
 
 N = 20_000
 ALARM = 1e-3  # a test of a law fails with this probability on a right law; the seeds are fixed, so it passes or not
@@ -25,7 +37,14 @@ LAWS = {
     "laplace": (Laplace(0.1), scipy_stats.laplace(0, 0.1)),
 }
 ADDED = [noise for noise, _ in LAWS.values()]
-ALL = [*ADDED, Brightness(0.9, 1.1), Brightness(0.9, 1.1, per="pixel"), Compose(Uniform(0.1), Gaussian(0.1))]
+OF_SERIES = [Amplitude(0.9, 1.1), FilteredGaussian(0.1, exponent=1), TimeShift(1, beyond="wrap"), TimeWarp(0.5, 2)]
+ALL = [
+    *ADDED,
+    Brightness(0.9, 1.1),
+    Brightness(0.9, 1.1, per="pixel"),
+    Compose(Uniform(0.1), Gaussian(0.1)),
+    *OF_SERIES,
+]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -376,20 +395,20 @@ def test_categorical_and_constant_columns_are_left_alone():
 
 
 def test_columns_by_name():
-    assert per_column(FRAME, 0.5, categorical=["town"]).std == (0.5, 10.0, 0.0)
+    assert per_column(FRAME, 0.5).law.std == per_column(FRAME, 0.5, categorical=["town"]).law.std == (0.5, 10.0, 0.0)
     assert per_column(TABLE, 0.5, categorical=["c"], feature_names=list("abcd")).std == (0.5, 10.0, 0.0, 0.0)
-    assert per_column(FRAME, 0.5, categorical=[2, "age"]).std == (0.0, 10.0, 0.0)
+    assert per_column(FRAME, 0.5, categorical=[2, "age"]).law.std == (0.0, 10.0, 0.0)
     assert per_column(torch.tensor(TABLE), 0.5, categorical=[0, 2]).std == (0.0, 10.0, 0.0, 0.0)
 
 
 @pytest.mark.parametrize(
     ("data", "settings", "error", "message"),
     [
-        (FRAME, {}, TypeError, r"column 2 \('town'\) of `data` holds no numbers, such as 'a': name it"),
-        (FRAME.assign(old=[True, False, True, False]), {"categorical": ["town"]}, TypeError, r"column 3 \('old'\)"),
+        (FRAME.to_numpy(), {}, TypeError, r"column 2 of `data` holds no numbers, such as 'a': name it"),
         (TABLE > 1, {}, TypeError, "column 0 of `data` holds no numbers, such as (np.)?False"),
         (np.where(TABLE == 60, np.nan, TABLE), {}, ValueError, "column 1 of `data` holds NaN or infinity in 2 of 4"),
-        (FRAME.replace(3, np.inf), {"categorical": [2]}, ValueError, r"column 0 \('age'\) .* in 2 of 4 rows"),
+        (FRAME.replace(3, np.inf), {"categorical": [2]}, ValueError, "column .age. of `data` must be finite, but row"),
+        (FRAME[["town"]], {}, ValueError, "1 of its 1 columns are categorical, and no other varies over its 4 rows"),
         (TABLE[0], {}, ValueError, r"must be a table \(rows, columns\), got ndarray of shape \(4,\)"),
         (TABLE[:0], {}, ValueError, r"got ndarray of shape \(0, 4\)"),
         (TABLE[:1], {}, ValueError, "0 of its 4 columns are categorical, and no other varies over its 1 rows"),

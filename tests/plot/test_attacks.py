@@ -40,9 +40,7 @@ def drawn(fig):
     return buffer.getvalue()
 
 
-@pytest.mark.parametrize("channels", [1, 3])
-@pytest.mark.parametrize("upsample", [True, False])
-@pytest.mark.parametrize("defended", [True, False])
+@pytest.mark.parametrize(("channels", "upsample", "defended"), [(1, True, True), (3, False, True), (3, True, False)])
 @pytest.mark.slow
 def test_panels(channels, upsample, defended):
     result = found(channels, upsample, defended)

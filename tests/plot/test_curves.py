@@ -245,13 +245,13 @@ class TestStudies:
         explainers = {f"$x_{place}": rough for place in range(8)}
         noises = {"normal": NOISE, "uniform": metfa.noise.Uniform(0.1)}
         result = studied(
-            explainers=explainers, sampling=noises, n_samples=(6, 7, 8), confidence_level=(0.8, 0.9, 0.95),
+            explainers=explainers, sampling=noises, n_samples=(6, 8), confidence_level=(0.8, 0.9),
             inputs=IMAGES[:2], n_outer=2,
         )  # fmt: skip
         figure = stability_and_faithfulness(result)
         lines = [container.lines[0] for container in figure.axes[0].containers]
         assert len({(line.get_marker(), str(line.get_markerfacecolor()), str(line.get_color())) for line in lines}) == (
-            8 * (1 + 2 * 3 * 4)
+            8 * (1 + 2 * 2 * 3)
         )  # fmt: skip
         assert labels(figure)[0] == "$x_0"
         assert drawn(figure)

@@ -312,9 +312,16 @@ LONG = "the cup with all that is inside it, its rim and its handle, as drawn by 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shape", [(160, 200), (200, 60), (60, 300)])
-@pytest.mark.parametrize("with_pixels", [False, True])
-@pytest.mark.parametrize("names", [None, [f"{LONG} {i}" for i in range(20)]])
+@pytest.mark.parametrize(
+    ("shape", "with_pixels", "names"),
+    [
+        ((160, 200), True, [f"{LONG} {i}" for i in range(20)]),
+        ((160, 200), False, None),
+        ((200, 60), False, [f"{LONG} {i}" for i in range(20)]),
+        ((200, 60), True, None),
+        ((60, 300), True, [f"{LONG} {i}" for i in range(20)]),
+    ],
+)
 def test_everything_fits(shape, with_pixels, names):
     labels = enlarged(LABELS[::40, ::40], shape)
     one = make(labels=labels)

@@ -10,8 +10,9 @@ import pytest
 import metfa
 from metfa import stats
 from metfa._base.warnings import SignedAttributionsWarning
+from metfa.results.moments import of_both_signs
 from metfa.results.promises import promise
-from metfa.results.terms import Terms, checked_threshold, of_both_signs
+from metfa.results.terms import Terms, checked_threshold
 
 NOISE = metfa.noise.Gaussian(0.5)
 WEIGHTS = np.linspace(0.2, 3, 12)

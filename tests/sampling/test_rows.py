@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from metfa.noise import Uniform
-from metfa.sampling.rows import Rows, count_rows, like_row, one_row
+from metfa.sampling.fitting import like_row
+from metfa.sampling.rows import Rows, count_rows, one_row
 
 
 def rng():

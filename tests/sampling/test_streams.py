@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import torch
 
+from metfa.sampling.addresses import address_words
 from metfa.sampling.streams import (
     SCHEME,
     Purpose,
-    address_words,
     checked_ids,
     content_digest,
     is_content_id,

@@ -131,11 +131,11 @@ def test_false_alarms(law):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize(("n", "m"), [(6, 10), (20, 3), (20, 400), (60, 30)])
+@pytest.mark.parametrize(("n", "m"), [(6, 10), (20, 3), (20, 200), (60, 30)])
 def test_false_alarms_are_rare(law, n, m):
-    """P(Bin(400, .12) > 70) < 1e-3: the two parts together, each at about .05."""
-    assert scipy.stats.binom.sf(70, 400, 0.12) < 1e-3
-    assert false_alarms(law, n, m, 400, 1) <= 70 / 400
+    """P(Bin(150, .12) > 31) < 1e-3: the two parts together, each at about .05."""
+    assert scipy.stats.binom.sf(31, 150, 0.12) < 1e-3
+    assert false_alarms(law, n, m, 150, 1) <= 31 / 150
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from metfa._arrays import is_array, is_floating, namespace, to_host
 from metfa._base.warnings import ModelOutputWarning, warn
 from metfa.calls.behind import loaded_torch
 from metfa.calls.fixed_batch import explain_fixed_batch
-from metfa.calls.inputs import channels_last_message
+from metfa.calls.inputs import channels_last_message, refuse_ragged, what_convolutions_take
 
 __all__ = [
     "about",
@@ -33,6 +33,8 @@ ABOUT_SHAPES = re.compile(
     r"|kernel size|dimension",
     re.IGNORECASE,
 )
+
+OF_BATCH_NORM = re.compile(r"^expected .*\dD.* input \(got \dD input\)")  # a ValueError, where others are RuntimeErrors
 
 
 @contextmanager
@@ -62,8 +64,9 @@ def answered(model: Any, batch: Any) -> Any:
             _explain_dtypes(model, batch, error)
             _explain_channels(batch, error)
         explain_fixed_batch(model, batch, error)
-        if isinstance(error, RuntimeError):
-            _explain_shape(batch, error)
+        if isinstance(error, RuntimeError) or (type(error) is ValueError and OF_BATCH_NORM.search(str(error))):
+            _explain_shape(model, batch, error)
+        refuse_ragged(batch)
         raise
 
 
@@ -82,13 +85,13 @@ def _explain_channels(batch: Any, error: RuntimeError) -> None:
         raise ValueError(channels_last_message(shape)) from error
 
 
-def _explain_shape(batch: Any, error: RuntimeError) -> None:
+def _explain_shape(model: Any, batch: Any, error: Exception) -> None:
     """Of errors that a caller who forgets the batch axis, or turns the axes, gets from torch."""
     said = " ".join(str(error).split())
     if is_array(batch) and "out of memory" not in said and ABOUT_SHAPES.search(said):
         raise ValueError(
             f"the model fails on inputs of shape {tuple(batch.shape)}: `inputs` must be (batch, ...), as the model "
-            f"takes them; it says: {said[:300]}"
+            f"takes them; {what_convolutions_take(model, tuple(batch.shape))}it says: {said[:300]}"
         ) from error
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from metfa._arrays import as_array, first_not_finite, from_host, namespace, widen
 from metfa._base.validation import brief
+from metfa.calls.inputs import MOST_AXES, shapes_allowed
 
 __all__ = ["baseline_like", "check_baseline", "mean_colour"]
 
@@ -24,17 +25,17 @@ def check_baseline(baseline: Any, name: str = "baseline") -> None:
 
 
 def baseline_like(baseline: Any, images: Any, name: str = "baseline") -> Any:
-    """Baseline as an array (1, channels or 1, 1, 1) beside images (batch, channels, height, width)."""
+    r"""Baseline as an array (1, channels or 1, 1, ...) beside inputs (batch, channels, \*axes)."""
     numbers = np.atleast_1d(np.asarray(baseline, dtype=np.float64))
     if len(numbers) not in (1, images.shape[1]):
         raise ValueError(
             f"`{name}` must be one number or one for each of the {images.shape[1]} channels, got {len(numbers)}"
         )
-    return from_host(numbers.reshape(1, -1, 1, 1), like=images)
+    return from_host(numbers.reshape(1, -1, *[1] * (images.ndim - 2)), like=images)
 
 
 def mean_colour(images: Any) -> Any:
-    """A baseline: images (batch, channels, height, width) that are their own mean colour everywhere.
+    r"""A baseline: inputs (batch, channels, \*axes) that are their own mean everywhere, such as an image's mean colour.
 
     Examples
     --------
@@ -44,9 +45,9 @@ def mean_colour(images: Any) -> Any:
     tensor([[[[0.5000, 0.5000]]]])
     """
     images = as_array(images, "images")
-    if images.ndim != 4:
-        raise ValueError(f"`images` must be (batch, channels, height, width), got shape {tuple(images.shape)}")
+    if not 3 <= images.ndim <= 2 + MOST_AXES:
+        raise ValueError(f"`images` must be {shapes_allowed()}, got shape {tuple(images.shape)}")
     if first_not_finite(images) is not None:
         raise ValueError("`images` must be finite, but holds NaN or infinity")
     xp = namespace(images)
-    return xp.broadcast_to(xp.mean(widen(images), axis=(2, 3), keepdims=True), images.shape)
+    return xp.broadcast_to(xp.mean(widen(images), axis=tuple(range(2, images.ndim)), keepdims=True), images.shape)

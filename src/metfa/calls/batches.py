@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 __all__ = ["in_batches"]
 
 CPU_BATCH_SIZE = 16  # the fastest of 8, 16 and 32 for EfficientNet-Lite0; for ResNet-18 it hardly matters
-LARGE = 256 * 256  # pixels of an image; from here on, fewer images fill the processor and its memory
+LARGE = 256 * 256  # pixels or voxels; from here on, fewer inputs fill the processor and its memory
 GPU_BATCH_SIZE = 256
 
 
@@ -36,7 +37,8 @@ def in_batches(n: int, batch_size: int | None, like: Any, work: Callable[[int, i
 
 
 def _cpu_batch_size(like: Any) -> int:
-    pixels = like.shape[-2] * like.shape[-1] if getattr(like, "ndim", 0) > 2 else 0
+    axes = getattr(like, "ndim", 0)
+    pixels = math.prod(like.shape[min(2, axes - 2) :]) if axes > 2 else 0
     return CPU_BATCH_SIZE if pixels <= LARGE else max(1, CPU_BATCH_SIZE * LARGE // pixels)
 
 

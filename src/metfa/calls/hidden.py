@@ -13,7 +13,7 @@ from metfa._base.lazy import needs_extra
 from metfa._base.validation import check_function, did_you_mean
 from metfa.calls.baseline import mean_colour
 from metfa.calls.behind import loaded_torch
-from metfa.calls.inputs import check_channels_first, check_values
+from metfa.calls.inputs import MOST_AXES, check_channels_first, check_values, shapes_allowed
 
 __all__ = [
     "Baseline",
@@ -144,9 +144,9 @@ def _named(baseline: str, inputs: Any) -> Any:
             f"`baseline` must be one of {', '.join(NAMED)}, a number, one for each channel, an array that fits one "
             f"input, or a function of the inputs, got {baseline!r}{did_you_mean(baseline, NAMED)}"
         )
-    if inputs.ndim != 4:
+    if not 3 <= inputs.ndim <= 2 + MOST_AXES:
         raise ValueError(
-            f"`baseline={baseline!r}` is made for images (batch, channels, height, width), got shape "
+            f"`baseline={baseline!r}` is made for {shapes_allowed()}, got shape "
             f"{tuple(inputs.shape)}: give a number, one for each channel (of a table: column, such as "
             "`table.mean(axis=0)`), or a function of the inputs"
         )

@@ -8,13 +8,27 @@ from metfa._arrays import as_array, first_not_finite, is_array, is_floating
 from metfa.calls.behind import loaded_torch
 
 __all__ = [
+    "MOST_AXES",
+    "SHAPES",
     "batch_of",
     "channels_last_message",
     "check_channels_first",
     "check_images",
+    "check_spatial",
     "check_values",
+    "convolved_axes",
+    "refuse_ragged",
     "require_tensor",
+    "shapes_allowed",
+    "what_convolutions_take",
 ]
+
+MOST_AXES = 3  # beside batch and channels
+SHAPES = {
+    1: "series (batch, channels, length)",
+    2: "images (batch, channels, height, width)",
+    3: "volumes (batch, channels, depth, height, width)",
+}
 
 COLOURS = (1, 3, 4)
 SMALLEST_SIDE = 8  # pixels; smaller arrays may be anything
@@ -31,20 +45,84 @@ def check_images(inputs: Any) -> None:
     check_values(inputs)
 
 
-def check_channels_first(inputs: Any) -> None:
-    """Raise if a batch of images is (batch, height, width, colours): its height would be read as channels."""
+def shapes_allowed() -> str:
+    """The shapes that inputs with channels have, for messages."""
+    *first, last = SHAPES.values()
+    return f"{', '.join(first)} or {last}"
+
+
+def check_spatial(inputs: Any, model: Any = None) -> None:
+    """Raise unless `inputs` is a batch of series, images or volumes, with channels, of floating-point numbers.
+
+    A `model` whose convolutions all work on volumes is given none without a channel axis, which look like images.
+    """
+    if not is_array(inputs):
+        refuse_ragged(inputs)
+        raise TypeError(f"`inputs` must be an array of series, images or volumes, got {type(inputs).__name__}")
+    as_array(inputs, "inputs")
     shape = tuple(inputs.shape)
-    if len(shape) == 4 and shape[3] in COLOURS and min(shape[1:3]) >= SMALLEST_SIDE:
+    if not 3 <= len(shape) <= 2 + MOST_AXES:
+        missing = (
+            "; for series of one channel without the channel axis write `inputs[:, None]`" if len(shape) == 2 else ""
+        )
+        raise ValueError(f"`inputs` must be {shapes_allowed()}, got shape {shape}{missing}")
+    if len(shape) == 4 and convolved_axes(model) == {3}:
+        raise ValueError(
+            f"`inputs` of shape {shape} have 4 axes, but the model's convolutions work on {SHAPES[3]}: for volumes of "
+            "one channel write `inputs[:, None]`; if the model adds that axis itself, also "
+            "`torch.nn.Sequential(torch.nn.Flatten(1, 2), model)`, which takes it away again"
+        )
+    check_channels_first(inputs)
+    check_values(inputs)
+
+
+def what_convolutions_take(model: Any, shape: tuple[int, ...]) -> str:
+    """What the convolutions of a model say about inputs that it fails on; empty if they say nothing."""
+    axes = convolved_axes(model)
+    if len(axes) != 1 or not 2 <= len(shape) <= 2 + MOST_AXES:
+        return ""
+    (n_axes,) = axes
+    says = f"its convolutions take {SHAPES[n_axes]}"
+    if len(shape) == n_axes + 1:
+        return (
+            f"{says}: for a single one without the batch axis write `inputs[None]`, for ones without the channel axis "
+            "`inputs[:, None]`; "
+        )
+    convolution = next(module for module in model.modules() if hasattr(module, "in_channels"))
+    n_channels = getattr(convolution, "in_channels", None)
+    if len(shape) == n_axes + 2 and shape[-1] == n_channels != shape[1]:
+        return f"{says}, and these seem to have their {n_channels} channels last: write `inputs.movedim(-1, 1)`; "
+    return f"{says}; " if len(shape) != n_axes + 2 else ""
+
+
+def convolved_axes(model: Any) -> set[int]:
+    """Along how many axes, of 1 to 3, the convolutions of a torch module work; none for any other model."""
+    torch = loaded_torch()
+    if torch is None or not isinstance(model, torch.nn.Module):
+        return set()
+    kinds = enumerate((torch.nn.Conv1d, torch.nn.Conv2d, torch.nn.Conv3d), 1)
+    modules = list(model.modules())
+    return {n for n, kind in kinds if any(isinstance(module, kind) for module in modules)}
+
+
+def check_channels_first(inputs: Any) -> None:
+    """Raise if a batch of images is (batch, height, width, colours), or volumes alike: channels would be misread."""
+    shape = tuple(inputs.shape)
+    if len(shape) in (4, 5) and shape[-1] in COLOURS and min(shape[1:-1]) >= SMALLEST_SIDE:
         raise ValueError(channels_last_message(shape))
 
 
 def channels_last_message(shape: tuple[int, ...]) -> str:
-    """What to say of a batch of images with channels last."""
+    """What to say of a batch of images or volumes with channels last."""
+    kind, axes, first, last = (
+        ("images", "height, width", "0, 3, 1, 2", "0, 2, 3, 1")
+        if len(shape) == 4
+        else ("volumes", "depth, height, width", "0, 4, 1, 2, 3", "0, 2, 3, 4, 1")
+    )
     return (
-        f"`inputs` of shape {shape} look like images (batch, height, width, channels), but the channels must come "
-        "first, (batch, channels, height, width): write `inputs.permute(0, 3, 1, 2)` (torch) or "
-        "`inputs.transpose(0, 3, 1, 2)` (NumPy); for a function that takes channels last give `lambda images: "
-        "model(images.transpose(0, 2, 3, 1))`"
+        f"`inputs` of shape {shape} look like {kind} (batch, {axes}, channels), but the channels must come "
+        f"first, (batch, channels, {axes}): write `inputs.permute({first})` (torch) or `inputs.transpose({first})` "
+        f"(NumPy); for a function that takes channels last give `lambda {kind}: model({kind}.transpose({last}))`"
     )
 
 
@@ -63,6 +141,7 @@ def check_values(inputs: Any) -> None:
 
 def batch_of(inputs: Any) -> Any:
     """`inputs` as an array; raises unless it has a batch axis."""
+    refuse_ragged(inputs)
     inputs = as_array(inputs, "inputs")
     if inputs.ndim == 0 or len(inputs) == 0:
         raise ValueError(f"`inputs` must have a batch axis with at least one row, got shape {tuple(inputs.shape)}")
@@ -73,5 +152,19 @@ def require_tensor(inputs: Any) -> None:
     """Raise unless `inputs` is a torch tensor with numbers, which explainers by gradients and layers need."""
     torch = loaded_torch()
     if torch is None or not isinstance(inputs, torch.Tensor):
+        refuse_ragged(inputs)
         raise TypeError(f"`inputs` must be a torch.Tensor, got {type(inputs).__name__}")
     as_array(inputs, "inputs")
+
+
+def refuse_ragged(inputs: Any) -> None:
+    """Raise if `inputs` is a list of arrays of different shapes, such as series of different lengths."""
+    if not isinstance(inputs, list) or not all(is_array(row) for row in inputs):
+        return
+    shapes = sorted({tuple(row.shape) for row in inputs})
+    if len(shapes) > 1:
+        raise ValueError(
+            f"`inputs` is a list of {len(inputs)} arrays of different shapes, from {shapes[0]} to {shapes[-1]}, but "
+            "rows of one call have one shape: explain each by a call of its own, `inputs=series[None]`, or bring them "
+            "to one length before"
+        )

@@ -4,6 +4,7 @@ from metfa._base.lazy import lazy_names
 
 _HOME = {
     "AttentionRollout": "metfa.explainers.rollout",
+    "Blocks": "metfa.explainers.blocks",
     "Blur": "metfa.calls.blur",
     "CAM": "metfa.explainers.cam",
     "Gradient": "metfa.explainers.gradient",

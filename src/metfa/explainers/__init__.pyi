@@ -1,5 +1,6 @@
 from metfa.calls.baseline import mean_colour as mean_colour
 from metfa.calls.blur import Blur as Blur
+from metfa.explainers.blocks import Blocks as Blocks
 from metfa.explainers.cam import CAM as CAM
 from metfa.explainers.captum_adapter import from_captum as from_captum
 from metfa.explainers.gradcam_adapter import from_gradcam as from_gradcam

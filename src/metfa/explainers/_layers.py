@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
@@ -13,12 +12,14 @@ import torch
 from torch import nn
 
 from metfa.calls.behind import owner_of
+from metfa.calls.inputs import SHAPES
 from metfa.explainers._layouts import Layouts, channels_first
 from metfa.explainers._places import Places, Tokens
 
-__all__ = ["LastUse", "Watch", "check_layer", "last_use", "layer_of", "name_of", "watched"]
+__all__ = ["CONVOLUTIONS", "Reshaping", "Watch", "check_layer", "layer_of", "name_of", "watched"]
 
 NAMES_SHOWN = 12
+CONVOLUTIONS = {1: nn.Conv1d, 2: nn.Conv2d, 3: nn.Conv3d}
 Output = tuple[nn.Module, torch.Tensor]
 Reshaping = Callable[[Any], torch.Tensor]
 
@@ -76,9 +77,11 @@ class Watch:
         layer: str | nn.Module | None,
         reshape_transform: Any = None,
         size: Any = None,
+        n_axes: int = 2,
     ) -> None:
         self.model, self.size = model, size
-        self.layouts, self.places = Layouts(), Places(size)
+        self.n_axes = n_axes if size is None else len(size)
+        self.layouts, self.places = Layouts(self.n_axes), Places(size, n_axes)
         self.reshape_transform = reshape_transform
         self.named = None if layer is None else layer_of(model, layer)
         self.module: nn.Module | None = self.named
@@ -94,19 +97,21 @@ class Watch:
         self.calls[module] += 1
         if self.named is not None:
             self.output = output.clone() if isinstance(output, torch.Tensor) else output
-        elif _is_feature_map(output) and self.layouts.channel_axis(output) == 3:
-            if output.shape[1:3].numel() > 1:
-                self.layouts.since = tuple(output.shape)
-                self._pixels, self._pixels_at = (module, output), self.places.n_attentions
-        elif _is_feature_map(output) and output.shape[2:].numel() > 1:
-            same_size = self.output is not None and output.shape[2:] == self.output.shape[2:]
-            if same_size or isinstance(module, nn.Conv2d):
-                self.module, self.output = module, output
-                self.layouts.since = None
         elif self._places_of(output) is not None:
             self._tokens = module, output
             if _normalises(module):
                 self._norms[self.places.n_attentions] = module, output
+        elif self._is_map(output) and self.layouts.channel_axis(output) == self.layouts.last:
+            if output.shape[1:-1].numel() > 1:
+                self.layouts.since = tuple(output.shape)
+                self._pixels, self._pixels_at = (module, output), self.places.n_attentions
+        elif self._is_map(output) and output.shape[2:].numel() > 1:
+            same_size = self.output is not None and output.shape[2:] == self.output.shape[2:]
+            if self.n_axes == 1 and self.layouts.shown_axis(output) == self.layouts.last:
+                return
+            if same_size or isinstance(module, CONVOLUTIONS[self.n_axes]):
+                self.module, self.output = module, output
+                self.layouts.since = None
 
     @property
     def name(self) -> str:
@@ -154,26 +159,35 @@ class Watch:
         """
         if self.reshape_transform is not None:
             return self.reshape_transform
-        if not isinstance(self.output, torch.Tensor) or self.output.ndim not in (3, 4):
+        if not isinstance(self.output, torch.Tensor) or self.output.ndim not in (3, self.n_axes + 2):
             return None  # no feature map at all
         tokens = self._places_of(self.output)
         if tokens is not None:
             return tokens
         shape = tuple(self.output.shape)
-        axis = self.layouts.channel_axis(self.output, self.size) if len(shape) == 4 else None
+        axis = self.layouts.channel_axis(self.output, self.size) if len(shape) == self.n_axes + 2 else None
         if axis is None:
-            what = "tokens" if len(shape) == 3 else "a map whose channels may be its second or its last axis"
+            what = (
+                "tokens" if len(shape) < self.n_axes + 2 else "a map whose channels may be its second or its last axis"
+            )
             named = f"`layer={self.name}` and " if self.named is None else ""
             raise ValueError(
-                f"`layer` {self.name} gives {what}, of shape {shape}: write {named}how it lies in the image, such as "
+                f"`layer` {self.name} gives {what}, of shape {shape}: write {named}how it lies in the input, such as "
                 f"{self.layouts.reshape_for(shape)}; or name another layer"
             )
-        return channels_first if axis == 3 else None
+        return None if axis == 1 else channels_first
 
     def _places_of(self, output: Any) -> Tokens | None:
         if not isinstance(output, torch.Tensor) or output.ndim != 3 or output.shape[2] == 1:
             return None  # one number behind a pooling is no token
+        if self.n_axes == 1:  # a map of series has three axes, too
+            shown = self.layouts.shown_axis(output)
+            if shown == 1 or (shown is None and not self.places.follows(output)):
+                return None
         return self.places.of_tensor(output)
+
+    def _is_map(self, output: Any) -> bool:
+        return isinstance(output, torch.Tensor) and output.ndim == self.n_axes + 2 and output.is_floating_point()
 
     def _choose_in_a_transformer(self, n_rows: int) -> None:
         """Take a layer of tokens, or one with channels last, where these follow the last convolution's feature map."""
@@ -199,11 +213,17 @@ class Watch:
             )
 
     def _of_rows(self, features: Any, n_rows: int, must: str | None = None) -> torch.Tensor:
-        if not _is_feature_map(features) or len(features) != n_rows:
+        if not self._is_map(features) or len(features) != n_rows:
             got = f"shape {tuple(features.shape)}" if hasattr(features, "shape") else type(features).__name__
+            form = SHAPES[self.n_axes].partition(" ")[2]
+            other = (
+                ""
+                if self.n_axes == 2
+                else f" whose axes are those of the inputs; or write `reshape_transform=`, {form}"
+            )
             raise ValueError(
-                f"{must or f'`layer` {self.name} must give'} a feature map (batch, channels, height, width) of "
-                f"{n_rows} rows, got {got}" + ("" if must else "; name another one")
+                f"{must or f'`layer` {self.name} must give'} a feature map {form} of {n_rows} rows, got {got}"
+                + ("" if must else f"; name another one{other}")
             )
         return features
 
@@ -225,41 +245,19 @@ def watched(
     layer: str | nn.Module | None = None,
     reshape_transform: Any = None,
     size: Any = None,
+    n_axes: int = 2,
 ) -> Iterator[Watch]:
     """Watch a layer, or find the last feature map, during one forward pass; all hooks are removed afterwards.
 
-    `size` is that of the images (height, width).
+    `size` is that of the images (height, width), of series or of volumes; `n_axes` says how many axes it has where it
+    is not given.
     """
-    watch = Watch(model, layer, reshape_transform, size)
+    watch = Watch(model, layer, reshape_transform, size, n_axes)
     modules = owner_of(model).modules() if watch.named is None else (watch.named,)
     hooks = [module.register_forward_hook(watch.see) for module in modules]
     try:
         with watch.places, watch.layouts:
             yield watch
-    finally:
-        for hook in hooks:
-            hook.remove()
-
-
-@dataclass
-class LastUse:
-    """The module that was called last, and its input; None before the first call."""
-
-    module: Any = None
-    input: Any = None
-
-
-@contextmanager
-def last_use(model: Any, kinds: tuple[type[nn.Module], ...]) -> Iterator[LastUse]:
-    """The last call of a module of these kinds."""
-    use = LastUse()
-
-    def see(module: nn.Module, arguments: Any) -> None:
-        use.module, use.input = module, arguments[0]
-
-    hooks = [m.register_forward_pre_hook(see) for m in owner_of(model).modules() if isinstance(m, kinds)]
-    try:
-        yield use
     finally:
         for hook in hooks:
             hook.remove()
@@ -272,10 +270,6 @@ def _normalises(module: nn.Module) -> bool:
     """
     weights = list(module.parameters(recurse=False))
     return not list(module.children()) and bool(weights) and all(weight.ndim <= 1 for weight in weights)
-
-
-def _is_feature_map(output: Any) -> bool:
-    return isinstance(output, torch.Tensor) and output.ndim == 4 and output.is_floating_point()
 
 
 def _named_modules(model: Any) -> dict[str, nn.Module]:

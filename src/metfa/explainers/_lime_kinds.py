@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,11 @@ import numpy as np
 from metfa._arrays import as_array, from_host, is_floating, to_host
 from metfa._base.one_line import one_line
 from metfa._base.warnings import DegenerateAttributionsWarning, ModelOutputWarning, warn
+from metfa._frames.columns import is_frame, names_of, with_columns
 from metfa.calls.answers import softmax
 from metfa.calls.behind import loaded_torch
+from metfa.calls.coded import Coded
+from metfa.calls.fitted_names import fitted_names, in_order_of
 from metfa.calls.guard import model_in_evaluation
 from metfa.calls.inputs import check_images
 from metfa.calls.targets import row_targets
@@ -96,6 +99,32 @@ class LimeExplainer:
 
 class LimeTable(LimeExplainer):
     """Weights (batch, columns) of a table's rows."""
+
+    def __call__(self, inputs: Any, target: Any = None, *, rngs: Sequence[np.random.Generator] | None = None) -> Any:
+        """Weights of each row's columns, and the model's scores; lime gets the codes of a frame, the model frames."""
+        if not is_frame(inputs):
+            return super().__call__(inputs, target, rngs=rngs)
+        columns, coded = names_of(inputs), self._coded(inputs)
+        given = replace(self, predict=coded)
+        maps, scores = given(coded.codes(inputs), target, rngs=row_generators(inputs, rngs, self.rng))
+        places = [columns.index(name) for name in coded.columns.names]
+        return maps[:, np.argsort(places)], scores
+
+    def _coded(self, frame: Any) -> Coded:
+        """The model of codes, in the order of the columns that lime knows."""
+        if isinstance(self.predict, Coded):
+            return self.predict
+        columns, own = names_of(frame), getattr(self.explainer, "feature_names", None) or ()
+        known = list(map(str, own)) if set(map(str, own)) == set(map(str, columns)) else fitted_names(self.predict)
+        coded = Coded(self.predict, frame if known is None else with_columns(frame, in_order_of(columns, known)))
+        if coded.columns.labelled:
+            labelled = next(column.name for column in coded.columns.columns if column.kind == "label")
+            raise TypeError(
+                f"lime takes numbers, and column {labelled!r} of the frame holds labels: write `coded = "
+                "metfa.Coded(predict, table)`, LimeTabularExplainer(coded.codes(table), "
+                "categorical_features=coded.categorical, categorical_names=coded.labels) and from_lime(lime, coded)"
+            )
+        return coded
 
     def _checked(self, inputs: Any) -> Any:
         inputs = as_array(inputs, "inputs")

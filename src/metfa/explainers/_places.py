@@ -1,4 +1,4 @@
-"""Which place of the image each token of a transformer has, seen in one forward pass.
+"""Which place of the image, series or volume each token of a transformer has, seen in one forward pass.
 
 A transformer for images cuts the image into patches by a convolution, lays its pixels out as a sequence, and puts
 tokens without a place beside them: class tokens, distillation tokens, registers. The pixels of the convolution's output
@@ -8,6 +8,7 @@ the pixels. So neither the grid nor the tokens without a place are guessed from 
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdKeyDictionary
 
 from metfa.calls.functions_as_layers import name_of
-from metfa.explainers._layouts import AXIS_1, MOVES, NORMS, STAYS, clearly_other_aspect
+from metfa.explainers._layouts import MOVES, NORMS, STAYS, clearly_other_aspect, on_axis_1
 
 __all__ = ["Places", "Tokens"]
 
@@ -29,15 +30,15 @@ ATTENTION = {"scaled_dot_product_attention", "multi_head_attention_forward"}
 
 @dataclass(frozen=True)
 class Tokens:
-    """The places of a sequence of tokens on a grid (rows, columns), in row-major order; -1: a token has none."""
+    """The places of a sequence of tokens on a grid, such as (rows, columns), row by row; -1: a token has none."""
 
-    grid: tuple[int, int]
+    grid: tuple[int, ...]
     places: tuple[int, ...]
 
     @classmethod
-    def behind_prefixes(cls, grid: tuple[int, int], n: int) -> Tokens:
+    def behind_prefixes(cls, grid: tuple[int, ...], n: int) -> Tokens:
         """`n` tokens of which the last ones lie on the grid, in row-major order."""
-        pixels = grid[0] * grid[1]
+        pixels = math.prod(grid)
         if pixels > n:
             raise ValueError(f"`patch_grid` {grid} has {pixels} patches, but the model has {n} tokens")
         return cls(grid, (-1,) * (n - pixels) + tuple(range(pixels)))
@@ -48,11 +49,11 @@ class Tokens:
         return sorted((token for token, place in enumerate(self.places) if place >= 0), key=self.places.__getitem__)
 
     def on_grid(self, values: torch.Tensor) -> torch.Tensor:
-        r"""Values of tokens (batch, tokens, \*more) on the grid, (batch, rows, columns, \*more)."""
+        r"""Values of tokens (batch, tokens, \*more) on the grid, such as (batch, rows, columns, \*more)."""
         return values[:, self.order].unflatten(1, self.grid)
 
     def __call__(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Tokens (batch, tokens, channels) as (batch, channels, height, width)."""
+        """Tokens (batch, tokens, channels) as a feature map with channels on axis 1."""
         return self.on_grid(tokens).movedim(-1, 1)
 
 
@@ -61,13 +62,17 @@ class Places(TorchFunctionMode):
 
     Parameters
     ----------
-    size : pair, optional
-        Height and width of the images.
+    size : sequence of int, optional
+        Height and width of the images; the sizes of series or volumes.
+    n_axes : int
+        The number of axes, where no size is given.
     """
 
-    def __init__(self, size: Any = None) -> None:
+    def __init__(self, size: Any = None, n_axes: int = 2) -> None:
         super().__init__()
         self.size = size
+        self._n_axes = n_axes if size is None else len(size)
+        self._on_axis_1 = on_axis_1(self._n_axes)
         self._numbers: Any = WeakIdKeyDictionary()  # of a tensor: the grid, and numbers of its pixels in its shape
         self._followed: dict[tuple[int, int], set[Tokens]] = defaultdict(set)  # by rows and tokens
         self._split: dict[tuple[int, int], set[Tokens]] = defaultdict(set)  # weaker: a table of positions is split, too
@@ -84,6 +89,10 @@ class Places(TorchFunctionMode):
         known = self._tokens(sequence) if sequence in self._numbers else None
         return known or self.of(*sequence.shape[:2])
 
+    def follows(self, sequence: torch.Tensor) -> bool:
+        """Whether this very tensor was followed, and is a sequence of tokens."""
+        return sequence in self._numbers and self._tokens(sequence) is not None
+
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Call a function of torch, and note what it does to pixels."""
         kwargs = kwargs or {}
@@ -91,7 +100,7 @@ class Places(TorchFunctionMode):
         name, given = name_of(func), args[0] if args else kwargs.get("input")
         self.n_attentions += name in ATTENTION or (name == "softmax" and output.ndim > 2)
         if isinstance(output, torch.Tensor):
-            if name in AXIS_1 and output.ndim == 4:
+            if name in self._on_axis_1 and output.ndim == self._n_axes + 2:
                 self._number(output)
             elif name == "cat":
                 self._put_together(args, kwargs, output)
@@ -106,7 +115,7 @@ class Places(TorchFunctionMode):
     def _number(self, output: torch.Tensor) -> None:
         grid = tuple(output.shape[2:])
         if output.shape[2:].numel() > 1:
-            numbers = torch.arange(grid[0] * grid[1], device=output.device).reshape(grid)
+            numbers = torch.arange(math.prod(grid), device=output.device).reshape(grid)
             self._numbers[output] = grid, numbers.expand(output.shape)
 
     def _lay_out(self, func: Any, name: str, given: Any, args: Any, kwargs: Any, output: torch.Tensor) -> None:
@@ -126,12 +135,12 @@ class Places(TorchFunctionMode):
     def _note_split(self, given: torch.Tensor, output: torch.Tensor) -> None:
         """Tokens (batch, tokens, channels) that are used as (batch, height, width, channels), or made of such."""
         sequence, pixels = (given, output) if given.ndim == 3 else (output, given)
-        if (sequence.ndim, pixels.ndim) != (3, 4) or len(sequence) != len(pixels):
+        if (sequence.ndim, pixels.ndim) != (3, self._n_axes + 2) or pixels.ndim == 3 or len(sequence) != len(pixels):
             return
-        rows, columns = pixels.shape[1:3]
-        same = sequence.shape[1] == rows * columns > 1 and sequence.shape[2] == pixels.shape[3]
-        if same and not clearly_other_aspect((rows, columns), self.size):
-            tokens = Tokens.behind_prefixes((rows, columns), rows * columns)
+        grid = tuple(pixels.shape[1:-1])
+        same = sequence.shape[1] == math.prod(grid) > 1 and sequence.shape[2] == pixels.shape[-1]
+        if same and not clearly_other_aspect(grid, self.size):
+            tokens = Tokens.behind_prefixes(grid, math.prod(grid))
             self._split[len(sequence), sequence.shape[1]].add(tokens)
 
     def _put_together(self, args: Any, kwargs: Any, output: torch.Tensor) -> None:
@@ -165,7 +174,7 @@ class Places(TorchFunctionMode):
         if numbers not in self._read:
             places = numbers[0, :, 0]
             kept = places[places >= 0]
-            whole = len(kept) == grid[0] * grid[1] == len(kept.unique())
+            whole = len(kept) == math.prod(grid) == len(kept.unique())
             alike = whole and bool((numbers == places[None, :, None]).all())
             self._read[numbers] = Tokens(grid, tuple(places.tolist())) if alike else None
         return self._read[numbers]

@@ -7,13 +7,13 @@ from typing import Any
 
 import torch
 
-from metfa.explainers._layers import Watch, watched
+from metfa.explainers._layers import Reshaping, Watch, watched
 
 __all__ = ["require_patches_read"]
 
 
 def require_patches_read(watch: Watch, ask: Callable[[torch.Tensor], torch.Tensor], inputs: torch.Tensor) -> None:
-    """Raise where a layer gives tokens of which the model reads none that lies in the image.
+    r"""Raise where a layer gives tokens of which the model reads none that lies in the image.
 
     Behind the last attention of a model that classifies by a class token, no patch reaches the scores. Gradients there
     are exactly 0, and what the patches hold was never trained to mean anything. So the first row is asked about again
@@ -25,13 +25,14 @@ def require_patches_read(watch: Watch, ask: Callable[[torch.Tensor], torch.Tenso
         A forward pass that is over.
     ask : callable
         Batch -> scores.
-    inputs : torch.Tensor, (batch, channels, height, width)
-        The images of that pass.
+    inputs : torch.Tensor, (batch, channels, \*axes)
+        The inputs of that pass.
     """
     output, module = watch.output, watch.module
     if not isinstance(output, torch.Tensor) or output.ndim != 3 or module is None:
         return
-    patches = _patches(watch, output)
+    reshape = watch.reshaping()
+    patches = None if reshape is None else _patches(reshape, output)
     if patches is None:
         return
 
@@ -52,12 +53,10 @@ def require_patches_read(watch: Watch, ask: Callable[[torch.Tensor], torch.Tenso
         )
 
 
-def _patches(watch: Watch, output: torch.Tensor) -> torch.Tensor | None:
+def _patches(reshape: Reshaping, output: torch.Tensor) -> torch.Tensor | None:
     """Tokens that lie in the image, those that are in the feature map; None where that cannot be seen."""
-    reshape = watch.reshaping()
     n = output.shape[1]
     numbers = torch.arange(n, device=output.device, dtype=torch.float64)
-    assert reshape is not None
     kept = reshape(numbers[None, :, None].expand(len(output), -1, output.shape[2])).unique()
     known = bool(((kept == kept.round()) & (kept >= 0) & (kept < n)).all())
     return kept.long() if known else None

@@ -14,10 +14,11 @@ from metfa._base.validation import check_flag, keep
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.calls.differentiation import weights_frozen
 from metfa.calls.held import asks_a_model, hold, model_itself, rows_as_the_model
-from metfa.calls.inputs import check_images, require_tensor
+from metfa.calls.inputs import check_spatial, require_tensor
 from metfa.calls.row_dependence import row_by_row
 from metfa.calls.targets import row_targets
-from metfa.explainers._layers import LastUse, Watch, check_layer, last_use, name_of, watched
+from metfa.explainers._last_use import LastUse, last_use
+from metfa.explainers._layers import CONVOLUTIONS, Watch, check_layer, name_of, watched
 from metfa.explainers.heatmaps import finished
 
 __all__ = ["CAM", "enlarged", "warn_if_constant"]
@@ -40,12 +41,13 @@ class CAM:
     Parameters
     ----------
     called : torch.nn.Module or Called
-        Model, or a `metfa.Called` that says how it is asked: images (batch, channels, height, width) -> scores
-        (batch, classes). The last feature map and the classifier are found by running it: ResNet, DenseNet,
-        EfficientNet, MobileNet-V2, SqueezeNet and others like them.
+        Model, or a `metfa.Called` that says how it is asked: images (batch, channels, height, width), series (batch,
+        channels, length) or volumes (batch, channels, depth, height, width) -> scores (batch, classes). The last
+        feature map and the classifier are found by running it: ResNet, DenseNet, EfficientNet, MobileNet-V2, SqueezeNet
+        and others like them.
     upsample : bool
-        Enlarge the map to the image, bilinearly with pixel centres matched. (The authors round the map to 8 bits first
-        and resize it to 256 pixels.) False: the map as it is, (batch, height, width) of the features; the ADV² attack
+        Enlarge the map to the input, linearly along each axis with pixel centres matched. (The authors round the map to
+        8 bits first and resize it to 256 pixels.) False: the map as it is, in the size of the features; the ADV² attack
         compares such maps.
     scale : bool
         Scale each map to [0, 1] by its smallest and largest value, as the authors do. False: the sum above.
@@ -83,18 +85,18 @@ class CAM:
         keep(self, scale=check_flag(self.scale, "scale"))
 
     def __call__(self, inputs: torch.Tensor, target: Any = None) -> tuple[torch.Tensor, torch.Tensor]:
-        """Maps and scores of a batch.
+        r"""Maps and scores of a batch.
 
         Parameters
         ----------
-        inputs : torch.Tensor, (batch, channels, height, width)
+        inputs : torch.Tensor, (batch, channels, \*axes)
             Floating point. Where they require a gradient, the maps are differentiable in them.
         target : int, sequence or tensor, optional
             Class of each row; None: the predicted one.
 
         Returns
         -------
-        maps : torch.Tensor, (batch, height, width)
+        maps : torch.Tensor, (batch, \*axes)
             float32 (or wider), in [0, 1] with `scale`.
         scores : torch.Tensor, (batch, classes)
             The model's scores, detached.
@@ -105,12 +107,13 @@ class CAM:
             If the model is not of this kind; the message says what was found.
         """
         require_tensor(inputs)
-        check_images(inputs)
+        check_spatial(inputs, self.model)
+        n_axes = inputs.ndim - 2
         differentiable = inputs.requires_grad and torch.is_grad_enabled()
         with weights_frozen(self.model), torch.set_grad_enabled(differentiable):
             with (
-                watched(self.model) as watch,
-                last_use(self.model, (nn.Linear, nn.Conv2d)) as classifier,
+                watched(self.model, n_axes=n_axes) as watch,
+                last_use(self.model, (nn.Linear, CONVOLUTIONS[n_axes])) as classifier,
             ):
                 scores = self.called.in_one_pass(inputs.clone())  # a model may work in place on what it gets
             dependent = self.called.row_look.finds_dependence(inputs.detach(), scores.detach())
@@ -121,13 +124,13 @@ class CAM:
         if not all(isinstance(entry, int) for entry in targets):
             raise TypeError("`target` must be a class index, or one for each row")
         weights = classifier.module.weight.detach().flatten(1)[targets].to(features.dtype)
-        maps = torch.einsum("bk,bkhw->bhw", weights, features)
+        maps = torch.einsum("bk,bk...->b...", weights, features)
         warn_if_constant(maps, f"the feature map {watch.name} shows nothing of the class")
         maps = enlarged(maps, inputs.shape[2:]) if self.upsample else maps
         return finished(maps, scale=self.scale), scores.detach()
 
     def _averaged(self, watch: Watch, classifier: LastUse, scores: torch.Tensor) -> torch.Tensor:
-        """The feature map (batch, channels, height, width) whose average the classifier sees."""
+        r"""The feature map (batch, channels, \*axes) whose average the classifier sees."""
         found = list(watch.averaged_maps(len(scores))) or [
             watch.feature_map(len(scores), instead=f"{REQUIRED}; {INSTEAD}")
         ]
@@ -138,8 +141,8 @@ class CAM:
                 f"{REQUIRED}: its last layer {name} gives {module.weight.shape[0]} numbers, but its scores have shape "
                 f"{tuple(scores.shape)}; {INSTEAD}"
             )
-        if isinstance(module, nn.Conv2d) and given.shape[2:].numel() > 1:
-            pixelwise = module.kernel_size == (1, 1) and module.groups == 1
+        if not isinstance(module, nn.Linear) and given.shape[2:].numel() > 1:
+            pixelwise = set(module.kernel_size) == {1} and module.groups == 1
             if pixelwise and any(given.shape[2:] == x.shape[2:] and _equal_average(x, scores) for x in found):
                 return widen(given)
             raise ValueError(
@@ -157,18 +160,20 @@ class CAM:
 
 
 def _equal_average(features: torch.Tensor, vector: torch.Tensor) -> bool:
-    mean, vector = widen(features.detach()).mean((2, 3)), widen(vector.detach())
+    mean, vector = widen(features.detach()).mean(tuple(range(2, features.ndim))), widen(vector.detach())
     return mean.shape == vector.shape and bool((mean - vector).abs().max() <= TOLERANCE * vector.abs().max())
 
 
 def enlarged(maps: torch.Tensor, size: Any, *, align_corners: bool = False) -> torch.Tensor:
-    """Maps (batch, height, width) enlarged bilinearly to `size`; a constant map stays exactly constant."""
-    low = maps.amin((1, 2), keepdim=True)  # interpolation rounds, but never zero
-    return low + functional.interpolate((maps - low)[:, None], size, mode="bilinear", align_corners=align_corners)[:, 0]
+    r"""Maps (batch, \*axes) enlarged linearly along each axis to `size`; a constant map stays exactly constant."""
+    low = maps.amin(tuple(range(1, maps.ndim)), keepdim=True)  # interpolation rounds, but never zero
+    mode = {1: "linear", 2: "bilinear", 3: "trilinear"}[maps.ndim - 1]
+    return low + functional.interpolate((maps - low)[:, None], size, mode=mode, align_corners=align_corners)[:, 0]
 
 
 def warn_if_constant(maps: torch.Tensor, why: str) -> None:
-    """Warn once of the maps (batch, height, width) that are constant."""
-    constant = int((maps.amax((1, 2)) == maps.amin((1, 2))).sum())
+    r"""Warn once of the maps (batch, \*axes) that are constant."""
+    axes = tuple(range(1, maps.ndim))
+    constant = int((maps.amax(axes) == maps.amin(axes)).sum())
     if constant:
         warn(f"{constant} of {len(maps)} maps are constant: {why}", DegenerateAttributionsWarning)

@@ -13,33 +13,38 @@ from torch import nn
 
 from metfa._arrays import to_host
 from metfa._base.lazy import needs_extra
-from metfa._base.validation import check_function, did_you_mean
+from metfa._base.one_line import one_line
+from metfa._base.validation import check_function
 from metfa.calls.answers import answered, checked_scores
 from metfa.calls.called import Called
 from metfa.calls.guard import model_as_found, model_in_evaluation
-from metfa.calls.inputs import check_images, require_tensor
+from metfa.calls.inputs import SHAPES, check_spatial, require_tensor
 from metfa.calls.no_gradient import gradient_expected
-from metfa.calls.plain import hidden_layers, plain_module
+from metfa.calls.plain import plain_module
 from metfa.calls.replaced import modules_as_found
 from metfa.calls.targets import row_targets
+from metfa.explainers._gradcam_methods import (
+    ALONE,
+    INDEPENDENT,
+    OF_ANY_GRID,
+    OF_FULLGRAD,
+    WITHOUT_RESHAPE,
+    class_score,
+    in_one_row,
+    inner_methods,
+    is_fullgrad,
+    layers_of,
+    method_named,
+    model_of,
+    settings_of,
+)
 from metfa.explainers._layers import Watch, check_layer, watched
 from metfa.explainers._read_patches import require_patches_read
+from metfa.explainers.cam import enlarged
 from metfa.explainers.heatmaps import scale_to_unit
 from metfa.sampling.randomised import seeded
 
 __all__ = ["from_gradcam"]
-
-# Read in grad-cam 1.5.7: each sums its loss over the rows, and weights a row by its own gradients or forward passes.
-INDEPENDENT = [
-    "AblationCAM", "FEM", "FinerCAM", "FullGrad", "GradCAM", "GradCAMElementWise", "GradCAMPlusPlus", "HiResCAM",
-    "LayerCAM", "RefineCAM", "SESS", "ScoreCAM", "SegEigenCAM", "ShapleyCAM", "XGradCAM",
-]  # fmt: skip
-# These get one row a call. They draw random numbers (scikit-learn's kernel PCA of large maps starts from a random
-# vector), or the map's sign depends on the rounding of a singular vector, which changes with the size of the batch.
-ALONE = ["EigenCAM", "EigenGradCAM", "KPCA_CAM", "RandomCAM"]
-WITHOUT_RESHAPE = ("ShapleyCAM",)  # it applies the transform to its weights, not to the activations
-OF_FULLGRAD = "FullGrad knows the biases of convolutions and batch normalisations alone: use another method"
-GOVERNED = {"self", "model", "target_layers", "input_tensor", "targets", "args", "kwargs"}
 
 
 @dataclass(frozen=True)
@@ -54,15 +59,19 @@ class GradCAMMethod:
     called_with: dict[str, Any] = field(default_factory=dict)
     known: bool = False
 
+    __repr__ = one_line
+
     @property
     def rows_independent(self) -> bool:
         """Whether it is one of the methods listed above, and the model mixes no rows."""
         return self.known and Called(self.model).rows_independent
 
     def __call__(self, inputs: torch.Tensor, target: Any = None) -> tuple[torch.Tensor, torch.Tensor]:
-        """Maps (batch, height, width) in [0, 1] and the model's scores (batch, classes)."""
+        r"""Maps (batch, \*axes) in [0, 1] and the model's scores (batch, classes)."""
         require_tensor(inputs)
-        check_images(inputs)
+        check_spatial(inputs, self.model)
+        if inputs.ndim != 4:
+            self._require_any_grid(inputs.ndim - 2)
         if torch.bfloat16 in {inputs.dtype, *(weight.dtype for weight in self.model.parameters())}:
             raise TypeError("grad-cam cannot explain in torch.bfloat16: write `model.float()` and `inputs.float()`")
         leaf = inputs.detach().requires_grad_()  # else there is no backward pass where the weights are frozen
@@ -77,21 +86,52 @@ class GradCAMMethod:
             targets = [self.target_of(entry) for entry in row_targets(target, to_host(scores), len(scores))]
             for made in targets:
                 check_function(made, "the result of target_of", "made(scores)", 1)
-            cam = self._made(watches) if inspect.isclass(self.method) else self.method
-            maps = cam(leaf, targets, **self.called_with)
-        return scale_to_unit(torch.from_numpy(maps).to(inputs.device)), scores
+            if inputs.ndim == 4:
+                cam = self._made(watches) if inspect.isclass(self.method) else self.method
+                maps = torch.from_numpy(cam(leaf, targets, **self.called_with))
+            else:
+                maps = self._of_any_grid(watches, leaf, targets)
+        return scale_to_unit(maps.to(inputs.device)), scores
+
+    def _require_any_grid(self, n_axes: int) -> None:
+        form = SHAPES[n_axes]
+        if not inspect.isclass(self.method):
+            name = type(self.method).__name__
+            raise ValueError(
+                f"`method` is an object of grad-cam, which reads images; for {form} give its class: "
+                f"`from_gradcam({name!r}, model)`"
+            )
+        name = self.method.__name__
+        if name not in OF_ANY_GRID:
+            raise ValueError(
+                f"`method`: {name} of grad-cam takes images, not {form}; these of its methods do: "
+                f"{', '.join(OF_ANY_GRID)}; `metfa.explainers.ScoreCAM` does, too"
+            )
+        if self.called_with.get("aug_smooth"):
+            raise ValueError(f"`aug_smooth` of grad-cam flips images, so it has no meaning for {form}: leave it out")
+
+    def _of_any_grid(self, watches: list[Watch], leaf: torch.Tensor, targets: list[Any]) -> torch.Tensor:
+        """Maps of series or volumes: grad-cam is shown each layer's pixels in one row, and the map is enlarged here."""
+        maps = []
+        for watch in watches:
+            grid, reshape = watch.feature_map(len(leaf)).shape[2:], watch.reshaping()
+            cam = self.method(self.model, [watch.module], **self.made_with | {"reshape_transform": in_one_row(reshape)})
+            cam.get_target_width_height = lambda _: None  # no enlargement of the row
+            rows = torch.from_numpy(cam(leaf, targets, **self.called_with))
+            maps.append(enlarged(rows.reshape(len(leaf), *grid), leaf.shape[2:]))
+        return torch.stack(maps).mean(0)
 
     def _looked_into(self, inputs: torch.Tensor) -> tuple[list[Watch], torch.Tensor]:
         """The layers to explain by, each with a feature map, and the scores of the inputs."""
         made = inspect.isclass(self.method)
-        owner = None if made else _inner(self.method)[0]
+        owner = None if made else inner_methods(self.method)[0]
         reshape = self.made_with.get("reshape_transform") if made else getattr(owner, "reshape_transform", None)
         with torch.no_grad(), ExitStack() as stack:
             size = inputs.shape[2:]
             watches = [stack.enter_context(watched(self.model, layer, reshape, size)) for layer in self.layers]
             scores = self._scores(inputs.clone())
         for watch in watches:
-            watch.feature_map(len(inputs), instead=OF_FULLGRAD if _is_fullgrad(self.method) else None)
+            watch.feature_map(len(inputs), instead=OF_FULLGRAD if is_fullgrad(self.method) else None)
             watch.require_one_call()
             if not made and reshape is None and watch.named is not None and watch.reshaping() is not None:
                 shape = tuple(watch.output.shape)
@@ -102,7 +142,7 @@ class GradCAMMethod:
                     f"`method` reads layer {watch.name}, of shape {shape}, with its {wrong} as channels: make it with "
                     f"{right}"
                 )
-            if not _is_fullgrad(self.method):
+            if not is_fullgrad(self.method):
                 with torch.no_grad():
                     require_patches_read(watch, self._scores, inputs)
         return watches, scores
@@ -113,7 +153,7 @@ class GradCAMMethod:
     def _made(self, watches: list[Watch]) -> Any:
         """An object of the method's class, which reads layers with channels last as such."""
         settings = dict(self.made_with)
-        layers = [] if _is_fullgrad(self.method) else [watch.module for watch in watches]
+        layers = [] if is_fullgrad(self.method) else [watch.module for watch in watches]
         reshape = settings.get("reshape_transform")
         ways = {watch.reshaping() for watch in watches if layers and reshape is None}
         if ways - {None}:
@@ -143,7 +183,7 @@ def from_gradcam(
     target_of: Callable[[Any], Any] | None = None,
     **settings: Any,
 ) -> Any:
-    """Explainer from a method of the grad-cam library (``jacobgil/pytorch-grad-cam``).
+    r"""Explainer from a method of the grad-cam library (``jacobgil/pytorch-grad-cam``).
 
     Parameters
     ----------
@@ -151,7 +191,9 @@ def from_gradcam(
         A class of ``pytorch_grad_cam`` such as ``GradCAM``, or its name. Each call makes a new object of it, so that
         none of its hooks stay. If you give an object, it is used with its own model and layers.
     model : torch.nn.Module
-        Images (batch, channels, height, width) -> scores (batch, classes).
+        Images (batch, channels, height, width), series (batch, channels, length) or volumes (batch, channels, depth,
+        height, width) -> scores (batch, classes). Series and volumes work for EigenCAM, EigenGradCAM, GradCAM,
+        GradCAMElementWise, GradCAMPlusPlus, HiResCAM, KPCA_CAM, LayerCAM, RandomCAM and XGradCAM.
     layer : str, torch.nn.Module, or a sequence of them, optional
         As for `ScoreCAM`, also where channels are last and for tokens; several layers are combined as the method does.
         None: the last feature map, and in a transformer the layer that is said there. (FullGrad takes all convolutions
@@ -166,7 +208,7 @@ def from_gradcam(
     Returns
     -------
     callable
-        Explainer with ``.model``; maps (batch, height, width) in [0, 1], on the inputs' device, and scores. RandomCAM
+        Explainer with ``.model``; maps (batch, \*axes) in [0, 1], on the inputs' device, and scores. RandomCAM
         and KPCA_CAM, which draw random numbers, and EigenCAM, EigenGradCAM and ``eigen_smooth=True``, whose sign
         depends on rounding, are wrapped in `metfa.seeded`: one row a call, each from its own stream.
 
@@ -196,7 +238,7 @@ def from_gradcam(
     with needs_extra("grad-cam's methods", "gradcam"):
         import pytorch_grad_cam as library
     if isinstance(method, str):
-        method = _by_name(method, library)
+        method = method_named(method, library)
     made = inspect.isclass(method)
     kind: Any = method if made else type(method)
     try:
@@ -223,77 +265,17 @@ def from_gradcam(
     layers: tuple[Any, ...] = tuple(layer) if isinstance(layer, list | tuple) else (layer,)
     for one in layers:
         check_layer(one, model if made else nn.Identity())
-    made_with, called_with = _settings(kind, settings, made=made)
+    made_with, called_with = settings_of(kind, settings, made=made)
     inner = settings.get("base_method", getattr(method, "base_cam", None))
     kinds = {kind, inner if inspect.isclass(inner) or inner is None else type(inner)} - {None}
     explainer = GradCAMMethod(
         method,
-        model if isinstance(model, nn.Module) else _model_of(method),
-        layers if made or _is_fullgrad(method) else _layers_of(method),
-        target_of or _class_score,
+        model if isinstance(model, nn.Module) else model_of(method),
+        layers if made or is_fullgrad(method) else layers_of(method),
+        target_of or class_score,
         made_with,
         called_with,
         known=kinds <= {getattr(library, name, None) for name in INDEPENDENT},
     )
     alone = kinds & {getattr(library, name, None) for name in ALONE} or called_with.get("eigen_smooth")
     return seeded(explainer) if alone else explainer
-
-
-def _by_name(name: str, library: Any) -> Any:
-    known = sorted(known for known in INDEPENDENT + ALONE if hasattr(library, known))
-    if name in known:
-        return getattr(library, name)
-    raise ValueError(f"`method`: grad-cam has no {name!r}{did_you_mean(name, known)}; it has {', '.join(known)}")
-
-
-def _settings(kind: Any, settings: dict[str, Any], *, made: bool) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Settings of the class, and those of its call."""
-    constructor = inspect.signature(kind).parameters if made else {}
-    call = {**inspect.signature(kind.__call__).parameters, **inspect.signature(kind.forward).parameters}
-    passed_on = any(parameter.kind is parameter.VAR_KEYWORD for parameter in constructor.values())
-    known = (constructor.keys() | call.keys()) - GOVERNED
-    for name in settings:
-        if name not in known and (name in GOVERNED or not passed_on):
-            raise ValueError(
-                f"{kind.__name__} has no setting {name!r}{did_you_mean(name, known)}; it has {', '.join(sorted(known))}"
-            )
-    called_with = {name: value for name, value in settings.items() if name in call and name not in constructor}
-    return {name: value for name, value in settings.items() if name not in called_with}, called_with
-
-
-def _inner(cam: Any) -> list[Any]:
-    """The object itself, or the methods that it is built on: those that have model, layers and their form."""
-    for owners in ([getattr(cam, "base_cam", None)], list(getattr(cam, "base_cam_per_layer", ())), [cam]):
-        if owners and all(isinstance(getattr(owner, "model", None), nn.Module) for owner in owners):
-            return owners
-    raise TypeError(f"`method` must have a model, got {type(cam).__name__} without one")
-
-
-def _layers_of(cam: Any) -> tuple[nn.Module, ...]:
-    return tuple(layer for owner in _inner(cam) for layer in getattr(owner, "target_layers", ()))
-
-
-def _model_of(cam: Any) -> nn.Module:
-    """The model of an object, if its layers can be watched."""
-    model = _inner(cam)[0].model
-    if (hidden := hidden_layers(model)) is not None:
-        raise ValueError(f"`method` works at the layers of its model, and {hidden}")
-    return model
-
-
-def _is_fullgrad(method: Any) -> bool:
-    return (method if inspect.isclass(method) else type(method)).__name__ == "FullGrad"
-
-
-def _class_score(entry: Any) -> Any:
-    """The score of a class, as the library differentiates or evaluates it; None: the one score of a row."""
-    from pytorch_grad_cam.utils.model_targets import ClassifierOutputTarget, RawScoresOutputTarget
-
-    if entry is None:
-        return RawScoresOutputTarget()
-    if not isinstance(entry, int):
-        raise TypeError(
-            f"`target` must hold class indices, got {type(entry).__name__}; for other targets of grad-cam write "
-            "`target_of=`, such as `target_of=lambda mask: SemanticSegmentationTarget(8, mask)`"
-        )
-    return ClassifierOutputTarget(entry)

@@ -21,8 +21,9 @@ from metfa.explainers.heatmaps import finished
 from metfa.explainers.mask_optimisation import (
     Blend,
     blended,
+    cells_of,
     check_mask_settings,
-    check_pictures,
+    check_masked,
     deleted,
     optimised,
     target_scores,
@@ -56,9 +57,10 @@ class IGOS:
     Parameters
     ----------
     called : torch.nn.Module, callable or Called
-        Model, or a `metfa.Called` that says how it is asked: images (batch, channels, height, width) -> scores
-        (batch, classes). Its `batch_size` counts rows times points. It can change maps through rounding: a network
-        rounds differently for another batch size, and that decides the line search where two steps are nearly as good.
+        Model, or a `metfa.Called` that says how it is asked: images (batch, channels, height, width), series (batch,
+        channels, length) or volumes (batch, channels, depth, height, width) -> scores (batch, classes). Its
+        `batch_size` counts rows times points. It can change maps through rounding: a network rounds differently for
+        another batch size, and that decides the line search where two steps are nearly as good.
     n_iterations : int
         Number of descents. With more than 3, l tunes itself. It is divided by 10 after iteration ``n_iterations // 2``
         (from 0) if hiding has moved the probability by at most 0.001 until then, and by 5 after ``4 * n_iterations //
@@ -67,13 +69,14 @@ class IGOS:
         Points S of the integrated gradient.
     score_weight : float
         Weight w of each point: 1/20 in the authors' code, for every S.
-    grid : int or (int, int)
-        Cells of the mask along (rows, columns). It is enlarged bilinearly, corner to corner.
+    grid : int or tuple of int
+        Cells of the mask along each axis, such as (rows, columns). It is enlarged linearly along each, corner to
+        corner.
     l1_weight : float
         l, of the mean of \|1 - m\| over cells.
     tv_weight, tv_beta : float
         t, of the total variation: the mean of \|difference\|^beta over vertically neighbouring cells, plus that over
-        horizontally neighbouring ones.
+        horizontally neighbouring ones (one mean for each axis).
     baseline : callable, float or sequence of float
         What a pixel becomes where the mask is 0: a function of images (each by itself), a number, or one number for
         each channel. The default is a Gaussian blur, sigma 50, cut to 51 pixels.
@@ -110,7 +113,7 @@ class IGOS:
 
     called: Any
     n_iterations: int = field(default=15, kw_only=True)
-    grid: int | tuple[int, int] = field(default=28, kw_only=True)
+    grid: int | tuple[int, ...] = field(default=28, kw_only=True)
     n_steps: int = field(default=20, kw_only=True)
     score_weight: float = field(default=1 / 20, kw_only=True)
     l1_weight: float = field(default=1.0, kw_only=True)
@@ -138,12 +141,12 @@ class IGOS:
     def __call__(
         self, inputs: torch.Tensor, target: Any = None, *, rngs: Any = None
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Maps and scores of a batch.
+        r"""Maps and scores of a batch.
 
         Parameters
         ----------
-        inputs : torch.Tensor, (batch, channels, height, width)
-            Floating point, pixels in [0, 1].
+        inputs : torch.Tensor, (batch, channels, \*axes)
+            Floating point; pixels in [0, 1].
         target : int, sequence or tensor, optional
             Class of each row; None: the predicted one.
         rngs : list of numpy.random.Generator, optional
@@ -151,7 +154,7 @@ class IGOS:
 
         Returns
         -------
-        maps : torch.Tensor, (batch, height, width)
+        maps : torch.Tensor, (batch, \*axes)
             1 - mask, high where hiding lowers the score; float32 (or wider), in [0, 1] with `scale`. Never part of a
             graph.
         scores : torch.Tensor, (batch, classes)
@@ -166,7 +169,7 @@ class IGOS:
         return enlargements(self.grid, images.shape[2:], "corners")
 
     def _check(self, inputs: Any) -> None:
-        check_pictures(inputs, self.baseline)
+        check_masked(self, inputs)
         if len(self._deviations) not in (1, inputs.shape[1]):
             raise ValueError(
                 f"`noise_std` must be one number or one for each of the {inputs.shape[1]} channels, got "
@@ -175,13 +178,13 @@ class IGOS:
 
     @property
     def _deviations(self) -> np.ndarray:
-        return np.asarray(self.noise_std, dtype=np.float32).reshape(-1, 1, 1)
+        return np.asarray(self.noise_std, dtype=np.float32).reshape(-1)
 
     def _optimised(self, inputs: torch.Tensor, index: torch.Tensor, rngs: list[np.random.Generator]) -> torch.Tensor:
         blend = blended(widen(inputs), self.baseline, index, inputs.dtype)
         # One seed for each point, so that a pass that is repeated has the same noise
         seeds = np.stack([rng.integers(0, 2**63, (self.n_iterations, self.n_steps)) for rng in rngs])
-        masks = blend.contrast.new_ones((len(inputs), *grid_sides(self.grid)))
+        masks = blend.contrast.new_ones((len(inputs), *grid_sides(self.grid, inputs.ndim - 2)))
         l1_weights = blend.contrast.new_full((len(inputs),), self.l1_weight)
         scores = first = previous = self._scores_under(masks, blend)
         for iteration in range(self.n_iterations):
@@ -197,7 +200,7 @@ class IGOS:
         return masks
 
     def _penalties(self, masks: torch.Tensor, l1_weights: torch.Tensor) -> torch.Tensor:
-        return l1_weights * (1 - masks).abs().mean((1, 2)) + self.tv_weight * variation(masks, self.tv_beta)
+        return l1_weights * (1 - masks).abs().mean(cells_of(masks)) + self.tv_weight * variation(masks, self.tv_beta)
 
     def _gradient(self, masks: torch.Tensor, l1_weights: torch.Tensor, blend: Blend, seeds: np.ndarray) -> torch.Tensor:
         """Gradient of the penalties and of the scores at all points with respect to each row's mask."""
@@ -213,7 +216,8 @@ class IGOS:
             with torch.enable_grad():
                 leaf = masks[part].detach().requires_grad_()
                 enlarged = resized(leaf, self._matrices(blend.contrast))[rows - part.start]
-                shares = enlarged * ((points + 1).to(masks.dtype) / self.n_steps)[:, None, None]
+                part_shown = (points + 1).to(masks.dtype) / self.n_steps
+                shares = enlarged * part_shown.reshape(-1, *[1] * (enlarged.ndim - 1))
                 scores = target_scores(self.called, blend[rows](shares) + noise, blend.index[rows])
                 require_graph(scores, leaf)
                 (of_scores,) = torch.autograd.grad(scores.sum(), leaf)
@@ -224,7 +228,8 @@ class IGOS:
 
     def _noise(self, seeds: np.ndarray, blend: Blend) -> torch.Tensor | float:
         """Noise on the points of one pass, from their seeds."""
-        deviations, shape = self._deviations, blend.contrast.shape[1:]
+        shape = blend.contrast.shape[1:]
+        deviations = self._deviations.reshape(-1, *[1] * (len(shape) - 1))
         if not deviations.any():
             return 0.0
 
@@ -254,7 +259,7 @@ class IGOS:
         All rows start with the same step, so the rows that still search share it. The others have left the batch.
         """
         losses = self._penalties(masks, l1_weights) + scores
-        promises = ARMIJO * gradient.square().sum((1, 2))
+        promises = ARMIJO * gradient.square().sum(cells_of(gradient))
         lowered, new_scores = torch.empty_like(masks), torch.empty_like(scores)
         searching, step = torch.arange(len(masks), device=masks.device), self.first_step
         while len(searching):

@@ -1,4 +1,4 @@
-"""LIME for images: a linear model fitted to the class probability, whose inputs say which segments are shown."""
+"""LIME: a linear model fitted to the class probability, whose inputs say which segments of the input are shown."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.calls.answers import one_score
 from metfa.calls.baseline import baseline_like, check_baseline
 from metfa.calls.held import asks_a_model, hold, model_itself
-from metfa.calls.inputs import check_images
+from metfa.calls.inputs import check_spatial
 from metfa.calls.targets import target_indices
 from metfa.explainers._segments import check_segmentation, check_several, segments_of
 from metfa.explainers.heatmaps import scale_to_unit
@@ -26,12 +26,12 @@ __all__ = ["LIME", "Surrogate"]
 
 @dataclass(frozen=True, eq=False)
 class Surrogate:
-    """The linear model that LIME fitted around one image.
+    """The linear model that LIME fitted around one input.
 
     Parameters
     ----------
-    labels : ndarray of int, (height, width)
-        Segment of each pixel, from 0 on.
+    labels : ndarray of int, such as (height, width)
+        Segment of each pixel, step or voxel, from 0 on.
     coefficients : ndarray, (n_segments,)
         How much the class probability rises if a segment is shown. All are exactly 0 if the probability is the same, to
         rounding, whatever is shown; NaN if the model returned NaN.
@@ -51,11 +51,11 @@ class Surrogate:
 
     @property
     def weights(self) -> np.ndarray:
-        """Coefficient of each pixel's segment, (height, width)."""
+        """Coefficient of each pixel's segment, in the shape of the labels."""
         return self.coefficients[self.labels]
 
     def strongest(self, n_segments: int) -> np.ndarray:
-        """1 on the `n_segments` segments with the largest positive coefficients, 0 elsewhere, (height, width).
+        """1 on the `n_segments` segments with the largest positive coefficients, 0 elsewhere.
 
         Among equal coefficients, the segment with the smaller label comes first.
         """
@@ -70,28 +70,32 @@ class Surrogate:
 class LIME:
     r"""Local linear surrogate over segments (Ribeiro et al. 2016): which superpixels raise the class probability?
 
-    The image is cut into segments; copies of it hide each segment with probability ½; a ridge regression of the class
-    probability on what is shown, weighted by closeness to the image, gives each segment its coefficient. Segmentation,
+    The input is cut into segments; copies of it hide each segment with probability ½; a ridge regression of the class
+    probability on what is shown, weighted by closeness to the input, gives each segment its coefficient. Segmentation,
     weights and regression are those of ``marcotcr/lime`` 0.2.0.1 (``lime_image.py``, ``lime_base.py``).
 
     Parameters
     ----------
     called : torch.nn.Module, callable or Called
-        Model, or a `metfa.Called` that says how it is asked: images (batch, channels, height, width) -> scores
-        (batch, classes). Any function of arrays will do.
+        Model, or a `metfa.Called` that says how it is asked: images (batch, channels, height, width), series (batch,
+        channels, length) or volumes (batch, channels, depth, height, width) -> scores (batch, classes). Any function of
+        arrays will do.
     n_perturbations : int
-        Copies of each image; the first hides nothing. 1000 in the lime package and the MeTFA paper.
-    segmentation : {"quickshift", "slic"}, array or callable
-        "quickshift" with kernel size 4, maximal distance 200 and ratio 0.2 (the lime package's); "slic" with
-        scikit-image's defaults and a blur of one pixel; integer labels (height, width) for all images; or a function
-        from an image (height, width, channels), a float64 NumPy array, to labels. The first two need scikit-image and
-        pixels in [0, 1]; with three channels or one they work in Lab colours, otherwise on the values as they are.
+        Copies of each input; the first hides nothing. 1000 in the lime package and the MeTFA paper.
+    segmentation : {"auto", "quickshift", "slic"}, Blocks, array or callable
+        "quickshift" with kernel size 4, maximal distance 200 and ratio 0.2 (the lime package's), for images; "slic"
+        with scikit-image's defaults and a blur of one pixel, for images and volumes; `Blocks`, windows of equal length
+        or rectangles or cuboids of equal size; integer labels, such as (height, width), for all inputs; or a function
+        from an input with channels last, such as (height, width, channels), a float64 NumPy array, to labels.
+        "quickshift" and "slic" need scikit-image and values in [0, 1]; with three channels or one they work in Lab
+        colours, otherwise on the values as they are. "auto" is "quickshift" for images, ``Blocks(40)`` for series and
+        ``Blocks(5)`` for volumes.
     n_segments_shown : int or None
         The map is 1 on this many segments, with the largest positive coefficients (on fewer if fewer are positive),
         and 0 elsewhere (5 in the MeTFA paper and in the lime package's ``get_image_and_mask``). None: the coefficient
         of each pixel's segment.
     hide : "mean", float or sequence of float
-        What hides a segment: its own mean colour (the lime package's default), or a colour in the units of the
+        What hides a segment: its own mean in each channel (the lime package's default), or a value in the units of the
         inputs, one number or one for each channel; 0 is black. The MeTFA paper's code hides with 0 in *normalised*
         images, which is the training mean: write ``hide=(0.485, 0.456, 0.406)`` for the usual ImageNet networks.
     kernel_width : float
@@ -108,12 +112,12 @@ class LIME:
     Notes
     -----
     Copies are made on the model's device, a batch at a time. So each perturbation needs memory for a few numbers per
-    segment, not for an image. Segments are found on the host, anew for each row. So noise moves them too, and part of
+    segment, not for an input. Segments are found on the host, anew for each row. So noise moves them too, and part of
     LIME's instability comes from them. Labels of your own keep them fixed.
 
     All segments enter the regression, as in the lime package, which keeps up to 100,000 features.
 
-    An image that is a single segment is refused: one segment says nothing about the parts of an image.
+    An input that is a single segment is refused: one segment says nothing about its parts.
 
     Warnings name inputs whose score no perturbation changes, fits of which the ridge penalty takes more than half, and
     fits that are no better than luck: R² is not above n_segments / (n_perturbations - 1), so the adjusted R² is not
@@ -142,7 +146,7 @@ class LIME:
 
     called: Any
     n_perturbations: int = field(default=1000, kw_only=True)
-    segmentation: Any = field(default="quickshift", kw_only=True)
+    segmentation: Any = field(default="auto", kw_only=True)
     n_segments_shown: int | None = field(default=5, kw_only=True)
     hide: str | float | Sequence[float] = field(default="mean", kw_only=True)
     kernel_width: float = field(default=0.25, kw_only=True)
@@ -169,11 +173,11 @@ class LIME:
         keep(self, regularization=check_number(self.regularization, "regularization", above=0))
 
     def __call__(self, inputs: Any, target: Any = None, *, rngs: Any = None) -> tuple[Any, Any]:
-        """Maps and scores of a batch.
+        r"""Maps and scores of a batch.
 
         Parameters
         ----------
-        inputs : array, (batch, channels, height, width)
+        inputs : array, (batch, channels, \*axes)
             Floating point.
         target : int, sequence or array, optional
             Class of each row; None: the predicted one.
@@ -182,7 +186,7 @@ class LIME:
 
         Returns
         -------
-        maps : array, (batch, height, width)
+        maps : array, (batch, \*axes)
             float32 (or wider).
         scores : array, (batch, classes)
             The model's scores of the inputs themselves.
@@ -209,7 +213,7 @@ class LIME:
             One for each row: its segments, coefficients, intercept and R².
         scores : array, (batch, classes)
         """
-        check_images(inputs)
+        check_spatial(inputs, self.model)
         generators = row_generators(inputs, rngs, self.rng)
         if self.hide != "mean":
             baseline_like(self.hide, inputs, "hide")
@@ -267,7 +271,7 @@ class LIME:
             )
 
     def _hidden(self, image: Any, labels: np.ndarray) -> Any:
-        """The image with all its segments hidden, (1, channels, height, width) or what broadcasts to it."""
+        r"""The input with all its segments hidden, (1, channels, \*axes) or what broadcasts to it."""
         if self.hide != "mean":
             return baseline_like(self.hide, image, "hide")
         segment, channels = labels.ravel(), to_host(image[0])

@@ -13,15 +13,17 @@ from metfa._arrays import widen
 from metfa._base.validation import check_number, keep, one_of, positive_int
 from metfa.calls.blur import Blur, blur_and_median
 from metfa.calls.differentiation import index_of, require_graph, weights_frozen
-from metfa.calls.enlargement import Enlargement, enlargement, enlargements, grid_sides, resized
+from metfa.calls.enlargement import Enlargement, enlargements, grid_sides, resized, stretched
 from metfa.calls.held import asks_a_model, model_itself, rows_as_the_model
 from metfa.calls.targets import row_targets
+from metfa.explainers._discs import discs, discs_on_grid, radii_of
 from metfa.explainers.heatmaps import finished, scale_to_unit
 from metfa.explainers.mask_optimisation import (
     Blend,
     blended,
+    cells_of,
     check_mask_settings,
-    check_pictures,
+    check_masked,
     deleted,
     optimised,
     target_scores,
@@ -33,19 +35,17 @@ from metfa.sampling.randomised import row_generators
 __all__ = ["MASK", "MaskState"]
 
 DECAY, DECAY_OF_SQUARES, EPSILON = 0.9, 0.999, 1e-8  # Adam's
-RADII = np.arange(0, 175, 5) / 224  # of the discs that start a mask; the image's longer side is 1
-SOFTNESS = 10 / 224  # width of their edges
 
 
 @dataclass(frozen=True)
 class MaskState:
-    """The state of the optimisation of a batch.
+    r"""The state of the optimisation of a batch.
 
     Attributes
     ----------
-    masks : torch.Tensor, (batch, rows, columns)
+    masks : torch.Tensor, (batch, \*cells)
         Masks on the grid, in [0, 1]; 0 hides.
-    mean, square : torch.Tensor, (batch, rows, columns)
+    mean, square : torch.Tensor, (batch, \*cells)
         Adam's running means of the gradient and of its square.
     count : int
         Steps taken.
@@ -76,18 +76,19 @@ class MASK:
     Parameters
     ----------
     called : torch.nn.Module, callable or Called
-        Model, or a `metfa.Called` that says how it is asked: images (batch, channels, height, width) -> scores
-        (batch, classes). Its `batch_size` is the number of rows that are optimised together.
+        Model, or a `metfa.Called` that says how it is asked: images (batch, channels, height, width), series (batch,
+        channels, length) or volumes (batch, channels, depth, height, width) -> scores (batch, classes). Its
+        `batch_size` is the number of rows that are optimised together.
     n_iterations : int
         Steps of Adam.
     learning_rate : float
         Adam's learning rate; its decays are .9 and .999.
-    grid : int or (int, int)
-        Cells of the mask along (rows, columns): 28 is an eighth of 224 pixels.
+    grid : int or tuple of int
+        Cells of the mask along each axis, such as (rows, columns): 28 is an eighth of 224 pixels.
     enlargement : {"nearest", "corners", "centres"}
         Cells become pixels by repetition, or bilinearly: corner to corner, or with each cell's value at its centre.
     mask_blur : Blur or None
-        Blur that softens the enlarged mask.
+        Blur that softens the enlarged mask; its sigma may be one number for each axis.
     init : "circle" or float
         The mask at the start. "circle" hides a soft disc in the middle: the smallest of 35 discs that lowers the
         probability by at least 99 % of what the largest does. A number fills the mask.
@@ -95,13 +96,14 @@ class MASK:
         Weight of \|1 - m\|, and whether cells are summed or averaged.
     tv_weight, tv_beta, tv_reduction : float, float, {"sum", "mean"}
         Weight and exponent of the total variation. "sum": (down² + right²)^(beta / 2), summed over cells, of the
-        differences to the cells below and to the right. "mean": the mean of \|down\|^beta, plus that of \|right\|^beta.
+        differences to the cells below and to the right (and behind). "mean": the mean of \|down\|^beta, plus that of
+        \|right\|^beta.
     baseline : callable, float or sequence of float
         What a pixel becomes where the mask is 0: a function of images (each by itself), a number, or one number for
         each channel. The default is a Gaussian blur, sigma 10 (Pillow's "radius" is sigma).
     jitter : int
-        Images are enlarged by this many pixels. Each step sees a window of the original size at one of ``jitter`` times
-        ``jitter`` random places; the mask does not move. 0: no jitter.
+        Inputs are enlarged by this many pixels along each axis. Each step sees a window of the original size, at one of
+        ``jitter`` random places along each; the mask does not move. 0: no jitter.
     rng : int, numpy.random.Generator or None
         Seed of direct calls without `rngs`; `metfa.explain` passes its own generators.
     scale : bool
@@ -127,7 +129,7 @@ class MASK:
 
     called: Any
     n_iterations: int = field(default=300, kw_only=True)
-    grid: int | tuple[int, int] = field(default=28, kw_only=True)
+    grid: int | tuple[int, ...] = field(default=28, kw_only=True)
     learning_rate: float = field(default=0.1, kw_only=True)
     enlargement: Enlargement = field(default="nearest", kw_only=True)
     mask_blur: Blur | None = field(default=Blur(5.0), kw_only=True)
@@ -205,11 +207,11 @@ class MASK:
         return self.maps(masks, inputs), scores
 
     def maps(self, masks: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
-        """Maps (batch, height, width) of masks on the grid, such as those of a `MaskState`; as a call returns them."""
+        r"""Maps (batch, \*axes) of masks on the grid, such as those of a `MaskState`; as a call returns them."""
         return finished(deleted(masks, self._matrices(inputs)), scale=self.scale)
 
     def start(self, inputs: torch.Tensor, target: Any) -> MaskState:
-        """The first state for `step`: inputs (batch, channels, height, width), and a class or one for each row."""
+        r"""The first state for `step`: inputs (batch, channels, \*axes), and a class or one for each row."""
         self._check(inputs)
         with torch.no_grad(), weights_frozen(self.model):
             return self._started(inputs.detach(), self._given(inputs, target))
@@ -223,18 +225,18 @@ class MASK:
         shifts: Any = None,
         create_graph: bool = False,
     ) -> MaskState:
-        """One step of Adam, as a function without randomness. A call takes `n_iterations` steps.
+        r"""One step of Adam, as a function without randomness. A call takes `n_iterations` steps.
 
         Parameters
         ----------
-        inputs : torch.Tensor, (batch, channels, height, width)
-            Floating point, pixels in [0, 1].
+        inputs : torch.Tensor, (batch, channels, \*axes)
+            Floating point; pixels in [0, 1].
         target : int, sequence or tensor
             Class of each row.
         state : MaskState
             Masks and Adam's means before the step.
-        shifts : array of int, (batch, 2), optional
-            Place (down, right) of each row's window, in 0..`jitter`. None: the middle.
+        shifts : array of int, (batch, axes), optional
+            Place, such as (down, right), of each row's window, in 0..`jitter`. None: the middle.
         create_graph : bool
             Keep the graph: the new masks and means are differentiable in the inputs and in the state. That needs second
             derivatives of the model; those of a ReLU are 0.
@@ -244,9 +246,10 @@ class MASK:
         MaskState
         """
         self._check(inputs)
-        places = np.full((len(inputs), 2), self.jitter // 2) if shifts is None else np.asarray(shifts)
-        if places.shape != (len(inputs), 2) or places.dtype.kind not in "iu":
-            raise ValueError(f"`shifts` must be integers ({len(inputs)}, 2), got {places.dtype} {places.shape}")
+        shape = (len(inputs), inputs.ndim - 2)
+        places = np.full(shape, self.jitter // 2) if shifts is None else np.asarray(shifts)
+        if places.shape != shape or places.dtype.kind not in "iu":
+            raise ValueError(f"`shifts` must be integers {shape}, got {places.dtype} {places.shape}")
         if places.min() < 0 or places.max() > self.jitter:
             raise ValueError(f"`shifts` must lie in 0..{self.jitter}, got {places.min()}..{places.max()}")
         with torch.set_grad_enabled(create_graph), weights_frozen(self.model):
@@ -259,13 +262,15 @@ class MASK:
         return index_of(row_targets(target, None, len(inputs)), inputs.device)
 
     def _check(self, inputs: Any) -> None:
-        check_pictures(inputs, self.baseline)
+        check_masked(self, inputs)
+        if self.mask_blur is not None:
+            self.mask_blur.of_axes(inputs.ndim - 2)
 
     def _matrices(self, images: torch.Tensor) -> list[np.ndarray]:
         return enlargements(self.grid, images.shape[2:], self.enlargement, self.mask_blur)
 
     def _optimised(self, inputs: torch.Tensor, index: torch.Tensor, rngs: list[np.random.Generator]) -> torch.Tensor:
-        shifts = np.stack([rng.integers(0, max(self.jitter, 1), (self.n_iterations, 2)) for rng in rngs])
+        shifts = np.stack([rng.integers(0, max(self.jitter, 1), (self.n_iterations, inputs.ndim - 2)) for rng in rngs])
         parts: list[torch.Tensor] = []
 
         def optimise(start: int, stop: int) -> None:
@@ -282,15 +287,19 @@ class MASK:
         """Images and baselines, enlarged so that windows of the original size can move in them."""
         images = widen(inputs)
         if self.jitter:
-            images = resized(images, [enlargement(size, size + self.jitter, "centres") for size in images.shape[2:]])
+            images = stretched(images, [size + self.jitter for size in images.shape[2:]])
         return blended(images, self.baseline, index, inputs.dtype)
 
     def _window(self, wide: Blend, shifts: np.ndarray) -> Blend:
         if not self.jitter:
             return wide
-        height, width = (size - self.jitter for size in wide.contrast.shape[2:])
+        sizes = [size - self.jitter for size in wide.contrast.shape[2:]]
+        windows = [
+            (slice(None), *(slice(start, start + size) for start, size in zip(row, sizes, strict=True)))
+            for row in shifts.tolist()
+        ]
         baseline, contrast = (
-            torch.stack([row[:, i : i + height, j : j + width] for row, (i, j) in zip(images, shifts, strict=True)])
+            torch.stack([row[window] for row, window in zip(images, windows, strict=True)])
             for images in (wide.baseline, wide.contrast)
         )
         return Blend(baseline, contrast, wide.index, wide.dtype)
@@ -315,23 +324,24 @@ class MASK:
 
     def _penalties(self, masks: torch.Tensor) -> torch.Tensor:
         deleted = (1 - masks).abs()
-        l1 = deleted.sum((1, 2)) if self.l1_reduction == "sum" else deleted.mean((1, 2))
+        l1 = (deleted.sum if self.l1_reduction == "sum" else deleted.mean)(cells_of(masks))
         tv = (variation_of_pairs if self.tv_reduction == "sum" else variation)(masks, self.tv_beta)
         return self.l1_weight * l1 + self.tv_weight * tv
 
     def _started(self, inputs: torch.Tensor, index: torch.Tensor) -> MaskState:
-        blank = widen(inputs[:, 0, :1, :1]).new_zeros((len(inputs), *grid_sides(self.grid)))
+        blank = widen(inputs[:0]).new_zeros((len(inputs), *grid_sides(self.grid, inputs.ndim - 2)))
         masks = self._circles(inputs, index) if self.init == "circle" else blank + self.init
         return MaskState(masks, blank, blank)
 
     def _circles(self, inputs: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
-        """Masks that hide a disc in the middle of each image, as large as needed."""
-        blend, n = blended(widen(inputs), self.baseline, index, inputs.dtype), len(RADII)
+        """Masks that hide a disc (or window, or ball) in the middle of each input, as large as needed."""
+        radii = radii_of(inputs.ndim - 2)
+        blend, n = blended(widen(inputs), self.baseline, index, inputs.dtype), len(radii)
         parts: list[torch.Tensor] = []
 
         def ask(start: int, stop: int) -> None:
             pairs = torch.arange(start, stop, device=inputs.device)
-            shown = _discs(RADII[np.arange(start, stop) % n], blend.contrast)
+            shown = discs(radii[np.arange(start, stop) % n], blend.contrast)
             parts.append(target_scores(self.called, blend[pairs // n](shown), index[pairs // n]))
 
         self.called.in_batches(len(inputs) * n, inputs, ask)
@@ -340,18 +350,5 @@ class MASK:
         left = (scores - scores[:, -1:]) / (whole[:, None] - scores[:, -1:])
         enough = (left < 0.01).int()  # NaN (no disc changes anything) is not enough
         chosen = torch.where(enough.any(1), enough.argmax(1), n - 1).cpu().numpy()
-        middles = [
-            ((np.arange(cells) + 0.5) * size // cells).astype(int)
-            for cells, size in zip(grid_sides(self.grid), inputs.shape[2:], strict=True)
-        ]
-        discs = _discs(RADII[chosen], blend.contrast)[:, middles[0]][:, :, middles[1]]
-        return scale_to_unit(discs.round(decimals=6))  # a disc over the whole image is flat, to rounding
-
-
-def _discs(radii: np.ndarray, images: torch.Tensor) -> torch.Tensor:
-    """Masks (radius, height, width) which are 0 in the middle, with soft edges."""
-    height, width = images.shape[2:]
-    longer = max(height, width)
-    away = (np.arange(height)[:, None] - height // 2) ** 2 + (np.arange(width) - width // 2) ** 2
-    discs = torch.as_tensor(away <= (radii * longer)[:, None, None] ** 2, device=images.device).to(images.dtype)
-    return 1 - Blur(SOFTNESS * longer)(discs[:, None])[:, 0]
+        start = discs_on_grid(radii[chosen], blend.contrast, grid_sides(self.grid, inputs.ndim - 2))
+        return scale_to_unit(start.round(decimals=6))  # a disc over the whole image is flat, to rounding

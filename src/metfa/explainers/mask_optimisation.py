@@ -1,4 +1,4 @@
-"""Shared by explainers that optimise a mask: a coarse mask for each image, which mixes it with a baseline."""
+"""Shared by explainers that optimise a mask: a coarse mask for each input, which mixes it with a baseline."""
 
 from __future__ import annotations
 
@@ -13,19 +13,21 @@ from metfa._arrays import widen
 from metfa._base.validation import MOST_CALLS, check_flag, check_function, check_number, keep, positive_int
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
 from metfa.calls.baseline import baseline_like, check_baseline
+from metfa.calls.blur import Blur
 from metfa.calls.called import Called
 from metfa.calls.differentiation import index_of, of_indices, weights_frozen
-from metfa.calls.enlargement import grid_sides, resized
+from metfa.calls.enlargement import check_grid, grid_sides, resized
 from metfa.calls.held import hold
-from metfa.calls.inputs import check_images, require_tensor
+from metfa.calls.inputs import check_spatial, require_tensor
 from metfa.calls.no_gradient import gradient_expected
 
 __all__ = [
     "ROUNDING",
     "Blend",
     "blended",
+    "cells_of",
     "check_mask_settings",
-    "check_pictures",
+    "check_masked",
     "deleted",
     "optimised",
     "target_scores",
@@ -37,34 +39,41 @@ __all__ = [
 ROUNDING = 100  # steps of precision: masks that vary less are flat, else scaling would make a map of rounding
 
 
+def cells_of(masks: torch.Tensor) -> tuple[int, ...]:
+    r"""The axes of the cells of masks (batch, \*cells)."""
+    return tuple(range(1, masks.ndim))
+
+
 def variation(masks: torch.Tensor, beta: float) -> torch.Tensor:
-    """Total variation of each mask: the mean of |difference|^beta over vertical pairs, plus that over horizontal."""
+    """Total variation of each mask: the sum over its axes of the mean of |difference|^beta over neighbours."""
     total: Any = 0
-    for axis in (1, 2):
+    for axis in range(1, masks.ndim):
         steps = masks.diff(dim=axis).abs() ** beta
-        total = total + steps.sum((1, 2)) / max(steps[0].numel(), 1)  # an axis of one cell has no pairs
+        total = total + steps.sum(cells_of(masks)) / max(steps[0].numel(), 1)  # an axis of one cell has no pairs
     return total
 
 
 def variation_of_pairs(masks: torch.Tensor, beta: float, floor: float = 1e-5) -> torch.Tensor:
-    """Total variation of each mask: the sum over cells of (down² + right²)^(beta / 2), differences to neighbours.
+    """Total variation of each mask: the sum over cells of (down² + right²)^(beta / 2), differences to the next cells.
 
     Below `floor` a term is linear in the squares, as in the gradient of Fong and Vedaldi's code. That keeps its second
     derivatives finite where masks are flat.
     """
-    down = torch.nn.functional.pad(masks.diff(dim=1), (0, 0, 0, 1))
-    right = torch.nn.functional.pad(masks.diff(dim=2), (0, 1))
-    squares, least = down**2 + right**2, floor ** (2 / beta)
+    squares: Any = 0
+    for axis in range(1, masks.ndim):
+        behind = (0, 0) * (masks.ndim - 1 - axis)
+        squares = squares + torch.nn.functional.pad(masks.diff(dim=axis), (*behind, 0, 1)) ** 2
+    least = floor ** (2 / beta)
     slope = beta / 2 * least ** (beta / 2 - 1)
-    return (squares.clamp(min=least) ** (beta / 2) + slope * (squares.clamp(max=least) - least)).sum((1, 2))
+    return (squares.clamp(min=least) ** (beta / 2) + slope * (squares.clamp(max=least) - least)).sum(cells_of(masks))
 
 
 @dataclass(frozen=True)
 class Blend:
-    """Images and baselines, mixed by masks: the image where a mask is 1, the baseline where it is 0."""
+    """Inputs and baselines, mixed by masks: the input where a mask is 1, the baseline where it is 0."""
 
     baseline: torch.Tensor
-    contrast: torch.Tensor  # image - baseline
+    contrast: torch.Tensor  # input - baseline
     index: torch.Tensor  # of each row's target among its scores, (batch, axes)
     dtype: torch.dtype  # the model's; half-precision blends are computed in float32
 
@@ -72,7 +81,7 @@ class Blend:
         return Blend(self.baseline[rows], self.contrast[rows], self.index[rows], self.dtype)
 
     def __call__(self, masks: torch.Tensor) -> torch.Tensor:
-        """Images (batch, channels, height, width) under masks (batch, height, width)."""
+        r"""Inputs (batch, channels, \*axes) under masks (batch, \*axes)."""
         return (self.baseline + self.contrast * masks[:, None]).to(self.dtype)
 
 
@@ -81,7 +90,7 @@ def check_mask_settings(explainer: Any) -> None:
     hold(explainer)
     keep(explainer, scale=check_flag(explainer.scale, "scale"))
     keep(explainer, n_iterations=positive_int(explainer.n_iterations, "n_iterations", maximum=MOST_CALLS))
-    grid_sides(explainer.grid)
+    check_grid(explainer.grid)
     keep(explainer, l1_weight=check_number(explainer.l1_weight, "l1_weight"))
     if callable(explainer.baseline):
         check_function(explainer.baseline, "baseline", "baseline(images)", None)
@@ -89,10 +98,14 @@ def check_mask_settings(explainer: Any) -> None:
         check_baseline(explainer.baseline)
 
 
-def check_pictures(inputs: Any, baseline: Any) -> None:
-    """Raise unless the inputs are tensors of images and the baseline fits them, before the model is asked."""
+def check_masked(explainer: Any, inputs: Any) -> None:
+    """Raise unless the inputs are tensors that the explainer's masks and baseline fit, before the model is asked."""
+    baseline = explainer.baseline
     require_tensor(inputs)
-    check_images(inputs)
+    check_spatial(inputs, explainer.model)
+    grid_sides(explainer.grid, inputs.ndim - 2)
+    if isinstance(baseline, Blur):
+        baseline.of_axes(inputs.ndim - 2)
     if not callable(baseline):
         baseline_like(baseline, inputs)
 
@@ -103,7 +116,7 @@ def optimised(
     target: Any,
     optimise: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Masks (batch, rows, columns) by ``optimise(images, index of each target)``, and scores of the images."""
+    r"""Masks (batch, \*cells) by ``optimise(inputs, index of each target)``, and scores of the inputs."""
     with torch.no_grad(), weights_frozen(called.model), gradient_expected(called.model):
         inputs = inputs.detach()
         scores = called.scores(inputs)
@@ -111,19 +124,20 @@ def optimised(
 
 
 def deleted(masks: torch.Tensor, matrices: list[np.ndarray]) -> torch.Tensor:
-    """Attributions (batch, height, width) of masks that hide where they are low, enlarged by two matrices."""
-    flat = masks.amax((1, 2)) - masks.amin((1, 2)) <= ROUNDING * torch.finfo(masks.dtype).eps
+    r"""Attributions (batch, \*axes) of masks that hide where they are low, enlarged by one matrix for each axis."""
+    flat = masks.amax(cells_of(masks)) - masks.amin(cells_of(masks)) <= ROUNDING * torch.finfo(masks.dtype).eps
     if flat.any():
         warn(
             f"the masks of {int(flat.sum())} of {len(masks)} inputs are the same everywhere: hiding one part of "
-            "the image changes the class's score no more than hiding another",
+            "the input changes the class's score no more than hiding another",
             DegenerateAttributionsWarning,
         )
-    return 1 - torch.where(flat[:, None, None], masks[:, :1, :1], resized(masks, matrices))
+    first = masks.flatten(1)[:, 0].reshape(-1, *[1] * (masks.ndim - 1))
+    return 1 - torch.where(flat.reshape(first.shape), first, resized(masks, matrices))
 
 
 def blended(images: torch.Tensor, baseline: Any, index: torch.Tensor, dtype: torch.dtype) -> Blend:
-    """Images with their baselines and targets, for a model that takes `dtype`."""
+    """Inputs with their baselines and targets, for a model that takes `dtype`."""
     if not callable(baseline):
         hidden: Any = baseline_like(baseline, images).expand_as(images)
     else:

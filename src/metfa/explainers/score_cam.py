@@ -14,7 +14,7 @@ from metfa._base.validation import check_flag, keep, one_of
 from metfa.calls.baseline import baseline_like, check_baseline
 from metfa.calls.differentiation import index_of, of_indices
 from metfa.calls.held import asks_a_model, hold, model_itself, rows_as_the_model
-from metfa.calls.inputs import check_images, require_tensor
+from metfa.calls.inputs import check_spatial, require_tensor
 from metfa.calls.targets import row_targets
 from metfa.explainers._layers import check_layer, watched
 from metfa.explainers._read_patches import require_patches_read
@@ -36,14 +36,15 @@ class Variant:
     epsilon: float = 0.0  # added to a channel's range
 
     def masks(self, channels: torch.Tensor, size: Any) -> torch.Tensor:
-        """Masks (n, height, width) in [0, 1] of channels that are not flat."""
+        r"""Masks (n, \*axes) in [0, 1] of channels that are not flat."""
         if self.scaled_first:
             return enlarged(self._scaled(channels), size, align_corners=self.align_corners)
         return self._scaled(enlarged(channels, size, align_corners=self.align_corners))
 
     def _scaled(self, channels: torch.Tensor) -> torch.Tensor:
-        low = channels.amin((1, 2), keepdim=True)
-        return (channels - low) / (channels.amax((1, 2), keepdim=True) - low + self.epsilon)
+        axes = tuple(range(1, channels.ndim))
+        low = channels.amin(axes, keepdim=True)
+        return (channels - low) / (channels.amax(axes, keepdim=True) - low + self.epsilon)
 
 
 VARIANTS = {
@@ -59,16 +60,16 @@ VARIANTS = {
 class ScoreCAM:
     r"""Score-weighted class activation mapping (Wang et al. 2020): class activation without gradients.
 
-    Each channel :math:`A_k` of a feature map is enlarged to the image (U, bilinear) and scaled to [0, 1]; the image is
-    multiplied by it, and the class's probability for that product is the channel's weight. The map is
-    :math:`\mathrm{ReLU}(\sum_k f(x \odot s(U(A_k))) \, U(A_k))`, as in the authors' code
-    (``haofanwang/Score-CAM``, ``cam/scorecam.py``).
+    Each channel :math:`A_k` of a feature map is enlarged to the input (U, linear along each axis) and scaled to [0, 1];
+    the image is multiplied by it, and the class's probability for that product is the channel's weight. The map is
+    :math:`\mathrm{ReLU}(\sum_k f(x \odot s(U(A_k))) \, U(A_k))`, as in the authors' code (``haofanwang/Score-CAM``,
+    ``cam/scorecam.py``).
 
     Parameters
     ----------
     called : torch.nn.Module or Called
-        Model, or a `metfa.Called` that says how it is asked: images (batch, channels, height, width) -> scores
-        (batch, classes).
+        Model, or a `metfa.Called` that says how it is asked: images (batch, channels, height, width), series (batch,
+        channels, length) or volumes (batch, channels, depth, height, width) -> scores (batch, classes).
     layer : str or torch.nn.Module, optional
         The layer whose output is used: a dotted name such as ``"layer4"`` (or the end of one, so that ``"head.act"`` is
         found in a wrapped model too), or the module itself. None: the last feature map, that is the output of the last
@@ -79,7 +80,8 @@ class ScoreCAM:
         Channels last, (batch, height, width, channels), are recognised from the functions around the layer, such as a
         convolution or ``permute``; where tokens lie is found by following the pixels of the convolution that cuts the
         patches, and tokens without a place, such as a class token, are left out. Where either is not certain, an error
-        asks for `reshape_transform`. A layer behind which the model reads no patch is refused.
+        asks for `reshape_transform`. A layer of a network for series gives (batch, channels, length), or tokens; one
+        for volumes (batch, channels, depth, height, width). A layer behind which the model reads no patch is refused.
     variant : {"original", "metfa", "grad-cam", "torch-cam"}
         The definition, see Notes. "grad-cam" and "torch-cam" always use scores as they are, without a softmax.
     baseline : float or sequence of float
@@ -87,7 +89,8 @@ class ScoreCAM:
         black for pixels in [0, 1]. The authors mask normalised images, where 0 is the mean colour: ``baseline=(0.485,
         0.456, 0.406)`` for the usual ImageNet networks.
     reshape_transform : callable, optional
-        Turns the output of a named layer into (batch, channels, height, width), as in grad-cam, where this is not
+        Turns the output of a named layer into (batch, channels, height, width), or into a feature map of the axes that
+        the inputs have, as in grad-cam, where this is not
         recognised: for 14 x 14 tokens behind a class token ``lambda tokens: tokens[:, 1:].unflatten(1, (14,
         14)).movedim(-1, 1)``.
     scale : bool
@@ -152,18 +155,18 @@ class ScoreCAM:
             )
 
     def __call__(self, inputs: torch.Tensor, target: Any = None) -> tuple[torch.Tensor, torch.Tensor]:
-        """Maps and scores of a batch.
+        r"""Maps and scores of a batch.
 
         Parameters
         ----------
-        inputs : torch.Tensor, (batch, channels, height, width)
+        inputs : torch.Tensor, (batch, channels, \*axes)
             Floating point.
         target : int, sequence or tensor, optional
             Class of each row; None: the predicted one.
 
         Returns
         -------
-        maps : torch.Tensor, (batch, height, width)
+        maps : torch.Tensor, (batch, \*axes)
             float32 (or wider), in [0, 1] with `scale`.
         scores : torch.Tensor, (batch, classes)
             The model's scores of the inputs themselves.
@@ -177,7 +180,7 @@ class ScoreCAM:
         variant = VARIANTS[self.variant]
         features, weights, maps, scores, name = self._weighed(inputs, target)
         if not variant.of_masks:
-            combined = torch.einsum("bk,bkhw->bhw", weights, features)
+            combined = torch.einsum("bk,bk...->b...", weights, features)
             maps = enlarged(combined.relu() if variant.rectified_first else combined, inputs.shape[2:]).relu()
         warn_if_constant(maps, f"the weighted channels of layer {name} are flat, or nowhere positive")
         return finished(maps, scale=self.scale), scores
@@ -192,7 +195,7 @@ class ScoreCAM:
     def _weighed(self, inputs: torch.Tensor, target: Any) -> tuple[Any, Any, Any, Any, str]:
         """The feature map, its channels' weights, the weighted sum of the masks (if it is wanted), scores, layer."""
         require_tensor(inputs)
-        check_images(inputs)
+        check_spatial(inputs, self.model)
         baseline = baseline_like(self.baseline, inputs)
         with self.called.asked():
             features, scores, name = self._looked_into(inputs)
@@ -200,7 +203,7 @@ class ScoreCAM:
         return features, weights, summed, scores, name
 
     def _looked_into(self, inputs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, str]:
-        """The layer's feature map of the inputs (batch, channels, height, width), the scores, the layer's name."""
+        r"""The layer's feature map of the inputs (batch, channels, \*axes), the scores, the layer's name."""
         parts: list[tuple[torch.Tensor, torch.Tensor]] = []
         name = ""
 
@@ -235,9 +238,10 @@ class ScoreCAM:
         variant = VARIANTS[self.variant]
         contrast = self.called.laid_out(inputs - baseline)
         size = inputs.shape[2:]
-        flat = features.amax((2, 3)) == features.amin((2, 3))
+        axes = tuple(range(2, features.ndim))
+        flat = features.amax(axes) == features.amin(axes)
         rows, channels = (~flat).nonzero(as_tuple=True)
-        weights = torch.zeros_like(features[:, :, 0, 0])
+        weights = features.new_zeros(features.shape[:2])
         summed = features.new_zeros((len(inputs), *size) if variant.of_masks else (0, *size))
 
         def weight_of(images: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
@@ -252,7 +256,7 @@ class ScoreCAM:
             weight = weight_of(masked, wanted[row]).to(weights.dtype)
             weights[row, channel] = weight
             if variant.of_masks:
-                summed.index_add_(0, row, weight[:, None, None] * masks)
+                summed.index_add_(0, row, weight.reshape(-1, *[1] * len(size)) * masks)
 
         self.called.in_batches(len(rows), inputs, weigh)
         if variant.over_channels:

@@ -12,11 +12,14 @@ import numpy as np
 
 from metfa._arrays import as_array, is_array, namespace, to_host
 from metfa._base.one_line import one_line
+from metfa._frames.columns import is_frame, names_of
 from metfa.calls.behind import loaded_torch
+from metfa.calls.fitted_names import by_name
 from metfa.calls.fixed_batch import explain_fixed_batch
 from metfa.calls.guard import model_as_found, model_in_evaluation
 from metfa.calls.no_gradient import gradient_expected
 from metfa.calls.targets import row_targets
+from metfa.explainers._shap_frames import label_columns, shap_frame
 from metfa.sampling.protocol import predict_scores
 from metfa.sampling.randomised import seeded
 
@@ -53,18 +56,26 @@ class ShapExplainer:
 
     def __call__(self, inputs: Any, target: Any = None) -> Any:
         """SHAP values of the inputs' shape for each row's target, and the model's scores where it is known."""
-        inputs = as_array(inputs, "inputs")
-        model = self.model
+        model = asked = self.model
+        if is_frame(inputs):
+            given, places = shap_frame(self.explainer, self.predict, model, inputs)
+            asked = model and by_name(model, names_of(inputs))
+        else:
+            inputs = given = as_array(inputs, "inputs")
+            places = None
+        shape = tuple(inputs.shape)
         with model_as_found(model), model_in_evaluation(model), _parameters_as_found(model):
             name = "model" if self.predict is None else "predict"
-            scores = None if model is None else predict_scores(model, inputs, name)
+            scores = None if asked is None else predict_scores(asked, inputs, name)
             self._check(model, scores)
-            with gradient_expected(model, inputs), _fixed_batch_named(model, inputs):
-                values = _values(self._explained(inputs), tuple(inputs.shape))
+            with gradient_expected(model, given if is_array(given) else None), _fixed_batch_named(model, given):
+                values = _values(self._explained(given), shape)
+        if places is not None:
+            values = values[:, np.argsort(places)]
         targets = None
         if target is not None or scores is not None:
             targets = row_targets(target, scores, len(inputs))
-        maps = _of_each_class(values, inputs.ndim, scores, targets)
+        maps = _of_each_class(values, len(shape), scores, targets)
         return maps if scores is None else (maps, scores)
 
     def _check(self, model: Any, scores: Any) -> None:
@@ -77,7 +88,17 @@ class ShapExplainer:
             )
 
     def _explained(self, inputs: Any) -> Any:
-        return _method(self.explainer)(inputs, **self.settings)
+        try:
+            return _method(self.explainer)(inputs, **self.settings)
+        except (TypeError, ValueError) as error:
+            labelled = [] if is_array(inputs) else label_columns(inputs)
+            if not labelled:
+                raise
+            raise TypeError(
+                f"SHAP's {type(self.explainer).__name__} cannot take the column {labelled[0]!r} of the frame, which "
+                f"holds labels ({error!s:.200}): make a kernel, permutation or exact explainer of "
+                "`coded = metfa.Coded(predict, table)`, with the background `coded.codes(rows)`"
+            ) from error
 
 
 def from_shap(explainer: Any, predict: Callable[..., Any] | None = None, **settings: Any) -> Any:
@@ -151,7 +172,7 @@ def _fixed_batch_named(model: Any, inputs: Any) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if model is not None:
+        if model is not None and is_array(inputs):
             explain_fixed_batch(model, namespace(inputs).concat([inputs[:1], inputs[:1]], axis=0), error)
         raise
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from numbers import Real
 from typing import Any
 
@@ -30,6 +31,8 @@ Bounds = tuple[float, float]
 
 def draw_dtype(x: Any) -> Any:
     """Dtype to draw in; raises for inputs that cannot take numeric noise."""
+    if type(x) is np.ndarray and x.dtype.char in "fd":
+        return x.dtype.type
     if not is_array(x):
         raise TypeError(
             f"numeric noise needs a floating-point array, got {type(x).__name__}: a list is a batch of objects, so "
@@ -56,16 +59,24 @@ def added(x: Any, unit_draws: Callable[..., Any], name: str, strength: Any, boun
         raise ValueError(f"`{name}` has {len(strength)} numbers, one a column, but one input has {columns}: {shape}")
     require_within(x, bounds)
     draws = unit_draws(shape, dtype)
-    draws *= np.asarray(
-        strength, dtype=dtype
-    )  # all columns are drawn, so that one without noise does not change the others
-    if isinstance(strength, tuple):
-        draws[..., np.equal(strength, 0)] = -0.0  # adding this zero changes no number's bits
-    noise = from_host(draws, like=x)
+    known = _factors if isinstance(strength, tuple | float) else _factors.__wrapped__  # an array is no key
+    factors, still = known(strength, dtype)
+    draws *= factors  # all columns are drawn, so that one without noise does not change the others
+    if still is not None:
+        draws[..., still] = -0.0  # adding this zero changes no number's bits
+    noise = draws if type(x) is np.ndarray and draws.dtype == x.dtype else from_host(draws, like=x)
     if not isinstance(noise, np.ndarray):
         return clamped(x + noise, bounds)
     noise += x  # in place: fresh memory would cost more than the arithmetic
     return noise if bounds is None else np.clip(noise, *bounds, out=noise)
+
+
+@lru_cache(64)
+def _factors(strength: Any, dtype: Any) -> tuple[np.ndarray, np.ndarray | None]:
+    """Strengths in the dtype of the draws, and which columns have none; None if each has some."""
+    factors = np.asarray(strength, dtype=dtype)
+    still = np.equal(strength, 0) if isinstance(strength, tuple) else np.zeros(1, bool)
+    return factors, still if still.any() else None
 
 
 def clamped(x: Any, bounds: Bounds | None) -> Any:

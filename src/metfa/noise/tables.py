@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from itertools import compress
 from typing import Any
 
 import numpy as np
 
 from metfa._base.validation import as_list, as_names, check_function, check_number, did_you_mean, positive_int, shown
+from metfa._frames.columns import is_frame
 from metfa.noise.laws import Gaussian, Noise
+from metfa.noise.table_rows import Table, TableNoise, groups_of
 
 __all__ = ["per_column"]
 
@@ -20,10 +24,17 @@ def per_column(
     law: Callable[[Sequence[float]], Noise] = Gaussian,
     categorical: Sequence[int | str] = (),
     feature_names: Sequence[str] | None = None,
+    resample: float = 0.0,
+    together: Sequence[Sequence[int | str]] = (),
+    derived: Mapping[Any, Callable[[dict[Any, Any]], Any]] | None = None,
 ) -> Any:
     """Noise for one row of a table: the same fraction of each column's own standard deviation.
 
     Categorical columns are left exactly as they are, and so are constant ones.
+
+    Made from a data frame, it is matched by name to the frame that is explained. Whole numbers stay whole, values stay
+    in the range of their column (or of the row, where it lies outside), missing values stay missing, and columns of
+    labels or of true and false are categorical.
 
     Parameters
     ----------
@@ -36,22 +47,36 @@ def per_column(
         Law with one setting for each column: the standard deviation of `Gaussian`, the radius of `Uniform`, the scale
         of `Laplace`.
     categorical : sequence of int or str
-        Columns that stay as they are, by position or by name. Only these may hold texts or missing values.
+        Columns whose numbers are codes of categories, by position or by name. In an array only these may hold missing
+        values.
     feature_names : sequence of str, optional
         Names of the columns; by default those of the data frame.
+    resample : float
+        Probability that a categorical column gets the value of a random row of `data` in which it is not missing, so
+        that categories come with their frequencies; may be the old one. 0 leaves them as they are.
+    together : sequence of sequences of int or str
+        Columns that are one category, such as those of a one-hot code: all are left, or drawn from one row.
+    derived : dict of functions, optional
+        Columns that others give, by name: ``{"ratio": lambda row: row["debt"] / row["income"]}``. The function gets a
+        dict of the noisy row's values. It must give the values of `data`, too.
 
     Returns
     -------
-    Gaussian, Uniform or Laplace
-        With absolute numbers, one for each column: look at them before use.
+    Gaussian, Uniform or Laplace, or a noise that knows columns
+        With absolute numbers, one for each column: look at them before use. For data frames, and for `resample`,
+        `together` and `derived`, it knows the columns; its `law` is one of the three.
 
     Raises
     ------
     TypeError
-        If a column that is not categorical holds no numbers.
+        If a column of an array that is not categorical holds no numbers.
     ValueError
-        If a column that is not categorical holds NaN or infinity (the message names it), if the table has no such
-        column, or if no column varies.
+        If such a column holds NaN or infinity (the message names it), if the table has no such column, or if no column
+        varies. When used, if the frame that is explained has other columns.
+
+    Notes
+    -----
+    A column of whole numbers whose noise is far below 1 hardly ever changes, because it is rounded.
 
     Examples
     --------
@@ -59,12 +84,87 @@ def per_column(
     >>> table = [[1.0, 20.0, 0], [3.0, 60.0, 1], [1.0, 20.0, 2], [3.0, 60.0, 1]]
     >>> metfa.noise.per_column(table, 0.25, categorical=[2])
     Gaussian(std=(0.25, 5.0, 0.0), bounds=None)
+    >>> import pandas as pd
+    >>> metfa.noise.per_column(pd.DataFrame({"age": [30, 50], "town": ["Ulm", "Bonn"]}), 0.2, resample=0.1)
+    per_column(Gaussian, {'age': 2, 'town': 0}, resample=0.1, table ...)
     """
     fraction = check_number(fraction, "fraction")
     check_function(law, "law", "law(strengths)", [])
+    known = is_frame(data) or resample or len(together) or derived is not None
+    if known:
+        return _by_name(data, fraction, law, (categorical, together), feature_names, resample, derived)
     made = law([fraction * std for std in _column_stds(data, categorical, feature_names)])
     check_function(made, "law(strengths)", "noise(x, rng)", None, None)
     return made
+
+
+class ColumnNoise(TableNoise):
+    """Noise of `per_column` whose columns have names.
+
+    Attributes
+    ----------
+    law : Gaussian, Uniform, Laplace or another
+        The noise of the numbers, with one strength for each column of the table.
+    resample : float
+        Probability that a category is drawn anew.
+    """
+
+    def __init__(
+        self, table: Table, law: Noise, fixed: np.ndarray, groups: list[np.ndarray], resample: float, derived: Any
+    ) -> None:
+        super().__init__(table, fixed, derived)
+        self.law, self.resample = law, resample
+        rows = [table.codes[:, group] for group in groups]
+        pools = [part[~np.isnan(part).any(axis=1)] for part in rows]
+        self._pools = [(group, pool) for group, pool in zip(groups, pools, strict=True) if len(pool)]
+
+    def moved(self, row: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """See `TableNoise`."""
+        found = np.array(self.law(row, rng))
+        if self.resample and self._pools:
+            drawn = rng.random(len(self._pools)) < self.resample
+            for group, pool in compress(self._pools, drawn):
+                found[group] = pool[rng.integers(len(pool))]
+        return found
+
+    def __repr__(self) -> str:
+        resampled = f", resample={self.resample:g}" if self.resample else ""
+        derived = f", derived={[self.columns.names[place] for place, _ in self._derived]}" if self._derived else ""
+        return f"per_column({self._strengths()}{resampled}{derived}, table {self.table.digest})"
+
+    def _strengths(self) -> str:
+        first = (
+            next((getattr(self.law, one.name) for one in fields(self.law)), None) if is_dataclass(self.law) else None
+        )
+        if not isinstance(first, tuple) or len(first) != len(self.columns):
+            return repr(self.law)
+        each = ", ".join(f"{name!r}: {value:.4g}" for name, value in zip(self.columns.names, first, strict=True))
+        return f"{type(self.law).__name__}, {{{each}}}"
+
+
+def _by_name(
+    data: Any, fraction: float, law: Any, left: tuple[Any, Any], names: Any, resample: float, derived: Any
+) -> ColumnNoise:
+    table = Table.of(data, names)
+    categorical, together = left
+    resample = check_number(resample, "resample", most=1.0)
+    groups = groups_of(table, together, _entries(categorical))
+    fixed = np.zeros(len(table.columns), bool)
+    for group in groups:
+        fixed[group] = True
+    stds = np.zeros(len(table.columns))
+    for place in np.flatnonzero(~fixed):
+        values = table.codes[~np.isnan(table.codes[:, place]), place]
+        if len(values) and values.min() < values.max():
+            stds[place] = fraction * values.std()
+    if not stds.any() and not (resample and groups) and fraction:
+        raise ValueError(
+            f"`data` has no column to put noise on: {fixed.sum()} of its {len(fixed)} columns are categorical, and no "
+            f"other varies over its {len(table.codes)} rows"
+        )
+    made = law(stds.tolist())
+    check_function(made, "law(strengths)", "noise(x, rng)", None, None)
+    return ColumnNoise(table, made, fixed, groups, resample, derived)
 
 
 def _column_stds(data: Any, categorical: Any, feature_names: Sequence[str] | None) -> list[float]:

@@ -17,6 +17,7 @@ from metfa.plot._bars import found, label_of, not_shown, score_name
 from metfa.plot._headings import LITERAL, draw_heading
 from metfa.results.cautions import FLIPS_FROM, cautions, line_of_row, nothing_stands_out
 from metfa.results.decisions import Decision
+from metfa.results.labels import ordered_codes
 from metfa.results.sample import AttributionSample
 from metfa.results.scores import Scores
 from metfa.sampling.request import checked_names, fitting_names
@@ -157,7 +158,7 @@ def _colouring(values: Any, sample: AttributionSample) -> np.ndarray | None:
         table = sample.inputs[0] if isinstance(sample.inputs, np.ndarray) else None
         own = sample.sample_noun == "row" and sample.noun == "feature"
         fits = own and table is not None and table.shape == shape and table.dtype.kind in "biuf"
-        return np.asarray(table, np.float64) if fits else None
+        return ordered_codes(sample, table) if fits and table is not None else None
     given = to_host(as_array(values, "values"))
     if given.shape != shape or given.dtype.kind not in "biuf":
         raise ValueError(

@@ -25,6 +25,7 @@ MOST_EDGES = 127  # cells 0..254, which fit a byte
 MOST_CELLS = 2**24  # so many samples are kept one by one; more are kept as counts at fewer edges
 COUNTS = 2**25  # most numbers that are kept as counts
 MOST_EDGES_OF_COUNTS, FEWEST_EDGES = 15, 3
+MOST_EDGES_OF_ROWS = 31  # of each row of a table, whose page holds many
 BLOCK = 2**20  # values that are sorted into cells at once
 DEFLATE = 6  # level: 9 takes several times as long and saves one percent
 READ_AT_ONCE = 2**22  # values that are read from a file at once
@@ -39,16 +40,24 @@ class Samples:
 
     @classmethod
     def of(
-        cls, values: np.ndarray, thresholds: Sequence[float], region: np.ndarray | None = None, zone: float = 0.0
+        cls,
+        values: np.ndarray,
+        thresholds: Sequence[float],
+        region: np.ndarray | None = None,
+        zone: float = 0.0,
+        n_rows: int = 1,
     ) -> Samples:
         """From samples (n, features); the `thresholds` become edges, and without any there are no edges.
 
         With a `region`, the features are those outside of it, and 0 stands at its places. Scores up to `zone` from 0
-        count as 0, as in a decision about the sign (see `Terms.unit`).
+        count as 0, as in a decision about the sign (see `Terms.unit`). They share the page with those of the other
+        `n_rows` of a table.
         """
         n, size = len(values), values[0].size if region is None else region.size
-        one_by_one = n * size <= MOST_CELLS
-        most = MOST_EDGES if one_by_one else max(FEWEST_EDGES, min(MOST_EDGES_OF_COUNTS, COUNTS // (2 * size)))
+        one_by_one = n * size * n_rows <= MOST_CELLS
+        most = max(FEWEST_EDGES, min(MOST_EDGES_OF_COUNTS, COUNTS // (2 * size * n_rows)))
+        if one_by_one:
+            most = MOST_EDGES if n_rows == 1 else MOST_EDGES_OF_ROWS
         low, high = ends_of(values)
         if region is not None:
             low, high = min(low, 0.0), max(high, 0.0)

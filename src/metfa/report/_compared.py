@@ -70,7 +70,7 @@ def heading_of(sample: AttributionSample) -> str:
 def compared_of(
     sample: AttributionSample, kind: str, confidence_level: float, plane: tuple[int, int] | None
 ) -> dict[str, Any] | None:
-    """Both parts of a comparison of one input as the page reads them; None for what is no comparison.
+    """Both parts of a comparison as the page reads them, all inputs one after the other; None for no comparison.
 
     Their maps are smoothed, or plain means where there are too few samples for that.
     """
@@ -85,7 +85,7 @@ def compared_of(
         "changed": is_changed(sample),
         "stable": stable,
         "signed": signed,
-        **written({"before": both[0][0], "after": both[1][0]}),
+        **written({"before": both[0], "after": both[1]}),
     }
     if kind in ("maps", "regions"):
         data["colours"] = colours_of(signed=signed)

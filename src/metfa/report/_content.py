@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from metfa.plot.kinds import Kind, Series, Volume
 from metfa.report._cells import Samples, packed, placed
 from metfa.report._certificate import certificate_of
 from metfa.report._compared import classes_of, compared_of
+from metfa.report._deciding import deciding
 from metfa.report._inputs import named, pictured
 from metfa.report._layers import colours_of, layers_of
+from metfa.report._places import place_noun, placed_kind, placed_of
 from metfa.report._regions import log_e_values_of, outlines_of, plane_of
 from metfa.report._words import about_of, kinds_of, lines_of, paragraph_of, warnings_of
 from metfa.results.cautions import cautions
-from metfa.results.corrections import ANY_TIME, CORRECTIONS
 from metfa.results.decisions import Decision, TooFewSamplesError
-from metfa.results.families import capped_e_values, samples_needed
 from metfa.results.moments import ends_of
 from metfa.results.rules import break_in_words
 from metfa.results.sample import AttributionSample
@@ -26,20 +27,13 @@ from metfa.results.summary import Summary, summarise
 from metfa.results.terms import Terms
 from metfa.results.thresholds import resolved, zone_of
 from metfa.segmentation.explanation import ContextExplanation
-from metfa.stats.sequential import reciprocal_table
-from metfa.stats.sign_null import upper_tail_table
 from metfa.text.reading import harmless_text
 
-__all__ = ["Content", "alphas_with"]
+__all__ = ["Content", "check_drawable", "rule_in_words"]
 
-ALPHAS = (1e-6, 1e-5, 1e-4, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4)
 NOUNS = {"maps": "pixel", "words": "word"}  # else the sample's own
+PARTS = {"regions": "pixels", "series": "steps", "volume": "voxels"}  # of a region
 LARGEST = 1e300  # sums and differences of larger scores overflow
-
-
-def alphas_with(alpha: float) -> list[float]:
-    """Stops of the slider of alpha."""
-    return sorted({*ALPHAS, alpha})
 
 
 @dataclass(frozen=True)
@@ -49,7 +43,7 @@ class Content:
     Attributes
     ----------
     name, kind : str
-        Its heading; "maps", "regions" (of a picture), "words" or "bars".
+        Its heading; "maps", "regions" (of a picture), "series", "volume", "words", "bars" or "table".
     data : dict
         JSON data for the script of the page.
     about : list of (str, str)
@@ -62,6 +56,8 @@ class Content:
         The class that was explained, and the predicted one where it is another.
     cautions : list of str
         What must not be missed; where there is anything, marks are faint.
+    rows : list of tuple of str
+        Of a table: a line for each row, for browsers without scripts; the first holds the headings.
     """
 
     name: str
@@ -72,6 +68,7 @@ class Content:
     lines: list[tuple[str, str]]
     explained: str | None
     cautions: list[str]
+    rows: list[tuple[str, ...]] = field(default_factory=list)
 
     @classmethod
     def of(
@@ -84,24 +81,22 @@ class Content:
         given: bool,
         flips_from: float,
         beside: int | None = None,
+        axes: Kind | None = None,
     ) -> Content:
         """Content of a result with one input, on these terms at the start.
 
-        `given`: the caller gave the threshold. `beside`: the place on the page of the regions of its pixels.
+        `given`: the caller gave the threshold. `beside`: the place on the page of the regions of its pixels. `axes`:
+        what its maps are of, where the caller said so.
         """
         if isinstance(result, ContextExplanation):
+            if isinstance(axes, Series | Volume):
+                raise ValueError(f"`kind`: the surroundings in {name!r} are those of an image, got {axes!r}")
             region, sample, tested = result.region, result.sample, result.of_context
         else:
             region, sample, tested = None, result, result
         if not tested.n_features:
             raise ValueError(f"`results`: {name!r} has no features to show")
-        parts = (tested, *(tested.pair or ()))
-        arrays = [values for part in parts for values in (part.values, part.vanilla) if values is not None]
-        largest = max(abs(end) for values in arrays for end in ends_of(values))
-        if largest > LARGEST:
-            raise ValueError(
-                f"scores of {largest:.3g}, as of {name!r}, are too large to be drawn: divide them by a number"
-            )
+        check_drawable(name, tested)
         if terms.sides is not None:
             terms = replace(terms, sides=tuple(map(harmless_text, terms.sides)))
         threshold = _threshold(result, terms)
@@ -111,13 +106,13 @@ class Content:
         summary, certificate = _decided(result, tested, terms, known, confidence_level, flips_from, region)
         flips = cautions(sample, 0, flips_from)
         stops = [] if math.isnan(threshold) else [threshold, 0.0] if sample.signed else [threshold]
-        n_tested = sample.n_samples - terms.split
         zone = float(zone_of(np.zeros(1), terms.unit, tested.values).flat[0]) if 0.0 in stops else 0.0
         zone = 0.0 if any(0 < abs(stop) <= zone for stop in stops) else zone
         samples = Samples.of(tested.values[terms.split :, 0], stops, region, zone)
         at = np.flatnonzero(samples.edges == threshold)
-        kind, plane = _kind(sample), plane_of(sample)
-        noun = NOUNS.get(kind, sample.noun)
+        located = placed_kind(sample, axes)
+        kind, plane = _kind(sample, located), plane_of(sample) if located is None else None
+        noun = NOUNS.get(kind, sample.noun) if located is None else place_noun(sample, located)
         warned = flips
         if not isinstance(summary, str):
             warned = warnings_of(sample, summary, flips, noun)
@@ -127,49 +122,46 @@ class Content:
             "noun": noun,
             "sampleNoun": sample.sample_noun,
             "called": terms.sides,
+            "calledAt": terms.sides_at,
             "beside": beside,
             "ofRegions": tested.regions is not None,
             "compared": compared_of(sample, kind, confidence_level, plane),
             "shape": list(sample.feature_shape),
             "edges": samples.edges.tolist(),
             "computed": int(at[0]) if len(at) else None,
-            "rule": _rule(sample, terms, given=given),
+            "rule": rule_in_words(sample, terms, given=given),
             "split": terms.split,
             "samples": samples.data,
             "layers": layers_of(tested, confidence_level, lambda scores: placed(scores, region)),
             "certificate": certificate,
-            "tails": upper_tail_table(n_tested).tolist(),
-            "reciprocals": reciprocal_table(n_tested).tolist(),
-            "eValues": capped_e_values(n_tested).tolist(),
-            "anyTime": sample.any_time,
-            "fixed": not replace(terms, correction="closed-e-bh").unproven,
-            "together": replace(terms, correction="bh").together,
-            "harmonic": float((1 / np.arange(1, tested.n_features + 1)).sum()),
-            "needed": {
-                str(correction or "none"): [
-                    samples_needed(
-                        replace(terms, alpha=a, correction=correction), tested.n_features, any_time=sample.any_time
-                    )
-                    for a in alphas_with(terms.alpha)
-                ]
-                for correction in (ANY_TIME if sample.any_time else CORRECTIONS)
-            },
+            **deciding(tested, terms),
             "signed": bool(sample.signed),
             "faint": bool(flips),
         }
         if kind == "maps":
             data |= _mapped(sample, region) | {"logs": log_e_values_of(sample, terms)}
+        elif located is not None:
+            data |= placed_of(sample, located, name)
         else:
             data |= named(sample, kind)
         if plane is not None and sample.regions is not None:
             data |= {"drawn": outlines_of(sample.regions, plane), **pictured(sample, plane)}
-        kinds = kinds_of(threshold, terms.sides, of_context=region is not None)
-        paragraph = paragraph_of(sample, summary, terms, noun, kinds, of_context=region is not None)
+        kinds, parts = kinds_of(threshold, terms, of_context=region is not None), PARTS.get(kind, "parts")
+        paragraph = paragraph_of(sample, summary, terms, noun, kinds, of_context=region is not None, parts=parts)
         lines = lines_of(summary, kinds)
         return cls(name, kind, data, about_of(sample), paragraph, lines, classes_of(sample), warned)
 
 
-def _rule(sample: AttributionSample, terms: Terms, *, given: bool) -> str:
+def check_drawable(name: str, sample: AttributionSample) -> None:
+    """Raise for scores whose sums and differences overflow."""
+    parts = (sample, *(sample.pair or ()))
+    arrays = [values for part in parts for values in (part.values, part.vanilla) if values is not None]
+    largest = max(abs(end) for values in arrays for end in ends_of(values))
+    if largest > LARGEST:
+        raise ValueError(f"scores of {largest:.3g}, as of {name!r}, are too large to be drawn: divide them by a number")
+
+
+def rule_in_words(sample: AttributionSample, terms: Terms, *, given: bool) -> str:
     """Where the threshold comes from."""
     of_first = f" of the first {terms.split} samples" if terms.split else ""
     if callable(terms.threshold):
@@ -211,16 +203,13 @@ def _decided(
     return summarise(tested, decision, confidence_level, flips_from)[0], certificate
 
 
-def _kind(sample: AttributionSample) -> str:
+def _kind(sample: AttributionSample, located: Series | Volume | None) -> str:
+    if located is not None:
+        return "series" if isinstance(located, Series) else "volume"
     if plane_of(sample) is not None:
         return "regions"
     if len(sample.feature_shape) == 2:
         return "maps"
-    if len(sample.feature_shape) != 1:
-        raise ValueError(
-            f"a report shows maps (height, width) or features along one axis, got features {sample.feature_shape}; "
-            "`metfa.explainers.heatmap(explainer)` reduces channels"
-        )
     return "words" if isinstance(sample.inputs, list) and sample.noun == "feature" else "bars"
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from metfa._base.lazy import needs_extra
 from metfa.plot.pictures import picture_of
+from metfa.results.labels import value_texts
 from metfa.results.sample import AttributionSample
 from metfa.text.reading import harmless_text
 from metfa.text.words import words_of
@@ -54,4 +55,6 @@ def _values(sample: AttributionSample) -> list[str] | None:
     inputs = sample.inputs if isinstance(sample.inputs, np.ndarray) and sample.noun == "feature" else None
     if inputs is None or inputs.shape != (1, sample.n_features) or inputs.dtype.kind not in "biuf":
         return None
-    return [f"{value:.4g}" for value in inputs[0].tolist()]
+    texts = value_texts(sample) or [None] * sample.n_features
+    values = zip(inputs[0].tolist(), texts, strict=True)
+    return [f"{value:.4g}" if text is None else harmless_text(text) for value, text in values]

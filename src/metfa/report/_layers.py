@@ -27,19 +27,19 @@ DTYPES = {"steps": "u1", "single": "<f4", "double": "<f8"}
 def layers_of(
     sample: AttributionSample, confidence_level: float, placed: Callable[[np.ndarray], np.ndarray]
 ) -> dict[str, Any]:
-    """The maps of a sample of one input, and the exact level of its bounds.
+    """The maps of a sample, of all its inputs one after the other, and the exact level of its bounds.
 
     `placed` puts the features of the sample where the page shows them, such as a context around its object.
     """
-    maps = {"mean": sample.mean()[0]}
-    if sample.vanilla is not None:  # as of a population
-        maps = {"vanilla": sample.vanilla[0], **maps}
+    maps = {"mean": sample.mean()}
+    terms = sample.default_terms
+    if sample.vanilla is not None and not (terms is not None and terms.of_effects):  # as of a population
+        maps = {"vanilla": sample.vanilla, **maps}
     layers: dict[str, Any] = {"level": None, "missing": None}
     missing = sample.too_few_for(confidence_level)
     if missing is None:
         interval = sample.confidence_interval(confidence_level)
-        smoothed = sample.smoothed(confidence_level)[0]
-        maps |= {"smoothed": smoothed, "lower": interval.low[0], "upper": interval.high[0]}
+        maps |= {"smoothed": sample.smoothed(confidence_level), "lower": interval.low, "upper": interval.high}
         layers["level"] = interval.confidence_level
     else:
         layers["missing"] = missing

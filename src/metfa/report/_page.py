@@ -12,7 +12,8 @@ from typing import Any
 
 from metfa._base.lazy import needs_extra
 from metfa._base.palettes import DEFAULT_PALETTE, PALETTES
-from metfa.report._content import Content, alphas_with
+from metfa.report._content import Content
+from metfa.report._deciding import alphas_with
 from metfa.results.terms import Terms
 
 __all__ = ["page_of"]
@@ -64,7 +65,7 @@ def page_of(contents: Sequence[Content], title: str, single: Terms, regions: Ter
         data=Markup(_json(data)),  # noqa: S704 - no < in it
         contents=contents,
         shown={_unit_of(content) for content in contents},
-        has_maps=any(content.kind == "maps" for content in contents),
+        has_maps=any(content.kind in ("maps", "series", "volume") for content in contents),
         has_outlines=any(content.kind == "maps" and content.data["compared"] for content in contents),
         has_pictures=any("picture" in content.data for content in contents),
         controls=CONTROLS[:1] if regions is None else CONTROLS[1:],

@@ -21,7 +21,7 @@ def opening_of_population(sample: AttributionSample, method: str, noun: str, abo
     number = population.number
     if sample.pairs_of is not None:
         each, a_score = "pair of features one number: the first score less the second", f"A score is {number}, and says"
-    elif sample.default_terms is not None and sample.default_terms.sides is not None:
+    elif sample.default_terms is not None and sample.default_terms.of_differences:
         each, a_score, about_a_score = f"{noun} one number: {number}", "These scores are differences.", ""
     else:
         each, a_score = f"{noun} one number: {number}", "A score says"

@@ -12,6 +12,7 @@ import numpy as np
 
 from metfa._base.provenance import printable
 from metfa._base.validation import check_flag, one_of
+from metfa.results.labels import joined_codes
 from metfa.results.population import DIFFERENCE, NUMBERS, Population
 from metfa.results.regions import Regions
 from metfa.results.terms import Terms
@@ -25,7 +26,21 @@ if TYPE_CHECKING:
 
 __all__ = ["across_rows", "base_of", "joined_rows", "number_of_each", "terms_across"]
 
-KEPT = ("explainer", "noise", "rng", "streams", "device", "versions", "families", "usual_threshold", "unit", "started")
+KEPT = (
+    "columns",
+    "explainer",
+    "noise",
+    "rng",
+    "streams",
+    "device",
+    "versions",
+    "families",
+    "usual_threshold",
+    "unit",
+    "started",
+    "class_names",
+    "picked",
+)
 LISTED = 3  # rows that are named in a message
 
 
@@ -143,10 +158,11 @@ def joined_rows(sample: S, other: S) -> S:
     flips = None
     if one.flips is not None and two.flips is not None:
         flips = (float(np.average([one.flips[0], two.flips[0]], weights=weights)),)
+    inputs, columns = joined_codes(sample, other)
     return replace(
         sample,
         values=np.concatenate([sample.values, other.values]),
-        inputs=_joined_inputs(sample.inputs, other.inputs),
+        inputs=_joined_inputs(sample.inputs, inputs),
         target=targets[:1] if common else (None,),
         sample_ids=tuple(range(len(names))),
         provenance={
@@ -156,6 +172,7 @@ def joined_rows(sample: S, other: S) -> S:
             else None,
             "signed": sample.signed or other.signed,
             "looks": sorted({*sample.looks, *other.looks}),
+            **({} if columns is None else {"columns": columns}),
         },
         population=replace(one, names=names, targets=targets, flips=flips),
     )
@@ -203,7 +220,7 @@ def _check_names(regions: Regions | None) -> None:
 def _checked_absolute(sample: Samples, absolute: bool | None) -> bool:
     if absolute is not None:
         return check_flag(absolute, "absolute")
-    differences = sample.default_terms is not None and sample.default_terms.sides is not None
+    differences = sample.default_terms is not None and sample.default_terms.of_differences
     return sample.signed and not differences
 
 

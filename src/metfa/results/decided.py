@@ -10,7 +10,8 @@ import numpy as np
 
 from metfa import stats
 from metfa._base.validation import check_function, check_kind, positive_int
-from metfa.results.corrections import check_correction
+from metfa._base.warnings import said_of
+from metfa.results.corrections import ANY_TIME, check_correction
 from metfa.results.decisions import Decision, decide, tested
 from metfa.results.derived import Derived
 from metfa.results.equivalence import changed, unchanged
@@ -49,10 +50,10 @@ class Decided(Derived):
         if stopping is not None and stopping.tested and stopping.over in (None, self.regions):
             own = stopping.terms
         elif stopping is not None and stopping.over is not None and "undecided" in stopping.asked:
-            own = replace(
-                usual, alpha=stopping.alpha, correction=stopping.correction
-            )  # the regions' threshold is theirs
-        own = replace(own, unit=self.unit, sides=usual.sides, families=self.families)
+            own = replace(usual, alpha=stopping.alpha, correction=stopping.correction)  # its threshold is the regions'
+        if self.any_time and own.correction not in ANY_TIME:
+            own = replace(own, correction="bonferroni")  # a default that bounds the same errors at any time
+        own = replace(own, unit=self.unit, sides=usual.sides, sides_at=usual.sides_at, families=self.families)
         found = filled(own, usual.threshold, threshold, alpha=alpha, correction=correction, split=split)
         check_correction(found.correction, any_time=self.any_time)
         check_fits(found, self.values.shape)
@@ -63,7 +64,8 @@ class Decided(Derived):
         check_kind(terms, "terms", Terms, "`sample.terms(...)`")
         terms = terms if terms.families else replace(terms, families=self.families)
         self._look()
-        return decide(self.values, terms, unmoved=self.unmoved, any_time=self.any_time, nouns=self.nouns)
+        with said_of(self.part):
+            return decide(self.values, terms, unmoved=self.unmoved, any_time=self.any_time, nouns=self.nouns)
 
     def test(
         self, threshold: Any = None, *, alternative: str = "two-sided", split: int | None = None
@@ -86,7 +88,8 @@ class Decided(Derived):
         alternative = as_alternative(alternative)
         self._look()
         terms = self.terms(threshold, split=split)
-        return tested(self.values, terms, alternative, unmoved=self.unmoved, any_time=self.any_time)[0]
+        with said_of(self.part):
+            return tested(self.values, terms, alternative, unmoved=self.unmoved, any_time=self.any_time)[0]
 
     def threshold(self, rule: Callable[[np.ndarray], Any] | None = None, *, split: int | None = None) -> np.ndarray:
         r"""Threshold of each input from its own samples, (batch,) float64.
@@ -101,7 +104,8 @@ class Decided(Derived):
         rule = self.usual_rule if rule is None else rule
         check_function(rule, "rule", "rule(values)", None)
         first = 0 if split is None else positive_int(split, "split", 0, self.n_samples)
-        return ruled(rule, self.values, self.terms().unit, first or self.n_samples)[0]
+        with said_of(self.part):
+            return ruled(rule, self.values, self.terms().unit, first or self.n_samples)[0]
 
     def significance_map(
         self,

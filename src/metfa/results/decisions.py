@@ -74,7 +74,7 @@ class Decision:
     @property
     def kinds(self) -> dict[int, str]:
         """Names of the features with each mark."""
-        return kinds_at(self.threshold, self.terms.sides)
+        return kinds_at(self.threshold, self.terms.sides, self.terms.sides_at)
 
     @property
     def near_zero(self) -> np.ndarray:
@@ -86,26 +86,35 @@ class Decision:
         """Share of the features of each input that are undecided, (batch,)."""
         return (self.marks == 0).reshape(len(self.marks), -1).mean(axis=1)
 
+    def pvalue(self, alternative: str) -> np.ndarray:
+        r"""The p-values of one side, "greater" or "less", (batch, \*features): a correction takes those of an input."""
+        result_of = sequential.result_of if self.any_time else sign_tests.result_of
+        return result_of(self.test.above, self.test.below, self.test.n, alternative).pvalue
+
     def question(self, noun: str) -> str:
         """The question that was asked about each feature, and its level; `noun` is the word for a feature."""
         if None not in self.nothing:
             return f"no {noun} stands out: {self.nothing[0]}"
         level = f"{self.terms.level}; {counted(self.marks.size, noun)}"
-        if self.terms.sides is not None and self.threshold == 0:
-            return f"does a {noun} get {', or '.join(self.terms.sides)}, by its median difference? ({level})"
+        sides = self.terms.sides
+        if sides is not None and self.threshold == self.terms.sides_at:
+            if not self.terms.of_differences:
+                return f"what is shown of a {noun}: {', or '.join(sides)}? ({level})"
+            return f"does a {noun} get {', or '.join(sides)}, by its median difference? ({level})"
         compared = "a threshold of its own" if self.threshold is None else f"{self.threshold:.3g}"
-        median = "median" if self.terms.sides is None else "median difference"
+        median = "median difference" if self.terms.of_differences else "median"
         return f"is the {median} of a {noun} above or below {compared}? ({level})"
 
 
-def kinds_at(threshold: float | None, sides: tuple[str, str] | None = None) -> dict[int, str]:
+def kinds_at(threshold: float | None, sides: tuple[str, str] | None = None, sides_at: float = 0.0) -> dict[int, str]:
     """Names of the features with each mark: the sign for the threshold 0, else important and unimportant.
 
-    Scores with `sides` (`Terms.sides`) have these names at the threshold 0, and are no measure of importance elsewhere.
+    Scores with `sides` (`Terms.sides`) have these names at the threshold `sides_at`, and are no measure of importance
+    elsewhere.
     """
     if sides is None:
         sides = ("positive", "negative") if threshold == 0 else ("important", "unimportant")
-    elif threshold != 0:
+    elif threshold != sides_at:
         at = "the threshold" if threshold is None else f"{threshold:.3g}"
         sides = (f"above {at}", f"below {at}")
     above, below = sides
@@ -165,7 +174,7 @@ def tested(
     if (thresholds == 0).any():
         zero = (thresholds == 0) & (above + below < len(rest) / 2)
         of_rows = zero.reshape(len(zero), -1).all(axis=1).tolist()
-        why_zero = AT_ZERO.format("scores" if terms.sides is None else "differences")
+        why_zero = AT_ZERO.format("differences" if terms.of_differences else "scores")
         nothing = tuple(why_zero if of_row else why for of_row, why in zip(of_rows, nothing, strict=True))
     return test, thresholds, nothing
 

@@ -103,7 +103,8 @@ def subtracted(before: S, after: S, compared: dict[str, Any]) -> S:
     explainer = f"{explainers[1]} minus {explainers[0]}"
     if explainers[0] == explainers[1]:
         explainer = f"differences of two by {explainers[0]}"
-    own = before.default_terms and before.default_terms.sides
+    terms = before.default_terms
+    own = terms.sides if terms is not None and terms.of_differences else None
     pairs = zip(before.target, after.target, strict=True)
     target = tuple(a if equal(a, b) else _parts(a) + _parts(b) for a, b in pairs)
     return replace(

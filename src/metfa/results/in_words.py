@@ -55,7 +55,7 @@ def regions_in_words(
         held = np.unique(np.concatenate([members[i] for i in chosen])).size if len(chosen) else 0  # they may overlap
         share = percent(held / n_features, 0) if held else ""
         size = f" ({share}{f' of the {whole}' * first})" if share else ""
-        verb = ("is" if one else "are") if decision.terms.sides is None or not mark else ("gets" if one else "get")
+        verb = ("is" if one else "are") if not decision.terms.of_differences or not mark else ("gets" if one else "get")
         strongest = chosen[np.argsort(-strength[chosen], kind="stable")]
         names = [_quoted(printable(sample.regions.names[i])[:60]) for i in strongest]
         more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""

@@ -9,7 +9,7 @@ import numpy as np
 from metfa import stats
 from metfa._base.mapped import unload
 
-__all__ = ["ends_of", "largest_of", "mean_of", "median_of", "std_of"]
+__all__ = ["ends_of", "largest_of", "mean_of", "median_of", "of_both_signs", "std_of"]
 
 AT_A_TIME = 2**18  # scores whose ends are looked for at a time; of large maps one map
 
@@ -78,3 +78,15 @@ def _mean(values: np.ndarray, scale: float) -> np.ndarray:
 
 def _at_least_float32(dtype: np.dtype) -> np.dtype:
     return np.promote_types(dtype, np.float32)
+
+
+def of_both_signs(values: np.ndarray) -> tuple[int, float, float] | None:
+    r"""First input whose values (n, batch, \*features) are signed, with its lowest and highest; None if there is none.
+
+    They are if the lowest lies below 0 by more than 5 % of the highest; less counts as noise of scores with one sign.
+    """
+    for row in range(values.shape[1] if values.size else 0):
+        lowest, highest = ends_of(values[:, row])
+        if lowest < 0 and -lowest > 0.05 * highest:
+            return row, lowest, highest
+    return None

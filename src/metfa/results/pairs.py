@@ -11,6 +11,7 @@ import numpy as np
 
 from metfa._base.mapped import unload
 from metfa.results.corrections import BOTH
+from metfa.results.parts import check_plain
 from metfa.results.terms import Terms
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ SIDES = "higher in the first", "higher in the second"
 
 def paired(sample: S) -> S:
     """See `AttributionSample.pairwise`."""
-    if sample.pairs_of is not None or (sample.default_terms is not None and sample.default_terms.sides is not None):
+    check_plain(sample, "pairwise")
+    if sample.pairs_of is not None or (sample.default_terms is not None and sample.default_terms.of_differences):
         raise ValueError(
             "`pairwise` compares scores, and these are differences already: write `pairwise()` of the result that they "
             "were made of"

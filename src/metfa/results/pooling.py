@@ -9,10 +9,11 @@ import numpy as np
 
 from metfa._base.mapped import unload
 from metfa.results.differences import subtracted
-from metfa.results.parts import both
+from metfa.results.moments import of_both_signs
+from metfa.results.parts import both, check_plain
 from metfa.results.regions import Regions
 from metfa.results.rules import RULES, USUAL
-from metfa.results.terms import Terms, of_both_signs
+from metfa.results.terms import Terms
 
 if TYPE_CHECKING:
     from typing import TypeVar
@@ -28,7 +29,8 @@ AT_A_TIME = 64  # samples that are read from a file before their memory is given
 
 def pooled_sample(sample: S, regions: Regions) -> S:
     """See `AttributionSample.over`."""
-    if sample.pair is None and sample.default_terms is not None and sample.default_terms.sides is not None:
+    check_plain(sample, "over")
+    if sample.pair is None and sample.default_terms is not None and sample.default_terms.of_differences:
         above, _ = sample.default_terms.sides
         raise ValueError(
             f"`over` needs scores, and these are differences already ({above!r}): ask about the single features, "

@@ -246,6 +246,32 @@ class AttributionSample(Decided):
         terms = self.terms(threshold, alpha=alpha, correction=correction, split=split)
         return summarise(self, self.decide(terms), confidence_level, flips_from)
 
+    def to_dataframe(
+        self,
+        threshold: Any = None,
+        *,
+        alpha: float | None = None,
+        correction: str | None = None,
+        split: int | None = None,
+        confidence_level: float = 0.95,
+    ) -> Any:
+        r"""A pandas.DataFrame with a line for each input and feature: score, interval, p-values, mark.
+
+        Arguments are those of `summary`. Its ``attrs`` say what the numbers are; "caution" what must not be missed.
+
+        Returns
+        -------
+        pandas.DataFrame
+            "score" is the smoothed score, "value" the input's own number (of a table), "above" and "below" count the
+            ``n`` tested samples. "mark" (+1, 0, -1; in words "kind") is what `significance_map` says. It is decided
+            by the one-sided p-values, which are not corrected. Features of maps have "index_0", "index_1". Differences
+            have "before" and "after". Ends of intervals are NaN where there are too few samples for the level.
+        """
+        from metfa.results.long_form import long_form
+
+        terms = self.terms(threshold, alpha=alpha, correction=correction, split=split)
+        return long_form(self, self.decide(terms), confidence_level)
+
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write a new folder `path` (arrays as .npy, a manifest last), all or nothing; see `metfa.load`.
 
@@ -261,11 +287,11 @@ class AttributionSample(Decided):
 
         return write(path, self, **settings)
 
-    def plot(self, **settings: Any) -> Any:
-        """Draw maps (`metfa.plot.figure`, `metfa.plot.comparison`), regions of maps (`metfa.plot.regions`) or bars."""
+    def plot(self, *, kind: Any = None, **settings: Any) -> Any:
+        """Draw maps, regions or bars, with the function that `metfa.plot.drawing_of` finds for it and for `kind`."""
         from metfa.plot import drawing_of
 
-        return drawing_of(self)(self, **settings)
+        return drawing_of(self, kind)(self, **settings)
 
     def _repr_html_(self) -> str:
         from metfa.plot import notebook_html

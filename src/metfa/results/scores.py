@@ -1,26 +1,29 @@
-"""The numbers that bars and texts show for the features of one input."""
+"""The numbers that bars, tables and texts show for the features of inputs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from metfa._base.percents import percent
 from metfa.results.cautions import outside, trimming
-from metfa.results.sample import AttributionSample
 
-__all__ = ["Scores"]
+if TYPE_CHECKING:
+    from metfa.results.sample import AttributionSample
+
+__all__ = ["Scores", "values_of_features"]
 
 
 @dataclass(frozen=True)
 class Scores:
-    """One number for each feature: smoothed scores, or medians if there are too few samples.
+    r"""One number for each feature: smoothed scores, or medians if there are too few samples; means of effects.
 
     Attributes
     ----------
     values : ndarray
-        The scores, float64.
+        The scores, float64: (batch, \*features), or of one input (\*features), as all arrays here.
     called : str
         What they are.
     vanilla : ndarray or None
@@ -34,7 +37,7 @@ class Scores:
     outside : ndarray of bool
         Whether the score without noise lies beyond the ends.
     quantity : str
-        What a number is: a "score", or a "difference" (`metfa.compare`).
+        What a number is: a "score", a "difference" (`metfa.compare`), or a "mean contribution" (`Terms.of_effects`).
     """
 
     values: np.ndarray
@@ -48,27 +51,61 @@ class Scores:
 
     @classmethod
     def of(cls, sample: AttributionSample, confidence_level: float) -> Scores:
-        """From a sample of one input."""
+        """Those of the first input."""
+        found = cls.of_all(sample, confidence_level)
+        return replace(
+            found,
+            values=found.values[0],
+            vanilla=None if found.vanilla is None else found.vanilla[0],
+            ends=None if found.ends is None else (found.ends[0][0], found.ends[1][0]),
+            outside=found.outside[0],
+        )
+
+    @classmethod
+    def of_all(cls, sample: AttributionSample, confidence_level: float) -> Scores:
+        """Those of all inputs."""
+        if sample.default_terms is not None and sample.default_terms.of_effects:
+            return cls._of_effects(sample, confidence_level)
         vanilla, noun = sample.vanilla, sample.sample_noun
-        vanilla = None if vanilla is None else vanilla[0].astype(np.float64)
+        vanilla = None if vanilla is None else vanilla.astype(np.float64)
         kind = "any-time " * sample.any_time
         quantity = "score" if sample.pair is None else "difference"
         if sample.too_few_for(confidence_level) is not None:
             called = f"the only {noun}" if sample.n_samples == 1 else f"median of {sample.n_samples:,} {noun}s"
-            medians = sample.median()[0].astype(np.float64)
+            medians = sample.median().astype(np.float64)
             return cls(medians, called, vanilla, None, 0.0, kind, np.zeros(medians.shape, bool), quantity)
         interval = sample.confidence_interval(confidence_level)
-        ends = interval.low[0].astype(np.float64), interval.high[0].astype(np.float64)
-        values = sample.smoothed(confidence_level)[0].astype(np.float64)
+        ends = interval.low.astype(np.float64), interval.high.astype(np.float64)
+        values = sample.smoothed(confidence_level).astype(np.float64)
         called = f"smoothed over {sample.n_samples:,} {noun}s, {trimming(sample, confidence_level)}"
-        beyond = np.zeros(values.shape, bool) if vanilla is None else outside(sample.vanilla, interval)[0]
+        beyond = np.zeros(values.shape, bool) if vanilla is None else outside(sample.vanilla, interval)
         return cls(values, called, vanilla, ends, interval.confidence_level, kind, beyond, quantity)
+
+    @classmethod
+    def _of_effects(cls, sample: AttributionSample, confidence_level: float) -> Scores:
+        """Means, of which there is an asymptotic interval if the number of samples was fixed; the clean map is none."""
+        means, n = sample.mean().astype(np.float64), sample.n_samples
+        ends = None
+        if not sample.any_time and n > 2:
+            interval = sample.mean_interval(confidence_level)
+            ends = interval.low.astype(np.float64), interval.high.astype(np.float64)
+        called, none = f"mean of {n:,} draws", np.zeros(means.shape, bool)
+        return cls(means, called, None, ends, confidence_level, "asymptotic ", none, "mean contribution")
 
     @property
     def median(self) -> str:
         """What the ends are about."""
+        if self.quantity == "mean contribution":
+            return "mean"
         return "median" if self.quantity == "score" else f"median {self.quantity}"
 
     def intervals(self, places: int) -> str:
         """What the ends are, with so many digits of the level in percent."""
         return f"{self.kind}{percent(self.level, places)} interval"
+
+
+def values_of_features(sample: AttributionSample) -> np.ndarray | None:
+    r"""The input's own number for each feature, (batch, \*features), such as the columns of a table; None without."""
+    inputs = sample.inputs
+    single = sample.noun == "feature" and sample.population is None and isinstance(inputs, np.ndarray)
+    return inputs if single and inputs.shape == sample.values.shape[1:] else None

@@ -16,6 +16,7 @@ from metfa.results.cautions import (
     about_outside,
     cautions,
     explained,
+    notes_of,
     nothing_stands_out,
     outside,
     place,
@@ -96,11 +97,13 @@ class Summary:
     ranking : str or None
         Of a population of at most 100 features: which rank above which, see `AttributionSample.ranking`.
     sides : (str, str) or None
-        What lies above and below the threshold 0, where the scores are differences (`Terms.sides`).
+        What lies above and below the threshold, where this has names of its own (`Terms.sides`).
     terms : Terms
         Terms of the decision, which say what is promised about false marks.
     compared : Compared or None
         What the scores are differences of (`metfa.compare`); None for plain scores.
+    notes : tuple of (str, str)
+        What the explainer says of its results, each with a short name.
     """
 
     place: str | None
@@ -135,11 +138,12 @@ class Summary:
     sides: tuple[str, str] | None = None
     terms: Terms = field(default_factory=Terms, repr=False)
     compared: Compared | None = None
+    notes: tuple[tuple[str, str], ...] = ()
 
     @property
     def kinds(self) -> dict[int, str]:
         """Names of the features with each mark."""
-        return kinds_at(self.threshold, self.sides)
+        return kinds_at(self.threshold, self.sides, self.terms.sides_at)
 
     def __str__(self) -> str:
         lines = self.lines()
@@ -162,6 +166,7 @@ class Summary:
             *([] if self.explained is None else [("class explained", self.explained)]),
             *([] if both is None else [("difference", both.about)]),
             *self._samples(kept),
+            *self.notes,
             *([] if self.nothing is None else [("nothing stands out", self.nothing)]),
             (kinds[1], f"{percent(self.above, 2):>7} ({median} above {above})"),
             (kinds[-1], f"{percent(self.below, 2):>7} ({median} below it)"),
@@ -233,16 +238,17 @@ def summarise(
     level = width = contradicted = trimmed = None
     too_few = sample.too_few_for(confidence_level)
     ranked = [None] * batch
-    scores = sample.population is not None and terms.sides is None  # no differences, which are not ranked
+    of_effects = terms.of_effects
+    scores = sample.population is not None and not terms.of_differences  # no differences, which are not ranked
     if scores and 2 <= sample.n_features <= MOST_FEATURES:
         ranked = [in_words(sample, row) for row in range(batch)]
     if too_few is None:
         interval = sample.confidence_interval(confidence_level)
         level = interval.confidence_level
         width = np.subtract(interval.high, interval.low, dtype=np.float64).reshape(batch, -1).mean(axis=1)
-        if sample.vanilla is not None:
+        if sample.vanilla is not None and not of_effects:
             contradicted = outside(sample.vanilla, interval).reshape(batch, -1).sum(axis=1)
-        trimmed = trimming(sample, confidence_level)
+        trimmed = None if of_effects else trimming(sample, confidence_level)
     false_marks = None
     if terms.correction is None and not decision.any_time:
         false_marks = stats.expected_false_marks(sample.n_samples - terms.split, terms.alpha, sample.n_features)
@@ -283,6 +289,7 @@ def summarise(
             sides=terms.sides,
             terms=terms,
             compared=Compared.of(sample, row),
+            notes=notes_of(sample),
         )
         for row in range(batch)
     )

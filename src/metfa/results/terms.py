@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,13 +10,12 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import as_array, to_host
-from metfa._base.validation import as_names, positive_int, shown
+from metfa._base.validation import as_names, check_number, positive_int, shown
 from metfa.results.corrections import BOTH, UNPROVEN, check_alpha, check_correction, check_families
-from metfa.results.moments import ends_of
 from metfa.results.rules import RULES, USUAL
 from metfa.results.units import checked_unit
 
-__all__ = ["Terms", "check_fits", "checked_threshold", "filled", "of_both_signs"]
+__all__ = ["Terms", "check_fits", "checked_threshold", "filled"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,9 +69,9 @@ class Terms:
         of "below". Rates are of those called important, and of those called unimportant; family-wise errors of both
         together have the level 2 alpha. "both": all 2m tests, as once; a rate is then of all marks together, and the
         few important ones may be false far more often. None: as saved with the result, "statements" for a new one.
-    sides : (str, str) or None
-        What scores above 0 and below 0 are called where they are differences, such as ("more than the rest", "less than
-        the rest"); None for plain scores.
+    sides, sides_at : (str, str) or None, float
+        What scores above and below the threshold `sides_at` are called: of differences (0), such as ("more than the
+        rest", "less than the rest"), or of `metfa.text.SourceEffects`. None for plain scores.
 
     Raises
     ------
@@ -87,6 +87,7 @@ class Terms:
     nothing: tuple[str | None, ...] = ()
     families: str | None = None
     sides: tuple[str, str] | None = None
+    sides_at: float = 0.0
 
     def __post_init__(self) -> None:
         fits = isinstance(self.nothing, tuple) and all(isinstance(why, str | None) for why in self.nothing)
@@ -105,12 +106,13 @@ class Terms:
         if self.sides is not None:
             object.__setattr__(self, "sides", as_names(self.sides, "sides"))
             if len(self.sides) != 2:
-                raise ValueError(f"`sides` must be two texts, above and below 0, got {len(self.sides)}")
+                raise ValueError(f"`sides` must be two texts, above and below `sides_at`, got {len(self.sides)}")
+        object.__setattr__(self, "sides_at", check_number(self.sides_at, "sides_at", least=-math.inf))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Terms):
             return NotImplemented
-        named = ("alpha", "correction", "split", "families", "sides")
+        named = ("alpha", "correction", "split", "families", "sides", "sides_at")
         same = all(getattr(self, name) == getattr(other, name) for name in named)
         same = same and np.array_equal(self.unit, other.unit)
         if callable(self.threshold) or callable(other.threshold):
@@ -118,6 +120,16 @@ class Terms:
         return same and np.array_equal(self.threshold, other.threshold, equal_nan=True)
 
     __hash__ = None  # pyright: ignore[reportAssignmentType] - it may hold an array
+
+    @property
+    def of_differences(self) -> bool:
+        """Whether the scores are differences, whose signs have names."""
+        return self.sides is not None and not self.of_effects
+
+    @property
+    def of_effects(self) -> bool:
+        """Whether marks have a meaning of their own, as those of `metfa.text.SourceEffects`."""
+        return self.sides is not None and self.sides_at != 0
 
     @property
     def at(self) -> str:
@@ -197,6 +209,7 @@ class Terms:
                 written.get("unit"),
                 families=written.get("families"),
                 sides=written.get("sides"),
+                sides_at=written.get("sides_at", 0.0),
             )
             check_fits(found, shape)
         except ValueError as error:
@@ -238,6 +251,7 @@ def filled(
         own.nothing if threshold is own.threshold else (),
         own.families,
         own.sides,
+        own.sides_at,
     )
 
 
@@ -283,15 +297,3 @@ def check_fits(terms: Terms, shape: tuple[int, ...]) -> None:
         )
     if isinstance(terms.unit, np.ndarray) and terms.unit.shape != (batch,):
         raise ValueError(f"`unit` must be a number or one for each input ({batch},), got shape {terms.unit.shape}")
-
-
-def of_both_signs(values: np.ndarray) -> tuple[int, float, float] | None:
-    r"""First input whose values (n, batch, \*features) are signed, with its lowest and highest; None if there is none.
-
-    They are if the lowest lies below 0 by more than 5 % of the highest; less counts as noise of scores with one sign.
-    """
-    for row in range(values.shape[1] if values.size else 0):
-        lowest, highest = ends_of(values[:, row])
-        if lowest < 0 and -lowest > 0.05 * highest:
-            return row, lowest, highest
-    return None

@@ -11,9 +11,9 @@ import numpy as np
 from metfa import stats
 from metfa._base.validation import shown
 from metfa._base.warnings import DegenerateAttributionsWarning, SignedAttributionsWarning, warn
-from metfa.results.moments import ends_of
+from metfa.results.moments import ends_of, of_both_signs
 from metfa.results.rules import CUT, is_break
-from metfa.results.terms import Terms, check_fits, of_both_signs
+from metfa.results.terms import Terms, check_fits
 from metfa.stats.contrasts import smallest_difference
 from metfa.stats.counts import count_sides
 from metfa.stats.validation import as_rows

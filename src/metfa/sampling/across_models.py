@@ -15,9 +15,9 @@ from metfa.results.across import number_of_each
 from metfa.results.population import NUMBERS, Population
 from metfa.results.sample import AttributionSample
 from metfa.sampling.models import Models
-from metfa.sampling.protocol import known_signed, known_unit
 from metfa.sampling.request import fitting_names
 from metfa.sampling.run import Run
+from metfa.sampling.said import known_signed, known_unit
 from metfa.sampling.streams import SCHEME
 
 __all__ = ["across_models"]
@@ -126,6 +126,7 @@ def across_models(
             "unit": known_unit(asked.explainers[0]),
             "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
             "versions": versions(),
+            **asked.rows.facts,
         },
         population=Population(
             noun="model",

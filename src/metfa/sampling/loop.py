@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-from collections import deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
-from contextvars import copy_context
 from dataclasses import dataclass, field, replace
-from itertools import chain, islice
+from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,8 +18,11 @@ from metfa._base.warnings import RowDependenceWarning, warn
 from metfa.calls.guard import random_state_as_found, training_noticed
 from metfa.calls.row_dependence import dependence, explained_by_rounding, looked_at
 from metfa.calls.targets import row_targets, stacked_targets
+from metfa.results.layout import Layout
 from metfa.results.pooling import pooled_maps
 from metfa.results.regions import Regions
+from metfa.sampling.ahead import ahead, in_turn
+from metfa.sampling.outputs import in_one_row, require_one_map
 from metfa.sampling.protocol import call_explainer, predict_scores, safe_batch_size, takes_rngs
 from metfa.sampling.rows import Rows, count_rows, one_row, taken
 from metfa.sampling.streams import Purpose, stream
@@ -31,7 +33,6 @@ FOR_EXPLAINER, FOR_SECOND = (
     (Purpose.EXPLAINER, Purpose.CLEAN),
     (Purpose.SECOND_EXPLAINER, Purpose.SECOND_CLEAN),
 )
-AHEAD = 2  # chunks whose noise is drawn while the explainer works on an earlier one
 
 
 class Job(NamedTuple):
@@ -45,17 +46,28 @@ class Job(NamedTuple):
 
 
 class Explained(NamedTuple):
-    r"""Maps (jobs, \*features) of some jobs, and the model's scores if the explainer gives them."""
+    r"""Maps (jobs, \*features) of some jobs, and the model's scores if the explainer gives them.
+
+    Maps of several inputs lie in one row for each job, by `layout`.
+    """
 
     jobs: Sequence[Job]
     maps: Any
     scores: Any
+    layout: Layout | None = None
 
     @property
-    def constant(self) -> int:
-        """Number of maps that are constant and so say nothing about their features."""
-        flat = self.maps.reshape(len(self.maps), -1)
-        return int((flat.min(axis=1) == flat.max(axis=1)).sum()) if flat.shape[1] > 1 else 0
+    def parts(self) -> dict[Any, Any]:
+        """The maps of each part; under None where there is but one."""
+        return {None: self.maps} if self.layout is None else self.layout.split(self.maps)
+
+    @property
+    def constant(self) -> Counter[Any]:
+        """Numbers of the maps of each part that are constant and so say nothing about their features."""
+        flat = {name: maps.reshape(len(maps), -1) for name, maps in self.parts.items()}
+        return Counter(
+            {name: int((x.min(axis=1) == x.max(axis=1)).sum()) for name, x in flat.items() if x.shape[1] > 1}
+        )
 
     def over(self, regions: Regions) -> Explained:
         """The same with the scores of regions as maps."""
@@ -88,8 +100,8 @@ class Loop:
         One for each row, see `ready`.
     own_draws : bool
         Whether the explainer's randomness has streams apart from those of an explainer that it is compared with.
-    features : tuple of int, optional
-        Shape of every map; by default that of the first.
+    features : tuple of int or Layout, optional
+        Shape of every map, or the layout of its parts; by default those of the first.
     clean : bool
         Whether the clean rows are explained instead, see `cleaned`.
     first : Explained, optional
@@ -108,7 +120,7 @@ class Loop:
     row_args: Mapping[str, Any] = field(default_factory=dict)
     targets: Sequence[Any] = ()
     own_draws: bool = False
-    features: tuple[int, ...] | None = None
+    features: tuple[int, ...] | Layout | None = None
     clean: bool = False
     first: Explained | None = None
     predict: Callable[[Any], Any] | None = None
@@ -149,7 +161,8 @@ class Loop:
             batch = self.rows.batch([noisy[index] for index in indices])
             explained = loop.explained([jobs[index] for index in indices], batch)
             first = first or explained
-            return to_host(explained.maps)
+            maps, layout = to_host(explained.maps), explained.layout
+            return maps if layout is None or layout != first.layout else layout.balanced(maps, first.maps)
 
         with random_state_as_found() as drawn, training_noticed(self.explainer):
             size = safe_batch_size(self.explainer, self.batch_size, len(jobs), run, drawn)
@@ -162,7 +175,7 @@ class Loop:
     @contextmanager
     def over(self, jobs: Sequence[Job]) -> Iterator[Iterator[Explained]]:
         """Explain jobs in chunks of `batch_size`; each chunk is explained when the inner iterator is asked for it."""
-        prepared = _ahead if self.rows.on_host and not self.clean else _in_turn
+        prepared = ahead if self.rows.on_host and not self.clean else in_turn
         made = self._made(jobs)
         with prepared(self.batch, self._chunks(jobs[len(made.jobs) if made else 0 :])) as batches:
             chunks = (self.explained(chunk, batch) for chunk, batch in batches)
@@ -175,8 +188,9 @@ class Loop:
             return None
         pairs = zip(self.first.jobs, jobs, strict=False)
         n = next((place for place, (old, new) in enumerate(pairs) if old != new), min(len(self.first.jobs), len(jobs)))
-        scores = self.first.scores
-        return Explained(jobs[:n], self.first.maps[:n, ...], None if scores is None else scores[:n, ...]) if n else None
+        maps, scores = self.first.maps[:n, ...], self.first.scores
+        scores = None if scores is None else scores[:n, ...]
+        return Explained(jobs[:n], maps, scores, self.first.layout) if n else None
 
     def batch(self, jobs: Sequence[Job], stopped: Callable[[], bool] = lambda: False) -> Any:
         """Noisy copies of the jobs' rows as one batch, or an error if the run is `stopped` before it is made."""
@@ -186,20 +200,29 @@ class Loop:
         """Maps of one batch, checked."""
         target = stacked_targets([self.targets[job.row] for job in jobs], self.rows.array)
         purposes = FOR_SECOND if self.own_draws else FOR_EXPLAINER
-        rngs = [self._stream(job, purposes[self.clean]) for job in jobs] if takes_rngs(self.explainer) else None
+        rngs = [self._stream(job, purposes[self.clean]) for job in jobs] if self._draws else None
         indices = [job.row for job in jobs]
         row_args = {name: taken(values, indices) for name, values in self.row_args.items()}
         maps, scores = call_explainer(self.explainer, batch, target, len(jobs), rngs, row_args)
         if scores is None and not self.clean and self.predict is not None:
             scores = predict_scores(self.predict, batch)
+        if not isinstance(maps, dict):
+            return Explained(jobs, self._checked(maps, jobs), scores)
+        require_one_map(None if self.rows.on_host else maps, "an explainer made of it")
+        maps, layout = in_one_row({name: self._checked(part, jobs, name) for name, part in maps.items()})
+        return Explained(jobs, maps, scores, layout)
+
+    def _checked(self, maps: Any, jobs: Sequence[Job], part: Any = None) -> Any:
+        """Maps as they are kept, after a look at their numbers."""
+        of = "" if part is None else f", part {part!r}"
         if not namespace(maps).isdtype(maps.dtype, ("bool", "integral", "real floating")):
-            raise TypeError(f"`explainer` must return real attributions, got {maps.dtype}")
+            raise TypeError(f"`explainer` must return real attributions, got {maps.dtype}{of}")
         maps = _on_host(maps) if self.rows.on_host else maps
         bad = first_not_finite(maps)
         if bad is not None:
             where = f"the clean input {jobs[bad].row}" if self.clean else jobs[bad]
-            raise ValueError(f"`explainer` returned NaN or infinity for {where}")
-        return Explained(jobs, maps, scores)
+            raise ValueError(f"`explainer` returned NaN or infinity for {where}{of}")
+        return maps
 
     def _noisy(self, jobs: Sequence[Job], stopped: Callable[[], bool] = lambda: False) -> list[Any]:
         if self.noise is None:
@@ -210,6 +233,10 @@ class Loop:
                 raise CancelledError
             noisy.append(self.rows.noisy(job.row, self.noise, self._stream(job, Purpose.NOISE), str(job)))
         return noisy
+
+    @cached_property
+    def _draws(self) -> bool:
+        return takes_rngs(self.explainer)
 
     def _stream(self, job: Job, purpose: Purpose) -> np.random.Generator:
         return stream(*self.addresses[job.row], job.sample_id, purpose)
@@ -247,12 +274,12 @@ class Loop:
         """The same, after a check that all have the same features."""
         features = self.features
         for one in explained:
-            found = tuple(one.maps.shape[1:])
+            found = one.layout or tuple(one.maps.shape[1:])
             features = features or found
             if found != features:
+                now, before = (getattr(each, "shapes", each) for each in (found, features))
                 raise ValueError(
-                    f"`explainer` returned features of shape {found} after {features}: every row needs the same "
-                    "features"
+                    f"`explainer` returned features of shape {now} after {before}: every row needs the same features"
                 )
             yield one
 
@@ -268,33 +295,3 @@ def _on_host(maps: Any) -> np.ndarray:
     """Maps as they are kept: real numbers, which represent integers and booleans exactly."""
     host = to_host(maps)
     return host.astype(np.result_type(host.dtype, np.float32)) if host.dtype.kind in "biu" else host
-
-
-@contextmanager
-def _in_turn(work: Callable[[Any], Any], items: Iterator[Any]) -> Iterator[Iterator[tuple[Any, Any]]]:
-    """Each item with the result of `work` for it."""
-    yield ((item, work(item)) for item in items)
-
-
-@contextmanager
-def _ahead(work: Callable[..., Any], items: Iterator[Any]) -> Iterator[Iterator[tuple[Any, Any]]]:
-    """The same, with threads that work ahead. All of them end with the context, each after the noise that it draws."""
-    stopping = threading.Event()
-    pool = ThreadPoolExecutor(AHEAD, thread_name_prefix="metfa-noise")
-
-    def begun(item: Any) -> Any:  # in this thread's context: a noise may ask the model that is explained
-        return item, pool.submit(copy_context().run, work, item, stopping.is_set)
-
-    def results() -> Iterator[tuple[Any, Any]]:
-        drawing = deque(map(begun, islice(items, AHEAD)))
-        while drawing:
-            item, future = drawing.popleft()
-            result = future.result()
-            drawing.extend(map(begun, islice(items, 1)))
-            yield item, result
-
-    try:
-        yield results()
-    finally:
-        stopping.set()
-        pool.shutdown(wait=True, cancel_futures=True)

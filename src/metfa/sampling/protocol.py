@@ -1,7 +1,8 @@
 """The protocol of explainers: how to call one, where its model is, whether its rows are independent.
 
 An explainer is any callable ``explainer(inputs, target=target)`` that returns attributions with the batch axis first,
-or the pair (attributions, scores). It may also
+or the pair (attributions, scores). For a model of several inputs, attributions are a tuple with one array for each of a
+tuple of inputs, or a dict of arrays with names of the inputs. It may also
 
 - take a keyword ``rngs``: a list with one :class:`numpy.random.Generator` for each row (see :func:`metfa.randomised`);
 - have an attribute ``model`` (inputs -> scores; the parts of a tuple one by one), which gives the clean prediction;
@@ -9,8 +10,7 @@ or the pair (attributions, scores). It may also
   neighbours: it is believed where maps are random, and looked at where they are not;
 - have an attribute ``differentiable = True``, if its maps are in the graph of inputs that require a gradient (otherwise
   attacks keep the graph of every gradient that it takes);
-- have an attribute ``signed``, True if scores above 0 speak for the target and scores below 0 against it, False if 0
-  has no such meaning. Without it, the scores of the samples decide.
+- have the attributes ``signed``, ``unit``, ``default_terms`` and ``notes``, see `metfa.sampling.said`.
 
 The target is an integer array in the inputs' library with one entry for each row (a list, if entries are not integers).
 """
@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from metfa._arrays import as_array, is_array, to_host
-from metfa._base.validation import check_function, check_number
+from metfa._arrays import is_array, to_host
+from metfa._base.validation import check_function
 from metfa._base.warnings import ReproducibilityWarning, RowDependenceWarning, warn
 from metfa.calls.answers import answered, rows_of_scores
 from metfa.calls.behind import loaded_torch, owner_of
@@ -33,6 +33,7 @@ from metfa.calls.called import Called
 from metfa.calls.no_gradient import gradient_expected
 from metfa.calls.row_dependence import SAME, dependence, distance, explained_by_rounding, looked_at, same_but_rounding
 from metfa.sampling.foreign import adapter_for
+from metfa.sampling.outputs import read_output
 from metfa.sampling.rows import count_rows
 
 __all__ = [
@@ -40,8 +41,6 @@ __all__ = [
     "check_explainer",
     "explained_model",
     "known_independent",
-    "known_signed",
-    "known_unit",
     "predict_scores",
     "prediction_of",
     "safe_batch_size",
@@ -86,27 +85,6 @@ def takes_rngs(explainer: Any) -> bool:
 def known_independent(explainer: Any) -> bool:
     """Whether the explainer promises that its rows do not depend on each other."""
     return bool(getattr(owner_of(explainer), "rows_independent", False))
-
-
-def known_signed(explainer: Any) -> bool | None:
-    """Whether the explainer, or the one that it wraps, says that its scores are signed; None: it does not say."""
-    signed = _said(explainer, "signed")
-    return signed if isinstance(signed, bool) else None
-
-
-def known_unit(explainer: Any) -> float | None:
-    """What the explainer, or the one that it wraps, calls a whole score (see `metfa.Terms`); None: it does not say."""
-    unit = _said(explainer, "unit")
-    if unit is not None:
-        check_number(unit, "explainer.unit", above=0)
-    return None if unit is None else float(unit)
-
-
-def _said(explainer: Any, name: str) -> Any:
-    owner = owner_of(explainer)
-    while not hasattr(owner, name) and hasattr(owner, "explainer"):
-        owner = owner_of(owner.explainer)
-    return getattr(owner, name, None)
 
 
 def check_explainer(explainer: Any, row_args: Iterable[str] | None = None) -> None:
@@ -159,37 +137,14 @@ def _needed(explainer: Any) -> list[str]:
 def call_explainer(
     explainer: Callable[..., Any], batch: Any, target: Any, n_rows: int, rngs: Any, row_args: dict[str, Any]
 ) -> tuple[Any, Any]:
-    """Attributions and scores (None if the explainer gives none) of one batch, still on the model's device."""
-    arguments = {**row_args, "rngs": rngs} if takes_rngs(explainer) else row_args
+    """Attributions and scores (None if the explainer gives none) of one batch, still on the model's device.
+
+    Attributions are a dict of arrays where they are those of several inputs.
+    """
+    arguments = {**row_args, "rngs": rngs} if rngs is not None and takes_rngs(explainer) else row_args
     with gradient_expected(explained_model(explainer), batch):
         output = explainer(batch, target=target, **arguments)
-    scores = None
-    if isinstance(output, tuple):
-        if isinstance(batch, tuple) or len(output) != 2:
-            raise TypeError(
-                f"`explainer` returned a tuple of {len(output)}, one array is needed: choose the attributions of one "
-                "input, as in `lambda inputs, target: explainer(inputs, target=target)[0]`"
-            )
-        output, scores = output
-    attributions = as_array(output, "attributions")
-    if attributions.ndim < 1 or attributions.shape[0] != n_rows:
-        raise ValueError(
-            f"`explainer` must return one map for each row, got shape {tuple(attributions.shape)} for {n_rows} rows; "
-            "if it explains a single row a call, write `batch_size=1`"
-        )
-    if attributions.ndim == 1 or 0 in attributions.shape:
-        raise ValueError(
-            f"`explainer` must return attributions (batch, *features), got shape {tuple(attributions.shape)}, which "
-            "leaves no features to test"
-        )
-    if scores is not None:
-        scores = as_array(scores, "scores")
-        if scores.ndim < 1 or scores.shape[0] != n_rows:
-            raise ValueError(
-                f"`explainer` must return scores (batch, classes) beside its attributions, got shape "
-                f"{tuple(scores.shape)} for {n_rows} rows"
-            )
-    return attributions, scores
+    return read_output(output, batch, n_rows)
 
 
 def predict_scores(predict: Callable[[Any], Any], batch: Any, name: str = "predict") -> np.ndarray:

@@ -11,6 +11,7 @@ from metfa._arrays import is_array
 from metfa._base.provenance import describe
 from metfa._base.validation import MOST_CALLS, as_names, check_function, positive_int
 from metfa.calls.behind import loaded_torch
+from metfa.calls.fitted_names import by_name
 from metfa.calls.targets import row_targets
 from metfa.results.regions import regions_of
 from metfa.results.until import Until
@@ -20,9 +21,10 @@ from metfa.sampling.rows import Rows
 from metfa.sampling.run import Run
 from metfa.sampling.streams import MAX_SAMPLE_ID, SCHEME, checked_ids, root_entropy
 
-__all__ = ["Request", "checked_names", "fitting_names"]
+__all__ = ["Request", "checked_names", "fitting_names", "usual_batch_size"]
 
 DEFAULT_BATCH_SIZE = 10
+ROWS_OF_FRAMES = 200  # in a call by default: to make a frame takes as long for one row as for many
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -52,7 +54,7 @@ class Request:
     root: int = field(init=False)
     ids: tuple[str, ...] = field(init=False)
     seed_given: bool = field(init=False)
-    feature_names: tuple[str, ...] | None = field(init=False)
+    feature_names: tuple[str, ...] | dict[Any, tuple[str, ...]] | None = field(init=False)
     settings: dict[str, Any] = field(init=False)  # what the samples depend on, as in provenance
 
     def __post_init__(self, inputs: Any, rng: Any) -> None:
@@ -78,12 +80,17 @@ class Request:
         after = run.first_sample + self.most
         if after - 1 > MAX_SAMPLE_ID:
             raise ValueError(f"`first_sample` + `n_samples` must not exceed {MAX_SAMPLE_ID + 1}, got {after}")
-        size = DEFAULT_BATCH_SIZE if self.batch_size is None else positive_int(self.batch_size, "batch_size")
         root, rows = root_entropy(rng), Rows(inputs)
+        size = usual_batch_size(rows) if self.batch_size is None else positive_int(self.batch_size, "batch_size")
         rows.check_noise(self.noise)
+        rows, noise = rows.matched(self.noise)
         if self.predict is None:
             _check_library(explained_model(self.explainer), rows)
-            self._fill(predict=prediction_of(self.explainer))
+        model = None if self.predict else explained_model(self.explainer)
+        predict = self.predict or prediction_of(self.explainer)
+        if rows.columns is not None and predict is not None:
+            predict = by_name(predict, rows.columns.names, model)
+        self._fill(predict=predict)
         if self.target is not None or not (self.predict or self.follows):
             row_targets(self.target, None, len(rows))  # a wrong kind or number fails before the model is used
         if self.noise is None and not takes_rngs(self.explainer):
@@ -108,7 +115,9 @@ class Request:
                 "streams": SCHEME,
                 **({} if self.over is None else {"over": f"{self.over!r} {self.over.digest}"}),
                 "draws": "own" if self.own_draws else None,
+                **rows.facts,
             },
+            noise=noise,
         )
 
     def _fill(self, **values: Any) -> None:
@@ -141,14 +150,22 @@ class Request:
                     yield Job(row, self.run.first_sample + sample)
 
 
+def usual_batch_size(rows: Rows) -> int:
+    """Rows in one call of the explainer where nobody says it."""
+    return DEFAULT_BATCH_SIZE if rows.columns is None else ROWS_OF_FRAMES
+
+
 def _check_library(model: Any, rows: Rows) -> None:
     torch = loaded_torch()
-    if torch is None or rows.kind != "array" or not isinstance(model, torch.nn.Module):
+    if torch is None or rows.kind not in ("array", "frame") or not isinstance(model, torch.nn.Module):
         return
     if not isinstance(rows.array, torch.Tensor):
+        got, values = type(rows.array).__name__, "inputs"
+        if rows.columns is not None:
+            got, values = "a data frame", "inputs.to_numpy('float32')"
         raise TypeError(
-            f"`inputs` must be a torch.Tensor for a torch model, got {type(rows.array).__name__}: write "
-            "`torch.from_numpy(inputs)`, or pass `predict=` if the explainer converts them"
+            f"`inputs` must be a torch.Tensor for a torch model, got {got}: write `torch.from_numpy({values})`, or "
+            "pass `predict=` if the explainer converts them"
         )
 
 
@@ -167,18 +184,35 @@ def _checked_row_args(row_args: Any, n_rows: int) -> dict[str, Any]:
     return dict(row_args)
 
 
-def checked_names(given: Any, inputs: Any) -> tuple[str, ...] | None:
-    """The names given, or the columns' names if `inputs` is a data frame; None if there are none."""
+def checked_names(given: Any, inputs: Any) -> Any:
+    """The names given, or the columns' names if `inputs` is a data frame; None if there are none.
+
+    Of several inputs a dict with those of some parts.
+    """
+    if isinstance(inputs, tuple | Mapping) and isinstance(given, Mapping):
+        parts = list(inputs) if isinstance(inputs, Mapping) else list(range(len(inputs)))
+        unknown = [name for name in given if name not in parts]
+        if unknown:
+            raise ValueError(
+                f"`feature_names` has names of {unknown[0]!r:.40}, which is no input: there are "
+                f"{', '.join(map(repr, parts))}"
+            )
+        return {name: as_names(names, f"feature_names[{name!r}]") for name, names in given.items()}
     if given is None:
-        columns: tuple[Any, ...] = tuple(getattr(inputs, "columns", ()))
-        return columns if columns and all(isinstance(name, str) for name in columns) else None
+        return tuple(map(str, getattr(inputs, "columns", ()))) or None
     return as_names(given, "feature_names")
 
 
 def fitting_names(
-    names: tuple[str, ...] | None, feature_shape: tuple[int, ...], *, required: bool = True
+    names: tuple[str, ...] | dict[Any, tuple[str, ...]] | None, feature_shape: tuple[int, ...], *, required: bool = True
 ) -> tuple[str, ...] | None:
     """The names, if there is one for each feature along one axis; else a ValueError if they were given, or None."""
+    if isinstance(names, dict):
+        if required:
+            raise ValueError(
+                "`feature_names` is a dict with names of parts, and `explainer` returned one map: write a list of names"
+            )
+        return None
     if names is None or feature_shape == (len(names),):
         return names
     if not required:

@@ -13,9 +13,10 @@ from metfa import stats
 from metfa._base.percents import percent
 from metfa.results.decisions import TooFewSamplesError, any_time_undecided, samples_for_interval
 from metfa.results.families import samples_needed
+from metfa.results.moments import of_both_signs
 from metfa.results.rules import RULES, USUAL, is_break
 from metfa.results.stopping import Look, Stopping
-from metfa.results.terms import Terms, checked_threshold, of_both_signs
+from metfa.results.terms import Terms, checked_threshold
 from metfa.results.thresholds import UNMOVED, number_of, ruled, sides
 from metfa.results.until import CRITERIA, Until
 from metfa.sampling.seen import Seen
@@ -149,7 +150,7 @@ class RoundsUntil:
 
     def look(self, seen: Seen, taken: int, unmoved: Sequence[int]) -> str:
         """See `Rounds`."""
-        rule = self._rule
+        rule, self._reason = self._rule, None
         moved = np.setdiff1d(np.arange(self._batch), unmoved)
         if not len(moved):
             self._reason = "unmoved"

@@ -1,29 +1,37 @@
-"""The inputs of one call as rows: one array, a tuple or dict of arrays, or a list of objects such as texts."""
+"""The inputs of one call as rows: one array, a frame, a tuple or dict of arrays, or a list of objects such as texts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
 
 from metfa._arrays import as_array, device_of, first_not_finite, from_host, is_array, namespace, to_host
 from metfa._base.validation import check_function, is_text, shown
+from metfa._frames.columns import Columns, is_frame, is_series, row_of
+from metfa.sampling.fitting import check_like_text, like_row, require_finite, same_kind
 from metfa.sampling.streams import content_digest, numbered_ids
 
-__all__ = ["Rows", "RowsInGraph", "check_like_text", "count_rows", "like_row", "one_entry", "one_row", "taken"]
-
-KINDS = ("bool", "unsigned integer", "signed integer", "real floating")  # each has all numbers of those before it
+__all__ = ["Rows", "RowsInGraph", "count_rows", "one_entry", "one_row", "taken"]
 
 
 class Rows:
     """Inputs with a batch axis, seen as `len(rows)` single inputs that can be noised and stacked into batches.
 
     A row is a host (NumPy) array, a tuple or dict of them, or any object of a list; `batch` stacks rows for the
-    explainer, in the library, on the device and in the dtype of the caller's inputs.
+    explainer, in the library, on the device and in the dtype of the caller's inputs. A row of a frame is an array of
+    codes, and a batch is a frame again.
+
+    Attributes
+    ----------
+    columns : Columns or None
+        What the codes of a frame stand for.
     """
 
     on_host = True
+    columns: Columns | None = None
 
     def __init__(self, inputs: Any) -> None:
         if isinstance(inputs, list):
@@ -33,9 +41,15 @@ class Rows:
             self.kind, self.keys, self._like = "dict", tuple(inputs), tuple(inputs.values())
         elif isinstance(inputs, tuple):
             self.kind, self.keys, self._like = "tuple", tuple(range(len(inputs))), inputs
+        elif is_frame(inputs):
+            self.kind, self.keys = "frame", (0,)
+            self.columns, codes = Columns.of(inputs)
+            self._contents = self.columns.contents(inputs, codes)
+            codes.flags.writeable = False
+            self._like = self._parts = (codes,)
         else:
             self.kind, self.keys, self._like = "array", (0,), (inputs,)
-        if self.kind != "list":
+        if self.kind not in ("list", "frame"):
             names = ["`inputs`" if self.kind == "array" else f"`inputs[{key!r}]`" for key in self.keys]
             self._like = tuple(_array_part(part, name) for part, name in zip(self._like, names, strict=True))
             self._parts = tuple(self._held(part, name) for part, name in zip(self._like, names, strict=True))
@@ -66,6 +80,8 @@ class Rows:
         """Stack rows into a batch like the caller's inputs."""
         if self.kind == "list":
             return list(rows)
+        if self.columns is not None:
+            return self.columns.frame(np.stack(rows))
         columns = [rows] if self.kind == "array" else [[row[key] for row in rows] for key in self.keys]
         return self._formed([self._stacked(entries, part) for entries, part in zip(columns, self._like, strict=True)])
 
@@ -77,6 +93,12 @@ class Rows:
         if self.kind == "list":
             noisy = noise(row, rng)
             check_like_text(noisy, row, where)
+            return noisy
+        if self.columns is not None:
+            noisy = noise(row, rng)
+            if not same_kind(noisy, row):
+                noisy = like_row(to_host(as_array(noisy, "noise(x, rng)")), row, where)
+            self.columns.check_row(noisy, row, where)
             return noisy
         if self.kind == "array":
             return self._fitting(noise(row, rng), row, where)
@@ -91,9 +113,27 @@ class Rows:
     def _noisy_parts(self, row: Any, noises: Any, rng: np.random.Generator) -> dict[Any, Any]:
         return {key: row[key] if noises[key] is None else noises[key](row[key], rng) for key in self.keys}
 
+    def matched(self, noise: Any) -> tuple[Rows, Any]:
+        """These rows, and the noise for them: one that knows columns is matched to those of a frame by name."""
+        if self.columns is None or not hasattr(noise, "for_columns"):
+            return self, noise
+        found = copy(self)
+        found.columns, noise = noise.for_columns(self.columns)
+        codes = found.columns.recoded(self._parts[0], self.columns)
+        codes.flags.writeable = False
+        found._like = found._parts = (codes,)
+        return found, noise
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a result says of the inputs in its provenance: what the columns of a frame are."""
+        return {} if self.columns is None else {"columns": self.columns.described()}
+
     @property
     def some_noise(self) -> str:
         """An example of a noise for such inputs, for messages."""
+        if self.columns is not None:
+            return "metfa.noise.per_column(table, 0.1)"
         texts = self.kind == "list" and all(map(is_text, self._parts[0]))
         return "metfa.text.Synonyms(0.3)" if texts else "metfa.noise.Uniform(0.1)"
 
@@ -120,10 +160,11 @@ class Rows:
 
     def ids(self) -> tuple[str, ...]:
         """Ids from the rows' content, wherever the rows are in the batch; repeated content is numbered."""
-        return numbered_ids(content_digest(self[index]) for index in range(len(self)))
+        contents = [self[index] for index in range(len(self))] if self.columns is None else self._contents
+        return numbered_ids(map(content_digest, contents))
 
     def _formed(self, parts: Sequence[Any]) -> Any:
-        if self.kind in ("array", "list"):
+        if self.kind in ("array", "frame", "list"):
             return parts[0]
         return tuple(parts) if self.kind == "tuple" else dict(zip(self.keys, parts, strict=True))
 
@@ -138,7 +179,10 @@ class Rows:
             )
         row = first_not_finite(host)
         if row is not None:
-            raise ValueError(f"{name} must be finite, but input {row} holds NaN or infinity")
+            remedy = ""
+            if host.ndim == 2 and not np.isinf(host).any():
+                remedy = ": if the model takes missing values, give a data frame, such as `pandas.DataFrame(inputs)`"
+            raise ValueError(f"{name} must be finite, but input {row} holds NaN or infinity{remedy}")
         host.flags.writeable = False
         return host
 
@@ -147,10 +191,11 @@ class Rows:
 
     def _fitting(self, noisy: Any, row: Any, where: str) -> Any:
         """What a noise returned, in the form of a row's part; raises if it does not fit."""
-        with np.errstate(over="ignore"):  # found below
-            host = like_row(to_host(as_array(noisy, "noise(x, rng)")), row, where)
-        _require_finite(np.isfinite(host).all(), where)
-        return host
+        if not same_kind(noisy, row):
+            with np.errstate(over="ignore"):  # found below
+                noisy = like_row(to_host(as_array(noisy, "noise(x, rng)")), row, where)
+        require_finite(np.isfinite(noisy).all(), where)
+        return noisy
 
     def _stacked(self, entries: Sequence[Any], part: Any) -> Any:
         return from_host(np.stack(entries), like=part)
@@ -173,19 +218,11 @@ class RowsInGraph(Rows):
 
     def _fitting(self, noisy: Any, row: Any, where: str) -> Any:
         noisy = like_row(noisy, row, where)
-        _require_finite(first_not_finite(noisy[None, ...]) is None, where)
+        require_finite(first_not_finite(noisy[None, ...]) is None, where)
         return noisy
 
     def _stacked(self, entries: Sequence[Any], part: Any) -> Any:
         return namespace(part).stack(entries)
-
-
-def check_like_text(noisy: Any, row: Any, where: str) -> None:
-    """Raise if the `row` is a text, or a list of tokens, and the noise's result is not."""
-    if not is_text(row) or (is_text(noisy) and isinstance(noisy, str) == isinstance(row, str)):
-        return
-    kind = "a text" if isinstance(row, str) else "a list of tokens"
-    raise TypeError(f"`noise` must return {kind} for {kind}, got {type(noisy).__name__} for {where}: {noisy!r:.80}")
 
 
 def count_rows(inputs: Any) -> int:
@@ -205,7 +242,7 @@ def one_row(inputs: Any, index: int) -> Any:
         return {key: one_row(part, index) for key, part in inputs.items()}
     if isinstance(inputs, tuple):
         return tuple(one_row(part, index) for part in inputs)
-    return one_entry(inputs, index)
+    return row_of(inputs, index) if is_frame(inputs) else one_entry(inputs, index)
 
 
 def one_entry(values: Any, index: int) -> Any:
@@ -221,29 +258,6 @@ def taken(values: Any, indices: list[int]) -> Any:
     return xp.take(values, xp.asarray(indices, device=device_of(values)), axis=0)
 
 
-def like_row(noisy: Any, row: Any, where: str) -> Any:
-    """What a noise returned, in the dtype of its `row`; raises if it does not fit the row."""
-    noisy = as_array(noisy, "noise(x, rng)")
-    if tuple(noisy.shape) != tuple(row.shape):
-        raise ValueError(f"`noise` changed the shape of {where} from {tuple(row.shape)} to {tuple(noisy.shape)}")
-    if _kind(noisy) > _kind(row):
-        raise TypeError(
-            f"`noise` returned {noisy.dtype} for {where}, which is {row.dtype}: it must return numbers of the input's "
-            "kind; scale images to floats first, as in `image.astype('float32') / 255`"
-        )
-    return namespace(noisy).astype(noisy, row.dtype, copy=False)
-
-
-def _require_finite(finite: bool, where: str) -> None:
-    if not finite:
-        raise ValueError(f"`noise` made NaN or infinity of {where}")
-
-
-def _kind(x: Any) -> int:
-    xp = namespace(x)
-    return next((rank for rank, kind in enumerate(KINDS) if xp.isdtype(x.dtype, kind)), len(KINDS))
-
-
 def _keys(thing: Any) -> set[Any] | None:
     if isinstance(thing, Mapping):
         return set(thing)
@@ -253,6 +267,16 @@ def _keys(thing: Any) -> set[Any] | None:
 def _array_part(part: Any, name: str) -> Any:
     if isinstance(part, str):
         raise TypeError(f"{name} must have a batch axis, got the text {part[:40]!r}: write a list, such as [text]")
+    if is_series(part):
+        raise TypeError(
+            f"{name} must have a batch axis, got a Series of a data frame: write `frame.iloc[[0]]` for one row, or "
+            "`series.to_numpy()` for a batch of numbers"
+        )
+    if is_frame(part):
+        raise TypeError(
+            f"{name} must be an array, as a part of several inputs, got a data frame: write `frame.to_numpy()`, and "
+            "name its features by `run=metfa.Run(feature_names={...: list(frame.columns)})`"
+        )
     array = as_array(part, name.strip("`"))
     if array.ndim == 0:
         raise ValueError(f"{name} must have a batch axis, got a single number")

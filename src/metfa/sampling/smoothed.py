@@ -151,13 +151,13 @@ class SampledExplainer:
 
     def _loop(self, inputs: Any, target: Any, rngs: Any) -> tuple[Loop, list[Job]]:
         """The loop in the graph of the inputs, and its jobs, row by row."""
-        rows = RowsInGraph(inputs)
+        rows, noise = RowsInGraph(inputs).matched(self.noise)
         addresses = [(root_entropy(rng), "") for rng in row_generators(inputs, rngs, self.rng)]
         jobs = [Job(row, sample) for row in range(len(rows)) for sample in range(self.n_samples)]
         predict = prediction_of(self.explainer) if target is None else None
         size, looked_at = self._safe
         together = min(len(jobs), self.batch_size)
-        loop = Loop(self.explainer, rows, self.noise, addresses, self.batch_size)
+        loop = Loop(self.explainer, rows, noise, addresses, self.batch_size)
         if size < looked_at or together <= looked_at:  # an attack asks thousands of times
             return replace(replace(loop, batch_size=size).aimed(target, predict)[0], predict=None), jobs
         loop = replace(loop.ready(target, predict, jobs)[0], predict=None)

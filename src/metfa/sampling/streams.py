@@ -18,13 +18,13 @@ import numpy as np
 
 from metfa._arrays import is_array, to_host
 from metfa._base.validation import as_list, digits, is_whole, positive_int, shown
+from metfa.sampling.addresses import Address
 
 __all__ = [
     "MAX_SAMPLE_ID",
     "MOST_ENTROPY",
     "SCHEME",
     "Purpose",
-    "address_words",
     "checked_ids",
     "content_digest",
     "is_content_id",
@@ -48,6 +48,7 @@ class Purpose(IntEnum):
     TIES = 4  # order of equal scores
     SECOND_EXPLAINER = 5  # own draws of the second of two explainers that are compared
     SECOND_CLEAN = 6
+    PILOT = 7  # rows that an explainer asks about before its samples
 
 
 def root_entropy(rng: Any) -> int:
@@ -63,16 +64,9 @@ def root_entropy(rng: Any) -> int:
     return positive_int(rng, "rng", 0, MOST_ENTROPY)
 
 
-def address_words(input_id: str) -> tuple[int, ...]:
-    """Four 32-bit words that stand for an input's id in a stream's address."""
-    digest = hashlib.blake2b(input_id.encode(), digest_size=16).digest()
-    return tuple(int(word) for word in np.frombuffer(digest, dtype="<u4"))
-
-
 def stream(root: int, input_id: str, sample_id: int, purpose: Purpose) -> np.random.Generator:
     """Generator at the address (input, sample, purpose) below `root`."""
-    key = (*address_words(input_id), sample_id, int(purpose))
-    return np.random.Generator(np.random.Philox(np.random.SeedSequence(root, spawn_key=key)))
+    return np.random.Generator(np.random.Philox(Address(root, input_id, sample_id, int(purpose))))
 
 
 def content_digest(row: Any) -> str:

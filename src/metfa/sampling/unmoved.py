@@ -68,4 +68,5 @@ def _equal(a: Any, b: Any) -> bool:
         return len(a) == len(b) and all(map(_equal, a, b))
     if isinstance(a, dict):
         return all(_equal(a[key], b[key]) for key in a)
-    return bool(np.array_equal(a, b))
+    floats = isinstance(a, np.ndarray) and a.dtype.kind == "f"
+    return bool(np.array_equal(a, b, equal_nan=floats))

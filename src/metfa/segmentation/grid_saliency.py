@@ -17,6 +17,7 @@ from metfa.calls.called import Called
 from metfa.calls.differentiation import require_graph
 from metfa.calls.enlargement import enlargements, grid_sides, resized
 from metfa.calls.held import asks_a_model, model_itself, rows_as_the_model
+from metfa.calls.inputs import check_images, require_tensor
 from metfa.calls.targets import row_targets
 from metfa.explainers.heatmaps import finished
 from metfa.explainers.mask_optimisation import (
@@ -24,7 +25,7 @@ from metfa.explainers.mask_optimisation import (
     Blend,
     blended,
     check_mask_settings,
-    check_pictures,
+    check_masked,
     optimised,
 )
 from metfa.segmentation._class_maps import check_kind, class_maps
@@ -142,6 +143,7 @@ class GridSaliency:
             called = replace(called, model=RegionModel(called.model, self.region, softmax=called.softmax))
         object.__setattr__(self, "called", called)
         check_mask_settings(self)
+        grid_sides(self.grid)
         if self.target_class is not None:
             keep(self, target_class=positive_int(self.target_class, "target_class", minimum=0))
         keep(self, learning_rate=check_number(self.learning_rate, "learning_rate", above=0))
@@ -187,7 +189,9 @@ class GridSaliency:
                 )
 
     def _check(self, inputs: Any) -> None:
-        check_pictures(inputs, self.baseline)
+        require_tensor(inputs)
+        check_images(inputs)
+        check_masked(self, inputs)
         check_size(self.model.region, inputs)
 
     def _matrices(self, images: torch.Tensor) -> list[np.ndarray]:

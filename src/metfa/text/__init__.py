@@ -3,15 +3,18 @@
 from metfa._base.lazy import lazy_names
 
 _HOME = {
+    "AnswerScorer": "metfa.text.answer_scorer",
     "GradientXInput": "metfa.text.gradient_x_input",
     "LEMNA": "metfa.text.lemna",
     "LIME": "metfa.text.lime",
     "LRP": "metfa.text.lrp",
     "Occlusion": "metfa.text.occlusion",
+    "SourceEffects": "metfa.text.source_effects",
     "Synonyms": "metfa.text.synonyms",
     "WordMixture": "metfa.text.lemna",
     "WordScores": "metfa.text.word_metrics",
     "WordSurrogate": "metfa.text.lime",
+    "explain_answer": "metfa.text.answers",
     "explain_text": "metfa.text.explain",
     "fat": "metfa.text.word_metrics",
     "fdt": "metfa.text.word_metrics",

@@ -1,3 +1,5 @@
+from metfa.text.answer_scorer import AnswerScorer as AnswerScorer
+from metfa.text.answers import explain_answer as explain_answer
 from metfa.text.explain import explain_text as explain_text
 from metfa.text.gradient_x_input import GradientXInput as GradientXInput
 from metfa.text.lemna import LEMNA as LEMNA
@@ -11,6 +13,7 @@ from metfa.text.models import save_model as save_model
 from metfa.text.occlusion import Occlusion as Occlusion
 from metfa.text.rendering import render_html as render_html
 from metfa.text.rendering import render_terminal as render_terminal
+from metfa.text.source_effects import SourceEffects as SourceEffects
 from metfa.text.subwords import words_from_tokens as words_from_tokens
 from metfa.text.synonyms import Synonyms as Synonyms
 from metfa.text.word_metrics import WordScores as WordScores

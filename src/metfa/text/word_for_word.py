@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from metfa._base.provenance import describe
-from metfa.sampling.rows import check_like_text
+from metfa.sampling.fitting import check_like_text
 from metfa.text.words import words_of
 
 __all__ = ["WordForWord"]

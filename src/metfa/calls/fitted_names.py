@@ -1,0 +1,69 @@
+"""The columns that a model was fitted on, and frames whose columns are put into that order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from metfa._frames.columns import names_of, with_columns
+from metfa._frames.matching import in_order
+from metfa.calls.behind import owner_of
+
+__all__ = ["by_name", "fitted_names", "in_order_of"]
+
+ATTRIBUTES = ("feature_names_in_", "feature_names_", "feature_name_", "feature_names", "feature_name")
+
+
+def fitted_names(model: Any) -> list[str] | None:
+    """Names of the columns that a model was fitted on, in their order; None where it knows none.
+
+    Those of scikit-learn, xgboost, lightgbm and catboost keep them; names that the library made up for an array do not
+    count.
+    """
+    owner = owner_of(model)
+    for attribute in ATTRIBUTES:
+        try:
+            found = getattr(owner, attribute, None)
+            names = found() if callable(found) else found
+            names = None if names is None or isinstance(names, str) else [str(name) for name in names]
+        except Exception:  # a model that is not fitted raises its library's own error
+            names = None
+        if names:
+            return None if _made_up(names) else names
+    return None
+
+
+def _made_up(names: list[str]) -> bool:
+    """Whether these are names that lightgbm or catboost give the columns of an array."""
+    return any(names == [f"{stem}{place}" for place in range(len(names))] for stem in ("Column_", ""))
+
+
+def in_order_of(columns: Sequence[Any], fitted: Sequence[str], what: str = "the model") -> list[Any]:
+    """A frame's columns in the order in which a model was fitted on them.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing or the model does not know it.
+    """
+    own = {str(name): name for name in columns}
+    if not set(fitted) <= set(own):  # lightgbm writes no blanks
+        written = {name.replace(" ", "_"): given for name, given in own.items()}
+        own = written if set(fitted) <= set(written) else own
+    return [own[name] for name in in_order(list(own), fitted, f"which {what} was fitted on")]
+
+
+def by_name(asked: Callable[..., Any], columns: Sequence[Any], model: Any = None) -> Callable[..., Any]:
+    """A function of frames with these columns that asks `asked` with the columns in the order that its model knows.
+
+    The model is that of `asked`, or given.
+    """
+    fitted = fitted_names(asked if model is None else model)
+    order = list(columns) if fitted is None else in_order_of(columns, fitted)
+    if order == list(columns):
+        return asked
+
+    def in_order(frame: Any) -> Any:
+        return asked(with_columns(frame, order) if hasattr(frame, "columns") and names_of(frame) != order else frame)
+
+    return in_order

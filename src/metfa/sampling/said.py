@@ -1,0 +1,65 @@
+"""What an explainer says of its own results.
+
+An explainer may have the attributes
+
+- ``signed``, True if scores above 0 speak for the target and scores below 0 against it, False if 0 has no such meaning;
+  without it, the scores of the samples decide;
+- ``unit``, a whole score, see `metfa.Terms`;
+- ``default_terms``, the `metfa.Terms` of its results where nothing else is given: with names for the marks, if these
+  have a meaning of their own;
+- ``notes``, a dict of short texts, which summaries of its results show.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from metfa._base.validation import check_number
+from metfa.calls.behind import owner_of
+from metfa.results.terms import Terms
+from metfa.results.until import Until
+
+__all__ = ["known_notes", "known_signed", "known_terms", "known_unit", "with_own_threshold"]
+
+
+def known_signed(explainer: Any) -> bool | None:
+    """Whether the explainer, or the one that it wraps, says that its scores are signed; None: it does not say."""
+    signed = _said(explainer, "signed")
+    return signed if isinstance(signed, bool) else None
+
+
+def known_unit(explainer: Any) -> float | None:
+    """What the explainer, or the one that it wraps, calls a whole score (see `metfa.Terms`); None: it does not say."""
+    unit = _said(explainer, "unit")
+    if unit is not None:
+        check_number(unit, "explainer.unit", above=0)
+    return None if unit is None else float(unit)
+
+
+def known_terms(explainer: Any) -> Terms | None:
+    """Default terms of the explainer's results, as it says itself; None for the usual ones."""
+    terms = getattr(owner_of(explainer), "default_terms", None)
+    return terms if isinstance(terms, Terms) else None
+
+
+def known_notes(explainer: Any) -> list[list[str]]:
+    """What summaries must say of the explainer's results, as it says itself: short names and texts, in order."""
+    notes = getattr(owner_of(explainer), "notes", None)
+    return [[str(name), str(text)] for name, text in notes.items()] if isinstance(notes, dict) else []
+
+
+def with_own_threshold(rule: Any, explainer: Any) -> Any:
+    """A rule of `Until` with the explainer's own threshold, where neither a threshold nor regions are given."""
+    terms = known_terms(explainer)
+    asks = isinstance(rule, Until) and rule.undecided is not None and rule.threshold is None and rule.over is None
+    if not asks or terms is None or callable(terms.threshold):
+        return rule
+    return replace(rule, threshold=terms.threshold)
+
+
+def _said(explainer: Any, name: str) -> Any:
+    owner = owner_of(explainer)
+    while not hasattr(owner, name) and hasattr(owner, "explainer"):
+        owner = owner_of(owner.explainer)
+    return getattr(owner, name, None)

@@ -1,0 +1,262 @@
+"""Sources of answers: the exactness of the test, what is found, what is never said, and bad input."""
+
+import math
+import re
+from itertools import product
+
+import numpy as np
+import pytest
+import scipy.stats
+
+import metfa
+from metfa.text import SourceEffects, explain_answer, render_terminal
+from metfa.text._control import Control
+
+LOG2 = math.log(2)
+SOURCES = [f"source {number}" for number in range(6)]
+
+
+def masks_of(rows, sources=SOURCES):
+    return np.array([[source in row for source in sources] for row in rows]).reshape(len(rows), len(sources))
+
+
+def scorer_of(function, noise=0.0, sources=SOURCES):
+    """Scores by the choice; noise is a fixed number of each choice, so that every batch size gives the same."""
+
+    def scorer(rows):
+        masks = masks_of(rows, sources)
+        codes = masks @ (1 << np.arange(len(sources)))
+        return function(masks) + noise * np.array([np.random.default_rng(int(code)).normal() for code in codes])
+
+    return scorer
+
+
+SCORERS = {
+    "linear": (lambda m: 3.0 * m[:, 0] + 1.5 * m[:, 1], [1, 1, -1, -1, -1, -1]),
+    "or": (lambda m: 4.0 * (m[:, 0] | m[:, 1]), [1, 1, -1, -1, -1, -1]),
+    "and": (lambda m: 4.0 * (m[:, 0] & m[:, 1]), [1, 1, -1, -1, -1, -1]),
+    "harms": (lambda m: 3.0 * m[:, 0] - 3.0 * m[:, 1], [1, -1, -1, -1, -1, -1]),
+}
+
+
+@pytest.mark.parametrize("name", SCORERS)
+def test_the_sources_that_matter_are_found(name):
+    function, expected = SCORERS[name]
+    sample = explain_answer(scorer_of(function, 0.2), SOURCES, delta=LOG2, n_samples=100, rng=0)
+    assert sample.significance_map().tolist() == [expected]
+    assert sample.terms().correction == "holm"
+
+
+def test_draws_by_hand():
+    function = SCORERS["linear"][0]
+    effects = SourceEffects(scorer_of(function), delta=LOG2, pilot=4, rng=3)
+    rng = np.random.default_rng(5)
+    (draws,) = effects([SOURCES], rngs=[rng])
+    mask = np.random.default_rng(5).random(6) < 0.5
+    (control,) = next(value for key, value in effects._known.items() if isinstance(value, tuple))
+    for part in range(6):
+        with_it, without = mask.copy(), mask.copy()
+        with_it[part], without[part] = True, False
+        guess = control.scores(np.array([with_it, without])).mean()
+        sign = 1 if mask[part] else -1
+        assert draws[part] == pytest.approx(2 * sign * (function(mask[None])[0] - guess))
+
+
+@pytest.mark.parametrize("function", [SCORERS["or"][0], SCORERS["and"][0], lambda m: m.sum(axis=1) * 0.1])
+def test_no_more_than_half_of_the_draws_exceed_what_a_source_adds_at_most(function):
+    """By enumeration, for each context: the theorem itself, whatever the control is, right or wrong."""
+    choices = np.array(list(product([False, True], repeat=6)))
+    scores, wrong = function(choices), np.random.default_rng(0)
+    fits = [Control.fitted(choices[wrong.permutation(64)[:16]], wrong.normal(size=16) * 5) for _ in range(3)]
+    fits.append(Control.fitted(choices, scores))
+    for control, part in product(fits, range(6)):
+        with_it = choices[choices[:, part]]
+        without = with_it.copy()
+        without[:, part] = False
+        most = float((function(with_it) - function(without)).max())
+        for delta in (most + 1e-9, most + 1):
+            above = [control.draws(m, function(m), delta)[:, part] > delta for m in (with_it, without)]
+            assert not (above[0] & above[1]).any()
+
+
+@pytest.mark.slow
+def test_where_nothing_adds_the_level_is_kept():
+    """Cauchy noise and a parity that no control fits: 150 prompts of the attainable level; false alarm below 1e-4."""
+    n, level = 30, scipy.stats.binom.sf(19, 30, 0.5)
+    rejected = 0
+    for prompt in range(150):
+        rng = np.random.default_rng(prompt)
+
+        def scorer(rows, rng=rng):
+            return masks_of(rows)[:, 1:4].sum(axis=1) % 2 * 5.0 + rng.standard_cauchy(len(rows))
+
+        effects = SourceEffects(scorer, delta=1e-9, pilot=8, rng=prompt)
+        draws = effects([SOURCES] * n, rngs=rng.spawn(n))
+        rejected += (draws[:, 0] > 1e-9).sum() >= 20
+    assert rejected <= scipy.stats.binom.isf(1e-4, 150, level)
+
+
+@pytest.mark.parametrize("copies", [2, 3, 4])
+def test_a_fact_that_is_given_several_times_is_found_as_a_group_and_never_called_unimportant(copies):
+    scorer = scorer_of(lambda m: 5.0 * m[:, :copies].any(axis=1), 0.2)
+    group = {"fact": list(range(copies))}
+    found = explain_answer(scorer, SOURCES, delta=LOG2, groups=group, n_samples=40, rng=0)
+    assert found.feature_names[0] == "fact"
+    assert found.significance_map()[0].tolist() == [1, *[-1] * (6 - copies)]
+    alone = explain_answer(scorer, SOURCES, delta=LOG2, n_samples=60, rng=0)
+    until = explain_answer(scorer, SOURCES, delta=LOG2, n_samples=metfa.Until(undecided=0.1, max_samples=80), rng=0)
+    for sample in (found, alone, until):
+        said = f"{sample.summary()[0]} {render_terminal(sample, colour=False)}"
+        said += sample.decide(sample.terms()).question("source") + str(
+            sample.guarantee(np.ones(sample.n_features, bool))
+        )
+        assert "important" not in said
+        assert "adds less than 0.693 in some context" in said
+
+
+def test_all_of_three_are_found_together():
+    scorer = scorer_of(lambda m: 6.0 * m[:, :3].all(axis=1), 0.2)
+    sample = explain_answer(scorer, SOURCES, delta=LOG2, groups={"chain": [0, 1, 2]}, n_samples=40, rng=0)
+    assert sample.significance_map()[0].tolist() == [1, -1, -1, -1]
+
+
+def test_every_batch_size_gives_the_same_numbers():
+    scorer = scorer_of(SCORERS["or"][0], 0.5)
+    explained = [
+        metfa.explain(
+            SourceEffects(scorer, delta=LOG2), [SOURCES, SOURCES[::-1]], noise=None, n_samples=9, rng=0, batch_size=size
+        )
+        for size in (1, 4, 20)
+    ]
+    for sample in explained[1:]:
+        np.testing.assert_array_equal(sample.values, explained[0].values)
+    answers = [explain_answer(scorer, SOURCES, delta=LOG2, n_samples=9, rng=0, batch_size=size) for size in (1, 7)]
+    np.testing.assert_array_equal(answers[0].values, answers[1].values)
+
+
+def test_several_answers_share_their_prompts():
+    asked = []
+
+    def scorer(rows):
+        asked.extend(rows)
+        masks = masks_of(rows)
+        return np.stack([4.0 * masks[:, 0], 4.0 * masks[:, 1]], axis=1)
+
+    sample = explain_answer(scorer, SOURCES, delta=LOG2, n_samples=20, rng=0)
+    assert sample.significance_map().tolist() == [[1, -1, -1, -1, -1, -1], [-1, 1, -1, -1, -1, -1]]
+    assert sample.target == (0, 1)
+    assert len(asked) == sample.provenance["prompts"]["scored"] == 20 + 24 + 3
+    assert sample.provenance["prompts"]["planned"] == 47
+    assert "47 in this call, 47 planned at most" in str(sample.summary()[0])
+    one = explain_answer(lambda rows: scorer(rows)[:, 1], SOURCES, delta=LOG2, n_samples=20, rng=0)
+    np.testing.assert_array_equal(one.values[:, 0], sample.values[:, 1])
+
+
+def test_until_enough_is_decided_and_saved(tmp_path):
+    rule = metfa.Until(undecided=0.2, max_samples=200)
+    sample = explain_answer(scorer_of(SCORERS["linear"][0], 0.2), SOURCES, delta=LOG2, n_samples=rule, rng=0)
+    assert sample.stopping.reason == "reached"
+    assert sample.terms().threshold == LOG2
+    found = metfa.load(sample.save(tmp_path / "answer"))
+    assert found.terms() == sample.terms()
+    np.testing.assert_array_equal(found.significance_map(), sample.significance_map())
+    assert str(found.summary()[0]) == str(sample.summary()[0])
+    of_width = explain_answer(
+        scorer_of(SCORERS["linear"][0]), SOURCES, delta=LOG2, n_samples=metfa.Until(width=50.0, max_samples=20), rng=0
+    )
+    assert of_width.terms().correction == "bonferroni"  # holm is for a fixed number
+
+
+def test_what_a_service_has_answered_is_kept(tmp_path):
+    asked, fails = [], {"after": 3}
+    right = scorer_of(SCORERS["linear"][0])
+
+    def service(rows):
+        if len(asked) >= fails["after"]:
+            raise ConnectionError("no answer")
+        asked.append(len(rows))
+        return right(rows)
+
+    settings = {"delta": LOG2, "n_samples": 20, "batch_size": 5, "run": metfa.Run(store=tmp_path / "answers")}
+    for fails["after"] in (3, 8):  # in the pilot, and in the samples
+        with pytest.raises(ConnectionError):
+            explain_answer(service, SOURCES, **settings)
+    fails["after"] = 100
+    sample = explain_answer(service, SOURCES, **settings)
+    assert sum(asked) <= 1 + 24 + 20 + 3 * 8
+    assert sample.significance_map().tolist() == [[1, 1, -1, -1, -1, -1]]
+    again = explain_answer(service, SOURCES, **settings)
+    np.testing.assert_array_equal(again.values, sample.values)
+    with pytest.raises(ValueError, match="holds answers to other sources"):
+        explain_answer(service, SOURCES[:4], **settings)
+    (tmp_path / "answers" / "learned.json").write_text('{"rng": "0x1", "scores": [[1], "a"], "whole": 1}')
+    with pytest.raises(ValueError, match=r"learned\.json is damaged"):
+        explain_answer(service, SOURCES, **settings)
+
+
+@pytest.mark.slow
+def test_the_page_says_what_the_marks_mean(tmp_path):
+    scorer = scorer_of(lambda m: 5.0 * m[:, :3].any(axis=1), 0.2)
+    sample = explain_answer(scorer, SOURCES, delta=LOG2, groups={"fact": [0, 1, 2]}, n_samples=40, rng=0)
+    page = sample.report(tmp_path / "page.html").read_text(encoding="utf-8")
+    shown = re.sub(r"<(script|style).*?</\1>", "", page, flags=re.DOTALL)
+    assert "unimportant" not in shown
+    assert "marked “adds more than 0.693 in some context”" in shown
+    assert "does not say that it does not matter: another may say the same" in shown
+    assert '"calledAt": 0.693' in page or '"calledAt":0.693' in page
+
+
+def test_differences_sums_and_pairs_have_no_such_meaning():
+    sample = explain_answer(scorer_of(SCORERS["or"][0]), SOURCES, delta=LOG2, n_samples=20, rng=0)
+    for ask in (lambda: sample.over(np.array([0, 0, 1, 1, 1, 1])), sample.pairwise):
+        with pytest.raises(ValueError, match=r"meaning of their own.*SourceEffects\(groups="):
+            ask()
+
+
+ONE = scorer_of(SCORERS["or"][0])
+
+
+@pytest.mark.parametrize(
+    ("scorer", "settings", "match"),
+    [
+        (ONE, {"delta": None}, "`delta` must be given"),
+        (ONE, {"delta": 0}, "`delta` must be above 0, got 0: removing any text"),
+        (ONE, {"delta": -1.0}, "`delta` must be above 0, got -1"),
+        (ONE, {"delta": "1"}, "`delta` must be a number"),
+        (ONE, {"pilot": 1}, "`pilot` must be"),
+        ("gpt2", {}, "`scorer` must be a function"),
+        (ONE, {"sources": []}, "`sources` is empty"),
+        (ONE, {"sources": "one text"}, "cut the prompt into parts"),
+        (ONE, {"sources": ["a", "  "]}, "source 1 is empty"),
+        (ONE, {"sources": ["a", 3]}, "`sources` must be a list of texts"),
+        (ONE, {"groups": {"a": [0, 9]}}, "`groups` must be"),
+        (ONE, {"groups": {"a": [0, 1], "b": [1]}}, "source 1 is in 'a' and 'b'"),
+        (ONE, {"groups": {"a": ["nowhere"]}}, "no source named 'nowhere'"),
+        (ONE, {"groups": [[0, 1]]}, "`groups` must be a dict"),
+        (ONE, {"n_samples": metfa.Until(undecided=0.1, threshold=1.0)}, "the threshold of the rule is `delta`"),
+        (lambda rows: np.full(len(rows), np.nan), {}, "returned nan for prompt 0 of 1, which keeps 6 sources"),
+        (lambda rows: [-np.inf] * len(rows), {}, "a score must be finite"),
+        (lambda rows: np.zeros(len(rows) + 1), {}, "one row of scores an input, got shape"),
+        (lambda rows: np.zeros((len(rows), 2, 2)), {}, "one score a prompt, or one for each answer"),
+        (lambda rows: np.zeros((len(rows), 1 + (len(rows) > 1))), {}, "scores a prompt"),
+    ],
+)
+def test_bad_input(scorer, settings, match):
+    given = {"sources": SOURCES, "delta": LOG2, "n_samples": 10, "rng": 0, **settings}
+    with pytest.raises((TypeError, ValueError), match=match):
+        explain_answer(scorer, **given)
+
+
+def test_bad_input_of_the_explainer():
+    effects = SourceEffects(ONE, delta=LOG2)
+    for inputs, match in (
+        ("text", "list of lists of sources"),
+        (["text"], "as prompt 0"),
+        ([[]], "it has no sources"),
+        ([["a"], ["a", "b"]], "equally many sources"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=match):
+            effects(inputs)
+    two = SourceEffects(lambda rows: np.zeros((len(rows), 2)), delta=LOG2)
+    with pytest.raises(ValueError, match="which of the 2 answers"):
+        two([SOURCES])
