@@ -205,7 +205,7 @@ def test_a_damaged_region_is_one_line(explain_segmentation, metfa_command, tmp_p
 
 def test_regions_around_the_object(explain_segmentation, metfa_command, scene, tmp_path):
     """In the report, the figure and the page; the object's own pixels are in no region, and in no rest."""
-    done = explain_segmentation("--regions", "grid:4", "--out", "out", samples=8)
+    done = explain_segmentation("--regions", "grid:4", "--out", "out", samples=10)
     assert done.code == 0
     line = next(line for line in done.out.splitlines() if line.startswith("regions:"))
     assert "of 16 regions (" in line

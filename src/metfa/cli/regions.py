@@ -91,7 +91,7 @@ def parts_of(sample: Any, analysis: Analysis, about: Mapping[str, Any]) -> Parts
     """
     text, stopping = analysis.regions, getattr(sample, "stopping", None)
     if isinstance(sample, AttributionParts):
-        if text is not None:
+        if text not in (None, "none"):
             raise ValueError(
                 "`--regions` is for one map, and this result has several parts: in Python write "
                 "`result[name].over(...)`"
