@@ -28,7 +28,7 @@ LAYERS = [
     {"explainers"},
     {"metrics"},
     {"attacks"},
-    {"text", "segmentation"},
+    {"text", "segmentation", "tables"},
     {"regions"},
     {"by_name"},
     {"evaluation"},

@@ -7,6 +7,7 @@ from metfa._base import warnings as _warnings
 from metfa._base.lazy import lazy_names
 
 _HOME = {
+    "AttributionParts": "metfa.results.attribution_parts",
     "AttributionSample": "metfa.results.sample",
     "Called": "metfa.calls.called",
     "Coded": "metfa.calls.coded",
@@ -38,6 +39,7 @@ _HOME = {
     "segmentation": "metfa.segmentation",
     "spread": "metfa.sampling.spread",
     "stats": "metfa.stats",
+    "tables": "metfa.tables",
     "text": "metfa.text",
     "Until": "metfa.results.until",
     "__version__": "metfa._base.version",

@@ -10,6 +10,7 @@ from metfa import regions as regions
 from metfa import report as report
 from metfa import segmentation as segmentation
 from metfa import stats as stats
+from metfa import tables as tables
 from metfa import text as text
 from metfa._base.version import __version__ as __version__
 from metfa._base.warnings import DarkPictureWarning as DarkPictureWarning
@@ -31,6 +32,7 @@ from metfa.calls.fixed_batch import FixedBatch as FixedBatch
 from metfa.calls.held import Called as Called
 from metfa.evaluation.run import evaluate as evaluate
 from metfa.evaluation.study import Study as Study
+from metfa.results.attribution_parts import AttributionParts as AttributionParts
 from metfa.results.decisions import TooFewSamplesError as TooFewSamplesError
 from metfa.results.files import load as load
 from metfa.results.regions import Regions as Regions

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import torch
 from PIL import Image
 from torch import nn
@@ -109,6 +110,7 @@ def cases(folder):
             *of_noise(),
             *of_sampling(folder),
             *of_results(folder),
+            *of_parts(folder),
             *of_explainers(),
             *of_metrics(),
             *of_attacks(folder),
@@ -201,6 +203,13 @@ def of_noise():
     good = {"data": table, "fraction": 0.1, "law": noise.Gaussian, "categorical": (), "feature_names": None}
     yield Case("noise.per_column", columns, good)
 
+    def near(table, share, neighbours, rng):
+        return noise.from_table(table, share, neighbours=neighbours, rng=rng)(np.ones(3), np.random.default_rng(0))
+
+    yield Case("noise.from_table", near, {"table": table, "share": 0.5, "neighbours": 2, "rng": 0})
+    good = {"noise_": noise.Gaussian(0.1), "table": np.random.default_rng(0).random((40, 3)), "folds": 2, "rng": 0}
+    yield Case("noise.likeness", lambda noise_, **given: noise.likeness(noise_, **given), good)
+
 
 def of_sampling(folder):
     inputs = np.ones((1, 3))
@@ -209,6 +218,10 @@ def of_sampling(folder):
     yield Case("explain", metfa.explain, {**good, "predict": scores_of}, more=tuple(every))
     yield Case("explain of torch", metfa.explain,
                {**good, "explainer": Gradient(network()), "inputs": torch.rand(1, 3, 8, 8)})  # fmt: skip
+    parts = {"pixels": np.ones((1, 2, 2)), "table": inputs}
+    yield Case("explain of parts", metfa.explain,
+               {**good, "explainer": lambda inputs, target: inputs, "inputs": parts,
+                "noise": {"pixels": SMOOTH, "table": None}})  # fmt: skip
     yield Case("explain until", metfa.explain, {**good, "n_samples": metfa.Until(undecided=0.5, max_samples=30)})
     words = {"scale": NAME, "draws": NAME, "against": ANYTHING}
     pair = {"before": linear, "after": of_class, **good, "scale": "raw", "draws": "shared"}
@@ -243,6 +256,9 @@ def of_sampling(folder):
         "Called", made(metfa.Called, lambda asked: asked.probabilities(pictures)), {"model": network(), **called}
     )
     rows = np.random.default_rng(0).random((5, 3))
+    frame = pd.DataFrame(rows[:, :2]).assign(town=list("abaab"))
+    yield Case("Coded", made(metfa.Coded, lambda coded: coded.codes(frame)), {"model": len, "table": frame})
+    yield Case("Coded()", metfa.Coded(lambda table: table[[0, 1]].to_numpy(), frame), {"codes": rows})
     yield Case("FixedBatch", made(metfa.FixedBatch, lambda model: model(rows)), {"model": scores_of, "size": 2})
     asked = metfa.Called(network())
     for name in ("scores", "probabilities"):
@@ -258,6 +274,35 @@ def table_sample(n=12, **settings):
 
 def picture_sample(n=8, made_noise=SMOOTH):
     return metfa.explain(CAM(network()), torch.rand(1, 3, 8, 8), noise=made_noise, n_samples=n, rng=0)
+
+
+def series_sample():
+    waves = np.random.default_rng(0).normal(size=(1, 2, 12))
+    return metfa.explain(explain_pixels(None), waves, 0, noise=noise.Gaussian(0.1), n_samples=8, rng=0)
+
+
+def volume_sample():
+    inputs = np.random.default_rng(0).random((1, 1, 3, 4, 5))
+    return metfa.explain(explain_pixels(None), inputs, 0, noise=noise.Gaussian(0.1), n_samples=8, rng=0)
+
+
+def parts_sample(n=12, **settings):
+    inputs = {"pixels": np.ones((2, 4, 4)), "table": np.ones((2, 3))}
+    both = {"pixels": SMOOTH, "table": noise.Gaussian(0.1)}
+    good = {"noise": both, "n_samples": n, "rng": 0, "predict": lambda inputs: scores_of(inputs["table"]), **settings}
+    return metfa.explain(lambda inputs, target: inputs, inputs, 0, **good)
+
+
+def of_parts(folder):
+    parts, shown = parts_sample(), {"title": "Title", "threshold": 0.5, "alpha": 0.3, "confidence_level": 0.9}
+    for name in ("terms", "significance_map", "summary"):
+        yield Case(f"parts.{name}", getattr(parts, name), {**TERMS, "threshold": {"table": 0.5}})
+    yield Case("parts.of_input", parts.of_input, {"index": 1})
+    yield Case("parts.concat", parts.concat, {"other": parts_sample(3, run=metfa.Run(first_sample=12))})
+    yield Case("parts.save", parts.save, {"path": folder.new()})
+    yield Case("parts.report", parts.report, {"path": folder.new(".html"), **shown})
+    yield Case("parts.plot", parts.plot, {"index": 0, **shown}, ("palette",))
+    yield Case("plot.side_by_side", plot.side_by_side, {"parts": parts, "index": 0, "palette": "paper", **shown})
 
 
 def of_results(folder):
@@ -688,7 +733,7 @@ def of_plot():
                 **terms})  # fmt: skip
     yield Case("plot.figure", plot.figure,
                {"sample": picture, "index": 0, "picture": None, "title": None, "palette": "paper",
-                **terms})  # fmt: skip
+                "kind": None, **terms})  # fmt: skip
     inverted = replace(picture, values=1 - picture.values, vanilla=1 - picture.vanilla)
     yield Case("plot.comparison", plot.comparison,
                {"sample": difference_of(picture, inverted), "index": 0, "picture": None, "title": None,
@@ -696,19 +741,32 @@ def of_plot():
     yield Case("plot.regions", plot.regions,
                {"sample": picture.over(np.arange(2).repeat(32).reshape(8, 8)), "index": 0, "pixels": picture,
                 "picture": None, "title": None, "palette": "paper", **terms})  # fmt: skip
+    settings = {"index": 0, "title": None, "palette": "paper", **terms}
+    series = {"sampling_rate": 10, "times": None, "unit": "s", "channels": ["I", "II"], "axis": -1}
+    of_kinds = {"axis": ANYTHING, "at": ANYTHING}
+    yield Case("plot.Series", plot.Series, series, kinds=of_kinds)
+    yield Case("plot.series", plot.series,
+               {"sample": series_sample(), "kind": plot.Series(sampling_rate=10), **settings})  # fmt: skip
+    volume = {"spacing": (3, 1, 1), "unit": "mm", "at": (0, 1, 1), "axis": 0}
+    yield Case("plot.Volume", plot.Volume, volume, kinds=of_kinds)
+    yield Case("plot.volume", plot.volume,
+               {"sample": volume_sample(), "kind": plot.Volume(at=(0, 1, 1)), **settings})  # fmt: skip
+    yield Case("plot.Image", plot.Image, {"rows": ("Hz", 0, 1), "columns": None})
     yield Case("plot.certificate", plot.certificate, {"sample": gaussian, "threshold": 0.5, "index": 0, "alpha": 0.3})
     curve = metrics.insertion(
         pixels_of, np.random.default_rng(0).random((2, 3, 8, 8)), np.random.default_rng(1).random((2, 8, 8)), 0
     )
     yield Case("plot.curves", plot.curves, {"named": {"own": curve}, "normalised": True, "index": None, "title": None})
-    yield Case("plot.drawing_of", plot.drawing_of, {"sample": table})
+    yield Case("plot.drawing_of", plot.drawing_of, {"sample": table, "kind": None})
     yield Case("plot.notebook_html", plot.notebook_html, {"sample": table})
-    yield Case("sample.plot", table.plot, {"index": 0, "title": None, "threshold": 0.5}, ("alpha", "palette"))
+    yield Case(
+        "sample.plot", table.plot, {"kind": None, "index": 0, "title": None, "threshold": 0.5}, ("alpha", "palette")
+    )
 
 
 def of_report(folder):
     sample = table_sample()
     good = {"path": folder.new(".html"), "results": sample, "title": "Title", "threshold": 0.5, "alpha": 0.3,
-            "regions": np.array([0, 0, 1])}  # fmt: skip
+            "regions": np.array([0, 0, 1]), "kind": None}  # fmt: skip
     yield Case("report.write", report.write, good)
     yield Case("report.write of several", report.write, {**good, "results": {"one": sample, "two": sample}})

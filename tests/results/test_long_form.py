@@ -120,3 +120,15 @@ def test_what_must_not_be_missed_stands_beside_each_line():
     frame = sample.to_dataframe()
     assert set(frame["caution"]) == {"No feature stands out: no noisy copy differs from the input"}
     assert frame.attrs["intervals"] == "no noisy copy differs from the input"
+
+
+def test_values_of_frames_are_labels():
+    frame = pd.DataFrame({"age": [30.0, np.nan], "town": ["Ulm", None], "=x": [True, False], "z": [1.0, 2.0]})
+    sample = metfa.explain(
+        lambda rows, target: np.stack([rows["z"] * k for k in range(4)], axis=1), frame, 0,
+        noise=lambda row, rng: np.array([*row[:3], row[3] + rng.normal()]), n_samples=5, rng=0,
+    )  # fmt: skip
+    values = sample.to_dataframe()["value"].tolist()
+    assert values[:4] == [30.0, "Ulm", "true", 1.0]
+    assert values[6:] == ["false", 2.0]
+    assert all(np.isnan(value) for value in values[4:6])

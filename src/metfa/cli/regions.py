@@ -12,6 +12,7 @@ from metfa import regions
 from metfa._base.pictures import open_image
 from metfa.by_name.regions import KINDS, region_forms, region_named
 from metfa.cli.kinds import is_of_text
+from metfa.results.attribution_parts import AttributionParts
 from metfa.results.decisions import TooFewSamplesError
 from metfa.results.in_words import regions_in_words
 from metfa.results.regions import Regions
@@ -89,6 +90,13 @@ def parts_of(sample: Any, analysis: Analysis, about: Mapping[str, Any]) -> Parts
         If the result cannot have the regions that `analysis` names.
     """
     text, stopping = analysis.regions, getattr(sample, "stopping", None)
+    if isinstance(sample, AttributionParts):
+        if text is not None:
+            raise ValueError(
+                "`--regions` is for one map, and this result has several parts: in Python write "
+                "`result[name].over(...)`"
+            )
+        return None
     if text is None and stopping is not None and stopping.over is not None and sample.regions is None:
         whole = "picture" if len(sample.feature_shape) == 2 else "words" if is_of_text(sample) else "features"
         return Parts(stopping.over, sample.over(), "the regions that sampling asked about", whole=whole)

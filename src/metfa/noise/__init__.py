@@ -5,11 +5,15 @@ The classes here take NumPy arrays and arrays of any other known library, keep t
 graph, and draw their numbers on the host, so that a seed gives the same noise on every device.
 
 All radii and scales are absolute, in the units of the input (pixels in [0, 1]), never fractions of a range. The columns
-of a table have units of their own: :func:`per_column` finds a strength for each column from data. Series (channels,
-length) have :class:`Amplitude`, :class:`TimeShift`, :class:`TimeWarp` and :class:`FilteredGaussian` beside the others.
+of a table have units of their own: :func:`per_column` finds a strength for each column from data, and
+:func:`from_table` draws values from rows that are alike. Both know the columns of a data frame by name. Series
+(channels, length) have :class:`Amplitude`, :class:`TimeShift`, :class:`TimeWarp` and :class:`FilteredGaussian` beside
+the others.
 """
 
 from metfa.noise.laws import Brightness, Compose, Gaussian, Laplace, Noise, Uniform
+from metfa.noise.likeness import Likeness, likeness
+from metfa.noise.near_rows import from_table
 from metfa.noise.pixel_space import in_pixel_space
 from metfa.noise.series import Amplitude, FilteredGaussian, TimeShift, TimeWarp
 from metfa.noise.tables import per_column
@@ -21,10 +25,13 @@ __all__ = [
     "FilteredGaussian",
     "Gaussian",
     "Laplace",
+    "Likeness",
     "Noise",
     "TimeShift",
     "TimeWarp",
     "Uniform",
+    "from_table",
     "in_pixel_space",
+    "likeness",
     "per_column",
 ]

@@ -59,7 +59,8 @@ def added(x: Any, unit_draws: Callable[..., Any], name: str, strength: Any, boun
         raise ValueError(f"`{name}` has {len(strength)} numbers, one a column, but one input has {columns}: {shape}")
     require_within(x, bounds)
     draws = unit_draws(shape, dtype)
-    factors, still = _factors(strength, dtype)
+    known = _factors if isinstance(strength, tuple | float) else _factors.__wrapped__  # an array is no key
+    factors, still = known(strength, dtype)
     draws *= factors  # all columns are drawn, so that one without noise does not change the others
     if still is not None:
         draws[..., still] = -0.0  # adding this zero changes no number's bits

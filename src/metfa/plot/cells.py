@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from metfa import stats
-from metfa._base.class_names import class_name
 from metfa._base.percents import counted
 from metfa._base.provenance import printable
-from metfa.results.cautions import cautions
+from metfa.results.cautions import cautions, class_in_words
 from metfa.results.compared import Compared
 from metfa.results.decisions import Decision
 from metfa.results.sample import AttributionSample
@@ -60,7 +58,7 @@ class Cells:
         apart = np.where(marks == 0, 0.0, scores.values - np.nan_to_num(decision.thresholds))
         weight = np.abs(apart) if decision.threshold == 0 else np.where(marks > 0, apart, 0.0)
         lead = np.where(weight.any(axis=1), weight.argmax(axis=1), -1)
-        classes = tuple(map(_class_of, sample.target))
+        classes = tuple(class_in_words(sample, target) or "" for target in sample.target)
         warned = np.array([bool(cautions(sample, row, flips_from)) for row in range(len(marks))])
         return cls(marks, apart, weight, lead, classes, warned, scores.called)
 
@@ -83,12 +81,6 @@ class Cells:
         by_class = [kinds.index(name) if len(kinds) <= MOST_CLASSES else 0 for name in self.classes]
         scores = self.apart[np.arange(len(self.lead)), self.lead]
         return np.lexsort((-scores, place[self.lead], by_class))
-
-
-def _class_of(target: Any) -> str:
-    if target is None:
-        return ""
-    return class_name(int(target), None) if isinstance(target, int | np.integer) else printable(f"target {target}")
 
 
 def name_of_row(sample: AttributionSample, row: int) -> str:

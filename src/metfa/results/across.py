@@ -26,7 +26,21 @@ if TYPE_CHECKING:
 
 __all__ = ["across_rows", "base_of", "joined_rows", "number_of_each", "terms_across"]
 
-KEPT = ("explainer", "noise", "rng", "streams", "device", "versions", "families", "usual_threshold", "unit", "started")
+KEPT = (
+    "columns",
+    "explainer",
+    "noise",
+    "rng",
+    "streams",
+    "device",
+    "versions",
+    "families",
+    "usual_threshold",
+    "unit",
+    "started",
+    "class_names",
+    "picked",
+)
 LISTED = 3  # rows that are named in a message
 
 

@@ -27,6 +27,7 @@ __all__ = [
     "about_outside",
     "cautions",
     "check_flips_from",
+    "class_in_words",
     "explained",
     "left_out",
     "line_of_row",
@@ -90,13 +91,21 @@ def _class_explained(sample: AttributionSample, row: int) -> str | None:
     if sample.population is not None and sample.population.classes is not None:
         return sample.population.classes
     target = sample.target[row]
+    facts = sample.provenance.get("text")
+    if isinstance(facts, dict) and len(sample.target) == 1 and facts.get("class_name") is not None:
+        return None if target is None else f"{class_name(int(target), None)} ({printable(str(facts['class_name']))})"
+    return class_in_words(sample, target)
+
+
+def class_in_words(sample: AttributionSample, target: Any) -> str | None:
+    """A class, with its name where the model has one; None for None."""
     if target is None:
         return None
     if not isinstance(target, int | np.integer):
         return printable(f"target {target}")
-    facts = sample.provenance.get("text")
-    name = facts.get("class_name") if isinstance(facts, dict) and len(sample.target) == 1 else None
-    return class_name(int(target), None) + ("" if name is None else f" ({printable(str(name))})")
+    names = sample.provenance.get("class_names") or ()
+    named = f" ({printable(names[target])})" if 0 <= target < len(names) else ""
+    return f"{class_name(int(target), None)}{named}"
 
 
 def explained(sample: AttributionSample, row: int) -> str | None:
@@ -111,7 +120,9 @@ def explained(sample: AttributionSample, row: int) -> str | None:
     clean = predicted(sample.scores)
     if named is None or clean is None:
         return named
-    return f"{named}, as predicted" if clean[row] == sample.target[row] else f"{named}; predicted: class {clean[row]}"
+    if clean[row] == sample.target[row]:
+        return f"{named}, as predicted"
+    return f"{named}; predicted: {class_in_words(sample, clean[row])}"
 
 
 def _inside(name: str, text: str | None) -> str:
@@ -129,8 +140,9 @@ def line_of_row(sample: AttributionSample, row: int) -> str | None:
 
 
 def place(sample: AttributionSample, row: int) -> str | None:
-    """Which input of the batch it is; None if it is the only one."""
-    return f"input {row} of {len(sample.target)}" if len(sample.target) > 1 else None
+    """Which input of the batch it is, and which part of several inputs; None if it is the only one."""
+    which = f"input {row} of {len(sample.target)}" if len(sample.target) > 1 else None
+    return " of ".join(named for named in (sample.part, which) if named is not None) or None
 
 
 def outside(vanilla: np.ndarray, interval: stats.ConfidenceInterval) -> np.ndarray:

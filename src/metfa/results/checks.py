@@ -139,7 +139,7 @@ TEXT: Kind = (_is_text, "a text")
 COUNT: Kind = (_is_count, "a count")
 SIZE: Kind = (_is_size, "a finite number, not negative")
 PROVENANCE: dict[str, Kind] = {
-    **dict.fromkeys(("explainer", "noise", "streams", "device", "started", "until"), TEXT),
+    **dict.fromkeys(("explainer", "noise", "streams", "device", "started", "until", "score", "picked"), TEXT),
     **dict.fromkeys(("n_samples", "first_sample", "batch_size", "maps_made", "torch_threads"), COUNT),
     **dict.fromkeys(("seconds", "gaussian_std"), SIZE),
     "rng": (_is_seed, "a hexadecimal number such as '0x1f'"),
@@ -147,7 +147,9 @@ PROVENANCE: dict[str, Kind] = {
     "usual_threshold": (lambda value: isinstance(value, str) and value in RULES, f"one of {', '.join(RULES)}"),
     "signed": (lambda value: isinstance(value, bool), "true or false"),
     "unmoved": (lambda value: isinstance(value, list) and all(map(_is_text, value)), "a list of input names"),
+    "class_names": (lambda value: isinstance(value, list) and all(map(_is_text, value)), "a list of texts"),
     "versions": (_are_texts, "texts by name"),
+    "part": (lambda value: _is_text(value) or _is_count(value), "the name of a part"),
     "columns": (are_columns, "names, kinds and labels of columns"),
     "text": (_are_facts, "facts of a text"),
 }

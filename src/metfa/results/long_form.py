@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metfa._base.lazy import needs_extra
+from metfa._frames.columns import label_text
 from metfa.results.cautions import FLIPS_FROM, cautions, nothing_stands_out
 from metfa.results.compared import Compared
 from metfa.results.decisions import Decision
@@ -36,6 +37,7 @@ def long_form(sample: AttributionSample, decision: Decision, confidence_level: f
     return frame.infer_objects()
 
 
+NUMBERS = ("number", "integer")
 FIRST = ("input", "input_name", "target", "feature", "feature_name")
 LAST = (
     *("value", "score", "lower", "upper", "before", "after", "vanilla", "threshold", "above", "below", "n"),
@@ -84,7 +86,19 @@ def _of_features(sample: AttributionSample) -> dict[str, Any]:
     else:
         found |= {f"index_{axis}": index for axis, index in enumerate(np.unravel_index(places, shape))}
     values = values_of_features(sample)
-    return found if values is None else found | {"value": values.reshape(len(values), -1)}
+    return found if values is None else found | {"value": _with_labels(sample, values).reshape(len(values), -1)}
+
+
+def _with_labels(sample: AttributionSample, values: np.ndarray) -> np.ndarray:
+    """The values, those of labels, truth values and dates of a frame's columns as texts."""
+    columns = sample.provenance.get("columns") or []
+    if values.shape[1:] != (len(columns),):
+        return values
+    found = values.astype(object)
+    for place, column in enumerate(columns):
+        for row in np.flatnonzero(~np.isnan(values[:, place])) if column["kind"] not in NUMBERS else ():
+            found[row, place] = label_text(column, float(values[row, place]))
+    return found
 
 
 def _of_scores(sample: AttributionSample, scores: Scores, confidence_level: float) -> dict[str, Any]:

@@ -9,10 +9,12 @@ from metfa._base.other_words import our_words
 from metfa._base.progress import progress_bar
 from metfa._base.warnings import each_once
 from metfa.calls.guard import left_as_found
+from metfa.results.attribution_parts import in_parts
 from metfa.results.sample import AttributionSample
 from metfa.results.until import Until
 from metfa.sampling.request import Request
 from metfa.sampling.rounds import rounds_of
+from metfa.sampling.rounds_of_parts import RoundsOfParts
 from metfa.sampling.run import Run
 from metfa.sampling.said import known_signed, with_own_threshold
 from metfa.sampling.sampler import Sampler
@@ -48,8 +50,10 @@ def explain(
     explainer : callable
         It is called as ``explainer(inputs, target=target)`` and returns attributions (batch, \*features), or a pair of
         them and the model's scores (batch, classes). A bound Captum method such as ``Saliency(model).attribute`` works
-        as it is. An explainer with randomness of its own takes ``rngs=`` too (`metfa.randomised`) or is wrapped by
-        `metfa.seeded`.
+        as it is. For several inputs it may return attributions of each: a tuple with one array for each of a tuple of
+        inputs, as Captum does, or a dict of arrays with names of the inputs (or a pair of these and the scores). A pair
+        of arrays for two inputs counts as attributions only if both have the inputs' shapes. An explainer with
+        randomness of its own takes ``rngs=`` too (`metfa.randomised`) or is wrapped by `metfa.seeded`.
     inputs : array, tuple or dict of arrays, or list of objects
         One batch, first axis the batch: NumPy, torch, JAX or CuPy arrays; a list for texts.
     target : int or sequence, optional
@@ -84,8 +88,10 @@ def explain(
 
     Returns
     -------
-    AttributionSample
-        Samples (n, batch, \*features), the vanilla map, target, clean scores, share of flips, and provenance.
+    AttributionSample or AttributionParts
+        Samples (n, batch, \*features), the vanilla map, target, clean scores, share of flips, and provenance; of each
+        part by its name, where the explainer returns attributions of several inputs. `Until` then asks every part, each
+        with a threshold of its own, and ends when each is content.
 
     Raises
     ------
@@ -134,9 +140,11 @@ def explain(
         with left_as_found(explainer, request.predict):
             sampler = Sampler(request, sink)
             seen = sampler.seen(rule.over if isinstance(rule, Until) else None)
+            if sampler.layout is not None and isinstance(aimed, Until):
+                rounds = RoundsOfParts(aimed, n_rows, sampler.layout, signed=known_signed(explainer))
             rounds.check(seen, sink.usual)
             if (finished := sampler.open()) is not None:
-                return finished
+                return in_parts(finished)
             shown = request.run.progress
             total = rounds.most * n_rows
             with progress_bar(total, sink.n_done, shown=shown, unit="map", doing="explaining", extra="image") as bar:
@@ -146,4 +154,5 @@ def explain(
                             bar.update(n_maps)
                     bar.set_postfix_str(rounds.look(seen, upto, sampler.unmoved))
         sampler.warn()
-        return sampler.sample(rounds.stopping())
+        of_parts = rounds.of_parts() if isinstance(rounds, RoundsOfParts) else ()
+        return in_parts(sampler.sample(rounds.stopping(), of_parts))

@@ -54,7 +54,7 @@ class Request:
     root: int = field(init=False)
     ids: tuple[str, ...] = field(init=False)
     seed_given: bool = field(init=False)
-    feature_names: tuple[str, ...] | None = field(init=False)
+    feature_names: tuple[str, ...] | dict[Any, tuple[str, ...]] | None = field(init=False)
     settings: dict[str, Any] = field(init=False)  # what the samples depend on, as in provenance
 
     def __post_init__(self, inputs: Any, rng: Any) -> None:
@@ -184,17 +184,35 @@ def _checked_row_args(row_args: Any, n_rows: int) -> dict[str, Any]:
     return dict(row_args)
 
 
-def checked_names(given: Any, inputs: Any) -> tuple[str, ...] | None:
-    """The names given, or the columns' names if `inputs` is a data frame; None if there are none."""
+def checked_names(given: Any, inputs: Any) -> Any:
+    """The names given, or the columns' names if `inputs` is a data frame; None if there are none.
+
+    Of several inputs a dict with those of some parts.
+    """
+    if isinstance(inputs, tuple | Mapping) and isinstance(given, Mapping):
+        parts = list(inputs) if isinstance(inputs, Mapping) else list(range(len(inputs)))
+        unknown = [name for name in given if name not in parts]
+        if unknown:
+            raise ValueError(
+                f"`feature_names` has names of {unknown[0]!r:.40}, which is no input: there are "
+                f"{', '.join(map(repr, parts))}"
+            )
+        return {name: as_names(names, f"feature_names[{name!r}]") for name, names in given.items()}
     if given is None:
         return tuple(map(str, getattr(inputs, "columns", ()))) or None
     return as_names(given, "feature_names")
 
 
 def fitting_names(
-    names: tuple[str, ...] | None, feature_shape: tuple[int, ...], *, required: bool = True
+    names: tuple[str, ...] | dict[Any, tuple[str, ...]] | None, feature_shape: tuple[int, ...], *, required: bool = True
 ) -> tuple[str, ...] | None:
     """The names, if there is one for each feature along one axis; else a ValueError if they were given, or None."""
+    if isinstance(names, dict):
+        if required:
+            raise ValueError(
+                "`feature_names` is a dict with names of parts, and `explainer` returned one map: write a list of names"
+            )
+        return None
     if names is None or feature_shape == (len(names),):
         return names
     if not required:

@@ -1,0 +1,1 @@
+from metfa.tables.rows import explain as explain

@@ -1,0 +1,189 @@
+"""`explain`: rows of a table under noise, with an explainer and a noise that are chosen for the model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from metfa import noise as noises
+from metfa._arrays import is_array
+from metfa._base.provenance import printable
+from metfa._base.validation import one_of, shown
+from metfa._frames.columns import is_frame, is_series
+from metfa.results.files import write_manifest
+from metfa.results.sample import AttributionSample
+from metfa.results.until import Until
+from metfa.sampling.explain import explain as sampled
+from metfa.sampling.run import Run
+from metfa.tables.methods import METHODS, picked
+from metfa.tables.predictions import Prediction
+
+__all__ = ["explain"]
+
+OUTPUTS = ("auto", "margin", "probability")
+ROWS_AT_ONCE = 1_000  # in a call of an explainer without random numbers
+
+
+def explain(
+    model: Any,
+    frame: Any,
+    target: Any = None,
+    *,
+    background: Any = None,
+    noise: Any = "auto",
+    method: str = "auto",
+    output: str = "auto",
+    n_samples: int | Until = 50,
+    batch_size: int | None = None,
+    rng: Any = None,
+    run: Run | None = None,
+) -> AttributionSample:
+    r"""Explain rows of a table by SHAP values with error bars: explainer and noise are chosen, the result says which.
+
+    Parameters
+    ----------
+    model : model or callable
+        Fitted model of scikit-learn, xgboost, lightgbm or catboost, or a function of rows -> probabilities (batch,
+        classes) or one number a row. The columns of `frame` are explained, so a pipeline with its own encoders is a
+        black box.
+    frame : data frame or array, (rows, columns)
+        Rows to explain, of pandas or polars, or an array of numbers. Columns are matched by name. Unless it only
+        counts the rows, the index of pandas names them.
+    target : int, str or sequence of int, optional
+        Class to explain, by place or by the model's own name for it. None: the class predicted for each row. For a
+        regression leave it out.
+    background : data frame or array, optional
+        Training table, or a sample of it: the noise is made from it, and explainers that only ask for predictions (and
+        that of linear models) put its values in place of a row's own.
+    noise : noise, None or "auto"
+        "auto": `metfa.noise.from_table` of `background`. None: no noise, only the explainer's own draws.
+    method : {"auto", "tree", "linear", "exact", "permutation", "kernel"}
+        SHAP's explainer. "auto": "tree" for trees, forests and boosting, "linear" for linear models, else one that only
+        asks for predictions: "exact" up to 8 columns, "permutation" for more. So does "auto" where the values of the
+        first two do not add up to the predictions of 20 rows, as for splits that SHAP does not know.
+    output : {"auto", "margin", "probability"}
+        What is explained of a classifier: "auto" is what the explainer adds up, the margin (log-odds) of boosted and
+        linear models, and the probability of forests and of explainers that only ask for predictions.
+    n_samples, batch_size, rng, run
+        As for `metfa.explain`; by default 50 samples.
+
+    Returns
+    -------
+    AttributionSample
+        Its `provenance` says under "picked" what was chosen in one sentence, and under "score" the unit. So do figures
+        and reports.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For bad arguments, before anything is sampled: if there is neither `background` nor `noise`, and if the values
+        of a method that you name do not add up to the predictions.
+
+    Notes
+    -----
+    The unit is not read from the model's name: values and base value of up to 20 rows are added up, and compared with
+    the predictions as probabilities, log-odds, margins and logarithms (SHAP's local accuracy [1]_).
+
+    References
+    ----------
+    .. [1] S. M. Lundberg and S.-I. Lee, "A unified approach to interpreting model predictions", NeurIPS 2017,
+       :arxiv:`1705.07874`.
+
+    Examples
+    --------
+    >>> import pandas as pd, metfa
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> wine = load_wine(as_frame=True)
+    >>> forest = RandomForestClassifier(20, random_state=0).fit(wine.data, wine.target)
+    >>> sample = metfa.tables.explain(forest, wine.data.iloc[:3], background=wine.data, n_samples=20, rng=0)
+    >>> sample.provenance["score"]
+    'SHAP value, in units of the probability'
+    """
+    _check_table(frame, "frame")
+    if background is not None:
+        _check_table(background, "background")
+        _check_same_kind(frame, background)
+    one_of(method, "method", METHODS)
+    one_of(output, "output", OUTPUTS)
+    prediction = Prediction.by(model)
+    noise, of_noise = _noise(noise, background)
+    found = picked(model, prediction, method, frame, background, output)
+    run = Run.checked(run)
+    if run.input_names is None:
+        run = replace(run, input_names=_names_of_rows(frame))
+    sample = sampled(
+        found.explainer,
+        frame,
+        _place_of(target, prediction.classes),
+        noise=noise,
+        n_samples=n_samples,
+        predict=prediction.ask,
+        batch_size=ROWS_AT_ONCE if batch_size is None and found.deterministic else batch_size,
+        rng=rng,
+        run=run,
+    )
+    facts = {
+        "score": f"SHAP value, in units of the {found.unit}",
+        "picked": printable(f"{found.about}, in units of the {found.unit}; {of_noise}"),
+        "class_names": None if prediction.classes is None else list(map(printable, prediction.classes)),
+    }
+    sample = replace(sample, provenance={**sample.provenance, **facts})
+    if run.store is not None:
+        write_manifest(Path(run.store).expanduser(), sample)
+    return sample
+
+
+def _check_table(table: Any, name: str) -> None:
+    if is_series(table):
+        raise TypeError(f"`{name}` must be a data frame, got a single row or column: write `frame.iloc[[0]]`")
+    if not is_frame(table) and not is_array(table):
+        raise TypeError(f"`{name}` must be a data frame or an array (rows, columns), got {shown(table)}")
+    if len(table.shape) != 2 or 0 in table.shape:
+        raise ValueError(f"`{name}` must have rows and columns, got shape {tuple(table.shape)}")
+
+
+def _check_same_kind(frame: Any, background: Any) -> None:
+    kinds = ["a data frame" if is_frame(table) else "an array" for table in (frame, background)]
+    if kinds[0] != kinds[1]:
+        raise TypeError(f"`background` is {kinds[1]} and `frame` is {kinds[0]}: give both in one form")
+    if kinds[0] == "an array" and frame.shape[1] != background.shape[1]:
+        raise ValueError(f"`background` has {background.shape[1]} columns, and `frame` has {frame.shape[1]}")
+
+
+def _noise(noise: Any, background: Any) -> tuple[Any, str]:
+    """The noise, and what is said of it."""
+    if isinstance(noise, str) and noise != "auto":
+        raise ValueError(f'`noise` must be "auto", a noise or None, got {noise!r}')
+    if not isinstance(noise, str):
+        return noise, "no noise: the explainer's own draws" if noise is None else "the noise that was given"
+    if background is None:
+        raise ValueError(
+            "`background` is needed for the noise: give the training table, as in `background=train`, or a noise of "
+            "your own, such as `noise=metfa.noise.per_column(train, 0.1)`"
+        )
+    made = noises.from_table(background)
+    return made, f"noise by metfa.noise.from_table of the {len(background):,} rows of `background`"
+
+
+def _names_of_rows(frame: Any) -> list[str] | None:
+    """Names of the rows in the index of a frame of pandas; None where it only counts them, or repeats itself."""
+    index = getattr(frame, "index", None)
+    if index is None or callable(index):
+        return None
+    names = list(map(str, index))
+    counted = names == list(map(str, range(len(names))))
+    return None if counted or len(set(names)) < len(names) else names
+
+
+def _place_of(target: Any, classes: tuple[str, ...] | None) -> Any:
+    """A class that is given by the model's own name, by its place."""
+    if not isinstance(target, str):
+        return target
+    if classes is None or target not in classes:
+        known = (
+            "its classes have no names of their own: give a place, such as 0" if classes is None else ", ".join(classes)
+        )
+        raise ValueError(f"`target` must be a class of the model, got {target!r}; {known}")
+    return classes.index(target)

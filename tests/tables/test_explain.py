@@ -1,0 +1,237 @@
+"""Rows of tables in one call: what is chosen, in which unit, and what is refused."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVR
+
+import metfa
+from metfa.tables import explain
+from metfa.tables.predictions import Prediction
+from metfa.tables.scales import DoesNotAddUpError, scale_of
+
+shap = pytest.importorskip("shap")
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    return pd.DataFrame({
+        "age": rng.integers(20, 80, 120), "debt": rng.normal(size=120), "income": rng.normal(3, 1, size=120),
+    })  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def answers(table):
+    side = table["debt"] + 0.02 * table["age"] + np.random.default_rng(1).normal(scale=0.5, size=120) > 1
+    return np.where(side, "yes", "no")
+
+
+@pytest.fixture(scope="module")
+def forest(table, answers):
+    return RandomForestClassifier(5, max_depth=3, random_state=0).fit(table, answers)
+
+
+def asked(model, table, **settings):
+    given = {"background": table, "n_samples": 6, "rng": 0}
+    return explain(model, table.iloc[3:6], **{**given, **settings})
+
+
+def odds(p):
+    return np.log(p / (1 - p))
+
+
+def test_a_forest(forest, table):
+    sample = asked(forest, table)
+    assert sample.provenance["picked"].startswith(
+        "SHAP's tree explainer of RandomForestClassifier, in units of the probability; "
+    )
+    assert sample.score_name == "SHAP value, in units of the probability"
+    bare = shap.TreeExplainer(forest).shap_values(table.iloc[3:6])
+    expected = [row[:, target] for row, target in zip(bare, sample.target, strict=True)]
+    np.testing.assert_allclose(sample.vanilla, expected)
+    assert sample.input_names == ("3", "4", "5")
+    assert sample.signed
+    said = sample.summary()[0].explained
+    place = sample.target[0]
+    assert said == f"class {place} ({forest.classes_[place]}), as predicted"
+
+
+def test_a_class_by_its_name(forest, table):
+    sample = asked(forest, table, target="yes")
+    assert sample.target == (1, 1, 1)
+    assert "(yes)" in sample.summary()[0].explained
+    with pytest.raises(ValueError, match="got 'maybe'; no, yes"):
+        asked(forest, table, target="maybe")
+
+
+@pytest.mark.parametrize("model", [GradientBoostingClassifier(n_estimators=5), LogisticRegression(max_iter=1000)])
+def test_boosting_and_linear_models_are_in_log_odds(model, table, answers):
+    sample = asked(model.fit(table, answers), table, target=1)
+    assert "in units of the log-odds; " in sample.provenance["picked"]
+    margin = odds(model.predict_proba(table)[:, 1])
+    base = margin[3:6] - sample.vanilla.sum(axis=1)
+    assert np.ptp(base) < 1e-6  # one base for all rows: the values add up
+    with pytest.raises(ValueError, match="units of the log-odds"):
+        asked(model, table, output="probability", method="linear" if "Logistic" in repr(model) else "tree")
+
+
+def test_regressions(table):
+    amounts = table["debt"] * 3 + table["income"]
+    for model in (RandomForestRegressor(5, random_state=0), LinearRegression()):
+        sample = asked(model.fit(table, amounts), table)
+        assert "in units of the prediction; " in sample.provenance["picked"]
+        assert sample.target == (None, None, None)
+        assert sample.flip_rate is None
+
+
+def test_what_does_not_add_up_is_refused(forest, table, answers):
+    """As SHAP's values of splits that it does not know would be."""
+    boosted = GradientBoostingClassifier(n_estimators=5).fit(table, answers)
+    inner, rows = shap.TreeExplainer(boosted), table.iloc[:20]
+    explainer = metfa.explainers.from_shap(inner, boosted.predict_proba)
+    assert scale_of(explainer, inner, rows, boosted.predict_proba(rows), "probability") == "log-odds"
+    with pytest.raises(DoesNotAddUpError, match="off by 0"):
+        scale_of(explainer, inner, rows, forest.predict_proba(rows), "probability")
+
+
+@pytest.mark.slow  # SHAP compiles its code for the first explanation of this kind
+def test_black_boxes(table, answers):
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression()).fit(table, answers)
+    sample = asked(pipeline, table, target=1)
+    assert (
+        "SHAP's exact explainer of Pipeline, asked only for predictions, against 50 rows" in sample.provenance["picked"]
+    )
+    some = np.sort(np.random.default_rng(0).permutation(120)[:50])
+    base = pipeline.predict_proba(table)[some, 1].mean()
+    np.testing.assert_allclose(sample.vanilla.sum(axis=1) + base, pipeline.predict_proba(table)[3:6, 1])
+    function = asked(lambda frame: frame["debt"] * 2.0, table, method="permutation")
+    assert "SHAP's permutation explainer of <lambda>" in function.provenance["picked"]
+    np.testing.assert_allclose(function.vanilla[:, [0, 2]], 0, atol=1e-12)
+    svr = asked(SVR().fit(table, table["debt"]), table)
+    assert "in units of the prediction" in svr.provenance["picked"]
+    arrays = explain(lambda x: x[:, 1], table.to_numpy()[:2], background=table.to_numpy(), n_samples=5, rng=0)
+    assert arrays.feature_names is None
+
+
+@pytest.mark.slow
+def test_a_model_that_shap_does_not_know_is_asked_for_predictions(table):
+    three = np.digitize(table["debt"], [-0.5, 0.5])
+    model = GradientBoostingClassifier(n_estimators=3).fit(table, three)
+    sample = asked(model, table)
+    assert (
+        "as SHAP's tree explainer cannot explain it (GradientBoostingClassifier is only" in sample.provenance["picked"]
+    )
+    with pytest.raises(ValueError, match=r"cannot explain it .* only predictions can then be asked for"):
+        asked(model, table, background=None, noise=metfa.noise.per_column(table, 0.1))
+    with pytest.raises(ValueError, match='`method`="tree" cannot explain this model'):
+        asked(model, table, method="tree")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("library", ["xgboost", "lightgbm", "catboost"])
+def test_boosting_of_other_libraries_takes_categories(library, table, answers):
+    pytest.importorskip(library)
+    frame = table.assign(town=pd.Categorical(np.random.default_rng(2).choice(["Ulm", "Bonn"], 120)))
+    yes = (answers == "yes").astype(int)
+    if library == "xgboost":
+        import xgboost
+
+        model = xgboost.XGBClassifier(n_estimators=5, enable_categorical=True).fit(frame, yes)
+        booster = asked(model.get_booster(), frame)
+        assert "SHAP's tree explainer of Booster, in units of the log-odds" in booster.provenance["picked"]
+        np.testing.assert_allclose(booster.vanilla, asked(model, frame).vanilla)
+    elif library == "lightgbm":
+        import lightgbm
+
+        model = lightgbm.LGBMClassifier(n_estimators=5, verbose=-1).fit(frame, yes)
+    else:
+        import catboost
+
+        model = catboost.CatBoostClassifier(
+            iterations=5, verbose=0, cat_features=["town"], allow_writing_files=False
+        ).fit(frame, yes)
+    sample = asked(model, frame, target=1)
+    assert "in units of the log-odds" in sample.provenance["picked"]
+    base = odds(model.predict_proba(frame)[3:6, 1]) - sample.vanilla.sum(axis=1)
+    assert np.ptp(base) < 1e-5
+    assert sample.to_dataframe()["value"].tolist()[3] in ("Ulm", "Bonn")
+    shuffled = explain(model, frame.iloc[3:6, ::-1], background=frame, n_samples=6, rng=0, target=1)
+    np.testing.assert_allclose(shuffled.vanilla[:, ::-1], sample.vanilla)
+
+
+def test_the_noise_is_chosen_or_given(forest, table):
+    sample = asked(forest, table)
+    assert "rows of `background`" in sample.provenance["picked"]
+    assert sample.provenance["noise"].startswith("from_table(")
+    given = asked(forest, table, background=None, noise=metfa.noise.per_column(table, 0.2))
+    assert given.provenance["picked"].endswith("; the noise that was given")
+    for bad, message in (
+        ({"background": None}, "`background` is needed for the noise: give the training table"),
+        ({"noise": "gaussian"}, "`noise` must be \"auto\", a noise or None, got 'gaussian'"),
+        ({"method": "lime"}, "`method` must be one of"),
+        ({"output": "logit"}, "`output` must be one of"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            asked(forest, table, **bad)
+
+
+def test_units_that_cannot_be_had_are_refused(forest, table):
+    with pytest.raises(ValueError, match=r"units of the probability\): the exact explainer asks for predictions"):
+        asked(forest, table, output="margin")
+    with pytest.raises(ValueError, match="units of the probability"):
+        asked(forest, table, output="margin", method="tree")
+    assert "units of the probability" in asked(forest, table, output="probability").provenance["picked"]
+
+
+def test_refusals(forest, table, answers):
+    pipeline = make_pipeline(StandardScaler(), RandomForestClassifier(3)).fit(table, answers)
+    with pytest.raises(ValueError, match=r"a Pipeline is several steps: .*explain\(model\[-1\], prepared"):
+        asked(pipeline, table, method="tree")
+    with pytest.raises(TypeError, match="RidgeClassifier has no `predict_proba`: give a function"):
+        asked(RidgeClassifier().fit(table, answers), table)
+    with pytest.raises(TypeError, match="a single row or column"):
+        explain(forest, table.iloc[0], background=table)
+    with pytest.raises(TypeError, match="`frame` must be a data frame or an array"):
+        explain(forest, [[1.0, 2.0]], background=table)
+    with pytest.raises(TypeError, match="`background` is an array and `frame` is a data frame"):
+        explain(forest, table.iloc[:2], background=table.to_numpy())
+    with pytest.raises(ValueError, match="must have rows and columns"):
+        explain(forest, table.iloc[:0], background=table)
+    with pytest.raises(ValueError, match="income"):
+        explain(forest, table.iloc[:2, :2], background=table)
+    with pytest.raises(TypeError, match="the class RandomForestClassifier"):
+        explain(RandomForestClassifier, table, background=table)
+    with pytest.raises(TypeError, match="got int: 3"):
+        explain(3, table, background=table)
+    with pytest.raises(ValueError, match='`method`="linear" cannot explain this model'):
+        asked(forest, table, method="linear")
+
+
+def test_advice_for_the_last_step_works(table, answers):
+    pipeline = make_pipeline(StandardScaler(), RandomForestClassifier(3, random_state=0))
+    pipeline.set_output(transform="pandas").fit(table, answers)
+    prepared = pipeline[:-1].transform(table)
+    sample = explain(pipeline[-1], prepared.iloc[:2], background=prepared, method="tree", n_samples=5, rng=0)
+    assert "SHAP's tree explainer of RandomForestClassifier" in sample.provenance["picked"]
+
+
+def test_a_torch_module_is_refused():
+    import torch
+
+    with pytest.raises(TypeError, match="got a torch module: explain arrays by"):
+        Prediction.by(torch.nn.Linear(2, 1))
+
+
+def test_a_store_keeps_what_was_chosen(forest, table, tmp_path):
+    sample = asked(forest, table, run=metfa.Run(store=tmp_path / "store"))
+    loaded = metfa.load(tmp_path / "store")
+    for name in ("picked", "score", "class_names"):
+        assert loaded.provenance[name] == sample.provenance[name]
+    figure = loaded.plot()
+    assert "SHAP value, in units of the probability" in figure.axes[0].get_xlabel()
+    assert loaded.across_inputs().score_name.endswith("SHAP value, in units of the probability")
