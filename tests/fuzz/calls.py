@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import torch
 from PIL import Image
+from sklearn.linear_model import LogisticRegression
 from torch import nn
 from torchvision.models.vision_transformer import VisionTransformer
 
@@ -29,6 +30,7 @@ from metfa import (
     report,
     segmentation,
     stats,
+    tables,
     text,
 )
 from metfa.explainers import CAM, Gradient
@@ -53,6 +55,7 @@ from .values import ANYTHING, COUNT, FLAG, INDEX, NAME, NUMBER, NUMBERS_OR_ONE, 
 from .verdicts import Case, Fresh
 
 SMOOTH = noise.Uniform(0.1, bounds=(0, 1))
+SMOOTH_TABLE = noise.Gaussian(0.1)
 TERMS = {"threshold": 0.5, "alpha": 0.3, "correction": None, "split": None}
 
 
@@ -115,6 +118,7 @@ def cases(folder):
             *of_metrics(),
             *of_attacks(folder),
             *of_segmentation(folder),
+            *of_tables(),
             *of_text(folder),
             *of_regions(),
             *of_models(),
@@ -739,6 +743,15 @@ def of_evaluation(folder):
                {"evaluation": done, "faithfulness": "overall", "relative": True},
                ("explainer", "sampling", "n_samples", "confidence_level", "title"),
                kinds={"explainer": NAME, "faithfulness": NAME})  # fmt: skip
+
+
+def of_tables():
+    table = np.random.default_rng(0).normal(size=(30, 2))
+    model = LogisticRegression().fit(table, table[:, 0] > 0)
+    yield Case("tables.explain", tables.explain,
+               {"model": model, "frame": table[:2], "target": 1, "background": table, "noise": SMOOTH_TABLE,
+                "method": "linear", "output": "margin", "n_samples": 2, "batch_size": 4, "rng": 0,
+                "run": None})  # fmt: skip
 
 
 def of_plot():
