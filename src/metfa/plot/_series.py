@@ -12,6 +12,7 @@ from metfa._base.palettes import DEFAULT_PALETTE, palette_named
 from metfa._base.percents import counted, percent
 from metfa._base.validation import check_kind
 from metfa.plot._bars import found, not_shown, score_name
+from metfa.plot._canvas import new_figure
 from metfa.plot._headings import LITERAL, columns_that_fit, draw_heading
 from metfa.plot._series_panels import Look, draw_both, draw_marks, draw_scores_along, draw_signals, name_panel
 from metfa.plot.images import FAINT
@@ -94,7 +95,7 @@ def series(
     >>> figure = metfa.plot.series(sample, metfa.plot.Series(sampling_rate=100))
     """
     with needs_extra("a figure"):
-        from matplotlib.figure import Figure
+        import matplotlib.figure  # noqa: F401
         from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     check_kind(sample, "sample", AttributionSample, "`metfa.explain`")
@@ -109,7 +110,7 @@ def series(
     marks = np.zeros(traces.cells.shape, np.int8) if decision is None else np.append(decision.marks[0], 0)[traces.cells]
     shown = _shown(traces, scores)
     heights = _heights(traces, len(shown), parts=one.pair is not None)
-    fig = Figure(figsize=(WIDTH, sum(heights) + 2.2), layout=ConstrainedLayoutEngine(h_pad=0.02, hspace=0.01))
+    fig = new_figure((WIDTH, sum(heights) + 2.2), ConstrainedLayoutEngine(h_pad=0.02, hspace=0.01))
     axes = list(np.atleast_1d(fig.subplots(len(heights), 1, sharex=True, gridspec_kw={"height_ratios": heights})))
     panels = iter(axes)
     handles: list[Any] = []
