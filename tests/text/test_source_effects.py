@@ -260,3 +260,15 @@ def test_bad_input_of_the_explainer():
     two = SourceEffects(lambda rows: np.zeros((len(rows), 2)), delta=LOG2)
     with pytest.raises(ValueError, match="which of the 2 answers"):
         two([SOURCES])
+
+
+def test_rounds_ask_no_prompt_twice():
+    asked = []
+
+    def scorer(rows):
+        asked.extend(rows)
+        return scorer_of(SCORERS["or"][0], 0.3)(rows)
+
+    rule = metfa.Until(undecided=0.0, max_samples=60)
+    sample = explain_answer(scorer, SOURCES, delta=LOG2, n_samples=rule, batch_size=60, rng=0)
+    assert len(asked) <= sample.provenance["prompts"]["planned"] == 60 + 24 + 3
