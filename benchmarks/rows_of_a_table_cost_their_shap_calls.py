@@ -31,13 +31,13 @@ def made():
 
 def models(train, answers):
     """Fitted models by name."""
-    found = {"forest of 50 trees": RandomForestClassifier(50, max_depth=6, random_state=0)}
+    found = {"forest of 20 trees": RandomForestClassifier(20, max_depth=6, random_state=0)}
     try:
         from lightgbm import LGBMClassifier
     except ModuleNotFoundError:
         print("lightgbm is missing: the forest alone")
     else:
-        found["lightgbm, 100 trees"] = LGBMClassifier(n_estimators=100, verbose=-1)
+        found["lightgbm, 30 trees"] = LGBMClassifier(n_estimators=30, verbose=-1)
     return {name: model.fit(train, answers) for name, model in found.items()}
 
 
