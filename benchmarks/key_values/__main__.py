@@ -72,7 +72,7 @@ def accuracy(model: torch.nn.Module, n: int = 2000) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=2600)
+    parser.add_argument("--steps", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", default=str(FILE))
     asked = parser.parse_args()

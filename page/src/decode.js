@@ -2,7 +2,9 @@
 
 /** Bytes of a packed text. */
 export async function unpacked(text) {
-  const deflated = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const letters = atob(text);
+  const deflated = new Uint8Array(letters.length);
+  for (let k = 0; k < letters.length; k++) deflated[k] = letters.charCodeAt(k);
   const stream = new Blob([deflated]).stream().pipeThrough(new DecompressionStream("deflate"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
@@ -20,7 +22,9 @@ export function scores(bytes, { kind, low, high }) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (kind === "double") return Float64Array.from({ length: bytes.length / 8 }, (_, k) => view.getFloat64(8 * k, true));
   if (kind === "single") return Float32Array.from({ length: bytes.length / 4 }, (_, k) => view.getFloat32(4 * k, true));
-  return Float32Array.from(bytes, (step) => low + (step / 255) * (high - low));
+  const found = new Float32Array(bytes.length);
+  for (let k = 0; k < bytes.length; k++) found[k] = low + (bytes[k] / 255) * (high - low);
+  return found;
 }
 
 /** Planes of `size` numbers each, of which all but the first were written as differences to the one before. */

@@ -8,9 +8,12 @@ import { Panel } from "./panel.js";
 import { Regions } from "./regions.js";
 import { Result } from "./result.js";
 import { Rows } from "./rows.js";
+import { Series } from "./series.js";
 import { Table } from "./table.js";
+import { Volume } from "./volume.js";
 
-const VIEWS = { maps: Maps, regions: Regions, words: Words, bars: Bars, table: Table };
+const VIEWS = { maps: Maps, regions: Regions, series: Series, volume: Volume, words: Words, bars: Bars, table: Table };
+const LAYERED = ["maps", "series", "volume"];
 
 /** A result with its pictures, which the page holds once each, in place of their places. */
 function withPictures(result, pictures) {
@@ -116,7 +119,7 @@ async function start() {
   }
 
   if (field("layer")) {
-    const maps = shown.map((one) => one.result).filter((result) => result.kind === "maps");
+    const maps = shown.map((one) => one.result).filter((result) => LAYERED.includes(result.kind));
     const names = [...new Set(maps.flatMap((result) => result.layerNames))];
     const compared = maps.every((result) => result.compared);
     field("layer").replaceChildren(...names.map((name) => element("option", { value: name }, layerName(name, compared))));

@@ -52,7 +52,7 @@ export class Result {
   get kinds() {
     if (this.region) return CONTEXT_KINDS;
     if (this.called) {
-      const [above, below] = this.threshold === 0 ? this.called : [`above ${short(this.threshold, 3)}`, `below ${short(this.threshold, 3)}`];
+      const [above, below] = this.threshold === this.calledAt ? this.called : [`above ${short(this.threshold, 3)}`, `below ${short(this.threshold, 3)}`];
       return { 1: above, 0: KINDS[0], "-1": below };
     }
     return this.threshold === 0 ? SIGNED_KINDS : KINDS;

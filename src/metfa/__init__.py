@@ -7,6 +7,7 @@ from metfa._base import warnings as _warnings
 from metfa._base.lazy import lazy_names
 
 _HOME = {
+    "AttributionParts": "metfa.results.attribution_parts",
     "AttributionSample": "metfa.results.sample",
     "Called": "metfa.calls.called",
     "Coded": "metfa.calls.coded",

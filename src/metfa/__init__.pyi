@@ -32,6 +32,7 @@ from metfa.calls.fixed_batch import FixedBatch as FixedBatch
 from metfa.calls.held import Called as Called
 from metfa.evaluation.run import evaluate as evaluate
 from metfa.evaluation.study import Study as Study
+from metfa.results.attribution_parts import AttributionParts as AttributionParts
 from metfa.results.decisions import TooFewSamplesError as TooFewSamplesError
 from metfa.results.files import load as load
 from metfa.results.regions import Regions as Regions

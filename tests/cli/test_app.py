@@ -19,7 +19,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 import metfa
-from metfa.cli import app, demo, run, views
+from metfa.cli import app, demo, folders, run, views
 
 METFA = Path(sys.executable).with_name("metfa")
 FILES = ["about.json", "figure.png", "maps.png", "report.txt", "sample"]
@@ -445,7 +445,9 @@ def test_show_of_features_that_are_no_image(metfa_command, tmp_path):
     )
     sample.save(tmp_path / "saved")
     assert "60 features" in metfa_command("show", "saved").out
-    assert metfa_command("show", "saved", "--out", "views").out.endswith("\nfigure: views/figure.png\n")
+    assert metfa_command("show", "saved", "--out", "views").out.endswith(
+        "\nfigure: views/figure.png\npage: views/report.html\n"
+    )
     with Image.open(tmp_path / "views/figure.png") as bars:
         assert min(bars.size) > 100
 
@@ -663,7 +665,7 @@ def test_views_are_not_written_through_links(name, explain, picture, tmp_path):
 def test_results_of_another_call_are_kept(settings, message, explain, finished, picture):
     before = tree(finished)
     done = explain(picture, "--out", finished, *settings)
-    assert done.error == f"error: {finished} holds results with {message}; give another `--out`"
+    assert done.error == f"error: {finished} holds results with {message}; give another `--out`, or --overwrite"
     assert tree(finished) == before
 
 
@@ -695,7 +697,7 @@ def test_an_empty_folder_and_new_ones_are_used(explain, picture, tmp_path):
 def test_folders_that_cannot_be_written(explain, picture, tmp_path, monkeypatch):
     assert f"`--out` must be a folder, but {picture} is a file" in explain(picture, "--out", picture).error
     assert f"but {picture} is a file" in explain(picture, "--out", picture / "a/b").error
-    monkeypatch.setattr(run.os, "access", lambda path, mode: not mode & os.W_OK)
+    monkeypatch.setattr(folders.os, "access", lambda path, mode: not mode & os.W_OK)
     assert f"nothing can be written in {tmp_path}" in explain(picture, "--out", tmp_path / "out").error
 
 

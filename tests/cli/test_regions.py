@@ -188,7 +188,7 @@ def test_regions_are_made_and_pooled_once_for_report_and_figure(saved, metfa_com
 
     monkeypatch.setattr(metfa.AttributionSample, "over", counted)
     assert "regions:  " in metfa_command("show", "saved", "--out", "views").out
-    assert len(pooled) == 1
+    assert len(pooled) == 2  # and once for the page
 
 
 @pytest.mark.slow
@@ -279,7 +279,10 @@ def test_a_text_has_no_regions_of_a_picture(metfa_command, tiny):
     done = metfa_command("explain-text", text, "--method", "occlusion", "--samples", 8, "--out", "out")
     assert re.search(r"^sentences: +[012] of 2 sentences", done.out, re.MULTILINE)
     assert "sentences:" not in metfa_command("show", "out", "--regions", "none").out
-    assert "`--regions` grid:2 needs maps" in metfa_command("show", "out", "--regions", "grid:2").error
+    assert (
+        "`--regions` must be sentences, phrases, or none, got 'grid:2'"
+        in metfa_command("show", "out", "--regions", "grid:2").error
+    )
 
 
 def test_a_correction_over_words_that_needs_more_samples_points_to_sentences(metfa_command, tiny):

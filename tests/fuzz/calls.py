@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import torch
 from PIL import Image
 from sklearn.linear_model import LogisticRegression
@@ -112,6 +113,7 @@ def cases(folder):
             *of_noise(),
             *of_sampling(folder),
             *of_results(folder),
+            *of_parts(folder),
             *of_explainers(),
             *of_metrics(),
             *of_attacks(folder),
@@ -187,6 +189,17 @@ def of_noise():
     good = {"low": 0.9, "high": 1.1, "per": "image", "bounds": None, "channel_axis": 0}
     yield Case("noise.Brightness", made(noise.Brightness, drawn), good)
 
+    of_series = {
+        "Amplitude": {"low": 0.9, "high": 1.1, "per": "channel", "bounds": None},
+        "FilteredGaussian": {"std": 0.1, "low": 0.1, "high": 0.4, "exponent": 1.0, "sampling_rate": 1.0},
+        "TimeShift": {"radius": 2.0, "beyond": "repeat", "sampling_rate": None},
+        "TimeWarp": {"radius": 0.5, "spacing": 3.0, "sampling_rate": None},
+    }
+    for name, good in of_series.items():
+        kinds = {"std": NUMBERS_OR_ONE} if "std" in good else {}
+        yield Case(f"noise.{name}", made(getattr(noise, name), drawn), good, kinds=kinds)
+        yield Case(f"noise.{name}()", getattr(noise, name)(**good), {"x": row, "rng": np.random.default_rng(0)})
+
     def composed(first, second):
         return drawn(noise.Compose(first, second))
 
@@ -205,6 +218,13 @@ def of_noise():
     good = {"data": table, "fraction": 0.1, "law": noise.Gaussian, "categorical": (), "feature_names": None}
     yield Case("noise.per_column", columns, good)
 
+    def near(table, share, neighbours, rng):
+        return noise.from_table(table, share, neighbours=neighbours, rng=rng)(np.ones(3), np.random.default_rng(0))
+
+    yield Case("noise.from_table", near, {"table": table, "share": 0.5, "neighbours": 2, "rng": 0})
+    good = {"noise_": noise.Gaussian(0.1), "table": np.random.default_rng(0).random((40, 3)), "folds": 2, "rng": 0}
+    yield Case("noise.likeness", lambda noise_, **given: noise.likeness(noise_, **given), good)
+
 
 def of_sampling(folder):
     inputs = np.ones((1, 3))
@@ -213,6 +233,10 @@ def of_sampling(folder):
     yield Case("explain", metfa.explain, {**good, "predict": scores_of}, more=tuple(every))
     yield Case("explain of torch", metfa.explain,
                {**good, "explainer": Gradient(network()), "inputs": torch.rand(1, 3, 8, 8)})  # fmt: skip
+    parts = {"pixels": np.ones((1, 2, 2)), "table": inputs}
+    yield Case("explain of parts", metfa.explain,
+               {**good, "explainer": lambda inputs, target: inputs, "inputs": parts,
+                "noise": {"pixels": SMOOTH, "table": None}})  # fmt: skip
     yield Case("explain until", metfa.explain, {**good, "n_samples": metfa.Until(undecided=0.5, max_samples=30)})
     words = {"scale": NAME, "draws": NAME, "against": ANYTHING}
     pair = {"before": linear, "after": of_class, **good, "scale": "raw", "draws": "shared"}
@@ -247,6 +271,9 @@ def of_sampling(folder):
         "Called", made(metfa.Called, lambda asked: asked.probabilities(pictures)), {"model": network(), **called}
     )
     rows = np.random.default_rng(0).random((5, 3))
+    frame = pd.DataFrame(rows[:, :2]).assign(town=list("abaab"))
+    yield Case("Coded", made(metfa.Coded, lambda coded: coded.codes(frame)), {"model": len, "table": frame})
+    yield Case("Coded()", metfa.Coded(lambda table: table[[0, 1]].to_numpy(), frame), {"codes": rows})
     yield Case("FixedBatch", made(metfa.FixedBatch, lambda model: model(rows)), {"model": scores_of, "size": 2})
     asked = metfa.Called(network())
     for name in ("scores", "probabilities"):
@@ -262,6 +289,35 @@ def table_sample(n=12, **settings):
 
 def picture_sample(n=8, made_noise=SMOOTH):
     return metfa.explain(CAM(network()), torch.rand(1, 3, 8, 8), noise=made_noise, n_samples=n, rng=0)
+
+
+def series_sample():
+    waves = np.random.default_rng(0).normal(size=(1, 2, 12))
+    return metfa.explain(explain_pixels(None), waves, 0, noise=noise.Gaussian(0.1), n_samples=8, rng=0)
+
+
+def volume_sample():
+    inputs = np.random.default_rng(0).random((1, 1, 3, 4, 5))
+    return metfa.explain(explain_pixels(None), inputs, 0, noise=noise.Gaussian(0.1), n_samples=8, rng=0)
+
+
+def parts_sample(n=12, **settings):
+    inputs = {"pixels": np.ones((2, 4, 4)), "table": np.ones((2, 3))}
+    both = {"pixels": SMOOTH, "table": noise.Gaussian(0.1)}
+    good = {"noise": both, "n_samples": n, "rng": 0, "predict": lambda inputs: scores_of(inputs["table"]), **settings}
+    return metfa.explain(lambda inputs, target: inputs, inputs, 0, **good)
+
+
+def of_parts(folder):
+    parts, shown = parts_sample(), {"title": "Title", "threshold": 0.5, "alpha": 0.3, "confidence_level": 0.9}
+    for name in ("terms", "significance_map", "summary"):
+        yield Case(f"parts.{name}", getattr(parts, name), {**TERMS, "threshold": {"table": 0.5}})
+    yield Case("parts.of_input", parts.of_input, {"index": 1})
+    yield Case("parts.concat", parts.concat, {"other": parts_sample(3, run=metfa.Run(first_sample=12))})
+    yield Case("parts.save", parts.save, {"path": folder.new(), "overwrite": False})
+    yield Case("parts.report", parts.report, {"path": folder.new(".html"), **shown})
+    yield Case("parts.plot", parts.plot, {"index": 0, **shown}, ("palette",))
+    yield Case("plot.side_by_side", plot.side_by_side, {"parts": parts, "index": 0, "palette": "paper", **shown})
 
 
 def of_results(folder):
@@ -288,7 +344,7 @@ def of_results(folder):
     yield Case("sample.concat", sample.concat, {"other": later})
     yield Case("sample.decide", sample.decide, {"terms": sample.terms(0.5)})
     yield Case("sample.too_few_for", sample.too_few_for, {"confidence_level": 0.9})
-    yield Case("sample.save", sample.save, {"path": folder.new()})
+    yield Case("sample.save", sample.save, {"path": folder.new(), "overwrite": True})
     shown = {"title": "Title", "threshold": 0.5, "alpha": 0.3, "confidence_level": 0.9}
     yield Case("sample.report", sample.report, {"path": folder.new(".html"), **shown})
     yield Case("Terms", metfa.Terms, {**TERMS, "split": 0})
@@ -344,6 +400,15 @@ def of_explainers():
         return explainers.Blur(sigma, kernel=kernel, border=border)(images)
 
     yield Case("explainers.Blur", blurred, {"sigma": 1.0, "kernel": 3, "border": "replicate"})
+
+    def blocked(grid, size):
+        return explainers.Blocks(grid, size=size)(np.zeros((8, 8, 1)))
+
+    yield Case("explainers.Blocks", blocked, {"grid": (2, 3), "size": None})
+    yield Case("explainers.Blocks()", explainers.Blocks(2), {"values": np.zeros((8, 8, 1))})
+    series = np.random.default_rng(0).random((2, 3, 8))
+    found = explainers.RISE(lambda x: x.mean(-1), n_masks=4, grid=2, rng=0)
+    yield Case("explainers.RISE() of series", found, {"inputs": series, "target": 0})
     yield Case("explainers.mean_colour", explainers.mean_colour, {"images": images})
 
     def heat(explainer, channel_axis, sign):
@@ -455,7 +520,7 @@ def of_attacks(folder):
     saved = folder.path / "attack"
     result.save(saved)
     yield Case("attacks.load_attack", attacks.load_attack, {"path": saved})
-    yield Case("attack.save", result.save, {"path": folder.new()})
+    yield Case("attack.save", result.save, {"path": folder.new(), "overwrite": False})
     yield Case("attack.budget", result.budget, {"rounded": False})
     yield Case("plot.attack", plot.attack, {"result": result, "index": 0, "title": None})
     clean, moved = picture_sample(), picture_sample()
@@ -505,7 +570,8 @@ def of_segmentation(folder):
     yield Case("context.threshold", found.threshold, {"rule": stats.jenks, "split": None})
     for name in ("smoothed", "confidence_interval"):
         yield Case(f"context.{name}", getattr(found, name), {"confidence_level": 0.9})
-    yield Case("context.save", found.save, {"path": folder.new()})
+    yield Case("context.save", found.save, {"path": folder.new(), "overwrite": False})
+    yield Case("context.over", found.over, {"regions": None, "how": None, "against": "rest"})
     yield Case("context.report", found.report, {"path": folder.new(".html"), "alpha": 0.3}, ("title", "threshold"))
     saved = folder.path / "context"
     found.save(saved)
@@ -532,7 +598,7 @@ def of_text(folder):
     )
     yield Case("text.GradientXInput", made(text.GradientXInput, shown), {"model": reader, "scale": True})
     yield Case("text.GradientXInput()", text.GradientXInput(reader), {"inputs": texts, "target": 0})
-    yield Case("text.save_model", text.save_model, {"model": reader, "path": folder.new(".npz")})
+    yield Case("text.save_model", text.save_model, {"model": reader, "path": folder.new(".npz"), "overwrite": False})
     saved = text.save_model(reader, folder.path / "reader.npz")
     yield Case("text.load_model", text.load_model, {"name_or_path": saved})
     synonyms = text.Synonyms(0.5)
@@ -658,7 +724,11 @@ def of_evaluation(folder):
                kinds={"explainer": NAME, "metric": NAME, "against": NAME})  # fmt: skip
     yield Case("plot.study_differences", plot.study_differences, {"tables": done.tables(against="vanilla")},
                ("title",))  # fmt: skip
-    yield Case("evaluation.write_tables", evaluation.write_tables, {"evaluation": done, "folder": folder.new()})
+    yield Case(
+        "evaluation.write_tables",
+        evaluation.write_tables,
+        {"evaluation": done, "folder": folder.new(), "overwrite": False},
+    )
     written = folder.path / "study.toml"
     Image.fromarray(np.full((8, 8, 3), 128, np.uint8)).save(folder.path / "picture.png")
     lines = ('[model]\nname = "efficientnet-lite0"', '[data]\ninputs = "."', '[explainers]\nown = "gradient"',
@@ -701,7 +771,7 @@ def of_plot():
                 **terms})  # fmt: skip
     yield Case("plot.figure", plot.figure,
                {"sample": picture, "index": 0, "picture": None, "title": None, "palette": "paper",
-                **terms})  # fmt: skip
+                "kind": None, **terms})  # fmt: skip
     inverted = replace(picture, values=1 - picture.values, vanilla=1 - picture.vanilla)
     yield Case("plot.comparison", plot.comparison,
                {"sample": difference_of(picture, inverted), "index": 0, "picture": None, "title": None,
@@ -709,19 +779,32 @@ def of_plot():
     yield Case("plot.regions", plot.regions,
                {"sample": picture.over(np.arange(2).repeat(32).reshape(8, 8)), "index": 0, "pixels": picture,
                 "picture": None, "title": None, "palette": "paper", **terms})  # fmt: skip
+    settings = {"index": 0, "title": None, "palette": "paper", **terms}
+    series = {"sampling_rate": 10, "times": None, "unit": "s", "channels": ["I", "II"], "axis": -1}
+    of_kinds = {"axis": ANYTHING, "at": ANYTHING}
+    yield Case("plot.Series", plot.Series, series, kinds=of_kinds)
+    yield Case("plot.series", plot.series,
+               {"sample": series_sample(), "kind": plot.Series(sampling_rate=10), **settings})  # fmt: skip
+    volume = {"spacing": (3, 1, 1), "unit": "mm", "at": (0, 1, 1), "axis": 0}
+    yield Case("plot.Volume", plot.Volume, volume, kinds=of_kinds)
+    yield Case("plot.volume", plot.volume,
+               {"sample": volume_sample(), "kind": plot.Volume(at=(0, 1, 1)), **settings})  # fmt: skip
+    yield Case("plot.Image", plot.Image, {"rows": ("Hz", 0, 1), "columns": None})
     yield Case("plot.certificate", plot.certificate, {"sample": gaussian, "threshold": 0.5, "index": 0, "alpha": 0.3})
     curve = metrics.insertion(
         pixels_of, np.random.default_rng(0).random((2, 3, 8, 8)), np.random.default_rng(1).random((2, 8, 8)), 0
     )
     yield Case("plot.curves", plot.curves, {"named": {"own": curve}, "normalised": True, "index": None, "title": None})
-    yield Case("plot.drawing_of", plot.drawing_of, {"sample": table})
+    yield Case("plot.drawing_of", plot.drawing_of, {"sample": table, "kind": None})
     yield Case("plot.notebook_html", plot.notebook_html, {"sample": table})
-    yield Case("sample.plot", table.plot, {"index": 0, "title": None, "threshold": 0.5}, ("alpha", "palette"))
+    yield Case(
+        "sample.plot", table.plot, {"kind": None, "index": 0, "title": None, "threshold": 0.5}, ("alpha", "palette")
+    )
 
 
 def of_report(folder):
     sample = table_sample()
     good = {"path": folder.new(".html"), "results": sample, "title": "Title", "threshold": 0.5, "alpha": 0.3,
-            "regions": np.array([0, 0, 1])}  # fmt: skip
+            "regions": np.array([0, 0, 1]), "kind": None, "overwrite": False}  # fmt: skip
     yield Case("report.write", report.write, good)
     yield Case("report.write of several", report.write, {**good, "results": {"one": sample, "two": sample}})

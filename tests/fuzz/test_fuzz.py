@@ -17,11 +17,11 @@ from .values import COUNT, FLAG
 from .verdicts import Case, Fresh, run, table, usual, verdict_of
 
 MADE_BY_US = {  # results and their parts, which nobody makes by hand
-    "AttackResult", "AttributionSample", "Change", "Changes", "ClassContext", "ConfidenceInterval",
+    "AttackResult", "AttributionParts", "AttributionSample", "Change", "Changes", "ClassContext", "ConfidenceInterval",
     "ContextExplanation", "ContextTable", "Contrast", "Detection", "EValueBounds", "Evaluation",
-    "FaithfulnessCurve", "LoadedModel", "MaskState", "Measured", "OverallFaithfulness", "Ranks", "RegionTree",
-    "Regression", "RobustScore", "Scores", "SequentialTestResult", "Shares", "SignTestResult", "SimesBounds",
-    "Stability", "Surrogate", "Table", "VarianceShares", "WordMixture", "WordScores", "WordSurrogate",
+    "FaithfulnessCurve", "Likeness", "LoadedModel", "MaskState", "Measured", "OverallFaithfulness", "Ranks",
+    "RegionTree", "Regression", "RobustScore", "Scores", "SequentialTestResult", "Shares", "SignTestResult",
+    "SimesBounds", "Stability", "Surrogate", "Table", "VarianceShares", "WordMixture", "WordScores", "WordSurrogate",
 }  # fmt: skip
 ELSEWHERE = {  # why not here
     "AnswerScorer": "takes a network of transformers",

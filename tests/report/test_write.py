@@ -104,7 +104,7 @@ def test_too_few_samples_and_constant_scores_are_said(sample, tmp_path):
         ({"path": "r.txt"}, ValueError, "must end with .html, got 'r.txt'"),
         ({"results": []}, ValueError, "at least one"),
         ({"results": [3]}, TypeError, "got int"),
-        ({"shape": (2, 3, 4)}, ValueError, r"got features \(2, 3, 4\)"),
+        ({"shape": (2, 3, 4)}, ValueError, r"two readings fit inputs \(2, 3, 4\)"),
         ({"title": 3}, TypeError, "`title` must be a text, got int"),
         ({"results": None}, TypeError, "got NoneType: None"),
         ({"results": 3}, TypeError, "got int: 3"),

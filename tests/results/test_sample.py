@@ -583,9 +583,7 @@ def test_notebook_repr_neither_warns_nor_fails(change):
 def test_plot_draws_bars_of_features_and_maps_of_images():
     assert len(make(scores(20, 1, (5,))).plot(max_features=3).axes) == 1
     assert len(make(scores(20, 1, (5, 5))).plot().axes) == 7
-    with pytest.raises(
-        ValueError, match=r"must hold maps \(height, width\) to be drawn, got features of shape \(2, 5, 5\)"
-    ):
+    with pytest.raises(ValueError, match=r"must hold maps .* got features of shape \(2, 5, 5\)"):
         make(scores(20, 1, (2, 5, 5))).plot()
 
 

@@ -10,8 +10,8 @@ import pytest
 import metfa
 from metfa import stats
 from metfa._base.warnings import SignedAttributionsWarning
-from metfa.results.promises import promise
 from metfa.results.moments import of_both_signs
+from metfa.results.promises import promise
 from metfa.results.terms import Terms, checked_threshold
 
 NOISE = metfa.noise.Gaussian(0.5)

@@ -86,7 +86,7 @@ def test_constant_maps_and_scores_of_each_chunk():
 
     with loop(with_scores).over(JOBS[:6]) as chunks:
         seen = [(len(chunk.jobs), chunk.constant, chunk.class_scores.shape) for chunk in chunks]
-    assert seen == [(4, 1, (4, 2)), (2, 1, (2, 2))]
+    assert seen == [(4, {None: 1}, (4, 2)), (2, {None: 1}, (2, 2))]
     with loop().over(JOBS[:1]) as chunks:
         assert next(chunks).class_scores is None
 

@@ -194,13 +194,6 @@ class TestOutput:
         with pytest.raises(error, match=message):
             self.call(output)
 
-    def test_one_map_for_each_part_is_not_chosen_from(self):
-        pair = np.ones((2, 3)), np.ones((2, 4))
-        with pytest.raises(
-            TypeError, match="returned a tuple of 2, one array is needed: choose the attributions of one"
-        ):
-            self.call(pair, batch=pair)
-
 
 # Toy explainers of every kind. `run` explains five rows, which differ, in any combination.
 

@@ -1,6 +1,7 @@
 """Sources of answers: the exactness of the test, what is found, what is never said, and bad input."""
 
 import math
+import re
 from itertools import product
 
 import numpy as np
@@ -145,8 +146,8 @@ def test_several_answers_share_their_prompts():
     assert sample.significance_map().tolist() == [[1, -1, -1, -1, -1, -1], [-1, 1, -1, -1, -1, -1]]
     assert sample.target == (0, 1)
     assert len(asked) == sample.provenance["prompts"]["scored"] == 20 + 24 + 3
-    assert sample.provenance["prompts"]["planned"] == 48
-    assert "47, at most 48 planned" in str(sample.summary()[0])
+    assert sample.provenance["prompts"]["planned"] == 47
+    assert "47 in this call, 47 planned at most" in str(sample.summary()[0])
     one = explain_answer(lambda rows: scorer(rows)[:, 1], SOURCES, delta=LOG2, n_samples=20, rng=0)
     np.testing.assert_array_equal(one.values[:, 0], sample.values[:, 1])
 
@@ -188,6 +189,21 @@ def test_what_a_service_has_answered_is_kept(tmp_path):
     np.testing.assert_array_equal(again.values, sample.values)
     with pytest.raises(ValueError, match="holds answers to other sources"):
         explain_answer(service, SOURCES[:4], **settings)
+    (tmp_path / "answers" / "learned.json").write_text('{"rng": "0x1", "scores": [[1], "a"], "whole": 1}')
+    with pytest.raises(ValueError, match=r"learned\.json is damaged"):
+        explain_answer(service, SOURCES, **settings)
+
+
+@pytest.mark.slow
+def test_the_page_says_what_the_marks_mean(tmp_path):
+    scorer = scorer_of(lambda m: 5.0 * m[:, :3].any(axis=1), 0.2)
+    sample = explain_answer(scorer, SOURCES, delta=LOG2, groups={"fact": [0, 1, 2]}, n_samples=40, rng=0)
+    page = sample.report(tmp_path / "page.html").read_text(encoding="utf-8")
+    shown = re.sub(r"<(script|style).*?</\1>", "", page, flags=re.DOTALL)
+    assert "unimportant" not in shown
+    assert "marked “adds more than 0.693 in some context”" in shown
+    assert "does not say that it does not matter: another may say the same" in shown
+    assert '"calledAt": 0.693' in page or '"calledAt":0.693' in page
 
 
 def test_differences_sums_and_pairs_have_no_such_meaning():

@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 __all__ = [
@@ -25,9 +26,11 @@ __all__ = [
     "UnreadWordsWarning",
     "WeakAttackWarning",
     "each_once",
+    "said_of",
     "warn",
 ]
 
+ABOUT: ContextVar[str | None] = ContextVar("about", default=None)
 NUMBERS = re.compile(r"[-+]?\d[\d.,]*(?:e[-+]?\d+)?")
 
 
@@ -88,7 +91,7 @@ class WeakAttackWarning(MetfaWarning):
 
 
 def warn(message: str, category: type[MetfaWarning]) -> None:
-    """Warn at the line of the caller's own code that called metfa, however deep the call is.
+    """Warn at the line of the caller's own code that called metfa, however deep the call is; see `said_of`.
 
     Frames of `contextlib` count as metfa's, because metfa's guards warn through them.
     """
@@ -97,7 +100,18 @@ def warn(message: str, category: type[MetfaWarning]) -> None:
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("metfa", "contextlib"):
         level += 1
         frame = frame.f_back
-    warnings.warn(message, category, stacklevel=level + 1)
+    about = ABOUT.get()
+    warnings.warn(message if about is None else f"{about}: {message}", category, stacklevel=level + 1)
+
+
+@contextmanager
+def said_of(what: str | None) -> Iterator[None]:
+    """Let metfa's warnings within begin with what they are about; None changes nothing."""
+    token = ABOUT.set(what or ABOUT.get())
+    try:
+        yield
+    finally:
+        ABOUT.reset(token)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from metfa.cli.kinds import is_of_text
 from metfa.cli.regions import Parts
 from metfa.cli.run import Analysis
 from metfa.cli.titles import title_of
+from metfa.results.attribution_parts import AttributionParts
 from metfa.results.sample import AttributionSample
 
 __all__ = ["VIEWS", "drawn_views", "png_of"]
@@ -25,7 +26,7 @@ def drawn_views(sample: Any, about: dict[str, Any], analysis: Analysis, parts: P
     """A figure of each input, or the text with its marked words, and the page of all, by the names of their files."""
     if is_of_text(sample):
         drawn = _words(sample, about, analysis)
-    elif isinstance(sample, AttributionSample):
+    elif isinstance(sample, AttributionSample | AttributionParts):
         drawn = _figures(sample, about, analysis, parts)
     else:
         drawn = _context_figures(sample, about, analysis, parts)
@@ -54,20 +55,19 @@ def _words(sample: AttributionSample, about: dict[str, Any], analysis: Analysis)
     return {WORDS: render_html(sample, title=title_of(about), page=True, **analysis.settings).encode()}
 
 
-def _figures(
-    sample: AttributionSample, about: dict[str, Any], analysis: Analysis, parts: Parts | None
-) -> dict[str, bytes]:
-    from metfa.plot import drawing_of
+def _figures(sample: Any, about: dict[str, Any], analysis: Analysis, parts: Parts | None) -> dict[str, bytes]:
+    from metfa.plot import drawing_of, side_by_side
 
     drawn, batch, shared = {}, len(sample.target), {"title": title_of(about), "palette": analysis.palette}
-    of_parts: dict[str, Any] = {}
+    several, of_parts = isinstance(sample, AttributionParts), {}
     if parts is not None:
         of_parts = _of_parts(analysis, parts)
         if len(sample.feature_shape) == 2:  # as in the figure of the maps
             of_parts["pixels"] = replace(sample, default_terms=sample.terms(**analysis.given))
     for index in range(batch):
         at = "." if batch == 1 else f"-{index}."
-        features = drawing_of(sample)(sample, index=index, **shared, **analysis.settings)
+        draw = side_by_side if several else drawing_of(sample)
+        features = draw(sample, index=index, **shared, **analysis.settings)
         if parts is not None:
             figure = drawing_of(parts.sample)(parts.sample, index=index, **shared, **of_parts)
             drawn[FIGURE.replace(".", at)] = png_of(figure)

@@ -12,6 +12,7 @@ from metfa._base.writing import is_temporary
 from metfa.cli.folders import read_folder
 from metfa.cli.titles import file_name
 from metfa.evaluation.record import RECORD, Record
+from metfa.results.attribution_parts import AttributionParts
 from metfa.results.differences import difference_of
 from metfa.results.files import MANIFEST
 from metfa.results.sample import AttributionSample
@@ -148,6 +149,11 @@ def _results_in(folder: Path) -> Iterator[Result]:
             raise ValueError(f"{folder} holds no results of metfa")
     for path in folders:
         sample, about = read_folder(path)
+        if isinstance(sample, AttributionParts):
+            raise ValueError(
+                f"{path} has several parts, which this command does not compare: in Python compare each part, "
+                "`metfa.compare(before[name], after[name])`"
+            )
         if not isinstance(sample, AttributionSample):
             raise ValueError(
                 f"{path} explains an object of a scene, which this command does not compare: in Python compare the two "

@@ -12,6 +12,7 @@ from metfa import regions
 from metfa._base.pictures import open_image
 from metfa.by_name.regions import KINDS, region_forms, region_named
 from metfa.cli.kinds import is_of_text
+from metfa.results.attribution_parts import AttributionParts
 from metfa.results.decisions import TooFewSamplesError
 from metfa.results.in_words import regions_in_words
 from metfa.results.regions import Regions
@@ -89,6 +90,13 @@ def parts_of(sample: Any, analysis: Analysis, about: Mapping[str, Any]) -> Parts
         If the result cannot have the regions that `analysis` names.
     """
     text, stopping = analysis.regions, getattr(sample, "stopping", None)
+    if isinstance(sample, AttributionParts):
+        if text not in (None, "none"):
+            raise ValueError(
+                "`--regions` is for one map, and this result has several parts: in Python write "
+                "`result[name].over(...)`"
+            )
+        return None
     if text is None and stopping is not None and stopping.over is not None and sample.regions is None:
         whole = "picture" if len(sample.feature_shape) == 2 else "words" if is_of_text(sample) else "features"
         return Parts(stopping.over, sample.over(), "the regions that sampling asked about", whole=whole)
@@ -101,11 +109,12 @@ def parts_of(sample: Any, analysis: Analysis, about: Mapping[str, Any]) -> Parts
 
 
 def _of_text(text: str | None, sample: AttributionSample) -> Parts | None:
-    named = region_named(text or "sentences", "--regions", TEXTS)
+    named = region_named(text or "sentences", "--regions", TEXTS, against=None)
     if named is None:
         return None
     made, noun = named(sample), named.kind.removesuffix("s")
     if len(made) > 1:
+        made = replace(made, against="rest")
         return Parts(made, sample.over(made), "each against the other words", noun, "words")
     if text is not None:
         raise ValueError(f"`--regions` {text}: the text has only one {noun}, which has no rest")

@@ -34,6 +34,8 @@ def report(
         lines.append(("explained", about.get("explained", "")))
     lines += [(name, about[name]) for name in ("object", "faithfulness") if name in about]
     summaries = sample.summary(**analysis.settings)
+    if isinstance(summaries, dict):  # of several inputs, by their names
+        summaries = [summary for of_part in summaries.values() for summary in of_part]
     of_parts = [[]] * len(summaries) if parts is None else part_lines(parts, analysis)
     for summary, of_row in zip(summaries, of_parts, strict=True):
         lines += [] if summary.place is None else [("row", summary.place)]

@@ -59,31 +59,43 @@ class CaptumMethod:
         return self.attribution.forward_func
 
     def __call__(self, inputs: Any, target: Any = None) -> Any:
-        """Attributions of the inputs' shape; `target=None` explains the class predicted."""
+        """Attributions of the inputs' shape, a tuple for a tuple; `target=None` explains the class predicted."""
         from captum.attr import GradientAttribution
 
         from metfa.calls.differentiation import graph_kept
         from metfa.calls.no_gradient import gradient_expected
 
         torch: Any = loaded_torch()
-        require_tensor(inputs)
+        parts: tuple[Any, ...] = inputs if isinstance(inputs, tuple) else (inputs,)
+        if not parts:
+            raise ValueError("`inputs` is an empty tuple: there is nothing to explain")
+        for part in parts:
+            require_tensor(part)
         by_gradient = isinstance(self.attribution, GradientAttribution)
-        differentiable = inputs.requires_grad and torch.is_grad_enabled()
-        inputs = inputs if differentiable else inputs.detach()
+        differentiable = any(part.requires_grad for part in parts) and torch.is_grad_enabled()
+        parts = tuple(part if differentiable and part.requires_grad else part.detach() for part in parts)
+        first = next(iter(parts))
         with (
             model_as_found(self.model),
             model_in_evaluation(self.model),
-            gradient_expected(self.model, inputs) if by_gradient else nullcontext(),
+            gradient_expected(self.model, first) if by_gradient else nullcontext(),
             graph_kept() if differentiable else nullcontext(),
             warnings.catch_warnings(),
         ):
             warnings.filterwarnings("ignore", "Setting (forward, )?backward hooks", UserWarning)  # undone on leaving
             with torch.no_grad():
-                scores = checked_scores(answered(self.model, inputs.clone()), len(inputs), self.model)
-            target = stacked_targets(row_targets(target, to_host(scores), len(inputs)), inputs)
-            leaf = inputs.requires_grad_() if by_gradient else inputs
+                copies = tuple(part.clone() for part in parts)
+                scores = self.model(*copies) if len(parts) > 1 else answered(self.model, *copies)
+                scores = checked_scores(scores, len(first), self.model)
+            target = stacked_targets(row_targets(target, to_host(scores), len(first)), first)
+            for part in parts:
+                if by_gradient and part.is_floating_point():
+                    part.requires_grad_()
+            leaves = parts if isinstance(inputs, tuple) else first
             try:
-                maps = self.attribution.attribute(leaf, target=target, **self.settings)
+                maps = self.attribution.attribute(leaves, target=target, **self.settings)
+                if isinstance(maps, tuple):
+                    return maps if differentiable else tuple(one.detach() for one in maps)
                 return maps if differentiable else maps.detach()
             except (AssertionError, TypeError) as error:  # what Captum raises for a setting that it cannot take
                 name = type(self.attribution).__name__
@@ -91,9 +103,7 @@ class CaptumMethod:
                 raise ValueError(f"Captum's {name}({given}) cannot explain this: {error}") from error
 
 
-def from_captum(
-    model: Any, name: str, *, channel_axis: int | None = 1, sign: Sign = "absolute", **settings: Any
-) -> Any:
+def from_captum(model: Any, name: str, *, channel_axis: Any = 1, sign: Sign = "absolute", **settings: Any) -> Any:
     r"""Explainer from the name of one of Captum's classes, with maps (batch, \*features) in [0, 1].
 
     If you have the object, write ``heatmap(Saliency(model).attribute)``. This function is for names, as on the command
@@ -102,7 +112,8 @@ def from_captum(
     Parameters
     ----------
     model : torch.nn.Module
-        Inputs (batch, channels, \*features) -> scores (batch, classes).
+        Inputs (batch, channels, \*features) -> scores (batch, classes). Or several inputs; explain a tuple of them
+        then, with one `channel_axis` for each.
     name : str
         A class of ``captum.attr`` that takes only a model: "Saliency", "InputXGradient", "IntegratedGradients",
         "DeepLift", "DeepLiftShap", "GradientShap", "GuidedBackprop", "Deconvolution", "FeatureAblation", "Occlusion",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -10,7 +10,9 @@ from metfa._arrays import as_array, first_not_finite, is_array, namespace, widen
 from metfa._base.one_line import one_line
 from metfa._base.validation import is_whole, one_of, positive_int, shown
 from metfa.calls.inputs import check_channels_first, check_values, require_tensor
+from metfa.sampling.outputs import read_output
 from metfa.sampling.protocol import check_explainer, explained_model, known_independent, takes_rngs
+from metfa.sampling.rows import count_rows
 from metfa.stats.contrasts import LEAST_SHARE
 
 __all__ = [
@@ -43,6 +45,12 @@ def require_channels(array: Any, channel_axis: int | None, name: str) -> None:
 
 def check_differentiable(inputs: Any, channel_axis: int | None, what: str) -> None:
     """Raise unless `inputs` is a floating-point tensor with channels on that axis."""
+    if isinstance(inputs, tuple | Mapping):
+        raise TypeError(
+            f"`inputs` must be one torch.Tensor here, got a {type(inputs).__name__} of {len(inputs)}: for a model of "
+            "several inputs give a tuple to a method of Captum, as in `heatmap(Saliency(model).attribute, "
+            "channel_axis=(1, None))`"
+        )
     require_tensor(inputs)
     if not inputs.is_floating_point():
         raise TypeError(f"`inputs` must be floating point to have {what}, got {inputs.dtype}")
@@ -88,7 +96,7 @@ class Heatmap:
     """What :func:`heatmap` returns."""
 
     explainer: Callable[..., Any]
-    channel_axis: int | None = field(default=1, kw_only=True)
+    channel_axis: Any = field(default=1, kw_only=True)
     sign: Sign = field(default="absolute", kw_only=True)
 
     __repr__ = one_line
@@ -109,17 +117,39 @@ class Heatmap:
         elif not (target is None or is_whole(target) or isinstance(target, tuple | list)):
             raise TypeError(f"`target` must be a class index, or a list with one entry a row, got {shown(target)}")
         output = self.explainer(inputs, target=target, **row_args)
-        attributions, *scores = output if isinstance(output, tuple) else (output,)
-        attributions = widen(as_array(attributions, "attributions"))
-        require_channels(attributions, self.channel_axis, "attributions")
-        if self.channel_axis == 1 and is_array(inputs) and _without_channels(attributions, inputs):
+        if isinstance(inputs, tuple | Mapping):
+            attributions, *scores = read_output(output, inputs, count_rows(inputs))
+            scores = [one for one in scores if one is not None]
+        else:
+            attributions, *scores = output if isinstance(output, tuple) else (output,)
+        if isinstance(attributions, dict):
+            maps: Any = {name: self._map(part, inputs[name], name) for name, part in attributions.items()}
+        else:
+            maps = self._map(attributions, inputs)
+        return (maps, *scores) if scores else maps
+
+    def _map(self, attributions: Any, inputs: Any, part: Any = None) -> Any:
+        """The heat maps of an array of attributions, those of a `part` of the inputs where it is one."""
+        axis, name = self.channel_axis, "attributions"
+        if part is not None:
+            name = f"attributions of part {part!r}"
+            known = axis if isinstance(axis, Mapping) else dict(enumerate(axis)) if isinstance(axis, tuple) else None
+            if known is None or part not in known:
+                raise ValueError(
+                    f"`channel_axis` must say for each part on which axis its channels are, and has nothing for part "
+                    f"{part!r}, got {axis!r}: write a tuple or dict like the inputs, such as `channel_axis=(1, None)` "
+                    "for an image and a table"
+                )
+            axis = known[part]
+        attributions = widen(as_array(attributions, name))
+        require_channels(attributions, axis, name)
+        if axis == 1 and is_array(inputs) and _without_channels(attributions, inputs):
             raise ValueError(
                 f"`explainer` returns maps {tuple(attributions.shape)} without channels for inputs "
                 f"{tuple(inputs.shape)}: metfa's own explainers are heat maps already, use them as they are; to scale "
                 "maps of another explainer write `channel_axis=None`"
             )
-        maps = scale_to_unit(reduce_channels(attributions, self.channel_axis, self.sign))
-        return (maps, *scores) if scores else maps
+        return scale_to_unit(reduce_channels(attributions, axis, self.sign))
 
 
 def _without_channels(attributions: Any, inputs: Any) -> bool:
@@ -135,9 +165,7 @@ class RandomisedHeatmap(Heatmap):
         return super().__call__(inputs, target, rngs=rngs, **row_args)
 
 
-def heatmap(
-    explainer: Callable[..., Any], *, channel_axis: int | None = 1, sign: Sign = "absolute"
-) -> Callable[..., Any]:
+def heatmap(explainer: Callable[..., Any], *, channel_axis: Any = 1, sign: Sign = "absolute") -> Callable[..., Any]:
     r"""Explainer with one score in [0, 1] for each pixel, from one with scores for each channel.
 
     Channels are reduced first (maximum of the absolute values), then every map is scaled by its own smallest and
@@ -148,9 +176,9 @@ def heatmap(
     explainer : callable
         ``explainer(inputs, target=...)`` -> attributions (batch, channels, \*features), such as
         ``Saliency(model).attribute`` of Captum.
-    channel_axis : int or None
+    channel_axis : int, None, or tuple or dict of them
         Axis of the channels in the attributions, at least 1 (axis 0 is the batch); None where there are none (tables,
-        texts).
+        texts). For several inputs one for each, as a tuple or dict like the inputs; each part is scaled by itself.
     sign : {"absolute", "positive"}
         "absolute" counts negative evidence by its strength; "positive" sets it to zero.
 
@@ -170,7 +198,10 @@ def heatmap(
             [0.66666667, 1.        ]]])
     """
     check_explainer(explainer)
-    check_channel_axis(channel_axis)
+    several = isinstance(channel_axis, tuple | Mapping)
+    axes = channel_axis.values() if isinstance(channel_axis, Mapping) else channel_axis if several else (channel_axis,)
+    for axis in axes:
+        check_channel_axis(axis)
     one_of(sign, "sign", ("absolute", "positive"))
     kind = RandomisedHeatmap if takes_rngs(explainer) else Heatmap
     return kind(explainer, channel_axis=channel_axis, sign=sign)

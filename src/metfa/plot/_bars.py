@@ -13,6 +13,7 @@ from metfa._base.palettes import DEFAULT_PALETTE, Palette, palette_named
 from metfa._base.percents import counted
 from metfa._base.provenance import printable
 from metfa._base.validation import check_kind, positive_int
+from metfa.plot._canvas import new_figure
 from metfa.plot._headings import LITERAL, columns_that_fit, draw_heading
 from metfa.plot._parts import draw_parts
 from metfa.plot.images import FAINT
@@ -102,7 +103,7 @@ def bars(
     >>> figure = metfa.plot.bars(sample, feature_names=["age", "height", "weight"])
     """
     with needs_extra("a figure"):
-        from matplotlib.figure import Figure
+        import matplotlib.figure  # noqa: F401
 
     check_kind(sample, "sample", AttributionSample, "`metfa.explain`")
     if len(sample.feature_shape) != 1:
@@ -129,7 +130,7 @@ def bars(
         below, said, about = [], [*said, *notes, STATEMENT], textwrap.fill(about, 60)
     said = [line for text in said for line in textwrap.wrap(text, 150 if compared else 140)]
     height = ROW_HEIGHT * len(shown) + 1.9 + 0.2 * (len(notes) + len(said) * compared)
-    fig = Figure(figsize=(11.5 if compared else 8.5, height), layout="constrained")
+    fig = new_figure((11.5 if compared else 8.5, height), "constrained")
     panels = fig.subplots(1, 1 + compared, sharey=True, squeeze=False)[0]
     ax = panels[-1]
     handles = draw_bars(ax, scores, decision, shown, colours, faint=bool(warned))
@@ -153,17 +154,23 @@ def bars(
 
 
 def found(
-    sample: AttributionSample, terms: Terms, confidence_level: float
+    sample: AttributionSample, terms: Terms, confidence_level: float, ends: str = "error bars"
 ) -> tuple[Scores, Decision | None, list[str]]:
-    """Scores of one input, what is decided about them unless there are too few samples, and what a reader must know."""
+    """Scores of one input, what is decided about them unless there are too few samples, and what a reader must know.
+
+    `ends`: what the figure shows of the intervals.
+    """
     scores = Scores.of(sample, confidence_level)
-    notes = [] if scores.ends else [f"no error bars: {sample.too_few_for(confidence_level)}"]
+    few = (
+        sample.too_few_for(confidence_level) or "those of a mean are for a number of samples that was fixed beforehand"
+    )
+    notes = [] if scores.ends else [f"no {ends}: {few}"]
     try:
         decision = sample.decide(terms)
     except TooFewSamplesError as error:
         return scores, None, [*notes, str(error)]
-    if scores.ends is not None:
-        notes.append("error bars have a level of their own, so they may differ from the colours at the threshold")
+    if scores.ends is not None and not terms.of_effects:
+        notes.append(f"{ends} have a level of their own, so they may differ from the colours at the threshold")
     return scores, decision, notes
 
 
@@ -180,10 +187,10 @@ def score_name(sample: AttributionSample, *, of_parts: bool = False) -> str:
 
 def not_shown(scores: Scores, decision: Decision | None, rest: np.ndarray, noun: str) -> str:
     """How many features are not shown, how large their scores are, and what is decided about them."""
-    largest = np.abs(scores.values[rest]).max()
+    largest = np.abs(scores.values.ravel()[rest]).max()
     decided = ""
     if decision is not None:
-        counts = [(decision.kinds[mark], int((decision.marks[0, rest] == mark).sum())) for mark in (1, 0, -1)]
+        counts = [(decision.kinds[mark], int((decision.marks[0].ravel()[rest] == mark).sum())) for mark in (1, 0, -1)]
         decided = "; " + ", ".join(f"{count} {name}" for name, count in counts if count)
     whose = f"its {scores.quantity}" if rest.size == 1 else f"their {scores.quantity}s"
     return f"not shown: {counted(rest.size, noun)}, {whose} at most {largest:.3g} in size{decided}"
@@ -242,7 +249,7 @@ def draw_bars(
 
 def _label_features(ax: Axes, sample: AttributionSample, names: tuple[str, ...] | None, shown: np.ndarray) -> None:
     inputs = sample.inputs
-    single = sample.noun == "feature" and isinstance(inputs, np.ndarray)
+    single = sample.noun == "feature" and isinstance(inputs, np.ndarray) and inputs.dtype.kind in "biuf"
     has_values = single and inputs.shape[1:] == sample.feature_shape
     texts = value_texts(sample) or [None] * sample.n_features
     labels = []

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 from metfa._base.validation import check_kind
 from metfa.plot._bars import bars
 from metfa.plot._comparison import comparison
 from metfa.plot._regions import regions
+from metfa.plot._series import series
+from metfa.plot._volume import volume
 from metfa.plot.images import figure
+from metfa.plot.kinds import Kind, Series, Volume
+from metfa.plot.readings import kind_of
 from metfa.results.sample import AttributionSample
 
 if TYPE_CHECKING:
@@ -18,13 +23,40 @@ if TYPE_CHECKING:
 __all__ = ["drawing_of"]
 
 
-def drawing_of(sample: AttributionSample) -> Callable[..., Figure]:
-    """The function that draws such a sample: `regions` of maps, `bars` of features along one axis, or of maps `figure`.
+def drawing_of(sample: AttributionSample, kind: Kind | None = None) -> Callable[..., Figure]:
+    """The function that draws such a sample.
 
-    Differences of maps have a `comparison`.
+    Series have `series`, volumes `volume`, regions of images `regions`, features without a place `bars`, and images
+    `figure`, or as differences `comparison`.
+
+    Parameters
+    ----------
+    sample : AttributionSample
+        What is to be drawn.
+    kind : Series, Volume or Image, optional
+        What its maps are of. Without it the shapes of inputs and maps decide: maps (time,) of inputs (channels, time)
+        are series, maps (depth, height, width) of inputs (channels, depth, height, width) are volumes, maps (height,
+        width) are images. Maps along one axis of other inputs are columns of a table.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For a kind that does not fit, and where the shapes fit two kinds: the message says what to write.
     """
     check_kind(sample, "sample", AttributionSample, "`metfa.explain`")
-    if sample.sample_noun != "row" and sample.regions is not None and len(sample.regions.feature_shape) == 2:
-        return regions
-    drawing: Any = bars if len(sample.feature_shape) == 1 else figure if sample.pair is None else comparison
-    return drawing
+    found = kind_of(sample, kind)
+    if isinstance(found, Series):
+        return partial(series, kind=found)
+    if isinstance(found, Volume):
+        return partial(volume, kind=found)
+    if found is None or (sample.regions is not None and sample.sample_noun == "row"):
+        return bars
+    special = regions if sample.regions is not None else comparison if sample.pair is not None else None
+    if special is None:
+        return figure if kind is None else partial(figure, kind=found)
+    if not found.has_axes:
+        return special
+    raise ValueError(
+        f"`kind`: rows and columns have labels in the figure of plain maps alone, got a sample for "
+        f"`metfa.plot.{special.__name__}`: leave `kind` out"
+    )

@@ -9,22 +9,29 @@ import warnings
 
 from metfa._base.validation import check_kind
 from metfa.plot._choice import drawing_of
+from metfa.plot._side_by_side import side_by_side
+from metfa.results.attribution_parts import AttributionParts
 from metfa.results.sample import AttributionSample
 
 __all__ = ["notebook_html"]
 
 
-def notebook_html(sample: AttributionSample) -> str:
+def notebook_html(sample: AttributionSample | AttributionParts) -> str:
     """The figure of the first input and the repr of the sample, everything escaped."""
-    check_kind(sample, "sample", AttributionSample, "`metfa.explain`")
+    several = isinstance(sample, AttributionParts)
+    if not several:
+        check_kind(sample, "sample", AttributionSample, "`metfa.explain`")
     text = f"<pre>{html.escape(repr(sample))}</pre>"
     buffer = io.BytesIO()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a display gives no warnings; the methods do
         try:
-            drawing_of(sample)(sample).savefig(buffer, format="png", dpi=72)
-        except (ImportError, ValueError):
+            figure = side_by_side(sample) if isinstance(sample, AttributionParts) else drawing_of(sample)(sample)
+            figure.savefig(buffer, format="png", dpi=72)
+        except ImportError:
             return text
+        except ValueError as error:  # such as shapes that two kinds of maps fit
+            return f"{text}<p>not drawn: {html.escape(str(error))}</p>"
     encoded = base64.b64encode(buffer.getvalue()).decode()
-    shown = "attributions" if sample.pair is None else "differences of attributions"
+    shown = "attributions" if several or sample.pair is None else "differences of attributions"
     return f'<img alt="{shown} with their significance" src="data:image/png;base64,{encoded}">{text}'

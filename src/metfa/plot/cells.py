@@ -108,11 +108,11 @@ def lines_below(sample: AttributionSample, decision: Decision, cells: Cells, res
 def _question(sample: AttributionSample, decision: Decision) -> str:
     """What was asked of each feature in each row, and how many marks to expect by chance."""
     terms, noun, (n_rows, size) = decision.terms, sample.noun, decision.marks.shape
-    if terms.sides is not None and decision.threshold == 0:
+    if terms.of_differences and terms.sides is not None and decision.threshold == 0:
         asked = f"does a {noun} of a row get {', or '.join(terms.sides)}, by its median difference?"
     else:
         at = "the threshold of its row" if decision.threshold is None else f"{decision.threshold:.3g}"
-        median = "median" if terms.sides is None else "median difference"
+        median = "median difference" if terms.of_differences else "median"
         asked = f"is the {median} of a {noun} of a row above or below {at}?"
     asked = f"{asked} ({terms.level}; {counted(size, noun)} in each of {counted(n_rows, 'row')})"
     if terms.correction is not None:

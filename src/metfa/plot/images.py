@@ -12,9 +12,13 @@ from metfa._base.lazy import needs_extra
 from metfa._base.palettes import DEFAULT_PALETTE, SCORES, SIGNED_SCORES, Palette, palette_named
 from metfa._base.percents import percent
 from metfa._base.validation import check_kind
+from metfa.plot._canvas import new_figure
 from metfa.plot._headings import LITERAL, draw_heading
+from metfa.plot._image_axes import draw_axes
 from metfa.plot._outlines import enlarged
+from metfa.plot.kinds import Image
 from metfa.plot.pictures import checked_picture, picture_of
+from metfa.plot.readings import said_to_be
 from metfa.results.cautions import FLIPS_FROM, cautions, left_out, line_of_row, nothing_stands_out, outside
 from metfa.results.compared import STATEMENT, Compared
 from metfa.results.decisions import Decision, TooFewSamplesError
@@ -36,6 +40,7 @@ __all__ = [
     "draw_scores",
     "figure",
     "grey",
+    "paint_marks",
     "scale_end",
     "size_of",
 ]
@@ -66,6 +71,7 @@ def figure(
     confidence_level: float = 0.95,
     palette: str = DEFAULT_PALETTE,
     flips_from: float = FLIPS_FROM,
+    kind: Image | None = None,
 ) -> Figure:
     """Draw picture, vanilla, smoothed, lower bound, upper bound and significance map of one image.
 
@@ -92,6 +98,8 @@ def figure(
         Colours of the marks: a set for all colour visions and for grey prints, or the paper's.
     flips_from : float
         Share of noisy inputs with another prediction, from which on the title says so and the marks are faint.
+    kind : Image, optional
+        Labels and values of rows and columns, as of a spectrogram.
 
     Returns
     -------
@@ -104,7 +112,7 @@ def figure(
         If the maps are not images, or an argument is out of range. Too few samples are no error: the panels say so.
     """
     with needs_extra("a figure"):
-        from matplotlib.figure import Figure
+        import matplotlib.figure  # noqa: F401
 
     check_kind(sample, "sample", AttributionSample, "`metfa.explain`")
     if len(sample.feature_shape) != 2:
@@ -112,15 +120,18 @@ def figure(
             f"`sample` must hold maps (height, width) to be drawn, got features of shape {sample.feature_shape}; "
             "`metfa.plot.bars` draws features along one axis"
         )
+    known = said_to_be(Image, sample, kind)
     colours = palette_named(palette)
     terms = sample.terms(threshold, alpha=alpha, correction=correction, split=split)
     one = sample.of_input(index)
     warned = cautions(one, 0, flips_from)
     shown, caption = picture_of(one, larger=True) if picture is None else (checked_picture(picture, one), "picture")
+    if kind is None and picture is None and np.ndim(one.inputs) == 3 and caption != "no picture":
+        caption += "\nread as rows and columns"  # and not as channels and time
     maps = _score_maps(one, confidence_level)
     compared = Compared.of(one, 0)
     scale = common_scale([scores for _, scores in maps if scores is not None], about_0=compared is not None)
-    fig = Figure(figsize=size_of(*sample.feature_shape), layout="compressed")
+    fig = new_figure(size_of(*sample.feature_shape), "compressed")
     axes = fig.subplots(2, 3).ravel()
     draw_picture(axes[0], shown, caption)
     for ax, (name, scores) in zip(axes[1:5], maps, strict=True):
@@ -139,6 +150,8 @@ def figure(
         warned = [*warned, *nothing_stands_out(decision.nothing, 0, "pixel")]
     except TooFewSamplesError as error:
         draw_note(axes[5], shown, name, str(error))
+    if known.has_axes:
+        draw_axes(axes, known, sample.feature_shape)
     draw_heading(fig, title, 100, about=line_of_row(sample, index), cautions=warned)
     return fig
 
@@ -237,18 +250,26 @@ def draw_marks(
     ax: Axes, decision: Decision, picture: np.ndarray, name: str, colours: Palette, *, faint: bool
 ) -> list[Patch]:
     """Draw what is decided about each pixel of the one input; returns the entries of the legend."""
-    from matplotlib.colors import to_rgb
     from matplotlib.patches import Patch
 
     marks, kinds = decision.marks[0], colours.of_marks(decision.kinds)
+    paint_marks(ax, marks, picture, name, kinds, faint=faint)
+    shares = [(kind, colour, float((marks == mark).mean())) for kind, mark, colour in kinds]
+    opacity = FAINT / 0.8 if faint else 1.0
+    return [Patch(color=colour, alpha=opacity, label=f"{kind} {percent(share, 1)}") for kind, colour, share in shares]
+
+
+def paint_marks(
+    ax: Axes, marks: np.ndarray, picture: np.ndarray, name: str, kinds: list[tuple[str, int, str]], *, faint: bool
+) -> None:
+    """Paint marks (height, width) over a picture, in the colours of `Palette.of_marks`."""
+    from matplotlib.colors import to_rgb
+
     painted = np.zeros((*marks.shape, 3))
     for _, mark, colour in kinds:
         painted[marks == mark] = to_rgb(colour)
     weight = FAINT if faint else 0.8
     _show(ax, weight * enlarged(painted, picture.shape[:2]) + (1 - weight) * grey(picture), name)
-    shares = [(kind, colour, float((marks == mark).mean())) for kind, mark, colour in kinds]
-    opacity = FAINT / 0.8 if faint else 1.0
-    return [Patch(color=colour, alpha=opacity, label=f"{kind} {percent(share, 1)}") for kind, colour, share in shares]
 
 
 def size_of(height: int, width: int) -> tuple[float, float]:

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from metfa.plot.kinds import Kind, Series, Volume
 from metfa.report._cells import Samples, packed, placed
 from metfa.report._certificate import certificate_of
 from metfa.report._compared import classes_of, compared_of
 from metfa.report._deciding import deciding
 from metfa.report._inputs import named, pictured
 from metfa.report._layers import colours_of, layers_of
+from metfa.report._places import place_noun, placed_kind, placed_of
 from metfa.report._regions import log_e_values_of, outlines_of, plane_of
 from metfa.report._words import about_of, kinds_of, lines_of, paragraph_of, warnings_of
 from metfa.results.cautions import cautions
@@ -30,6 +32,7 @@ from metfa.text.reading import harmless_text
 __all__ = ["Content", "check_drawable", "rule_in_words"]
 
 NOUNS = {"maps": "pixel", "words": "word"}  # else the sample's own
+PARTS = {"regions": "pixels", "series": "steps", "volume": "voxels"}  # of a region
 LARGEST = 1e300  # sums and differences of larger scores overflow
 
 
@@ -40,7 +43,7 @@ class Content:
     Attributes
     ----------
     name, kind : str
-        Its heading; "maps", "regions" (of a picture), "words", "bars" or "table".
+        Its heading; "maps", "regions" (of a picture), "series", "volume", "words", "bars" or "table".
     data : dict
         JSON data for the script of the page.
     about : list of (str, str)
@@ -78,12 +81,16 @@ class Content:
         given: bool,
         flips_from: float,
         beside: int | None = None,
+        axes: Kind | None = None,
     ) -> Content:
         """Content of a result with one input, on these terms at the start.
 
-        `given`: the caller gave the threshold. `beside`: the place on the page of the regions of its pixels.
+        `given`: the caller gave the threshold. `beside`: the place on the page of the regions of its pixels. `axes`:
+        what its maps are of, where the caller said so.
         """
         if isinstance(result, ContextExplanation):
+            if isinstance(axes, Series | Volume):
+                raise ValueError(f"`kind`: the surroundings in {name!r} are those of an image, got {axes!r}")
             region, sample, tested = result.region, result.sample, result.of_context
         else:
             region, sample, tested = None, result, result
@@ -103,8 +110,9 @@ class Content:
         zone = 0.0 if any(0 < abs(stop) <= zone for stop in stops) else zone
         samples = Samples.of(tested.values[terms.split :, 0], stops, region, zone)
         at = np.flatnonzero(samples.edges == threshold)
-        kind, plane = _kind(sample), plane_of(sample)
-        noun = NOUNS.get(kind, sample.noun)
+        located = placed_kind(sample, axes)
+        kind, plane = _kind(sample, located), plane_of(sample) if located is None else None
+        noun = NOUNS.get(kind, sample.noun) if located is None else place_noun(sample, located)
         warned = flips
         if not isinstance(summary, str):
             warned = warnings_of(sample, summary, flips, noun)
@@ -114,6 +122,7 @@ class Content:
             "noun": noun,
             "sampleNoun": sample.sample_noun,
             "called": terms.sides,
+            "calledAt": terms.sides_at,
             "beside": beside,
             "ofRegions": tested.regions is not None,
             "compared": compared_of(sample, kind, confidence_level, plane),
@@ -131,12 +140,14 @@ class Content:
         }
         if kind == "maps":
             data |= _mapped(sample, region) | {"logs": log_e_values_of(sample, terms)}
+        elif located is not None:
+            data |= placed_of(sample, located, name)
         else:
             data |= named(sample, kind)
         if plane is not None and sample.regions is not None:
             data |= {"drawn": outlines_of(sample.regions, plane), **pictured(sample, plane)}
-        kinds = kinds_of(threshold, terms, of_context=region is not None)
-        paragraph = paragraph_of(sample, summary, terms, noun, kinds, of_context=region is not None)
+        kinds, parts = kinds_of(threshold, terms, of_context=region is not None), PARTS.get(kind, "parts")
+        paragraph = paragraph_of(sample, summary, terms, noun, kinds, of_context=region is not None, parts=parts)
         lines = lines_of(summary, kinds)
         return cls(name, kind, data, about_of(sample), paragraph, lines, classes_of(sample), warned)
 
@@ -192,16 +203,13 @@ def _decided(
     return summarise(tested, decision, confidence_level, flips_from)[0], certificate
 
 
-def _kind(sample: AttributionSample) -> str:
+def _kind(sample: AttributionSample, located: Series | Volume | None) -> str:
+    if located is not None:
+        return "series" if isinstance(located, Series) else "volume"
     if plane_of(sample) is not None:
         return "regions"
     if len(sample.feature_shape) == 2:
         return "maps"
-    if len(sample.feature_shape) != 1:
-        raise ValueError(
-            f"a report shows maps (height, width) or features along one axis, got features {sample.feature_shape}; "
-            "`metfa.explainers.heatmap(explainer)` reduces channels"
-        )
     return "words" if isinstance(sample.inputs, list) and sample.noun == "feature" else "bars"
 
 

@@ -32,7 +32,8 @@ def layers_of(
     `placed` puts the features of the sample where the page shows them, such as a context around its object.
     """
     maps = {"mean": sample.mean()}
-    if sample.vanilla is not None:  # as of a population
+    terms = sample.default_terms
+    if sample.vanilla is not None and not (terms is not None and terms.of_effects):  # as of a population
         maps = {"vanilla": sample.vanilla, **maps}
     layers: dict[str, Any] = {"level": None, "missing": None}
     missing = sample.too_few_for(confidence_level)

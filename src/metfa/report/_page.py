@@ -65,7 +65,7 @@ def page_of(contents: Sequence[Content], title: str, single: Terms, regions: Ter
         data=Markup(_json(data)),  # noqa: S704 - no < in it
         contents=contents,
         shown={_unit_of(content) for content in contents},
-        has_maps=any(content.kind == "maps" for content in contents),
+        has_maps=any(content.kind in ("maps", "series", "volume") for content in contents),
         has_outlines=any(content.kind == "maps" and content.data["compared"] for content in contents),
         has_pictures=any("picture" in content.data for content in contents),
         controls=CONTROLS[:1] if regions is None else CONTROLS[1:],

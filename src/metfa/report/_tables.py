@@ -18,6 +18,7 @@ from metfa.report._content import Content, check_drawable, rule_in_words
 from metfa.report._deciding import deciding
 from metfa.report._inputs import named
 from metfa.report._layers import layers_of
+from metfa.report._places import placed_kind
 from metfa.report._regions import plane_of
 from metfa.report._words import about_of, closing, opening
 from metfa.results.cautions import about_outside, cautions, nothing_stands_out
@@ -44,7 +45,8 @@ def is_table(result: Any) -> bool:
     if isinstance(result.inputs, list) and result.noun == "feature":  # words of texts
         return False
     with_regions = result.stopping is not None and result.stopping.over is not None
-    return len(result.feature_shape) == 1 and not with_regions and plane_of(result) is None
+    along_one = len(result.feature_shape) == 1 and not with_regions and plane_of(result) is None
+    return along_one and placed_kind(result, None) is None
 
 
 def heading_of_table(sample: AttributionSample) -> str:
@@ -90,6 +92,7 @@ def table_content(
         "noun": sample.noun,
         "sampleNoun": sample.sample_noun,
         "called": terms.sides,
+        "calledAt": terms.sides_at,
         "beside": None,
         "compared": compared_of(sample, "table", confidence_level, None),
         "shape": list(sample.feature_shape),

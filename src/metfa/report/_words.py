@@ -7,11 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from metfa import noise as noises
-from metfa._base.percents import percent
+from metfa._base.percents import counted, percent
 from metfa._base.provenance import printable
 from metfa.report._compared import is_changed, is_contrast, names_of, opening_of
 from metfa.report._populations import closing_of_population, opening_of_population
-from metfa.report._regions import plane_of
 from metfa.results.cautions import about_near_zero, about_outside, explained
 from metfa.results.decisions import kinds_at
 from metfa.results.promises import promise
@@ -29,6 +28,7 @@ CLOSING_OF_CONTRAST = (
     "This is where explanations of two classes differ under this noise. It does not say that the model is right."
 )
 ABOUT_MEDIANS = " This is about the median of these differences, which is not the difference of the two medians."
+NO_MORE = " The second does not say that it does not matter: another may say the same."
 NOT_THE_SAME = " That no difference is shown does not mean that there is none."
 
 
@@ -77,6 +77,7 @@ def _facts(sample: AttributionSample) -> list[tuple[str, Any]]:
     return [
         ("chosen", made.get("picked")),
         ("explainer", made.get("explainer")),
+        ("part of several inputs", _part(sample)),
         ("class explained", explained(sample, 0)),
         ("noise", made.get("noise")),
         *_facts_of_samples(sample),
@@ -115,6 +116,14 @@ def _pairs(versions: Any) -> str:
     return ", ".join(f"{name} {version}" for name, version in versions.items()) if isinstance(versions, dict) else ""
 
 
+def _part(sample: AttributionSample) -> str:
+    """Which part of several inputs it is, and that every rate is over this part alone."""
+    if sample.part is None:
+        return ""
+    features = counted(sample.n_features, sample.noun)
+    return f"{sample.part}: threshold, shares and corrections are over its {features} alone"
+
+
 def _again(sample: AttributionSample) -> str:
     """The call that gives the same samples, with names for what this page cannot show."""
     made = sample.provenance
@@ -128,11 +137,13 @@ def _again(sample: AttributionSample) -> str:
     return (
         f"metfa.explain(explainer, inputs, {sample.target[0]!r}, noise={noise}, n_samples={sample.n_samples}, "
         f"rng={made['rng']}, run=metfa.Run(input_names=[{sample.input_names[0]!r}]{first})), with the explainer and "
-        "the noise above, and this input alone"
+        f"the noise above, and this input alone{'' if sample.part is None else f'; then its {sample.part}'}"
     )
 
 
-def _score(sample: AttributionSample) -> str:
+def _score(sample: AttributionSample, parts: str) -> str:
+    if sample.default_terms is not None and sample.default_terms.of_effects:
+        return "one draw of how far the score of the answer rises by it."
     named = explained(sample, 0)
     what = "what is explained" if named is None else f"the class that is explained ({named})"
     if named is not None and len(sample.target) > 1:
@@ -144,7 +155,6 @@ def _score(sample: AttributionSample) -> str:
     regions = sample.regions
     if regions is None:
         return f"how much it matters for {what}.{against}"
-    parts = "pixels" if plane_of(sample) else "parts"
     of = f"{POOLED[regions.how]} of the scores of its {parts}, which say how much these matter for {what}"
     if regions.against is None:
         return f"{of}.{against}"
@@ -160,12 +170,16 @@ def paragraph_of(
     kinds: dict[int, str],
     *,
     of_context: bool,
+    parts: str,
 ) -> str:
-    """What was done and found, in words without statistics, with the settings of the page at its start."""
+    """What was done and found, in words without statistics, with the settings of the page at its start.
+
+    `noun` is the word for a feature, and `parts` is that for what a region is made of.
+    """
     pair, scores = sample.pair is not None, "scores"
     if pair or sample.pairs_of is not None:
         scores = "differences"
-    text = opening(sample, noun)
+    text = opening(sample, noun, parts)
     explanations = "explanations" if sample.population is None else f"{sample.sample_noun}s"
     if terms.split:
         text += f" The first {terms.split:,} of these {explanations} were used for the threshold alone."
@@ -178,6 +192,8 @@ def paragraph_of(
         return f"{text} No {noun} stands out, so none is decided: {summary.nothing}."
     above, below = kinds[1], kinds[-1]
     called = "said to get" if threshold == 0 and above.startswith(MORE) else "called"
+    if terms.of_effects:
+        above, below, called = f"“{above}”", f"“{below}”", "marked"
     if terms.correction is None:
         chance = f"chance alone marks it in at most {percent(terms.alpha)} of the cases on each side"
         sure = f"if a {noun}'s {scores} are as likely above as below, {chance}"
@@ -193,6 +209,7 @@ def paragraph_of(
         sentence = about_outside(summary.outside, summary.n_features, noun, quantity=scores[:-1])
         contradicted = f" {sentence[0].upper()}{sentence[1:]}."
     rest = _undecided(summary, shares[0], noun, scores) + NOT_THE_SAME * (pair and summary.undecided > 0)
+    rest += NO_MORE * terms.of_effects
     return (
         f"{text} A {noun} is {called} {above} if its {scores} lie above {threshold:.3g} more often than chance "
         f"explains, and {below} if they lie below it more often than chance explains ({sure}).{ABOUT_MEDIANS * pair} "
@@ -208,20 +225,20 @@ def closing(sample: AttributionSample) -> str:
     return CLOSING if sample.population is None else closing_of_population(sample)
 
 
-def opening(sample: AttributionSample, noun: str) -> str:
-    """What was done with an input, and what a score is."""
+def opening(sample: AttributionSample, noun: str, parts: str = "parts") -> str:
+    """What was done with an input, and what a score is; `parts` are what a region is made of."""
     if sample.pair is not None:
-        return opening_of(sample, noun, _score(sample))
+        return opening_of(sample, noun, _score(sample, parts))
     made = sample.provenance
     method = str(made.get("explainer") or "").partition("(")[0]
     method = f"The method {method}" if method.isidentifier() else "The method"
     if sample.population is not None:
-        return opening_of_population(sample, method, noun, _score(sample))
+        return opening_of_population(sample, method, noun, _score(sample, parts))
     noisy = made.get("noise") not in (None, "None")
     how = "after a random change of it" if noisy else "with random choices of its own"
     return (
         f"{method} explained the same input {sample.n_samples:,} times, each time {how}. Each explanation gives every "
-        f"{noun} a score: {_score(sample)}"
+        f"{noun} a score: {_score(sample, parts)}"
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,39 +12,38 @@ from typing import Any
 import numpy as np
 
 from metfa._base.percents import counted
-from metfa._base.provenance import printable
-from metfa._base.validation import as_path, brief, check_flag, shown
+from metfa._base.validation import as_path, brief, check_flag
 from metfa._base.writing import check_replaceable, new_file, sweep
+from metfa.plot.kinds import Kind
 from metfa.report._content import Content
-from metfa.report._headings import heading_of_result
 from metfa.report._page import page_of
-from metfa.report._regions import pooled_beside, terms_of_pair
-from metfa.report._tables import is_table, table_content
+from metfa.report._pieces import Result, Results
+from metfa.report._regions import terms_of_pair
+from metfa.report._results import Shown, n_inputs, numbered, one_by_one
+from metfa.report._tables import table_content
 from metfa.results.cautions import FLIPS_FROM, check_flips_from
 from metfa.results.sample import AttributionSample
 from metfa.results.terms import Terms, checked_threshold, filled
-from metfa.segmentation.explanation import ContextExplanation
 from metfa.stats.validation import as_level
 from metfa.text.reading import harmless_text
 
 __all__ = ["numbered", "write"]
 
-Result = AttributionSample | ContextExplanation
-
 
 @dataclass(frozen=True)
 class _Section:
-    """A result with one input, or a table; its terms, whether the threshold was given, where its regions stand."""
+    """A result with one input, or a table; its terms, whether these were given, where its regions stand, its kind."""
 
     result: Result
     terms: Terms
     given: bool
     beside: int | None
+    kind: Kind | None
 
 
 def write(
     path: str | Path,
-    results: Result | Sequence[Result] | Mapping[str, Result],
+    results: Results | Sequence[Results] | Mapping[str, Results],
     *,
     title: str = "Explanations with error bars",
     regions: Any = None,
@@ -54,15 +53,17 @@ def write(
     split: int | None = None,
     confidence_level: float = 0.95,
     flips_from: float = FLIPS_FROM,
+    kind: Any = None,
     overwrite: bool = False,
 ) -> Path:
     """Write one HTML file that shows results: it needs no network and no other file, in any browser from 2023 on.
 
-    Maps lie over their picture, words are coloured, features of a table are bars with error bars. Sliders change alpha
-    and each threshold, and the browser decides again, at each stop exactly as `metfa.stats` does. Point at a feature to
-    see its samples. More than 12 rows of a table are one table, with the marks in its cells, which readers sort and
-    filter by mark; a row that they choose has its bars below. With more than 2**24 samples of all features together,
-    thresholds have at most 15 stops instead of 127 (31 in tables), and the file is larger.
+    Maps lie over their picture, words are coloured, features of a table are bars with error bars. Of a series the
+    signal is drawn with its steps shaded, of a volume slice by slice. Sliders change alpha and each threshold, and the
+    browser decides again, at each stop exactly as `metfa.stats` does. Point at a feature to see its samples. More than
+    12 rows of a table are one table, with the marks in its cells, which readers sort and filter by mark; a row that
+    they choose has its bars below. With more than 2**24 samples of all features together, thresholds have at most 15
+    stops instead of 127 (31 in tables), and the file is larger.
 
     A comparison (`metfa.compare`) is decided about its differences, whose map has the marks outlined. Beside it both
     maps lie over each other on one scale, with a border that readers move; rows of a table have both values.
@@ -74,9 +75,10 @@ def write(
     ----------
     path : path
         The file, ending with ".html".
-    results : AttributionSample, ContextExplanation, or a sequence or mapping of them
-        Maps (height, width), or features along one axis, such as the words of a text. Each input of a batch is shown by
-        itself, but many rows of a table together. The keys of a mapping are headings.
+    results : AttributionSample, AttributionParts, ContextExplanation, or a sequence or mapping of them
+        Maps of images, series or volumes, or features along one axis, such as the words of a text. Each input of a
+        batch is shown by itself, and so is each part of several inputs, but many rows of a table together. The keys of
+        a mapping are headings.
     title : str
         Heading of the page.
     regions : Regions, array, callable or mapping, optional
@@ -96,6 +98,10 @@ def write(
         Level of the intervals, and of the smoothed map.
     flips_from : float
         Share of noisy inputs with another prediction, from which on a result's heading says so and its marks are faint.
+    kind : Series, Volume or Image, or mapping of them, optional
+        What the maps are of, as for `AttributionSample.plot`: ``metfa.plot.Series(sampling_rate=500)``. With a mapping
+        of results, one for some of its keys; for several inputs, one for some of the parts. Of a series the page shows
+        the signal with its marked steps, of a volume slices with a slider.
     overwrite : bool
         Whether to replace a page that stands there, as a cell of a notebook does when it runs again.
 
@@ -125,7 +131,7 @@ def write(
     target = _target(path, overwrite=overwrite)
     content = page(
         results, title=title, regions=regions, threshold=threshold, alpha=alpha, correction=correction, split=split,
-        confidence_level=confidence_level, flips_from=flips_from,
+        confidence_level=confidence_level, flips_from=flips_from, kind=kind,
     )  # fmt: skip
     target.parent.mkdir(parents=True, exist_ok=True)
     sweep(target.parent)
@@ -145,6 +151,7 @@ def page(
     split: int | None = None,
     confidence_level: float = 0.95,
     flips_from: float = FLIPS_FROM,
+    kind: Any = None,
 ) -> str:
     """The content of the file that `write` writes, of the same arguments."""
     if not isinstance(title, str):
@@ -153,8 +160,8 @@ def page(
     check_flips_from(flips_from)
     given: dict[str, Any] = {"alpha": alpha, "correction": correction, "split": split}
     filled(Terms(), Terms.threshold, threshold, **given)  # raises before a large result is read
-    inputs = _one_by_one(results, regions)
-    thresholds = _one_each(threshold, sum(_n_inputs(result) for result, _ in inputs.values()))
+    inputs = one_by_one(results, regions, kind)
+    thresholds = _one_each(threshold, sum(n_inputs(one.result) for one in inputs.values()))
     sections = _sections(inputs, thresholds, given)
     single, of_regions = _levels(sections)
     contents = [
@@ -164,15 +171,13 @@ def page(
     return page_of(contents, harmless_text(title), single, of_regions)
 
 
-def _n_inputs(result: Result) -> int:
-    return len(result.target) if isinstance(result, AttributionSample) else 1
-
-
 def _content(name: str, section: _Section, **settings: Any) -> Content:
     result = section.result
     if isinstance(result, AttributionSample) and len(result.target) > 1:
         return table_content(name, result, section.terms, given=section.given, **settings)
-    return Content.of(name, result, section.terms, given=section.given, beside=section.beside, **settings)
+    return Content.of(
+        name, result, section.terms, given=section.given, beside=section.beside, axes=section.kind, **settings
+    )
 
 
 def _one_each(threshold: Any, n_inputs: int) -> list[Any]:
@@ -228,70 +233,20 @@ def _target(path: Any, *, overwrite: bool) -> Path:
     return target
 
 
-def _one_by_one(results: Any, regions: Any) -> dict[str, tuple[Result, AttributionSample | None]]:
-    """Results with one input each, or tables, by their headings, and the regions beside them."""
-    if isinstance(results, Result):
-        results = [results]
-    if not isinstance(results, Mapping | Sequence) or isinstance(results, str):
-        raise TypeError(
-            f"`results` must be an AttributionSample, a ContextExplanation, or a sequence or mapping of them, got "
-            f"{shown(results)}"
-        )
-    named = results.items() if isinstance(results, Mapping) else ((None, result) for result in results)
-    found: list[tuple[str, tuple[Result, AttributionSample | None]]] = []
-    for given, result in named:
-        if not isinstance(result, Result):
-            raise TypeError(
-                f"`results` must be AttributionSample or ContextExplanation, got {type(result).__name__}: what "
-                "`metfa.explain`, `metfa.load` and `metfa.segmentation.explain_context` return"
-            )
-        asked = regions
-        if isinstance(regions, Mapping):
-            asked = (lambda _: None) if (found_by_name := regions.get(given)) is None else found_by_name
-        parts = [result] if regions is None and is_table(result) else _parts(result)
-        for index, one in enumerate(parts):
-            name = (heading_of_result(one) if given is None else harmless_text(printable(str(given)))) or "unnamed"
-            pair = (one, pooled_beside(one, asked, index, len(parts)))
-            found.append((name if len(parts) == 1 else f"{name}, input {index}", pair))
-    if not found:
-        raise ValueError("`results` must hold at least one, got none")
-    fixed = not (regions is None or callable(regions) or isinstance(regions, Mapping))
-    if fixed and not any(pooled for _, (_, pooled) in found):
-        raise ValueError(
-            "`regions` are shown beside results of single features, and the features of all `results` are regions "
-            "already: leave `regions` out"
-        )
-    return numbered(found)
-
-
-def _parts(result: Result) -> list[Result]:
-    """The same with one input each."""
-    return [result] if isinstance(result, ContextExplanation) else [*map(result.of_input, range(_n_inputs(result)))]
-
-
-def _sections(
-    inputs: dict[str, tuple[Result, AttributionSample | None]], thresholds: list[Any], given: dict[str, Any]
-) -> dict[str, _Section]:
+def _sections(inputs: dict[str, Shown], thresholds: list[Any], given: dict[str, Any]) -> dict[str, _Section]:
     """Sections of the page by their headings, those of regions before those of their pixels."""
     found: list[tuple[str, _Section]] = []
     rest = iter(thresholds)
-    for name, (result, pooled) in inputs.items():
-        beside, own = None, list(itertools.islice(rest, _n_inputs(result)))
+    for name, here in inputs.items():
+        result, pooled = here.result, here.pooled
+        beside, own = None, list(itertools.islice(rest, n_inputs(result)))
         threshold = own[0] if len(own) == 1 or own[0] is None or callable(own[0]) else np.array(own)
         if pooled is None:
             terms = result.terms(threshold, **given)
         else:
             terms, of_regions, too = terms_of_pair(result, pooled, threshold, given)
             beside = len(found) if isinstance(result, AttributionSample) else None
-            found.append((f"{name}: {counted(pooled.n_features, 'region')}", _Section(pooled, of_regions, too, None)))
-        found.append((name, _Section(result, terms, threshold is not None, beside)))
+            heading = f"{name}: {counted(pooled.n_features, 'region')}"
+            found.append((heading, _Section(pooled, of_regions, too, None, here.kind)))
+        found.append((name, _Section(result, terms, threshold is not None, beside, here.kind)))
     return numbered(found)
-
-
-def numbered(named: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Results by their headings; equal headings get a number: "cat", "cat (2)"."""
-    found: dict[str, Any] = {}
-    for name, result in named:
-        candidates = (name if k == 1 else f"{name} ({k})" for k in itertools.count(1))
-        found[next(candidate for candidate in candidates if candidate not in found)] = result
-    return found

@@ -140,8 +140,9 @@ def line_of_row(sample: AttributionSample, row: int) -> str | None:
 
 
 def place(sample: AttributionSample, row: int) -> str | None:
-    """Which input of the batch it is; None if it is the only one."""
-    return f"input {row} of {len(sample.target)}" if len(sample.target) > 1 else None
+    """Which input of the batch it is, and which part of several inputs; None if it is the only one."""
+    which = f"input {row} of {len(sample.target)}" if len(sample.target) > 1 else None
+    return " of ".join(named for named in (sample.part, which) if named is not None) or None
 
 
 def outside(vanilla: np.ndarray, interval: stats.ConfidenceInterval) -> np.ndarray:

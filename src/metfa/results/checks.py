@@ -149,6 +149,7 @@ PROVENANCE: dict[str, Kind] = {
     "unmoved": (lambda value: isinstance(value, list) and all(map(_is_text, value)), "a list of input names"),
     "class_names": (lambda value: isinstance(value, list) and all(map(_is_text, value)), "a list of texts"),
     "versions": (_are_texts, "texts by name"),
+    "part": (lambda value: _is_text(value) or _is_count(value), "the name of a part"),
     "columns": (are_columns, "names, kinds and labels of columns"),
     "text": (_are_facts, "facts of a text"),
 }

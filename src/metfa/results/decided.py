@@ -10,6 +10,7 @@ import numpy as np
 
 from metfa import stats
 from metfa._base.validation import check_function, check_kind, positive_int
+from metfa._base.warnings import said_of
 from metfa.results.corrections import ANY_TIME, check_correction
 from metfa.results.decisions import Decision, decide, tested
 from metfa.results.derived import Derived
@@ -63,7 +64,8 @@ class Decided(Derived):
         check_kind(terms, "terms", Terms, "`sample.terms(...)`")
         terms = terms if terms.families else replace(terms, families=self.families)
         self._look()
-        return decide(self.values, terms, unmoved=self.unmoved, any_time=self.any_time, nouns=self.nouns)
+        with said_of(self.part):
+            return decide(self.values, terms, unmoved=self.unmoved, any_time=self.any_time, nouns=self.nouns)
 
     def test(
         self, threshold: Any = None, *, alternative: str = "two-sided", split: int | None = None
@@ -86,7 +88,8 @@ class Decided(Derived):
         alternative = as_alternative(alternative)
         self._look()
         terms = self.terms(threshold, split=split)
-        return tested(self.values, terms, alternative, unmoved=self.unmoved, any_time=self.any_time)[0]
+        with said_of(self.part):
+            return tested(self.values, terms, alternative, unmoved=self.unmoved, any_time=self.any_time)[0]
 
     def threshold(self, rule: Callable[[np.ndarray], Any] | None = None, *, split: int | None = None) -> np.ndarray:
         r"""Threshold of each input from its own samples, (batch,) float64.
@@ -101,7 +104,8 @@ class Decided(Derived):
         rule = self.usual_rule if rule is None else rule
         check_function(rule, "rule", "rule(values)", None)
         first = 0 if split is None else positive_int(split, "split", 0, self.n_samples)
-        return ruled(rule, self.values, self.terms().unit, first or self.n_samples)[0]
+        with said_of(self.part):
+            return ruled(rule, self.values, self.terms().unit, first or self.n_samples)[0]
 
     def significance_map(
         self,

@@ -15,9 +15,10 @@ import numpy as np
 from metfa._base.validation import as_path, check_flag, one_of
 from metfa._base.writing import new_folder
 from metfa.results.arrays import describe_array, digest_of, write_array
+from metfa.results.attribution_parts import in_parts
 from metfa.results.checks import misfits
 from metfa.results.differences import difference_of
-from metfa.results.manifests import read_manifest, write_json
+from metfa.results.manifests import damage_named, read_manifest, write_json
 from metfa.results.reading import ARRAYS, MANIFEST, assembled, check_inputs, check_targets, read_stopping, typed
 from metfa.results.regions import Regions
 from metfa.results.sample import AttributionSample
@@ -30,6 +31,7 @@ __all__ = [
     "check_inputs",
     "check_targets",
     "load",
+    "load_joined",
     "save",
     "write_comparison",
     "write_manifest",
@@ -69,7 +71,7 @@ def save(sample: AttributionSample, path: str | Path, *, overwrite: bool = False
     return as_path(path, "path")
 
 
-def load(path: str | Path) -> AttributionSample:
+def load(path: str | Path) -> Any:
     """Read a folder written by `AttributionSample.save` or by ``explain(..., run=metfa.Run(store=...))``.
 
     The samples are memory-mapped read-only; every file is checked against its digest first. Of a comparison the two
@@ -82,7 +84,8 @@ def load(path: str | Path) -> AttributionSample:
 
     Returns
     -------
-    AttributionSample
+    AttributionSample or AttributionParts
+        What was saved.
 
     Raises
     ------
@@ -91,6 +94,13 @@ def load(path: str | Path) -> AttributionSample:
     ValueError
         If the folder is unfinished, damaged, changed or of a newer version; the message names the file.
     """
+    joined = load_joined(path)
+    with damage_named(as_path(path, "path") / MANIFEST):
+        return in_parts(joined)
+
+
+def load_joined(path: str | Path) -> AttributionSample:
+    """The same; the parts of several inputs as they are kept, in one row of features."""
     folder = as_path(path, "path")
     if not folder.is_dir():
         raise FileNotFoundError(f"no such folder: {folder}")

@@ -11,7 +11,7 @@ from typing import Any
 from metfa._base.writing import new_file
 from metfa.results.arrays import require_plain_file
 
-__all__ = ["read_json", "read_manifest", "write_json"]
+__all__ = ["damage_named", "read_json", "read_manifest", "write_json"]
 
 MAX_JSON_BYTES = 64 * 2**20
 
@@ -51,7 +51,14 @@ def read_manifest(path: Path, schema_version: int) -> Iterator[dict[str, Any]]:
     version = manifest.get("schema_version")
     if version != schema_version:
         raise ValueError(f"{path} has schema version {version!r:.40}; this metfa reads version {schema_version}")
-    try:
+    with damage_named(path):
         yield manifest
+
+
+@contextmanager
+def damage_named(path: Path) -> Iterator[None]:
+    """Errors about what a manifest holds become a ValueError that names the file."""
+    try:
+        yield
     except (KeyError, TypeError, AttributeError, OverflowError) as error:
         raise ValueError(f"{path} is damaged: {type(error).__name__} at {error}") from error

@@ -17,6 +17,7 @@ from metfa.results.terms import Terms
 if TYPE_CHECKING:
     from typing import TypeVar
 
+    from metfa.results.layout import Layout
     from metfa.results.samples import Samples
 
     S = TypeVar("S", bound=Samples)
@@ -116,7 +117,7 @@ def _rows(inputs: Any, rows: slice | list[int]) -> Any:
 def check_plain(sample: Samples, what: str) -> None:
     """Raise if the marks have a meaning of their own (`Terms.sides_at`), which no sum or difference of scores has."""
     terms = sample.default_terms
-    if terms is not None and terms.sides is not None and not terms.of_differences:
+    if terms is not None and terms.of_effects:
         raise ValueError(
             f"`{what}` is for plain scores, and the marks of these have a meaning of their own "
             f"({terms.sides[0]!r}), which holds for no sum or difference of them: ask about several sources together "
@@ -230,10 +231,12 @@ def _same_terms(a: Terms | None, b: Terms | None) -> bool:
     return a.unit is None or (np.shape(a.unit) == np.shape(b.unit) and np.allclose(a.unit, b.unit, rtol=0.02, atol=0))
 
 
-def same_maps(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether the attributions of each clean input agree up to the rounding of a model's kernels."""
+def same_maps(a: np.ndarray, b: np.ndarray, layout: Layout | None = None) -> bool:
+    """Whether the attributions of each clean input, and of each part of it, agree up to the rounding of kernels."""
     if a.shape != b.shape:
         return False
+    if layout is not None:
+        return all(map(same_maps, layout.split(a).values(), layout.split(b).values()))
     a, b = (maps.reshape(len(maps), -1).astype(np.float64) for maps in (a, b))
     return bool((np.abs(a - b).sum(1) <= 0.02 * np.maximum(np.abs(a).sum(1), np.abs(b).sum(1))).all())
 

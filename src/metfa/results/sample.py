@@ -287,11 +287,11 @@ class AttributionSample(Decided):
 
         return write(path, self, **settings)
 
-    def plot(self, **settings: Any) -> Any:
-        """Draw maps (`metfa.plot.figure`, `metfa.plot.comparison`), regions of maps (`metfa.plot.regions`) or bars."""
+    def plot(self, *, kind: Any = None, **settings: Any) -> Any:
+        """Draw maps, regions or bars, with the function that `metfa.plot.drawing_of` finds for it and for `kind`."""
         from metfa.plot import drawing_of
 
-        return drawing_of(self)(self, **settings)
+        return drawing_of(self, kind)(self, **settings)
 
     def _repr_html_(self) -> str:
         from metfa.plot import notebook_html

@@ -124,6 +124,12 @@ class Samples:
         return self.sample_noun, self.noun
 
     @property
+    def part(self) -> str | None:
+        """Which of several inputs its features are, in words: "part 'image'"; None where there is but one."""
+        name = self.provenance.get("part")
+        return None if name is None else printable(f"part {name!r:.80}")
+
+    @property
     def score_name(self) -> str:
         """What a score is, in words."""
         if self.pairs_of is not None:
@@ -212,6 +218,7 @@ class Samples:
 
     def __repr__(self) -> str:
         features = f"{'×'.join(map(str, self.feature_shape))} {self.noun}s"
+        features += "" if self.part is None else f" of {self.part}"
         samples = counted(self.n_samples, self.sample_noun)
         if self.sample_noun != "row":  # those are the inputs
             samples = f"{samples} of {counted(self.values.shape[1], 'input')}"

@@ -18,7 +18,7 @@ __all__ = ["Scores", "values_of_features"]
 
 @dataclass(frozen=True)
 class Scores:
-    r"""One number for each feature: smoothed scores, or medians if there are too few samples.
+    r"""One number for each feature: smoothed scores, or medians if there are too few samples; means of effects.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Scores:
     outside : ndarray of bool
         Whether the score without noise lies beyond the ends.
     quantity : str
-        What a number is: a "score", or a "difference" (`metfa.compare`).
+        What a number is: a "score", a "difference" (`metfa.compare`), or a "mean contribution" (`Terms.of_effects`).
     """
 
     values: np.ndarray
@@ -64,6 +64,8 @@ class Scores:
     @classmethod
     def of_all(cls, sample: AttributionSample, confidence_level: float) -> Scores:
         """Those of all inputs."""
+        if sample.default_terms is not None and sample.default_terms.of_effects:
+            return cls._of_effects(sample, confidence_level)
         vanilla, noun = sample.vanilla, sample.sample_noun
         vanilla = None if vanilla is None else vanilla.astype(np.float64)
         kind = "any-time " * sample.any_time
@@ -79,9 +81,22 @@ class Scores:
         beyond = np.zeros(values.shape, bool) if vanilla is None else outside(sample.vanilla, interval)
         return cls(values, called, vanilla, ends, interval.confidence_level, kind, beyond, quantity)
 
+    @classmethod
+    def _of_effects(cls, sample: AttributionSample, confidence_level: float) -> Scores:
+        """Means, of which there is an asymptotic interval if the number of samples was fixed; the clean map is none."""
+        means, n = sample.mean().astype(np.float64), sample.n_samples
+        ends = None
+        if not sample.any_time and n > 2:
+            interval = sample.mean_interval(confidence_level)
+            ends = interval.low.astype(np.float64), interval.high.astype(np.float64)
+        called, none = f"mean of {n:,} draws", np.zeros(means.shape, bool)
+        return cls(means, called, None, ends, confidence_level, "asymptotic ", none, "mean contribution")
+
     @property
     def median(self) -> str:
         """What the ends are about."""
+        if self.quantity == "mean contribution":
+            return "mean"
         return "median" if self.quantity == "score" else f"median {self.quantity}"
 
     def intervals(self, places: int) -> str:

@@ -238,7 +238,7 @@ def summarise(
     level = width = contradicted = trimmed = None
     too_few = sample.too_few_for(confidence_level)
     ranked = [None] * batch
-    own_meaning = terms.sides is not None and not terms.of_differences  # one score without noise is one more draw
+    of_effects = terms.of_effects
     scores = sample.population is not None and not terms.of_differences  # no differences, which are not ranked
     if scores and 2 <= sample.n_features <= MOST_FEATURES:
         ranked = [in_words(sample, row) for row in range(batch)]
@@ -246,9 +246,9 @@ def summarise(
         interval = sample.confidence_interval(confidence_level)
         level = interval.confidence_level
         width = np.subtract(interval.high, interval.low, dtype=np.float64).reshape(batch, -1).mean(axis=1)
-        if sample.vanilla is not None and not own_meaning:
+        if sample.vanilla is not None and not of_effects:
             contradicted = outside(sample.vanilla, interval).reshape(batch, -1).sum(axis=1)
-        trimmed = None if own_meaning else trimming(sample, confidence_level)
+        trimmed = None if of_effects else trimming(sample, confidence_level)
     false_marks = None
     if terms.correction is None and not decision.any_time:
         false_marks = stats.expected_false_marks(sample.n_samples - terms.split, terms.alpha, sample.n_features)

@@ -69,11 +69,9 @@ class Terms:
         of "below". Rates are of those called important, and of those called unimportant; family-wise errors of both
         together have the level 2 alpha. "both": all 2m tests, as once; a rate is then of all marks together, and the
         few important ones may be false far more often. None: as saved with the result, "statements" for a new one.
-    sides : (str, str) or None
+    sides, sides_at : (str, str) or None, float
         What scores above and below the threshold `sides_at` are called: of differences (0), such as ("more than the
         rest", "less than the rest"), or of `metfa.text.SourceEffects`. None for plain scores.
-    sides_at : float
-        See `sides`.
 
     Raises
     ------
@@ -126,7 +124,12 @@ class Terms:
     @property
     def of_differences(self) -> bool:
         """Whether the scores are differences, whose signs have names."""
-        return self.sides is not None and self.sides_at == 0
+        return self.sides is not None and not self.of_effects
+
+    @property
+    def of_effects(self) -> bool:
+        """Whether marks have a meaning of their own, as those of `metfa.text.SourceEffects`."""
+        return self.sides is not None and self.sides_at != 0
 
     @property
     def at(self) -> str:

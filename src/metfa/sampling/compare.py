@@ -10,6 +10,7 @@ from typing import Any
 from metfa._base.other_words import our_words
 from metfa._base.validation import as_path, one_of, shown
 from metfa._base.warnings import ReproducibilityWarning, each_once, warn
+from metfa.results.attribution_parts import AttributionParts
 from metfa.results.differences import difference_of, sides_of
 from metfa.results.sample import AttributionSample
 from metfa.results.scaled import SCALES
@@ -104,6 +105,13 @@ def compare(
     one_of(scale, "scale", ("raw", *SCALES))
     one_of(draws, "draws", DRAWS)
     sides_of(names)
+    several = next((one for one in (before, after) if isinstance(one, AttributionParts)), None)
+    if several is not None:
+        one = several.layout.names[0]
+        raise TypeError(
+            f"`before` and `after` must be results of one map, got one of {len(several)} parts: compare each part by "
+            f"itself, as in `metfa.compare(before[{one!r}], after[{one!r}])`"
+        )
     if isinstance(before, AttributionSample) and isinstance(after, AttributionSample):
         _check_not_given(
             inputs=inputs is not None, target=target is not None, noise=noise is not None,

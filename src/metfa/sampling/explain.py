@@ -9,10 +9,12 @@ from metfa._base.other_words import our_words
 from metfa._base.progress import progress_bar
 from metfa._base.warnings import each_once
 from metfa.calls.guard import left_as_found
+from metfa.results.attribution_parts import in_parts
 from metfa.results.sample import AttributionSample
 from metfa.results.until import Until
 from metfa.sampling.request import Request
 from metfa.sampling.rounds import rounds_of
+from metfa.sampling.rounds_of_parts import RoundsOfParts
 from metfa.sampling.run import Run
 from metfa.sampling.said import known_signed, with_own_threshold
 from metfa.sampling.sampler import Sampler
@@ -48,17 +50,21 @@ def explain(
     explainer : callable
         It is called as ``explainer(inputs, target=target)`` and returns attributions (batch, \*features), or a pair of
         them and the model's scores (batch, classes). A bound Captum method such as ``Saliency(model).attribute`` works
-        as it is. An explainer with randomness of its own takes ``rngs=`` too (`metfa.randomised`) or is wrapped by
-        `metfa.seeded`.
-    inputs : array, tuple or dict of arrays, or list of objects
-        One batch, first axis the batch: NumPy, torch, JAX or CuPy arrays; a list for texts.
+        as it is. For several inputs it may return attributions of each: a tuple with one array for each of a tuple of
+        inputs, as Captum does, or a dict of arrays with names of the inputs (or a pair of these and the scores). A pair
+        of arrays for two inputs counts as attributions only if both have the inputs' shapes. An explainer with
+        randomness of its own takes ``rngs=`` too (`metfa.randomised`) or is wrapped by `metfa.seeded`.
+    inputs : array, data frame, tuple or dict of arrays, or list of objects
+        One batch, first axis the batch: NumPy, torch, JAX or CuPy arrays; a list for texts. A data frame of pandas or
+        polars stays one: explainer and `predict` get frames with the same names and types.
     target : int or sequence, optional
         What is explained: one class index for all, or one entry for each row. None: the class predicted on the clean
         input, the same for all samples.
     noise : callable or None
         ``f(x, rng) -> x`` for one input (NumPy on the host, no batch axis), from `metfa.noise` or your own; it runs in
         worker threads. For tuple or dict inputs also a tuple or dict of noises, with None for parts that stay as they
-        are. None samples only the explainer's own randomness.
+        are. For data frames `metfa.noise.per_column` and `metfa.noise.from_table` know the columns. None samples only
+        the explainer's own randomness.
     n_samples : int or Until
         The paper's N: samples of each input. `metfa.stats.min_samples` gives the smallest N for a level. Or a rule that
         says when to stop, such as ``metfa.Until(undecided=0.05)``.
@@ -71,8 +77,8 @@ def explain(
         Further keyword arguments of the explainer with one entry for each row (baselines, masks), batched like the
         inputs.
     batch_size : int, optional
-        Rows in one call of the explainer, inputs and samples mixed; 10 by default. It changes speed and memory, not
-        results.
+        Rows in one call of the explainer, inputs and samples mixed; 10 by default, 200 of a data frame. It changes
+        speed and memory, not results.
     rng : int, numpy.random.Generator or None
         Seed. The same seed gives the same samples (to the rounding of the model's kernels) for every batch size,
         order of the inputs and split over several calls. If an input is there twice in one call, its copies get
@@ -84,8 +90,10 @@ def explain(
 
     Returns
     -------
-    AttributionSample
-        Samples (n, batch, \*features), the vanilla map, target, clean scores, share of flips, and provenance.
+    AttributionSample or AttributionParts
+        Samples (n, batch, \*features), the vanilla map, target, clean scores, share of flips, and provenance; of each
+        part by its name, where the explainer returns attributions of several inputs. `Until` then asks every part, each
+        with a threshold of its own, and ends when each is content.
 
     Raises
     ------
@@ -134,9 +142,11 @@ def explain(
         with left_as_found(explainer, request.predict):
             sampler = Sampler(request, sink)
             seen = sampler.seen(rule.over if isinstance(rule, Until) else None)
+            if sampler.layout is not None and isinstance(aimed, Until):
+                rounds = RoundsOfParts(aimed, n_rows, sampler.layout, signed=known_signed(explainer))
             rounds.check(seen, sink.usual)
             if (finished := sampler.open()) is not None:
-                return finished
+                return in_parts(finished)
             shown = request.run.progress
             total = rounds.most * n_rows
             with progress_bar(total, sink.n_done, shown=shown, unit="map", doing="explaining", extra="image") as bar:
@@ -146,4 +156,5 @@ def explain(
                             bar.update(n_maps)
                     bar.set_postfix_str(rounds.look(seen, upto, sampler.unmoved))
         sampler.warn()
-        return sampler.sample(rounds.stopping())
+        of_parts = rounds.of_parts() if isinstance(rounds, RoundsOfParts) else ()
+        return in_parts(sampler.sample(rounds.stopping(), of_parts))

@@ -21,7 +21,8 @@ from metfa._base.provenance import describe
 from metfa._base.validation import as_path
 from metfa._base.writing import changed_file, is_temporary, kept_after, new_file, put, sweep
 from metfa.results.arrays import array_offset, map_array, write_array, write_array_header
-from metfa.results.files import MANIFEST, check_inputs, check_targets, load, write_manifest
+from metfa.results.files import MANIFEST, check_inputs, check_targets, load_joined, write_manifest
+from metfa.results.layout import Layout, sizes_of
 from metfa.results.manifests import read_json, write_json
 from metfa.results.parts import same_maps
 from metfa.results.rules import RULES, USUAL, USUAL_ONCE
@@ -76,7 +77,7 @@ class StoreSink:
     def _is_finished(self) -> bool:
         """Whether the result is there; then its seed is this call's, where none was given."""
         if (self.folder / MANIFEST).exists():
-            self._found = load(self.folder)
+            self._found = load_joined(self.folder)
             made = self._found.provenance.get("rng")
             if not self._seed_given and isinstance(made, str):
                 self.root, self._asked["rng"] = int(made, 16), made
@@ -118,9 +119,12 @@ class StoreSink:
                 raise self._of_another_call(f"{name}={kept.get(name)}", asked)
         self._asked["rng"] = kept["rng"]
 
-    def open(self, most_samples: int, vanilla: np.ndarray, targets: list[Any]) -> AttributionSample | None:
+    def open(
+        self, most_samples: int, vanilla: np.ndarray, targets: list[Any], layout: Layout | None = None
+    ) -> AttributionSample | None:
         """See `Sink`."""
         check_targets(targets)
+        self._layout = layout
         if self._found is not None:
             return self._finished_result(self._found, vanilla, targets)
         self._shape = (most_samples, *vanilla.shape)
@@ -128,7 +132,8 @@ class StoreSink:
         if self._done.begun:
             self._go_on(vanilla, targets)
         else:
-            write_json(self.folder / RUN, {**self._asked, "target": describe(targets), "usual_threshold": self.usual})
+            known = {"target": describe(targets), "usual_threshold": self.usual, "parts": sizes_of(layout)}
+            write_json(self.folder / RUN, {**self._asked, **known})
             self._new_array("values.npy", self._shape, self._dtype)
             write_array(self.folder / "vanilla.npy", vanilla)
             self._done.begin()  # last: it shows that the files above are complete
@@ -139,13 +144,14 @@ class StoreSink:
     def _go_on(self, vanilla: np.ndarray, targets: list[Any]) -> None:
         """Check that the folder holds the same run, and what of it is whole."""
         run = read_json(self.folder / RUN)
-        if run.get("target") != describe(targets):
-            raise self._of_another_call(f"target={run.get('target')}", describe(targets))
+        for name, asked in (("target", describe(targets)), ("parts", sizes_of(self._layout))):
+            if run.get(name) != asked:
+                raise self._of_another_call(f"{name}={run.get(name)}", asked)
         if "kept" in run:  # interrupted while files were cut to the samples taken
             self._resize(self._shape[0])
             self._forget_after(run["kept"])
         array_offset(self.folder / "values.npy", self._dtype, self._shape)
-        if not same_maps(map_array(self.folder / "vanilla.npy", vanilla.dtype, vanilla.shape), vanilla):
+        if not same_maps(map_array(self.folder / "vanilla.npy", vanilla.dtype, vanilla.shape), vanilla, self._layout):
             raise ValueError(
                 "`store` holds an unfinished run of another model: the clean input's attributions differ; "
                 "give another folder"
@@ -200,7 +206,7 @@ class StoreSink:
                 write_array(self.folder / "scores.npy", fields["scores"])
             write_manifest(self.folder, sample)
             self._tidy()
-        return load(self.folder)
+        return load_joined(self.folder)
 
     def _finished_result(self, found: AttributionSample, vanilla: np.ndarray, targets: list[Any]) -> AttributionSample:
         """The result that is there, if this call would make it."""
@@ -209,14 +215,15 @@ class StoreSink:
             **{name: made.get(name) for name in self._asked},
             "input_ids": list(found.input_names),
             "target": describe(list(found.target)),
+            "parts": sizes_of(made.get("parts")),
         }
-        asked = {**self._asked, "target": describe(targets)}
+        asked = {**self._asked, "target": describe(targets), "parts": sizes_of(self._layout)}
         if self._rule is not None:
             kept["n_samples"] = asked["n_samples"]  # the rule says the largest number
         for name, value in asked.items():
             if kept[name] != value:
                 raise self._holds(f"with {name}={kept[name]}, this call has {value}")
-        if found.vanilla.dtype != vanilla.dtype or not same_maps(found.vanilla, vanilla):
+        if found.vanilla.dtype != vanilla.dtype or not same_maps(found.vanilla, vanilla, self._layout):
             raise self._holds("of another model: the clean input's attributions differ")
         with suppress(OSError):  # the call that made it may have been killed in its last step, or may be in it
             if any((self.folder / name).exists() for name in (RUN, DONE, LOCK)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
@@ -17,9 +18,11 @@ from metfa._base.warnings import RowDependenceWarning, warn
 from metfa.calls.guard import random_state_as_found, training_noticed
 from metfa.calls.row_dependence import dependence, explained_by_rounding, looked_at
 from metfa.calls.targets import row_targets, stacked_targets
+from metfa.results.layout import Layout
 from metfa.results.pooling import pooled_maps
 from metfa.results.regions import Regions
 from metfa.sampling.ahead import ahead, in_turn
+from metfa.sampling.outputs import in_one_row, require_one_map
 from metfa.sampling.protocol import call_explainer, predict_scores, safe_batch_size, takes_rngs
 from metfa.sampling.rows import Rows, count_rows, one_row, taken
 from metfa.sampling.streams import Purpose, stream
@@ -43,17 +46,28 @@ class Job(NamedTuple):
 
 
 class Explained(NamedTuple):
-    r"""Maps (jobs, \*features) of some jobs, and the model's scores if the explainer gives them."""
+    r"""Maps (jobs, \*features) of some jobs, and the model's scores if the explainer gives them.
+
+    Maps of several inputs lie in one row for each job, by `layout`.
+    """
 
     jobs: Sequence[Job]
     maps: Any
     scores: Any
+    layout: Layout | None = None
 
     @property
-    def constant(self) -> int:
-        """Number of maps that are constant and so say nothing about their features."""
-        flat = self.maps.reshape(len(self.maps), -1)
-        return int((flat.min(axis=1) == flat.max(axis=1)).sum()) if flat.shape[1] > 1 else 0
+    def parts(self) -> dict[Any, Any]:
+        """The maps of each part; under None where there is but one."""
+        return {None: self.maps} if self.layout is None else self.layout.split(self.maps)
+
+    @property
+    def constant(self) -> Counter[Any]:
+        """Numbers of the maps of each part that are constant and so say nothing about their features."""
+        flat = {name: maps.reshape(len(maps), -1) for name, maps in self.parts.items()}
+        return Counter(
+            {name: int((x.min(axis=1) == x.max(axis=1)).sum()) for name, x in flat.items() if x.shape[1] > 1}
+        )
 
     def over(self, regions: Regions) -> Explained:
         """The same with the scores of regions as maps."""
@@ -86,8 +100,8 @@ class Loop:
         One for each row, see `ready`.
     own_draws : bool
         Whether the explainer's randomness has streams apart from those of an explainer that it is compared with.
-    features : tuple of int, optional
-        Shape of every map; by default that of the first.
+    features : tuple of int or Layout, optional
+        Shape of every map, or the layout of its parts; by default those of the first.
     clean : bool
         Whether the clean rows are explained instead, see `cleaned`.
     first : Explained, optional
@@ -106,7 +120,7 @@ class Loop:
     row_args: Mapping[str, Any] = field(default_factory=dict)
     targets: Sequence[Any] = ()
     own_draws: bool = False
-    features: tuple[int, ...] | None = None
+    features: tuple[int, ...] | Layout | None = None
     clean: bool = False
     first: Explained | None = None
     predict: Callable[[Any], Any] | None = None
@@ -147,7 +161,8 @@ class Loop:
             batch = self.rows.batch([noisy[index] for index in indices])
             explained = loop.explained([jobs[index] for index in indices], batch)
             first = first or explained
-            return to_host(explained.maps)
+            maps, layout = to_host(explained.maps), explained.layout
+            return maps if layout is None or layout != first.layout else layout.balanced(maps, first.maps)
 
         with random_state_as_found() as drawn, training_noticed(self.explainer):
             size = safe_batch_size(self.explainer, self.batch_size, len(jobs), run, drawn)
@@ -173,8 +188,9 @@ class Loop:
             return None
         pairs = zip(self.first.jobs, jobs, strict=False)
         n = next((place for place, (old, new) in enumerate(pairs) if old != new), min(len(self.first.jobs), len(jobs)))
-        scores = self.first.scores
-        return Explained(jobs[:n], self.first.maps[:n, ...], None if scores is None else scores[:n, ...]) if n else None
+        maps, scores = self.first.maps[:n, ...], self.first.scores
+        scores = None if scores is None else scores[:n, ...]
+        return Explained(jobs[:n], maps, scores, self.first.layout) if n else None
 
     def batch(self, jobs: Sequence[Job], stopped: Callable[[], bool] = lambda: False) -> Any:
         """Noisy copies of the jobs' rows as one batch, or an error if the run is `stopped` before it is made."""
@@ -190,14 +206,23 @@ class Loop:
         maps, scores = call_explainer(self.explainer, batch, target, len(jobs), rngs, row_args)
         if scores is None and not self.clean and self.predict is not None:
             scores = predict_scores(self.predict, batch)
+        if not isinstance(maps, dict):
+            return Explained(jobs, self._checked(maps, jobs), scores)
+        require_one_map(None if self.rows.on_host else maps, "an explainer made of it")
+        maps, layout = in_one_row({name: self._checked(part, jobs, name) for name, part in maps.items()})
+        return Explained(jobs, maps, scores, layout)
+
+    def _checked(self, maps: Any, jobs: Sequence[Job], part: Any = None) -> Any:
+        """Maps as they are kept, after a look at their numbers."""
+        of = "" if part is None else f", part {part!r}"
         if not namespace(maps).isdtype(maps.dtype, ("bool", "integral", "real floating")):
-            raise TypeError(f"`explainer` must return real attributions, got {maps.dtype}")
+            raise TypeError(f"`explainer` must return real attributions, got {maps.dtype}{of}")
         maps = _on_host(maps) if self.rows.on_host else maps
         bad = first_not_finite(maps)
         if bad is not None:
             where = f"the clean input {jobs[bad].row}" if self.clean else jobs[bad]
-            raise ValueError(f"`explainer` returned NaN or infinity for {where}")
-        return Explained(jobs, maps, scores)
+            raise ValueError(f"`explainer` returned NaN or infinity for {where}{of}")
+        return maps
 
     def _noisy(self, jobs: Sequence[Job], stopped: Callable[[], bool] = lambda: False) -> list[Any]:
         if self.noise is None:
@@ -249,12 +274,12 @@ class Loop:
         """The same, after a check that all have the same features."""
         features = self.features
         for one in explained:
-            found = tuple(one.maps.shape[1:])
+            found = one.layout or tuple(one.maps.shape[1:])
             features = features or found
             if found != features:
+                now, before = (getattr(each, "shapes", each) for each in (found, features))
                 raise ValueError(
-                    f"`explainer` returned features of shape {found} after {features}: every row needs the same "
-                    "features"
+                    f"`explainer` returned features of shape {now} after {before}: every row needs the same features"
                 )
             yield one
 

@@ -14,10 +14,12 @@ from metfa._base.validation import as_list, positive_int
 from metfa.calls.behind import loaded_torch, owner_of
 from metfa.calls.guard import left_as_found
 from metfa.calls.targets import row_targets
+from metfa.results.attribution_parts import AttributionParts
 from metfa.results.sample import AttributionSample
 from metfa.sampling.clean import clean_maps
 from metfa.sampling.explain import explain
 from metfa.sampling.loop import Job, Loop
+from metfa.sampling.outputs import require_one_map
 from metfa.sampling.protocol import check_explainer, explained_model, prediction_of
 from metfa.sampling.request import checked_names, usual_batch_size
 from metfa.sampling.rows import Rows
@@ -66,14 +68,15 @@ class Models:
         loop = self._loop(number)
         with left_as_found(self.explainers[number]):
             jobs = [Job(row, 0) for row in range(len(self.rows))]
-            maps, _ = clean_maps(loop.ready(self.targets, None, jobs)[0])
-        return maps
+            found = clean_maps(loop.ready(self.targets, None, jobs)[0])
+        require_one_map(found.layout and found.layout.parts, "a statement across models")
+        return found.maps
 
     def explained(self, number: int, noise: Any, n_samples: int, draw: int = 0) -> AttributionSample:
         """Samples of one model under noise; another `draw` has the same copies, and other draws of the explainer."""
         explainer, store = self.explainers[number], self.run.store
         name = f"model_{number}" + (f"_draw_{draw}" if draw else "")
-        return explain(
+        found = explain(
             _Redrawn(explainer, draw) if draw else explainer,
             self.inputs,
             self.targets,
@@ -83,6 +86,8 @@ class Models:
             rng=self.root_of(number),
             run=replace(self.run, store=None if store is None else f"{store}/{name}"),
         )
+        require_one_map(found if isinstance(found, AttributionParts) else None, "a statement across models")
+        return found
 
     def _loop(self, number: int) -> Loop:
         addresses = [(self.root_of(number), identity) for identity in self.ids]

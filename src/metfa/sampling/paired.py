@@ -16,6 +16,7 @@ from metfa.results.regions import Regions
 from metfa.results.sample import AttributionSample
 from metfa.results.stopping import Stopping
 from metfa.results.until import Until
+from metfa.sampling.outputs import require_one_map
 from metfa.sampling.pair_folder import PairFolder
 from metfa.sampling.request import Request
 from metfa.sampling.rounds import Ended, Rounds, rounds_of
@@ -63,10 +64,10 @@ def sampled_pair(
         other = held.enter_context(sink_of(follower))
         held.enter_context(left_as_found(*models))
         with renamed(names[0]):
-            first = Sampler(leader, sink)
+            first = _of_one_map(Sampler(leader, sink))
         target = aim(first)
         with renamed(names[1]):
-            second = Sampler(follower, other, target)
+            second = _of_one_map(Sampler(follower, other, target))
         seen = _SeenDifferences(first, second, difference, rule.over if isinstance(rule, Until) else None)
         rounds.check(seen, sink.usual)
         if folder is not None:
@@ -81,6 +82,19 @@ def sampled_pair(
         _advance(first, second, rounds, seen, sink.n_done + other.n_done, names)
         del seen  # and what it keeps
         return _result(first, second, rounds.stopping(), difference, folder)
+
+
+def _of_one_map(sampler: Sampler) -> Sampler:
+    """The sampler, unless its maps are those of several inputs."""
+    if sampler.layout is not None:
+        one = sampler.layout.names[0]
+        require_one_map(
+            sampler.layout.parts,
+            "a comparison",
+            f"take the same part of both, as in `lambda inputs, target: explainer(inputs, target=target)[{one!r}]`, or "
+            f"explain with both by the same `rng` and compare `before[{one!r}]` with `after[{one!r}]`",
+        )
+    return sampler
 
 
 def _advance(

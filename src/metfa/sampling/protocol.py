@@ -1,7 +1,8 @@
 """The protocol of explainers: how to call one, where its model is, whether its rows are independent.
 
 An explainer is any callable ``explainer(inputs, target=target)`` that returns attributions with the batch axis first,
-or the pair (attributions, scores). It may also
+or the pair (attributions, scores). For a model of several inputs, attributions are a tuple with one array for each of a
+tuple of inputs, or a dict of arrays with names of the inputs. It may also
 
 - take a keyword ``rngs``: a list with one :class:`numpy.random.Generator` for each row (see :func:`metfa.randomised`);
 - have an attribute ``model`` (inputs -> scores; the parts of a tuple one by one), which gives the clean prediction;
@@ -23,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from metfa._arrays import as_array, is_array, to_host
+from metfa._arrays import is_array, to_host
 from metfa._base.validation import check_function
 from metfa._base.warnings import ReproducibilityWarning, RowDependenceWarning, warn
 from metfa.calls.answers import answered, rows_of_scores
@@ -32,6 +33,7 @@ from metfa.calls.called import Called
 from metfa.calls.no_gradient import gradient_expected
 from metfa.calls.row_dependence import SAME, dependence, distance, explained_by_rounding, looked_at, same_but_rounding
 from metfa.sampling.foreign import adapter_for
+from metfa.sampling.outputs import read_output
 from metfa.sampling.rows import count_rows
 
 __all__ = [
@@ -135,37 +137,14 @@ def _needed(explainer: Any) -> list[str]:
 def call_explainer(
     explainer: Callable[..., Any], batch: Any, target: Any, n_rows: int, rngs: Any, row_args: dict[str, Any]
 ) -> tuple[Any, Any]:
-    """Attributions and scores (None if the explainer gives none) of one batch, still on the model's device."""
+    """Attributions and scores (None if the explainer gives none) of one batch, still on the model's device.
+
+    Attributions are a dict of arrays where they are those of several inputs.
+    """
     arguments = {**row_args, "rngs": rngs} if rngs is not None and takes_rngs(explainer) else row_args
     with gradient_expected(explained_model(explainer), batch):
         output = explainer(batch, target=target, **arguments)
-    scores = None
-    if isinstance(output, tuple):
-        if isinstance(batch, tuple) or len(output) != 2:
-            raise TypeError(
-                f"`explainer` returned a tuple of {len(output)}, one array is needed: choose the attributions of one "
-                "input, as in `lambda inputs, target: explainer(inputs, target=target)[0]`"
-            )
-        output, scores = output
-    attributions = as_array(output, "attributions")
-    if attributions.ndim < 1 or attributions.shape[0] != n_rows:
-        raise ValueError(
-            f"`explainer` must return one map for each row, got shape {tuple(attributions.shape)} for {n_rows} rows; "
-            "if it explains a single row a call, write `batch_size=1`"
-        )
-    if attributions.ndim == 1 or 0 in attributions.shape:
-        raise ValueError(
-            f"`explainer` must return attributions (batch, *features), got shape {tuple(attributions.shape)}, which "
-            "leaves no features to test"
-        )
-    if scores is not None:
-        scores = as_array(scores, "scores")
-        if scores.ndim < 1 or scores.shape[0] != n_rows:
-            raise ValueError(
-                f"`explainer` must return scores (batch, classes) beside its attributions, got shape "
-                f"{tuple(scores.shape)} for {n_rows} rows"
-            )
-    return attributions, scores
+    return read_output(output, batch, n_rows)
 
 
 def predict_scores(predict: Callable[[Any], Any], batch: Any, name: str = "predict") -> np.ndarray:

@@ -121,8 +121,13 @@ class seeded:  # noqa: N801 - read as a function
                     output = call_explainer(self.explainer, one_row(inputs, index), one_target, 1, [rng], one_args)
                 outputs.append(output)
         maps, scores = zip(*outputs, strict=True)
-        joined = namespace(*maps).concat(maps, axis=0)
-        return joined if scores[0] is None else (joined, namespace(*scores).concat(scores, axis=0))
+        parts = isinstance(maps[0], dict)
+        joined = {name: _joined([one[name] for one in maps]) for name in maps[0]} if parts else _joined(maps)
+        return joined if scores[0] is None else (joined, _joined(scores))
 
     def __repr__(self) -> str:
         return f"seeded({describe(self.explainer)})"
+
+
+def _joined(rows: Sequence[Any]) -> Any:
+    return namespace(*rows).concat(rows, axis=0)

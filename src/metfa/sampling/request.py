@@ -11,7 +11,7 @@ from metfa._arrays import is_array
 from metfa._base.provenance import describe
 from metfa._base.validation import MOST_CALLS, as_names, check_function, positive_int
 from metfa.calls.behind import loaded_torch
-from metfa.calls.fitted_names import by_name
+from metfa.calls.fitted_names import by_name, check_blind
 from metfa.calls.targets import row_targets
 from metfa.results.regions import regions_of
 from metfa.results.until import Until
@@ -54,7 +54,7 @@ class Request:
     root: int = field(init=False)
     ids: tuple[str, ...] = field(init=False)
     seed_given: bool = field(init=False)
-    feature_names: tuple[str, ...] | None = field(init=False)
+    feature_names: tuple[str, ...] | dict[Any, tuple[str, ...]] | None = field(init=False)
     settings: dict[str, Any] = field(init=False)  # what the samples depend on, as in provenance
 
     def __post_init__(self, inputs: Any, rng: Any) -> None:
@@ -88,8 +88,9 @@ class Request:
             _check_library(explained_model(self.explainer), rows)
         model = None if self.predict else explained_model(self.explainer)
         predict = self.predict or prediction_of(self.explainer)
-        if rows.columns is not None and predict is not None:
-            predict = by_name(predict, rows.columns.names, model)
+        if rows.columns is not None:
+            check_blind(self.explainer, rows.columns.names)
+            predict = predict and by_name(predict, rows.columns.names, model)
         self._fill(predict=predict)
         if self.target is not None or not (self.predict or self.follows):
             row_targets(self.target, None, len(rows))  # a wrong kind or number fails before the model is used
@@ -184,17 +185,36 @@ def _checked_row_args(row_args: Any, n_rows: int) -> dict[str, Any]:
     return dict(row_args)
 
 
-def checked_names(given: Any, inputs: Any) -> tuple[str, ...] | None:
-    """The names given, or the columns' names if `inputs` is a data frame; None if there are none."""
+def checked_names(given: Any, inputs: Any) -> Any:
+    """The names given, or the columns' names if `inputs` is a data frame; None if there are none.
+
+    Of several inputs a dict with those of some parts.
+    """
+    if isinstance(inputs, tuple | Mapping) and isinstance(given, Mapping):
+        parts = list(inputs) if isinstance(inputs, Mapping) else list(range(len(inputs)))
+        unknown = [name for name in given if name not in parts]
+        if unknown:
+            raise ValueError(
+                f"`feature_names` has names of {unknown[0]!r:.40}, which is no input: there are "
+                f"{', '.join(map(repr, parts))}"
+            )
+        return {name: as_names(names, f"feature_names[{name!r}]") for name, names in given.items()}
     if given is None:
-        return tuple(map(str, getattr(inputs, "columns", ()))) or None
+        columns = list(getattr(inputs, "columns", ()))
+        return None if columns == list(range(len(columns))) else tuple(map(str, columns))  # else made up by pandas
     return as_names(given, "feature_names")
 
 
 def fitting_names(
-    names: tuple[str, ...] | None, feature_shape: tuple[int, ...], *, required: bool = True
+    names: tuple[str, ...] | dict[Any, tuple[str, ...]] | None, feature_shape: tuple[int, ...], *, required: bool = True
 ) -> tuple[str, ...] | None:
     """The names, if there is one for each feature along one axis; else a ValueError if they were given, or None."""
+    if isinstance(names, dict):
+        if required:
+            raise ValueError(
+                "`feature_names` is a dict with names of parts, and `explainer` returned one map: write a list of names"
+            )
+        return None
     if names is None or feature_shape == (len(names),):
         return names
     if not required:

@@ -150,7 +150,7 @@ class RoundsUntil:
 
     def look(self, seen: Seen, taken: int, unmoved: Sequence[int]) -> str:
         """See `Rounds`."""
-        rule = self._rule
+        rule, self._reason = self._rule, None
         moved = np.setdiff1d(np.arange(self._batch), unmoved)
         if not len(moved):
             self._reason = "unmoved"

@@ -272,6 +272,11 @@ def _array_part(part: Any, name: str) -> Any:
             f"{name} must have a batch axis, got a Series of a data frame: write `frame.iloc[[0]]` for one row, or "
             "`series.to_numpy()` for a batch of numbers"
         )
+    if is_frame(part):
+        raise TypeError(
+            f"{name} must be an array, as a part of several inputs, got a data frame: write `frame.to_numpy()`, and "
+            "name its features by `run=metfa.Run(feature_names={...: list(frame.columns)})`"
+        )
     array = as_array(part, name.strip("`"))
     if array.ndim == 0:
         raise ValueError(f"{name} must have a batch axis, got a single number")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,8 @@ class Run:
         One name for each input: the address of its random streams. By default a digest of its content.
     feature_names : sequence of str, optional
         One name for each feature of an attribution (batch, features). Results keep them and figures show them. By
-        default the columns of a data frame, if there are as many features.
+        default the columns of a data frame, if there are as many features. For several inputs a dict with a list for
+        each part that has names.
     first_sample : int
         Number of the first sample. A later call with ``first_sample=10`` continues a call of 10 samples, see
         `AttributionSample.concat`.
@@ -57,7 +58,7 @@ class Run:
     store: str | Path | None = None
     progress: bool = False
     input_names: Sequence[Any] | None = None
-    feature_names: Sequence[str] | None = None
+    feature_names: Sequence[str] | Mapping[Any, Sequence[str]] | None = None
     first_sample: int = 0
 
     def __post_init__(self) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -23,9 +24,10 @@ from metfa.results.sample import AttributionSample
 from metfa.results.stopping import Stopping
 from metfa.sampling.clean import clean_maps
 from metfa.sampling.loop import Explained
+from metfa.sampling.part_names import layout_of
 from metfa.sampling.request import Request, fitting_names
 from metfa.sampling.said import known_notes, known_signed, known_terms, known_unit
-from metfa.sampling.seen import Seen, SeenMaps, SeenRegions
+from metfa.sampling.seen import Seen, SeenMaps, SeenParts, SeenRegions
 from metfa.sampling.store import Sink
 from metfa.sampling.unmoved import not_moved, of_one_map, warn_of_unmoved
 
@@ -57,6 +59,8 @@ class Sampler:
         Number of samples of each input, and of the maps that this call made for them.
     unmoved : list of int
         Rows that no noisy copy moves so far, and that have one map.
+    layout : Layout or None
+        How the maps of several inputs lie in one row; None where there is one map.
     """
 
     def __init__(self, request: Request, sink: Sink, target: Any = None) -> None:
@@ -65,33 +69,42 @@ class Sampler:
         first = list(islice(request.jobs(0, request.most, sink.is_done), request.batch_size))
         target = request.target if target is None else target
         loop, scores = request.loop(sink.root).ready(target, request.predict, first)
-        maps, given_scores = clean_maps(loop)
-        self._loop = replace(loop, features=maps.shape[1:], regions=request.over)
+        clean = clean_maps(loop)
+        maps, self.layout = clean.maps, clean.layout
+        self._loop = replace(loop, features=self.layout or maps.shape[1:], regions=request.over)
         self.targets = tuple(loop.targets)
-        self.scores = given_scores if scores is None else scores
+        self.scores = clean.scores if scores is None else scores
         self.vanilla, self._terms = maps, known_terms(request.explainer)
         self._signed, self._unit = known_signed(request.explainer), known_unit(request.explainer)
+        if self.layout is not None:
+            self.layout = layout_of(request, self.layout, maps, scores)
         if request.over is not None:
             request.over.check_fits(maps.shape[1:], len(maps))
             self.vanilla, self._terms = pooled_maps(maps, request.over), terms_of(request.over, maps)
             self._signed, self._unit = facts_of(request.over, maps, self._signed, self._unit)
-        required = request.run.feature_names is not None
-        self._names = fitting_names(request.feature_names, self.vanilla.shape[1:], required=required)
-        self.taken = self.made = self._constant = 0
+        self._names = None
+        if self.layout is None:
+            required = request.run.feature_names is not None
+            self._names = fitting_names(request.feature_names, self.vanilla.shape[1:], required=required)
+        self.taken = self.made = 0
+        self._constant: Counter[Any] = Counter()
         self._kept, self.unmoved = list(range(len(request.rows))), []
         self._finished: AttributionSample | None = None
         self._seconds = time.perf_counter() - clock
 
     def seen(self, over: Regions | None) -> Seen:
-        """What a rule looks at: the samples, or the scores of the rule's regions `over` in them."""
-        if over is not None:
+        """What a rule looks at: the samples, in their parts, or the scores of the rule's regions `over` in them."""
+        if over is not None and self.layout is None:
             return SeenRegions(self.values, self.vanilla, self._unit, over)
         given = None if self._terms is None else self._terms.unit
-        return SeenMaps(self.values, self.vanilla, self._unit if given is None else given)
+        unit = self._unit if given is None else given
+        if self.layout is not None:
+            return SeenParts(self.values, self.vanilla, unit, self.layout)
+        return SeenMaps(self.values, self.vanilla, unit)
 
     def open(self) -> AttributionSample | None:
         """Prepare the sink; returns the result if the call was finished before."""
-        found = self.sink.open(self.request.most, self.vanilla, list(self.targets))
+        found = self.sink.open(self.request.most, self.vanilla, list(self.targets), self.layout)
         self._finished = None if found is None else replace(found, feature_names=self._names)
         return self._finished
 
@@ -126,14 +139,18 @@ class Sampler:
     def warn(self) -> None:
         """Warn of maps that say nothing."""
         warn_of_unmoved(self._kept, self.unmoved, (self.taken, len(self.request.rows)))
-        if self._constant:
-            message = f"{self._constant} of {self.made} maps are constant and say nothing about their features"
-            warn(message, DegenerateAttributionsWarning)
+        for part, count in self._constant.items():
+            of = "" if part is None else f" of part {part!r}"
+            message = f"{count} of {self.made} maps{of} are constant and say nothing about their features"
+            if count:
+                warn(message, DegenerateAttributionsWarning)
 
-    def sample(self, stopping: Stopping | None) -> AttributionSample:
-        """The result with all samples taken; the sink's last act."""
+    def sample(self, stopping: Stopping | None, of_parts: Sequence[Stopping] = ()) -> AttributionSample:
+        """The result with all samples taken; the sink's last act. `of_parts`: how sampling ended for each part."""
         if self._finished is not None:
             return self._finished
+        if self.layout is not None and of_parts:
+            self.layout = self.layout.with_stopping(of_parts)
         return self.sink.result(self.taken, stopping=stopping, **self._facts(0, self.taken))
 
     def part(self, start: int, stop: int) -> AttributionSample:
@@ -177,6 +194,7 @@ class Sampler:
                 "maps_made": self.made,  # in these seconds, without those of an interrupted run
                 **({"notes": notes} if notes else {}),
                 "versions": versions(),
+                **({} if self.layout is None else {"parts": self.layout.written()}),
                 **_threads(),
             },
         }

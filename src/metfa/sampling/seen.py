@@ -7,11 +7,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from metfa.results.layout import Layout
 from metfa.results.pooling import facts_of, pooled_maps, pooled_samples, terms_of
 from metfa.results.regions import Regions
 from metfa.results.units import unit_of
 
-__all__ = ["Seen", "SeenMaps", "SeenRegions"]
+__all__ = ["Seen", "SeenMaps", "SeenParts", "SeenRegions"]
 
 
 class Seen(Protocol):
@@ -60,3 +61,14 @@ class SeenRegions(SeenMaps):
             new = pooled_samples(self._maps(len(self._scores), stop), self._regions)
             self._scores = np.concatenate([self._scores, new])
         return self._scores[start:stop]
+
+
+class SeenParts(SeenMaps):
+    """Samples of the parts of several inputs, as they are kept in one row; `parts` are what is looked at."""
+
+    def __init__(self, kept: Callable[[int, int], np.ndarray], vanilla: np.ndarray, unit: Any, layout: Layout) -> None:
+        super().__init__(kept, vanilla, unit)
+        self.parts = {
+            name: SeenMaps(lambda start, stop, name=name: layout.split(kept(start, stop))[name], clean, unit)
+            for name, clean in layout.split(vanilla).items()
+        }

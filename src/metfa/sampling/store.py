@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from metfa.results.layout import Layout
 from metfa.results.rules import USUAL
 from metfa.results.sample import AttributionSample
 from metfa.sampling.folder import RUN, StoreSink
@@ -25,8 +26,13 @@ class Sink(Protocol):
 
     def __exit__(self, *error: object) -> None: ...
 
-    def open(self, most_samples: int, vanilla: np.ndarray, targets: list[Any]) -> AttributionSample | None:
-        """Prepare for at most `most_samples` maps like each of `vanilla`; or the result, if this call was finished."""
+    def open(
+        self, most_samples: int, vanilla: np.ndarray, targets: list[Any], layout: Layout | None = None
+    ) -> AttributionSample | None:
+        """Prepare for at most `most_samples` maps like each of `vanilla`; or the result, if this call was finished.
+
+        `layout`: how maps of several inputs lie in one row.
+        """
         ...
 
     def make_room(self, n_samples: int) -> None:
@@ -64,7 +70,13 @@ class MemorySink:
     def __exit__(self, *error: object) -> None:
         """See `Sink`; there is nothing to close."""
 
-    def open(self, most_samples: int, vanilla: np.ndarray, targets: list[Any]) -> None:  # noqa: ARG002
+    def open(
+        self,
+        most_samples: int,
+        vanilla: np.ndarray,
+        targets: list[Any],  # noqa: ARG002
+        layout: Layout | None = None,  # noqa: ARG002
+    ) -> None:
         """See `Sink`."""
         self._most = most_samples
         self._values = np.empty((0, *vanilla.shape), dtype=vanilla.dtype)

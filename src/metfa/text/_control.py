@@ -126,8 +126,8 @@ def _candidates(n_parts: int, chosen: list[Term], *, together: bool) -> list[Ter
 
 def _column(masks: np.ndarray, term: Term) -> np.ndarray:
     parts, how = term
-    kept = masks[:, list(parts)]
-    return (kept.any(axis=1) if how == "any" else kept.all(axis=1)).astype(np.float64)
+    kept = masks[:, list(parts)].sum(axis=1)
+    return np.asarray(kept > 0 if how == "any" else kept == len(parts), dtype=np.float64)
 
 
 def _design(masks: np.ndarray, terms: list[Term]) -> np.ndarray:

@@ -46,7 +46,8 @@ class AnswerScorer:
     contrast : str, optional
         Another answer; the score is then S(answer) - S(contrast).
     separator : str
-        What stands between two sources.
+        What stands between two sources. Without a blank or a line break in it, tokens may reach over the border, and to
+        drop a source changes its neighbour.
     spans : {"sentences"} or sequence of (int, int), optional
         Parts of one answer that are scored apart, given all before them, as if each were an answer: its sentences, or
         ranges of characters. Needs a fast tokeniser.
@@ -86,9 +87,10 @@ class AnswerScorer:
     def __post_init__(self) -> None:
         if not callable(self.tokenizer):
             raise TypeError(f"`tokenizer` must be a tokeniser of transformers, got {shown(self.tokenizer)}")
-        if not hasattr(self.model, "config") or not callable(self.model):
+        config = getattr(self.model, "config", None)
+        if config is None or not callable(self.model):
             raise TypeError(f"`model` must be a causal language model of transformers, got {shown(self.model)}")
-        if getattr(self.model.config, "is_encoder_decoder", False):
+        if getattr(config, "is_encoder_decoder", False):
             raise ValueError(
                 f"`model` must be a causal language model, got {type(self.model).__name__}, an encoder with a decoder: "
                 "write a function (list of lists of sources) -> scores in place of the scorer"
@@ -110,7 +112,7 @@ class AnswerScorer:
         if self.spans is not None and (len(answers) > 1 or self.contrast is not None):
             raise ValueError("`spans` are parts of one answer, without a `contrast`: give one answer alone")
         if self.spans is not None:
-            spans = checked_spans(self.spans, answers[0])
+            spans = checked_spans(self.spans, "".join(answers))
             object.__setattr__(self, "spans", spans)
         self._tokens  # noqa: B018 - answers without tokens fail here
 

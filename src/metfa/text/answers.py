@@ -81,9 +81,10 @@ def explain_answer(
 
     Notes
     -----
-    At most ``n_samples + pilot + 4`` prompts are scored: the whole one; those of the pilot; the samples; one draw for
+    Planned are ``n_samples + pilot + 3`` prompts at most: the whole one; those of the pilot; the samples; one draw for
     `AttributionSample.vanilla`, which has no meaning here; and one prompt again alone, to see that the rows of a call
-    do not depend on each other (twice for a noisy scorer).
+    do not depend on each other. Where its two scores differ, or are all 0, further looks find out why: up to five
+    prompts, and three calls of `batch_size`.
 
     For documents and their sentences, ask about the documents first, as groups of sentences, and then about the
     sentences of those that matter.
@@ -110,7 +111,7 @@ def explain_answer(
     root, learned = _begun(run, rng)
     effects = SourceEffects(scorer, delta=delta, groups=groups, pilot=pilot, rng=root)
     names = _names(row, own_names, groups)
-    asked = {"sources": content_digest(row), "pilot": effects.pilot, "groups": describe(groups), "rng": hex(root)}
+    asked = {"sources": content_digest(row), "explainer": describe(effects), "rng": hex(root)}
     if learned is not None and {name: learned.get(name) for name in asked} != asked:
         raise ValueError(f"`store` holds answers to other sources or settings: {run.store}; give another folder")
     path = None if run.store is None else _folder(run) / LEARNED
@@ -132,8 +133,8 @@ def explain_answer(
             _EveryAnswer(effects), [row], 0, noise=None, n_samples=n_samples, batch_size=batch_size, rng=root, run=run
         )
     most = n_samples.max_samples if isinstance(n_samples, Until) else n_samples
-    prompts = {"scored": effects.n_scored, "planned": most + effects.pilot + 4}
-    return _apart(sample, names, scorer, known["whole"], prompts)
+    prompts = {"scored": effects.n_scored, "planned": most + effects.pilot + 3}
+    return _apart(sample, names, effects, known["whole"], prompts)
 
 
 @dataclass(frozen=True)
@@ -158,11 +159,11 @@ class _EveryAnswer:
 
 
 def _apart(
-    sample: AttributionSample, names: tuple[str, ...], scorer: Any, whole: Any, prompts: dict[str, int]
+    sample: AttributionSample, names: tuple[str, ...], effects: SourceEffects, whole: Any, prompts: dict[str, int]
 ) -> AttributionSample:
     """The answers as inputs of their own, with names for the sources."""
     n_answers = sample.values.shape[2]
-    answers = getattr(scorer, "names", None)
+    answers = getattr(effects.scorer, "names", None)
     scores = np.atleast_1d(np.asarray(whole, dtype=np.float64))
     stopping = sample.stopping
     if stopping is not None:
@@ -170,7 +171,7 @@ def _apart(
         stopping = replace(stopping, thresholds=thresholds, nothing=(), n_inputs=n_answers)
     notes = [["whole prompt", "score " + ", ".join(f"{score:.3g}" for score in scores)]]
     notes += [note for note in sample.provenance["notes"] if note[0] != "prompts scored"]
-    notes += [["prompts scored", f"{prompts['scored']:,}, at most {prompts['planned']:,} planned"]]
+    notes += [["prompts scored", f"{prompts['scored']:,} in this call, {prompts['planned']:,} planned at most"]]
     if n_answers == len(answers or ()) > 1:
         listed = "; ".join(f"input {i}: {cut(answer.strip(), 60)}" for i, answer in enumerate(answers or ()))
         notes.insert(0, ["answers", listed])
@@ -184,7 +185,7 @@ def _apart(
         input_names=(same,) if n_answers == 1 else tuple(f"{same}, answer {place}" for place in range(n_answers)),
         feature_names=names,
         stopping=stopping,
-        provenance={**sample.provenance, "notes": notes, "prompts": prompts},
+        provenance={**sample.provenance, "explainer": describe(effects), "notes": notes, "prompts": prompts},
     )
 
 
@@ -252,7 +253,15 @@ def _begun(run: Run, rng: Any) -> tuple[int, dict[str, Any] | None]:
     if not path.exists():
         return root_entropy(rng), None
     learned = read_json(path)
-    fits = isinstance(learned, dict) and isinstance(learned.get("rng"), str) and isinstance(learned.get("scores"), list)
+    try:
+        known = np.array(learned["scores"], dtype=np.float64)
+        own, fits = (
+            int(learned["rng"], 16),
+            known.ndim <= 2 and np.isfinite(known).all() and learned["whole"] is not None,
+        )
+        np.array(learned["whole"], dtype=np.float64)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        own, fits = 0, False
     if not fits:
         raise ValueError(f"{path} is damaged: give another folder")
-    return (int(learned["rng"], 16) if rng is None else root_entropy(rng)), learned
+    return (own if rng is None else root_entropy(rng)), learned

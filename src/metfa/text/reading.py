@@ -46,19 +46,22 @@ class Reading:
         scores = Scores.of(sample, level)
         try:
             decision = sample.decide(terms)
-            kinds, looks, marks, how = _decisions(sample, decision, noun, scores.median)
+            median = "median" if terms.of_effects else scores.median
+            kinds, looks, marks, how = _decisions(sample, decision, noun, median)
             nothing = nothing_stands_out(decision.nothing, 0, noun)
         except TooFewSamplesError as error:
             kinds = looks = [NOT_TESTED] * len(words)
             marks, nothing, how = [], [], f"no {noun} can be significant: {error}"
-        if marks and scores.ends is not None:
+        if marks and scores.ends is not None and not terms.of_effects:
             how += "; brackets have their own level, so they may differ from the marks at the threshold"
         few = sample.too_few_for(level)
         brackets = (
-            f"in brackets the {scores.intervals(2)} of its {scores.median}" if few is None else f"no intervals: {few}"
+            f"in brackets the {scores.intervals(2)} of its {scores.median}"
+            if scores.ends is not None
+            else f"no intervals: {few or 'those of a mean are for a number of samples that was fixed beforehand'}"
         )
         about = [_origin(sample), f"{scores.quantity}: {scores.called}; {brackets}", how]
-        if scores.ends is not None:
+        if scores.ends is not None and scores.vanilla is not None:
             about.append(about_outside(int(scores.outside.sum()), len(words), noun, scores.quantity))
         compared = Compared.of(sample, 0)
         if compared is not None:
