@@ -8,12 +8,15 @@ N, and by e-BH with looks, about the natural break of all scores of ten samples 
 smallest that is enough, as if somebody had known it. Target: regions need a fifth of the pixels' samples or less. First
 it prints the time of ``sample.over`` for 50 regions, 50 samples and 224 x 224 pixels (target: 50 ms).
 
-    python -m benchmarks.regions_need_few_samples --data FOLDER --photographs 20
+    python -m benchmarks.regions_need_few_samples --data FOLDER --photographs 20 --results regions.jsonl
 
-FOLDER holds photographs and ``index.csv``; without it, the photographs are scikit-image's coffee and cat.
+FOLDER holds photographs and ``index.csv``; without it, the photographs are scikit-image's coffee and cat. Gradient is
+asked first, then RISE of 200 masks, which takes hours: each photograph is one line of the file of results as soon as it
+is measured, and a repeated command goes on after the last of them.
 """
 
 import argparse
+import json
 import statistics
 from pathlib import Path
 from typing import Any
@@ -44,19 +47,57 @@ WAYS = {
 }
 
 
-def measure(name: str, explainer: Any, pictures: dict[str, torch.Tensor], most: int) -> None:
+Found = dict[str, dict[Any, int]]  # samples that each way needed for each share of one photograph
+
+
+def measure(name: str, explainer: Any, pictures: dict[str, torch.Tensor], most: int, results: Path | None) -> None:
+    """Measure each photograph that is not in the file of results, and print all of them."""
     found: dict[str, list[dict[Any, int]]] = {way: [] for way in WAYS}
-    for number, pixels in enumerate(pictures.values()):
-        sample = metfa.explain(explainer, pixels, noise=NOISE, n_samples=most, rng=0, batch_size=10)
-        other = metfa.explain(explainer, pixels, list(sample.target), noise=NOISE, n_samples=SPLIT, rng=1)
-        pooled = sample.over(metfa.regions.superpixels(sample, 50), against="rest")
-        given = float(other.threshold(metfa.stats.jenks)[0])
-        for way, (kind, method) in WAYS.items():
-            used, threshold = (pooled, 0.0) if kind == "regions" else (sample, given)
-            schedule = looks(6, most) if "looks" in way else range(5, most + 1)
-            found[way].append(needed(used.values[:, 0], threshold, schedule, method, shares=SHARES))
-        print(f"{name}, photograph {number}: { ({way: runs[-1] for way, runs in found.items()}) }", flush=True)
-    print(f"\n{name}, {len(pictures)} photographs, N at most {most}")
+    for number, (picture, pixels) in enumerate(pictures.items()):
+        key = [name, picture, most]
+        one = kept(results, key)
+        if one is None:
+            one = of_one(explainer, pixels, most)
+            keep(results, key, one)
+        for way in WAYS:
+            found[way].append(one[way])
+        print(f"{name}, photograph {number}: {one}", flush=True)
+    report(name, found, len(pictures), most)
+
+
+def of_one(explainer: Any, pixels: torch.Tensor, most: int) -> Found:
+    """Samples that each way needs on one photograph."""
+    sample = metfa.explain(explainer, pixels, noise=NOISE, n_samples=most, rng=0, batch_size=10)
+    other = metfa.explain(explainer, pixels, list(sample.target), noise=NOISE, n_samples=SPLIT, rng=1)
+    pooled = sample.over(metfa.regions.superpixels(sample, 50), against="rest")
+    given = float(other.threshold(metfa.stats.jenks)[0])
+    found = {}
+    for way, (kind, method) in WAYS.items():
+        used, threshold = (pooled, 0.0) if kind == "regions" else (sample, given)
+        schedule = looks(6, most) if "looks" in way else range(5, most + 1)
+        found[way] = needed(used.values[:, 0], threshold, schedule, method, shares=SHARES)
+    return found
+
+
+def kept(results: Path | None, key: list[Any]) -> Found | None:
+    """What a file of results says of one photograph; None if it was not measured."""
+    lines = results.read_text().splitlines() if results is not None and results.exists() else []
+    for line in lines:
+        kept_key, found = json.loads(line)
+        if kept_key == key:
+            return {way: {share if share == "above" else float(share): n for share, n in of.items()}
+                    for way, of in found.items()}  # fmt: skip
+    return None
+
+
+def keep(results: Path | None, key: list[Any], found: Found) -> None:
+    if results is not None:
+        with results.open("a") as file:
+            file.write(json.dumps([key, found]) + "\n")
+
+
+def report(name: str, found: dict[str, list[dict[Any, int]]], n_pictures: int, most: int) -> None:
+    print(f"\n{name}, {n_pictures} photographs, N at most {most}")
     for share in ("above", *SHARES):
         what = f"{ABOVE:.0%} above" if share == "above" else f"{share:.0%} undecided"
         for way, runs in found.items():
@@ -92,13 +133,14 @@ if __name__ == "__main__":
     parser.add_argument("--data", type=Path)
     parser.add_argument("--photographs", type=int, default=2)
     parser.add_argument("--samples", type=int, default=100)
-    parser.add_argument("--rise", type=int, default=0, metavar="PHOTOGRAPHS", help="also RISE of 200 masks on so many")
+    parser.add_argument("--rise", type=int, metavar="PHOTOGRAPHS", help="RISE on so many; by default on all")
     parser.add_argument("--rise-samples", type=int, default=60)
+    parser.add_argument("--results", type=Path, help="file of results, from which a repeated command goes on")
     options = parser.parse_args()
     over()
     loaded = metfa.models.load("efficientnet-lite0")
     pictures = photographs(options.data, loaded.preprocess, options.photographs)
-    measure("Gradient", Gradient(loaded.module), pictures, options.samples)
-    if options.rise:
-        some = dict(list(pictures.items())[: options.rise])
-        measure("RISE, 200 masks", RISE(loaded.module, n_masks=200), some, options.rise_samples)
+    measure("Gradient", Gradient(loaded.module), pictures, options.samples, options.results)
+    some = dict(list(pictures.items())[: options.rise])
+    if some:
+        measure("RISE, 200 masks", RISE(loaded.module, n_masks=200), some, options.rise_samples, options.results)

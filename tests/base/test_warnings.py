@@ -1,11 +1,14 @@
 """Warnings point at the line of the caller's own code."""
 
 import contextlib
+import warnings
 
+import numpy as np
 import pytest
 
+import metfa
 from metfa._base import warnings as _warnings
-from metfa._base.warnings import MetfaWarning, warn
+from metfa._base.warnings import MetfaWarning, each_once, warn
 
 
 def test_every_kind_can_be_silenced_by_itself_and_all_at_once():
@@ -42,3 +45,49 @@ def test_modules_named_alike_are_the_callers():
     with pytest.warns(MetfaWarning) as record:
         caller()
     assert record[0].filename == "<string>"
+
+
+class TestEachOnce:
+    """A model or an explainer that warns does so once a call, whatever its libraries do to Python's filters."""
+
+    @staticmethod
+    def shown_of(code):
+        with warnings.catch_warnings(record=True) as shown:
+            warnings.simplefilter("default")
+            code()
+        return [str(one.message) for one in shown]
+
+    @staticmethod
+    def foreign(number):
+        warnings.warn(f"row {number} of 9 is odd: {number / 7:.3g}", UserWarning, stacklevel=2)
+
+    def test_once_for_all_rows_of_a_call(self):
+        def explainer(inputs, target):
+            with warnings.catch_warnings():  # as Captum and scikit-learn do: Python forgets what it has shown
+                pass
+            self.foreign(explainer.calls)
+            explainer.calls += 1
+            return np.abs(inputs)
+
+        explainer.calls = 0
+        settings = {"noise": metfa.noise.Uniform(0.1), "n_samples": 6, "batch_size": 1, "rng": 0}
+        shown = self.shown_of(lambda: metfa.explain(explainer, np.ones((2, 3)), 0, **settings))
+        assert explainer.calls >= 12
+        assert shown == ["row 0 of 9 is odd: 0"]
+
+    def test_other_texts_places_and_kinds_are_shown(self):
+        def code():
+            with each_once():
+                for kind in (UserWarning, MetfaWarning, UserWarning):
+                    warnings.warn("a", kind, stacklevel=1)
+                warnings.warn("b", UserWarning, stacklevel=1)
+
+        assert self.shown_of(code) == ["a", "a", "b"]
+
+    def test_filters_hold_and_what_was_there_is_put_back(self):
+        before = warnings.showwarning
+        with each_once(), warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(UserWarning, match="an error"):
+                warnings.warn("an error", UserWarning, stacklevel=1)
+        assert warnings.showwarning is before

@@ -9,12 +9,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import metfa
 from metfa._base.locks import locked
 from metfa._base.owner import LOCK, Owner
-from metfa._base.writing import changed_file, folder_below, new_file, new_folder, put, sweep
+from metfa._base.writing import changed_file, check_replaceable, folder_below, new_file, new_folder, put, sweep
 
 HELD = """
     import sys, time
@@ -205,7 +206,7 @@ WRITERS = {"write_text", "write_bytes", "touch", "savefig"}
 
 
 def test_nobody_else_opens_files_for_writing():
-    """But for the trained text models, whose files a training script writes, and what is written into memory."""
+    """But for what is written into memory."""
     root = Path(metfa.__file__).parent
     found = []
     for path in root.rglob("*.py"):
@@ -219,4 +220,62 @@ def test_nobody_else_opens_files_for_writing():
             opens = called in ("open", "fdopen") and any(re.fullmatch("r?[bt]?[wax+][bt+]*", text) for text in texts)
             if opens or (called in WRITERS and "buffer" not in ast.unparse(node)):
                 found.append(name)
-    assert set(found) == {"_base/writing.py", "text/models/trained.py"}
+    assert set(found) == {"_base/writing.py"}
+
+
+class TestOverwrite:
+    """One rule: an earlier output of the same kind is replaced, and nothing else."""
+
+    @pytest.mark.parametrize("kind", ["folder", "file"])
+    def test_without_it_nothing_is_replaced(self, kind, tmp_path):
+        (tmp_path / "kept.html").touch()
+        with pytest.raises(FileExistsError, match="nothing is overwritten unless you write overwrite=True"):
+            check_replaceable(tmp_path / "kept.html", None, kind=kind)
+        check_replaceable(tmp_path / "new", None, kind=kind)
+
+    def test_a_folder_of_another_kind_stays(self, tmp_path):
+        (tmp_path / "photos").mkdir()
+        (tmp_path / "photos" / "cat.png").touch()
+        with (
+            pytest.raises(FileExistsError, match="photos is no such folder"),
+            new_folder(tmp_path / "photos", replaces="manifest.json"),
+        ):
+            pass
+        (tmp_path / "link").symlink_to(tmp_path / "photos")
+        (tmp_path / "photos" / "manifest.json").touch()
+        with pytest.raises(FileExistsError, match="link is no such folder"):
+            check_replaceable(tmp_path / "link", "manifest.json")
+        assert (tmp_path / "photos" / "cat.png").exists()
+
+    def test_the_earlier_folder_stays_until_the_new_one_is_whole(self, tmp_path):
+        target = tmp_path / "out"
+        target.mkdir()
+        (target / "manifest.json").write_text("old")
+        with pytest.raises(RuntimeError), new_folder(target, replaces="manifest.json"):
+            raise RuntimeError
+        assert (target / "manifest.json").read_text() == "old"
+        with new_folder(target, replaces="manifest.json") as folder:
+            (folder / "manifest.json").write_text("new")
+        assert (target / "manifest.json").read_text() == "new"
+        assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+    def test_every_output_has_it(self, tmp_path):
+        sample = metfa.explain(
+            lambda inputs, target: np.abs(inputs * [3, 1, 0]),
+            np.ones((1, 3)),
+            0,
+            noise=metfa.noise.Uniform(0.1),
+            n_samples=8,
+            rng=0,
+        )
+        for write, path in ((sample.save, tmp_path / "result"), (sample.report, tmp_path / "page.html")):
+            write(path)
+            with pytest.raises(FileExistsError, match="overwrite=True"):
+                write(path)
+            write(path, overwrite=True)
+        again = metfa.load(tmp_path / "result")
+        again.save(tmp_path / "result", overwrite=True)  # its arrays are files of the folder that is replaced
+        assert np.array_equal(metfa.load(tmp_path / "result").values, sample.values)
+        assert np.array_equal(again.values, sample.values)
+        with pytest.raises(FileExistsError, match=r"page\.html is no such folder"):
+            sample.save(tmp_path / "page.html", overwrite=True)

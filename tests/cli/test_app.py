@@ -19,10 +19,10 @@ from PIL import Image
 from typer.testing import CliRunner
 
 import metfa
-from metfa.cli import app, demo, run, views
+from metfa.cli import app, demo, folders, run, views
 
 METFA = Path(sys.executable).with_name("metfa")
-FILES = ["about.json", "figure.png", "maps.png", "report.txt", "sample"]
+FILES = ["about.json", "figure.png", "maps.png", "report.html", "report.txt", "sample"]
 
 
 def save_picture(path, seed=0):
@@ -56,7 +56,7 @@ def test_one_picture(explain, picture, tmp_path):
     folder = tmp_path / "out"
     assert sorted(path.name for path in folder.iterdir()) == FILES
     report = (folder / "report.txt").read_text()
-    assert done.out == f"{report}\nfigure: out/figure.png\nfigure: out/maps.png\n"
+    assert done.out == f"{report}\nfigure: out/figure.png\nfigure: out/maps.png\npage: out/report.html\n"
     image = np.asarray(Image.open(folder / "figure.png").convert("RGB"))
     assert image.std() > 20
     sample = metfa.load(folder / "sample")
@@ -374,7 +374,7 @@ def test_show_reads_the_report_again(metfa_command, finished):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "out", "written"),
-    [("show", "again", ["figure.png", "maps.png", "report.txt"]), ("report", "again/page.html", ["page.html"])],
+    [("show", "again", ["figure.png", "maps.png", "report.html", "report.txt"]), ("report", "again/page.html", ["page.html"])],
 )
 def test_reading_a_result_again_needs_no_torch(command, out, written, finished, tmp_path):
     code = """
@@ -401,7 +401,7 @@ def test_show_writes_views_elsewhere_and_overwrites_nothing(metfa_command, finis
     assert done.code == 0
     assert (
         tmp_path / "views/report.txt"
-    ).read_text() + "\nfigure: views/figure.png\nfigure: views/maps.png\n" == done.out
+    ).read_text() + "\nfigure: views/figure.png\nfigure: views/maps.png\npage: views/report.html\n" == done.out
     before = tree(tmp_path)
     for folder in ("views", finished):
         shown = metfa_command("show", finished, "--out", folder)
@@ -445,7 +445,9 @@ def test_show_of_features_that_are_no_image(metfa_command, tmp_path):
     )
     sample.save(tmp_path / "saved")
     assert "60 features" in metfa_command("show", "saved").out
-    assert metfa_command("show", "saved", "--out", "views").out.endswith("\nfigure: views/figure.png\n")
+    assert metfa_command("show", "saved", "--out", "views").out.endswith(
+        "\nfigure: views/figure.png\npage: views/report.html\n"
+    )
     with Image.open(tmp_path / "views/figure.png") as bars:
         assert min(bars.size) > 100
 
@@ -613,7 +615,7 @@ def test_finished_results_are_kept(explain, finished, picture):
     done = explain(picture, "--out", finished)
     assert done.code == 0
     assert f"{finished} holds the finished result of this command: nothing is written" in done.err
-    assert done.out == f"{report}\nfigure: {figure}\nfigure: {finished / 'maps.png'}\n"
+    assert done.out == f"{report}\nfigure: {figure}\nfigure: {finished / 'maps.png'}\npage: {finished / 'report.html'}\n"
     assert tree(finished) == before
     other = explain(picture, "--out", finished, "--alpha", 0.1)
     assert other.code == 2
@@ -663,7 +665,7 @@ def test_views_are_not_written_through_links(name, explain, picture, tmp_path):
 def test_results_of_another_call_are_kept(settings, message, explain, finished, picture):
     before = tree(finished)
     done = explain(picture, "--out", finished, *settings)
-    assert done.error == f"error: {finished} holds results with {message}; give another `--out`"
+    assert done.error == f"error: {finished} holds results with {message}; give another `--out`, or --overwrite"
     assert tree(finished) == before
 
 
@@ -695,7 +697,7 @@ def test_an_empty_folder_and_new_ones_are_used(explain, picture, tmp_path):
 def test_folders_that_cannot_be_written(explain, picture, tmp_path, monkeypatch):
     assert f"`--out` must be a folder, but {picture} is a file" in explain(picture, "--out", picture).error
     assert f"but {picture} is a file" in explain(picture, "--out", picture / "a/b").error
-    monkeypatch.setattr(run.os, "access", lambda path, mode: not mode & os.W_OK)
+    monkeypatch.setattr(folders.os, "access", lambda path, mode: not mode & os.W_OK)
     assert f"nothing can be written in {tmp_path}" in explain(picture, "--out", tmp_path / "out").error
 
 

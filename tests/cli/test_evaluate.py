@@ -160,7 +160,7 @@ def test_a_unit_that_fails_gives_code_1_and_the_others_their_tables(evaluate, fo
 
 def test_an_existing_folder_is_refused_before_the_work(evaluate, folder):
     (folder / "tables").mkdir()
-    assert evaluate("--out", "tables").error == "error: tables exists already: give another `--out`"
+    assert evaluate("--out", "tables").error == "error: tables exists already: give another `--out`, or --overwrite"
     assert not (folder / "store").exists()
 
 

@@ -10,7 +10,7 @@ from PIL import Image
 import metfa
 from metfa.cli import scenes
 from metfa.models import WholePicture
-from metfa.segmentation import load_context
+from metfa.segmentation import ContextExplanation, load_context
 
 
 @pytest.fixture
@@ -47,7 +47,10 @@ def test_figure_report_and_samples(explain_segmentation, metfa_command, scene, t
     done = explain_segmentation("--out", "out")
     assert done.code == 0
     found = {path.name for path in (tmp_path / "out").iterdir()}
-    assert found == {"figure.png", "report.txt", "about.json", "sample", "region.npy", "context.json"}
+    assert found == {
+        *("figure.png", "report.html", "report.txt", "about.json", "sample"),
+        *("region.npy", "classes.npy", "context.json"),
+    }
     explanation = load_context(tmp_path / "out")
     assert explanation.region.sum() == 120
     marks = explanation.significance_map()
@@ -178,9 +181,7 @@ def test_a_region_from_a_jpeg_is_refused(explain_segmentation, tmp_path):
     Image.fromarray(mask).save(tmp_path / "mask.jpg")
     with Image.open(tmp_path / "mask.jpg") as changed:
         assert (np.asarray(changed) > 0).sum() > (mask > 0).sum()  # so another object would be explained
-    said = (
-        "`--region` mask.jpg is a JPEG, which changes pixels beside each edge, so that some outside of the object are"
-    )
+    said = "`--region` mask.jpg is a JPEG, which changes the levels beside each edge: save it as PNG"
     assert said in mistake(explain_segmentation("--region", "mask.jpg"))
     Image.fromarray(mask).save(tmp_path / "mask.png")
     assert np.array_equal(scenes.region_in(tmp_path / "mask.png", np.zeros((3, 32, 40)), resized=False), mask > 0)
@@ -203,3 +204,52 @@ def test_a_damaged_region_is_one_line(explain_segmentation, metfa_command, tmp_p
     assert explain_segmentation("--out", "out").code == 0
     (tmp_path / "out" / "region.npy").write_bytes(b"no array")
     assert "region.npy is no array file" in metfa_command("show", "out").error
+
+
+def test_regions_around_the_object(explain_segmentation, metfa_command, scene, tmp_path):
+    """In the report, the figure and the page; the object's own pixels are in no region, and in no rest."""
+    done = explain_segmentation("--regions", "grid:4", "--out", "out", samples=10)
+    assert done.code == 0
+    line = next(line for line in done.out.splitlines() if line.startswith("regions:"))
+    assert "of 16 regions (" in line
+    assert "of the surroundings) get" in line
+    explanation = load_context(tmp_path / "out")
+    asked = metfa.regions.grid((32, 40), 4, against="rest")
+    marks = explanation.over(asked).significance_map(correction="holm")[0]
+    context = ~explanation.region
+    masks = [mask & context for mask in asked.as_masks()]
+    values = explanation.sample.values[:, 0]
+    by_hand = np.array([values[:, mask].mean(1) - values[:, context & ~mask].mean(1) for mask in masks]).T
+    np.testing.assert_allclose(explanation.over(asked).values[:, 0], by_hand, atol=1e-6)
+    assert line.startswith(f"regions:          {(marks == 1).sum()} of 16 regions")
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert ": 16 regions</h2>" in page
+    assert (tmp_path / "out" / "regions.png").stat().st_size > 5_000
+    assert "regions:" not in metfa_command("show", "out", "--regions", "none").out
+    assert "`--regions` must be objects, superpixels" in mistake(metfa_command("show", "out", "--regions", "phrases"))
+
+
+def test_objects_around_are_what_the_network_finds(tmp_path):
+    classes = np.array([[0, 0, 7, 7], [0, 5, 5, 7]])
+    region = classes == 5
+    sample = metfa.explain(
+        lambda inputs, target: inputs[:, 0], np.arange(8.0).reshape(1, 1, 2, 4), 5, noise=metfa.noise.Uniform(0.1),
+        n_samples=8, rng=0,
+    )  # fmt: skip
+    found = ContextExplanation(sample, region, classes)
+    pooled = found.over(against="rest")
+    assert pooled.feature_names == ("class 0", "class 7")
+    zero, seven = (sample.values[:, 0, classes == index].mean(1) for index in (0, 7))
+    np.testing.assert_allclose(pooled.values[:, 0], np.stack([zero - seven, seven - zero], axis=1), atol=1e-6)
+    found.save(tmp_path / "kept")
+    np.testing.assert_array_equal(load_context(tmp_path / "kept").classes, classes)
+    with pytest.raises(ValueError, match="`regions` must be given: this result does not know the network's classes"):
+        ContextExplanation(sample, region).over()
+    with pytest.raises(ValueError, match="these hold none: they lie within it"):
+        found.over(metfa.Regions(region[None]))
+
+
+def test_random_weights_are_loud(metfa_command, scene, tmp_path):
+    pytest.importorskip("torchvision")
+    refused = metfa_command("explain", scene, "--model", "tiny:model", "--random-weights")
+    assert "`--random-weights` is for models by name, and tiny:model makes its own model" in refused.error

@@ -34,7 +34,9 @@ def results(metfa_command, tiny, tmp_path, kept):
 
 
 def test_a_page_of_several_folders(metfa_command, results, tmp_path):
-    done = metfa_command("report", *results, "--out", "all.html", "--title", "Both <b>", "--alpha", 0.1)
+    done = metfa_command(
+        "report", *results, "--out", "all.html", "--title", "Both <b>", "--alpha", 0.1, "--regions", "none"
+    )
     assert done.out == "report: all.html\n"
     page = (tmp_path / "all.html").read_text("utf-8")
     assert "<h1>Both &lt;b&gt;</h1>" in page
@@ -57,7 +59,7 @@ def test_regions_beside_pictures(metfa_command, results, tmp_path):
 def test_equal_names_and_bare_samples(metfa_command, results, tmp_path):
     sample = metfa.load(results[0] / "sample")
     sample.save(tmp_path / "bare")
-    done = metfa_command("report", results[0], results[0], "bare")
+    done = metfa_command("report", results[0], results[0], "bare", "--regions", "none")
     assert done.code == 0
     headings = re.findall(r"<h2.*?>(.*?)</h2>", (tmp_path / "metfa-report.html").read_text("utf-8"))
     assert headings[1:] == [f"{headings[0]} (2)", "bare"]
@@ -96,11 +98,34 @@ def test_mistakes_are_one_line(arguments, said, metfa_command, results, tmp_path
     assert not (tmp_path / "metfa-report.html").exists()
 
 
-def test_nothing_is_overwritten(metfa_command, results, tmp_path):
+def test_nothing_is_overwritten_unless_asked(metfa_command, results, tmp_path):
     assert metfa_command("report", results[0]).code == 0
     before = (tmp_path / "metfa-report.html").read_bytes()
-    assert "metfa-report.html; choose a new file" in metfa_command("report", results[1]).error
+    refused = metfa_command("report", results[1]).error
+    assert refused == "error: metfa-report.html exists already: give another `--out`, or --overwrite"
     assert (tmp_path / "metfa-report.html").read_bytes() == before
+    assert metfa_command("report", results[1], "--overwrite").code == 0
+    assert (tmp_path / "metfa-report.html").read_bytes() != before
+
+
+def test_regions_that_a_result_cannot_have_are_an_error_that_names_it(metfa_command, results, tiny, tmp_path):
+    text = "A dull film. One good joke, a brilliant end."
+    assert metfa_command("explain-text", text, "--method", "occlusion", "--samples", 8, "--out", "text").code == 0
+    for regions in ("phrases", "sentences"):
+        assert metfa_command("report", "text", "--out", f"{regions}.html", "--regions", regions).code == 0
+        page = (tmp_path / f"{regions}.html").read_text("utf-8")
+        found = re.findall(r"<h2.*?>(.*?)</h2>", page)
+        assert [": 3 regions" in name if regions == "phrases" else ": 2 regions" in name for name in found] == [
+            True,
+            False,
+        ]
+    refused = metfa_command("report", results[0], "text", "--regions", "superpixels:9").error
+    assert refused == "error: text: `--regions` must be sentences, phrases, or none, got 'superpixels:9'"
+    refused = metfa_command("report", results[0], "text", "--regions", "sentences").error
+    assert refused.startswith(f"error: {results[0]}: `--regions` must be superpixels[:NUMBER], grid[:ROWS], none")
+    assert metfa_command("report", "text", results[0], "--regions", "none").code == 0
+    page = (tmp_path / "metfa-report.html").read_text("utf-8")
+    assert len(re.findall(r"<h2.*?>(.*?)</h2>", page)) == 2
 
 
 def told_in(path):
@@ -112,7 +137,7 @@ def test_a_result_of_until_starts_as_it_was_decided(metfa_command, results, tmp_
     rule = ("--until", "undecided=0.6", "--max-samples", "30", "--noise", "gaussian:0.1", "--alpha", "0.1")
     assert metfa_command("explain", "photo.png", "--model", "tiny:model", *rule, "--out", "until").code == 0
     stopping = metfa.load(tmp_path / "until" / "sample").stopping
-    assert metfa_command("report", "until", "--out", "a.html").code == 0
+    assert metfa_command("report", "until", "--out", "a.html", "--regions", "none").code == 0
     told = told_in(tmp_path / "a.html")
     (one,) = told["results"]
     assert (told["alpha"], told["correction"], one["split"]) == (0.1, "closed-e-bh", 10)
@@ -131,7 +156,7 @@ def test_a_result_of_until_starts_as_it_was_decided(metfa_command, results, tmp_
 
 
 def test_samples_left_out_for_the_threshold(metfa_command, results, tmp_path):
-    assert metfa_command("report", "one", "--out", "a.html", "--split", "2").code == 0
+    assert metfa_command("report", "one", "--out", "a.html", "--split", "2", "--regions", "none").code == 0
     (one,) = told_in(tmp_path / "a.html")["results"]
     threshold = metfa.load(results[0] / "sample").threshold(split=2)[0]
     assert (one["split"], one["samples"]["n"], one["edges"][one["computed"]]) == (2, 4, threshold)

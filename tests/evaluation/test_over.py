@@ -9,7 +9,7 @@ import pytest
 import metfa
 from metfa import Regions, Study, evaluate, metrics, regions
 from metfa._base.warnings import FailedUnitsWarning
-from metfa.by_name.regions import regions_named
+from metfa.by_name.regions import KINDS, region_named
 from metfa.evaluation import prepare, read_study
 from metfa.evaluation.units import units_of
 from metfa.noise import Gaussian, Uniform
@@ -195,7 +195,7 @@ def test_addresses_cover_the_regions():
         ({"over": Regions}, TypeError, "`over` must be a function of an input, a metfa.Regions or a name"),
         ({"over": "gird:4"}, ValueError, r"`over` must be superpixels\[:NUMBER\] or grid\[:ROWS\], got 'gird:4'"),
         ({"over": "sentences"}, ValueError, r"`over` must be superpixels\[:NUMBER\] or grid\[:ROWS\], got 'sentences'"),
-        ({"over": "grid:1"}, ValueError, "`over` must be at least grid:2, so that a region has a rest, got 'grid:1'"),
+        ({"over": "grid:1"}, ValueError, "`over` must be at least grid:2, so that a region has a rest, got grid:1"),
         ({"over": Regions((QUARTERS.masks[0],) * 2)}, ValueError, "`over` holds masks for 2 inputs"),
         (
             {"n_samples": metfa.Until(undecided=0.1, max_samples=50, over=QUARTERS)},
@@ -245,15 +245,15 @@ def test_maps_of_another_shape_fail_by_name():
 
 def test_names_make_regions_against_the_rest():
     pytest.importorskip("skimage")
-    superpixels = regions_named("superpixels:5", "image")(IMAGES[0])
+    superpixels = region_named("superpixels:5", "over", KINDS["image"])(IMAGES[0])
     assert superpixels == regions.superpixels(IMAGES[0], 5, against="rest")
-    assert regions_named("grid:3", "image")(IMAGES[0]) == regions.grid((8, 8), 3, against="rest")
-    assert len(regions_named("grid", "image")(np.zeros((3, 20, 30)))) == 14**2
+    assert region_named("grid:3", "over", KINDS["image"])(IMAGES[0]) == regions.grid((8, 8), 3, against="rest")
+    assert len(region_named("grid", "over", KINDS["image"])(np.zeros((3, 20, 30)))) == 14**2
     with pytest.raises(ValueError, match=r"`over` 'grid' is for pictures, got an input of shape \(8,\)"):
-        regions_named("grid:3", "image")(np.zeros(8))
+        region_named("grid:3", "over", KINDS["image"])(np.zeros(8))
     text = "It was long. It was dull, and loud."
-    assert regions_named("sentences", "text")(text) == regions.sentences(text, against="rest")
-    assert regions_named("phrases", "text")(text) == regions.phrases(text, against="rest")
+    assert region_named("sentences", "over", KINDS["text"])(text) == regions.sentences(text, against="rest")
+    assert region_named("phrases", "over", KINDS["text"])(text) == regions.phrases(text, against="rest")
 
 
 def counted(texts):
@@ -296,7 +296,7 @@ def test_a_file_names_regions(tmp_path):
     """
     (tmp_path / "study.toml").write_text(lines)
     study = read_study(tmp_path / "study.toml")
-    assert study.parts == regions_named("superpixels:50", "image")
+    assert study.parts == region_named("superpixels:50", "over", KINDS["image"])
     (tmp_path / "study.toml").write_text(lines.replace("[metrics.undecided]", "[metrics.faithfulness]"))
     with pytest.raises(ValueError, match="single features' are needed for faithfulness"):
         read_study(tmp_path / "study.toml")

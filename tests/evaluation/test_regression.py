@@ -378,7 +378,10 @@ def test_the_record_says_how_it_was_made(kept):
         (FILE.replace("n_samples", "samples"), r"\[sampling\] has no entry 'samples'"),
         (FILE.replace("uniform:0.1", "loud"), r"\[sampling\] noise: the noise must be"),
         (FILE.replace('"gradient"', '"gradent"'), r"\[explainer\]: the method must be .*'gradient'"),
-        (FILE.replace("grid:3", "grid"), "`regions` must be 'superpixels:NUMBER'"),
+        (
+            FILE.replace("grid:3", "squares"),
+            "`regions` must be superpixels\\[:NUMBER\\], grid\\[:ROWS\\], or none, got",
+        ),
         (FILE.replace("delta = 0.01", "delta = -1"), "`delta` must be"),
         (FILE.replace("delta", "scale"), "`scale` must be"),
         (FILE.replace("n_samples = 16", "n_samples = 0"), "`n_samples` must be"),

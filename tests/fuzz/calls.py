@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import torch
 from PIL import Image
+from sklearn.linear_model import LogisticRegression
 from torch import nn
 from torchvision.models.vision_transformer import VisionTransformer
 
@@ -29,6 +30,7 @@ from metfa import (
     report,
     segmentation,
     stats,
+    tables,
     text,
 )
 from metfa.explainers import CAM, Gradient
@@ -53,6 +55,7 @@ from .values import ANYTHING, COUNT, FLAG, INDEX, NAME, NUMBER, NUMBERS_OR_ONE, 
 from .verdicts import Case, Fresh
 
 SMOOTH = noise.Uniform(0.1, bounds=(0, 1))
+SMOOTH_TABLE = noise.Gaussian(0.1)
 TERMS = {"threshold": 0.5, "alpha": 0.3, "correction": None, "split": None}
 
 
@@ -115,6 +118,7 @@ def cases(folder):
             *of_metrics(),
             *of_attacks(folder),
             *of_segmentation(folder),
+            *of_tables(),
             *of_text(folder),
             *of_regions(),
             *of_models(),
@@ -310,7 +314,7 @@ def of_parts(folder):
         yield Case(f"parts.{name}", getattr(parts, name), {**TERMS, "threshold": {"table": 0.5}})
     yield Case("parts.of_input", parts.of_input, {"index": 1})
     yield Case("parts.concat", parts.concat, {"other": parts_sample(3, run=metfa.Run(first_sample=12))})
-    yield Case("parts.save", parts.save, {"path": folder.new()})
+    yield Case("parts.save", parts.save, {"path": folder.new(), "overwrite": False})
     yield Case("parts.report", parts.report, {"path": folder.new(".html"), **shown})
     yield Case("parts.plot", parts.plot, {"index": 0, **shown}, ("palette",))
     yield Case("plot.side_by_side", plot.side_by_side, {"parts": parts, "index": 0, "palette": "paper", **shown})
@@ -340,7 +344,7 @@ def of_results(folder):
     yield Case("sample.concat", sample.concat, {"other": later})
     yield Case("sample.decide", sample.decide, {"terms": sample.terms(0.5)})
     yield Case("sample.too_few_for", sample.too_few_for, {"confidence_level": 0.9})
-    yield Case("sample.save", sample.save, {"path": folder.new()})
+    yield Case("sample.save", sample.save, {"path": folder.new(), "overwrite": True})
     shown = {"title": "Title", "threshold": 0.5, "alpha": 0.3, "confidence_level": 0.9}
     yield Case("sample.report", sample.report, {"path": folder.new(".html"), **shown})
     yield Case("Terms", metfa.Terms, {**TERMS, "split": 0})
@@ -516,7 +520,7 @@ def of_attacks(folder):
     saved = folder.path / "attack"
     result.save(saved)
     yield Case("attacks.load_attack", attacks.load_attack, {"path": saved})
-    yield Case("attack.save", result.save, {"path": folder.new()})
+    yield Case("attack.save", result.save, {"path": folder.new(), "overwrite": False})
     yield Case("attack.budget", result.budget, {"rounded": False})
     yield Case("plot.attack", plot.attack, {"result": result, "index": 0, "title": None})
     clean, moved = picture_sample(), picture_sample()
@@ -566,7 +570,8 @@ def of_segmentation(folder):
     yield Case("context.threshold", found.threshold, {"rule": stats.jenks, "split": None})
     for name in ("smoothed", "confidence_interval"):
         yield Case(f"context.{name}", getattr(found, name), {"confidence_level": 0.9})
-    yield Case("context.save", found.save, {"path": folder.new()})
+    yield Case("context.save", found.save, {"path": folder.new(), "overwrite": False})
+    yield Case("context.over", found.over, {"regions": None, "how": None, "against": "rest"})
     yield Case("context.report", found.report, {"path": folder.new(".html"), "alpha": 0.3}, ("title", "threshold"))
     saved = folder.path / "context"
     found.save(saved)
@@ -593,7 +598,7 @@ def of_text(folder):
     )
     yield Case("text.GradientXInput", made(text.GradientXInput, shown), {"model": reader, "scale": True})
     yield Case("text.GradientXInput()", text.GradientXInput(reader), {"inputs": texts, "target": 0})
-    yield Case("text.save_model", text.save_model, {"model": reader, "path": folder.new(".npz")})
+    yield Case("text.save_model", text.save_model, {"model": reader, "path": folder.new(".npz"), "overwrite": False})
     saved = text.save_model(reader, folder.path / "reader.npz")
     yield Case("text.load_model", text.load_model, {"name_or_path": saved})
     synonyms = text.Synonyms(0.5)
@@ -619,7 +624,6 @@ def of_text(folder):
     effects = text.SourceEffects(rows_scores, delta=0.5, pilot=4)
     yield Case("text.SourceEffects()", effects, {"inputs": [sources], "target": 0, "rngs": None})
     yield Case("SourceEffects.of_every_answer", effects.of_every_answer, {"inputs": [sources], "rngs": None})
-    yield Case("SourceEffects.learn", effects.learn, {"sources": sources, "scores": None, "at_a_time": 4})
     judged = {"model": text_scores, "inputs": texts, "attributions": [[1.0, 2, 3], [1, 2, 0.5]], "target": 0, "n": 2}
     for name in ("fdt", "st"):
         yield Case(f"text.{name}", getattr(text, name), {**judged, "rng": 0})
@@ -719,7 +723,11 @@ def of_evaluation(folder):
                kinds={"explainer": NAME, "metric": NAME, "against": NAME})  # fmt: skip
     yield Case("plot.study_differences", plot.study_differences, {"tables": done.tables(against="vanilla")},
                ("title",))  # fmt: skip
-    yield Case("evaluation.write_tables", evaluation.write_tables, {"evaluation": done, "folder": folder.new()})
+    yield Case(
+        "evaluation.write_tables",
+        evaluation.write_tables,
+        {"evaluation": done, "folder": folder.new(), "overwrite": False},
+    )
     written = folder.path / "study.toml"
     Image.fromarray(np.full((8, 8, 3), 128, np.uint8)).save(folder.path / "picture.png")
     lines = ('[model]\nname = "efficientnet-lite0"', '[data]\ninputs = "."', '[explainers]\nown = "gradient"',
@@ -734,6 +742,15 @@ def of_evaluation(folder):
                {"evaluation": done, "faithfulness": "overall", "relative": True},
                ("explainer", "sampling", "n_samples", "confidence_level", "title"),
                kinds={"explainer": NAME, "faithfulness": NAME})  # fmt: skip
+
+
+def of_tables():
+    table = np.random.default_rng(0).normal(size=(30, 2))
+    model = LogisticRegression().fit(table, table[:, 0] > 0)
+    yield Case("tables.explain", tables.explain,
+               {"model": model, "frame": table[:2], "target": 1, "background": table, "noise": SMOOTH_TABLE,
+                "method": "linear", "output": "margin", "n_samples": 2, "batch_size": 4, "rng": 0,
+                "run": None})  # fmt: skip
 
 
 def of_plot():
@@ -787,6 +804,6 @@ def of_plot():
 def of_report(folder):
     sample = table_sample()
     good = {"path": folder.new(".html"), "results": sample, "title": "Title", "threshold": 0.5, "alpha": 0.3,
-            "regions": np.array([0, 0, 1]), "kind": None}  # fmt: skip
+            "regions": np.array([0, 0, 1]), "kind": None, "overwrite": False}  # fmt: skip
     yield Case("report.write", report.write, good)
     yield Case("report.write of several", report.write, {**good, "results": {"one": sample, "two": sample}})

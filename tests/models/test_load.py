@@ -1,7 +1,10 @@
 """`load` from every source, on real pictures where the weights are at hand."""
 
+import io
+import socket
 import subprocess
 import sys
+import time
 import types
 import urllib.error
 
@@ -11,7 +14,7 @@ from PIL import Image
 from skimage import data
 from torch import nn
 
-from metfa.models import CentreCrop, LoadedModel, Normalised, WholePicture, load, load_segmentation
+from metfa.models import CentreCrop, LoadedModel, Normalised, WholePicture, _network, _sources, load, load_segmentation
 
 LITE0 = "efficientnet-lite0"
 
@@ -136,6 +139,7 @@ def test_failed_download_from_torchvision_is_one_line(monkeypatch, tmp_path):
 
     monkeypatch.setenv("TORCH_HOME", str(tmp_path))
     monkeypatch.setattr(torch.hub, "urlopen", unreachable)
+    monkeypatch.setattr(_sources, "is_reachable", lambda url: True)
     with pytest.raises(ConnectionError, match=r"weights of torchvision:resnet18 .*Name or service not known") as caught:
         load("torchvision:resnet18")
     assert "pretrained=False" in str(caught.value)
@@ -154,6 +158,56 @@ def test_failed_download_from_timm_is_one_line(monkeypatch):
     ) as caught:
         load("timm:resnet18")
     assert "\n" not in str(caught.value)
+
+
+class TestWithoutANetwork:
+    """Whoever cannot reach the host of the weights is told so at once; a cache needs no host."""
+
+    def test_a_host_that_refuses_or_has_no_address_is_not_reachable(self, monkeypatch):
+        monkeypatch.setattr(_network.urllib.request, "getproxies", dict)
+        with socket.socket() as server:
+            server.bind(("127.0.0.1", 0))
+            port = server.getsockname()[1]
+            assert not _network.is_reachable(f"http://127.0.0.1:{port}/file")  # nobody listens
+            server.listen()
+            assert _network.is_reachable(f"http://127.0.0.1:{port}/file")
+        assert not _network.is_reachable("https://no-such-host.invalid/file")
+
+    def test_a_slow_name_server_is_not_waited_for(self, monkeypatch):
+        opened = io.BytesIO()  # what is closed afterwards
+        monkeypatch.setattr(_network.urllib.request, "getproxies", dict)
+        monkeypatch.setattr(_network.socket, "create_connection", lambda *args, **kwargs: time.sleep(1) or opened)
+        begin = time.perf_counter()
+        assert not _network.is_reachable("https://host.invalid", seconds=0.05)
+        assert time.perf_counter() - begin < 0.5
+
+    def test_behind_a_proxy_the_proxy_is_asked(self, monkeypatch):
+        asked, opened = [], io.BytesIO()
+        monkeypatch.setattr(_network.urllib.request, "getproxies", lambda: {"https": "http://proxy.invalid:3128"})
+        monkeypatch.setattr(_network.urllib.request, "proxy_bypass", lambda host: host == "inside.invalid")
+        monkeypatch.setattr(_network.socket, "create_connection", lambda place, timeout: asked.append(place) or opened)
+        for host in ("huggingface.co", "inside.invalid"):
+            _network.is_reachable(f"https://{host}/file")
+        assert asked == [("proxy.invalid", 3128), ("inside.invalid", 443)]
+
+    def test_weights_of_torchvision_that_are_cached_need_no_host(self, monkeypatch, tmp_path):
+        monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+        monkeypatch.setattr(_sources, "is_reachable", lambda url: False)
+        with pytest.raises(ConnectionError, match=r"no connection to download\.pytorch\.org.*--random-weights"):
+            load("torchvision:resnet18")
+        weights = "https://download.pytorch.org/models/resnet18-f37072fd.pth"
+        (tmp_path / "hub" / "checkpoints").mkdir(parents=True)
+        (tmp_path / "hub" / "checkpoints" / weights.rpartition("/")[2]).touch()
+        _sources._check_reachable(weights)
+
+    @pytest.mark.parametrize("reachable", [True, False])
+    def test_the_hub_looks_into_its_cache_alone_where_its_host_is_not_reachable(self, monkeypatch, reachable):
+        constants = pytest.importorskip("huggingface_hub.constants")
+        monkeypatch.setattr(_network, "is_reachable", lambda url: reachable)
+        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+        with _network.hugging_face_in_time():
+            assert (not reachable) == constants.HF_HUB_OFFLINE
+        assert not constants.HF_HUB_OFFLINE
 
 
 @pytest.mark.parametrize("library", ["timm", "torchvision"])

@@ -114,6 +114,20 @@ class TestObjects:
         with pytest.raises(FileNotFoundError, match="no such image"):
             regions.objects(tmp_path / "none.png")
 
+    @pytest.mark.parametrize("more", [{}, {"exif": b"Exif\0\0more"}])  # the latter is of the extended form
+    def test_a_lossless_webp_of_grey_levels_is_a_mask(self, more, tmp_path):
+        labels = np.kron([[0, 1], [2, 200]], np.ones((4, 4), int)).astype(np.uint8)
+        Image.fromarray(labels).save(tmp_path / "mask.webp", lossless=True, **more)
+        assert regions.objects(tmp_path / "mask.webp") == regions.objects(labels.astype(int))
+        Image.fromarray(labels).save(tmp_path / "lossy.webp", quality=90, **more)
+        with pytest.raises(ValueError, match=r"lossy\.webp is a lossy WebP, which changes .*: save it as PNG"):
+            regions.objects(tmp_path / "lossy.webp")
+        with Image.open(tmp_path / "mask.webp") as picture, pytest.raises(ValueError, match="give its path"):
+            regions.objects(picture)
+        Image.fromarray(np.dstack([labels, labels * 0, labels])).save(tmp_path / "colours.webp", lossless=True)
+        with pytest.raises(ValueError, match="holds colours"):
+            regions.objects(tmp_path / "colours.webp")
+
     def test_too_large_a_file_is_refused(self, tmp_path):
         Image.new("1", (9500, 9500)).save(tmp_path / "large.png")
         with pytest.raises(ValueError, match=r"large\.png is too large"):

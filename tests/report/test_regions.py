@@ -138,9 +138,29 @@ class TestBesideTheirPixels:
         found = sample(stopping=stopping)
         asked = metfa.Regions(LABELS, against="rest") if over is None else None  # those of Until need no word
         told = data_of(report.write(tmp_path / "r.html", found, regions=asked))
-        assert (told["alpha"], told["correction"], len(told["results"])) == (0.1, "e-bh", 2)
+        assert (told["alpha"], told["correction"], told["correctionOfRegions"]) == (0.1, "e-bh", "e-bh")
         told = data_of(report.write(tmp_path / "s.html", found, regions=asked, alpha=0.2, correction="bonferroni"))
-        assert (told["alpha"], told["correction"]) == (0.2, "bonferroni")
+        assert (told["alpha"], told["correction"], told["correctionOfRegions"]) == (0.2, *["bonferroni"] * 2)
+
+    def test_regions_have_a_correction_of_their_own(self, sample, tmp_path):
+        found = sample()
+        path = report.write(tmp_path / "r.html", found, regions=metfa.Regions(LABELS, against="rest"))
+        told = data_of(path)
+        assert (told["correction"], told["correctionOfRegions"]) == ("none", "holm")
+        assert [one["ofRegions"] for one in told["results"]] == [True, False]
+        page = path.read_text("utf-8")
+        assert re.findall(r"<label>(Correction[^<]*) <select name=\"([\w-]+)\"", page) == [
+            ("Correction of single features", "correction"),
+            ("Correction of regions", "correction-of-regions"),
+        ]
+        alone = report.write(tmp_path / "s.html", found.over(metfa.Regions(LABELS, against="rest")))
+        assert data_of(alone)["correctionOfRegions"] is None
+        assert re.findall(r"<label>(Correction[^<]*) <select", alone.read_text("utf-8")) == ["Correction"]
+
+    def test_regions_by_heading(self, sample, tmp_path):
+        asked = {"first": metfa.Regions(LABELS, against="rest"), "second": None}
+        path = report.write(tmp_path / "r.html", {"first": sample(), "second": sample()}, regions=asked)
+        assert [one["kind"] for one in data_of(path)["results"]] == ["regions", "maps", "maps"]
 
 
 def test_names_of_regions_are_texts_of_others(sample, tmp_path):
@@ -190,7 +210,7 @@ class TestRefused:
         assert not list(tmp_path.iterdir())
 
     @pytest.mark.slow
-    def test_a_scene_and_what_to_write_instead(self, tmp_path):
+    def test_regions_of_a_scene_are_without_its_object(self, tmp_path):
         def network(images):
             shore = images[..., :4].mean((1, 2, 3), keepdim=True)
             return torch.cat([0 * images[:, :1], 12 * images[:, :1] * shore - 3], dim=1)
@@ -201,8 +221,10 @@ class TestRefused:
             network, image, 1, region=image[0] == 0.8, min_pixels=1, n_samples=14, rng=0
         )
         labels = np.repeat(np.arange(4), 192).reshape(24, 32)
-        with pytest.raises(ValueError, match=r"\[result, result\.sample\.over\(regions\)\]"):
-            report.write(tmp_path / "r.html", found, regions=labels)
+        regions = metfa.Regions(labels, against="rest")
+        told = data_of(report.write(tmp_path / "r.html", found, regions=regions))
+        assert [(one["kind"], one["beside"]) for one in told["results"]] == [("bars", None), ("maps", None)]
+        assert (told["correction"], told["correctionOfRegions"]) == ("none", "holm")
         both = [found, found.sample.over(labels, against="rest")]
         told = data_of(report.write(tmp_path / "s.html", both))["results"]
         assert [one["kind"] for one in told] == ["maps", "regions"]

@@ -21,6 +21,7 @@ from metfa.results.decisions import TooFewSamplesError
 from metfa.results.stopping import Stopping
 from metfa.sampling import folder
 from metfa.sampling.rounds import RoundsUntil
+from metfa.sampling.seen import SeenMaps
 
 WEIGHTS = np.linspace(-1, 3, 60).reshape(5, 12)
 INPUTS = np.array([0.9, 0.7])[:, None, None] * np.ones((2, 5, 12))
@@ -656,12 +657,47 @@ class TestThresholdThatIsNotGiven:
         return metfa.explain(explainer, np.ones((2, 8)), 0, noise=NOISE, n_samples=self.RULE, rng=0).stopping
 
     @pytest.mark.parametrize("signed", [True, False])
-    def test_the_first_round_decides(self, signed):
+    def test_the_clean_maps_decide_and_cost_no_samples(self, signed):
         weights = np.linspace(-1, 1, 8)
         stopping = self.stopping_of(lambda x, target: x * weights if signed else np.abs(x * weights))
-        assert stopping.split == (0 if signed else 10)  # 0 is no number of these samples
+        assert stopping.split == (0 if signed else 10)
         assert (stopping.thresholds == (0.0, 0.0)) == signed
         assert min(stopping.thresholds) >= 0
+
+    def test_samples_that_show_signs_where_the_clean_map_has_none_are_not_tested(self):
+        stopping = self.stopping_of(lambda x, target: (x - 1) * np.linspace(1, 2, 8))
+        assert (stopping.split, stopping.thresholds) == (10, (0.0, 0.0))
+
+    def test_the_e_values_of_a_true_null_are_at_most_1_on_average_given_the_threshold(self):
+        """Exactly, over all outcomes of five samples in the first round and eight later ones.
+
+        The median of the first feature is 0. The second one is -1 in a third of the samples in which the first is 1,
+        so that the sign that the first round sees goes with large scores of the first feature.
+        """
+        first, later, law = 5, 8, {(0.0, 0.0): 1 / 2, (1.0, 0.0): 1 / 3, (1.0, -1.0): 1 / 6}
+        rule = metfa.Until(undecided=0.5, first=first, max_samples=first + later)
+        expected = chosen = 0.0
+        for counts in itertools.product(range(first + 1), repeat=3):
+            if sum(counts) != first or not counts[2]:  # without a -1 there is no sign
+                continue
+            chance = math.factorial(first) * math.prod(
+                share**count / math.factorial(count) for share, count in zip(law.values(), counts, strict=True)
+            )
+            chosen += chance
+            begun = np.repeat(list(law), counts, axis=0)
+            for ones in range(later + 1):
+                values = np.concatenate([begun, np.outer(np.arange(later) < ones, [1.0, 0.0])])[:, None]
+                rounds = RoundsUntil(rule, 1)
+                seen = SeenMaps(lambda start, stop, values=values: values[start:stop], np.zeros((1, 2)), 1.0)
+                rounds.check(seen, "jenks_of_medians")
+                rounds.look(seen, first, [])
+                rounds.look(seen, first + later, [])
+                stopping = rounds.stopping()
+                assert stopping.thresholds == (0.0,)
+                tested = values[stopping.split :, 0, 0]
+                e_value = np.exp(stats.sequential_test(tested, 0).log_e_above)
+                expected += chance * math.comb(later, ones) / 2**later * e_value
+        assert expected / chosen == pytest.approx(1)  # 1.2 if the samples of the first round were tested too
 
     def test_an_explainer_that_says_so_needs_no_samples_for_it(self):
         def explainer(inputs, target):

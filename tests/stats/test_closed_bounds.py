@@ -343,3 +343,24 @@ def test_the_adversary_finds_a_broken_bound():
             > 0
         )
     assert broken > 25
+
+
+@pytest.mark.parametrize(
+    ("z_values", "bounds"),
+    [
+        ([-0.51, 2.45, 0.46, 1.89, 4.85, 0.01, 0.77, 3.96], [1, 2, 1, 3]),
+        ([1.31, 4.15, -0.08, 0.8, 3.02, 1.29, 1.01, 3.11, 3.82, -1.48, -1.48, 2.48], [2, 2, 2, 4]),
+        ([3.52, 1.22, 0.27, 0.75, 0.61, 2.46, 3.2, -2.64, 2.37, 1.34, -1.11, 3.1, 1.0, 2.94, 1.45, 4.59, 4.88, -0.28,
+          -0.05, 0.61], [2, 4, 3, 6]),
+    ],
+)  # fmt: skip
+def test_values_of_all_resolution_inference_in_nilearn(z_values, bounds):
+    """The true discoveries of nilearn 0.14.1 (`glm.thresholding`) in the first half, the second, every other, and all.
+
+    On 4,945 random regions of 2 to 79 hypotheses at alpha .05, .1 and .2 the two programs agreed, but for 15 in which
+    all p-values lie below alpha, where nilearn counts one discovery more than the region has hypotheses.
+    """
+    m = len(z_values)
+    regions = [np.arange(m) < m // 2, np.arange(m) >= m // 2, np.arange(m) % 2 == 0, np.ones(m, bool)]
+    found = stats.simes_bounds(scipy_stats.norm.sf(z_values), 0.05, dependence="positive")
+    assert [int(found.among(region)) for region in regions] == bounds

@@ -161,3 +161,22 @@ def test_false_discoveries_of_dependent_features_that_are_looked_at():
         shares.append(best[1])
     assert np.mean(shares) <= 0.1 + 3.8 * np.std(shares) / np.sqrt(len(shares))
     assert more > 100
+
+
+@pytest.mark.parametrize(
+    ("e_values", "rejected"),
+    [
+        ([686.03, 364.29, 19.33, 15.0, 6.77, 2.24], {0.05: 4, 0.1: 6, 0.2: 6}),
+        ([811.48, 20.74, 20.09, 19.89, 12.83, 8.93, 8.75, 8.26, 5.87, 0.74], {0.05: 1, 0.1: 9, 0.2: 9}),
+        ([7557.75, 385.28, 107.48, 81.62, 24.34, 6.9, 6.82, 3.91, 3.58, 3.58, 2.29, 1.89, 1.17, 0.97],
+         {0.05: 5, 0.1: 7, 0.2: 13}),
+    ],
+)  # fmt: skip
+def test_values_of_the_authors_package(e_values, rejected):
+    """The numbers of rejections of eclosure 0.1.1 (PyPI), checked with its `closedeBH(e, subset=...)`.
+
+    On 5,000 random families of 1 to 59 hypotheses, with and without ties, at alpha .05, .1 and .2, it allowed the same
+    sets as this function, with the two conditions of our own: of equal e-values all or none, and none of at most 1.
+    """
+    for alpha, number in rejected.items():
+        assert stats.closed_e_bh(np.log(e_values), alpha).sum() == number

@@ -15,7 +15,7 @@ COUNTS = ("n", "N", "samples", "n_samples", "nsamples", "num_samples", "nt_sampl
 STEPS = ("steps", "n_steps", "num_steps", "max_iter", "iterations", "num_iterations", "epochs")
 THEIRS = {  # of Captum, SHAP, LIME, pytorch-grad-cam, Quantus, scikit-learn
     "n_samples": COUNTS,
-    "n_masks": (*COUNTS, "num_masks", "masks"),
+    "n_masks": (*COUNTS, "num_masks"),
     "n_perturbations": (*COUNTS, "num_perturbations", "n_perturb_samples", "perturbations"),
     "n_iterations": (*STEPS, *COUNTS),
     "rng": ("seed", "random_state", "random_seed", "generator"),

@@ -113,6 +113,7 @@ def explainer_of(method: str, model: Any, settings: dict[str, Any], of: Of = "im
     if source == "captum":
         return explainers.from_captum(model, name, **settings)
     if source == GRADCAM:
+        _check_names(settings, ["layer", *(other for other in settings if not our_word(other, ["layer"]))], method)
         return explainers.from_gradcam(name or "GradCAM", model, **settings)
     factory = imported(method, "the method")
     _check_names(settings, _arguments(factory, settings), method)

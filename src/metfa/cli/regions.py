@@ -91,7 +91,7 @@ def parts_of(sample: Any, analysis: Analysis, about: Mapping[str, Any]) -> Parts
     """
     text, stopping = analysis.regions, getattr(sample, "stopping", None)
     if isinstance(sample, AttributionParts):
-        if text is not None:
+        if text not in (None, "none"):
             raise ValueError(
                 "`--regions` is for one map, and this result has several parts: in Python write "
                 "`result[name].over(...)`"
@@ -109,11 +109,12 @@ def parts_of(sample: Any, analysis: Analysis, about: Mapping[str, Any]) -> Parts
 
 
 def _of_text(text: str | None, sample: AttributionSample) -> Parts | None:
-    named = region_named(text or "sentences", "--regions", TEXTS)
+    named = region_named(text or "sentences", "--regions", TEXTS, against=None)
     if named is None:
         return None
     made, noun = named(sample), named.kind.removesuffix("s")
     if len(made) > 1:
+        made = replace(made, against="rest")
         return Parts(made, sample.over(made), "each against the other words", noun, "words")
     if text is not None:
         raise ValueError(f"`--regions` {text}: the text has only one {noun}, which has no rest")

@@ -246,9 +246,9 @@ class AttributionParts(Mapping):
             name: summarise(part, part.decide(terms[name]), confidence_level, flips_from) for name, part in self.items()
         }
 
-    def save(self, path: str | Path) -> Path:
-        """Write a new folder `path` (arrays as .npy, a manifest last), all or nothing; see `metfa.load`."""
-        return self.joined.save(path)
+    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write a new folder `path`, all or nothing; see `AttributionSample.save`."""
+        return self.joined.save(path, overwrite=overwrite)
 
     def report(self, path: str | Path, **settings: Any) -> Path:
         """Write one HTML file with a section for each part of each input; see `metfa.report.write`."""

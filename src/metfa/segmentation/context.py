@@ -21,7 +21,7 @@ from metfa.sampling.run import Run
 from metfa.segmentation._object import check_size, checked_region
 from metfa.segmentation.explanation import ContextExplanation
 from metfa.segmentation.grid_saliency import GridSaliency
-from metfa.segmentation.kept import SAMPLE, save_region
+from metfa.segmentation.kept import SAMPLE, save_classes, save_region
 from metfa.segmentation.regions import RegionModel, one_image, predicted_classes, region_of_class
 
 __all__ = ["explain_context"]
@@ -122,8 +122,9 @@ def explain_context(
             f"metfa.explainers.Gradient, got {method!r:.80}"
         )
     called = Called.of(model)
-    classes = predicted_classes(called, batch, target)
+    classes = None
     if region is None:
+        classes = predicted_classes(called, batch, target)
         region = region_of_class(classes, target)
         if region.all():
             raise ValueError(f"the model finds class {target} in all pixels, which leaves no context to explain")
@@ -148,7 +149,7 @@ def explain_context(
         regional.shown = batch[0].detach()
     folder = _folder(run.store)
     if folder is not None:
-        save_region(region, folder, classes)
+        save_region(region, folder)
     with warnings.catch_warnings():
         if isinstance(made, GridSaliency):  # an empty mask is an answer: no context is needed
             warnings.filterwarnings("ignore", r"\d+ of \d+ maps are constant", DegenerateAttributionsWarning)
@@ -163,6 +164,10 @@ def explain_context(
             run=replace(run, store=None if folder is None else folder / SAMPLE),
         )
     _warn_if_missed(sample.scores, target)
+    if classes is None:
+        classes = predicted_classes(called, batch, target)
+    if folder is not None:
+        save_classes(classes, folder)
     return ContextExplanation(sample, region, classes)
 
 

@@ -25,7 +25,7 @@ from metfa.results.terms import Terms, checked_threshold
 from metfa.results.thresholds import half, resolved
 from metfa.sampling.store import RUN
 from metfa.segmentation._object import checked_region
-from metfa.segmentation.kept import CONTEXT, SAMPLE, read_classes, read_region, save_region
+from metfa.segmentation.kept import CONTEXT, SAMPLE, read_classes, read_region, save_classes, save_region
 from metfa.segmentation.surroundings import in_the_context, objects_around
 
 if TYPE_CHECKING:
@@ -220,7 +220,9 @@ class ContextExplanation:
             If `path` exists, and is no saved explanation of a context or `overwrite` is not given.
         """
         with new_folder(path, replaces=CONTEXT if check_flag(overwrite, "overwrite") else None) as folder:
-            save_region(self.region, folder, self.classes)
+            save_region(self.region, folder)
+            if self.classes is not None:
+                save_classes(self.classes, folder)
             self.sample.save(folder / SAMPLE)
         return as_path(path, "path")
 

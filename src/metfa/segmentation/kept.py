@@ -10,14 +10,14 @@ import numpy as np
 from metfa.results import files
 from metfa.results.arrays import read_array, write_array
 
-__all__ = ["CONTEXT", "REGION", "SAMPLE", "read_classes", "read_region", "save_region"]
+__all__ = ["CONTEXT", "REGION", "SAMPLE", "read_classes", "read_region", "save_classes", "save_region"]
 
 CONTEXT, REGION, CLASSES, SAMPLE = "context.json", "region.npy", "classes.npy", "sample"
 SCHEMA_VERSION = 1
 
 
-def save_region(region: np.ndarray, folder: Path, classes: np.ndarray | None = None) -> None:
-    """Write the object's pixels, and the classes of all if they are known, into `folder`, that of its samples.
+def save_region(region: np.ndarray, folder: Path) -> None:
+    """Write the object's pixels into `folder`, the folder of its samples.
 
     Raises
     ------
@@ -29,10 +29,16 @@ def save_region(region: np.ndarray, folder: Path, classes: np.ndarray | None = N
             raise FileExistsError(f"{folder} holds samples of another object; give a new folder")
         return
     folder.mkdir(parents=True, exist_ok=True)
-    described = {"region": write_array(folder / REGION, region)}
-    if classes is not None:
-        described["classes"] = write_array(folder / CLASSES, classes)
-    files.write_json(folder / CONTEXT, {"schema_version": SCHEMA_VERSION, **described})
+    described = write_array(folder / REGION, region)
+    files.write_json(folder / CONTEXT, {"schema_version": SCHEMA_VERSION, "region": described})
+
+
+def save_classes(classes: np.ndarray, folder: Path) -> None:
+    """Write the classes of all pixels beside the object's pixels, unless they are there."""
+    with files.read_manifest(folder / CONTEXT, SCHEMA_VERSION) as about:
+        known = dict(about)
+    if "classes" not in known:
+        files.write_json(folder / CONTEXT, {**known, "classes": write_array(folder / CLASSES, classes)})
 
 
 def read_region(folder: Path) -> np.ndarray:
