@@ -37,6 +37,7 @@ docs: $(DEV)/done
 	@echo "open docs/_build/html/index.html"
 
 bench: $(DEV)/done
+bench: $(DEV)/done
 	$(DEV)/bin/python -m benchmarks
 
 report-assets:

@@ -28,7 +28,7 @@ from metfa.text import AnswerScorer, explain_answer
 
 LOG2, TINY = math.log(2), 1e-9
 OTHER = 3  # forwards of metfa that are no samples and no pilot: the whole prompt, and two looks
-PILOT = 24
+PILOT, LARGE_PILOT, MANY = 24, 48, 200  # the default, and what is worth it with so many forwards
 CAP = 424
 SYNTHETIC = {
     "sum of 3 and 1.5": lambda m: 3.0 * m[:, 0] + 1.5 * m[:, 1],
@@ -77,8 +77,9 @@ def key_values(copies, seed, network, words):
 
 
 def of_metfa(prompt, forwards, delta, seed):
-    n = forwards - PILOT - OTHER
-    settings = {"delta": delta, "pilot": PILOT, "batch_size": n, "rng": seed}
+    pilot = LARGE_PILOT if forwards > MANY else PILOT
+    n = forwards - pilot - OTHER
+    settings = {"delta": delta, "pilot": pilot, "batch_size": n, "rng": seed}
     return explain_answer(prompt, prompt.sources, n_samples=n, **settings).significance_map()[0] == 1
 
 
@@ -111,7 +112,7 @@ def until_decided(prompts):
     forwards, recall, false, undecided = [], [], [], []
     for seed, prompt in enumerate(prompts):
         rule = metfa.Until(undecided=0.0, correction="bonferroni", max_samples=CAP - PILOT - OTHER)
-        sample = explain_answer(prompt, prompt.sources, delta=LOG2, n_samples=rule, batch_size=40, rng=seed)
+        sample = explain_answer(prompt, prompt.sources, delta=LOG2, n_samples=rule, rng=seed)
         marks, matter = sample.significance_map()[0], np.array(prompt.matter, bool)
         forwards.append(sample.provenance["prompts"]["scored"])
         recall.append((marks[matter] == 1).mean())

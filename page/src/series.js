@@ -6,8 +6,10 @@ import { Bars } from "./features.js";
 import { colourOf, layerName } from "./maps.js";
 import { labelsOf, midsOf, runsOf, ticks } from "./places.js";
 
-const LEFT = 92; // pixels of the page: names of channels and figures of their scales
+const FIGURES = 46; // pixels of the page: figures of the scales
+const NAMES = [40, 150]; // least and most room of the names of channels
 const RIGHT = 12;
+const FONT = "12px system-ui, sans-serif";
 const AXIS = 34; // below all rows: figures and label of time
 const SHADE = { 1: 0.5, "-1": 0.28 }; // weight of a mark's colour behind the signal
 const LANE = 5; // a strip below each row has the full colours
@@ -17,8 +19,8 @@ const CLOSER = 2;
 export class Series {
   constructor(result, label, onPoint) {
     Object.assign(this, { result, onPoint, cursor: null, at: null, layer: "smoothed" });
-    const { place } = result;
-    [this.rows, this.length] = place.shape;
+    const { located } = result;
+    [this.rows, this.length] = located.shape;
     this.from = 0;
     this.to = this.length;
     this.canvas = element("canvas", {
@@ -50,19 +52,23 @@ export class Series {
   }
 
   async load() {
-    const { place } = this.result;
-    this.labels = await labelsOf(place, this.rows * this.length, this.result.size);
-    const { times } = place;
+    const { located } = this.result;
+    this.labels = await labelsOf(located, this.rows * this.length, this.result.size);
+    const { times } = located;
     this.times = typeof times === "string" ? scores(await unpacked(times), { kind: "double" }) : Float64Array.from({ length: this.length }, (_, k) => times.first + k * times.step);
     if (this.times.length !== this.length) throw new Error("its times do not fit its steps");
     this.edges = midsOf(this.times);
     this.signals = [];
-    for (const { low, high, levels } of place.signals) {
+    for (const { low, high, levels } of located.signals) {
       const found = counts(await unpacked(levels), 16);
-      if (found.length !== place.channels.length * this.length) throw new Error("its signal does not fit its steps");
+      if (found.length !== located.channels.length * this.length) throw new Error("its signal does not fit its steps");
       this.signals.push({ low, high, levels: found });
     }
     this.panels = this.#panels();
+    const context = this.canvas.getContext("2d");
+    context.font = FONT;
+    const widest = Math.max(...this.panels.map(({ name }) => context.measureText(name).width));
+    this.left = FIGURES + Math.ceil(Math.max(NAMES[0], Math.min(NAMES[1], widest + 8)));
     this.height = this.panels.reduce((sum, { height }) => sum + height, 0) + AXIS;
     this.frame.style.height = `${this.height}px`;
     new ResizeObserver(() => this.#draw()).observe(this.frame);
@@ -70,16 +76,16 @@ export class Series {
 
   /** What is drawn in which row of the picture, from the top downwards. */
   #panels() {
-    const { channels } = this.result.place;
+    const { channels } = this.result.located;
     const n = channels.length;
-    const tall = n === 1 ? 120 : n <= 4 ? 84 : 46;
+    const tall = n === 1 ? 150 : n <= 4 ? 100 : 46;
     const panels = [];
     channels.forEach((name, channel) => {
       const row = this.rows > 1 ? channel : 0;
       if (this.signals.length) panels.push({ kind: "signal", channel, row, name, height: tall });
       if (this.rows > 1) panels.push({ kind: "score", row, name: this.signals.length ? "score" : name, height: Math.max(40, 0.7 * tall) });
     });
-    if (this.rows === 1) panels.push({ kind: "score", row: 0, name: this.result.thing, height: 130 });
+    if (this.rows === 1) panels.push({ kind: "score", row: 0, name: this.result.thing, height: 150 });
     return panels;
   }
 
@@ -112,7 +118,7 @@ export class Series {
   #under(event, how) {
     const box = this.canvas.getBoundingClientRect();
     const [x, y] = [event.clientX - box.left, event.clientY - box.top];
-    const share = Math.max(0, Math.min(1, (x - LEFT) / (box.width - LEFT - RIGHT)));
+    const share = Math.max(0, Math.min(1, (x - this.left) / (box.width - this.left - RIGHT)));
     const time = this.edges[this.from] + share * (this.edges[this.to] - this.edges[this.from]);
     let top = 0;
     let row = this.rows - 1;
@@ -180,7 +186,7 @@ export class Series {
     if (this.result.names) return this.result.names[feature];
     const at = this.at !== null && this.labels[this.at] === feature ? this.at : this.labels.indexOf(feature);
     const step = at % this.length;
-    const { label, channels } = this.result.place;
+    const { label, channels } = this.result.located;
     const unit = /\((.*)\)$/.exec(label)?.[1];
     const when = label === "step" ? `step ${step}` : `time ${short(this.times[step], 6)}${unit ? ` ${unit}` : ""} (step ${step})`;
     return this.rows > 1 ? `${channels[Math.floor(at / this.length)]}, ${when}` : when;
@@ -215,7 +221,7 @@ export class Series {
     this.colours = Object.fromEntries(Object.entries(this.result.looks).map(([mark, look]) => [mark, `rgb(${colourOf(look).join(" ")})`]));
     const right = width - RIGHT;
     const span = this.edges[this.to] - this.edges[this.from];
-    this.x = (time) => LEFT + ((time - this.edges[this.from]) / span) * (right - LEFT);
+    this.x = (time) => this.left + ((time - this.edges[this.from]) / span) * (right - this.left);
     let top = 0;
     for (const panel of this.panels) {
       this.#drawPanel(context, panel, top, right);
@@ -230,7 +236,7 @@ export class Series {
     const bottom = top + panel.height - 4;
     context.save();
     context.beginPath();
-    context.rect(LEFT, top, right - LEFT, panel.height);
+    context.rect(this.left, top, right - this.left, panel.height);
     context.clip();
     if (this.layer !== "picture") this.#drawMarks(context, panel.row, top, bottom);
     const within = panel.kind === "signal" ? this.#drawSignal(context, panel, top + 3, bottom - LANE - 2) : this.#drawScore(context, panel, top + 3, bottom - LANE - 2);
@@ -238,22 +244,22 @@ export class Series {
     context.strokeStyle = this.rule;
     context.lineWidth = 1;
     context.beginPath();
-    context.moveTo(LEFT - 0.5, top);
-    context.lineTo(LEFT - 0.5, bottom);
-    context.moveTo(LEFT, bottom + 1.5);
+    context.moveTo(this.left - 0.5, top);
+    context.lineTo(this.left - 0.5, bottom);
+    context.moveTo(this.left, bottom + 1.5);
     context.lineTo(right, bottom + 1.5);
     context.stroke();
     context.textAlign = "right";
     context.fillStyle = panel.kind === "signal" || !this.signals.length ? this.ink : this.faint;
-    context.font = "12px system-ui, sans-serif";
+    context.font = FONT;
     context.textBaseline = "middle";
-    context.fillText(fitted(context, panel.name, LEFT - 44), LEFT - 42, (top + bottom) / 2);
+    context.fillText(fitted(context, panel.name, this.left - FIGURES - 6), this.left - FIGURES, (top + bottom) / 2);
     context.fillStyle = this.faint;
     context.font = "10px system-ui, sans-serif";
     context.textBaseline = "top";
-    context.fillText(short(within.high, 3), LEFT - 4, top + 1);
+    context.fillText(short(within.high, 3), this.left - 4, top + 1);
     context.textBaseline = "bottom";
-    context.fillText(short(within.low, 3), LEFT - 4, bottom);
+    context.fillText(short(within.low, 3), this.left - 4, bottom);
   }
 
   #drawMarks(context, row, top, bottom) {
@@ -298,7 +304,7 @@ export class Series {
     if (result.maps.lower && !["width", "radius", "picture"].includes(this.layer)) this.#drawBand(context, score("lower"), score("upper"), y);
     const line = (value) => {
       context.beginPath();
-      context.moveTo(LEFT, y(value));
+      context.moveTo(this.left, y(value));
       context.lineTo(this.x(this.edges[this.to]), y(value));
       context.stroke();
     };
@@ -351,7 +357,7 @@ export class Series {
         begun = true;
       }
     };
-    const crowded = this.to - this.from > 2 * (this.x(this.edges[this.to]) - LEFT);
+    const crowded = this.to - this.from > 2 * (this.x(this.edges[this.to]) - this.left);
     for (let step = this.from; step < this.to; step++) {
       const one = value(step);
       if (Number.isNaN(one)) {
@@ -395,7 +401,7 @@ export class Series {
     context.font = "11px system-ui, sans-serif";
     context.textAlign = "center";
     context.textBaseline = "top";
-    for (const { value, text } of ticks(this.edges[this.from], this.edges[this.to], Math.max(2, Math.floor((right - LEFT) / 90)))) {
+    for (const { value, text } of ticks(this.edges[this.from], this.edges[this.to], Math.max(2, Math.floor((right - this.left) / 90)))) {
       const x = this.x(value);
       context.beginPath();
       context.moveTo(x, top - 2);
@@ -403,7 +409,7 @@ export class Series {
       context.stroke();
       context.fillText(text, x, top + 4);
     }
-    context.fillText(this.result.place.label, (LEFT + right) / 2, top + 19);
+    context.fillText(this.result.located.label, (this.left + right) / 2, top + 19);
   }
 
   /** The line at the cursor, and a frame around its channel: elements, so that the picture is not drawn anew. */
@@ -421,7 +427,7 @@ export class Series {
       if (row === Math.floor(this.at / this.length)) bounds = { top: bounds?.top ?? top, bottom: top + height };
       top += height;
     }
-    const look = { left: `${LEFT}px`, right: `${RIGHT}px`, top: `${bounds.top}px`, height: `${bounds.bottom - bounds.top - 3}px` };
+    const look = { left: `${this.left}px`, right: `${RIGHT}px`, top: `${bounds.top}px`, height: `${bounds.bottom - bounds.top - 3}px` };
     Object.assign(this.row.style, look);
   }
 

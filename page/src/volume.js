@@ -15,10 +15,10 @@ let volumes = 0; // on this page, for the names of their fields
 export class Volume {
   constructor(result, label, onPoint) {
     Object.assign(this, { result, label, onPoint, cursor: null, opacity: 1, layer: "smoothed" });
-    const { place } = result;
-    this.shape = place.shape;
-    this.axis = place.axis;
-    this.at = place.at ?? [0, 0, 0];
+    const { located } = result;
+    this.shape = located.shape;
+    this.axis = located.axis;
+    this.at = located.at ?? [0, 0, 0];
     this.colours = colourMap(result.colours);
     volumes += 1;
     this.slider = element("input", { type: "range", min: 0, step: 1, oninput: () => this.#show(Number(this.slider.value)) });
@@ -49,10 +49,10 @@ export class Volume {
   async load() {
     const { result } = this;
     const size = this.shape.reduce((a, b) => a * b);
-    this.labels = await labelsOf(result.place, size, result.size);
+    this.labels = await labelsOf(result.located, size, result.size);
     this.grey = await unpacked(result.picture);
     if (this.grey.length !== size) throw new Error("its voxels do not fit their scores");
-    if (!result.place.at) this.at = this.#placeOf(this.#voxelOf(this.#strongest()));
+    if (!result.located.at) this.at = this.#placeOf(this.#voxelOf(this.#strongest()));
     this.#turn(this.axis);
   }
 
@@ -64,7 +64,7 @@ export class Volume {
   }
 
   #axes() {
-    return this.result.place.axes.map((name, axis) => {
+    return this.result.located.axes.map((name, axis) => {
       const field = element("input", { type: "radio", name: `axis-${volumes}`, value: axis, onchange: () => this.#turn(axis) });
       field.checked = axis === this.axis;
       return element("label", {}, field, ` along ${name}s`);
@@ -172,7 +172,7 @@ export class Volume {
   nameOf(feature) {
     if (this.result.names) return this.result.names[feature];
     const at = this.#placeOf(this.#voxelOf(feature));
-    return this.result.place.axes.map((name, axis) => `${name} ${at[axis]}`).join(", ");
+    return this.result.located.axes.map((name, axis) => `${name} ${at[axis]}`).join(", ");
   }
 
   // Slices
@@ -180,7 +180,7 @@ export class Volume {
   #turn(axis) {
     this.axis = axis;
     const [down, across] = this.#plane;
-    const { spacing } = this.result.place;
+    const { spacing } = this.result.located;
     const [height, width] = [this.shape[down], this.shape[across]];
     const ratio = (width * spacing[across]) / (height * spacing[down]);
     for (const { canvas, frame } of this.views) {
@@ -189,7 +189,7 @@ export class Volume {
       frame.style.maxWidth = `${60 * Math.max(ratio, 0.2)}vh`;
     }
     this.slider.max = this.shape[axis] - 1;
-    this.slider.setAttribute("aria-label", this.result.place.axes[axis]);
+    this.slider.setAttribute("aria-label", this.result.located.axes[axis]);
     if (this.result.marks) this.drawMarks();
   }
 
@@ -254,9 +254,9 @@ export class Volume {
   }
 
   #whereText() {
-    const { place } = this.result;
-    const distance = place.unit ? `, ${Number((this.at[this.axis] * place.spacing[this.axis]).toPrecision(4))} ${place.unit}` : "";
-    return `${place.axes[this.axis]} ${this.at[this.axis]} of 0 to ${this.shape[this.axis] - 1}${distance}`;
+    const { located } = this.result;
+    const distance = located.unit ? `, ${Number((this.at[this.axis] * located.spacing[this.axis]).toPrecision(4))} ${located.unit}` : "";
+    return `${located.axes[this.axis]} ${this.at[this.axis]} of 0 to ${this.shape[this.axis] - 1}${distance}`;
   }
 
   #scale(name) {

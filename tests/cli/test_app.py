@@ -374,7 +374,10 @@ def test_show_reads_the_report_again(metfa_command, finished):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "out", "written"),
-    [("show", "again", ["figure.png", "maps.png", "report.html", "report.txt"]), ("report", "again/page.html", ["page.html"])],
+    [
+        ("show", "again", ["figure.png", "maps.png", "report.html", "report.txt"]),
+        ("report", "again/page.html", ["page.html"]),
+    ],
 )
 def test_reading_a_result_again_needs_no_torch(command, out, written, finished, tmp_path):
     code = """
@@ -616,7 +619,8 @@ def test_finished_results_are_kept(explain, finished, picture):
     done = explain(picture, "--out", finished)
     assert done.code == 0
     assert f"{finished} holds the finished result of this command: nothing is written" in done.err
-    assert done.out == f"{report}\nfigure: {figure}\nfigure: {finished / 'maps.png'}\npage: {finished / 'report.html'}\n"
+    maps, page = finished / "maps.png", finished / "report.html"
+    assert done.out == f"{report}\nfigure: {figure}\nfigure: {maps}\npage: {page}\n"
     assert tree(finished) == before
     other = explain(picture, "--out", finished, "--alpha", 0.1)
     assert other.code == 2

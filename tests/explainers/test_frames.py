@@ -143,10 +143,12 @@ def test_linear():
 
 
 class TestByCodes:
+    @pytest.mark.slow  # SHAP compiles its masker
     def test_exact(self, coded):
         exact = shap.ExactExplainer(coded, shap.maskers.Independent(coded.codes(TABLE[:3])))
         check(from_shap(exact), TABLE[ROWS], exact(coded.codes(TABLE[ROWS])).values)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("kind", [shap.KernelExplainer, shap.PermutationExplainer])
     def test_samplers_add_up_and_draw_from_streams(self, coded, kind):
         explainer = from_shap(kind(coded, coded.codes(TABLE[:3])))
@@ -157,6 +159,7 @@ class TestByCodes:
         again = metfa.explain(explainer, TABLE[21:22], noise=None, n_samples=1, rng=0)
         np.testing.assert_allclose(again.values[0, 0], sample.values[0, 1], atol=1e-12)
 
+    @pytest.mark.slow
     def test_under_noise_the_model_gets_frames(self, coded):
         exact = shap.ExactExplainer(coded, shap.maskers.Independent(coded.codes(TABLE[:3])))
         noise = metfa.noise.per_column(TABLE, 0.2, resample=0.3)
@@ -191,6 +194,7 @@ class TestByCodes:
 
 
 class TestLime:
+    @pytest.mark.slow
     def test_by_codes(self):
         table = TABLE.fillna({"debt": 0.5})
         coded = metfa.Coded(probabilities, table)
@@ -221,3 +225,19 @@ class TestLime:
         tabular = lime.lime_tabular.LimeTabularExplainer(NUMBERS.to_numpy())
         with pytest.raises(TypeError, match=r"column 'town' of the frame holds labels: write `coded = metfa\.Coded\("):
             from_lime(tabular, pipeline.predict_proba)(TABLE[ROWS], 0)
+
+
+def test_a_function_that_would_mix_up_the_columns_of_lightgbm():
+    model = lightgbm.LGBMClassifier(n_estimators=2, verbose=-1, n_jobs=1).fit(NUMBERS, ILL)
+
+    def explainer(frame, target):
+        return model.predict_proba(frame, pred_contrib=True)[:, :-1]
+
+    settings = {"noise": metfa.noise.per_column(NUMBERS, 0.1), "n_samples": 2, "rng": 0}
+    turned = NUMBERS[ROWS][["income", "age"]]
+    message = r"another order than the model was fitted on, .* write `inputs\[\['age', 'income'\]\]`"
+    with pytest.raises(ValueError, match=message):
+        metfa.explain(explainer, turned, 1, **settings)
+    with pytest.raises(ValueError, match=message):
+        metfa.explain(lambda x, target: x.to_numpy(), turned, predict=lambda x: model.predict_proba(x), **settings)
+    assert metfa.explain(explainer, turned[["age", "income"]], 1, **settings).values.shape == (2, 4, 2)

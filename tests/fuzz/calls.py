@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import torch
 from PIL import Image
+from sklearn.linear_model import LogisticRegression
 from torch import nn
 from torchvision.models.vision_transformer import VisionTransformer
 
@@ -29,6 +30,7 @@ from metfa import (
     report,
     segmentation,
     stats,
+    tables,
     text,
 )
 from metfa.explainers import CAM, Gradient
@@ -53,6 +55,7 @@ from .values import ANYTHING, COUNT, FLAG, INDEX, NAME, NUMBER, NUMBERS_OR_ONE, 
 from .verdicts import Case, Fresh
 
 SMOOTH = noise.Uniform(0.1, bounds=(0, 1))
+SMOOTH_TABLE = noise.Gaussian(0.1)
 TERMS = {"threshold": 0.5, "alpha": 0.3, "correction": None, "split": None}
 
 
@@ -115,6 +118,7 @@ def cases(folder):
             *of_metrics(),
             *of_attacks(folder),
             *of_segmentation(folder),
+            *of_tables(),
             *of_text(folder),
             *of_regions(),
             *of_models(),
@@ -184,6 +188,17 @@ def of_noise():
         yield Case(f"noise.{name}()", getattr(noise, name)(0.1), {"x": row, "rng": np.random.default_rng(0)})
     good = {"low": 0.9, "high": 1.1, "per": "image", "bounds": None, "channel_axis": 0}
     yield Case("noise.Brightness", made(noise.Brightness, drawn), good)
+
+    of_series = {
+        "Amplitude": {"low": 0.9, "high": 1.1, "per": "channel", "bounds": None},
+        "FilteredGaussian": {"std": 0.1, "low": 0.1, "high": 0.4, "exponent": 1.0, "sampling_rate": 1.0},
+        "TimeShift": {"radius": 2.0, "beyond": "repeat", "sampling_rate": None},
+        "TimeWarp": {"radius": 0.5, "spacing": 3.0, "sampling_rate": None},
+    }
+    for name, good in of_series.items():
+        kinds = {"std": NUMBERS_OR_ONE} if "std" in good else {}
+        yield Case(f"noise.{name}", made(getattr(noise, name), drawn), good, kinds=kinds)
+        yield Case(f"noise.{name}()", getattr(noise, name)(**good), {"x": row, "rng": np.random.default_rng(0)})
 
     def composed(first, second):
         return drawn(noise.Compose(first, second))
@@ -385,6 +400,15 @@ def of_explainers():
         return explainers.Blur(sigma, kernel=kernel, border=border)(images)
 
     yield Case("explainers.Blur", blurred, {"sigma": 1.0, "kernel": 3, "border": "replicate"})
+
+    def blocked(grid, size):
+        return explainers.Blocks(grid, size=size)(np.zeros((8, 8, 1)))
+
+    yield Case("explainers.Blocks", blocked, {"grid": (2, 3), "size": None})
+    yield Case("explainers.Blocks()", explainers.Blocks(2), {"values": np.zeros((8, 8, 1))})
+    series = np.random.default_rng(0).random((2, 3, 8))
+    found = explainers.RISE(lambda x: x.mean(-1), n_masks=4, grid=2, rng=0)
+    yield Case("explainers.RISE() of series", found, {"inputs": series, "target": 0})
     yield Case("explainers.mean_colour", explainers.mean_colour, {"images": images})
 
     def heat(explainer, channel_axis, sign):
@@ -600,7 +624,6 @@ def of_text(folder):
     effects = text.SourceEffects(rows_scores, delta=0.5, pilot=4)
     yield Case("text.SourceEffects()", effects, {"inputs": [sources], "target": 0, "rngs": None})
     yield Case("SourceEffects.of_every_answer", effects.of_every_answer, {"inputs": [sources], "rngs": None})
-    yield Case("SourceEffects.learn", effects.learn, {"sources": sources, "scores": None, "at_a_time": 4})
     judged = {"model": text_scores, "inputs": texts, "attributions": [[1.0, 2, 3], [1, 2, 0.5]], "target": 0, "n": 2}
     for name in ("fdt", "st"):
         yield Case(f"text.{name}", getattr(text, name), {**judged, "rng": 0})
@@ -719,6 +742,15 @@ def of_evaluation(folder):
                {"evaluation": done, "faithfulness": "overall", "relative": True},
                ("explainer", "sampling", "n_samples", "confidence_level", "title"),
                kinds={"explainer": NAME, "faithfulness": NAME})  # fmt: skip
+
+
+def of_tables():
+    table = np.random.default_rng(0).normal(size=(30, 2))
+    model = LogisticRegression().fit(table, table[:, 0] > 0)
+    yield Case("tables.explain", tables.explain,
+               {"model": model, "frame": table[:2], "target": 1, "background": table, "noise": SMOOTH_TABLE,
+                "method": "linear", "output": "margin", "n_samples": 2, "batch_size": 4, "rng": 0,
+                "run": None})  # fmt: skip
 
 
 def of_plot():

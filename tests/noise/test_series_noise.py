@@ -34,7 +34,9 @@ class TestAmplitude:
 
 
 class TestFilteredGaussian:
-    @pytest.mark.parametrize("settings", [{}, {"exponent": 1.0}, {"low": 0.1, "high": 0.2}, {"high": 0.05}])
+    @pytest.mark.parametrize(
+        "settings", [{}, {"exponent": 1.0}, {"exponent": -1.0}, {"low": 0.1, "high": 0.2}, {"high": 0.05}]
+    )
     @pytest.mark.parametrize("n_steps", [64, 63])
     def test_each_number_is_normal_with_this_deviation(self, settings, n_steps):
         """Channels are independent, so the numbers at one step of all channels are a sample of the law."""

@@ -218,7 +218,7 @@ def test_what_may_be_two_things_is_refused_and_the_advice_works(shape, inputs, s
         (lambda: made().plot(kind=Series(channels=["I"])), ValueError, "for each of the 3 channels, got 1"),
         (lambda: made().plot(kind=Series(axis=0)), ValueError, r"write `Series\(axis=-1\)`"),
         (lambda: made((4, 9), (3, 4, 9)).plot(kind=Volume()), ValueError, "a Volume has maps"),
-        (lambda: series(made((6, 9), (3, 6, 9))), ValueError, r"write `kind=metfa.plot.Series\(\)`"),
+        (lambda: series(made(), Image()), TypeError, "`kind` must be a metfa.plot.Series, got Image"),
     ],
 )
 def test_bad_arguments(make, error, said):

@@ -31,7 +31,7 @@ def test_a_series_holds_its_signal_and_times(sample, tmp_path):
     kind = Series(sampling_rate=250, channels=["I", "</script>"])
     data = held(report.write(tmp_path / "r.html", found, kind=kind))
     (one,) = data["results"]
-    place = one["place"]
+    place = one["located"]
     assert (one["kind"], one["noun"], place["shape"], place["cells"]) == ("series", "step", [1, LENGTH], None)
     assert (place["label"], place["times"]) == ("time (s)", {"first": 0.0, "step": 0.004})
     assert place["channels"] == ["I", "</script>"]
@@ -41,7 +41,7 @@ def test_a_series_holds_its_signal_and_times(sample, tmp_path):
     np.testing.assert_allclose(low + levels / 65535 * (high - low), inputs[0], atol=1e-4)
     times = np.cumsum(np.linspace(1, 2, LENGTH))
     (one,) = held(report.write(tmp_path / "t.html", found, kind=Series(times=times)))["results"]
-    np.testing.assert_array_equal(unpacked(one["place"]["times"], "<f8"), times)
+    np.testing.assert_array_equal(unpacked(one["located"]["times"], "<f8"), times)
 
 
 def test_windows_and_channels_last_hold_which_feature_a_place_shows(sample, tmp_path):
@@ -51,9 +51,9 @@ def test_windows_and_channels_last_hold_which_feature_a_place_shows(sample, tmp_
     pooled, single = held(path)["results"]
     assert (pooled["noun"], single["noun"]) == ("region", "point")
     assert single["beside"] == 0
-    cells = unpacked(single["place"]["cells"], "<i4").reshape(2, LENGTH)
+    cells = unpacked(single["located"]["cells"], "<i4").reshape(2, LENGTH)
     np.testing.assert_array_equal(cells, np.arange(2 * LENGTH).reshape(LENGTH, 2).T)
-    labels = unpacked(pooled["place"]["cells"], "<i4").reshape(2, LENGTH)
+    labels = unpacked(pooled["located"]["cells"], "<i4").reshape(2, LENGTH)
     np.testing.assert_array_equal(labels, np.broadcast_to(np.arange(LENGTH) // 30, (2, LENGTH)))
     assert pooled["names"] == list(windows.names)
     assert "the scores of its steps" in path.read_text()
@@ -67,7 +67,7 @@ def test_a_volume_holds_its_grey_values_once(sample, tmp_path):
     assert len(data["pictures"]) == 1
     pooled, one = data["results"]
     assert (one["kind"], one["noun"], one["shape"]) == ("volume", "voxel", list(shape))
-    assert {name: one["place"][name] for name in ("shape", "spacing", "unit", "at", "axis")} == {
+    assert {name: one["located"][name] for name in ("shape", "spacing", "unit", "at", "axis")} == {
         "shape": list(shape),
         "spacing": [3, 1, 1],
         "unit": "mm",

@@ -385,6 +385,30 @@ def test_the_page_has_a_section_for_each_part(result, tmp_path):
         assert f"part &#39;{part}&#39;: threshold, shares and corrections are over its {count} features alone" in page
 
 
+def test_parts_of_other_kinds_are_drawn_as_what_they_are(tmp_path):
+    inputs = {"ecg": RNG.normal(size=(1, 2, 12)), "table": np.ones((1, 3))}
+    noise = dict.fromkeys(inputs, metfa.noise.Gaussian(0.1))
+    found = explained(
+        lambda inputs, target: {"ecg": inputs["ecg"][:, 0], "table": inputs["table"] - 1}, inputs, noise=noise
+    )
+    kind = {"ecg": metfa.plot.Series(sampling_rate=4)}
+    series, table = found.plot(kind=kind).subfigs
+    assert "time (s)" in {ax.get_xlabel() for ax in series.axes}
+    assert len(table.axes) == 1
+    with pytest.raises(ValueError, match="`kind` has 'egc', which is no part: there are 'ecg', 'table'"):
+        found.plot(kind={"egc": kind["ecg"]})
+    with pytest.raises(TypeError, match=r"`kind` must be a dict .*: write `kind=\{'ecg': ...\}`"):
+        found.plot(kind=kind["ecg"])
+    for number, (results, given) in enumerate(((found, kind), ({"Both": found}, {"Both": kind}))):
+        page = metfa.report.write(tmp_path / f"{number}.html", results, kind=given).read_text()
+        assert 'class="result series"' in page
+        assert 'class="result bars"' in page
+    with pytest.raises(ValueError, match="`kind` has 'egc', which is no part"):
+        found.report(tmp_path / "page.html", kind={"egc": kind["ecg"]})
+    with pytest.raises(TypeError, match="`kind` of one map must be"):
+        metfa.report.write(tmp_path / "page.html", {"Table": found["table"]}, kind={"Table": kind})
+
+
 def test_layouts_balance_their_parts():
     layout = Layout((Part("image", (2,)), Part("table", (1,)), Part("mask", (1,))))
     rows = np.array([[1e6, -1e6, 4.0, 0.0], [1e6, 0.0, 0.0, 0.0]])
@@ -435,6 +459,9 @@ def test_captum_on_a_model_of_two_inputs():
     named = from_captum(model, "IntegratedGradients", multiply_by_inputs=False, channel_axis=(1, None))
     by_name = metfa.explain(named, inputs, noise=noise, n_samples=12, rng=0)
     np.testing.assert_allclose(by_name[0].values, maps[0].values, atol=1e-6)
+    leaf = inputs[0].clone().requires_grad_()
+    assert named((leaf, inputs[1]), target=0)[0].requires_grad
+    assert not inputs[1].requires_grad  # as it was
     random = from_captum(model, "ShapleyValueSampling", n_samples=2, channel_axis=(1, None))
     sampled = metfa.explain(random, inputs, noise=noise, n_samples=3, rng=0)
     assert np.array_equal(

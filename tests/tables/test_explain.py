@@ -180,6 +180,22 @@ def test_the_noise_is_chosen_or_given(forest, table):
             asked(forest, table, **bad)
 
 
+def test_bad_arguments_are_refused_before_the_model_is_asked(table):
+    def never(frame):
+        raise AssertionError
+
+    for bad in ({"n_samples": 0}, {"batch_size": 0}, {"rng": "x"}, {"target": -1.5}, {"run": 3}, {"noise": 3}):
+        with pytest.raises((TypeError, ValueError), match=f"`{next(iter(bad))}"):
+            asked(never, table, **bad)
+    with pytest.raises(TypeError, match=r"model\(rows\)"):
+        asked(lambda a, b: a, table)
+
+
+def test_without_noise_a_tree_explainer_has_nothing_to_draw(forest, table):
+    with pytest.raises(ValueError, match="SHAP's tree explainer of RandomForestClassifier draws no random numbers"):
+        asked(forest, table, noise=None)
+
+
 def test_units_that_cannot_be_had_are_refused(forest, table):
     with pytest.raises(ValueError, match=r"units of the probability\): the exact explainer asks for predictions"):
         asked(forest, table, output="margin")

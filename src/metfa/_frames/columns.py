@@ -38,7 +38,9 @@ class Columns:
 
     @classmethod
     def of(cls, frame: Any, name: str = "inputs") -> tuple[Columns, np.ndarray]:
-        """The columns of a frame and its codes, float64 (rows, columns); `name` is the argument's in messages.
+        """The columns of a frame and its codes (rows, columns); `name` is the argument's in messages.
+
+        Codes are float64, or the frame's own floats where all its columns have the same.
 
         Raises
         ------
@@ -58,8 +60,8 @@ class Columns:
         parts = [frame.iloc[:, place] if library == "pandas" else frame[one] for place, one in enumerate(names)]
         found = [read(one, part, f"column {one!r} of `{name}`") for one, part in zip(names, parts, strict=True)]
         columns, codes = zip(*found, strict=True)
-        index = frame.columns if library == "pandas" else None
-        return cls(library, columns, index), np.stack(codes, axis=1)
+        made = cls(library, columns, frame.columns if library == "pandas" else None)
+        return made, np.stack(codes, axis=1).astype(made._one_dtype or np.float64, copy=False)
 
     def __len__(self) -> int:
         return len(self.columns)

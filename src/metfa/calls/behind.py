@@ -16,7 +16,10 @@ __all__ = ["is_surrogate", "loaded_torch", "modules_behind", "owner_of"]
 DEPTH = 6  # steps from the function to the module
 MOST = 2000  # objects that are looked at
 OF_EACH = 64  # entries of a container that are looked at
-LIBRARIES = {"builtins", "metfa", "torch", "numpy", "captum", "shap", "lime", "transformers", "torchvision", "timm"}
+LIBRARIES = {
+    *("builtins", "metfa", "torch", "numpy", "captum", "shap", "lime", "transformers", "torchvision", "timm"),
+    *("sklearn", "xgboost", "lightgbm", "catboost", "scipy", "joblib", "pandas", "polars"),
+}
 PLAIN = (str, bytes, int, float, complex, bool, type(None))
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from metfa._frames.columns import names_of, with_columns
 from metfa._frames.matching import in_order
 from metfa.calls.behind import owner_of
 
-__all__ = ["by_name", "fitted_names", "in_order_of"]
+__all__ = ["by_name", "check_blind", "fitted_names", "in_order_of"]
 
-ATTRIBUTES = ("feature_names_in_", "feature_names_", "feature_name_", "feature_names", "feature_name")
+SHOWN = 5  # names in a message
+ATTRIBUTES = ("feature_names_in_", "feature_names_", "feature_name_")
+OF_BOOSTERS = {"xgboost": "feature_names", "lightgbm": "feature_name"}
 
 
 def fitted_names(model: Any) -> list[str] | None:
@@ -21,10 +24,11 @@ def fitted_names(model: Any) -> list[str] | None:
     count.
     """
     owner = owner_of(model)
-    for attribute in ATTRIBUTES:
+    library = type(owner).__module__.partition(".")[0]
+    for attribute in (*ATTRIBUTES, *([OF_BOOSTERS[library]] if library in OF_BOOSTERS else [])):
         try:
-            found = getattr(owner, attribute, None)
-            names = found() if callable(found) else found
+            found: Any = getattr(owner, attribute, None)
+            names: Any = found() if callable(found) else found
             names = None if names is None or isinstance(names, str) else [str(name) for name in names]
         except Exception:  # a model that is not fitted raises its library's own error
             names = None
@@ -53,12 +57,38 @@ def in_order_of(columns: Sequence[Any], fitted: Sequence[str], what: str = "the 
     return [own[name] for name in in_order(list(own), fitted, f"which {what} was fitted on")]
 
 
+def check_blind(asked: Any, columns: Sequence[Any]) -> None:
+    """Raise if a function names a model of lightgbm, which takes columns by place, and they have another order."""
+    for model in _named_by(owner_of(asked)):
+        if type(model).__module__.startswith("lightgbm.") and (fitted := fitted_names(model)):
+            order = in_order_of(columns, fitted)
+            if order != list(columns):
+                raise ValueError(
+                    f"`inputs` has its columns in another order than the model was fitted on, and lightgbm takes them "
+                    f"by their place: write `inputs[{order[:SHOWN]}]`, or pass the model's own method, such as "
+                    "`predict=model.predict`"
+                )
+
+
+def _named_by(function: Any) -> Iterator[Any]:
+    """What a function written in Python holds around it, or names among the globals of its module."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return
+    for cell in getattr(function, "__closure__", None) or ():
+        with suppress(ValueError):  # a variable without a value yet
+            yield cell.cell_contents
+    yield from (function.__globals__.get(name) for name in code.co_names)
+
+
 def by_name(asked: Callable[..., Any], columns: Sequence[Any], model: Any = None) -> Callable[..., Any]:
     """A function of frames with these columns that asks `asked` with the columns in the order that its model knows.
 
     The model is that of `asked`, or given.
     """
     fitted = fitted_names(asked if model is None else model)
+    if fitted is None:
+        check_blind(asked, columns)
     order = list(columns) if fitted is None else in_order_of(columns, fitted)
     if order == list(columns):
         return asked

@@ -55,20 +55,18 @@ def _words(sample: AttributionSample, about: dict[str, Any], analysis: Analysis)
     return {WORDS: render_html(sample, title=title_of(about), page=True, **analysis.settings).encode()}
 
 
-def _figures(
-    sample: AttributionSample | AttributionParts, about: dict[str, Any], analysis: Analysis, parts: Parts | None
-) -> dict[str, bytes]:
+def _figures(sample: Any, about: dict[str, Any], analysis: Analysis, parts: Parts | None) -> dict[str, bytes]:
     from metfa.plot import drawing_of, side_by_side
 
     drawn, batch, shared = {}, len(sample.target), {"title": title_of(about), "palette": analysis.palette}
-    of_parts: dict[str, Any] = {}
+    several, of_parts = isinstance(sample, AttributionParts), {}
     if parts is not None:
         of_parts = _of_parts(analysis, parts)
         if len(sample.feature_shape) == 2:  # as in the figure of the maps
             of_parts["pixels"] = replace(sample, default_terms=sample.terms(**analysis.given))
     for index in range(batch):
         at = "." if batch == 1 else f"-{index}."
-        draw = side_by_side if isinstance(sample, AttributionParts) else drawing_of(sample)
+        draw = side_by_side if several else drawing_of(sample)
         features = draw(sample, index=index, **shared, **analysis.settings)
         if parts is not None:
             figure = drawing_of(parts.sample)(parts.sample, index=index, **shared, **of_parts)

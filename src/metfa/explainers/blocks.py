@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from metfa._base.validation import keep, positive_int
+from metfa._arrays import as_array
+from metfa._base.validation import keep, positive_int, shown
 from metfa.calls.enlargement import check_grid, grid_sides
 from metfa.calls.inputs import MOST_AXES
 
@@ -44,7 +45,7 @@ class Blocks:
         if (self.grid is None) == (self.size is None):
             raise TypeError(
                 "Blocks needs either `grid`, the number of blocks along each axis, or `size`, the steps of a block: "
-                f"got grid={self.grid!r} and size={self.size!r}"
+                f"got grid={shown(self.grid)} and size={shown(self.size)}"
             )
         if self.grid is not None:
             check_grid(self.grid)
@@ -57,7 +58,12 @@ class Blocks:
 
     def __call__(self, values: np.ndarray) -> np.ndarray:
         r"""Labels (\*axes) of an input (\*axes, channels), from 0 on."""
-        lengths = values.shape[:-1]
+        lengths = as_array(values, "values").shape[:-1]
+        if not 1 <= len(lengths) <= MOST_AXES or 0 in lengths:
+            raise ValueError(
+                "`values` must be one input with its channels last, such as (height, width, channels), got shape "
+                f"{np.shape(values)}"
+            )
         labels: Any = 0
         for axis, (n_blocks, of_step) in enumerate(self._sides(lengths)):
             labels = labels * n_blocks + of_step.reshape(-1, *[1] * (len(lengths) - 1 - axis))

@@ -67,15 +67,18 @@ class CaptumMethod:
 
         torch: Any = loaded_torch()
         parts: tuple[Any, ...] = inputs if isinstance(inputs, tuple) else (inputs,)
+        if not parts:
+            raise ValueError("`inputs` is an empty tuple: there is nothing to explain")
         for part in parts:
             require_tensor(part)
         by_gradient = isinstance(self.attribution, GradientAttribution)
         differentiable = any(part.requires_grad for part in parts) and torch.is_grad_enabled()
-        parts = parts if differentiable else tuple(part.detach() for part in parts)
+        parts = tuple(part if differentiable and part.requires_grad else part.detach() for part in parts)
+        first = next(iter(parts))
         with (
             model_as_found(self.model),
             model_in_evaluation(self.model),
-            gradient_expected(self.model, parts[0]) if by_gradient else nullcontext(),
+            gradient_expected(self.model, first) if by_gradient else nullcontext(),
             graph_kept() if differentiable else nullcontext(),
             warnings.catch_warnings(),
         ):
@@ -83,12 +86,12 @@ class CaptumMethod:
             with torch.no_grad():
                 copies = tuple(part.clone() for part in parts)
                 scores = self.model(*copies) if len(parts) > 1 else answered(self.model, *copies)
-                scores = checked_scores(scores, len(parts[0]), self.model)
-            target = stacked_targets(row_targets(target, to_host(scores), len(parts[0])), parts[0])
+                scores = checked_scores(scores, len(first), self.model)
+            target = stacked_targets(row_targets(target, to_host(scores), len(first)), first)
             for part in parts:
                 if by_gradient and part.is_floating_point():
                     part.requires_grad_()
-            leaves = parts if isinstance(inputs, tuple) else parts[0]
+            leaves = parts if isinstance(inputs, tuple) else first
             try:
                 maps = self.attribution.attribute(leaves, target=target, **self.settings)
                 if isinstance(maps, tuple):

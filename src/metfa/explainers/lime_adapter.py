@@ -36,7 +36,8 @@ def from_lime(
     predict : callable
         Inputs -> probabilities (batch, classes); for a table with ``mode="regression"`` values (batch,). It is called
         with what `metfa.explain` gets: rows of a table, images (batch, channels, height, width) with pixels in [0, 1],
-        each in the library of the inputs, or a list of texts.
+        each in the library of the inputs, or a list of texts. For data frames it gets frames; where they hold labels,
+        it is a `metfa.Coded`, and lime's explainer was made of its codes.
     softmax : bool
         Turn the scores of `predict` into probabilities by a softmax, for a network that returns logits.
     n_segments_shown : int, optional

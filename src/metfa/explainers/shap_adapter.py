@@ -135,6 +135,10 @@ def from_shap(explainer: Any, predict: Callable[..., Any] | None = None, **setti
     linear models) have a single output: the margin or the probability of class 1. Then class 0 gets the values with the
     opposite sign. This is exact: the outputs for the two classes are opposite up to a constant.
 
+    A data frame goes to SHAP as it is, its columns in the order in which the model was fitted: known from `predict`, if
+    it is a method of the model, or from SHAP's explainer and its background. For an explainer of a `metfa.Coded` it is
+    turned into codes. The values are in the order of the frame.
+
     With ``noise=None`` the samples of a kernel or permutation explainer show its own randomness alone. For tree and
     deep explainers, noise on the inputs is the only randomness.
 

@@ -15,8 +15,9 @@ from metfa.noise.laws import Brightness, Compose, Gaussian, Laplace, Noise, Unif
 from metfa.noise.likeness import Likeness, likeness
 from metfa.noise.near_rows import from_table
 from metfa.noise.pixel_space import in_pixel_space
-from metfa.noise.series import Amplitude, FilteredGaussian, TimeShift, TimeWarp
+from metfa.noise.series import Amplitude, FilteredGaussian
 from metfa.noise.tables import per_column
+from metfa.noise.time import TimeShift, TimeWarp
 
 __all__ = [
     "Amplitude",

@@ -16,11 +16,13 @@ from metfa._base.validation import check_kind, check_number, keep, shown
 __all__ = [
     "Bounds",
     "added",
+    "channels_of",
     "check_bounds",
     "check_generator",
     "clamped",
     "draw_dtype",
     "is_number",
+    "keep_rate",
     "keep_strength",
     "range_outside",
     "require_within",
@@ -136,3 +138,17 @@ def check_bounds(bounds: Any) -> None:
         check_number(bound, "bounds", least=-math.inf)
     if not bounds[0] < bounds[1]:
         raise ValueError(f"`bounds` must be a pair (low, high) with low < high, got {bounds}")
+
+
+def channels_of(x: Any) -> int:
+    """Channels of one series, its first axis; raises for anything else."""
+    if x.ndim < 2 or 0 in x.shape:
+        hint = ": for a series of one channel write `series[None]`" if x.ndim == 1 else ""
+        raise ValueError(f"`x` must be one series (channels, length), got shape {tuple(x.shape)}{hint}")
+    return x.shape[0]
+
+
+def keep_rate(noise: Any) -> None:
+    """Check the sampling rate of a noise of series, where it has one."""
+    if noise.sampling_rate is not None:
+        keep(noise, sampling_rate=check_number(noise.sampling_rate, "sampling_rate", above=0))

@@ -12,11 +12,12 @@ from metfa._base.palettes import DEFAULT_PALETTE, palette_named
 from metfa._base.percents import counted, percent
 from metfa._base.validation import check_kind
 from metfa.plot._bars import found, not_shown, score_name
+from metfa.plot._canvas import new_figure
 from metfa.plot._headings import LITERAL, columns_that_fit, draw_heading
 from metfa.plot._series_panels import Look, draw_both, draw_marks, draw_scores_along, draw_signals, name_panel
 from metfa.plot.images import FAINT
 from metfa.plot.kinds import Series
-from metfa.plot.readings import kind_of
+from metfa.plot.readings import said_to_be
 from metfa.plot.traces import Traces
 from metfa.results.cautions import FLIPS_FROM, about_outside, cautions, line_of_row, nothing_stands_out
 from metfa.results.compared import STATEMENT
@@ -60,7 +61,7 @@ def series(
         With maps (time,), or (channels, time) for scores of each channel; or with windows of such maps as features
         (`metfa.regions.windows`), which are shaded as a whole.
     kind : Series, optional
-        Times and names of the channels. It may be left out if the inputs are (channels, time) and the maps (time,).
+        Times and names of the channels.
     index : int
         Which input of the batch.
     title : str, optional
@@ -94,16 +95,11 @@ def series(
     >>> figure = metfa.plot.series(sample, metfa.plot.Series(sampling_rate=100))
     """
     with needs_extra("a figure"):
-        from matplotlib.figure import Figure
+        import matplotlib.figure  # noqa: F401
         from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     check_kind(sample, "sample", AttributionSample, "`metfa.explain`")
-    known = kind_of(sample, kind)
-    if not isinstance(known, Series):
-        raise ValueError(
-            "`kind` must be a metfa.plot.Series for maps that may be of something else too, got "
-            f"{kind!r}: write `kind=metfa.plot.Series()`"
-        )
+    known = said_to_be(Series, sample, kind)
     colours = palette_named(palette)
     terms = sample.terms(threshold, alpha=alpha, correction=correction, split=split)
     one = sample.of_input(index)
@@ -114,7 +110,7 @@ def series(
     marks = np.zeros(traces.cells.shape, np.int8) if decision is None else np.append(decision.marks[0], 0)[traces.cells]
     shown = _shown(traces, scores)
     heights = _heights(traces, len(shown), parts=one.pair is not None)
-    fig = Figure(figsize=(WIDTH, sum(heights) + 2.2), layout=ConstrainedLayoutEngine(h_pad=0.02, hspace=0.01))
+    fig = new_figure((WIDTH, sum(heights) + 2.2), ConstrainedLayoutEngine(h_pad=0.02, hspace=0.01))
     axes = list(np.atleast_1d(fig.subplots(len(heights), 1, sharex=True, gridspec_kw={"height_ratios": heights})))
     panels = iter(axes)
     handles: list[Any] = []

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from metfa._base.lazy import needs_extra
 from metfa._base.palettes import DEFAULT_PALETTE
 from metfa._base.percents import counted
 from metfa._base.provenance import printable
-from metfa._base.validation import check_kind
+from metfa._base.validation import check_kind, shown
 from metfa.plot._canvas import one_of_several
 from metfa.plot._choice import drawing_of
 from metfa.plot._headings import draw_heading
+from metfa.plot.kinds import Kind
 from metfa.results.attribution_parts import AttributionParts
 from metfa.results.cautions import FLIPS_FROM
 
@@ -35,8 +37,9 @@ def side_by_side(
     confidence_level: float = 0.95,
     palette: str = DEFAULT_PALETTE,
     flips_from: float = FLIPS_FROM,
+    kind: Mapping[str | int, Kind] | None = None,
 ) -> Figure:
-    """Draw the parts of one input side by side: maps of an image, bars of a table.
+    """Draw the parts of one input side by side: maps of an image, a series or a volume, bars of a table.
 
     Each part has a threshold, a scale and a legend of its own, and its shares are over its own features. What a single
     part can be drawn with besides, such as ``result["table"].plot(max_features=40)``, is for a figure of that part.
@@ -53,6 +56,8 @@ def side_by_side(
         As for `AttributionParts.terms`: the threshold may be a dict with one for some of the parts.
     confidence_level, palette, flips_from
         As for `metfa.plot.figure`.
+    kind : dict, optional
+        What the maps of some parts are of, by their names, such as ``{"ecg": metfa.plot.Series(sampling_rate=500)}``.
 
     Returns
     -------
@@ -79,14 +84,14 @@ def side_by_side(
         from matplotlib.figure import Figure
 
     check_kind(parts, "parts", AttributionParts, "`metfa.explain` with an explainer of several inputs")
-    thresholds = parts.threshold_of_each(threshold)
+    thresholds, kinds = parts.threshold_of_each(threshold), _kinds(kind, parts)
     fig = Figure(layout="constrained")
     grid = fig.add_gridspec(1, len(parts), wspace=GAP)
     sizes: list[tuple[float, float]] = []
     for place, (name, part) in enumerate(parts.items()):
         with one_of_several(fig.add_subfigure(grid[0, place]), sizes):
             try:
-                drawing_of(part)(
+                drawing_of(part, kinds.get(name))(
                     part,
                     index=index,
                     title=f"{printable(str(name))}: {counted(part.n_features, 'feature')}",
@@ -105,3 +110,16 @@ def side_by_side(
     fig.set_size_inches(sum(widths), max(heights))
     draw_heading(fig, title, 160)
     return fig
+
+
+def _kinds(kind: Any, parts: AttributionParts) -> dict[str | int, Kind]:
+    """What the maps of some parts are of, with names that there are."""
+    if kind is not None and not isinstance(kind, Mapping):
+        raise TypeError(
+            f"`kind` must be a dict with one for some of the parts, got {shown(kind)}: write "
+            f"`kind={{{next(iter(parts))!r}: ...}}`"
+        )
+    unknown = [name for name in kind or () if name not in parts]
+    if unknown:
+        raise ValueError(f"`kind` has {unknown[0]!r:.40}, which is no part: there are {', '.join(map(repr, parts))}")
+    return dict(kind or {})

@@ -13,10 +13,11 @@ from metfa._base.palettes import DEFAULT_PALETTE, palette_named
 from metfa._base.percents import percent
 from metfa._base.validation import check_kind
 from metfa.plot._bars import found, score_name
+from metfa.plot._canvas import new_figure
 from metfa.plot._headings import columns_that_fit, draw_heading
 from metfa.plot.images import FAINT, common_scale, draw_colour_bar, draw_picture, draw_scores, paint_marks
 from metfa.plot.kinds import Volume
-from metfa.plot.readings import kind_of
+from metfa.plot.readings import said_to_be
 from metfa.plot.voxels import NAMES, Voxels
 from metfa.results.cautions import FLIPS_FROM, cautions, line_of_row, nothing_stands_out
 from metfa.results.compared import STATEMENT
@@ -60,8 +61,7 @@ def volume(
     sample : AttributionSample
         With maps (depth, height, width), or with blocks of such maps as features (`metfa.regions.blocks`).
     kind : Volume, optional
-        Distances of the voxels, and through which one the planes go. It may be left out if the inputs are (channels,
-        depth, height, width).
+        Distances of the voxels, and through which one the planes go.
     index : int
         Which input of the batch.
     title : str, optional
@@ -94,15 +94,10 @@ def volume(
     >>> figure = metfa.plot.volume(sample, metfa.plot.Volume(spacing=(3, 1, 1), unit="mm"))
     """
     with needs_extra("a figure"):
-        from matplotlib.figure import Figure
+        import matplotlib.figure  # noqa: F401
 
     check_kind(sample, "sample", AttributionSample, "`metfa.explain`")
-    known = kind_of(sample, kind)
-    if not isinstance(known, Volume):
-        raise ValueError(
-            f"`kind` must be a metfa.plot.Volume for maps that may be of something else too, got {kind!r}: write "
-            "`kind=metfa.plot.Volume()`"
-        )
+    known = said_to_be(Volume, sample, kind)
     colours = palette_named(palette)
     terms = sample.terms(threshold, alpha=alpha, correction=correction, split=split)
     one = sample.of_input(index)
@@ -118,7 +113,7 @@ def volume(
     )
     at = known.at or _strongest(scores.values, voxels)
     scale = common_scale([values], about_0=one.pair is not None)
-    fig, rows = _panels(Figure, voxels)
+    fig, rows = _panels(voxels)
     called = scores.called.split(",")[0]
     for axis in range(3):
         picture, place = voxels.picture.take(at[axis], axis), voxels.place(axis, at[axis])
@@ -161,7 +156,7 @@ class _Look:
     faint: bool
 
 
-def _panels(figure: type[Figure], voxels: Voxels) -> tuple[Figure, list[np.ndarray]]:
+def _panels(voxels: Voxels) -> tuple[Figure, list[np.ndarray]]:
     """A figure with three rows of planes, across slices, rows and columns, and a row of slices along one axis."""
     shape, axis = voxels.cells.shape, voxels.kind.axis
     depth, height, width = (side * step for side, step in zip(shape, voxels.kind.spacing, strict=True))
@@ -174,7 +169,7 @@ def _panels(figure: type[Figure], voxels: Voxels) -> tuple[Figure, list[np.ndarr
     small = min(across / SLICES * tall / wide, TALLEST)
     large = max(tallest * inch, 0.9) + TITLES
     heights = [large, large, large + BAR, small + TITLES]
-    fig = figure(figsize=(across + 0.6, sum(heights) + 1.5), layout="constrained")
+    fig = new_figure((across + 0.6, sum(heights) + 1.5), "constrained")
     grid = fig.add_gridspec(4, 1, height_ratios=heights)
     planes_of = [grid[row].subgridspec(1, 3, width_ratios=widths) for row in range(3)]
     rows = [np.asarray(one.subplots()) for one in (*planes_of, grid[3].subgridspec(1, SLICES))]

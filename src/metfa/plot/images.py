@@ -14,10 +14,11 @@ from metfa._base.percents import percent
 from metfa._base.validation import check_kind
 from metfa.plot._canvas import new_figure
 from metfa.plot._headings import LITERAL, draw_heading
+from metfa.plot._image_axes import draw_axes
 from metfa.plot._outlines import enlarged
 from metfa.plot.kinds import Image
 from metfa.plot.pictures import checked_picture, picture_of
-from metfa.plot.readings import kind_of
+from metfa.plot.readings import said_to_be
 from metfa.results.cautions import FLIPS_FROM, cautions, left_out, line_of_row, nothing_stands_out, outside
 from metfa.results.compared import STATEMENT, Compared
 from metfa.results.decisions import Decision, TooFewSamplesError
@@ -98,8 +99,7 @@ def figure(
     flips_from : float
         Share of noisy inputs with another prediction, from which on the title says so and the marks are faint.
     kind : Image, optional
-        Labels and values of rows and columns, as of a spectrogram. Needed for long or flat inputs without a channel
-        axis, which may be series.
+        Labels and values of rows and columns, as of a spectrogram.
 
     Returns
     -------
@@ -120,14 +120,14 @@ def figure(
             f"`sample` must hold maps (height, width) to be drawn, got features of shape {sample.feature_shape}; "
             "`metfa.plot.bars` draws features along one axis"
         )
-    known = kind_of(sample, kind)
-    if not isinstance(known, Image):
-        raise ValueError(f"`kind` must be a metfa.plot.Image, got {kind!r}: `sample.plot(kind=...)` takes the others")
+    known = said_to_be(Image, sample, kind)
     colours = palette_named(palette)
     terms = sample.terms(threshold, alpha=alpha, correction=correction, split=split)
     one = sample.of_input(index)
     warned = cautions(one, 0, flips_from)
     shown, caption = picture_of(one, larger=True) if picture is None else (checked_picture(picture, one), "picture")
+    if kind is None and picture is None and np.ndim(one.inputs) == 3 and caption != "no picture":
+        caption += "\nread as rows and columns"  # and not as channels and time
     maps = _score_maps(one, confidence_level)
     compared = Compared.of(one, 0)
     scale = common_scale([scores for _, scores in maps if scores is not None], about_0=compared is not None)
@@ -151,31 +151,9 @@ def figure(
     except TooFewSamplesError as error:
         draw_note(axes[5], shown, name, str(error))
     if known.has_axes:
-        _draw_axes(axes, known, sample.feature_shape)
+        draw_axes(axes, known, sample.feature_shape)
     draw_heading(fig, title, 100, about=line_of_row(sample, index), cautions=warned)
     return fig
-
-
-def _draw_axes(axes: np.ndarray, kind: Image, shape: tuple[int, ...]) -> None:
-    """Write what rows and columns are beside the panels, and draw rising rows upwards."""
-    ends = []
-    for axis, side in zip((kind.rows, kind.columns), shape, strict=True):
-        _, first, last = axis or ("", 0.0, max(side - 1.0, 1.0))
-        half = (last - first) / max(side - 1, 1) / 2  # cells have their values in the middle
-        ends.append((first - half, last + half))
-    (top, bottom), (left, right) = ends
-    for place, ax in enumerate(axes):
-        if not ax.images:
-            continue
-        ax.images[0].set_extent((left, right, bottom, top))
-        rises = kind.rows is not None and kind.rows[1] < kind.rows[2]
-        ax.set(xlim=(left, right), ylim=(top, bottom) if rises else (bottom, top), aspect="auto")
-        ax.set_axis_on()
-        ax.tick_params(labelsize="small", labelleft=place % 3 == 0, labelbottom=place >= len(axes) - 3)
-        if place % 3 == 0:
-            ax.set_ylabel(kind.rows[0] if kind.rows else "row", fontsize="small")
-        if place >= len(axes) - 3:
-            ax.set_xlabel(kind.columns[0] if kind.columns else "column", fontsize="small")
 
 
 def _score_maps(sample: AttributionSample, confidence_level: float) -> list[tuple[str, np.ndarray | None]]:

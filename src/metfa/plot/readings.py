@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -10,9 +10,10 @@ from metfa._base.validation import shown
 from metfa.plot.kinds import Image, Kind, Series, Volume
 from metfa.results.sample import AttributionSample
 
-__all__ = ["kind_of", "map_shape"]
+__all__ = ["kind_of", "map_shape", "said_to_be"]
 
 STRIP = 4  # longer or flatter maps of inputs without a channel axis may as well be series
+Given = TypeVar("Given", Series, Volume, Image)
 HELP = "write `kind=metfa.plot.{}()`"
 
 
@@ -45,6 +46,14 @@ def kind_of(sample: AttributionSample, kind: Kind | None = None) -> Kind | None:
     if inputs is not None and len(inputs) == 4 and (inputs[1:] == shape or (shape == inputs and shape[0] == 1)):
         return Volume()
     return None if sample.regions is not None else _refused(shape, inputs)
+
+
+def said_to_be(wanted: type[Given], sample: AttributionSample, kind: Any) -> Given:
+    """The kind of a sample that somebody draws as that kind; raises for another one, and where it does not fit."""
+    known = wanted() if kind is None else kind
+    if isinstance(known, Series | Volume | Image) and not isinstance(known, wanted):
+        raise TypeError(f"`kind` must be a metfa.plot.{wanted.__name__}, got {known!r}: `sample.plot` takes the others")
+    return cast("Given", _checked(known, map_shape(sample)))
 
 
 def _shape_of_input(sample: AttributionSample) -> tuple[int, ...] | None:

@@ -58,7 +58,7 @@ def placed_of(sample: AttributionSample, kind: Series | Volume, name: str) -> di
     alone = sample.regions is None and np.array_equal(cells.ravel(), np.arange(cells.size))
     names = None if sample.regions is None else [harmless_text(name) for name in _names(sample)]
     place |= {"shape": list(cells.shape), "cells": None if alone else packed(cells.astype("<i4"))}
-    return {**data, "names": names, "place": place}
+    return {**data, "names": names, "located": place}
 
 
 def _names(sample: AttributionSample) -> tuple[str, ...]:

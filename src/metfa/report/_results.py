@@ -13,6 +13,7 @@ from metfa.plot.kinds import Kind
 from metfa.report._headings import heading_of_result
 from metfa.report._pieces import Result, Results, pieces_of
 from metfa.report._regions import pooled_beside
+from metfa.results.attribution_parts import AttributionParts
 from metfa.results.sample import AttributionSample
 from metfa.segmentation.explanation import ContextExplanation
 from metfa.text.reading import harmless_text
@@ -51,12 +52,15 @@ def one_by_one(results: Any, regions: Any, kind: Any) -> dict[str, Shown]:
         if isinstance(regions, Mapping):
             asked = (lambda _: None) if (found_by_name := regions.get(given)) is None else found_by_name
         own = kind_for(given)
+        if isinstance(own, Mapping):
+            _check_parts(own, result)
         batch = n_inputs(result)
         for index, one in pieces_of(result, batch, tables=regions is None and own is None):
             name = (heading_of_result(one) if given is None else harmless_text(printable(str(given)))) or "unnamed"
             where = [] if index is None else [f"input {index}"]
             where += [one.part] if isinstance(one, AttributionSample) and one.part is not None else []
-            here = Shown(one, pooled_beside(one, asked, index or 0, batch), own)
+            its_kind = own.get(one.provenance.get("part")) if isinstance(own, Mapping) else own
+            here = Shown(one, pooled_beside(one, asked, index or 0, batch), its_kind)
             found.append((", ".join([name, *map(harmless_text, where)]), here))
     if not found:
         raise ValueError("`results` must hold at least one, got none")
@@ -69,9 +73,10 @@ def one_by_one(results: Any, regions: Any, kind: Any) -> dict[str, Shown]:
     return numbered(found)
 
 
-def _kind_for(results: Any, kind: Any) -> Callable[[Any], Kind | None]:
+def _kind_for(results: Any, kind: Any) -> Callable[[Any], Any]:
     """What the maps of a result are of, by its key in a mapping of results."""
-    if not isinstance(kind, Mapping):
+    of_parts = len(results) == 1 and not isinstance(results, Mapping) and isinstance(results[0], AttributionParts)
+    if not isinstance(kind, Mapping) or of_parts:
         return lambda _: kind
     if not isinstance(results, Mapping):
         raise TypeError("`kind` may be a mapping where `results` is one, with some of its keys: give one kind for all")
@@ -79,6 +84,15 @@ def _kind_for(results: Any, kind: Any) -> Callable[[Any], Kind | None]:
     if strange:
         raise ValueError(f"`kind` must have keys of `results`, {', '.join(map(repr, results))}, got {strange[0]!r}")
     return kind.get
+
+
+def _check_parts(kinds: Mapping[Any, Any], result: Results) -> None:
+    """Raise unless these are the kinds of parts that there are."""
+    if not isinstance(result, AttributionParts):
+        raise TypeError(f"`kind` of one map must be a metfa.plot.Series, Volume or Image, got {shown(kinds)}")
+    strange = [name for name in kinds if name not in result]
+    if strange:
+        raise ValueError(f"`kind` has {strange[0]!r:.40}, which is no part: there are {', '.join(map(repr, result))}")
 
 
 def n_inputs(result: Results) -> int:

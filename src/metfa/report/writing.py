@@ -100,8 +100,8 @@ def write(
         Share of noisy inputs with another prediction, from which on a result's heading says so and its marks are faint.
     kind : Series, Volume or Image, or mapping of them, optional
         What the maps are of, as for `AttributionSample.plot`: ``metfa.plot.Series(sampling_rate=500)``. With a mapping
-        of results, one for some of its keys. Of a series the page shows the signal with its marked steps, of a volume
-        slices with a slider.
+        of results, one for some of its keys; for several inputs, one for some of the parts. Of a series the page shows
+        the signal with its marked steps, of a volume slices with a slider.
     overwrite : bool
         Whether to replace a page that stands there, as a cell of a notebook does when it runs again.
 
@@ -141,7 +141,7 @@ def write(
 
 
 def page(
-    results: Result | Sequence[Result] | Mapping[str, Result],
+    results: Results | Sequence[Results] | Mapping[str, Results],
     *,
     title: str = "Explanations with error bars",
     regions: Any = None,

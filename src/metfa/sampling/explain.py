@@ -54,15 +54,17 @@ def explain(
         inputs, as Captum does, or a dict of arrays with names of the inputs (or a pair of these and the scores). A pair
         of arrays for two inputs counts as attributions only if both have the inputs' shapes. An explainer with
         randomness of its own takes ``rngs=`` too (`metfa.randomised`) or is wrapped by `metfa.seeded`.
-    inputs : array, tuple or dict of arrays, or list of objects
-        One batch, first axis the batch: NumPy, torch, JAX or CuPy arrays; a list for texts.
+    inputs : array, data frame, tuple or dict of arrays, or list of objects
+        One batch, first axis the batch: NumPy, torch, JAX or CuPy arrays; a list for texts. A data frame of pandas or
+        polars stays one: explainer and `predict` get frames with the same names and types.
     target : int or sequence, optional
         What is explained: one class index for all, or one entry for each row. None: the class predicted on the clean
         input, the same for all samples.
     noise : callable or None
         ``f(x, rng) -> x`` for one input (NumPy on the host, no batch axis), from `metfa.noise` or your own; it runs in
         worker threads. For tuple or dict inputs also a tuple or dict of noises, with None for parts that stay as they
-        are. None samples only the explainer's own randomness.
+        are. For data frames `metfa.noise.per_column` and `metfa.noise.from_table` know the columns. None samples only
+        the explainer's own randomness.
     n_samples : int or Until
         The paper's N: samples of each input. `metfa.stats.min_samples` gives the smallest N for a level. Or a rule that
         says when to stop, such as ``metfa.Until(undecided=0.05)``.
@@ -75,8 +77,8 @@ def explain(
         Further keyword arguments of the explainer with one entry for each row (baselines, masks), batched like the
         inputs.
     batch_size : int, optional
-        Rows in one call of the explainer, inputs and samples mixed; 10 by default. It changes speed and memory, not
-        results.
+        Rows in one call of the explainer, inputs and samples mixed; 10 by default, 200 of a data frame. It changes
+        speed and memory, not results.
     rng : int, numpy.random.Generator or None
         Seed. The same seed gives the same samples (to the rounding of the model's kernels) for every batch size,
         order of the inputs and split over several calls. If an input is there twice in one call, its copies get

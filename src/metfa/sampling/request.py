@@ -11,7 +11,7 @@ from metfa._arrays import is_array
 from metfa._base.provenance import describe
 from metfa._base.validation import MOST_CALLS, as_names, check_function, positive_int
 from metfa.calls.behind import loaded_torch
-from metfa.calls.fitted_names import by_name
+from metfa.calls.fitted_names import by_name, check_blind
 from metfa.calls.targets import row_targets
 from metfa.results.regions import regions_of
 from metfa.results.until import Until
@@ -88,8 +88,9 @@ class Request:
             _check_library(explained_model(self.explainer), rows)
         model = None if self.predict else explained_model(self.explainer)
         predict = self.predict or prediction_of(self.explainer)
-        if rows.columns is not None and predict is not None:
-            predict = by_name(predict, rows.columns.names, model)
+        if rows.columns is not None:
+            check_blind(self.explainer, rows.columns.names)
+            predict = predict and by_name(predict, rows.columns.names, model)
         self._fill(predict=predict)
         if self.target is not None or not (self.predict or self.follows):
             row_targets(self.target, None, len(rows))  # a wrong kind or number fails before the model is used
@@ -199,7 +200,8 @@ def checked_names(given: Any, inputs: Any) -> Any:
             )
         return {name: as_names(names, f"feature_names[{name!r}]") for name, names in given.items()}
     if given is None:
-        return tuple(map(str, getattr(inputs, "columns", ()))) or None
+        columns = list(getattr(inputs, "columns", ()))
+        return None if columns == list(range(len(columns))) else tuple(map(str, columns))  # else made up by pandas
     return as_names(given, "feature_names")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import as_array, to_host
-from metfa._base.validation import shown
+from metfa._base.validation import check_function, shown
 from metfa.calls.behind import loaded_torch
 
 __all__ = ["Prediction", "library_of"]
@@ -66,6 +66,7 @@ class Prediction:
         if hasattr(model, "predict"):
             return cls(model.predict, "prediction")
         if callable(model):
+            check_function(model, "model", "model(rows)", None)
             return cls(model, "output of the function")
         raise TypeError(f"`model` must be a fitted model or a function of rows, got {shown(model)}")
 

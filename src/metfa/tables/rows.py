@@ -15,6 +15,7 @@ from metfa.results.files import write_manifest
 from metfa.results.sample import AttributionSample
 from metfa.results.until import Until
 from metfa.sampling.explain import explain as sampled
+from metfa.sampling.request import Request
 from metfa.sampling.run import Run
 from metfa.tables.methods import METHODS, picked
 from metfa.tables.predictions import Prediction
@@ -109,21 +110,19 @@ def explain(
     one_of(output, "output", OUTPUTS)
     prediction = Prediction.by(model)
     noise, of_noise = _noise(noise, background)
-    found = picked(model, prediction, method, frame, background, output)
     run = Run.checked(run)
     if run.input_names is None:
         run = replace(run, input_names=_names_of_rows(frame))
-    sample = sampled(
-        found.explainer,
-        frame,
-        _place_of(target, prediction.classes),
-        noise=noise,
-        n_samples=n_samples,
-        predict=prediction.ask,
-        batch_size=ROWS_AT_ONCE if batch_size is None and found.deterministic else batch_size,
-        rng=rng,
-        run=run,
-    )
+    given: dict[str, Any] = {"noise": noise, "n_samples": n_samples, "predict": prediction.ask, "rng": rng, "run": run}
+    given["target"] = _place_of(target, prediction.classes)
+    bare = {"over": None, "row_args": None, "batch_size": batch_size}
+    Request(explainer=_unasked, inputs=frame, **bare, **given)  # raises before the model is asked
+    found = picked(model, prediction, method, frame, background, output)
+    if noise is None and found.deterministic:
+        raise ValueError(f"`noise` is None, and {found.about} draws no random numbers: leave `noise` out, or give one")
+    if batch_size is None and found.deterministic:
+        batch_size = ROWS_AT_ONCE
+    sample = sampled(found.explainer, frame, batch_size=batch_size, **given)
     facts = {
         "score": f"SHAP value, in units of the {found.unit}",
         "picked": printable(f"{found.about}, in units of the {found.unit}; {of_noise}"),
@@ -133,6 +132,11 @@ def explain(
     if run.store is not None:
         write_manifest(Path(run.store).expanduser(), sample)
     return sample
+
+
+def _unasked(inputs: Any, target: Any, rngs: Any = None) -> Any:
+    """Stands for the explainer while the other arguments are checked."""
+    raise NotImplementedError
 
 
 def _check_table(table: Any, name: str) -> None:

@@ -46,7 +46,8 @@ class AnswerScorer:
     contrast : str, optional
         Another answer; the score is then S(answer) - S(contrast).
     separator : str
-        What stands between two sources.
+        What stands between two sources. Without a blank or a line break in it, tokens may reach over the border, and to
+        drop a source changes its neighbour.
     spans : {"sentences"} or sequence of (int, int), optional
         Parts of one answer that are scored apart, given all before them, as if each were an answer: its sentences, or
         ranges of characters. Needs a fast tokeniser.
