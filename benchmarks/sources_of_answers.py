@@ -112,7 +112,7 @@ def until_decided(prompts):
     forwards, recall, false, undecided = [], [], [], []
     for seed, prompt in enumerate(prompts):
         rule = metfa.Until(undecided=0.0, correction="bonferroni", max_samples=CAP - PILOT - OTHER)
-        sample = explain_answer(prompt, prompt.sources, delta=LOG2, n_samples=rule, batch_size=40, rng=seed)
+        sample = explain_answer(prompt, prompt.sources, delta=LOG2, n_samples=rule, rng=seed)
         marks, matter = sample.significance_map()[0], np.array(prompt.matter, bool)
         forwards.append(sample.provenance["prompts"]["scored"])
         recall.append((marks[matter] == 1).mean())

@@ -78,14 +78,14 @@ export class Series {
   #panels() {
     const { channels } = this.result.located;
     const n = channels.length;
-    const tall = n === 1 ? 120 : n <= 4 ? 84 : 46;
+    const tall = n === 1 ? 150 : n <= 4 ? 100 : 46;
     const panels = [];
     channels.forEach((name, channel) => {
       const row = this.rows > 1 ? channel : 0;
       if (this.signals.length) panels.push({ kind: "signal", channel, row, name, height: tall });
       if (this.rows > 1) panels.push({ kind: "score", row, name: this.signals.length ? "score" : name, height: Math.max(40, 0.7 * tall) });
     });
-    if (this.rows === 1) panels.push({ kind: "score", row: 0, name: this.result.thing, height: 130 });
+    if (this.rows === 1) panels.push({ kind: "score", row: 0, name: this.result.thing, height: 150 });
     return panels;
   }
 

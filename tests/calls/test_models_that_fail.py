@@ -83,8 +83,6 @@ def test_the_wrong_size_of_a_fixed_batch(size):
 )
 @pytest.mark.parametrize("make", [Gradient, lambda model: RISE(lambda x: model(torch.as_tensor(x)), n_masks=4, rng=0)])
 def test_inputs_of_another_shape(make, shape, said):
-    if make is not Gradient and len(shape) == 3:
-        pytest.skip("RISE itself asks for images")
     with pytest.raises(ValueError, match=r"`inputs` must be \(batch, \.\.\.\), as the model takes them") as raised:
         metfa.explain(make(net()), torch.rand(shape), **SETTINGS)
     assert str(shape) in str(raised.value)

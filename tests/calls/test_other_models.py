@@ -301,8 +301,8 @@ class TestSettingsOfACalled:
         made = eval(advice, {"metfa": metfa, kind.__name__: kind, "model": net()})
         assert (made.called.softmax, made.called.batch_size) == (False, 2)
 
-    def test_other_names_are_python_s_to_refuse(self):
-        with pytest.raises(TypeError, match="unexpected keyword argument 'n_mask'"):
+    def test_other_names_lead_to_ours(self):
+        with pytest.raises(TypeError, match="no argument `n_mask`, did you mean 'n_masks'"):
             RISE(net(), n_mask=3)
 
 

@@ -22,7 +22,7 @@ import metfa
 from metfa.cli import app, demo, folders, run, views
 
 METFA = Path(sys.executable).with_name("metfa")
-FILES = ["about.json", "figure.png", "maps.png", "report.txt", "sample"]
+FILES = ["about.json", "figure.png", "maps.png", "report.html", "report.txt", "sample"]
 
 
 def save_picture(path, seed=0):
@@ -56,7 +56,7 @@ def test_one_picture(explain, picture, tmp_path):
     folder = tmp_path / "out"
     assert sorted(path.name for path in folder.iterdir()) == FILES
     report = (folder / "report.txt").read_text()
-    assert done.out == f"{report}\nfigure: out/figure.png\nfigure: out/maps.png\n"
+    assert done.out == f"{report}\nfigure: out/figure.png\nfigure: out/maps.png\npage: out/report.html\n"
     image = np.asarray(Image.open(folder / "figure.png").convert("RGB"))
     assert image.std() > 20
     sample = metfa.load(folder / "sample")
@@ -374,7 +374,10 @@ def test_show_reads_the_report_again(metfa_command, finished):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "out", "written"),
-    [("show", "again", ["figure.png", "maps.png", "report.txt"]), ("report", "again/page.html", ["page.html"])],
+    [
+        ("show", "again", ["figure.png", "maps.png", "report.html", "report.txt"]),
+        ("report", "again/page.html", ["page.html"]),
+    ],
 )
 def test_reading_a_result_again_needs_no_torch(command, out, written, finished, tmp_path):
     code = """
@@ -401,7 +404,7 @@ def test_show_writes_views_elsewhere_and_overwrites_nothing(metfa_command, finis
     assert done.code == 0
     assert (
         tmp_path / "views/report.txt"
-    ).read_text() + "\nfigure: views/figure.png\nfigure: views/maps.png\n" == done.out
+    ).read_text() + "\nfigure: views/figure.png\nfigure: views/maps.png\npage: views/report.html\n" == done.out
     before = tree(tmp_path)
     for folder in ("views", finished):
         shown = metfa_command("show", finished, "--out", folder)
@@ -615,7 +618,8 @@ def test_finished_results_are_kept(explain, finished, picture):
     done = explain(picture, "--out", finished)
     assert done.code == 0
     assert f"{finished} holds the finished result of this command: nothing is written" in done.err
-    assert done.out == f"{report}\nfigure: {figure}\nfigure: {finished / 'maps.png'}\n"
+    maps, page = finished / "maps.png", finished / "report.html"
+    assert done.out == f"{report}\nfigure: {figure}\nfigure: {maps}\npage: {page}\n"
     assert tree(finished) == before
     other = explain(picture, "--out", finished, "--alpha", 0.1)
     assert other.code == 2

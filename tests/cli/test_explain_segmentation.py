@@ -47,7 +47,10 @@ def test_figure_report_and_samples(explain_segmentation, metfa_command, scene, t
     done = explain_segmentation("--out", "out")
     assert done.code == 0
     found = {path.name for path in (tmp_path / "out").iterdir()}
-    assert found == {"figure.png", "report.txt", "about.json", "sample", "region.npy", "context.json"}
+    assert found == {
+        *("figure.png", "report.html", "report.txt", "about.json", "sample"),
+        *("region.npy", "classes.npy", "context.json"),
+    }
     explanation = load_context(tmp_path / "out")
     assert explanation.region.sum() == 120
     marks = explanation.significance_map()

@@ -42,7 +42,9 @@ def test_the_words_are_shown_with_their_marks_and_figures(explain_text, tmp_path
 def test_a_folder_holds_page_report_and_samples(explain_text, metfa_command, tmp_path):
     done = explain_text("--out", "out", "--target", 1)
     assert done.code == 0
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {"words.html", "report.txt", "about.json", "sample"}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        *("words.html", "report.html", "report.txt", "about.json", "sample")
+    }
     sample = metfa.load(tmp_path / "out/sample")
     assert sample.inputs == [TEXT]
     assert sample.words == ("a", "dull", "lifeless", "film", "with", "one", "good", "joke")
@@ -66,7 +68,7 @@ def test_a_folder_holds_page_report_and_samples(explain_text, metfa_command, tmp
 def test_views_with_other_levels_without_the_model(explain_text, metfa_command, tmp_path):
     assert explain_text("--out", "out").code == 0
     assert metfa_command("show", "out", "--alpha", 0.01, "--out", "views").code == 0
-    assert {path.name for path in (tmp_path / "views").iterdir()} == {"words.html", "report.txt"}
+    assert {path.name for path in (tmp_path / "views").iterdir()} == {"words.html", "report.html", "report.txt"}
     assert "alpha 0.01" in (tmp_path / "views/report.txt").read_text()
 
 

@@ -292,3 +292,19 @@ def test_a_correction_over_words_that_needs_more_samples_points_to_sentences(met
     assert advice in metfa_command(*command, "--correction", "bonferroni", "--alpha", 0.02).error
     done = metfa_command(*command, "--alpha", 0.02)
     assert re.search(r"^of sentences: .*holm\)$", done.out, re.MULTILINE)
+
+
+def test_regions_that_sampling_asked_about_are_shown_on_its_own_terms(metfa_command, tmp_path):
+    """Its alpha and its correction hold for the single pixels too, with as few samples as they need."""
+    regions = metfa.regions.grid((12, 16), 3, against="rest")
+    sample = metfa.explain(
+        lambda inputs, target: inputs * np.where(LABELS < 2, 3.0, 0.3), np.ones((1, 12, 16)), 0,
+        noise=metfa.noise.Uniform(0.3), n_samples=metfa.Until(undecided=0.5, over=regions, alpha=0.3), rng=0,
+    )  # fmt: skip
+    assert (sample.terms().alpha, sample.terms().correction) == (0.3, "closed-e-bh")
+    sample.save(tmp_path / "saved")
+    shown = metfa_command("show", "saved")
+    assert shown.code == 0
+    assert re.search(r"^of regions: .*\(alpha 0\.3 a side, closed-e-bh\)", shown.out, re.MULTILINE)
+    assert re.search(r"^false marks: .*\(alpha 0\.3 a side, closed-e-bh", shown.out, re.MULTILINE)
+    assert sample.n_samples < 7

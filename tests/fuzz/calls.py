@@ -624,7 +624,6 @@ def of_text(folder):
     effects = text.SourceEffects(rows_scores, delta=0.5, pilot=4)
     yield Case("text.SourceEffects()", effects, {"inputs": [sources], "target": 0, "rngs": None})
     yield Case("SourceEffects.of_every_answer", effects.of_every_answer, {"inputs": [sources], "rngs": None})
-    yield Case("SourceEffects.learn", effects.learn, {"sources": sources, "scores": None, "at_a_time": 4})
     judged = {"model": text_scores, "inputs": texts, "attributions": [[1.0, 2, 3], [1, 2, 0.5]], "target": 0, "n": 2}
     for name in ("fdt", "st"):
         yield Case(f"text.{name}", getattr(text, name), {**judged, "rng": 0})

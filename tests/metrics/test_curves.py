@@ -376,7 +376,12 @@ def untouched(images):
             ValueError,
             r"`baseline` must return finite numbers, but made NaN or infinity of input 1",
         ),
-        ((IMAGES[:, :, 0], MAPS[:, 0]), {"baseline": "mean"}, ValueError, r"`baseline='mean'` is made for images"),
+        (
+            (IMAGES[:, :, None, None], MAPS[:, None, None]),
+            {"baseline": "mean"},
+            ValueError,
+            r"`baseline='mean'` is made for series .*, images .* or volumes",
+        ),
         ((IMAGES, MAPS), {"steps": 0}, ValueError, r"`steps` must be at least 1, got 0"),
         ((IMAGES, MAPS), {"rng": -1}, ValueError, r"`rng` must not be negative, got -1"),
     ],
@@ -384,6 +389,18 @@ def untouched(images):
 def test_bad_arguments_are_refused_before_the_model_is_asked(arguments, settings, error, message):
     with pytest.raises(error, match=message):
         insertion(untouched, *arguments, **settings)
+
+
+@pytest.mark.parametrize("baseline", ["mean", "blur"])
+def test_a_series_has_the_baselines_of_a_picture_of_one_row(baseline):
+    rows, maps = IMAGES[:, :, 0], MAPS[:, 0]
+
+    def of_series(series):
+        return series.reshape(len(series), -1)[:, :4]
+
+    curve = insertion(of_series, rows, maps, 0, baseline=baseline)
+    flat = insertion(lambda x: of_series(x[:, :, 0]), rows[:, :, None], maps[:, None], 0, baseline=baseline)
+    np.testing.assert_allclose(curve.score, flat.score)
 
 
 def test_bad_targets():

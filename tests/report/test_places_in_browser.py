@@ -42,7 +42,7 @@ def test_a_series_follows_the_controls(sample, open_page, tmp_path):
     def x(step):
         return (left + (step + 0.5) / LENGTH * (box["width"] - left - 12)) / box["width"]
 
-    lane = (84 - 4 - 2) / box["height"]  # the strip below the first channel
+    lane = (100 - 4 - 2) / box["height"]  # the strip below the first channel
     assert page.evaluate(COLOUR, [".series-frame canvas", x(15), lane]) == list(AMBER)
     assert page.evaluate(COLOUR, [".series-frame canvas", x(30), lane]) == list(BLUE)
     edges = page.evaluate("() => window.metfaReport[0].result.edges")

@@ -247,6 +247,24 @@ def test_bad_input(scorer, settings, match):
         explain_answer(scorer, **given)
 
 
+@pytest.mark.parametrize(
+    ("settings", "match"),
+    [
+        ({"n_samples": 0}, "`n_samples` must be"),
+        ({"n_samples": "many"}, "`n_samples` must be"),
+        ({"n_samples": metfa.Until(undecided=0.1, max_samples=3)}, "can decide nothing: at least"),
+        ({"batch_size": 0}, "`batch_size` must be"),
+        ({"run": metfa.Run(feature_names=["a"])}, "takes only store"),
+    ],
+)
+def test_nothing_is_paid_for_before_the_arguments_are_right(settings, match):
+    def scorer(rows):
+        raise AssertionError("asked")
+
+    with pytest.raises((TypeError, ValueError), match=match):
+        explain_answer(scorer, SOURCES, **{"delta": LOG2, "rng": 0, **settings})
+
+
 def test_bad_input_of_the_explainer():
     effects = SourceEffects(ONE, delta=LOG2)
     for inputs, match in (
@@ -260,3 +278,15 @@ def test_bad_input_of_the_explainer():
     two = SourceEffects(lambda rows: np.zeros((len(rows), 2)), delta=LOG2)
     with pytest.raises(ValueError, match="which of the 2 answers"):
         two([SOURCES])
+
+
+def test_rounds_ask_no_prompt_twice():
+    asked = []
+
+    def scorer(rows):
+        asked.extend(rows)
+        return scorer_of(SCORERS["or"][0], 0.3)(rows)
+
+    rule = metfa.Until(undecided=0.0, max_samples=60)
+    sample = explain_answer(scorer, SOURCES, delta=LOG2, n_samples=rule, batch_size=60, rng=0)
+    assert len(asked) <= sample.provenance["prompts"]["planned"] == 60 + 24 + 3

@@ -14,7 +14,7 @@ __all__ = ["of_polars", "to_polars"]
 def of_polars(name: Any, series: Any, where: str) -> tuple[Column, np.ndarray]:
     import polars as pl
 
-    dtype = series.dtype
+    dtype: Any = series.dtype
     if dtype.is_numeric() or dtype == pl.Boolean:
         codes = series.cast(pl.Float64).to_numpy()
         missing = None

@@ -27,8 +27,8 @@ def fitted_names(model: Any) -> list[str] | None:
     library = type(owner).__module__.partition(".")[0]
     for attribute in (*ATTRIBUTES, *([OF_BOOSTERS[library]] if library in OF_BOOSTERS else [])):
         try:
-            found = getattr(owner, attribute, None)
-            names = found() if callable(found) else found
+            found: Any = getattr(owner, attribute, None)
+            names: Any = found() if callable(found) else found
             names = None if names is None or isinstance(names, str) else [str(name) for name in names]
         except Exception:  # a model that is not fitted raises its library's own error
             names = None

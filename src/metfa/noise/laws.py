@@ -209,7 +209,8 @@ class Compose:
 
     def for_columns(self, columns: Any) -> tuple[Any, Compose]:
         """The columns of a frame, and the noise for its codes; see `metfa.noise.per_column`."""
-        known = [noise for noise in self.noises if hasattr(noise, "for_columns")]
+        known: list[Any] = [noise for noise in self.noises if hasattr(noise, "for_columns")]
         for noise in known:
             columns, _ = noise.for_columns(columns)  # all labels, before any noise counts on their order
-        return columns, Compose(*(noise.for_columns(columns)[1] if noise in known else noise for noise in self.noises))
+        matched = {id(noise): noise.for_columns(columns)[1] for noise in known}
+        return columns, Compose(*(matched.get(id(noise), noise) for noise in self.noises))

@@ -106,5 +106,5 @@ def _auc(first: np.ndarray, second: np.ndarray, folds: int, seed: int) -> float:
     rows, kinds = np.concatenate([first, second]), np.repeat([1, 0], [len(first), len(second)])
     forest = RandomForestClassifier(100, min_samples_leaf=3, random_state=seed, n_jobs=1)
     parts = StratifiedKFold(folds, shuffle=True, random_state=seed)
-    found = cross_val_predict(forest, rows, kinds, cv=parts, method="predict_proba")[:, 1]
-    return float(roc_auc_score(kinds, found))
+    found = np.asarray(cross_val_predict(forest, rows, kinds, cv=parts, method="predict_proba"))
+    return float(roc_auc_score(kinds, found[:, 1]))

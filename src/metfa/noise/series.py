@@ -164,8 +164,8 @@ class FilteredGaussian:
             inside &= frequencies > 0
         if not inside.any():
             raise ValueError(
-                f"`low` and `high`: the band from {self.low} to {self.high} holds no frequency of a series of {n_steps} "
-                f"steps, whose frequencies are {rate / n_steps:.4g} apart: widen it"
+                f"`low` and `high`: the band from {self.low} to {self.high} holds no frequency of a series of "
+                f"{n_steps} steps, whose frequencies are {rate / n_steps:.4g} apart: widen it"
             )
         gains = np.zeros(len(frequencies))
         gains[inside] = (frequencies[inside] / frequencies.max()) ** (-self.exponent / 2) if self.exponent else 1.0

@@ -141,7 +141,7 @@ def write(
 
 
 def page(
-    results: Result | Sequence[Result] | Mapping[str, Result],
+    results: Results | Sequence[Results] | Mapping[str, Results],
     *,
     title: str = "Explanations with error bars",
     regions: Any = None,

@@ -8,6 +8,7 @@ import numpy as np
 
 from metfa._base.percents import counted, percent
 from metfa._base.provenance import printable
+from metfa.results.decisions import samples_for_interval
 
 if TYPE_CHECKING:
     from metfa.results.decisions import Decision
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["regions_in_words"]
 
+LEVEL = 0.95  # of the smoothed scores by which regions are sorted
 NAMED = 3  # regions of each kind that are named; the others are counted
 
 
@@ -46,7 +48,8 @@ def regions_in_words(
         return f"no {noun} stands out: {why}"
     marks, members = decision.marks[row], sample.regions.members(row)
     n_features = np.prod(sample.regions.feature_shape)
-    strength = sample.smoothed()[row]
+    few = sample.n_samples < samples_for_interval(LEVEL)  # a rule with a large alpha may stop so early
+    strength = (sample.median() if few else sample.smoothed(LEVEL))[row]
     said = []
     for mark in (1, -1, 0):
         chosen = np.flatnonzero(marks == mark)

@@ -186,10 +186,13 @@ class Loop:
         """Maps that `ready` has made of the first of these jobs; None if there are none."""
         if self.first is None:
             return None
-        pairs = zip(self.first.jobs, jobs, strict=False)
-        n = next((place for place, (old, new) in enumerate(pairs) if old != new), min(len(self.first.jobs), len(jobs)))
-        maps, scores = self.first.maps[:n, ...], self.first.scores
-        scores = None if scores is None else scores[:n, ...]
+        made = list(self.first.jobs)
+        start = made.index(jobs[0]) if jobs and jobs[0] in made else len(made)  # a later round goes on with them
+        pairs = zip(made[start:], jobs, strict=False)
+        n = next((place for place, (old, new) in enumerate(pairs) if old != new), min(len(made) - start, len(jobs)))
+        maps, scores = (
+            None if of is None else of[start : start + n, ...] for of in (self.first.maps, self.first.scores)
+        )
         return Explained(jobs[:n], maps, scores, self.first.layout) if n else None
 
     def batch(self, jobs: Sequence[Job], stopped: Callable[[], bool] = lambda: False) -> Any:

@@ -117,9 +117,9 @@ class Rows:
         """These rows, and the noise for them: one that knows columns is matched to those of a frame by name."""
         if self.columns is None or not hasattr(noise, "for_columns"):
             return self, noise
+        columns, noise = noise.for_columns(self.columns)
         found = copy(self)
-        found.columns, noise = noise.for_columns(self.columns)
-        codes = found.columns.recoded(self._parts[0], self.columns)
+        found.columns, codes = columns, columns.recoded(self._parts[0], self.columns)
         codes.flags.writeable = False
         found._like = found._parts = (codes,)
         return found, noise

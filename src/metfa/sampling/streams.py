@@ -66,7 +66,8 @@ def root_entropy(rng: Any) -> int:
 
 def stream(root: int, input_id: str, sample_id: int, purpose: Purpose) -> np.random.Generator:
     """Generator at the address (input, sample, purpose) below `root`."""
-    return np.random.Generator(np.random.Philox(Address(root, input_id, sample_id, int(purpose))))
+    seed: Any = Address(root, input_id, sample_id, int(purpose))  # a seed sequence, which NumPy's types do not name
+    return np.random.Generator(np.random.Philox(seed))
 
 
 def content_digest(row: Any) -> str:

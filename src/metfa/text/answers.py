@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from metfa._base.provenance import describe
-from metfa._base.validation import as_names, as_path, is_text, shown
+from metfa._base.validation import MOST_CALLS, as_names, as_path, is_text, positive_int, shown
 from metfa._base.writing import kept_after
 from metfa.calls.guard import left_as_found
 from metfa.results.manifests import read_json, write_json
@@ -18,7 +18,9 @@ from metfa.results.terms import Terms
 from metfa.results.until import Until
 from metfa.sampling.explain import explain
 from metfa.sampling.folder import LEARNED
+from metfa.sampling.rounds import rounds_of
 from metfa.sampling.run import Run
+from metfa.sampling.said import with_own_threshold
 from metfa.sampling.streams import content_digest, root_entropy
 from metfa.text._lines import cut
 from metfa.text._sources import grouped
@@ -107,9 +109,10 @@ def explain_answer(
     run = Run.checked(run, ("store", "progress", "input_names", "first_sample"))
     row, own_names = _checked_sources(sources)
     groups = None if groups is None else _by_places(groups, own_names)
-    _check_rule(n_samples)
+    at_a_time = 10 if batch_size is None else positive_int(batch_size, "batch_size")
     root, learned = _begun(run, rng)
     effects = SourceEffects(scorer, delta=delta, groups=groups, pilot=pilot, rng=root)
+    _check_number(n_samples, effects)
     names = _names(row, own_names, groups)
     asked = {"sources": content_digest(row), "explainer": describe(effects), "rng": hex(root)}
     if learned is not None and {name: learned.get(name) for name in asked} != asked:
@@ -123,12 +126,11 @@ def explain_answer(
             with kept_after("the answers so far are kept: mend it, and repeat the call to go on"):
                 write_json(path, known)
 
-    at_a_time = 10 if batch_size is None else batch_size
     with left_as_found(scorer):
         if known["whole"] is None:
             known["whole"] = np.asarray(effects.model([row])[0]).tolist()
             written([])
-        effects.learn(row, known["scores"], at_a_time=at_a_time, progress=written)
+        effects._learn(row, known["scores"], at_a_time=at_a_time, progress=written)
         sample = explain(
             _EveryAnswer(effects), [row], 0, noise=None, n_samples=n_samples, batch_size=batch_size, rng=root, run=run
         )
@@ -230,13 +232,17 @@ def _names(row: list[str], names: tuple[str, ...] | None, groups: Any) -> tuple[
     return tuple(own[part[0]] if group is None else group for group, part in zip(of_groups, parts, strict=True))
 
 
-def _check_rule(n_samples: Any) -> None:
+def _check_number(n_samples: Any, effects: SourceEffects) -> None:
+    """Raise, before anything is paid for, if the number of samples is none, or the rule can never be met."""
+    if not isinstance(n_samples, Until):
+        positive_int(n_samples, "n_samples", maximum=MOST_CALLS)
     if isinstance(n_samples, Until) and n_samples.threshold is not None:
         raise ValueError(
             "`n_samples`: the threshold of the rule is `delta`: write metfa.Until(undecided=...) without one"
         )
     if isinstance(n_samples, Until) and n_samples.over is not None:
         raise ValueError("`n_samples`: `over` is for scores of features; drop sources together by `groups`")
+    rounds_of(with_own_threshold(n_samples, effects), 1, signed=True)
 
 
 def _folder(run: Run) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 from metfa._arrays import to_host
 from metfa._base.validation import check_number, positive_int, shown
 from metfa.calls.answers import rows_of_scores
+from metfa.calls.targets import row_targets
 from metfa.results.corrections import STATEMENTS
 from metfa.results.terms import Terms
 from metfa.sampling.randomised import row_generators
@@ -199,7 +200,9 @@ class SourceEffects:
                 found[same, answer] = control.draws(chosen, scores[same, answer], float(self.delta or 0))
         return found
 
-    def learn(self, sources: Sequence[str], scores: Any = None, *, at_a_time: int = PILOT, progress: Any = None) -> Any:
+    def _learn(
+        self, sources: Sequence[str], scores: Any = None, *, at_a_time: int = PILOT, progress: Any = None
+    ) -> Any:
         """Ask for the pilot of a prompt, or go on with the `scores` that there are; returns all scores of the pilot."""
         (row,) = checked_rows([list(sources)])
         _, parts = grouped(self.groups, len(row))
@@ -220,7 +223,7 @@ class SourceEffects:
         """The controls of a prompt, one for each answer; its pilot is asked for once."""
         key = content_digest(row)
         if key not in self._known:
-            self.learn(row, at_a_time=at_a_time)
+            self._learn(row, at_a_time=at_a_time)
         return self._known[key]
 
     def _scored(self, rows: list[list[str]]) -> np.ndarray:
@@ -267,8 +270,10 @@ def _targets(target: Any, n_rows: int, n_answers: int) -> list[int]:
         if n_answers > 1:
             raise ValueError(f"`target` must say which of the {n_answers} answers is explained, got None")
         return [0] * n_rows
-    entries = np.asarray(target)
-    entries = [entries.item()] * n_rows if entries.ndim == 0 else entries.tolist()
-    if len(entries) != n_rows:
-        raise ValueError(f"`target` must be one answer, or one for each of {n_rows} prompts, got {len(entries)}")
-    return [0 if entry is None else positive_int(entry, "target", 0, n_answers - 1) for entry in entries]
+    return [_answer(entry) for entry in row_targets(target, np.zeros((n_rows, n_answers)), n_rows)]
+
+
+def _answer(entry: Any) -> int:
+    if not isinstance(entry, int):
+        raise TypeError(f"`target` must be the number of an answer, or one for each prompt, got {shown(entry)}")
+    return entry
