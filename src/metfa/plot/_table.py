@@ -222,7 +222,7 @@ def _draw_cells(
         for row, column in zip(*np.nonzero(marks), strict=True):
             strong = marks[row, column] < 0 and weight[row, column] > 0.5
             style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "small"}
-            ax.text(column, row, SIGNS[marks[row, column]], color="white" if strong else "black", **style)
+            ax.text(column, row, SIGNS[int(marks[row, column])], color="white" if strong else "black", **style)
         ax.set_yticks(np.arange(n_rows + 1) - 0.5, minor=True)
         ax.grid(which="minor", axis="y", color="white", linewidth=1)
     ax.set_xticks(np.arange(n_columns + 1) - 0.5, minor=True)

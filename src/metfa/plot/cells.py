@@ -80,7 +80,7 @@ class Cells:
         kinds = sorted(set(self.classes))
         by_class = [kinds.index(name) if len(kinds) <= MOST_CLASSES else 0 for name in self.classes]
         scores = self.apart[np.arange(len(self.lead)), self.lead]
-        return np.lexsort((-scores, place[self.lead], by_class))
+        return np.lexsort(np.array([-scores, place[self.lead], by_class], np.float64))
 
 
 def name_of_row(sample: AttributionSample, row: int) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from metfa._base.provenance import printable
 from metfa.report._compared import heading_of
 from metfa.report._populations import heading_of_population
@@ -22,5 +24,5 @@ def heading_of_result(result: AttributionSample | ContextExplanation) -> str:
     explainer = str(result.provenance.get("explainer") or "explanation").partition("(")[0]
     if isinstance(result, AttributionSample) and result.population is not None:
         explainer = heading_of_population(result, explainer)
-    target = result.target if isinstance(result, ContextExplanation) else result.target[0]
+    target: Any = result.target if isinstance(result, ContextExplanation) else next(iter(result.target))
     return harmless_text(printable(explainer if target is None else f"{explainer}, class {target}"))

@@ -222,7 +222,7 @@ def _rows(data: dict[str, Any], decision: Decision | str, cells: Cells | None) -
     if isinstance(decision, str) or cells is None:
         return []
     kinds, names = decision.kinds, data["names"]
-    lines = [("row", "explained", kinds[1], kinds[-1], kinds[0], "strongest", "")]
+    lines: list[tuple[str, ...]] = [("row", "explained", kinds[1], kinds[-1], kinds[0], "strongest", "")]
     for row, marks, weight, why in zip(data["rows"], cells.marks, cells.weight, decision.nothing, strict=True):
         strongest = [place for place in np.argsort(-weight, kind="stable")[:STRONGEST] if weight[place] > 0]
         told = [*row["cautions"], *nothing_stands_out((why,), 0, data["noun"])]
