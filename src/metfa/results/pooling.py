@@ -33,8 +33,8 @@ def pooled_sample(sample: S, regions: Regions) -> S:
     usual = sample.default_terms
     if sample.pair is None and usual is not None and usual.sides is not None and usual.of_differences:
         raise ValueError(
-            f"`over` needs scores, and these are differences already ({usual.sides[0]!r}): ask about the single features, "
-            "`sample.over(...)` of the result that was pooled"
+            f"`over` needs scores, and these are differences already ({usual.sides[0]!r}): ask about the single "
+            "features, `sample.over(...)` of the result that was pooled"
         )
     regions.check_fits(sample.feature_shape, sample.values.shape[1])
     stopping = sample.stopping
