@@ -175,7 +175,7 @@ def test_maps_of_models_are_drawn_over_the_picture():
     found = metfa.across_models(models, lambda model: lambda inputs, target: inputs * model, images, 0)
     figure = found.plot(threshold=0.5)
     titles = [ax.get_title() for ax in figure.axes]
-    assert "picture" in titles
+    assert "picture\nread as rows and columns" in titles
     assert "median\nof 8 models" in titles[1] or "constant" in titles[1]
 
 

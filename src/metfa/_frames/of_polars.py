@@ -34,7 +34,7 @@ def of_polars(name: Any, series: Any, where: str) -> tuple[Column, np.ndarray]:
     values = series.to_list()
     labels, codes = labelled(values, [value is None for value in values], where)
     if isinstance(dtype, pl.Enum):
-        order = {label: place for place, label in enumerate(list[str](dtype.categories))}
+        order = {label: place for place, label in enumerate(dtype.categories.to_list())}  # pyright: ignore[reportAttributeAccessIssue]
         codes = np.array([np.nan if value is None else order[value] for value in values])
         labels = tuple(order)
     return Column(name, "label", dtype, labels), codes
