@@ -433,6 +433,7 @@ def test_show_of_a_saved_sample_with_several_inputs(metfa_command, tmp_path):
         "figure-1.png",
         "maps-0.png",
         "maps-1.png",
+        "report.html",
         "report.txt",
     ]
 

@@ -226,7 +226,9 @@ def test_regions_around_the_object(explain_segmentation, metfa_command, scene, t
     assert ": 16 regions</h2>" in page
     assert (tmp_path / "out" / "regions.png").stat().st_size > 5_000
     assert "regions:" not in metfa_command("show", "out", "--regions", "none").out
-    assert "`--regions` must be objects, superpixels" in mistake(metfa_command("show", "out", "--regions", "phrases"))
+    assert "`--regions` must be superpixels[:NUMBER], grid[:ROWS], objects, none" in mistake(
+        metfa_command("show", "out", "--regions", "phrases")
+    )
 
 
 def test_objects_around_are_what_the_network_finds(tmp_path):

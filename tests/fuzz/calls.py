@@ -273,7 +273,7 @@ def of_sampling(folder):
     rows = np.random.default_rng(0).random((5, 3))
     frame = pd.DataFrame(rows[:, :2]).assign(town=list("abaab"))
     yield Case("Coded", made(metfa.Coded, lambda coded: coded.codes(frame)), {"model": len, "table": frame})
-    yield Case("Coded()", metfa.Coded(lambda table: table[[0, 1]].to_numpy(), frame), {"codes": rows})
+    yield Case("Coded()", metfa.Coded(lambda table: np.nan_to_num(table[[0, 1]].to_numpy()), frame), {"codes": rows})
     yield Case("FixedBatch", made(metfa.FixedBatch, lambda model: model(rows)), {"model": scores_of, "size": 2})
     asked = metfa.Called(network())
     for name in ("scores", "probabilities"):

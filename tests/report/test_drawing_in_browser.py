@@ -22,6 +22,13 @@ BOXES = [
 ]
 
 
+def choose_correction(page, correction):
+    """The same for single features and for regions, which have a control of their own where both are shown."""
+    for name in ("correction", "correction-of-regions"):
+        if page.query_selector(f"select[name={name}]"):
+            page.select_option(f"[name={name}]", correction)
+
+
 @pytest.fixture
 def graded(sample):
     """Features from clearly below to clearly above, with ties at the edges of the scale."""
@@ -89,7 +96,7 @@ def test_regions_are_marked_as_in_python(stopping, graded, open_page, tmp_path):
     levels = opened.page.evaluate("() => JSON.parse(document.getElementById('data').textContent).alphas")
     corrections = ["none", "bonferroni", "closed-e-bh", *(["holm", "by"] if stopping is None else [])]
     for correction, alpha in product(corrections, (0.005, 0.1)):
-        opened.page.select_option("[name=correction]", correction)
+        choose_correction(opened.page, correction)
         opened.slide("[name=alpha]", levels.index(alpha))
         expected = pooled.significance_map(alpha=alpha, correction=correction).ravel()
         assert opened.marks() == expected.tolist(), (correction, alpha)
@@ -184,7 +191,7 @@ def test_a_region_is_drawn_by_pointer_and_keys(graded, open_page, tmp_path):
     assert bounds_of(opened, [mask], 1) == [None]
     page.click("text=Back to the threshold that was fixed")
     assert "with probability at least 95%" in page.inner_text(".drawing")
-    page.select_option("[name=correction]", "none")
+    choose_correction(page, "none")
     opened.slide("[name=alpha]", 3)
     text = page.inner_text(".drawing")
     assert "These marks are not corrected" in text
@@ -207,7 +214,7 @@ def test_what_holds_for_regions_that_are_chosen(before, graded, open_page, tmp_p
     of = "all marks together" if before else each
     assert f"on average at most 5% of {of} are false" in text
     assert f"{'Holm' if before else 'Bonferroni'} holds for any choice" in text
-    opened.page.select_option("[name=correction]", "none")
+    choose_correction(opened.page, "none")
     assert f"such as {'Holm' if before else 'Bonferroni'}." in opened.page.inner_text(".drawing")
 
 

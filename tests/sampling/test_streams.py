@@ -2,12 +2,13 @@
 
 import hashlib
 import itertools
+import pickle
 
 import numpy as np
 import pytest
 import torch
 
-from metfa.sampling.addresses import address_words
+from metfa.sampling.addresses import Address, address_words
 from metfa.sampling.streams import (
     SCHEME,
     Purpose,
@@ -33,6 +34,27 @@ def test_recorded_numbers():
     """Saved results name `SCHEME`: whoever changes these numbers must change that name."""
     assert SCHEME == "philox-blake2b-1"
     assert stream(0, "input", 0, Purpose.NOISE).integers(0, 2**32, 3).tolist() == [4088369410, 860900789, 3451897392]
+
+
+@pytest.mark.parametrize("root", [0, 1, 2**32 - 1, 2**32, 2**64 + 5, 2**128 - 1, 2**128, 2**200 + 3, 2**256 - 1])
+def test_seeds_are_those_of_numpy(root):
+    for name, sample, purpose in itertools.product(
+        ("", "a"), (0, 77, 2**32 - 1), (Purpose.NOISE, Purpose.SECOND_CLEAN)
+    ):
+        expected = np.random.SeedSequence(root, spawn_key=(*address_words(name), sample, int(purpose)))
+        found = Address(root, name, sample, int(purpose))
+        np.testing.assert_array_equal(found.generate_state(2, np.uint64), expected.generate_state(2, np.uint64))
+        np.testing.assert_array_equal(found.generate_state(5), expected.generate_state(5))
+        assert found.spawn_key == expected.spawn_key
+
+
+def test_generators_spawn_and_are_copied_as_those_of_numpy():
+    sequence = np.random.SeedSequence(5, spawn_key=(*address_words("x"), 3, 0))
+    expected = np.random.Generator(np.random.Philox(sequence))
+    found = stream(5, "x", 3, Purpose.NOISE)
+    for _ in range(2):  # each call gives other children
+        assert found.spawn(2)[1].random() == expected.spawn(2)[1].random()
+    assert pickle.loads(pickle.dumps(found)).random() == found.random() == expected.random()
 
 
 def test_addresses_differ_in_every_part():

@@ -42,7 +42,7 @@ def _is_usual(value: Any, field: Field[Any]) -> bool:
 def in_short(value: Any) -> str:
     """A value in a few letters: its repr, or where that is long only what it is."""
     if inspect.isroutine(value) or inspect.isclass(value):
-        return getattr(value, "__qualname__", type(value).__name__).replace(".<locals>", "")
+        return str(getattr(value, "__qualname__", type(value).__name__)).replace(".<locals>", "")
     if hasattr(value, "named_modules"):
         return type(value).__name__
     if hasattr(value, "shape") and hasattr(value, "dtype"):

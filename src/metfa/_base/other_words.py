@@ -71,4 +71,4 @@ def our_words(call: Call) -> Call:
     if not isinstance(call, type):
         return checked  # pyright: ignore[reportReturnType]
     call.__init__ = checked
-    return call
+    return call  # pyright: ignore[reportReturnType]

@@ -33,7 +33,7 @@ def of_polars(name: Any, series: Any, where: str) -> tuple[Column, np.ndarray]:
         raise TypeError(f"{where} must hold numbers, texts or other single values, got {dtype}")
     values = series.to_list()
     labels, codes = labelled(values, [value is None for value in values], where)
-    if dtype == pl.Enum:
+    if isinstance(dtype, pl.Enum):
         order = {label: place for place, label in enumerate(dtype.categories.to_list())}
         codes = np.array([np.nan if value is None else order[value] for value in values])
         labels = tuple(order)

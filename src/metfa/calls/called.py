@@ -74,7 +74,8 @@ class Called:
     autocast: Any = field(default=None, kw_only=True)
     memory_format: Any = field(default=None, kw_only=True)
 
-    __repr__ = one_line
+    def __repr__(self) -> str:
+        return one_line(self)
 
     @classmethod
     def of(cls, model: Any) -> Called:

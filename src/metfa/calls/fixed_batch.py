@@ -54,7 +54,8 @@ class FixedBatch:
     model: Any
     size: int
 
-    __repr__ = one_line
+    def __repr__(self) -> str:
+        return one_line(self)
 
     def __post_init__(self) -> None:
         if not callable(self.model):

@@ -36,7 +36,7 @@ def asks_a_model(kind: Class) -> Class:
         made(self, *args, **given)
 
     kind.__init__ = checked
-    kind.__repr__ = _in_one_line
+    kind.__repr__ = _in_one_line  # pyright: ignore[reportAttributeAccessIssue]
     return kind
 
 

@@ -30,7 +30,7 @@ def drawn_views(sample: Any, about: dict[str, Any], analysis: Analysis, parts: P
         drawn = _figures(sample, about, analysis, parts)
     else:
         drawn = _context_figures(sample, about, analysis, parts)
-    return {**drawn, PAGE: _page(sample, about, analysis, parts)}
+    return dict(sorted({**drawn, PAGE: _page(sample, about, analysis, parts)}.items()))
 
 
 def _page(sample: Any, about: dict[str, Any], analysis: Analysis, parts: Parts | None) -> bytes:

@@ -49,7 +49,7 @@ def write_page(
     analysis = Analysis(alpha, confidence, given, rule, "", flips_from=flips_from, regions=regions, split=split)
     read = [(folder, *read_folder(folder)) for folder in folders]
     asked = numbered((title_of(about) or folder.name, (folder, result, about)) for folder, result, about in read)
-    beside = {name: _regions_of(*one, analysis) for name, one in asked.items()}
+    beside = {name: _regions_of(one, analysis) for name, one in asked.items()}
     path = write(
         out,
         {name: result for name, (_, result, _) in asked.items()},
@@ -66,8 +66,9 @@ def write_page(
     typer.echo(f"report: {printable(str(path))}")
 
 
-def _regions_of(folder: Path, result: Any, about: dict[str, Any], analysis: Analysis) -> Regions | None:
-    """The regions of one result; errors name its folder."""
+def _regions_of(read: tuple[Path, Any, dict[str, Any]], analysis: Analysis) -> Regions | None:
+    """The regions of one result, read from a folder, which errors name."""
+    folder, result, about = read
     try:
         parts = parts_of(result, analysis, about)
     except ValueError as error:

@@ -40,7 +40,8 @@ class LimeExplainer:
     settings: dict[str, Any] = field(default_factory=dict)
     rng: Any = field(default=None, repr=False)
 
-    __repr__ = one_line
+    def __repr__(self) -> str:
+        return one_line(self)
 
     rows_independent = True
 

@@ -75,7 +75,7 @@ class Blocks:
             cells = grid_sides(self.grid, len(lengths))
             numbers = [min(n, length) for n, length in zip(cells, lengths, strict=True)]
             return [(n, np.arange(length) * n // length) for n, length in zip(numbers, lengths, strict=True)]
-        sizes = self.size if isinstance(self.size, tuple) else (self.size,) * len(lengths)
+        sizes: Any = self.size if isinstance(self.size, tuple) else (self.size,) * len(lengths)
         if len(sizes) != len(lengths):
             raise ValueError(f"`size` has {len(sizes)} numbers, one for each axis, but the inputs have {len(lengths)}")
         return [(-(-length // size), np.arange(length) // size) for size, length in zip(sizes, lengths, strict=True)]

@@ -49,7 +49,8 @@ class CaptumMethod:
     attribution: Any
     settings: dict[str, Any] = field(default_factory=dict)
 
-    __repr__ = one_line
+    def __repr__(self) -> str:
+        return one_line(self)
 
     differentiable = True
 

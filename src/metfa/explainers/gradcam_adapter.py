@@ -59,7 +59,8 @@ class GradCAMMethod:
     called_with: dict[str, Any] = field(default_factory=dict)
     known: bool = False
 
-    __repr__ = one_line
+    def __repr__(self) -> str:
+        return one_line(self)
 
     @property
     def rows_independent(self) -> bool:

@@ -99,7 +99,8 @@ class Heatmap:
     channel_axis: Any = field(default=1, kw_only=True)
     sign: Sign = field(default="absolute", kw_only=True)
 
-    __repr__ = one_line
+    def __repr__(self) -> str:
+        return one_line(self)
 
     unit = None  # that of the explainer is lost when each map is scaled
 

@@ -45,7 +45,8 @@ class ShapExplainer:
     predict: Callable[..., Any] | None = None
     settings: dict[str, Any] = field(default_factory=dict)
 
-    __repr__ = one_line
+    def __repr__(self) -> str:
+        return one_line(self)
 
     rows_independent = True
     signed = True

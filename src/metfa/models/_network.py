@@ -9,6 +9,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 __all__ = ["hugging_face_in_time", "is_reachable"]
 
@@ -47,7 +48,7 @@ def _door(url: str) -> tuple[str, int]:
 def hugging_face_in_time() -> Iterator[None]:
     """Let Hugging Face's hub look into its cache alone, at once, where its host cannot be reached."""
     try:
-        constants = importlib.import_module("huggingface_hub.constants")
+        constants: Any = importlib.import_module("huggingface_hub.constants")
     except ModuleNotFoundError:  # the library that needs it says so
         yield
         return

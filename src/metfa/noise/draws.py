@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from metfa._arrays import as_array, from_host, is_array, is_floating, namespace, to_host
-from metfa._base.validation import check_kind, check_number, keep, shown
+from metfa._base.validation import check_kind, check_number, keep, positive_int, shown
 
 __all__ = [
     "Bounds",
@@ -21,6 +21,7 @@ __all__ = [
     "check_generator",
     "clamped",
     "draw_dtype",
+    "generator_of",
     "is_number",
     "keep_rate",
     "keep_strength",
@@ -126,6 +127,13 @@ def keep_strength(noise: Any, name: str) -> None:
 def check_generator(rng: Any) -> None:
     """Raise unless a noise is given a generator to draw from."""
     check_kind(rng, "rng", np.random.Generator, "`numpy.random.default_rng(0)`")
+
+
+def generator_of(rng: Any) -> np.random.Generator:
+    """A generator from a seed: None, an int that is not negative, or a generator, which is returned as it is."""
+    if rng is None or isinstance(rng, np.random.Generator):
+        return np.random.default_rng(rng)
+    return np.random.default_rng(positive_int(rng, "rng", 0, 2**256 - 1))
 
 
 def check_bounds(bounds: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from metfa._base.validation import check_function, positive_int
+from metfa.noise.draws import generator_of
 from metfa.noise.table_rows import Table
 
 __all__ = ["Likeness", "likeness"]
@@ -86,7 +87,7 @@ def likeness(noise: Any, table: Any, *, folds: int = 5, rng: Any = 0) -> Likenes
     if columns.library != "numpy" and hasattr(noise, "for_columns"):
         joined, noisy = noise.for_columns(columns)
         codes = joined.recoded(codes, columns)
-    draws = np.random.default_rng(rng)
+    draws = generator_of(rng)
     order = draws.permutation(len(codes))
     clean, other = codes[order[: len(codes) // 2]], codes[order[len(codes) // 2 :]]
     moved = np.array([noisy(row, draws) for row in clean])

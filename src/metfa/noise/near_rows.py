@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from metfa._base.validation import check_number, positive_int
+from metfa.noise.draws import generator_of
 from metfa.noise.table_rows import Table, TableNoise, groups_of
 
 __all__ = ["from_table"]
@@ -88,8 +89,8 @@ def from_table(
     """
     share = check_number(share, "share", above=0.0, most=1.0)
     neighbours = positive_int(neighbours, "neighbours")
-    made = Table.of(table, feature_names, "table")
-    return NearRows(made, share, neighbours, groups_of(made, together, categorical), categorical, derived, rng)
+    made, draws = Table.of(table, feature_names, "table"), generator_of(rng)
+    return NearRows(made, share, neighbours, groups_of(made, together, categorical), categorical, derived, draws)
 
 
 class NearRows(TableNoise):
@@ -103,7 +104,7 @@ class NearRows(TableNoise):
         groups: list[np.ndarray],
         categorical: Any,
         derived: Any,
-        rng: Any,
+        rng: np.random.Generator,
     ) -> None:
         super().__init__(table, np.ones(len(table.columns), bool), derived)
         self.share, self.neighbours = share, neighbours
@@ -115,7 +116,7 @@ class NearRows(TableNoise):
             raise ValueError("`derived` names all columns, so that there is none to draw anew")
         rows = table.codes
         if len(rows) > MOST_ROWS:
-            rows = rows[np.sort(np.random.default_rng(rng).choice(len(rows), MOST_ROWS, replace=False))]
+            rows = rows[np.sort(rng.choice(len(rows), MOST_ROWS, replace=False))]
         self._rows = rows
         category = table.labelled.copy()
         category[[table.place(entry, "categorical") for entry in categorical]] = True

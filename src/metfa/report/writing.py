@@ -27,7 +27,7 @@ from metfa.results.terms import Terms, checked_threshold, filled
 from metfa.stats.validation import as_level
 from metfa.text.reading import harmless_text
 
-__all__ = ["numbered", "write"]
+__all__ = ["numbered", "page", "write"]
 
 
 @dataclass(frozen=True)
@@ -215,8 +215,8 @@ def _levels(sections: dict[str, _Section]) -> tuple[Terms, Terms | None]:
                     f"{other.level}, and a page has one alpha, and one correction of features and one of regions: give "
                     "both, as in `alpha=0.05, correction='e-bh'`, or write one page each"
                 )
-    single, regional = (next(iter(terms.values()), None) for terms in kinds)
-    return (single, regional) if single is not None else (regional, None)
+    single, regional = (list(terms.values()) for terms in kinds)
+    return (single or regional)[0], regional[0] if single and regional else None
 
 
 def _target(path: Any, *, overwrite: bool) -> Path:

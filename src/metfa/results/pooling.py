@@ -30,10 +30,10 @@ AT_A_TIME = 64  # samples that are read from a file before their memory is given
 def pooled_sample(sample: S, regions: Regions) -> S:
     """See `AttributionSample.over`."""
     check_plain(sample, "over")
-    if sample.pair is None and sample.default_terms is not None and sample.default_terms.of_differences:
-        above, _ = sample.default_terms.sides
+    usual = sample.default_terms
+    if sample.pair is None and usual is not None and usual.sides is not None and usual.of_differences:
         raise ValueError(
-            f"`over` needs scores, and these are differences already ({above!r}): ask about the single features, "
+            f"`over` needs scores, and these are differences already ({usual.sides[0]!r}): ask about the single features, "
             "`sample.over(...)` of the result that was pooled"
         )
     regions.check_fits(sample.feature_shape, sample.values.shape[1])

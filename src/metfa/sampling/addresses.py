@@ -21,6 +21,7 @@ INIT_B, TIMES_B = 0x8B51F9DD, 0x58F38DED
 MIX_LEFT, MIX_RIGHT = 0xCA01F9DD, 0x4973F715
 LOW = 0xFFFFFFFF
 POOL = 4  # words
+OUT = [(INIT_B * pow(TIMES_B, k, 1 << 32) & LOW, INIT_B * pow(TIMES_B, k + 1, 1 << 32) & LOW) for k in range(POOL)]
 INPUTS, WORDS = 2**15, 2**13  # remembered
 
 Pool = tuple[int, int, int, int]
@@ -50,9 +51,7 @@ class Address(ISpawnableSeedSequence):
             return self.sequence.generate_state(n_words, dtype)
         root, input_id, sample, purpose = self._of
         pool, done = _pool(root, input_id)
-        pool = _mixed(pool, _hashed(sample, done))
-        a, b, c, d = _mixed(pool, _hashed(purpose, done + POOL))
-        return np.array([_out(a, 0) | _out(b, 1) << 32, _out(c, 2) | _out(d, 3) << 32], np.uint64)
+        return np.array(_key(pool, _hashed(sample, done), _hashed(purpose, done + POOL)), np.uint64)
 
     def spawn(self, n_children: int) -> list[np.random.SeedSequence]:
         """See `numpy.random.SeedSequence`."""
@@ -87,20 +86,14 @@ def _hashed(word: int, done: int) -> Pool:
     return a, b, c, d
 
 
-def _mixed(pool: Pool, hashed: Pool) -> Pool:
-    a, b, c, d = pool
-    e, f, g, h = hashed
-    a = (MIX_LEFT * a - MIX_RIGHT * e) & LOW
-    b = (MIX_LEFT * b - MIX_RIGHT * f) & LOW
-    c = (MIX_LEFT * c - MIX_RIGHT * g) & LOW
-    d = (MIX_LEFT * d - MIX_RIGHT * h) & LOW
-    return a ^ a >> 16, b ^ b >> 16, c ^ c >> 16, d ^ d >> 16
-
-
-OUT = [(INIT_B * pow(TIMES_B, k, 1 << 32) & LOW, INIT_B * pow(TIMES_B, k + 1, 1 << 32) & LOW) for k in range(POOL)]
-
-
-def _out(word: int, place: int) -> int:
-    first, times = OUT[place]
-    value = (word ^ first) * times & LOW
-    return value ^ value >> 16
+def _key(pool: Pool, first: Pool, second: Pool) -> tuple[int, int]:
+    """Two words of 64 bits from a pool after two more hashed words."""
+    words = []
+    for word, one, two, (start, times) in zip(pool, first, second, OUT, strict=True):
+        word = (MIX_LEFT * word - MIX_RIGHT * one) & LOW
+        word ^= word >> 16
+        word = (MIX_LEFT * word - MIX_RIGHT * two) & LOW
+        word = ((word ^ word >> 16) ^ start) * times & LOW
+        words.append(word ^ word >> 16)
+    a, b, c, d = words
+    return a | b << 32, c | d << 32

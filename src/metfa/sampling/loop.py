@@ -234,7 +234,7 @@ class Loop:
         for job in jobs:
             if stopped():
                 raise CancelledError
-            noisy.append(self.rows.noisy(job.row, self.noise, self._stream(job, Purpose.NOISE), str(job)))
+            noisy.append(self.rows.noisy(job.row, self.noise, self._stream(job, Purpose.NOISE), job))
         return noisy
 
     @cached_property

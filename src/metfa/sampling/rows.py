@@ -74,6 +74,8 @@ class Rows:
         return self._like[0] if self._like else None
 
     def __getitem__(self, index: int) -> Any:
+        if self.kind in ("array", "frame"):
+            return self._entry(self._parts[0], index)
         return self._formed([self._entry(part, index) for part in self._parts])
 
     def batch(self, rows: Sequence[Any]) -> Any:
@@ -85,8 +87,8 @@ class Rows:
         columns = [rows] if self.kind == "array" else [[row[key] for row in rows] for key in self.keys]
         return self._formed([self._stacked(entries, part) for entries, part in zip(columns, self._like, strict=True)])
 
-    def noisy(self, index: int, noise: Any, rng: np.random.Generator, where: str) -> Any:
-        """Row `index` under `noise`, checked; `where` names input and sample in errors."""
+    def noisy(self, index: int, noise: Any, rng: np.random.Generator, where: Any) -> Any:
+        """Row `index` under `noise`, checked; `where`, as a text, names input and sample in errors."""
         row = self[index]
         if noise is None:
             return row

@@ -35,7 +35,8 @@ class SampledExplainer:
     batch_size: int = field(default=10, kw_only=True)
     rng: Any = field(default=None, kw_only=True, repr=False)
 
-    __repr__ = one_line
+    def __repr__(self) -> str:
+        return one_line(self)
 
     rows_independent = True
     _safe = (1, 0)  # maps in a call that are safe, and the largest number of them that has been looked at

@@ -63,7 +63,8 @@ class GradientXInput:
     scale: bool = field(default=True, kw_only=True)
     rows_independent: ClassVar[bool] = True
 
-    __repr__ = one_line
+    def __repr__(self) -> str:
+        return one_line(self)
 
     def __post_init__(self) -> None:
         check_embedded(self.model)

@@ -158,7 +158,8 @@ class LEMNA:
     rng: Any = field(default=None, kw_only=True, repr=False)
     scale: bool = field(default=True, kw_only=True)
 
-    __repr__ = one_line
+    def __repr__(self) -> str:
+        return one_line(self)
 
     model = model_itself
     signed = keeps_signs

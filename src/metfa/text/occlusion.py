@@ -61,7 +61,8 @@ class Occlusion:
     called: Any
     scale: bool = field(default=True, kw_only=True)
 
-    __repr__ = one_line
+    def __repr__(self) -> str:
+        return one_line(self)
 
     model = model_itself
     signed = keeps_signs
