@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -90,7 +91,9 @@ class ShapExplainer:
 
     def _explained(self, inputs: Any) -> Any:
         try:
-            return _method(self.explainer)(inputs, **self.settings)
+            with warnings.catch_warnings():  # both forms of this output are understood
+                warnings.filterwarnings("ignore", "LightGBM binary classifier with TreeExplainer", UserWarning)
+                return _method(self.explainer)(inputs, **self.settings)
         except (TypeError, ValueError) as error:
             labelled = [] if is_array(inputs) else label_columns(inputs)
             if not labelled:
