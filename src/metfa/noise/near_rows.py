@@ -121,8 +121,8 @@ class NearRows(TableNoise):
         category = table.labelled.copy()
         category[[table.place(entry, "categorical") for entry in categorical]] = True
         self._space = _Space(rows, category, [place for place in range(len(category)) if place not in computed])
-        self._points = self._space.points(rows)
-        self._squares = self._points**2
+        points = self._space.points(rows)
+        self._products = np.concatenate([points**2, -2 * points], axis=1)  # what distances are sums of
 
     def moved(self, row: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """See `TableNoise`."""
@@ -132,7 +132,7 @@ class NearRows(TableNoise):
         places = np.concatenate([group for group, one in zip(self._groups, chosen, strict=True) if one])
         weights = self._space.weights(places)
         point = self._space.points(row[None])[0]
-        distances = self._squares @ weights - 2 * (self._points @ (weights * point))
+        distances = self._products @ np.concatenate([weights, weights * point])  # less what is the same for all
         n = min(self.neighbours, len(distances))
         near = np.argpartition(distances, n - 1)[:n]
         found, drawn = row.copy(), self._rows[near[rng.integers(n)], places]
@@ -171,7 +171,7 @@ class _Space:
         numbers = (rows[:, self._numbers] - self._centre[self._numbers]) / self._scale[self._numbers]
         corners = (rows[:, self._corner_places] == self._corner_codes) * np.sqrt(0.5)
         gaps = np.isnan(rows[:, self._gaps]).astype(np.float64)
-        return np.concatenate([np.nan_to_num(numbers), corners, gaps], axis=1)
+        return np.concatenate([np.where(np.isnan(numbers), 0.0, numbers), corners, gaps], axis=1)
 
     def weights(self, without: np.ndarray) -> np.ndarray:
         """1 for each coordinate but those of some columns."""
