@@ -180,7 +180,7 @@ def test_changed_files_load_and_work_or_are_refused(name, tmp_path, quick_figure
             failed = failure(sample, folder)
             assert failed is None, (number, difference(manifest, changed), failed)
         shutil.rmtree(folder)
-    assert loaded > tries / 8  # else the views have hardly been tried
+    assert loaded >= tries / 8  # else the views have hardly been tried
 
 
 def failure(sample, folder):
