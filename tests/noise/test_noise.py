@@ -411,7 +411,7 @@ def test_columns_by_name():
         (FRAME[["town"]], {}, ValueError, "1 of its 1 columns are categorical, and no other varies over its 4 rows"),
         (TABLE[0], {}, ValueError, r"must be a table \(rows, columns\), got ndarray of shape \(4,\)"),
         (TABLE[:0], {}, ValueError, r"got ndarray of shape \(0, 4\)"),
-        (TABLE[:1], {}, ValueError, "0 of its 4 columns are categorical, and no other varies over its 1 rows"),
+        (TABLE[:1], {}, ValueError, "0 of its 4 columns are categorical, and no other varies over its 1 row$"),
         (TABLE, {"categorical": [0, 1, 2, 3]}, ValueError, "4 of its 4 columns are categorical"),
         (TABLE, {"categorical": [4]}, ValueError, r"`categorical` must lie in 0\.\.3, got 4"),
         (TABLE, {"categorical": [-1]}, ValueError, "`categorical` must be at least 0, got -1"),

@@ -137,7 +137,7 @@ class TestPerColumn:
     def test_integer_names_are_names(self):
         table = pd.DataFrame(RNG.random((20, 3)), columns=[2, 0, 1])
         assert per_column(table, 0.1, categorical=[0]).law.std[1] == 0
-        with pytest.raises(ValueError, match="`categorical` names 3, which is no column of `data`"):
+        with pytest.raises(ValueError, match="`categorical` names 3, which is no column of the table; it has "):
             per_column(table, 0.1, categorical=[3])
 
 

@@ -3,7 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    IsolationForest,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -251,3 +257,89 @@ def test_a_store_keeps_what_was_chosen(forest, table, tmp_path):
     figure = loaded.plot()
     assert "SHAP value, in units of the probability" in figure.axes[0].get_xlabel()
     assert loaded.across_inputs().score_name.endswith("SHAP value, in units of the probability")
+
+
+def test_several_numbers_that_are_no_probabilities_need_a_target(table):
+    both = np.stack([table["debt"], -table["debt"]], axis=1)
+    forest = RandomForestRegressor(5, random_state=0).fit(table, both)
+    with pytest.raises(
+        ValueError, match=r"`target` is needed: the model gives 2 numbers .* from `target=0` to `target=1`"
+    ):
+        asked(forest, table)
+    sample = asked(forest, table, target=1)
+    np.testing.assert_allclose(np.ptp(forest.predict(table)[3:6, 1] - sample.vanilla.sum(axis=1)), 0, atol=1e-9)
+    assert sample.target == (None, None, None)
+    assert sample.flip_rate is None
+    assert sample.score_name == "SHAP value of output 1, in units of the prediction"
+    assert "explainer of RandomForestRegressor of output 1, in units" in sample.provenance["picked"]
+    said = str(sample.summary()[0]) + sample.plot(index=0).axes[0].get_xlabel() + str(sample.to_dataframe().attrs)
+    assert "class" not in said
+    for target, error in ([0, 1, 0], TypeError), (2, ValueError), ("high", ValueError):
+        with pytest.raises(error, match="`target` must"):
+            asked(forest, table, target=target)
+    linear = asked(LinearRegression().fit(table, both[:, :1]), table)
+    assert (linear.target, linear.score_name) == ((None,) * 3, "SHAP value, in units of the prediction")
+
+
+@pytest.mark.parametrize("of_labels", [False, True])
+def test_what_are_classes(table, of_labels):
+    """Numbers of one function are those of classes only if they can be: none below 0, with the sum 1."""
+
+    class Model:
+        classes_ = np.array(["ill", "old"])
+
+        def predict_proba(self, frame):
+            return np.stack([frame["debt"] > 0, frame["age"] > 50], axis=1) * 0.9
+
+    function = Model() if of_labels else lambda frame: frame.to_numpy()[:, :2]
+    background = table[["age", "debt"]]
+    given = {"background": background, "n_samples": 3, "rng": 0, "method": "kernel"}
+    with pytest.raises(ValueError, match="no probabilities of classes"):
+        explain(function, background[:2], **given)
+    sample = explain(function, background[:2], 0, **given)
+    assert sample.target == (None, None)
+    assert "of output 0, asked only for predictions" in sample.provenance["picked"]
+    moved = np.abs(sample.vanilla).max(axis=0)
+    assert np.flatnonzero(moved > 1e-9).tolist() == [int(of_labels)]
+
+
+def test_one_output_of_columns_in_another_order(table):
+    both = np.stack([table["debt"], table["age"]], axis=1)
+    forest = RandomForestRegressor(3, random_state=0).fit(table, both)
+    given = {"background": table, "n_samples": 8, "rng": 0, "method": "kernel"}
+    straight = explain(forest, table[:2], 1, **given)
+    turned = explain(forest, table.iloc[:2, ::-1], 1, **given)
+    np.testing.assert_allclose(turned.vanilla[:, ::-1], straight.vanilla, atol=1e-9)
+
+
+def test_models_of_outliers_are_sent_to_their_scores(table):
+    forest = IsolationForest(n_estimators=3, random_state=0).fit(table)
+    with pytest.raises(TypeError, match=r"scores, `IsolationForest.score_samples` or `IsolationForest.decision"):
+        asked(forest, table)
+    sample = asked(forest.score_samples, table, method="kernel", n_samples=3)
+    assert sample.target == (None, None, None)
+
+
+def test_labels_that_shap_does_not_take(table, answers):
+    frame = table.assign(town=pd.Categorical(np.where(table["age"] > 40, "Ulm", "Bonn")))
+    model = HistGradientBoostingClassifier(max_iter=2, categorical_features="from_dtype").fit(frame, answers)
+    with pytest.raises(ValueError, match=r"the column 'town' holds labels, which it does not take for a HistGrad.*"):
+        asked(model, frame, method="tree")
+    with pytest.raises(ValueError, match=r"\(the column 'town' holds labels, [^()]*Classifier\): only predictions"):
+        asked(model, frame, background=None, noise=metfa.noise.per_column(frame, 0.1))
+
+
+@pytest.mark.slow
+def test_probabilities_of_boosted_trees(table, answers, capfd):
+    xgboost = pytest.importorskip("xgboost")
+    yes = (answers == "yes").astype(int)
+    model = xgboost.XGBClassifier(n_estimators=4).fit(table, yes)
+    sample = asked(model, table, target=1, output="probability")
+    assert sample.provenance["picked"].startswith("SHAP's tree explainer of XGBClassifier, in units of the probability")
+    assert np.ptp(model.predict_proba(table)[3:6, 1] - sample.vanilla.sum(axis=1)) < 1e-6
+    frame = table.assign(town=pd.Categorical(np.where(table["age"] > 40, "Ulm", "Bonn")))
+    model = xgboost.XGBClassifier(n_estimators=4, enable_categorical=True).fit(frame, yes)
+    sample = asked(model, frame, target=1, output="probability")
+    assert "(the column 'town' holds labels, which it does not take for probabilities" in sample.provenance["picked"]
+    assert np.ptp(model.predict_proba(frame)[3:6, 1] - sample.vanilla.sum(axis=1)) < 1e-6
+    assert not capfd.readouterr().err

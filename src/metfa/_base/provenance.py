@@ -13,9 +13,12 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["describe", "printable", "versions"]
+__all__ = ["describe", "method_of", "printable", "versions"]
 
 LONGEST = 300
+# These pass on what another explainer finds, which they hold first: a reader knows the method by the other's name.
+PASSING_ON = ("seeded", "randomised", "OfOutput", "ShapExplainer", "LimeExplainer", "CaptumMethod", "GradCAMMethod")
+OPENING = re.compile(rf"(?:{'|'.join(PASSING_ON)})\((?:\w+=)?(?=[\w<])")
 
 
 def describe(thing: Any) -> str:
@@ -28,6 +31,18 @@ def describe(thing: Any) -> str:
     if len(text) <= LONGEST:
         return text
     return f"{text[:LONGEST]}... [{_digest(text.encode())}]"
+
+
+def method_of(described: Any) -> str:
+    """Name of the method in what `describe` made of an explainer: what is inside of wrappers, without its settings."""
+    text = str(described or "explanation")
+    name = text.partition("(")[0]
+    words = name[: name.rfind(" ") + 1]  # such as those that say how its maps were scaled
+    name, rest = name[len(words) :], text[len(words) :]
+    while opening := OPENING.match(rest):
+        rest = rest[opening.end() :]
+        name = re.split(r"[(,)]", rest, maxsplit=1)[0]
+    return words + name
 
 
 def _described(thing: Any) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from metfa._arrays import is_array, is_floating, namespace, to_host
 from metfa._base.warnings import ModelOutputWarning, warn
-from metfa.calls.behind import loaded_torch
+from metfa.calls.behind import loaded_torch, owner_of
 from metfa.calls.fixed_batch import explain_fixed_batch
 from metfa.calls.inputs import channels_last_message, refuse_ragged, what_convolutions_take
 
@@ -28,6 +28,7 @@ __all__ = [
 ]
 
 NAMES_SHOWN = 6
+SCORES = ("score_samples", "decision_function")  # of models of scikit-learn without probabilities
 ABOUT_SHAPES = re.compile(
     r"cannot be multiplied|channels|size of tensor|sizes? .*match|invalid for input|expected .*(shape|size|input)"
     r"|kernel size|dimension",
@@ -129,10 +130,21 @@ def rows_of_scores(scores: Any, n_rows: int, model: Any = None, name: str = "mod
         )
     if scores.ndim == 1 and namespace(scores).isdtype(scores.dtype, ("bool", "integral")):
         raise TypeError(
-            f"`{name}` must return scores (batch, classes), got one {scores.dtype} a row, like class labels: pass the "
-            "function that gives probabilities, such as `predict_proba`, or return the scores themselves"
+            f"`{name}` must return scores (batch, classes), got one {scores.dtype} a row, like class labels: "
+            f"{_scores_of(model)}"
         )
     return scores
+
+
+def _scores_of(function: Any) -> str:
+    """Advice where a model answers by labels: the methods that give scores, of those that its object has."""
+    owner = owner_of(function)
+    if owner is function or owner is None or hasattr(owner, "predict_proba"):
+        return "pass the function that gives probabilities, such as `predict_proba`, or return the scores themselves"
+    has = [f"`{type(owner).__name__}.{method}`" for method in SCORES if hasattr(owner, method)]
+    if has:
+        return f"pass a method that gives scores, {' or '.join(has)}"
+    return f"{type(owner).__name__} has no method that gives scores, so return scores by a function of your own"
 
 
 def _as_array(answer: Any, n_rows: int, model: Any, name: str) -> np.ndarray:

@@ -46,11 +46,13 @@ def label_columns(frame: Any) -> list[Any]:
 def _native(explainer: Any, frame: Any) -> Any:
     """A frame of pandas as it is; one of polars as numbers, because SHAP does not know polars.
 
-    A booster of xgboost takes categories only in a matrix of its own, which SHAP does not make of a frame.
+    A booster of xgboost takes categories only in a matrix of its own, which SHAP does not make of a frame. With a
+    background SHAP walks through the trees itself, and takes numbers alone.
     """
     if hasattr(frame, "iloc"):
         trees = getattr(getattr(explainer, "model", None), "original_model", None)
-        if type(trees).__name__ == "Booster" and type(trees).__module__.startswith("xgboost"):
+        own = type(trees).__name__ == "Booster" and type(trees).__module__.startswith("xgboost")
+        if own and getattr(explainer, "data", None) is None:
             return sys.modules["xgboost"].DMatrix(frame, enable_categorical=True)
         return frame
     columns, codes = Columns.of(frame)

@@ -6,6 +6,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -93,7 +94,7 @@ class ShapExplainer:
         try:
             with warnings.catch_warnings():  # both forms of this output are understood
                 warnings.filterwarnings("ignore", "LightGBM binary classifier with TreeExplainer", UserWarning)
-                return _method(self.explainer)(inputs, **self.settings)
+                return _method(_silent(self.explainer, self.settings))(inputs, **self.settings)
         except (TypeError, ValueError) as error:
             labelled = [] if is_array(inputs) else label_columns(inputs)
             if not labelled:
@@ -199,6 +200,23 @@ def _parameters_as_found(model: Any) -> Iterator[None]:
                 delattr(part, name)
 
 
+def _silent(explainer: Any, settings: dict[str, Any]) -> Any:
+    """The same explainer, silent in `shap_values` where that does not pass `silent` on, as of permutations.
+
+    Its progress bar begins where a call takes longer than ten seconds.
+    """
+    kind = type(explainer)
+    if not settings.get("silent") or "PermutationExplainer" not in {one.__name__ for one in kind.__mro__}:
+        return explainer
+
+    def called(self: Any, *rows: Any, **given: Any) -> Any:
+        return kind.__call__(self, *rows, **{"silent": True, **given})
+
+    found = copy(explainer)
+    found.__class__ = type(kind.__name__, (kind,), {"__call__": called})
+    return found
+
+
 def _method(explainer: Any) -> Callable[..., Any]:
     return explainer.shap_values if hasattr(explainer, "shap_values") else explainer
 
@@ -246,7 +264,8 @@ def _side_of_each_class(scores: np.ndarray | None, targets: list[Any] | None, ax
     if scores is None:
         raise ValueError(
             "SHAP gives a single value a feature, and its class is unknown: pass the prediction, as in "
-            "from_shap(explainer, model.predict_proba), or from_shap(explainer, model.predict) for a regression"
+            "from_shap(explainer, model.predict_proba), or from_shap(explainer, model.predict) for a regression, or "
+            "from_shap(explainer, model.score_samples) for a model of outliers"
         )
     if n_classes > 2:
         raise ValueError(

@@ -35,6 +35,9 @@ class Likeness:
     clean: float
     n_rows: int
 
+    def __repr__(self) -> str:
+        return f"Likeness(auc={self.auc:.4g}, clean={self.clean:.4g}, n_rows={self.n_rows})"
+
 
 def likeness(noise: Any, table: Any, *, folds: int = 5, rng: Any = 0) -> Likeness:
     """Whether a classifier can tell noisy rows of a table from its other rows (a classifier two-sample test).

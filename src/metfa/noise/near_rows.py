@@ -29,10 +29,11 @@ def from_table(
 ) -> Any:
     """Noise for one row of a table that moves correlated columns together: values come from rows that are near.
 
-    Each column is chosen with probability `share` (at least one is). The values of the chosen columns are those of one
-    row of the table: one of the `neighbours` rows that are nearest in the columns that were not chosen. So a noisy row
-    has values that occur, in combinations that are likely: this is a draw from the law of the chosen columns, given the
-    others.
+    Each column is chosen with probability `share`, and if none is, then one of them. So with few columns each is drawn
+    more often: with the probability ``share + (1 - share)**k / k`` of k columns, .30 for four and `share` .2. The
+    values of the chosen columns are those of one row of the table: one of the `neighbours` rows that are nearest in the
+    columns that were not chosen. So a noisy row has values that occur, in combinations that are likely: this is a draw
+    from the law of the chosen columns, given the others.
 
     Parameters
     ----------
@@ -40,7 +41,7 @@ def from_table(
         Data with the same columns as the rows to be explained, such as the training table. If it has more than 2,000
         rows, so many are kept, by chance.
     share : float
-        Probability of each column to be drawn anew, above 0; 1 gives whole rows of the table.
+        Probability of each column to be drawn anew, above 0; 1 gives whole rows of the table. At least one column is.
     neighbours : int
         How many rows count as near. Fewer keep closer to the row, more are more different from each other.
     categorical : sequence of int or str
@@ -141,8 +142,9 @@ class NearRows(TableNoise):
 
     def __repr__(self) -> str:
         derived = f", derived={[self.columns.names[place] for place, _ in self._derived]}" if self._derived else ""
+        rows = f"{len(self._rows)} row{'s' * (len(self._rows) != 1)}"
         return (
-            f"from_table({self.share:g}, neighbours={self.neighbours}{derived}, {len(self._rows)} rows of table "
+            f"from_table({self.share:g}, neighbours={self.neighbours}{derived}, {rows} of table "
             f"{self.table.digest}, law: columns drawn from rows near in the others)"
         )
 

@@ -18,6 +18,7 @@ from metfa.noise.draws import check_generator
 __all__ = ["Table", "TableNoise", "groups_of"]
 
 CHECKED_ROWS = 200  # of a table, by a function of `derived`
+NAMES_SHOWN = 12  # in a message
 TOLERANCE = 0.05  # of a column's standard deviation, for values that a table has rounded
 
 
@@ -67,10 +68,14 @@ class Table:
             return names.index(entry)
         if isinstance(entry, str):
             hint = did_you_mean(entry, self.columns.texts)
-            raise ValueError(f"`{argument}` names {entry!r}, which is no column of `data`{hint}")
+            raise ValueError(
+                f"`{argument}` names {entry!r}, which is no column of the table{hint}; it has {_names_of(self.columns)}"
+            )
         place = positive_int(entry, argument, minimum=0)
         if place >= len(names) or any(isinstance(name, int) for name in names):
-            raise ValueError(f"`{argument}` names {entry!r}, which is no column of `data`")
+            raise ValueError(
+                f"`{argument}` names {entry!r}, which is no column of the table; it has {_names_of(self.columns)}"
+            )
         return place
 
     @property
@@ -127,7 +132,7 @@ class TableNoise:
             moved = (found != row) & ~np.isnan(row)
             for place, function in self._derived if moved.any() else ():  # else it keeps the table's own rounding
                 if not np.isnan(row[place]):
-                    found[place] = _code_of(self.columns.columns[place], function(_values(self.columns, found)))
+                    found[place] = _computed(self.columns, place, function, found)
         return found
 
     def __call__(self, x: Any, rng: np.random.Generator) -> Any:
@@ -194,6 +199,27 @@ def _values(columns: Columns, codes: np.ndarray) -> dict[Any, Any]:
     }
 
 
+def _computed(columns: Columns, place: int, function: Callable[..., Any], codes: np.ndarray) -> float:
+    """Code of a derived column, from those of a row."""
+    column, values = columns.columns[place], _values(columns, codes)
+    try:
+        value = function(values)
+    except KeyError as error:
+        wanted = error.args[0] if error.args else None
+        if wanted in values:  # an error of the function's own, about something else
+            raise
+        raise ValueError(
+            f"`derived[{column.name!r}]` asks for the column {wanted!r}, which the table does not have"
+            f"{did_you_mean(wanted, columns.texts)}; it has {_names_of(columns)}"
+        ) from error
+    return _code_of(column, value)
+
+
+def _names_of(columns: Columns) -> str:
+    more = len(columns) - NAMES_SHOWN
+    return ", ".join(map(repr, columns.names[:NAMES_SHOWN])) + (f" and {more} more" if more > 0 else "")
+
+
 def _code_of(column: Column, value: Any) -> float:
     if column.kind == "label" and (type(value), value) in column.places:
         return float(column.places[type(value), value])
@@ -216,10 +242,10 @@ def _checked_derived(derived: Any, table: Table) -> list[tuple[int, Callable[...
     for name, function in derived.items():
         place = table.place(name, "derived")
         check_function(function, f"derived[{name!r}]", "function(row)", None)
-        column, own = table.columns.columns[place], table.codes[:CHECKED_ROWS, place]
+        own = table.codes[:CHECKED_ROWS, place]
         spread = TOLERANCE * float(np.nanstd(own)) if not np.isnan(own).all() else 0.0
         for number, (row, value) in enumerate(zip(table.codes[:CHECKED_ROWS], own, strict=True)):
-            made = _code_of(column, function(_values(table.columns, row)))
+            made = _computed(table.columns, place, function, row)
             if not np.isnan(value) and not abs(made - value) <= spread + 1e-9 * abs(value):
                 raise ValueError(
                     f"`derived[{name!r}]` gives {made:.5g} for row {number} of the table, which holds {value:.5g}: the "

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from metfa._base.percents import counted
 from metfa._base.validation import as_list, as_names, check_function, check_number, did_you_mean, positive_int, shown
 from metfa._frames.columns import is_frame
 from metfa.noise.laws import Gaussian, Noise
@@ -160,7 +161,7 @@ def _by_name(
     if not stds.any() and not (resample and groups) and fraction:
         raise ValueError(
             f"`data` has no column to put noise on: {fixed.sum()} of its {len(fixed)} columns are categorical, and no "
-            f"other varies over its {len(table.codes)} rows"
+            f"other varies over its {counted(len(table.codes), 'row')}"
         )
     made = law(stds.tolist())
     check_function(made, "law(strengths)", "noise(x, rng)", None, None)
@@ -186,7 +187,7 @@ def _column_stds(data: Any, categorical: Any, feature_names: Sequence[str] | Non
     if not any(stds):
         raise ValueError(
             f"`data` has no column to put noise on: {len(left_alone)} of its {n_columns} columns are categorical, and "
-            f"no other varies over its {len(table)} rows"
+            f"no other varies over its {counted(len(table), 'row')}"
         )
     return stds
 
@@ -198,8 +199,8 @@ def _std(column: np.ndarray, named: str) -> float:
     missing = int((~np.isfinite(numbers)).sum())
     if missing:
         raise ValueError(
-            f"{named} of `data` holds NaN or infinity in {missing} of {len(numbers)} rows: leave those rows out, or "
-            "fill them as for the model"
+            f"{named} of `data` holds NaN or infinity in {missing} of {counted(len(numbers), 'row')}: leave those rows "
+            "out, or fill them as for the model"
         )
     if numbers.min() == numbers.max():
         return 0.0  # exactly: with the rounded mean it would be a tiny number

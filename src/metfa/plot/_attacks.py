@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from metfa._base.lazy import needs_extra
+from metfa._base.provenance import method_of
 from metfa._base.validation import positive_int
 from metfa.attacks.result import AttackResult, Measured, distance
 from metfa.plot._headings import draw_heading
@@ -153,7 +154,7 @@ def _restarts(result: AttackResult, name: str, index: int) -> list[tuple[int, np
 
 
 def _heading(result: AttackResult, index: int) -> str:
-    explainer = str(result.provenance.get("explainer", "explainer")).partition("(")[0]
+    explainer = method_of(result.provenance.get("explainer", "explainer"))
     outcome = "succeeded" if result.success[index] else "failed"
     knows = "" if result.clean.defended is None else f"; {KNOWS[result.knows]}"
     return f"{result.kind} of {explainer}: {outcome}{knows}"

@@ -66,7 +66,11 @@ class Cells:
     def top(self) -> float:
         """The distance from the threshold that has the strongest colour; never 0."""
         strength = np.abs(self.apart[self.marks != 0])
-        return (float(np.percentile(strength, STRONG)) or float(strength.max()) or 1.0) if strength.size else 1.0
+        return (
+            (float(np.percentile(strength, STRONG, method="lower")) or float(strength.max()) or 1.0)
+            if strength.size
+            else 1.0
+        )
 
     @property
     def columns(self) -> np.ndarray:

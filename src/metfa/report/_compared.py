@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from metfa._base.provenance import printable
+from metfa._base.provenance import method_of, printable
 from metfa.report._inputs import named, pictured
 from metfa.report._layers import colours_of, written
 from metfa.results.cautions import explained, named_parts
@@ -132,4 +132,4 @@ def _methods(sample: AttributionSample) -> list[str]:
 
 def _method(part: AttributionSample, scaled_by: str) -> str:
     explainer = str(part.provenance.get("explainer") or "explanation")
-    return harmless_text(printable(explainer.removeprefix(scaled_by).partition("(")[0]))
+    return harmless_text(printable(method_of(explainer.removeprefix(scaled_by))))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from metfa._base.provenance import printable
+from metfa._base.provenance import method_of, printable
 from metfa.report._compared import heading_of
 from metfa.report._populations import heading_of_population
 from metfa.report._tables import heading_of_table
@@ -21,7 +21,7 @@ def heading_of_result(result: AttributionSample | ContextExplanation) -> str:
         return heading_of_table(result)
     if isinstance(result, AttributionSample) and result.pair is not None:
         return heading_of(result)
-    explainer = str(result.provenance.get("explainer") or "explanation").partition("(")[0]
+    explainer = method_of(result.provenance.get("explainer"))
     if isinstance(result, AttributionSample) and result.population is not None:
         explainer = heading_of_population(result, explainer)
     target: Any = result.target if isinstance(result, ContextExplanation) else next(iter(result.target))

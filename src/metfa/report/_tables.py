@@ -10,7 +10,7 @@ import numpy as np
 
 from metfa import stats
 from metfa._base.percents import counted, percent
-from metfa._base.provenance import printable
+from metfa._base.provenance import method_of, printable
 from metfa.plot.cells import Cells, name_of_row, rows_in_words
 from metfa.report._cells import Samples, packed
 from metfa.report._compared import classes_of, compared_of, names_of
@@ -51,7 +51,7 @@ def is_table(result: Any) -> bool:
 
 def heading_of_table(sample: AttributionSample) -> str:
     """Heading of a result of many rows: its explainer, the class if there is one, and how many rows there are."""
-    named = str(sample.provenance.get("explainer") or "explanation").partition("(")[0]
+    named = method_of(sample.provenance.get("explainer"))
     if sample.pair is not None:
         named = "{1} minus {0}".format(*names_of(sample))
     target = sample.target[0]

@@ -8,7 +8,7 @@ from typing import Any
 
 from metfa import noise as noises
 from metfa._base.percents import counted, percent
-from metfa._base.provenance import printable
+from metfa._base.provenance import method_of, printable
 from metfa.report._compared import is_changed, is_contrast, names_of, opening_of
 from metfa.report._populations import closing_of_population, opening_of_population
 from metfa.results.cautions import about_near_zero, about_outside, explained
@@ -230,7 +230,7 @@ def opening(sample: AttributionSample, noun: str, parts: str = "parts") -> str:
     if sample.pair is not None:
         return opening_of(sample, noun, _score(sample, parts))
     made = sample.provenance
-    method = str(made.get("explainer") or "").partition("(")[0]
+    method = method_of(made.get("explainer")) if made.get("explainer") else ""
     method = f"The method {method}" if method.isidentifier() else "The method"
     if sample.population is not None:
         return opening_of_population(sample, method, noun, _score(sample, parts))

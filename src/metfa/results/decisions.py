@@ -95,7 +95,9 @@ class Decision:
         """The question that was asked about each feature, and its level; `noun` is the word for a feature."""
         if None not in self.nothing:
             return f"no {noun} stands out: {self.nothing[0]}"
-        level = f"{self.terms.level}; {counted(self.marks.size, noun)}"
+        batch, size = len(self.marks), counted(self.marks[0].size, noun)
+        each = f"over the {size} of each input" if self.terms.correction is not None else f"{size} of each input"
+        level = f"{self.terms.level}; {size if batch == 1 else each}"
         sides = self.terms.sides
         if sides is not None and self.threshold == self.terms.sides_at:
             if not self.terms.of_differences:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import textwrap
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from metfa._base.lazy import needs_extra
-from metfa._frames.columns import is_frame, names_of, with_columns
+from metfa._base.percents import counted
+from metfa._frames.columns import Columns, is_frame, names_of, with_columns
 from metfa.calls.coded import Coded
-from metfa.calls.fitted_names import by_name, fitted_names, in_order_of
+from metfa.calls.fitted_names import fitted_names, in_order_of
 from metfa.explainers.shap_adapter import from_shap
-from metfa.sampling.protocol import predict_scores
-from metfa.tables.predictions import Prediction, library_of
+from metfa.tables.predictions import OneOutput, Prediction, library_of
 from metfa.tables.scales import DoesNotAddUpError, scale_of
 
-__all__ = ["METHODS", "Picked", "picked"]
+__all__ = ["CHECKED_ROWS", "METHODS", "Picked", "picked"]
 
 METHODS = ("auto", "tree", "linear", "exact", "permutation", "kernel")
 BOOSTED = ("xgboost", "lightgbm", "catboost")
@@ -32,6 +31,7 @@ LINEAR = {
 FEW_COLUMNS = 8  # all 2**8 sets of columns are asked about: no more than the draws of the permutation explainer
 BACKGROUND_ROWS = 50  # that take the place of columns in a black box; each costs one prediction for each set of columns
 CHECKED_ROWS = 20  # whose values are added up
+OF_A_REASON = 400  # characters of an error that is not ours
 
 
 class WrongUnitError(ValueError):
@@ -60,13 +60,37 @@ class Picked:
     deterministic: bool
 
 
-def picked(model: Any, prediction: Prediction, method: str, rows: Any, background: Any, output: str) -> Picked:
-    """The explainer for a model; `method` "auto" chooses one."""
+@dataclass(frozen=True)
+class OfOutput:
+    """Explainer of one output of a model that has several, from one that takes it as a class."""
+
+    explainer: Any
+    output: int
+
+    rows_independent = True
+    signed = True
+
+    @property
+    def model(self) -> OneOutput:
+        """The function of this output."""
+        return OneOutput(self.explainer.model, self.output)
+
+    def __call__(self, inputs: Any, target: Any = None) -> Any:  # noqa: ARG002 - it has one
+        """Attributions of a batch, and the scores of this output."""
+        maps, scores = self.explainer(inputs, target=[self.output] * len(inputs))
+        return maps, scores[:, self.output]
+
+
+def picked(
+    model: Any, prediction: Prediction, method: str, rows: Any, scores: np.ndarray, background: Any, output: str
+) -> Picked:
+    """The explainer for a model; `method` "auto" chooses one. `scores` are what `prediction.ask` gives for some rows.
+
+    These are the first rows, at most `CHECKED_ROWS`.
+    """
     with needs_extra("`metfa.tables.explain`", "table"):
         import shap
     some = rows[:CHECKED_ROWS]
-    asked = by_name(prediction.ask, names_of(some)) if is_frame(some) else prediction.ask
-    scores = predict_scores(asked, some, "model")  # an error of the model's own, as for other columns, is no choice
     given = (shap, model, prediction, background, output)
     own = _structure_of(model) if method == "auto" else method if method in ("tree", "linear") else None
     why = ""
@@ -78,8 +102,7 @@ def picked(model: Any, prediction: Prediction, method: str, rows: Any, backgroun
         except Exception as error:  # SHAP's own, of models that it does not know
             if own == method:
                 raise _refused(error, method) from error
-            said = textwrap.shorten(str(error), 140, placeholder=" …")
-            why = f", as SHAP's {own} explainer cannot explain it ({said})"
+            why = f", as SHAP's {own} explainer cannot explain it ({_first_sentence(error)})"
             if background is None:
                 raise ValueError(
                     f"`background` is needed, the training table{why}: only predictions can then be asked for"
@@ -95,6 +118,12 @@ def _refused(error: Exception, method: str) -> Exception:
     if str(error).startswith("`"):
         return error
     return ValueError(f'`method`="{method}" cannot explain this model: {error!s:.300}')
+
+
+def _first_sentence(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    said = text.partition(". ")[0].removesuffix(".")
+    return said if len(said) <= OF_A_REASON else f"{said[:OF_A_REASON]} …"
 
 
 def _structure_of(model: Any) -> str | None:
@@ -123,19 +152,39 @@ def _check_single(model: Any, method: str) -> None:
 def _of_structure(
     shap: Any, model: Any, prediction: Prediction, background: Any, output: str, method: str, some: Any, scores: Any
 ) -> Picked:
+    if method == "tree":
+        _check_labels(model, prediction, some, output)
     if method == "linear":
         table = _as_fitted(_needed(background, "a linear model"), model)
         inner = shap.LinearExplainer(model, shap.maskers.Independent(table, max_samples=len(table)))
-    elif output == "probability" and prediction.of == "probability" and library_of(model) in BOOSTED:
+    elif _of_probabilities(model, prediction, output):
         table = _as_fitted(_needed(background, "probabilities of boosted trees"), model)
         inner = shap.TreeExplainer(model, table, model_output="probability", feature_perturbation="interventional")
     else:
         inner = shap.TreeExplainer(model)
     explainer = from_shap(inner, prediction.ask)
     unit = scale_of(explainer, inner, some, scores, prediction.of)
+    explainer = explainer if prediction.output is None else OfOutput(explainer, prediction.output)
     if output != "auto" and (output == "probability") != (unit == "probability"):
         raise WrongUnitError(f"values of SHAP's {method} explainer of this model are in units of the {unit}")
-    return Picked(explainer, unit, f"SHAP's {method} explainer of {type(model).__name__}", deterministic=True)
+    about = f"SHAP's {method} explainer of {type(model).__name__}{prediction.named}"
+    return Picked(explainer, unit, about, deterministic=True)
+
+
+def _of_probabilities(model: Any, prediction: Prediction, output: str) -> bool:
+    """Whether probabilities of boosted trees are explained, against the training table."""
+    return output == "probability" and prediction.of == "probability" and library_of(model) in BOOSTED
+
+
+def _check_labels(model: Any, prediction: Prediction, rows: Any, output: str) -> None:
+    """Raise for labels that SHAP does not take; asked about them, it also writes to the terminal."""
+    of_probabilities = _of_probabilities(model, prediction, output)
+    if not is_frame(rows) or not (library_of(model) == "sklearn" or of_probabilities):
+        return
+    labelled = [column.name for column in Columns.of(rows, "frame")[0].columns if column.kind == "label"]
+    if labelled:
+        what = "probabilities of boosted trees" if of_probabilities else f"a {type(model).__name__}"
+        raise ValueError(f"the column {labelled[0]!r} holds labels, which it does not take for {what}")
 
 
 def _of_predictions(
@@ -149,9 +198,9 @@ def _of_predictions(
             "`model`"
         )
     some = np.sort(np.random.default_rng(0).permutation(len(table))[:BACKGROUND_ROWS])
-    asked, taken = prediction.ask, None
+    asked, taken = prediction.explained, None
     if is_frame(table):
-        asked = Coded(prediction.ask, table)
+        asked = Coded(prediction.explained, table)
         taken = asked.codes(table)[some]
     else:
         taken = np.asarray(table, np.float64)[some]
@@ -162,7 +211,8 @@ def _of_predictions(
         inner = (shap.ExactExplainer if method == "exact" else shap.PermutationExplainer)(asked, masker)
     name = type(model).__name__ if hasattr(model, "predict") else getattr(model, "__name__", type(model).__name__)
     about = (
-        f"SHAP's {method} explainer of {name}, asked only for predictions, against {len(taken)} rows of `background`"
+        f"SHAP's {method} explainer of {name}{prediction.named}, asked only for predictions, against "
+        f"{counted(len(taken), 'row')} of `background`"
     )
     return Picked(from_shap(inner, asked), prediction.of, about + why, deterministic=method == "exact")
 

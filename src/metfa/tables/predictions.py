@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from metfa._arrays import as_array, to_host
 from metfa._base.validation import check_function, shown
+from metfa.calls.answers import rows_of_scores
 from metfa.calls.behind import loaded_torch
+from metfa.calls.fitted_names import fitted_names
 
-__all__ = ["Prediction", "library_of"]
+__all__ = ["OneOutput", "Prediction", "library_of"]
+
+ROUNDING = 1e-3  # of a sum of probabilities, which may be in single precision
 
 
 @dataclass(frozen=True)
@@ -29,11 +33,17 @@ class Prediction:
         What these numbers are, in words.
     classes : tuple of str or None
         Names of the classes, where the model knows them.
+    output : int or None
+        The one number of each row that is explained, where the numbers are no probabilities of classes.
+    of_many : bool
+        Whether the model gives several such numbers.
     """
 
     ask: Callable[[Any], Any]
     of: str
     classes: tuple[str, ...] | None = None
+    output: int | None = None
+    of_many: bool = False
 
     @classmethod
     def by(cls, model: Any) -> Prediction:
@@ -69,6 +79,65 @@ class Prediction:
             check_function(model, "model", "model(rows)", None)
             return cls(model, "output of the function")
         raise TypeError(f"`model` must be a fitted model or a function of rows, got {shown(model)}")
+
+    @property
+    def explained(self) -> Callable[[Any], Any]:
+        """The function of what is explained: `ask`, or its one output."""
+        return self.ask if self.output is None else OneOutput(self.ask, self.output)
+
+    @property
+    def named(self) -> str:
+        """Such as " of output 1", where the model has several; else an empty text."""
+        return f" of output {self.output}" if self.of_many else ""
+
+    def for_target(self, scores: np.ndarray, target: Any) -> tuple[Prediction, Any]:
+        """The same, of one output where the numbers are no probabilities of classes, and the target that is left.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If there are several outputs, and `target` does not name one for all rows.
+        """
+        if scores.ndim != 2 or (self.of != "prediction" and _are_probabilities(scores)):
+            return self, target
+        n = scores.shape[1]
+        choose = f"write a number from `target=0` to `target={n - 1}`, and explain another output by another call"
+        if target is None and n > 1:
+            raise ValueError(
+                f"`target` is needed: the model gives {n} numbers for each row, which are no probabilities of classes, "
+                f"so nothing says which of them to explain: {choose}"
+            )
+        output = 0 if target is None else target
+        if isinstance(output, bool) or not isinstance(output, int | np.integer):
+            raise TypeError(
+                f"`target` must name one output for all rows, because the model's {n} numbers are no probabilities of "
+                f"classes, got {shown(target)}: {choose}"
+            )
+        if not 0 <= output < n:
+            raise ValueError(f"`target` must be an output of the model in 0..{n - 1}, got {output}")
+        return replace(self, output=int(output), of_many=n > 1, classes=None), None
+
+
+def _are_probabilities(scores: np.ndarray) -> bool:
+    """Whether the numbers of each row are those of classes of which one is true: none below 0, their sum 1."""
+    return bool((scores >= -ROUNDING).all() and (np.abs(scores.sum(axis=1) - 1) <= ROUNDING).all())
+
+
+@dataclass(frozen=True)
+class OneOutput:
+    """One of the numbers that a function gives for each row."""
+
+    function: Callable[[Any], Any]
+    output: int
+
+    @property
+    def feature_names_in_(self) -> list[str] | None:
+        """Names of the columns that the model behind it was fitted on."""
+        return fitted_names(self.function)
+
+    def __call__(self, rows: Any) -> Any:
+        """The number of each row."""
+        return rows_of_scores(self.function(rows), len(rows), self.function)[:, self.output]
 
 
 def library_of(model: Any) -> str:

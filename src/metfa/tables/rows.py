@@ -8,16 +8,19 @@ from typing import Any
 
 from metfa import noise as noises
 from metfa._arrays import is_array
+from metfa._base.percents import counted
 from metfa._base.provenance import printable
 from metfa._base.validation import one_of, shown
-from metfa._frames.columns import is_frame, is_series
+from metfa._frames.columns import is_frame, is_series, names_of
+from metfa.calls.fitted_names import by_name
 from metfa.results.files import write_manifest
 from metfa.results.sample import AttributionSample
 from metfa.results.until import Until
 from metfa.sampling.explain import explain as sampled
+from metfa.sampling.protocol import predict_scores
 from metfa.sampling.request import Request
 from metfa.sampling.run import Run
-from metfa.tables.methods import METHODS, picked
+from metfa.tables.methods import CHECKED_ROWS, METHODS, picked
 from metfa.tables.predictions import Prediction
 
 __all__ = ["explain"]
@@ -46,14 +49,15 @@ def explain(
     ----------
     model : model or callable
         Fitted model of scikit-learn, xgboost, lightgbm or catboost, or a function of rows -> probabilities (batch,
-        classes) or one number a row. The columns of `frame` are explained, so a pipeline with its own encoders is a
-        black box.
+        classes), one number a row, or several (batch, outputs) of which `target` names one. The columns of `frame` are
+        explained, so a pipeline with its own encoders is a black box.
     frame : data frame or array, (rows, columns)
         Rows to explain, of pandas or polars, or an array of numbers. Columns are matched by name. Unless it only
         counts the rows, the index of pandas names them.
     target : int, str or sequence of int, optional
         Class to explain, by place or by the model's own name for it. None: the class predicted for each row. For a
-        regression leave it out.
+        regression of one number leave it out. Where a model gives several numbers that are no probabilities of classes
+        (a regression of several outputs, scores, labels that may hold together), it names one output for all rows.
     background : data frame or array, optional
         Training table, or a sample of it: the noise is made from it, and explainers that only ask for predictions (and
         that of linear models) put its values in place of a row's own.
@@ -79,7 +83,8 @@ def explain(
     ------
     TypeError, ValueError
         For bad arguments, before anything is sampled: if there is neither `background` nor `noise`, and if the values
-        of a method that you name do not add up to the predictions.
+        of a method that you name do not add up to the predictions; if the model gives several numbers that are no
+        probabilities of classes, none below 0 with the sum 1, and `target` names none.
 
     Notes
     -----
@@ -117,14 +122,19 @@ def explain(
     given["target"] = _place_of(target, prediction.classes)
     bare = {"over": None, "row_args": None, "batch_size": batch_size}
     Request(explainer=_unasked, inputs=frame, **bare, **given)  # raises before the model is asked
-    found = picked(model, prediction, method, frame, background, output)
+    some = frame[:CHECKED_ROWS]
+    asked = by_name(prediction.ask, names_of(some)) if is_frame(some) else prediction.ask
+    scores = predict_scores(asked, some, "model")  # an error of the model's own, as for other columns, is no choice
+    prediction, given["target"] = prediction.for_target(scores, given["target"])
+    given["predict"] = prediction.explained
+    found = picked(model, prediction, method, frame, scores, background, output)
     if noise is None and found.deterministic:
         raise ValueError(f"`noise` is None, and {found.about} draws no random numbers: leave `noise` out, or give one")
     if batch_size is None and found.deterministic:
         batch_size = ROWS_AT_ONCE
     sample = sampled(found.explainer, frame, batch_size=batch_size, **given)
     facts = {
-        "score": f"SHAP value, in units of the {found.unit}",
+        "score": f"SHAP value{prediction.named}, in units of the {found.unit}",
         "picked": printable(f"{found.about}, in units of the {found.unit}; {of_noise}"),
         "class_names": None if prediction.classes is None else list(map(printable, prediction.classes)),
     }
@@ -168,7 +178,7 @@ def _noise(noise: Any, background: Any) -> tuple[Any, str]:
             "your own, such as `noise=metfa.noise.per_column(train, 0.1)`"
         )
     made = noises.from_table(background)
-    return made, f"noise by metfa.noise.from_table of the {len(background):,} rows of `background`"
+    return made, f"noise by metfa.noise.from_table of the {counted(len(background), 'row')} of `background`"
 
 
 def _names_of_rows(frame: Any) -> list[str] | None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from metfa import stats
 from metfa._base.percents import counted, percent
+from metfa._base.provenance import method_of
 from metfa.results.cautions import about_outside, explained, named_parts, nothing_stands_out
 from metfa.results.compared import Compared
 from metfa.results.decisions import Decision, TooFewSamplesError, kinds_at
@@ -183,7 +184,7 @@ def _origin(sample: AttributionSample) -> str:
 def _explainer(sample: AttributionSample) -> str:
     """Its name; its settings stand in the sample's provenance."""
     if sample.pair is None:
-        return str(sample.provenance.get("explainer")).partition("(")[0]
+        return method_of(sample.provenance.get("explainer"))
     first, second = (_explainer(part) for part in sample.pair)
     return first if first == second else ", ".join(f"{name}: {by}" for name, by in named_parts(sample, first, second))
 
