@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import metfa
-from metfa._base.provenance import describe, printable
+from metfa._base.provenance import describe, method_of, printable
 
 THINGS = """
     import functools
@@ -175,3 +175,21 @@ def test_a_name_is_on_one_line():
             return "evil \x1b]0;title\x07"
 
     assert describe(Hostile()) == "evil ?]0;title?"
+
+
+def test_a_method_is_named_by_what_is_inside_of_wrappers():
+    def mine(inputs, target=None):
+        return inputs
+
+    inside = "PermutationExplainer, predict=Coded(model=Pipeline.predict_proba), settings={silent: True}"
+    for described, name in (
+        (f"seeded(explainer=ShapExplainer(explainer={inside}))", "PermutationExplainer"),
+        (f"shares of seeded(explainer=ShapExplainer(explainer={inside}))", "shares of PermutationExplainer"),
+        ("CaptumMethod(attribution=IntegratedGradients, settings={})", "IntegratedGradients"),
+        (describe(metfa.seeded(mine)), f"{mine.__qualname__.replace('.<locals>', '')}"),
+        ("Gradient(model=Net, more=(1, 2))", "Gradient"),
+        ("SmoothGrad(explainer=Gradient(model=Net))", "SmoothGrad"),
+        ("my explainer", "my explainer"),
+        (None, "explanation"),
+    ):
+        assert method_of(described) == name

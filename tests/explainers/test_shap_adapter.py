@@ -295,3 +295,16 @@ def test_provenance_names_the_explainer_and_its_settings():
     )
     assert sample.provenance["explainer"].startswith("ShapExplainer(explainer=TreeExplainer")
     assert sample.provenance["versions"]["shap"] == shap.__version__
+
+
+def test_no_progress_bar_is_written(monkeypatch):
+    """SHAP's `shap_values` of permutations does not pass `silent` on, and a call of ten seconds draws a bar."""
+    from shap.explainers import _explainer
+
+    asked = []
+    monkeypatch.setattr(_explainer, "show_progress", lambda rows, *given: asked.append(given[-1]) or rows)
+    rows = np.random.default_rng(0).normal(size=(6, 2))
+    inner = shap.PermutationExplainer(lambda x: x[:, 0], rows)
+    from_shap(inner)(rows[:2])
+    from_shap(inner, silent=False)(rows[:2])
+    assert asked == [True, True, False, False]

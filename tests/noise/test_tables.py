@@ -6,6 +6,7 @@ import pytest
 
 import metfa
 from metfa.noise import Laplace, Uniform, from_table, likeness, per_column
+from metfa.noise.likeness import Likeness
 from metfa.sampling.rows import Rows
 
 RNG = np.random.default_rng(0)
@@ -191,6 +192,9 @@ class TestLikeness:
         assert 0.35 < bad.clean < 0.62
         assert bad.n_rows == 150
 
+    def test_its_numbers_are_short(self):
+        assert repr(Likeness(0.6424000000000001, 0.5, 100)) == "Likeness(auc=0.6424, clean=0.5, n_rows=100)"
+
     def test_few_rows(self):
         with pytest.raises(ValueError, match="`table` must have at least 40 rows, got 10"):
             likeness(per_column(TABLE, 0.1), TABLE[:10])
@@ -202,6 +206,8 @@ class TestLikeness:
         (per_column, {"derived": {"ratio": lambda row: 100 * row["debt"] / row["income"]}}, ValueError,
          r"`derived\['ratio'\]` gives .* for row 0 of the table, which holds .*in their units"),
         (per_column, {"derived": {"rato": len}}, ValueError, "`derived` names 'rato', .* did you mean 'ratio'"),
+        (from_table, {"derived": {"ratio": lambda row: row["dept"]}}, ValueError,
+         r"`derived\['ratio'\]` asks for the column 'dept', which the table does not have, did you mean 'debt'"),
         (per_column, {"derived": {"ratio": lambda row: "high"}}, TypeError, "a value of its column, got str"),
         (per_column, {"derived": [1]}, TypeError, "`derived` must be a dict of functions"),
         (per_column, {"together": [["age"], ["age"]]}, ValueError, "`together` must name each column once, got 'age'"),

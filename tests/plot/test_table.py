@@ -8,6 +8,7 @@ from matplotlib.text import Text
 
 import metfa
 from metfa.plot import PALETTES, table
+from metfa.plot.cells import Cells
 
 COLOURS = PALETTES["colourblind"]
 WEIGHTS = np.array([0.1, 3.0, 0.0, -1.0])
@@ -173,3 +174,10 @@ def test_refusals(sample):
         table(sample, rows=[])
     with pytest.raises(TypeError, match=r"metfa\.explain"):
         table(3)
+
+
+def test_the_strongest_colour_begins_at_a_score_that_occurs(sample):
+    """The page takes the same one."""
+    cells = Cells.of(sample, sample.decide(sample.terms()), 0.95, 0.2)
+    decided = np.sort(np.abs(cells.apart[cells.marks != 0]))
+    assert cells.top == decided[int(0.99 * (len(decided) - 1))]

@@ -55,6 +55,19 @@ def test_many_rows_are_one_section(rows, tmp_path):
     assert "to repeat it" not in text  # it would be of the first row
 
 
+def test_the_method_is_named_by_what_is_inside_of_wrappers(tmp_path):
+    def mine(inputs, target):
+        return inputs * WEIGHTS
+
+    given = np.random.default_rng(0).normal(size=(13, 4))
+    noise = metfa.noise.Gaussian(0.5)
+    sample = metfa.explain(metfa.seeded(mine), given, 1, noise=noise, n_samples=6, rng=0)
+    text = text_of(sample.report(tmp_path / "r.html"))
+    name = sample.provenance["explainer"].removeprefix("seeded(explainer=").removesuffix(")")
+    assert f"{name}, class 1: 13 rows" in text
+    assert "The method seeded" not in text
+
+
 def test_texts_of_others_are_escaped(rows, tmp_path):
     page = rows.report(tmp_path / "r.html").read_text("utf-8")
     assert "<img src=x" not in page

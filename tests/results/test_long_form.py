@@ -60,7 +60,9 @@ def test_terms_and_levels_are_those_that_are_given(sample):
     np.testing.assert_array_equal(frame["lower"], sample.confidence_interval(0.8).low.ravel())
     assert set(frame["kind"]) <= {"important", "unimportant", "undecided"}
     assert frame.attrs["confidence_level"] == sample.confidence_interval(0.8).confidence_level
-    assert "holm" in frame.attrs["decision"]
+    assert frame.attrs["decision"].endswith("holm; over the 3 features of each input)")
+    assert sample.to_dataframe().attrs["decision"].endswith("; 3 features of each input)")
+    assert sample.of_input(0).to_dataframe(correction="holm").attrs["decision"].endswith("holm; 3 features)")
     assert frame.attrs["score"].startswith("attribution score: smoothed over 20 samples")
     assert pd.concat([frame, frame]).attrs == frame.attrs
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import torch
 
+from metfa._base.content_ids import is_content_id
 from metfa.sampling.addresses import Address, address_words
 from metfa.sampling.streams import (
     SCHEME,
     Purpose,
     checked_ids,
     content_digest,
-    is_content_id,
     numbered_ids,
     root_entropy,
     stream,

@@ -65,6 +65,9 @@ def test_a_forest(forest, table):
     said = sample.summary()[0].explained
     place = sample.target[0]
     assert said == f"class {place} ({forest.classes_[place]}), as predicted"
+    named = asked(forest, table.set_axis([f"row-{k}" for k in range(len(table))]))
+    assert named.summary()[1].place == "input 1 of 3 (row-4)"
+    assert "input 1 of 3 (row-4)" in named.plot(index=1).get_suptitle()
 
 
 def test_a_class_by_its_name(forest, table):
@@ -303,6 +306,7 @@ def test_what_are_classes(table, of_labels):
     assert np.flatnonzero(moved > 1e-9).tolist() == [int(of_labels)]
 
 
+@pytest.mark.slow  # SHAP loads what a kernel needs
 def test_one_output_of_columns_in_another_order(table):
     both = np.stack([table["debt"], table["age"]], axis=1)
     forest = RandomForestRegressor(3, random_state=0).fit(table, both)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from metfa._base.content_ids import is_content_id
 from metfa._base.provenance import printable
 from metfa._base.writing import is_temporary
 from metfa.cli.folders import read_folder
@@ -17,7 +18,6 @@ from metfa.results.differences import difference_of
 from metfa.results.files import MANIFEST
 from metfa.results.sample import AttributionSample
 from metfa.sampling.store import RUN
-from metfa.sampling.streams import is_content_id
 from metfa.segmentation.kept import SAMPLE
 
 __all__ = ["Pair", "Pairs", "pairs_of"]

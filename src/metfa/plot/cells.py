@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from metfa import stats
+from metfa._base.content_ids import is_content_id
 from metfa._base.percents import counted
 from metfa._base.provenance import printable
 from metfa.results.cautions import cautions, class_in_words
@@ -15,7 +16,6 @@ from metfa.results.compared import Compared
 from metfa.results.decisions import Decision
 from metfa.results.sample import AttributionSample
 from metfa.results.scores import Scores
-from metfa.sampling.streams import is_content_id
 
 __all__ = ["Cells", "lines_below", "name_of_row", "rows_in_words"]
 

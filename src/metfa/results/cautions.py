@@ -10,6 +10,7 @@ import numpy as np
 
 from metfa import stats
 from metfa._base.class_names import class_name
+from metfa._base.content_ids import is_content_id
 from metfa._base.percents import counted, percent
 from metfa._base.provenance import printable
 from metfa._base.validation import check_number
@@ -40,6 +41,7 @@ __all__ = [
     "trimming",
 ]
 
+LONGEST_NAME = 40  # of an input, in a line about it
 FLIPS_FROM = 0.2  # a choice: one copy in five explains another decision than the one that was asked about
 
 
@@ -140,8 +142,12 @@ def line_of_row(sample: AttributionSample, row: int) -> str | None:
 
 
 def place(sample: AttributionSample, row: int) -> str | None:
-    """Which input of the batch it is, and which part of several inputs; None if it is the only one."""
+    """Which input of the batch it is, with the name that it was given, and which part; None if it is the only one."""
     which = f"input {row} of {len(sample.target)}" if len(sample.target) > 1 else None
+    name = sample.input_names[row]
+    if which is not None and not is_content_id(name) and name != str(row):
+        short = printable(name)
+        which = f"{which} ({short if len(short) <= LONGEST_NAME else f'{short[: LONGEST_NAME - 2]} …'})"
     return " of ".join(named for named in (sample.part, which) if named is not None) or None
 
 

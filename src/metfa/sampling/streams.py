@@ -8,7 +8,6 @@ BLAKE2b digest of the input's id. Numbers are drawn on the host, so they are the
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
@@ -27,7 +26,6 @@ __all__ = [
     "Purpose",
     "checked_ids",
     "content_digest",
-    "is_content_id",
     "numbered_ids",
     "root_entropy",
     "stream",
@@ -111,11 +109,6 @@ def numbered_ids(digests: Iterable[str]) -> tuple[str, ...]:
         ids.append(f"{digest}#{seen[digest]}" if seen[digest] else digest)
         seen[digest] += 1
     return tuple(ids)
-
-
-def is_content_id(name: str) -> bool:
-    """Whether an id is one of `numbered_ids` of content digests, so that no user gave it."""
-    return re.fullmatch(r"[0-9a-f]{32}(#\d+)?", name) is not None
 
 
 def checked_ids(input_names: Sequence[Any], n_inputs: int) -> tuple[str, ...]:
