@@ -674,6 +674,18 @@ def test_results_of_another_call_are_kept(settings, message, explain, finished, 
     assert tree(finished) == before
 
 
+def test_files_of_others_are_not_overwritten(explain, finished, picture):
+    (finished / "notes.txt").write_text("mine")
+    (finished / "sample" / "thesis.npy").write_text("mine")
+    before = tree(finished)
+    done = explain(picture, "--out", finished, "--seed", 1, "--overwrite")
+    assert "`--overwrite` removes what metfa has written, and" in done.error
+    assert "notes.txt is something else" in done.error
+    assert tree(finished) == before
+    (finished / "notes.txt").unlink()
+    assert "thesis.npy is something else" in explain(picture, "--out", finished, "--seed", 1, "--overwrite").error
+
+
 @pytest.mark.parametrize("name", [*FILES, "notes.txt"])
 def test_folders_with_files_of_others_are_left_alone(name, explain, picture, tmp_path):
     (tmp_path / "mine").mkdir()
