@@ -117,22 +117,21 @@ def check_replaceable(path: Path, holding: str | None, *, kind: str = "folder") 
     Parameters
     ----------
     path : Path
+        Where something will be written.
     holding : str, optional
         What may be replaced: a folder that holds a file of this name, or a file whose name ends with it. None: nothing.
     kind : {"folder", "file"}
-        What will be written at `path`.
+        What will be written.
     """
     if not (path.exists() or path.is_symlink()):
         return
     if holding is None:
         raise _exists(path, kind)
-    plain = not path.is_symlink() and (path.is_dir() if kind == "folder" else path.is_file())
-    said = None
-    if not plain or not ((path / holding).is_file() if kind == "folder" else path.name.endswith(holding)):
-        said = f"{path} is no such {kind}"
-    elif kind == "folder" and (foreign := foreign_in(path)) is not None:
-        said = f"{foreign} is something else, which would be lost"
-    if said is not None:
+    found = (path / holding).is_file() if kind == "folder" else path.is_file() and path.name.endswith(holding)
+    ours = found and not path.is_symlink()
+    foreign = foreign_in(path) if ours and kind == "folder" else None
+    if not ours or foreign is not None:
+        said = f"{path} is no such {kind}" if foreign is None else f"{foreign} is something else, which would be lost"
         raise FileExistsError(f"`overwrite` replaces what an earlier call wrote, and {said}: choose another path")
 
 
