@@ -59,7 +59,7 @@ def test_printed_text(demo):
     folder, done = demo
     report = (folder / "report.txt").read_text()
     figures = "figure: metfa-demo/figure.png\nfigure: metfa-demo/maps.png\n"
-    assert done.stdout == f"{report}\n{figures}report: metfa-demo/report.html\n"
+    assert done.stdout == f"{report}\n{figures}page: metfa-demo/report.html\n"
     assert "Traceback" not in done.stderr
     assert "Warning" not in done.stderr
     assert "malloc" not in done.stderr

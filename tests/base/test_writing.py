@@ -259,6 +259,19 @@ class TestOverwrite:
         assert (target / "manifest.json").read_text() == "new"
         assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
+    @pytest.mark.parametrize("name", ["thesis.tex", "weights.npy", "notes.txt", "before/mine.npy", "mine/notes.md"])
+    def test_files_of_others_are_never_removed(self, name, tmp_path):
+        target = tmp_path / "out"
+        (target / name).parent.mkdir(parents=True)
+        (target / "manifest.json").write_text("old")
+        (target / name).write_text("mine")
+        with (
+            pytest.raises(FileExistsError, match=f"{name} is something else, which would be lost"),
+            new_folder(target, replaces="manifest.json"),
+        ):
+            pass
+        assert (target / name).read_text() == "mine"
+
     def test_every_output_has_it(self, tmp_path):
         sample = metfa.explain(
             lambda inputs, target: np.abs(inputs * [3, 1, 0]),

@@ -674,6 +674,18 @@ def test_results_of_another_call_are_kept(settings, message, explain, finished, 
     assert tree(finished) == before
 
 
+def test_files_of_others_are_not_overwritten(explain, finished, picture):
+    (finished / "notes.txt").write_text("mine")
+    (finished / "sample" / "thesis.npy").write_text("mine")
+    before = tree(finished)
+    done = explain(picture, "--out", finished, "--seed", 1, "--overwrite")
+    assert "`--overwrite` removes what metfa has written, and" in done.error
+    assert "notes.txt is something else" in done.error
+    assert tree(finished) == before
+    (finished / "notes.txt").unlink()
+    assert "thesis.npy is something else" in explain(picture, "--out", finished, "--seed", 1, "--overwrite").error
+
+
 @pytest.mark.parametrize("name", [*FILES, "notes.txt"])
 def test_folders_with_files_of_others_are_left_alone(name, explain, picture, tmp_path):
     (tmp_path / "mine").mkdir()
@@ -939,7 +951,8 @@ def test_a_method_whose_maps_are_no_images(metfa_command, picture, tiny, tmp_pat
     arguments = ["explain", picture, "--model", "tiny:model", "--method", "tiny:channels", "-n", "8", "--out", "out"]
     done = metfa_command(*arguments)
     assert done.code == 2
-    assert "error: `sample` must hold maps (height, width) to be drawn, got features of shape (3, 224, 224)" in done.err
+    assert "error: " in done.err
+    assert "`metfa.explainers.heatmap(explainer)` makes one map" in done.err
     assert "150,528 features" in metfa_command("show", tmp_path / "out").out
 
 

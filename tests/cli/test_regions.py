@@ -202,7 +202,7 @@ def test_each_input_of_a_batch_has_its_own_regions(saved, metfa_command, tmp_pat
         assert re.findall(r"^regions: +(\d+) of 9 regions", part, re.MULTILINE) == [str((row == 1).sum())]
         assert "a grid of 3 x 3" in part
     assert {path.name for path in (tmp_path / "views").iterdir()} == {
-        *("figure-0.png", "figure-1.png", "maps-0.png", "maps-1.png", "report.txt"),
+        *("figure-0.png", "figure-1.png", "maps-0.png", "maps-1.png", "report.html", "report.txt"),
     }
 
 

@@ -184,7 +184,13 @@ def test_categories_that_the_noise_has_not_seen():
     rows = TABLE[:2].assign(town=["Rom", "Ulm"])
     seen = []
     metfa.explain(
-        lambda x, target: seen.append(x) or np.eye(len(x), 5) + 1, rows, 0, noise=NOISE, n_samples=30, batch_size=1
+        lambda x, target: seen.append(x) or np.eye(len(x), 5) + 1,
+        rows,
+        0,
+        noise=NOISE,
+        n_samples=30,
+        batch_size=1,
+        rng=0,
     )
     towns = set(pd.concat(seen)["town"])
     assert towns <= {"Rom", "Ulm", "Bonn", "Kiel"}

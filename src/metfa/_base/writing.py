@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from metfa._base.locks import locked
+from metfa._base.own_files import TEMPORARY, foreign_in
 from metfa._base.validation import as_path
 
 __all__ = [
@@ -31,7 +32,6 @@ __all__ = [
     "sweep",
 ]
 
-TEMPORARY = ".metfa-"
 SAFE = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY"))
 NOT_WAITING = getattr(os, "O_NONBLOCK", 0)  # for a reader, as a pipe would make it wait
 
@@ -119,8 +119,7 @@ def check_replaceable(path: Path, holding: str | None, *, kind: str = "folder") 
     path : Path
         Where something will be written.
     holding : str, optional
-        What may be replaced: a folder that holds a file of this name, or for the `kind` "file" a file whose name ends
-        with it. None: nothing.
+        What may be replaced: a folder that holds a file of this name, or a file whose name ends with it. None: nothing.
     kind : {"folder", "file"}
         What will be written.
     """
@@ -128,11 +127,12 @@ def check_replaceable(path: Path, holding: str | None, *, kind: str = "folder") 
         return
     if holding is None:
         raise _exists(path, kind)
-    plain = not path.is_symlink() and (path.is_dir() if kind == "folder" else path.is_file())
-    if not plain or not ((path / holding).is_file() if kind == "folder" else path.name.endswith(holding)):
-        raise FileExistsError(
-            f"`overwrite` replaces what an earlier call wrote, and {path} is no such {kind}: choose another path"
-        )
+    found = (path / holding).is_file() if kind == "folder" else path.is_file() and path.name.endswith(holding)
+    ours = found and not path.is_symlink()
+    foreign = foreign_in(path) if ours and kind == "folder" else None
+    if not ours or foreign is not None:
+        said = f"{path} is no such {kind}" if foreign is None else f"{foreign} is something else, which would be lost"
+        raise FileExistsError(f"`overwrite` replaces what an earlier call wrote, and {said}: choose another path")
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from metfa._base.provenance import printable
 from metfa._base.validation import check_number, one_of
 from metfa._base.writing import new_file, new_folder
 from metfa.by_name.regions import region_named
-from metfa.cli.drawing import drawn_views
+from metfa.cli.drawing import drawn_figures
 from metfa.cli.folders import REPORT, check_new
 from metfa.cli.kinds import is_of_text
 from metfa.cli.options import Colours, Confidence, Correction, Overwrite, Palette
@@ -210,7 +210,7 @@ def _write(
         for pair, of, folder in zip(pairs, parts, folders, strict=True):
             sample, about, place = asked.difference(pair), pair.about(asked.names), temporary / folder.relative_to(out)
             place.mkdir(exist_ok=True)
-            for name, content in drawn_views(sample, about, asked.analysis, of).items():
+            for name, content in drawn_figures(sample, about, asked.analysis, of).items():
                 _put(place / name, content)
                 written.append(folder / name)
             results.append((title_of(about) or pair.name, sample))

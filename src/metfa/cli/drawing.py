@@ -15,7 +15,7 @@ from metfa.cli.titles import title_of
 from metfa.results.attribution_parts import AttributionParts
 from metfa.results.sample import AttributionSample
 
-__all__ = ["VIEWS", "drawn_views", "png_of"]
+__all__ = ["VIEWS", "drawn_figures", "drawn_views", "png_of"]
 
 FIGURE, MAPS, WORDS, PAGE = "figure.png", "maps.png", "words.html", "report.html"
 CERTIFIED, AROUND = "certified.png", "regions.png"
@@ -23,14 +23,18 @@ VIEWS = frozenset([FIGURE, MAPS, WORDS, PAGE, CERTIFIED, AROUND])
 
 
 def drawn_views(sample: Any, about: dict[str, Any], analysis: Analysis, parts: Parts | None) -> dict[str, bytes]:
-    """A figure of each input, or the text with its marked words, and the page of all, by the names of their files."""
-    if is_of_text(sample):
-        drawn = _words(sample, about, analysis)
-    elif isinstance(sample, AttributionSample | AttributionParts):
-        drawn = _figures(sample, about, analysis, parts)
-    else:
-        drawn = _context_figures(sample, about, analysis, parts)
+    """Figures and the page of a result, by the names of their files."""
+    drawn = drawn_figures(sample, about, analysis, parts)
     return dict(sorted({**drawn, PAGE: _page(sample, about, analysis, parts)}.items()))
+
+
+def drawn_figures(sample: Any, about: dict[str, Any], analysis: Analysis, parts: Parts | None) -> dict[str, bytes]:
+    """A figure of each input, or the text with its marked words, by the names of their files."""
+    if is_of_text(sample):
+        return _words(sample, about, analysis)
+    if isinstance(sample, AttributionSample | AttributionParts):
+        return _figures(sample, about, analysis, parts)
+    return _context_figures(sample, about, analysis, parts)
 
 
 def _page(sample: Any, about: dict[str, Any], analysis: Analysis, parts: Parts | None) -> bytes:

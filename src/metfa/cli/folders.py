@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from metfa._base.own_files import foreign_in
 from metfa._base.writing import check_replaceable, is_temporary
 from metfa.results.files import MANIFEST, load
 from metfa.results.manifests import read_json, write_json
@@ -17,7 +18,6 @@ from metfa.segmentation.kept import CONTEXT, REGION, SAMPLE
 __all__ = ["REPORT", "begin_folder", "check_folder", "check_new", "is_finished", "note", "read_folder"]
 
 ABOUT, REPORT = "about.json", "report.txt"
-OWN = (".json", ".npy", ".txt", ".png", ".html")  # files that commands write beside the samples
 
 
 def check_folder(folder: Path, call: dict[str, Any], *, overwrite: bool = False) -> None:
@@ -94,12 +94,11 @@ def _differing(folder: Path, call: dict[str, Any]) -> str | None:
 
 def _check_own(folder: Path) -> None:
     """Raise if there is anything in a folder that no command has written."""
-    for path in folder.iterdir():
-        own = path.is_dir() if path.name == SAMPLE else path.is_file() and path.suffix in OWN
-        if path.is_symlink() or not (own or is_temporary(path.name)):
-            raise FileExistsError(
-                f"`--overwrite` removes what metfa has written, and {path} is something else: give another `--out`"
-            )
+    if (foreign := foreign_in(folder)) is not None:
+        raise FileExistsError(
+            f"`--overwrite` removes what metfa has written, and {foreign} is something else: move it, or give another "
+            "`--out`"
+        )
 
 
 def _loaded(folder: Path) -> Any:

@@ -55,7 +55,7 @@ def write_tables(
         contents["failures.json"] = json.dumps(dict(evaluation.failures), indent=1, sort_keys=True)
     if folder.exists() and _holds(folder, contents):
         return folder
-    if folder.exists() and not check_flag(overwrite, "overwrite"):
+    if not check_flag(overwrite, "overwrite") and folder.exists():
         raise FileExistsError(
             f"{folder} exists already and holds something else than these tables: give another one, or overwrite=True"
         )

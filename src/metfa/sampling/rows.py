@@ -182,7 +182,7 @@ class Rows:
         row = first_not_finite(host)
         if row is not None:
             remedy = ""
-            if host.ndim == 2 and not np.isinf(host).any():
+            if self.kind == "array" and host.ndim == 2 and not np.isinf(host).any():
                 remedy = ": if the model takes missing values, give a data frame, such as `pandas.DataFrame(inputs)`"
             raise ValueError(f"{name} must be finite, but input {row} holds NaN or infinity{remedy}")
         host.flags.writeable = False
