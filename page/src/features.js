@@ -88,7 +88,7 @@ export class Words {
     const { compared } = result;
     const also = compared ? ` Below: ${compared.stable} scores of both, on a scale of their own (strongest ${short(this.both.strongest)}).` : "";
     this.legend.textContent =
-      `Background: ${name} ${result.thing} of a word, ${hues}, the stronger the further from 0 (strongest ${short(size)}). ` +
+      `Background: ${name} ${result.thing} of a ${result.noun}, ${hues}, the stronger the further from 0 (strongest ${short(size)}). ` +
       `Underlined: ${above}${result.looks[-1] === "negative" ? `, wavy: ${below}` : ""}; dotted: undecided.` +
       (result.contradicted ? ` In all, ${result.contradicted}.` : "") +
       also;
@@ -130,7 +130,7 @@ export class Bars {
 
   #legend() {
     const { contradicted } = this.result;
-    const interval = this.result.maps.lower ? "; line with caps: interval of its median" : "";
+    const interval = this.result.maps.lower ? `; line with caps: interval of its ${this.result.middle}` : "";
     const { thing, compared } = this.result;
     const bar = `${compared ? `Thin stroke: “${compared.names[0]}”, thick stroke: “${compared.names[1]}”, on one scale. ` : ""}Bar: ${this.main} ${thing}`;
     if (!this.clean) return `${bar}${interval}; dashed: the threshold.`;

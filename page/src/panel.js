@@ -99,8 +99,9 @@ export class Panel {
     }
     const [above, below] = [1, -1].map((mark) => (result.kinds[mark].includes(" ") ? `"${result.kinds[mark]}"` : result.kinds[mark]));
     const size = `${result.testedSize.toLocaleString("en")} ${of}`;
-    if (correction === "none" && result.anyTime) {
-      return `Uncorrected: each of ${size} is called ${above} falsely with probability at most ${level(alpha)}, whenever sampling stops; the same for ${below}.`;
+    if (correction === "none" && (result.anyTime || result.ofEffects)) {
+      const stops = result.anyTime ? ", whenever sampling stops" : "";
+      return `Uncorrected: each of ${size} is called ${above} falsely with probability at most ${level(alpha)}${stops}; the same for ${below}.`;
     }
     if (correction === "none") {
       const number = result.expected >= 10 ? Math.round(result.expected).toLocaleString("en") : short(result.expected, 2);
@@ -141,13 +142,14 @@ export class Panel {
     }
     const rows = result.saidOfBoth(feature).map((score, k) => [element("span", {}, element("bdi", {}, `“${result.compared.names[k]}”`), `, ${result.compared.stable}`), score]);
     const difference = result.compared ? "difference, " : "";
-    if (result.maps.smoothed) {
-      rows.push([`${difference}smoothed`, result.said("smoothed", feature)]);
+    const main = result.ofEffects ? `mean ${result.thing}` : result.main;
+    rows.push([`${difference}${main}`, result.said(result.main, feature)]);
+    if (result.maps.lower) {
       const interval = `${result.said("lower", feature)} to ${result.said("upper", feature)}`;
-      const kind = result.anyTime ? "at any time " : "";
-      rows.push([`interval of the median${result.compared ? " difference" : ""}, ${kind}${percent(result.layers.level, 2)}`, interval]);
+      const kind = result.ofEffects ? "asymptotic " : result.anyTime ? "at any time " : "";
+      rows.push([`interval of the ${result.middle}${result.compared ? " difference" : ""}, ${kind}${percent(result.layers.level, 2)}`, interval]);
     } else {
-      rows.push([`${difference}mean`, result.said("mean", feature)], ["interval", `none: ${result.layers.missing}`]);
+      rows.push(["interval", `none: ${result.layers.missing}`]);
     }
     const beyond = result.outside(feature) ? " (outside the interval)" : "";
     if (result.maps.vanilla) rows.push([result.compared ? "difference without noise" : "one explanation, no noise", result.said("vanilla", feature) + beyond]);

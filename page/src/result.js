@@ -65,7 +65,13 @@ export class Result {
 
   /** What one number of a feature is. */
   get thing() {
+    if (this.ofEffects) return "contribution";
     return this.compared || this.noun === "pair" ? "difference" : "score";
+  }
+
+  /** What the intervals are of. */
+  get middle() {
+    return this.ofEffects ? "mean" : "median";
   }
 
   /** What its samples are called: samples, rows or models, or the differences of a pair. */

@@ -146,6 +146,7 @@ def test_a_parallel_model_is_the_model(name):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf:UserWarning")  # the compiler's
 @pytest.mark.parametrize("name", ONE_OF_EACH_WAY)
 def test_a_compiled_model_that_has_run_is_the_model(name):
     inputs = CASES[name].inputs

@@ -11,7 +11,7 @@ from sklearn.metrics import roc_auc_score
 
 from metfa.segmentation import explain_context
 
-IMAGES = 3  # of each digit
+IMAGES = 2  # of each digit
 THRESHOLD = 0.3
 
 

@@ -1,7 +1,9 @@
 """Sources of answers: the exactness of the test, what is found, what is never said, and bad input."""
 
+import base64
 import math
 import re
+import zlib
 from itertools import product
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 import scipy.stats
 
 import metfa
+from metfa.report._layers import layers_of
 from metfa.text import SourceEffects, explain_answer, render_terminal
 from metfa.text._control import Control
 
@@ -146,8 +149,15 @@ def test_several_answers_share_their_prompts():
     assert sample.significance_map().tolist() == [[1, -1, -1, -1, -1, -1], [-1, 1, -1, -1, -1, -1]]
     assert sample.target == (0, 1)
     assert len(asked) == sample.provenance["prompts"]["scored"] == 20 + 24 + 3
-    assert sample.provenance["prompts"]["planned"] == 47
-    assert "47 in this call, 47 planned at most" in str(sample.summary()[0])
+    assert sample.provenance["prompts"]["planned"] == 48
+    said = str(sample.summary()[1])
+    assert "47 in this call, 48 planned at most" in said
+    assert re.search(r"^explained: +answer 1$", said, re.MULTILINE)
+    assert re.search(r"^whole prompt: +score 4 of answer 0, 4 of answer 1$", said, re.MULTILINE)
+    assert "class" not in said
+    assert "answer 1; explained by" in render_terminal(sample.of_input(1), colour=False)
+    with pytest.raises(ValueError, match=r"write `sample.of_input\(0\)`"):
+        render_terminal(sample, colour=False)
     one = explain_answer(lambda rows: scorer(rows)[:, 1], SOURCES, delta=LOG2, n_samples=20, rng=0)
     np.testing.assert_array_equal(one.values[:, 0], sample.values[:, 1])
 
@@ -233,10 +243,21 @@ ONE = scorer_of(SCORERS["or"][0])
         (ONE, {"groups": {"a": [0, 1], "b": [1]}}, "source 1 is in 'a' and 'b'"),
         (ONE, {"groups": {"a": ["nowhere"]}}, "no source named 'nowhere'"),
         (ONE, {"groups": [[0, 1]]}, "`groups` must be a dict"),
+        (ONE, {"groups": {"a": []}}, "`groups`: 'a' holds no source: leave the group out"),
+        (ONE, {"groups": {"a": 1}}, "`groups`: 'a' must be a list of sources such as .*, got int: 1"),
+        (ONE, {"groups": {1: [0]}}, "the name of a group must be a text such as 'weather', got int: 1"),
+        (ONE, {"groups": {"0: source 0": [1]}}, "'0: source 0' is the name of a source: give the group another name"),
+        (ONE, {"sources": {"p": "A", "r": "C"}, "groups": {"r": ["p"]}}, "'r' is the name of a source"),
+        (ONE, {"sources": {"p": "A", "r": "C"}, "groups": {"r": ["p", "r"]}}, "'r' is the name of a source"),
+        (ONE, {"sources": {1: "A"}}, r"the name of a source must be a text, got int: 1: write str\(1\)"),
+        (ONE, {"sources": {"a": 1}}, "source 'a' must be a text, got int: 1"),
+        (lambda rows: ["yes"] * len(rows), {}, "must return numbers, .*, got texts such as 'yes'"),
+        (lambda rows: {"scores": [1.0]}, {}, "must return numbers, .*, got dict"),
+        (lambda rows: [[1.0], [1.0, 2.0]], {}, "must return numbers, .*, got list"),
         (ONE, {"n_samples": metfa.Until(undecided=0.1, threshold=1.0)}, "the threshold of the rule is `delta`"),
         (lambda rows: np.full(len(rows), np.nan), {}, "returned nan for prompt 0 of 1, which keeps 6 sources"),
         (lambda rows: [-np.inf] * len(rows), {}, "a score must be finite"),
-        (lambda rows: np.zeros(len(rows) + 1), {}, "one row of scores an input, got shape"),
+        (lambda rows: np.zeros(len(rows) + 1), {}, r"for each answer, .*, got shape \(2,\) for 1 prompt$"),
         (lambda rows: np.zeros((len(rows), 2, 2)), {}, "one score a prompt, or one for each answer"),
         (lambda rows: np.zeros((len(rows), 1 + (len(rows) > 1))), {}, "scores a prompt"),
     ],
@@ -289,4 +310,70 @@ def test_rounds_ask_no_prompt_twice():
 
     rule = metfa.Until(undecided=0.0, max_samples=60)
     sample = explain_answer(scorer, SOURCES, delta=LOG2, n_samples=rule, batch_size=60, rng=0)
-    assert len(asked) <= sample.provenance["prompts"]["planned"] == 60 + 24 + 3
+    assert len(asked) <= sample.provenance["prompts"]["planned"] == 60 + 24 + 4
+
+
+@pytest.mark.parametrize("sources", [["b", "c"], ["b"], ["A"]])
+def test_a_scorer_that_repeats_itself_pays_no_more_than_planned(sources):
+    sample = explain_answer(lambda rows: [int("A" in kept) for kept in rows], sources, delta=0.5, n_samples=10, rng=0)
+    assert sample.provenance["prompts"] == {"scored": 37, "planned": 38}  # whole numbers are scores too, as lists are
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_the_noise_of_a_scorer_belongs_to_its_samples(own):
+    """Of a generator of its own, or of the global one: no advice for explainers, and no more prompts than planned."""
+    draws = np.random.default_rng(0).normal if own else np.random.normal
+    with pytest.warns(metfa.ReproducibilityWarning, match="noise is a part of the samples") as warned:
+        sample = explain_answer(lambda rows: draws(size=len(rows)), ["A"], delta=LOG2, n_samples=10, rng=0)
+    assert not [one for one in warned if "randomised" in str(one.message) or "seeded" in str(one.message)]
+    assert sample.provenance["prompts"]["scored"] <= sample.provenance["prompts"]["planned"] == 38
+    assert np.unique(sample.values).size == 10
+
+
+@pytest.fixture(scope="module")
+def copies():
+    """A fact that two of two sources hold: no noise, means that differ from trimmed means."""
+    return explain_answer(
+        lambda rows: [-3 + 5.0 * ("A" in " ".join(kept)) for kept in rows],
+        ["A here", "A there"],
+        delta=LOG2,
+        n_samples=60,
+        rng=0,
+    )
+
+
+def test_every_view_shows_the_mean_contribution_of_a_source(copies, tmp_path):
+    mean, interval = copies.mean()[0], copies.mean_interval()
+    assert not np.allclose(mean, copies.smoothed(0.95)[0])
+    shown = f"{mean[0]:.3g} [{interval.low[0, 0]:.3g}, {interval.high[0, 0]:.3g}]"
+    assert f"0: A here   {shown}" in render_terminal(copies, colour=False)
+    layers = layers_of(copies, 0.95, np.asarray)
+    assert set(layers["maps"]) == {"mean", "lower", "upper"}
+    assert layers["level"] == 0.95
+    held = np.frombuffer(zlib.decompress(base64.b64decode(layers["maps"]["lower"])), "<f8")
+    np.testing.assert_array_equal(held, interval.low[0])
+    width = (interval.high - interval.low).mean()
+    assert f"of the mean contribution, 95.00%, asymptotic; mean width {width:.3g}" in str(copies.summary()[0])
+    page = copies.report(tmp_path / "page.html").read_text(encoding="utf-8")
+    shown = re.sub(r"<(script|style).*?</\1>", "", page, flags=re.DOTALL)
+    wrong = r"under (this )?noise|smoothed|(\d|A|every|the) (word|feature)s?\b|median (significantly )?above"
+    for said in (shown, str(copies.summary()[0]), render_terminal(copies, colour=False, width=999)):
+        assert not re.search(wrong, said.replace("each side of each feature", ""))
+        assert "source" in said
+    assert "does not say that the answer is right" in shown
+
+
+def test_without_a_correction_and_at_another_threshold_nothing_is_said_of_medians(copies):
+    alone = str(copies.summary(correction="none")[0])
+    assert "each source is called" in alone
+    assert "falsely with probability at most 5%" in alone
+    assert "do more draws of a source lie above, or below, 0.5 than" in copies.decide(copies.terms(0.5)).question(
+        copies.noun
+    )
+    assert "median" not in str(copies.guarantee(np.array([True, True])))
+
+
+def test_a_constant_draw_is_no_fault(copies, recwarn):
+    assert (np.ptp(copies.values[:, 0], axis=1) == 0).any()
+    explain_answer(ONE, SOURCES[:1], delta=LOG2, n_samples=10, rng=0)
+    assert not recwarn.list

@@ -11,7 +11,7 @@ from itertools import islice
 from types import CodeType, ModuleType
 from typing import Any
 
-__all__ = ["is_surrogate", "loaded_torch", "modules_behind", "owner_of"]
+__all__ = ["is_surrogate", "loaded_torch", "modules_behind", "owner_of", "variation_of"]
 
 DEPTH = 6  # steps from the function to the module
 MOST = 2000  # objects that are looked at
@@ -33,6 +33,12 @@ def owner_of(function: Any) -> Any:
     while isinstance(function, functools.partial):
         function = function.func
     return function.__self__ if inspect.ismethod(function) else function
+
+
+def variation_of(explainer: Any) -> str | None:
+    """What an explainer says of itself where its maps vary though the generators are the same; None for nothing."""
+    text = getattr(owner_of(explainer), "if_it_varies", None)
+    return text if isinstance(text, str) else None
 
 
 def is_surrogate(module: Any) -> bool:

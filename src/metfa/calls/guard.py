@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from metfa._base.warnings import ModelStateWarning, ReproducibilityWarning, warn
-from metfa.calls.behind import is_surrogate, loaded_torch, modules_behind
+from metfa.calls.behind import is_surrogate, loaded_torch, modules_behind, variation_of
 from metfa.calls.ownership import owned
 
 __all__ = [
@@ -207,6 +207,11 @@ def _restore_random_state(state: tuple[Any, Any, list[tuple[Any, Any]]]) -> None
 
 
 GENERATORS = "the global random generators"  # as a thing that one thread may own
+DRAWS = (
+    "`explainer` (or `predict`, or `noise`) draws from global random generators, so `rng` does not govern it: wrap the "
+    "explainer as `metfa.seeded(explainer)` to get the same samples every time (where a function of the model is "
+    "expected, write `lambda model: metfa.seeded(function(model))`)"
+)
 _found: list[Any] = []  # the state that the first of the contexts below has found, once for each context that is open
 
 
@@ -292,9 +297,4 @@ def left_as_found(*models: Any) -> Iterator[Callable[[], bool]]:
     ):
         yield drawn
         if drawn():
-            warn(
-                "`explainer` (or `predict`, or `noise`) draws from global random generators, so `rng` does not govern "
-                "it: wrap the explainer as `metfa.seeded(explainer)` to get the same samples every time (where a "
-                "function of the model is expected, write `lambda model: metfa.seeded(function(model))`)",
-                ReproducibilityWarning,
-            )
+            warn(next(filter(None, map(variation_of, models)), DRAWS), ReproducibilityWarning)

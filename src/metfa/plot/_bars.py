@@ -22,7 +22,7 @@ from metfa.results.compared import STATEMENT, Compared
 from metfa.results.decisions import Decision, TooFewSamplesError
 from metfa.results.labels import value_texts
 from metfa.results.sample import AttributionSample
-from metfa.results.scores import Scores
+from metfa.results.scores import Scores, why_no_ends
 from metfa.results.terms import Terms
 from metfa.sampling.request import checked_names, fitting_names
 
@@ -161,10 +161,7 @@ def found(
     `ends`: what the figure shows of the intervals.
     """
     scores = Scores.of(sample, confidence_level)
-    few = (
-        sample.too_few_for(confidence_level) or "those of a mean are for a number of samples that was fixed beforehand"
-    )
-    notes = [] if scores.ends else [f"no {ends}: {few}"]
+    notes = [] if scores.ends else [f"no {ends}: {why_no_ends(sample, confidence_level)}"]
     try:
         decision = sample.decide(terms)
     except TooFewSamplesError as error:

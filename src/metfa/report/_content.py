@@ -17,7 +17,7 @@ from metfa.report._inputs import named, pictured
 from metfa.report._layers import colours_of, layers_of
 from metfa.report._places import place_noun, placed_kind, placed_of
 from metfa.report._regions import log_e_values_of, outlines_of, plane_of
-from metfa.report._words import about_of, kinds_of, lines_of, paragraph_of, warnings_of
+from metfa.report._words import about_of, is_noisy, kinds_of, lines_of, paragraph_of, warnings_of
 from metfa.results.cautions import cautions
 from metfa.results.decisions import Decision, TooFewSamplesError
 from metfa.results.moments import ends_of
@@ -31,7 +31,7 @@ from metfa.text.reading import harmless_text
 
 __all__ = ["Content", "check_drawable", "rule_in_words"]
 
-NOUNS = {"maps": "pixel", "words": "word"}  # else the sample's own
+NOUNS = {"maps": "pixel", "words": "word"}  # of single features; else the sample's own
 PARTS = {"regions": "pixels", "series": "steps", "volume": "voxels"}  # of a region
 LARGEST = 1e300  # sums and differences of larger scores overflow
 
@@ -112,7 +112,8 @@ class Content:
         at = np.flatnonzero(samples.edges == threshold)
         located = placed_kind(sample, axes)
         kind, plane = _kind(sample, located), plane_of(sample) if located is None else None
-        noun = NOUNS.get(kind, sample.noun) if located is None else place_noun(sample, located)
+        noun = sample.noun if located is None else place_noun(sample, located)
+        noun = NOUNS.get(kind, noun) if noun == "feature" else noun
         warned = flips
         if not isinstance(summary, str):
             warned = warnings_of(sample, summary, flips, noun)
@@ -125,6 +126,8 @@ class Content:
             "calledAt": terms.sides_at,
             "beside": beside,
             "ofRegions": tested.regions is not None,
+            "ofEffects": sample.of_effects,
+            "noisy": is_noisy(sample),
             "compared": compared_of(sample, kind, confidence_level, plane),
             "shape": list(sample.feature_shape),
             "edges": samples.edges.tolist(),
@@ -210,7 +213,7 @@ def _kind(sample: AttributionSample, located: Series | Volume | None) -> str:
         return "regions"
     if len(sample.feature_shape) == 2:
         return "maps"
-    return "words" if isinstance(sample.inputs, list) and sample.noun == "feature" else "bars"
+    return "words" if isinstance(sample.inputs, list) and sample.noun in ("feature", "source") else "bars"
 
 
 def _mapped(sample: AttributionSample, region: np.ndarray | None) -> dict[str, Any]:

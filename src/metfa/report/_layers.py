@@ -13,6 +13,7 @@ from metfa._base.palettes import SCORES, SIGNED_SCORES
 from metfa.plot.images import scale_end
 from metfa.report._cells import packed
 from metfa.results.sample import AttributionSample
+from metfa.results.scores import interval_of, why_no_ends
 
 __all__ = ["colours_of", "layers_of", "written"]
 
@@ -32,17 +33,16 @@ def layers_of(
     `placed` puts the features of the sample where the page shows them, such as a context around its object.
     """
     maps = {"mean": sample.mean()}
-    terms = sample.default_terms
-    if sample.vanilla is not None and not (terms is not None and terms.of_effects):  # as of a population
+    if sample.vanilla is not None and not sample.of_effects:  # as of a population
         maps = {"vanilla": sample.vanilla, **maps}
     layers: dict[str, Any] = {"level": None, "missing": None}
-    missing = sample.too_few_for(confidence_level)
-    if missing is None:
-        interval = sample.confidence_interval(confidence_level)
-        maps |= {"smoothed": sample.smoothed(confidence_level), "lower": interval.low, "upper": interval.high}
+    interval = interval_of(sample, confidence_level)
+    if interval is not None:
+        maps |= {} if sample.of_effects else {"smoothed": sample.smoothed(confidence_level)}
+        maps |= {"lower": interval.low, "upper": interval.high}
         layers["level"] = interval.confidence_level
     else:
-        layers["missing"] = missing
+        layers["missing"] = why_no_ends(sample, confidence_level)
     return layers | written(maps, placed)
 
 

@@ -76,10 +76,12 @@ def page_of(contents: Sequence[Content], title: str, single: Terms, regions: Ter
 
 
 def _unit_of(content: Content) -> str:
-    """What a sample of a result is: of a "pair" of explanations, of a "population", or of noisy "copies"."""
+    """What a sample is: of a "pair" of explanations, of a "population", of noisy "copies", of random "draws"."""
     if content.data["compared"]:
         return "pair"
-    return "copies" if content.data["sampleNoun"] == "sample" else "population"
+    if content.data["sampleNoun"] != "sample":
+        return "population"
+    return "copies" if content.data["noisy"] else "draws"
 
 
 def _with_pictures(results: list[dict[str, Any]]) -> dict[str, Any]:

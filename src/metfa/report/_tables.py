@@ -20,7 +20,7 @@ from metfa.report._inputs import named
 from metfa.report._layers import layers_of
 from metfa.report._places import placed_kind
 from metfa.report._regions import plane_of
-from metfa.report._words import about_of, closing, opening
+from metfa.report._words import about_of, closing, is_noisy, opening
 from metfa.results.cautions import about_outside, cautions, nothing_stands_out
 from metfa.results.decisions import Decision, TooFewSamplesError
 from metfa.results.promises import promise
@@ -42,7 +42,7 @@ def is_table(result: Any) -> bool:
     """Whether a result is shown as one table: of more than 12 rows with the same features along one axis."""
     if not isinstance(result, AttributionSample) or len(result.target) <= MOST_SECTIONS:
         return False
-    if isinstance(result.inputs, list) and result.noun == "feature":  # words of texts
+    if isinstance(result.inputs, list) and result.noun in ("feature", "source"):  # words of texts, sources of answers
         return False
     with_regions = result.stopping is not None and result.stopping.over is not None
     along_one = len(result.feature_shape) == 1 and not with_regions and plane_of(result) is None
@@ -94,6 +94,8 @@ def table_content(
         "called": terms.sides,
         "calledAt": terms.sides_at,
         "beside": None,
+        "ofEffects": False,
+        "noisy": is_noisy(sample),
         "compared": compared_of(sample, "table", confidence_level, None),
         "shape": list(sample.feature_shape),
         "names": named(ones[0], "bars")["names"],

@@ -11,22 +11,22 @@ from metfa._base.percents import counted, percent
 from metfa._base.provenance import method_of, printable
 from metfa.report._compared import is_changed, is_contrast, names_of, opening_of
 from metfa.report._populations import closing_of_population, opening_of_population
-from metfa.results.cautions import about_near_zero, about_outside, explained
+from metfa.results.cautions import EXPLAINED, about_near_zero, about_outside, explained
 from metfa.results.decisions import kinds_at
 from metfa.results.promises import promise
 from metfa.results.sample import AttributionSample
 from metfa.results.summary import Summary, false_marks_of
 from metfa.results.terms import Terms
 
-__all__ = ["about_of", "closing", "kinds_of", "lines_of", "opening", "paragraph_of", "warnings_of"]
+__all__ = ["about_of", "closing", "is_noisy", "kinds_of", "lines_of", "opening", "paragraph_of", "warnings_of"]
 
 POOLED = {"mean": "the mean", "sum": "the sum", "max": "the largest"}
 MORE = "more "
-CLOSING = "This is what the method finds in this model under this noise. It does not say that the model is right."
-CLOSING_OF_PAIR = "This is where two explanations differ under this noise. It does not say which of them is right."
-CLOSING_OF_CONTRAST = (
-    "This is where explanations of two classes differ under this noise. It does not say that the model is right."
-)
+CLOSING = "This is what the method finds in this model{}. It does not say that the model is right."
+CLOSING_OF_ANSWER = "This is about the model's score of this answer. It does not say that the answer is right."
+UNDER_NOISE = " under this noise"
+CLOSING_OF_PAIR = "This is where two explanations differ{}. It does not say which of them is right."
+CLOSING_OF_CONTRAST = "This is where explanations of two classes differ{}. It does not say that the model is right."
 ABOUT_MEDIANS = " This is about the median of these differences, which is not the difference of the two medians."
 NO_MORE = " The second does not say that it does not matter: another may say the same."
 NOT_THE_SAME = " That no difference is shown does not mean that there is none."
@@ -78,7 +78,7 @@ def _facts(sample: AttributionSample) -> list[tuple[str, Any]]:
         ("chosen", made.get("picked")),
         ("explainer", made.get("explainer")),
         ("part of several inputs", _part(sample)),
-        ("class explained", explained(sample, 0)),
+        (EXPLAINED[sample.of_effects], explained(sample, 0)),
         ("noise", made.get("noise")),
         *_facts_of_samples(sample),
         ("seed", _seed(made)),
@@ -131,6 +131,11 @@ def _again(sample: AttributionSample) -> str:
         sample.population is not None or not _seed(made) or made.get("draws") == "own"
     ):  # those of the explainer are not what `explain` would draw
         return ""
+    if "prompts" in made:
+        return (
+            f"metfa.text.explain_answer(scorer, sources, ..., n_samples={sample.n_samples}, rng={made['rng']}), with "
+            "the settings of the explainer above"
+        )
     noise = str(made.get("noise"))
     noise = f"metfa.noise.{noise}" if noise.partition("(")[0] in noises.__all__ else noise
     first = f", first_sample={min(sample.sample_ids)}" if min(sample.sample_ids) else ""
@@ -142,7 +147,7 @@ def _again(sample: AttributionSample) -> str:
 
 
 def _score(sample: AttributionSample, parts: str) -> str:
-    if sample.default_terms is not None and sample.default_terms.of_effects:
+    if sample.of_effects:
         return "one draw of how far the score of the answer rises by it."
     named = explained(sample, 0)
     what = "what is explained" if named is None else f"the class that is explained ({named})"
@@ -194,7 +199,10 @@ def paragraph_of(
     called = "said to get" if threshold == 0 and above.startswith(MORE) else "called"
     if terms.of_effects:
         above, below, called = f"“{above}”", f"“{below}”", "marked"
-    if terms.correction is None:
+        scores = "contributions"
+    if terms.correction is None and terms.of_effects:
+        sure = f"each {noun} so falsely in at most {percent(terms.alpha)} of the cases, for either mark"
+    elif terms.correction is None:
         chance = f"chance alone marks it in at most {percent(terms.alpha)} of the cases on each side"
         sure = f"if a {noun}'s {scores} are as likely above as below, {chance}"
     else:
@@ -220,9 +228,17 @@ def paragraph_of(
 
 def closing(sample: AttributionSample) -> str:
     """What the findings are, and what they are not."""
+    if sample.of_effects:
+        return CLOSING_OF_ANSWER
+    noise = UNDER_NOISE * any(map(is_noisy, sample.pair or (sample,)))
     if sample.pair is not None:
-        return CLOSING_OF_CONTRAST if is_contrast(sample) else CLOSING_OF_PAIR
-    return CLOSING if sample.population is None else closing_of_population(sample)
+        return (CLOSING_OF_CONTRAST if is_contrast(sample) else CLOSING_OF_PAIR).format(noise)
+    return CLOSING.format(noise) if sample.population is None else closing_of_population(sample)
+
+
+def is_noisy(sample: AttributionSample) -> bool:
+    """Whether its explanations are of noisy copies; else by the explainer's own random choices."""
+    return sample.provenance.get("noise") not in (None, "None")
 
 
 def opening(sample: AttributionSample, noun: str, parts: str = "parts") -> str:
@@ -234,8 +250,12 @@ def opening(sample: AttributionSample, noun: str, parts: str = "parts") -> str:
     method = f"The method {method}" if method.isidentifier() else "The method"
     if sample.population is not None:
         return opening_of_population(sample, method, noun, _score(sample, parts))
-    noisy = made.get("noise") not in (None, "None")
-    how = "after a random change of it" if noisy else "with random choices of its own"
+    how = "after a random change of it" if is_noisy(sample) else "with random choices of its own"
+    if sample.of_effects:
+        return (
+            f"{method} asked {sample.n_samples:,} times for the score of the answer, each time with a random half of "
+            f"the {noun}s. Each time gives every {noun} a contribution: {_score(sample, parts)}"
+        )
     return (
         f"{method} explained the same input {sample.n_samples:,} times, each time {how}. Each explanation gives every "
         f"{noun} a score: {_score(sample, parts)}"

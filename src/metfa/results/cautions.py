@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     Thing = TypeVar("Thing")
 
 __all__ = [
+    "EXPLAINED",
     "FLIPS_FROM",
     "about_near_zero",
     "about_outside",
@@ -42,6 +43,7 @@ __all__ = [
 ]
 
 LONGEST_NAME = 40  # of an input, in a line about it
+EXPLAINED = {False: "class explained", True: "explained"}  # True: an answer of a language model, which is no class
 FLIPS_FROM = 0.2  # a choice: one copy in five explains another decision than the one that was asked about
 
 
@@ -103,6 +105,8 @@ def class_in_words(sample: AttributionSample, target: Any) -> str | None:
     """A class, with its name where the model has one; None for None."""
     if target is None:
         return None
+    if sample.of_effects:
+        return f"answer {target}"
     if not isinstance(target, int | np.integer):
         return printable(f"target {target}")
     names = sample.provenance.get("class_names") or ()

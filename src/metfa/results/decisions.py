@@ -104,6 +104,8 @@ class Decision:
                 return f"what is shown of a {noun}: {', or '.join(sides)}? ({level})"
             return f"does a {noun} get {', or '.join(sides)}, by its median difference? ({level})"
         compared = "a threshold of its own" if self.threshold is None else f"{self.threshold:.3g}"
+        if self.terms.of_effects:
+            return f"do more draws of a {noun} lie above, or below, {compared} than chance explains? ({level})"
         median = "median difference" if self.terms.of_differences else "median"
         return f"is the {median} of a {noun} above or below {compared}? ({level})"
 

@@ -124,7 +124,8 @@ class Guarantee:
         ]
         compared = f"thresholds of each {self.noun}" if at is None else f"the threshold {at:.4g}"
         over = "under the noise" if self.sample_noun == "sample" else f"over the {self.sample_noun}s"
-        return f"{where}of {counted(size, self.noun)}, {' and '.join(parts)}, by medians {over} and {compared}"
+        by = f"medians {over}" if self.sides is None or not self.sides_at else "contributions"  # as `Terms.of_effects`
+        return f"{where}of {counted(size, self.noun)}, {' and '.join(parts)}, by {by} and {compared}"
 
     def _level(self) -> str:
         """With which probability, for what, and by which tests."""

@@ -43,11 +43,9 @@ def promise(
     alpha, correction = terms.alpha, terms.correction
     most = f"at most {percent(alpha)}"
     if correction is None:
-        if expected is None:
-            return (
-                f"each {noun} is called {above} falsely with probability {most}, whenever sampling stops; the same for "
-                f"{below}"
-            )
+        if expected is None or terms.of_effects:
+            stops = ", whenever sampling stops" if expected is None else ""
+            return f"each {noun} is called {above} falsely with probability {most}{stops}; the same for {below}"
         share = expected / n_features if n_features else 0.0
         return (
             f"up to {_number(expected)} of {counted(n_features, noun)} marked falsely on average "

@@ -107,11 +107,18 @@ class Samples:
 
     @property
     def noun(self) -> str:
-        """What its features are called in sentences: "feature", "region" or "pair"."""
+        """What its features are called in sentences: "feature", "region", "pair" or "source"."""
         if self.pairs_of is not None:
             return "pair"
+        if self.of_effects:
+            return "source"
         own = "feature" if self.population is None else self.population.feature
         return own if self.regions is None else "region"
+
+    @property
+    def of_effects(self) -> bool:
+        """Whether its samples are draws of effects, as of `metfa.text.SourceEffects`, and no scores (`Terms.sides`)."""
+        return self.default_terms is not None and self.default_terms.of_effects
 
     @property
     def sample_noun(self) -> str:
@@ -135,7 +142,8 @@ class Samples:
         if self.pairs_of is not None:
             return "first score less second score"
         known = self.provenance.get("score")  # as of `metfa.tables.explain`, with the unit
-        own = "attribution score" if known is None else printable(known)
+        own = "contribution" if self.of_effects else "attribution score"
+        own = own if known is None else printable(known)
         own = own if self.population is None else self.population.short
         if self.regions is None:
             return own

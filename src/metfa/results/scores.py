@@ -12,8 +12,9 @@ from metfa.results.cautions import outside, trimming
 
 if TYPE_CHECKING:
     from metfa.results.sample import AttributionSample
+    from metfa.stats import ConfidenceInterval
 
-__all__ = ["Scores", "values_of_features"]
+__all__ = ["Scores", "interval_of", "values_of_features", "why_no_ends"]
 
 
 @dataclass(frozen=True)
@@ -64,17 +65,17 @@ class Scores:
     @classmethod
     def of_all(cls, sample: AttributionSample, confidence_level: float) -> Scores:
         """Those of all inputs."""
-        if sample.default_terms is not None and sample.default_terms.of_effects:
+        if sample.of_effects:
             return cls._of_effects(sample, confidence_level)
         vanilla, noun = sample.vanilla, sample.sample_noun
         vanilla = None if vanilla is None else vanilla.astype(np.float64)
         kind = "any-time " * sample.any_time
         quantity = "score" if sample.pair is None else "difference"
-        if sample.too_few_for(confidence_level) is not None:
+        interval = interval_of(sample, confidence_level)
+        if interval is None:
             called = f"the only {noun}" if sample.n_samples == 1 else f"median of {sample.n_samples:,} {noun}s"
             medians = sample.median().astype(np.float64)
             return cls(medians, called, vanilla, None, 0.0, kind, np.zeros(medians.shape, bool), quantity)
-        interval = sample.confidence_interval(confidence_level)
         ends = interval.low.astype(np.float64), interval.high.astype(np.float64)
         values = sample.smoothed(confidence_level).astype(np.float64)
         called = f"smoothed over {sample.n_samples:,} {noun}s, {trimming(sample, confidence_level)}"
@@ -85,10 +86,8 @@ class Scores:
     def _of_effects(cls, sample: AttributionSample, confidence_level: float) -> Scores:
         """Means, of which there is an asymptotic interval if the number of samples was fixed; the clean map is none."""
         means, n = sample.mean().astype(np.float64), sample.n_samples
-        ends = None
-        if not sample.any_time and n > 2:
-            interval = sample.mean_interval(confidence_level)
-            ends = interval.low.astype(np.float64), interval.high.astype(np.float64)
+        interval = interval_of(sample, confidence_level)
+        ends = None if interval is None else (interval.low.astype(np.float64), interval.high.astype(np.float64))
         called, none = f"mean of {n:,} draws", np.zeros(means.shape, bool)
         return cls(means, called, None, ends, confidence_level, "asymptotic ", none, "mean contribution")
 
@@ -102,6 +101,22 @@ class Scores:
     def intervals(self, places: int) -> str:
         """What the ends are, with so many digits of the level in percent."""
         return f"{self.kind}{percent(self.level, places)} interval"
+
+
+def interval_of(sample: AttributionSample, confidence_level: float) -> ConfidenceInterval | None:
+    """The interval that views show, of medians, or of the means of effects; None with too few samples for it."""
+    if sample.of_effects:
+        return sample.mean_interval(confidence_level) if not sample.any_time and sample.n_samples > 2 else None
+    return None if sample.too_few_for(confidence_level) is not None else sample.confidence_interval(confidence_level)
+
+
+def why_no_ends(sample: AttributionSample, confidence_level: float) -> str:
+    """Why `interval_of` gives None."""
+    if sample.of_effects and sample.any_time:
+        return "those of a mean are for a number of samples that was fixed beforehand"
+    if sample.of_effects:
+        return f"{sample.n_samples} samples are too few, a mean needs 3"
+    return sample.too_few_for(confidence_level) or "the samples are too few"
 
 
 def values_of_features(sample: AttributionSample) -> np.ndarray | None:

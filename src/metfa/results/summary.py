@@ -11,6 +11,7 @@ import numpy as np
 from metfa import stats
 from metfa._base.percents import counted, percent
 from metfa.results.cautions import (
+    EXPLAINED,
     FLIPS_FROM,
     about_near_zero,
     about_outside,
@@ -29,6 +30,7 @@ from metfa.results.population import Population
 from metfa.results.promises import promise
 from metfa.results.ranking import in_words
 from metfa.results.sample import AttributionSample
+from metfa.results.scores import interval_of, why_no_ends
 from metfa.results.terms import Terms
 from metfa.results.thresholds import UNMOVED, zone_of
 
@@ -44,7 +46,7 @@ class Summary:
     place : str or None
         Which input of the batch it is; None if it is the only one.
     explained : str or None
-        The class that was explained, and the predicted one where it is another.
+        The class or the answer that was explained, and the predicted class where it is another.
     cautions : tuple of str
         What must not be missed, such as a noise that changes the prediction; views show it in the title. Or why no
         feature stands out.
@@ -64,10 +66,9 @@ class Summary:
         Correction for many features.
     above, below, undecided : float
         Shares of the features, which add to 1: the median is decided to lie above the threshold, below it, or neither.
-    near_zero : int
-        Undecided features most of whose scores lie too near to the threshold 0 for a sign.
-    zone : float or None
-        How near to 0 that is; None where no threshold is 0.
+    near_zero, zone : int, float or None
+        Undecided features most of whose scores lie within `zone` of the threshold 0, too near for a sign; None where no
+        threshold is 0.
     unproven : bool
         Whether no proof covers the correction (`Terms.unproven`).
     expected_false_marks : float or None
@@ -78,7 +79,7 @@ class Summary:
     too_few : str or None
         Why there are no intervals: N is too small for the level asked, or the noise changes nothing.
     confidence_level : float or None
-        Exact level of the intervals (after `metfa.Until` the level that holds at any time); None without intervals.
+        Exact level of the intervals (any-time after `metfa.Until`; asymptotic for contributions); None without any.
     mean_interval_width : float or None
         Mean width of the intervals over the features.
     outside : int or None
@@ -88,10 +89,8 @@ class Summary:
         How many samples the smoothed map leaves out, in words; None without intervals.
     flip_rate : float or None
         Share of noisy inputs whose predicted class differs from the clean one.
-    noun : str
-        What a feature is called: "feature", "region" or "pair".
-    sample_noun : str
-        What a sample is called: "sample", "row" or "model".
+    noun, sample_noun : str
+        What a feature is called ("feature", "region", "pair" or "source"), and a sample ("sample", "row" or "model").
     population : Population or None
         What the samples are, where they are rows or models.
     ranking : str or None
@@ -153,23 +152,26 @@ class Summary:
     def lines(self) -> list[tuple[str, str]]:
         """Names and texts of the summary's lines."""
         kept = f", {self.split} of them for the threshold alone" if self.split else ""
-        at = "one for each feature" if self.threshold is None else f"{self.threshold:.4g}"
+        at = f"one for each {self.noun}" if self.threshold is None else f"{self.threshold:.4g}"
         if self.threshold is not None and math.isnan(self.threshold):
             at = "none exists"
         kinds, quantity, both = self.kinds, self.quantity, self.compared
-        median = "median" if both is None else "median difference"
         about_0 = both is not None and self.threshold == 0
-        above = at if about_0 else f"the threshold, {at}"
+        above = f"above {at if about_0 else f'the threshold, {at}'}"
+        median = "median" if both is None else "median difference"
+        lies = f"{median} {above}", f"{median} below it"
+        if self.terms.of_effects:
+            lies = f"more draws {above}, than chance explains", "more below it than chance explains"
         lines = [
             *(("caution", text) for text in self.cautions),
             *([] if self.place is None else [("row", self.place)]),
-            *([] if self.explained is None else [("class explained", self.explained)]),
+            *([] if self.explained is None else [(EXPLAINED[self.terms.of_effects], self.explained)]),
             *([] if both is None else [("difference", both.about)]),
             *self._samples(kept),
             *self.notes,
             *([] if self.nothing is None else [("nothing stands out", self.nothing)]),
-            (kinds[1], f"{percent(self.above, 2):>7} ({median} above {above})"),
-            (kinds[-1], f"{percent(self.below, 2):>7} ({median} below it)"),
+            (kinds[1], f"{percent(self.above, 2):>7} ({lies[0]})"),
+            (kinds[-1], f"{percent(self.below, 2):>7} ({lies[1]})"),
             (kinds[0], f"{percent(self.undecided, 2):>7}{' (not shown to differ)' * about_0}"),
             *([("no sign", about_near_zero(self.near_zero, self.zone, self.noun, quantity))] if self.near_zero else []),
             *([] if self.stopped is None else [("stopped", self.stopped)]),
@@ -199,15 +201,19 @@ class Summary:
 
     @property
     def quantity(self) -> str:
-        """What a sample of a feature is: its "score", or its "difference"."""
-        return "score" if self.compared is None else "difference"
+        """What a sample of a feature is: its "score", its "difference", or a source's "contribution"."""
+        plain = "contribution" if self.terms.of_effects else "score"
+        return plain if self.compared is None else "difference"
 
     def _intervals(self) -> str:
         if self.too_few is not None or self.confidence_level is None:
             return f"none: {self.too_few}"
         level = percent(self.confidence_level, 2)
-        kind = f"more where {self.quantity}s tie" if self.stopped is None else "whenever sampling stops"
-        covered = f"{level}, {kind}" if self.stopped is None else f"at least {level}, {kind}"
+        if self.terms.of_effects:
+            return f"of the mean contribution, {level}, asymptotic; mean width {self.mean_interval_width:.3g}"
+        covered = f"at least {level}, whenever sampling stops"
+        if self.stopped is None:
+            covered = f"{level}, more where {self.quantity}s tie"
         held = "its median" if self.compared is None else "its median difference"
         return f"each holds {held} with probability {covered}; mean width {self.mean_interval_width:.3g}"
 
@@ -236,19 +242,18 @@ def summarise(
     by_input = decision.thresholds.size in (1, batch)
     shown = np.broadcast_to(decision.thresholds.reshape(-1), (batch,)) if by_input else None
     level = width = contradicted = trimmed = None
-    too_few = sample.too_few_for(confidence_level)
     ranked = [None] * batch
-    of_effects = terms.of_effects
-    scores = sample.population is not None and not terms.of_differences  # no differences, which are not ranked
-    if scores and 2 <= sample.n_features <= MOST_FEATURES:
+    if sample.population is not None and not terms.of_differences and 2 <= sample.n_features <= MOST_FEATURES:
         ranked = [in_words(sample, row) for row in range(batch)]
-    if too_few is None:
-        interval = sample.confidence_interval(confidence_level)
+    interval = interval_of(sample, confidence_level)
+    too_few = None if interval is not None else why_no_ends(sample, confidence_level)
+    if interval is not None:
         level = interval.confidence_level
         width = np.subtract(interval.high, interval.low, dtype=np.float64).reshape(batch, -1).mean(axis=1)
-        if sample.vanilla is not None and not of_effects:
+    if interval is not None and not sample.of_effects:
+        trimmed = trimming(sample, confidence_level)
+        if sample.vanilla is not None:
             contradicted = outside(sample.vanilla, interval).reshape(batch, -1).sum(axis=1)
-        trimmed = None if of_effects else trimming(sample, confidence_level)
     false_marks = None
     if terms.correction is None and not decision.any_time:
         false_marks = stats.expected_false_marks(sample.n_samples - terms.split, terms.alpha, sample.n_features)

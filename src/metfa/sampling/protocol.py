@@ -28,13 +28,14 @@ from metfa._arrays import is_array, to_host
 from metfa._base.validation import check_function
 from metfa._base.warnings import ReproducibilityWarning, RowDependenceWarning, warn
 from metfa.calls.answers import answered, rows_of_scores
-from metfa.calls.behind import loaded_torch, owner_of
+from metfa.calls.behind import loaded_torch, owner_of, variation_of
 from metfa.calls.called import Called
 from metfa.calls.no_gradient import gradient_expected
 from metfa.calls.row_dependence import SAME, dependence, distance, explained_by_rounding, looked_at, same_but_rounding
 from metfa.sampling.foreign import adapter_for
 from metfa.sampling.outputs import read_output
 from metfa.sampling.rows import count_rows
+from metfa.sampling.said import maps_are_draws
 
 __all__ = [
     "call_explainer",
@@ -202,10 +203,12 @@ def safe_batch_size(
             "so its samples cannot be independent: use a method that perturbs each row by itself, such as feature "
             "ablation"
         )
-    if drawn() or _draws(alone, run, moved=moved):
+    if_flat = 0 if maps_are_draws(explainer) else REPEATS
+    if drawn() or _draws(alone, run, moved=moved, if_flat=if_flat):
         if not drawn():
             warn(
-                "`explainer` gives another map each time (by a random generator or a state of its own), which `rng` "
+                variation_of(explainer)
+                or "`explainer` gives another map each time (by a random generator or a state of its own), which `rng` "
                 "does not govern: let it keep no state, and take the generators that metfa gives it, see "
                 "`metfa.randomised`",
                 ReproducibilityWarning,
@@ -225,12 +228,14 @@ def safe_batch_size(
     return 1
 
 
-def _draws(alone: dict[int, np.ndarray], run: Callable[[Sequence[int]], np.ndarray], *, moved: bool) -> bool:
-    """Whether a row alone gets another map when it is explained again."""
+def _draws(
+    alone: dict[int, np.ndarray], run: Callable[[Sequence[int]], np.ndarray], *, moved: bool, if_flat: int
+) -> bool:
+    """Whether a row alone gets another map when it is explained again, `if_flat` times where the map is constant."""
     return any(
         distance(run([row])[0], one) > SAME
         for row, one in alone.items()
-        for _ in range(REPEATS if _flat(one) else int(moved))
+        for _ in range(max(int(moved), if_flat if _flat(one) else 0))
     )
 
 

@@ -7,7 +7,8 @@ An explainer may have the attributes
 - ``unit``, a whole score, see `metfa.Terms`;
 - ``default_terms``, the `metfa.Terms` of its results where nothing else is given: with names for the marks, if these
   have a meaning of their own;
-- ``notes``, a dict of short texts, which summaries of its results show.
+- ``notes``, a dict of short texts, which summaries of its results show;
+- ``if_it_varies``, the warning where it gives another map for the same input and the same generators.
 """
 
 from __future__ import annotations
@@ -20,7 +21,14 @@ from metfa.calls.behind import owner_of
 from metfa.results.terms import Terms
 from metfa.results.until import Until
 
-__all__ = ["known_notes", "known_signed", "known_terms", "known_unit", "with_own_threshold"]
+__all__ = [
+    "known_notes",
+    "known_signed",
+    "known_terms",
+    "known_unit",
+    "maps_are_draws",
+    "with_own_threshold",
+]
 
 
 def known_signed(explainer: Any) -> bool | None:
@@ -47,6 +55,12 @@ def known_notes(explainer: Any) -> list[list[str]]:
     """What summaries must say of the explainer's results, as it says itself: short names and texts, in order."""
     notes = getattr(owner_of(explainer), "notes", None)
     return [[str(name), str(text)] for name, text in notes.items()] if isinstance(notes, dict) else []
+
+
+def maps_are_draws(explainer: Any) -> bool:
+    """Whether one map is a draw of effects: then a constant map says as much as any other (`Terms.of_effects`)."""
+    terms = known_terms(explainer)
+    return terms is not None and terms.of_effects
 
 
 def with_own_threshold(rule: Any, explainer: Any) -> Any:

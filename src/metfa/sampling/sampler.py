@@ -26,7 +26,7 @@ from metfa.sampling.clean import clean_maps
 from metfa.sampling.loop import Explained
 from metfa.sampling.part_names import layout_of
 from metfa.sampling.request import Request, fitting_names
-from metfa.sampling.said import known_notes, known_signed, known_terms, known_unit
+from metfa.sampling.said import known_notes, known_signed, known_terms, known_unit, maps_are_draws
 from metfa.sampling.seen import Seen, SeenMaps, SeenParts, SeenRegions
 from metfa.sampling.store import Sink
 from metfa.sampling.unmoved import not_moved, of_one_map, warn_of_unmoved
@@ -139,7 +139,7 @@ class Sampler:
     def warn(self) -> None:
         """Warn of maps that say nothing."""
         warn_of_unmoved(self._kept, self.unmoved, (self.taken, len(self.request.rows)))
-        for part, count in self._constant.items():
+        for part, count in ({} if maps_are_draws(self.request.explainer) else self._constant).items():
             of = "" if part is None else f" of part {part!r}"
             message = f"{count} of {self.made} maps{of} are constant and say nothing about their features"
             if count:

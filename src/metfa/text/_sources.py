@@ -47,12 +47,16 @@ def grouped(groups: Any, n_sources: int | None) -> tuple[list[str | None], list[
     """
     found: dict[int, str] = {}
     if groups is not None and not isinstance(groups, Mapping):
-        raise TypeError(f"`groups` must be a dict of names and lists of places, got {shown(groups)}")
+        raise TypeError(
+            f"`groups` must be a dict of names and lists of places such as {{'weather': [0, 3]}}, got {shown(groups)}"
+        )
     for name, places in (groups or {}).items():
-        if not isinstance(name, str) or isinstance(places, str) or not isinstance(places, Sequence) or not places:
-            raise TypeError(
-                f"`groups` must be a dict such as {{'weather': [0, 3]}}, got {shown(name)}: {shown(places)}"
-            )
+        if not isinstance(name, str):
+            raise TypeError(f"`groups`: the name of a group must be a text such as 'weather', got {shown(name)}")
+        if isinstance(places, str) or not isinstance(places, Sequence):
+            raise TypeError(f"`groups`: {name!r} must be a list of sources such as [0, 3], got {shown(places)}")
+        if not places:
+            raise ValueError(f"`groups`: {name!r} holds no source: leave the group out")
         for place in places:
             place = positive_int(place, "groups", 0, 10**9 if n_sources is None else n_sources - 1)
             if place in found:

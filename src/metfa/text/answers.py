@@ -24,7 +24,7 @@ from metfa.sampling.said import with_own_threshold
 from metfa.sampling.streams import content_digest, root_entropy
 from metfa.text._lines import cut
 from metfa.text._sources import grouped
-from metfa.text.source_effects import PILOT, SourceEffects
+from metfa.text.source_effects import PILOT, VARIES, SourceEffects
 
 __all__ = ["explain_answer"]
 
@@ -56,7 +56,8 @@ def explain_answer(
         Smallest rise that matters, in the units of the score. By default log 2 for an `AnswerScorer` (log 2 / T for
         means); another function must be given one.
     groups : dict of str -> list of (int or str), optional
-        Sources that are dropped together, by their places or names, such as those that say the same.
+        Sources that are dropped together, by their places or names, such as those that say the same. No group has the
+        name of a source.
     n_samples : int or Until
         Prompts with random sources. Or ``metfa.Until(undecided=0.2, max_samples=400)``: until enough is decided.
     pilot : int
@@ -83,10 +84,10 @@ def explain_answer(
 
     Notes
     -----
-    Planned are ``n_samples + pilot + 3`` prompts at most: the whole one; those of the pilot; the samples; one draw for
+    Planned are ``n_samples + pilot + 4`` prompts at most: the whole one; those of the pilot; the samples; one draw for
     `AttributionSample.vanilla`, which has no meaning here; and one prompt again alone, to see that the rows of a call
-    do not depend on each other. Where its two scores differ, or are all 0, further looks find out why: up to five
-    prompts, and three calls of `batch_size`.
+    do not depend on each other, and once more where its two scores differ. Only where the rows of a call do depend on
+    each other, which a warning says, up to three further calls of `batch_size` prompts find out how much.
 
     For documents and their sentences, ask about the documents first, as groups of sentences, and then about the
     sentences of those that matter.
@@ -126,7 +127,7 @@ def explain_answer(
             with kept_after("the answers so far are kept: mend it, and repeat the call to go on"):
                 write_json(path, known)
 
-    with left_as_found(scorer):
+    with left_as_found(effects):
         if known["whole"] is None:
             known["whole"] = np.asarray(effects.model([row])[0]).tolist()
             written([])
@@ -135,7 +136,7 @@ def explain_answer(
             _EveryAnswer(effects), [row], 0, noise=None, n_samples=n_samples, batch_size=batch_size, rng=root, run=run
         )
     most = n_samples.max_samples if isinstance(n_samples, Until) else n_samples
-    prompts = {"scored": effects.n_scored, "planned": most + effects.pilot + 3}
+    prompts = {"scored": effects.n_scored, "planned": most + effects.pilot + 4}
     return _apart(sample, names, effects, known["whole"], prompts)
 
 
@@ -146,6 +147,7 @@ class _EveryAnswer:
     effects: SourceEffects
 
     signed = True
+    if_it_varies = VARIES
     rows_independent = True
 
     @property
@@ -171,11 +173,14 @@ def _apart(
     if stopping is not None:
         thresholds = None if stopping.thresholds is None else stopping.thresholds * n_answers
         stopping = replace(stopping, thresholds=thresholds, nothing=(), n_inputs=n_answers)
-    notes = [["whole prompt", "score " + ", ".join(f"{score:.3g}" for score in scores)]]
+    of_each = [f"{score:.3g}{f' of answer {place}' * (n_answers > 1)}" for place, score in enumerate(scores)]
+    notes = [["whole prompt", f"score {', '.join(of_each)}"]]
     notes += [note for note in sample.provenance["notes"] if note[0] != "prompts scored"]
-    notes += [["prompts scored", f"{prompts['scored']:,} in this call, {prompts['planned']:,} planned at most"]]
+    more = prompts["scored"] - prompts["planned"]
+    why = f", and {more} to see how the rows of a call depend on each other" if more > 0 else ""
+    notes += [["prompts scored", f"{prompts['scored']:,} in this call, {prompts['planned']:,} planned at most{why}"]]
     if n_answers == len(answers or ()) > 1:
-        listed = "; ".join(f"input {i}: {cut(answer.strip(), 60)}" for i, answer in enumerate(answers or ()))
+        listed = "; ".join(f"answer {i}: {cut(answer.strip(), 60)}" for i, answer in enumerate(answers or ()))
         notes.insert(0, ["answers", listed])
     same = sample.input_names[0]
     return replace(
@@ -198,8 +203,17 @@ def _checked_sources(sources: Any) -> tuple[list[str], tuple[str, ...] | None]:
             f"`sources` must be a list of texts, or a dict of names and texts, got {shown(sources)}: cut the prompt "
             "into parts that can be left out"
         )
-    names = as_names(list(sources), "sources") if isinstance(sources, Mapping) else None
-    row = list(as_names(list(sources.values() if isinstance(sources, Mapping) else sources), "sources"))
+    names = None
+    if isinstance(sources, Mapping):
+        for name, text in sources.items():
+            if not isinstance(name, str):
+                raise TypeError(
+                    f"`sources`: the name of a source must be a text, got {shown(name)}: write str({name!r})"
+                )
+            if not isinstance(text, str):
+                raise TypeError(f"`sources`: source {name!r} must be a text, got {shown(text)}")
+        names, sources = tuple(map(str, sources)), list(sources.values())
+    row = list(as_names(list(sources), "sources"))
     if not row:
         raise ValueError("`sources` is empty: there is nothing to leave out")
     for place, source in enumerate(row):
@@ -229,6 +243,9 @@ def _names(row: list[str], names: tuple[str, ...] | None, groups: Any) -> tuple[
     """A name for each feature: of its group, its own, or its place and its first letters."""
     of_groups, parts = grouped(groups, len(row))
     own = names or tuple(f"{place}: {cut(' '.join(text.split()), LONGEST_NAME)}" for place, text in enumerate(row))
+    same = [group for group in of_groups if group in own]
+    if same:
+        raise ValueError(f"`groups`: {same[0]!r} is the name of a source: give the group another name")
     return tuple(own[part[0]] if group is None else group for group, part in zip(of_groups, parts, strict=True))
 
 

@@ -17,7 +17,7 @@ from metfa.results.decisions import Decision, TooFewSamplesError, kinds_at
 from metfa.results.population import check_copies
 from metfa.results.promises import promise
 from metfa.results.sample import AttributionSample
-from metfa.results.scores import Scores
+from metfa.results.scores import Scores, why_no_ends
 from metfa.results.terms import Terms
 from metfa.text.words import Words, words_of
 
@@ -32,7 +32,7 @@ class Reading:
     """The words of a text, what is shown about each word, and what is shown about all of them."""
 
     words: Words
-    noun: str  # "word", or "region" where the scores are of parts of the text
+    noun: str  # "word", "region" where the scores are of parts of the text, or "source" of an answer
     scores: Scores
     kinds: list[str]
     looks: list[str]  # how each is shown: the kinds, but differences as scores of a sign
@@ -43,23 +43,21 @@ class Reading:
     @classmethod
     def of(cls, sample: AttributionSample, terms: Terms, level: float) -> Reading:
         """From a sample of one text, decided on these terms, with intervals of a level."""
-        words, noun = words_explained(sample), "word" if sample.regions is None else sample.noun
+        words, noun = words_explained(sample), "word" if sample.noun == "feature" else sample.noun
         scores = Scores.of(sample, level)
         try:
             decision = sample.decide(terms)
-            median = "median" if terms.of_effects else scores.median
-            kinds, looks, marks, how = _decisions(sample, decision, noun, median)
+            kinds, looks, marks, how = _decisions(sample, decision, noun, scores.median)
             nothing = nothing_stands_out(decision.nothing, 0, noun)
         except TooFewSamplesError as error:
             kinds = looks = [NOT_TESTED] * len(words)
             marks, nothing, how = [], [], f"no {noun} can be significant: {error}"
         if marks and scores.ends is not None and not terms.of_effects:
             how += "; brackets have their own level, so they may differ from the marks at the threshold"
-        few = sample.too_few_for(level)
         brackets = (
             f"in brackets the {scores.intervals(2)} of its {scores.median}"
             if scores.ends is not None
-            else f"no intervals: {few or 'those of a mean are for a number of samples that was fixed beforehand'}"
+            else f"no intervals: {why_no_ends(sample, level)}"
         )
         about = [_origin(sample), f"{scores.quantity}: {scores.called}; {brackets}", how]
         if scores.ends is not None and scores.vanilla is not None:
@@ -110,7 +108,8 @@ def words_explained(sample: AttributionSample) -> Words:
             "`sample` must be of a text, as `metfa.text.explain_text` gives it; `sample.plot()` draws other samples"
         )
     if len(sample.inputs) != 1:
-        raise ValueError(f"`sample` must be of one text, got {len(sample.inputs)}: explain them one by one")
+        how = "write `sample.of_input(0)`" if sample.of_effects else "explain them one by one"
+        raise ValueError(f"`sample` must be of one text, got {len(sample.inputs)}: {how}")
     names, words = sample.words, words_of(sample.inputs[0])
     edited = _edited(sample, words)
     if edited is not None:
@@ -157,6 +156,8 @@ def _decisions(
     )  # the level says so
     how = f"decided at {terms.level}: {promised}"
     meanings = {1: f"{median} significantly above {at}", -1: f"{median} significantly below {at}", 0: "neither"}
+    if terms.of_effects:
+        meanings |= {1: f"more draws above {at} than chance explains", -1: "more below it than chance explains"}
     return (
         [of_mark[mark] for mark in marks],
         [look_of[mark] for mark in marks],

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from metfa._arrays import to_host
+from metfa._arrays import is_array, to_host
 from metfa._base.validation import check_number, positive_int, shown
-from metfa.calls.answers import rows_of_scores
 from metfa.calls.targets import row_targets
 from metfa.results.corrections import STATEMENTS
 from metfa.results.terms import Terms
@@ -20,8 +19,12 @@ from metfa.sampling.streams import Purpose, content_digest, root_entropy, stream
 from metfa.text._control import Control
 from metfa.text._sources import checked_rows, grouped, kept_sources
 
-__all__ = ["PILOT", "SourceEffects"]
+__all__ = ["PILOT", "VARIES", "SourceEffects"]
 
+VARIES = (  # what the warning says where the same prompt gets two scores
+    "`scorer` gives the same prompt another score each time. This noise is a part of the samples, and the marks are "
+    "right if it has one law whatever is kept; `rng` does not govern it, so the numbers cannot be repeated"
+)
 PILOT = 24  # prompts for the control, as in the benchmark
 
 
@@ -66,7 +69,7 @@ class SourceEffects:
     Raises
     ------
     TypeError, ValueError
-        For bad arguments; for a scorer that returns another number of scores, or NaN or infinity, naming the row.
+        For bad arguments; for a scorer that returns no numbers, too many, or NaN or infinity, naming the row.
 
     Notes
     -----
@@ -113,6 +116,7 @@ class SourceEffects:
     _known: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     signed = True
+    if_it_varies = VARIES
     rows_independent = True  # a prompt is scored by itself
 
     def __post_init__(self) -> None:
@@ -229,12 +233,11 @@ class SourceEffects:
     def _scored(self, rows: list[list[str]]) -> np.ndarray:
         """Finite scores of prompts, (rows,) or (rows, answers)."""
         self._known["asked"] += len(rows)
-        answer = self.scorer([list(row) for row in rows])
-        scores = np.asarray(to_host(rows_of_scores(answer, len(rows), self.scorer, "scorer")), dtype=np.float64)
-        if scores.ndim > 2 or 0 in scores.shape:
+        scores = _numbers(self.scorer([list(row) for row in rows]))
+        if scores.ndim not in (1, 2) or 0 in scores.shape or len(scores) != len(rows):
             raise ValueError(
-                f"`scorer` must return one score a prompt, or one for each answer, got shape {scores.shape} for "
-                f"{len(rows)} prompts"
+                "`scorer` must return one score a prompt, or one for each answer, (prompts,) or (prompts, answers), "
+                f"got shape {scores.shape} for {len(rows)} prompt{'s' * (len(rows) > 1)}"
             )
         wrong = ~np.isfinite(scores.reshape(len(rows), -1)).all(axis=1)
         if wrong.any():
@@ -244,6 +247,22 @@ class SourceEffects:
                 "sources: a score must be finite. For a probability of 1 or 0 return a bounded logit"
             )
         return scores
+
+
+def _numbers(answer: Any) -> np.ndarray:
+    """What a scorer returned, in float64, whole numbers too; raises for anything but numbers."""
+    try:
+        found = np.asarray(to_host(answer) if is_array(answer) else answer)
+    except (TypeError, ValueError, RuntimeError):  # rows of unequal length; tensors that NumPy cannot read
+        found = np.array(None)
+    if found.dtype.kind not in "fiub":
+        text = found.dtype.kind in "US"
+        got = f"texts such as {str(found.flat[0])!r:.60}" if text and found.size else shown(answer)
+        raise TypeError(
+            f"`scorer` must return numbers, one score a prompt or one for each answer, got {got}: a score says how "
+            "likely the given answer is, such as its log-probability"
+        )
+    return found.astype(np.float64)
 
 
 def checked_delta(delta: Any, scorer: Any) -> float:
