@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import copy_context
 from itertools import islice
@@ -14,6 +14,7 @@ from typing import Any
 __all__ = ["ahead", "in_turn"]
 
 AHEAD = 2  # chunks whose noise is drawn while the explainer works on an earlier one
+LOOKS = 0.1  # seconds between looks for Ctrl-C: libraries such as polars let it wake nobody who waits
 
 
 @contextmanager
@@ -35,7 +36,7 @@ def ahead(work: Callable[..., Any], items: Iterator[Any]) -> Iterator[Iterator[t
         drawing = deque(map(begun, islice(items, AHEAD)))
         while drawing:
             item, future = drawing.popleft()
-            result = future.result()
+            result = _waited_for(future)
             drawing.extend(map(begun, islice(items, 1)))
             yield item, result
 
@@ -44,3 +45,9 @@ def ahead(work: Callable[..., Any], items: Iterator[Any]) -> Iterator[Iterator[t
     finally:
         stopping.set()
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _waited_for(future: Future[Any]) -> Any:
+    while not future.done():
+        wait([future], timeout=LOOKS)
+    return future.result()
