@@ -10,7 +10,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
-import polars
+import polars as pl
 import pytest
 import torch
 from captum import attr
@@ -957,7 +957,7 @@ class TestThreads:
         assert not noise_threads()
 
     def test_an_interrupt_waits_for_one_noise_and_not_for_a_batch(self):
-        polars.DataFrame({"a": [1]}).sum()  # from here on a signal wakes nobody who waits
+        pl.DataFrame({"a": [1]}).sum()  # from here on a signal wakes nobody who waits
         drawn, once = [], threading.Lock()
 
         def slow(x, rng):
