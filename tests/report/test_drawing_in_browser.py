@@ -209,6 +209,7 @@ def test_what_holds_for_regions_that_are_chosen(before, graded, open_page, tmp_p
     opened = open_page(report.write(tmp_path / "r.html", found, regions=regions, threshold=0.45, correction="e-bh"))
     opened.page.check("input[value=whole]")
     opened.page.locator("section.maps canvas[role=application]").first.click(position={"x": 3, "y": 3})
+    opened.page.locator(".drawing .whole li").first.wait_for()
     text = opened.page.inner_text(".drawing")
     each = "those called “more than the rest”, and of those called “less than the rest”,"
     of = "all marks together" if before else each
