@@ -125,7 +125,7 @@ def write(
     ...     explainer, np.ones((1, 3)), target=0, noise=metfa.noise.Uniform(0.5), n_samples=20, rng=0
     ... )
     >>> path = metfa.report.write(f"{tempfile.mkdtemp()}/report.html", sample)
-    >>> path.stat().st_size < 100_000
+    >>> path.stat().st_size < 150_000
     True
     """
     target = _target(path, overwrite=overwrite)
