@@ -2,8 +2,10 @@
 
 import itertools
 import math
+from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 import shap
 import torch
@@ -12,6 +14,7 @@ from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier,
 from sklearn.linear_model import LogisticRegression
 
 import metfa
+from metfa.calls.answers import is_regression
 from metfa.explainers.shap_adapter import from_shap
 
 IRIS = load_iris()
@@ -308,3 +311,54 @@ def test_no_progress_bar_is_written(monkeypatch):
     from_shap(inner)(rows[:2])
     from_shap(inner, silent=False)(rows[:2])
     assert asked == [True, True, False, False]
+
+
+@pytest.fixture(scope="module")
+def two_outputs():
+    """A regression of two outputs, and both explainers of it: of its trees, and of codes of a frame."""
+    names = ["a", "b", "c", "d"]
+    table = pd.DataFrame(IRIS.data, columns=names)
+    model = RandomForestRegressor(4, max_depth=3, random_state=0).fit(table, IRIS.data[:, 2:])
+    coded = metfa.Coded(model.predict, table[names[::-1]])
+    exact = shap.ExactExplainer(coded, shap.maskers.Independent(coded.codes(table)[::30]))
+    return model, table, {"trees": from_shap(shap.TreeExplainer(model), model.predict), "codes": from_shap(exact)}
+
+
+@pytest.mark.parametrize("kind", ["trees", "codes"])
+def test_a_regression_of_several_outputs_needs_to_know_which(two_outputs, kind):
+    _, table, explainers = two_outputs
+    explainer, rows = explainers[kind], table[["d", "b", "a", "c"]].iloc[::50]
+    said = r"`target` is needed: `RandomForestRegressor.predict` gives 2 numbers .* `target=0` to `target=1`, and"
+    with pytest.raises(ValueError, match=said):
+        metfa.explain(explainer, rows, noise=metfa.noise.per_column(table, 0.1), n_samples=8)
+    with pytest.raises(ValueError, match=said):
+        explainer(rows)
+    given = {"predict": partial(two_outputs[0].predict), "n_samples": 8}
+    with pytest.raises(ValueError, match=said):  # a function that is given, and an explainer of one's own
+        metfa.explain(lambda inputs, target: inputs.to_numpy(), rows, noise=lambda x, rng: x + 0.1, **given)
+
+
+def test_an_output_is_no_class_and_never_predicted(two_outputs):
+    model, table, explainers = two_outputs
+    rows, noise = table.iloc[::50], metfa.noise.per_column(table, 1.0)
+    sample = metfa.explain(explainers["trees"], rows, 1, noise=noise, n_samples=8, rng=0)
+    clean = shap.TreeExplainer(model).shap_values(rows)[..., 1]
+    np.testing.assert_allclose(sample.vanilla, clean)
+    np.testing.assert_allclose(sample.scores, model.predict(rows)[:, 1])
+    assert sample.predictions is None
+    assert sample.flip_rate is None
+    lines = dict(sample.summary()[0].lines())
+    assert lines["explained"] == "output 1"
+    assert not lines.keys() & {"class explained", "prediction flips"}
+    rather = metfa.contrast(explainers["trees"], rows, 1, 0, noise=noise, n_samples=8, rng=0)
+    assert rather.summary()[0].explained == "output 1, rather than output 0"
+
+
+def test_functions_of_ones_own_and_classifiers_predict_classes_as_before():
+    def predict(inputs):  # the name alone does not make a regression
+        return np.asarray(inputs)[:, :3]
+
+    found = metfa.explain(lambda inputs, target: inputs, ROWS, noise=NOISE, predict=predict, n_samples=8, rng=0)
+    assert found.target == tuple(ROWS[:, :3].argmax(axis=1))
+    assert found.flip_rate is not None
+    assert not any(map(is_regression, [FOREST.predict, predict]))

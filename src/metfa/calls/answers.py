@@ -12,7 +12,7 @@ import numpy as np
 
 from metfa._arrays import is_array, is_floating, namespace, to_host
 from metfa._base.warnings import ModelOutputWarning, warn
-from metfa.calls.behind import loaded_torch, owner_of
+from metfa.calls.behind import function_behind, loaded_torch, owner_of
 from metfa.calls.fixed_batch import explain_fixed_batch
 from metfa.calls.inputs import channels_last_message, refuse_ragged, what_convolutions_take
 
@@ -21,6 +21,7 @@ __all__ = [
     "answered",
     "checked_scores",
     "chosen",
+    "is_regression",
     "one_score",
     "rows_of_scores",
     "softmax",
@@ -145,6 +146,21 @@ def _scores_of(function: Any) -> str:
     if has:
         return f"pass a method that gives scores, {' or '.join(has)}"
     return f"{type(owner).__name__} has no method that gives scores, so return scores by a function of your own"
+
+
+def is_regression(function: Any) -> bool:
+    """Whether a function is `predict` of a fitted estimator without classes, whose numbers are outputs of a regression.
+
+    Networks and functions of a caller's own are none.
+    """
+    asked = function_behind(function)
+    estimator = getattr(asked, "__self__", None)
+    return (
+        getattr(asked, "__name__", "") == "predict"
+        and hasattr(estimator, "get_params")  # of scikit-learn and libraries like it, not of Keras
+        and not hasattr(estimator, "predict_proba")
+        and not len(getattr(estimator, "classes_", ()))  # catboost's regressors have none
+    )
 
 
 def _as_array(answer: Any, n_rows: int, model: Any, name: str) -> np.ndarray:

@@ -11,7 +11,7 @@ from itertools import islice
 from types import CodeType, ModuleType
 from typing import Any
 
-__all__ = ["is_surrogate", "loaded_torch", "modules_behind", "owner_of", "variation_of"]
+__all__ = ["PassesOn", "function_behind", "is_surrogate", "loaded_torch", "modules_behind", "owner_of", "variation_of"]
 
 DEPTH = 6  # steps from the function to the module
 MOST = 2000  # objects that are looked at
@@ -26,6 +26,19 @@ PLAIN = (str, bytes, int, float, complex, bool, type(None))
 def loaded_torch() -> Any:
     """The torch module if the process has loaded it; metfa's own layers below `models` never load it."""
     return sys.modules.get("torch")
+
+
+class PassesOn:
+    """A function that returns the scores of its `model` as they are."""
+
+    model: Any
+
+
+def function_behind(function: Any) -> Any:
+    """The function whose scores these are: without partial applications and those that pass its scores on."""
+    while isinstance(function, functools.partial | PassesOn):
+        function = function.func if isinstance(function, functools.partial) else function.model
+    return function
 
 
 def owner_of(function: Any) -> Any:

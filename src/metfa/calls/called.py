@@ -199,7 +199,7 @@ class Called:
         host = to_host(scores)
         if self.softmax and host.ndim > 1 and host.min() >= 0 and np.allclose(host.sum(axis=1), 1, atol=1e-3):
             warn_of_probabilities()
-        return row_targets(target, host, len(host))
+        return row_targets(target, host, len(host), self.model)
 
     # Probabilities of the rows' targets.
 

@@ -11,13 +11,14 @@ import numpy as np
 from metfa._arrays import as_array, to_host
 from metfa._base.validation import check_function, keep, shown
 from metfa._frames.columns import Columns, is_frame, names_of
+from metfa.calls.behind import PassesOn
 from metfa.calls.fitted_names import by_name
 
 __all__ = ["Coded"]
 
 
 @dataclass(frozen=True, eq=False)
-class Coded:
+class Coded(PassesOn):
     """A model that takes data frames, as a function of arrays of numbers: for libraries that work on arrays alone.
 
     SHAP's kernel, permutation and exact explainers and the lime package mix values of several rows in an array, which

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from metfa._frames.columns import names_of, with_columns
 from metfa._frames.matching import in_order
-from metfa.calls.behind import owner_of
+from metfa.calls.behind import PassesOn, owner_of
 
 __all__ = ["by_name", "check_blind", "fitted_names", "in_order_of"]
 
@@ -90,10 +91,17 @@ def by_name(asked: Callable[..., Any], columns: Sequence[Any], model: Any = None
     if fitted is None:
         check_blind(asked, columns)
     order = list(columns) if fitted is None else in_order_of(columns, fitted)
-    if order == list(columns):
-        return asked
+    return asked if order == list(columns) else InOrder(asked, order)
 
-    def in_order(frame: Any) -> Any:
-        return asked(with_columns(frame, order) if hasattr(frame, "columns") and names_of(frame) != order else frame)
 
-    return in_order
+@dataclass(frozen=True)
+class InOrder(PassesOn):
+    """A function of frames that asks its model with the columns in this order."""
+
+    model: Callable[..., Any]
+    order: list[Any]
+
+    def __call__(self, frame: Any) -> Any:
+        """Scores of the frame."""
+        other = hasattr(frame, "columns") and names_of(frame) != self.order
+        return self.model(with_columns(frame, self.order) if other else frame)

@@ -10,17 +10,20 @@ import numpy as np
 
 from metfa._arrays import as_array, device_of, is_array, namespace, to_host
 from metfa._base.validation import as_list, shown
+from metfa.calls.answers import is_regression
+from metfa.calls.behind import function_behind
 
-__all__ = ["row_targets", "stacked_targets", "target_indices"]
+__all__ = ["choose_output", "row_targets", "stacked_targets", "target_indices"]
 
 
-def row_targets(target: Any, scores: np.ndarray | None, n_rows: int) -> list[Any]:
+def row_targets(target: Any, scores: np.ndarray | None, n_rows: int, asked: Any = None) -> list[Any]:
     """One target for each row: the caller's, or the argmax of the clean scores where `target` is None.
 
-    A model with one score a row, shape (batch,), needs no target: the rows' targets are None.
+    A model with one score a row, shape (batch,), needs no target: the rows' targets are None. A regression of several
+    outputs predicts no class, so it needs one: `asked` is the function that gave the scores, where it is known.
     """
     if target is None:
-        return _predicted(scores, n_rows)
+        return _predicted(scores, n_rows, asked)
     if isinstance(target, str):
         raise TypeError(f"`target` must be a class index or one entry a row, got the text {target!r}")
     if scores is not None and scores.ndim == 1:
@@ -62,7 +65,12 @@ def target_indices(targets: Sequence[Any]) -> list[tuple[int, ...]]:
     return rows
 
 
-def _predicted(scores: np.ndarray | None, n_rows: int) -> list[Any]:
+def choose_output(n: int) -> str:
+    """End of a message: how to choose one of n outputs."""
+    return f"write a number from `target=0` to `target={n - 1}`, and explain another output by another call"
+
+
+def _predicted(scores: np.ndarray | None, n_rows: int, asked: Any) -> list[Any]:
     if scores is None:
         raise ValueError(
             "`target` is None and the explainer's model is unknown: pass `target=`, or `predict=` (inputs -> scores) "
@@ -73,6 +81,13 @@ def _predicted(scores: np.ndarray | None, n_rows: int) -> list[Any]:
     if scores.ndim != 2:
         raise ValueError(
             f"`target` is None, but the model's scores have shape {scores.shape}, not (batch, classes): pass `target=`"
+        )
+    if scores.shape[1] > 1 and is_regression(asked):
+        name = type(function_behind(asked).__self__).__name__
+        raise ValueError(
+            f"`target` is needed: `{name}.predict` gives {scores.shape[1]} numbers for each row, the outputs of a "
+            f"regression and no scores of classes, so nothing says which of them to explain: "
+            f"{choose_output(scores.shape[1])}"
         )
     return [int(best) for best in scores.argmax(axis=1)]
 

@@ -57,7 +57,7 @@ class LimeExplainer:
         torch = loaded_torch()
         with model_in_evaluation(self.predict), nullcontext() if torch is None else torch.no_grad():
             scores = predict_scores(self.predict, inputs)
-            targets = row_targets(target, scores, len(inputs))
+            targets = row_targets(target, scores, len(inputs), self.predict)
             self._check_scores(scores)
             maps = []
             for row, label, rng in zip(inputs, targets, generators, strict=True):

@@ -77,7 +77,7 @@ class ShapExplainer:
             values = values[:, np.argsort(places)]
         targets = None
         if target is not None or scores is not None:
-            targets = row_targets(target, scores, len(inputs))
+            targets = row_targets(target, scores, len(inputs), model)
         maps = _of_each_class(values, len(shape), scores, targets)
         return maps if scores is None else (maps, scores)
 
@@ -115,9 +115,10 @@ def from_shap(explainer: Any, predict: Callable[..., Any] | None = None, **setti
         ``TreeExplainer``, ``KernelExplainer``, ``DeepExplainer`` or any other, made as SHAP's documentation shows.
         Those that draw random numbers are wrapped in `metfa.seeded`: one row a call, each from its own stream.
     predict : callable, optional
-        Inputs -> scores (batch, classes), such as ``forest.predict_proba``; for a regression ``model.predict``. It is
-        needed to find the class predicted on the clean input, to count flips, and to know what a single SHAP output
-        means. Kernel, permutation, gradient and deep explainers have it already; tree and linear explainers do not.
+        Inputs -> scores (batch, classes), such as ``forest.predict_proba``; for a regression ``model.predict``, where
+        ``target=`` must name one of several outputs. It is needed to find the class predicted on the clean input, to
+        count flips, and to know what a single SHAP output means. Kernel, permutation, gradient and deep explainers have
+        it already; tree and linear explainers do not.
     **settings
         Arguments of ``explainer.shap_values``, such as ``nsamples=200`` or ``check_additivity=False``.
 

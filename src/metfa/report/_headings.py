@@ -25,5 +25,5 @@ def heading_of_result(result: AttributionSample | ContextExplanation) -> str:
     if isinstance(result, AttributionSample) and result.population is not None:
         explainer = heading_of_population(result, explainer)
     target: Any = result.target if isinstance(result, ContextExplanation) else next(iter(result.target))
-    what = "answer" if isinstance(result, AttributionSample) and result.of_effects else "class"
+    what = result.target_noun if isinstance(result, AttributionSample) else "class"
     return harmless_text(printable(explainer if target is None else f"{explainer}, {what} {target}"))

@@ -33,7 +33,7 @@ from metfa.text.reading import harmless_text
 __all__ = ["heading_of_table", "is_table", "table_content"]
 
 MOST_SECTIONS = 12  # rows that have a section each; of more, readers look for a row in a table
-OF_ONE = ("class explained", "input name", "input", "to repeat it")  # facts that hold for one row alone
+OF_ONE = ("class explained", "explained", "input name", "input", "to repeat it")  # facts that hold for one row alone
 STRONGEST = 3  # features that are named of each row
 SIGNS = {1: "+", -1: "\N{MINUS SIGN}"}
 
@@ -56,7 +56,7 @@ def heading_of_table(sample: AttributionSample) -> str:
         named = "{1} minus {0}".format(*names_of(sample))
     target = sample.target[0]
     if target is not None and len(set(map(repr, sample.target))) == 1:
-        named = f"{named}, class {target}"
+        named = f"{named}, {sample.target_noun} {target}"
     return harmless_text(printable(f"{named}: {counted(len(sample.target), 'row')}"))
 
 

@@ -11,7 +11,7 @@ from metfa._base.percents import counted, percent
 from metfa._base.provenance import method_of, printable
 from metfa.report._compared import is_changed, is_contrast, names_of, opening_of
 from metfa.report._populations import closing_of_population, opening_of_population
-from metfa.results.cautions import EXPLAINED, about_near_zero, about_outside, explained
+from metfa.results.cautions import about_near_zero, about_outside, explained, heading_of
 from metfa.results.decisions import kinds_at
 from metfa.results.promises import promise
 from metfa.results.sample import AttributionSample
@@ -73,12 +73,12 @@ def _facts_of_pair(sample: AttributionSample) -> list[tuple[str, Any]]:
 
 
 def _facts(sample: AttributionSample) -> list[tuple[str, Any]]:
-    made = sample.provenance
+    made, named = sample.provenance, explained(sample, 0)
     return [
         ("chosen", made.get("picked")),
         ("explainer", made.get("explainer")),
         ("part of several inputs", _part(sample)),
-        (EXPLAINED[sample.of_effects], explained(sample, 0)),
+        (heading_of(named or ""), named),
         ("noise", made.get("noise")),
         *_facts_of_samples(sample),
         ("seed", _seed(made)),

@@ -39,6 +39,7 @@ KEPT = (
     "unit",
     "started",
     "class_names",
+    "of_outputs",
     "picked",
 )
 LISTED = 3  # rows that are named in a message

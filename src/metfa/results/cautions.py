@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     Thing = TypeVar("Thing")
 
 __all__ = [
-    "EXPLAINED",
     "FLIPS_FROM",
     "about_near_zero",
     "about_outside",
@@ -31,6 +30,7 @@ __all__ = [
     "check_flips_from",
     "class_in_words",
     "explained",
+    "heading_of",
     "left_out",
     "line_of_row",
     "named_parts",
@@ -43,7 +43,6 @@ __all__ = [
 ]
 
 LONGEST_NAME = 40  # of an input, in a line about it
-EXPLAINED = {False: "class explained", True: "explained"}  # True: an answer of a language model, which is no class
 FLIPS_FROM = 0.2  # a choice: one copy in five explains another decision than the one that was asked about
 
 
@@ -105,8 +104,8 @@ def class_in_words(sample: AttributionSample, target: Any) -> str | None:
     """A class, with its name where the model has one; None for None."""
     if target is None:
         return None
-    if sample.of_effects:
-        return f"answer {target}"
+    if sample.target_noun != "class":
+        return f"{sample.target_noun} {target}"
     if not isinstance(target, int | np.integer):
         return printable(f"target {target}")
     names = sample.provenance.get("class_names") or ()
@@ -129,6 +128,11 @@ def explained(sample: AttributionSample, row: int) -> str | None:
     if clean[row] == sample.target[row]:
         return f"{named}, as predicted"
     return f"{named}; predicted: {class_in_words(sample, clean[row])}"
+
+
+def heading_of(named: str) -> str:
+    """Name of the line that says what was explained: a class, or an answer or an output, which are none."""
+    return "class explained" if "class" in named or "target" in named else "explained"
 
 
 def _inside(name: str, text: str | None) -> str:

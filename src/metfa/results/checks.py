@@ -145,7 +145,7 @@ PROVENANCE: dict[str, Kind] = {
     "rng": (_is_seed, "a hexadecimal number such as '0x1f'"),
     "families": (lambda value: value in (STATEMENTS, BOTH), f"'{STATEMENTS}' or '{BOTH}'"),
     "usual_threshold": (lambda value: isinstance(value, str) and value in RULES, f"one of {', '.join(RULES)}"),
-    "signed": (lambda value: isinstance(value, bool), "true or false"),
+    **dict.fromkeys(("signed", "of_outputs"), (lambda value: isinstance(value, bool), "true or false")),
     "unmoved": (lambda value: isinstance(value, list) and all(map(_is_text, value)), "a list of input names"),
     "class_names": (lambda value: isinstance(value, list) and all(map(_is_text, value)), "a list of texts"),
     "versions": (_are_texts, "texts by name"),

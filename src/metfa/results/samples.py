@@ -121,6 +121,13 @@ class Samples:
         return self.default_terms is not None and self.default_terms.of_effects
 
     @property
+    def target_noun(self) -> str:
+        """What its targets are called in sentences: "class", "answer", or "output" of a regression."""
+        if self.of_effects:
+            return "answer"
+        return "output" if self.provenance.get("of_outputs") else "class"
+
+    @property
     def sample_noun(self) -> str:
         """What its samples are called in sentences: "sample", "row" or "model"."""
         return "sample" if self.population is None else self.population.noun

@@ -11,12 +11,12 @@ import numpy as np
 from metfa import stats
 from metfa._base.percents import counted, percent
 from metfa.results.cautions import (
-    EXPLAINED,
     FLIPS_FROM,
     about_near_zero,
     about_outside,
     cautions,
     explained,
+    heading_of,
     notes_of,
     nothing_stands_out,
     outside,
@@ -165,7 +165,7 @@ class Summary:
         lines = [
             *(("caution", text) for text in self.cautions),
             *([] if self.place is None else [("row", self.place)]),
-            *([] if self.explained is None else [(EXPLAINED[self.terms.of_effects], self.explained)]),
+            *([] if self.explained is None else [(heading_of(self.explained), self.explained)]),
             *([] if both is None else [("difference", both.about)]),
             *self._samples(kept),
             *self.notes,

@@ -106,7 +106,7 @@ def contrast(
         return found
 
     def difference(of_target: AttributionSample, of_other: AttributionSample) -> AttributionSample:
-        names = _names(of_other.target, of_target.target)
+        names = _names(of_other.target, of_target.target, of_target.target_noun)
         return difference_of(of_other, of_target, scale=scale, names=names, word="for")
 
     found = sampled_pair(wanted, other, aim, difference, folder_of_pair(run, {"scale": scale}, wanted))
@@ -153,8 +153,8 @@ def _next_best(scores: np.ndarray | None, targets: Sequence[Any]) -> list[int]:
     return [int(best) for best in rest.argmax(axis=1)]
 
 
-def _names(others: Sequence[Any], targets: Sequence[Any]) -> tuple[str, str]:
-    """What the two are called: by their classes, if these are the same in all rows."""
+def _names(others: Sequence[Any], targets: Sequence[Any], noun: str) -> tuple[str, str]:
+    """What the two are called: by their classes (or outputs, as the noun says), if these are the same in all rows."""
     if all(isinstance(one, int) and one == of[0] for of in (others, targets) for one in of):
-        return f"class {others[0]}", f"class {targets[0]}"
-    return "the other class", "the target"
+        return f"{noun} {others[0]}", f"{noun} {targets[0]}"
+    return f"the other {noun}", "the target"

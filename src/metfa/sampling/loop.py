@@ -130,11 +130,10 @@ class Loop:
         """The same loop with a target for each row and a function to ask about noisy rows, and the clean scores; see
         `ready`.
         """
-        scores = None
-        if predict is not None:
-            scores, predict = self._clean_scores(predict)
-        asked = None if self.noise is None else predict  # without noise the prediction cannot change
-        return replace(self, targets=row_targets(target, scores, len(self.rows)), predict=asked), scores
+        scores, asked = (None, None) if predict is None else self._clean_scores(predict)
+        targets = row_targets(target, scores, len(self.rows), predict)
+        asked = None if self.noise is None else asked  # without noise the prediction cannot change
+        return replace(self, targets=targets, predict=asked), scores
 
     def ready(
         self, target: Any, predict: Callable[[Any], Any] | None, jobs: Sequence[Job]

@@ -20,6 +20,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from metfa._arrays import is_array, to_host
 from metfa._base.validation import check_function
 from metfa._base.warnings import ReproducibilityWarning, RowDependenceWarning, warn
 from metfa.calls.answers import answered, rows_of_scores
-from metfa.calls.behind import loaded_torch, owner_of, variation_of
+from metfa.calls.behind import PassesOn, loaded_torch, owner_of, variation_of
 from metfa.calls.called import Called
 from metfa.calls.no_gradient import gradient_expected
 from metfa.calls.row_dependence import SAME, dependence, distance, explained_by_rounding, looked_at, same_but_rounding
@@ -65,14 +66,23 @@ def prediction_of(explainer: Any) -> Callable[[Any], Any] | None:
     if model is None:
         return None
     name = "predict" if getattr(owner_of(explainer), "predict", None) is model else "model"
+    return Predict(model, called if isinstance(called, Called) else None, name)
 
-    def predict(inputs: Any) -> Any:
-        if isinstance(called, Called) and is_array(inputs):
-            return called.scores(inputs)  # in the batches that the caller has set
-        scores = model(*inputs) if isinstance(inputs, tuple) else answered(model, inputs)
-        return rows_of_scores(scores, count_rows(inputs), model, name)
 
-    return predict
+@dataclass(frozen=True)
+class Predict(PassesOn):
+    """Inputs -> scores by an explainer's own model."""
+
+    model: Callable[..., Any]
+    called: Called | None
+    name: str  # of the argument that gave the model
+
+    def __call__(self, inputs: Any) -> Any:
+        """Scores of the inputs."""
+        if self.called is not None and is_array(inputs):
+            return self.called.scores(inputs)  # in the batches that the caller has set
+        scores = self.model(*inputs) if isinstance(inputs, tuple) else answered(self.model, inputs)
+        return rows_of_scores(scores, count_rows(inputs), self.model, self.name)
 
 
 def takes_rngs(explainer: Any) -> bool:

@@ -16,7 +16,9 @@ import numpy as np
 from metfa._arrays import device_of
 from metfa._base.provenance import versions
 from metfa._base.warnings import DegenerateAttributionsWarning, warn
+from metfa.calls.answers import chosen, is_regression
 from metfa.calls.behind import loaded_torch
+from metfa.calls.targets import target_indices
 from metfa.noise.pixel_space import gaussian_std
 from metfa.results.pooling import facts_of, pooled_maps, terms_of
 from metfa.results.regions import Regions
@@ -69,6 +71,9 @@ class Sampler:
         first = list(islice(request.jobs(0, request.most, sink.is_done), request.batch_size))
         target = request.target if target is None else target
         loop, scores = request.loop(sink.root).ready(target, request.predict, first)
+        self._of_outputs = scores is not None and scores.ndim == 2 and is_regression(request.predict)
+        if self._of_outputs:  # the chosen one is the score; none is predicted, so that no noisy copy can change it
+            scores, loop = chosen(scores, target_indices(loop.targets)), replace(loop, predict=None)
         clean = clean_maps(loop)
         maps, self.layout = clean.maps, clean.layout
         self._loop = replace(loop, features=self.layout or maps.shape[1:], regions=request.over)
@@ -127,7 +132,7 @@ class Sampler:
     def _written(self, chunks: Iterable[Explained]) -> Iterator[int]:
         clock = time.perf_counter()
         for chunk in chunks:
-            scores = chunk.class_scores
+            scores = None if self._of_outputs else chunk.class_scores
             places = [(job.sample_id - self.request.run.first_sample, job.row) for job in chunk.jobs]
             classes = None if scores is None or scores.shape[1] < 2 else scores.argmax(1)
             self.sink.write(places, chunk.maps, classes)
@@ -193,6 +198,7 @@ class Sampler:
                 "seconds": round(self._seconds, 3),
                 "maps_made": self.made,  # in these seconds, without those of an interrupted run
                 **({"notes": notes} if notes else {}),
+                **({"of_outputs": True} if self._of_outputs else {}),
                 "versions": versions(),
                 **({} if self.layout is None else {"parts": self.layout.written()}),
                 **_threads(),

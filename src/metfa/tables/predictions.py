@@ -12,9 +12,10 @@ import numpy as np
 
 from metfa._arrays import as_array, to_host
 from metfa._base.validation import check_function, shown
-from metfa.calls.answers import rows_of_scores
+from metfa.calls.answers import is_regression, rows_of_scores
 from metfa.calls.behind import loaded_torch
 from metfa.calls.fitted_names import fitted_names
+from metfa.calls.targets import choose_output
 
 __all__ = ["OneOutput", "Prediction", "library_of"]
 
@@ -77,7 +78,7 @@ class Prediction:
             return cls(model.predict, "prediction")
         if callable(model):
             check_function(model, "model", "model(rows)", None)
-            return cls(model, "output of the function")
+            return cls(model, "prediction" if is_regression(model) else "output of the function")
         raise TypeError(f"`model` must be a fitted model or a function of rows, got {shown(model)}")
 
     @property
@@ -101,7 +102,7 @@ class Prediction:
         if scores.ndim != 2 or (self.of != "prediction" and _are_probabilities(scores)):
             return self, target
         n = scores.shape[1]
-        choose = f"write a number from `target=0` to `target={n - 1}`, and explain another output by another call"
+        choose = choose_output(n)
         if target is None and n > 1:
             raise ValueError(
                 f"`target` is needed: the model gives {n} numbers for each row, which are no probabilities of classes, "
